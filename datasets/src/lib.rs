@@ -1,0 +1,45 @@
+//! What is asked of the model: prompt sets, reference images and small image sets, read strictly, and the
+//! embedded data set of procedural scenes.
+//!
+//! Every reader takes untrusted files and answers with a [`DatasetError`] that names the file, the place
+//! in it, what was expected and what was found. Prompts carry ids, and everything that belongs together
+//! (prompt, generated image, reference photo) is paired by id, never by order.
+//! Start with [`catalog::open`]; the formats are one file each.
+
+// Opening a dataset.
+pub mod catalog;
+pub mod data_root;
+pub mod manifest;
+pub mod names;
+
+// What is opened.
+pub mod caption;
+pub mod prompt;
+pub mod prompt_set;
+pub mod subset;
+
+// The formats.
+pub mod coco;
+pub mod mnist;
+pub mod parti;
+pub mod prompts_file;
+pub mod scenes;
+
+// Images, pairs and exports.
+pub mod export;
+pub mod image_folder;
+pub mod reference;
+
+// What all of them stand on.
+mod delimited;
+pub mod digest;
+pub mod error;
+mod json;
+mod read;
+
+pub use caption::CaptionPolicy;
+pub use digest::Digest;
+pub use error::{DatasetError, Place};
+pub use prompt::{Prompt, PromptId};
+pub use prompt_set::PromptSet;
+pub use read::{MAX_CONTENT_BYTES, SourceFile};

@@ -1,0 +1,259 @@
+//! Where the published data lies on this machine, what its content must be, and what to fetch when it is
+//! absent. The product carries none of it.
+//!
+//! Everything lies below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
+//! file may be kept gzipped.
+
+use crate::data_root::{DATA_VARIABLE, DataRoot};
+use crate::digest::{Digest, sha256_content};
+use crate::error::{DatasetError, Result};
+use crate::image_folder;
+use std::path::PathBuf;
+
+/// What must lie at an item's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// A file with this content.
+    Content {
+        /// sha256 of the uncompressed content, 64 hexadecimal digits.
+        sha256: &'static str,
+        /// Uncompressed size in bytes.
+        n_bytes: u64,
+    },
+    /// A folder with this many images; their publisher gives no digests.
+    Images {
+        /// Number of image files.
+        n: usize,
+    },
+}
+
+/// A published file or folder that datasets need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataItem {
+    /// Its name in messages and in `data list`.
+    pub key: &'static str,
+    /// Places below the data folder, most usual first; the first that exists counts.
+    pub places: &'static [&'static str],
+    /// What must lie there.
+    pub expected: Expected,
+    /// What to fetch and from where, as the object of "fetch".
+    pub fetch: &'static str,
+    /// Licence of the data.
+    pub licence: &'static str,
+}
+
+/// Captions of COCO val2017.
+pub const COCO_CAPTIONS: DataItem = DataItem {
+    key: "coco2017-val-captions",
+    places: &[
+        "coco/captions_val2017.json",
+        "coco/captions_val2017.json.gz",
+        "coco/annotations/captions_val2017.json",
+    ],
+    expected: Expected::Content {
+        sha256: "afe3b30e403dd7f228e2373023abbd60042a6e10ec6874d3652df034d289ebb9",
+        n_bytes: 3_872_473,
+    },
+    fetch: "annotations/captions_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
+            (http://images.cocodataset.org/annotations/annotations_trainval2017.zip)",
+    licence: "CC BY 4.0 (COCO Consortium)",
+};
+
+/// Photos of COCO val2017.
+pub const COCO_PHOTOS: DataItem = DataItem {
+    key: "coco2017-val-photos",
+    places: &["coco/val2017"],
+    expected: Expected::Images { n: 5000 },
+    fetch: "val2017.zip from cocodataset.org (http://images.cocodataset.org/zips/val2017.zip), unpacked",
+    licence: "per image, see `license` in the caption file",
+};
+
+/// PartiPrompts.
+pub const PARTI_PROMPTS: DataItem = DataItem {
+    key: "parti-prompts",
+    places: &["parti/PartiPrompts.tsv"],
+    expected: Expected::Content {
+        sha256: "fab29e41bb512a169b56acab4cf2a41dcb675e285df2efcde6640c7dd3c440eb",
+        n_bytes: 123_107,
+    },
+    fetch: "PartiPrompts.tsv from google-research/parti \
+            (https://raw.githubusercontent.com/google-research/parti/main/PartiPrompts.tsv)",
+    licence: "Apache-2.0",
+};
+
+/// Images of the MNIST test split.
+pub const MNIST_IMAGES: DataItem = DataItem {
+    key: "mnist-test-images",
+    places: &["mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-images-idx3-ubyte"],
+    expected: Expected::Content {
+        sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        n_bytes: 7_840_016,
+    },
+    fetch: "t10k-images-idx3-ubyte.gz of MNIST \
+            (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz)",
+    licence: "CC BY-SA 3.0",
+};
+
+/// Labels of the MNIST test split.
+pub const MNIST_LABELS: DataItem = DataItem {
+    key: "mnist-test-labels",
+    places: &["mnist/t10k-labels-idx1-ubyte.gz", "mnist/t10k-labels-idx1-ubyte"],
+    expected: Expected::Content {
+        sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        n_bytes: 10_008,
+    },
+    fetch: "t10k-labels-idx1-ubyte.gz of MNIST \
+            (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz)",
+    licence: "CC BY-SA 3.0",
+};
+
+/// Every item, in the order of `data list`.
+pub const ITEMS: [DataItem; 5] = [COCO_CAPTIONS, COCO_PHOTOS, PARTI_PROMPTS, MNIST_IMAGES, MNIST_LABELS];
+
+/// How an item stands on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It is there with the published content.
+    Present {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It is not there.
+    Absent {
+        /// One sentence: what to fetch and where to put it.
+        remedy: String,
+    },
+    /// Something else is there.
+    Mismatch {
+        /// Where.
+        path: PathBuf,
+        /// The published digest and size, or the number of images.
+        expected: String,
+        /// What was found.
+        found: String,
+        /// One sentence: what to fetch and where to put it.
+        remedy: String,
+    },
+}
+
+impl DataItem {
+    /// Where the item lies, unchecked. Fails with the remedy when it is absent.
+    pub fn locate(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
+        let candidates = root.into_iter().flat_map(|r| self.places.iter().map(|place| r.path().join(place)));
+        candidates
+            .into_iter()
+            .find(|path| path.exists())
+            .ok_or_else(|| DatasetError::Absent { what: self.key.to_owned(), remedy: self.remedy(root) })
+    }
+
+    /// How the item stands: reads and digests its content. Fails only when what is there cannot be read.
+    pub fn verify(&self, root: Option<&DataRoot>) -> Result<Status> {
+        let path = match self.locate(root) {
+            Ok(path) => path,
+            Err(DatasetError::Absent { remedy, .. }) => return Ok(Status::Absent { remedy }),
+            Err(error) => return Err(error),
+        };
+        let (expected, found) = match self.expected {
+            Expected::Content { sha256, n_bytes } => {
+                let (found_sha256, n_found) = sha256_content(&path)?;
+                (
+                    format!("sha256 {sha256}, {n_bytes} bytes"),
+                    format!("sha256 {found_sha256}, {n_found} bytes"),
+                )
+            }
+            Expected::Images { n } => {
+                (format!("{n} images"), format!("{} images", image_folder::count(&path)?.0))
+            }
+        };
+        if expected == found {
+            return Ok(Status::Present { path });
+        }
+        Ok(Status::Mismatch { path, expected, found, remedy: self.remedy(root) })
+    }
+
+    /// Where the item lies, its content checked against the published digest. Fails when it is absent or
+    /// another file; a folder of images is not read.
+    pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
+        let path = self.locate(root)?;
+        if let Expected::Content { sha256, .. } = self.expected {
+            let (found, _) = sha256_content(&path)?;
+            if found.as_hex() != sha256 {
+                let expected = Digest::from_hex(sha256).expect("digests in the manifest are hexadecimal");
+                let remedy =
+                    format!("{}, or open the file by its path if it is meant to differ", self.remedy(root));
+                return Err(DatasetError::DigestMismatch { path, expected, found, remedy });
+            }
+        }
+        Ok(path)
+    }
+
+    /// One sentence: what to fetch, from where, and where to put it.
+    pub fn remedy(&self, root: Option<&DataRoot>) -> String {
+        let place = self.places[0];
+        match root {
+            Some(root) => format!("fetch {} and put it at {}", self.fetch, root.path().join(place).display()),
+            None => format!(
+                "set {DATA_VARIABLE} to a folder for data, fetch {} and put it at ${DATA_VARIABLE}/{place}",
+                self.fetch
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_item_has_a_key_of_its_own_and_a_digest_of_the_right_form() {
+        let keys: BTreeSet<_> = ITEMS.iter().map(|item| item.key).collect();
+        assert_eq!(keys.len(), ITEMS.len());
+        for item in ITEMS {
+            assert!(!item.places.is_empty(), "{}", item.key);
+            if let Expected::Content { sha256, .. } = item.expected {
+                assert!(Digest::from_hex(sha256).is_some(), "{}", item.key);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_reported_with_what_to_fetch_and_where_to_put_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::new(folder.path());
+        for item in ITEMS {
+            let Status::Absent { remedy } = item.verify(Some(&root)).unwrap() else {
+                panic!("{} cannot be present", item.key);
+            };
+            assert!(remedy.contains(&folder.path().join(item.places[0]).display().to_string()), "{remedy}");
+        }
+        let message = PARTI_PROMPTS.locate(None).unwrap_err().to_string();
+        for part in ["parti-prompts", "set SPECIMEN_DATA", "google-research/parti", "$SPECIMEN_DATA/parti/"] {
+            assert!(message.contains(part), "`{part}` is not in `{message}`");
+        }
+        assert!(COCO_CAPTIONS.remedy(None).contains("annotations_trainval2017.zip from cocodataset.org"));
+    }
+
+    #[test]
+    fn another_file_under_the_right_name_is_a_mismatch_and_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("parti")).unwrap();
+        std::fs::write(folder.path().join("parti/PartiPrompts.tsv"), "Prompt\n").unwrap();
+        let root = DataRoot::new(folder.path());
+        let status = PARTI_PROMPTS.verify(Some(&root)).unwrap();
+        assert!(matches!(&status, Status::Mismatch { found, .. } if found.contains("7 bytes")), "{status:?}");
+        let message = PARTI_PROMPTS.locate_verified(Some(&root)).unwrap_err().to_string();
+        assert!(message.contains("fab29e41") && message.contains("google-research/parti"), "{message}");
+    }
+
+    #[test]
+    fn a_folder_of_images_is_checked_by_their_number() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
+        std::fs::write(folder.path().join("coco/val2017/000000000139.jpg"), "").unwrap();
+        let status = COCO_PHOTOS.verify(Some(&DataRoot::new(folder.path()))).unwrap();
+        let Status::Mismatch { expected, found, .. } = status else { panic!("{status:?}") };
+        assert_eq!((expected.as_str(), found.as_str()), ("5000 images", "1 images"));
+    }
+}

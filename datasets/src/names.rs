@@ -1,0 +1,71 @@
+//! Which known names a misspelt one may have meant.
+
+/// The names nearest to `found` by edit distance (insert, delete, replace, swap of neighbours), nearest
+/// first: those within a third of the longer length and at most one step farther than the nearest, and
+/// those that contain `found`.
+pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let found = found.to_lowercase();
+    let is_part_of = |name: &str| found.chars().count() >= 3 && name.contains(&found);
+    let mut near: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|name| (edit_distance(&found, name), name))
+        .filter(|(distance, name)| {
+            let n_chars = found.chars().count().max(name.chars().count());
+            *distance <= n_chars / 3 || is_part_of(name)
+        })
+        .collect();
+    near.sort_unstable();
+    let farthest = near.first().map_or(0, |(distance, _)| distance + 1);
+    near.retain(|(distance, name)| *distance <= farthest || is_part_of(name));
+    near.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Optimal string alignment distance, in code points.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut two_back = vec![0; b.len() + 1];
+    let mut previous: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut current = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = previous[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            current[j] = replaced.min(previous[j] + 1).min(current[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                current[j] = current[j].min(two_back[j - 2] + 1);
+            }
+        }
+        two_back = previous;
+        previous = current;
+    }
+    previous[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_nearest(found: &str, expected: &[&str]) {
+        assert_eq!(nearest(found, ["coco2017-val", "scenes-train", "scenes-val"]), expected, "{found}");
+    }
+
+    #[test]
+    fn a_slip_of_the_hand_finds_the_name_that_was_meant() {
+        check_nearest("scenes-vla", &["scenes-val"]);
+        check_nearest("Scenes_val", &["scenes-val"]);
+        check_nearest("coco-val", &["coco2017-val"]);
+        check_nearest("coco", &["coco2017-val"]);
+        check_nearest("scenes", &["scenes-val", "scenes-train"]);
+        check_nearest("imagenet", &[]);
+        check_nearest("", &[]);
+    }
+
+    #[test]
+    fn distances_count_insertions_deletions_replacements_and_swaps() {
+        for (a, b, expected) in
+            [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(edit_distance(a, b), expected, "{a} {b}");
+            assert_eq!(edit_distance(b, a), expected, "{b} {a}");
+        }
+    }
+}

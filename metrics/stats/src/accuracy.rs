@@ -1,0 +1,176 @@
+//! Shares of hits with Wilson intervals, and the accuracy of image attributes.
+//!
+//! The interval is Wilson's score interval (JASA 22, 1927): it stays inside `[0, 1]` and holds its level near the ends,
+//! where the textbook interval collapses to a point.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bootstrap::Interval;
+use crate::error::{StatsError, require_count};
+use crate::normal::normal_quantile;
+use crate::statistic::Statistic;
+
+/// Hits among trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HitCounts {
+    /// Trials that hit; at most `n_trials`.
+    pub n_hits: u64,
+    /// All trials.
+    pub n_trials: u64,
+}
+
+/// A share of hits with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accuracy {
+    /// Hits over trials, in `[0, 1]`.
+    pub value: f64,
+    /// Wilson interval.
+    pub interval: Interval,
+    /// Trials.
+    pub n: u64,
+}
+
+impl HitCounts {
+    /// Returns the share of hits with a Wilson interval at `level`; fails for no trials, more hits than trials, or a
+    /// level outside (0, 1).
+    pub fn accuracy(&self, level: f64) -> Result<Accuracy, StatsError> {
+        require_count("accuracy", 1, self.n_trials)?;
+        check_counts(*self)?;
+        if !(level > 0.0 && level < 1.0) {
+            return Err(StatsError::OutOfRange {
+                what: "accuracy: level",
+                at: 0,
+                value: level,
+                range: "(0, 1)",
+            });
+        }
+        let z = normal_quantile(0.5 + level / 2.0)?;
+        let n = self.n_trials as f64;
+        let value = self.n_hits as f64 / n;
+        let widening = z * z / n;
+        let centre = (value + widening / 2.0) / (1.0 + widening);
+        let half = z / (1.0 + widening) * (value * (1.0 - value) / n + widening / (4.0 * n)).sqrt();
+        let interval = Interval { lower: (centre - half).max(0.0), upper: (centre + half).min(1.0), level };
+        Ok(Accuracy { value, interval, n: self.n_trials })
+    }
+
+    fn add(&mut self, other: HitCounts) {
+        self.n_hits += other.n_hits;
+        self.n_trials += other.n_trials;
+    }
+}
+
+/// Hits by attribute ("colour", "count", "shape").
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttributeCounts {
+    counts: BTreeMap<String, HitCounts>,
+}
+
+/// Accuracy by attribute and over all trials.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeAccuracy {
+    /// By attribute name.
+    pub by_attribute: BTreeMap<String, Accuracy>,
+    /// All trials pooled: an attribute that is asked more often weighs more.
+    pub pooled: Accuracy,
+    /// Unweighted mean over attributes, in `[0, 1]`.
+    pub macro_mean: f64,
+}
+
+/// Level of the intervals in [`AttributeAccuracy`].
+const LEVEL: f64 = 0.95;
+
+impl Statistic for AttributeCounts {
+    /// The attribute's name and its hits among trials, for one image or many.
+    type Observation = (String, HitCounts);
+    type Value = AttributeAccuracy;
+
+    fn push(&mut self, observation: &(String, HitCounts)) -> Result<(), StatsError> {
+        check_counts(observation.1)?;
+        self.counts.entry(observation.0.clone()).or_default().add(observation.1);
+        Ok(())
+    }
+
+    fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
+        for (attribute, &counts) in &later.counts {
+            self.counts.entry(attribute.clone()).or_default().add(counts);
+        }
+        Ok(())
+    }
+
+    /// Attributes that were named without any trial are left out.
+    fn value(&self) -> Result<AttributeAccuracy, StatsError> {
+        let mut all = HitCounts::default();
+        let mut by_attribute = BTreeMap::new();
+        for (attribute, counts) in self.counts.iter().filter(|(_, counts)| counts.n_trials > 0) {
+            all.add(*counts);
+            by_attribute.insert(attribute.clone(), counts.accuracy(LEVEL)?);
+        }
+        let pooled = all.accuracy(LEVEL)?;
+        let sum: f64 = by_attribute.values().map(|accuracy| accuracy.value).sum();
+        let macro_mean = sum / by_attribute.len() as f64;
+        Ok(AttributeAccuracy { by_attribute, pooled, macro_mean })
+    }
+}
+
+fn check_counts(counts: HitCounts) -> Result<(), StatsError> {
+    if counts.n_hits <= counts.n_trials {
+        return Ok(());
+    }
+    let why = format!("{} hits among {} trials", counts.n_hits, counts.n_trials);
+    Err(StatsError::Inconsistent { what: "accuracy", why })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    #[test]
+    fn the_wilson_interval_equals_the_reference_values() {
+        // scipy.stats.binomtest(k, n).proportion_ci(method="wilson"), SciPy 1.17.1. Both sides are a few roundings of
+        // numbers below one.
+        for (n_hits, n_trials, lower, upper) in WILSON {
+            let got = HitCounts { n_hits, n_trials }.accuracy(0.95).unwrap().interval;
+            assert!((got.lower - lower).abs() < 1e-14 && (got.upper - upper).abs() < 1e-14, "{got:?}");
+        }
+    }
+
+    /// Hits, trials, lower end, upper end.
+    const WILSON: [(u64, u64, f64, f64); 4] = [
+        (0, 10, 0.0, 0.27753279986288926),
+        (7, 10, 0.39677814746114526, 0.892208732593699),
+        (10, 10, 0.7224672001371109, 1.0),
+        (431, 500, 0.8289979864047199, 0.8894819911011163),
+    ];
+
+    #[test]
+    fn merged_counts_give_the_accuracy_of_all_trials() {
+        let observe = |list: &[(&str, u64, u64)]| {
+            let mut counts = AttributeCounts::default();
+            for &(name, n_hits, n_trials) in list {
+                counts.push(&(name.to_owned(), HitCounts { n_hits, n_trials })).unwrap();
+            }
+            counts
+        };
+        let whole =
+            observe(&[("colour", 1, 1), ("shape", 0, 1), ("colour", 0, 1), ("shape", 0, 2), ("count", 1, 1)]);
+        let mut parts = observe(&[("colour", 1, 1), ("shape", 0, 1)]);
+        parts.merge(&observe(&[("colour", 0, 1), ("shape", 0, 2), ("count", 1, 1)])).unwrap();
+        assert_eq!(parts, whole);
+        let value = whole.value().unwrap();
+        assert_eq!(value.pooled.value, 2.0 / 6.0);
+        assert_eq!(value.macro_mean, 0.5);
+        assert_eq!(value.by_attribute["shape"].value, 0.0);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        assert!(HitCounts { n_hits: 0, n_trials: 0 }.accuracy(0.95).is_err());
+        assert!(HitCounts { n_hits: 2, n_trials: 1 }.accuracy(0.95).is_err());
+        assert!(HitCounts { n_hits: 1, n_trials: 2 }.accuracy(1.0).is_err());
+        assert!(AttributeCounts::default().value().is_err());
+    }
+}

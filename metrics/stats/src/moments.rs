@@ -1,0 +1,260 @@
+//! First and second moments of feature vectors, mergeable across blocks.
+//!
+//! A block is centred on its own mean and reduced in f64; blocks are combined by the update of Chan, Golub and LeVeque
+//! (The American Statistician 37, 1983, eq. 2.1). That keeps the centred second moment positive semidefinite to
+//! rounding, where sums of raw products cancel. [`MomentsAccumulator`] cuts blocks at fixed row numbers, so the digits
+//! depend on the rows and their order only, never on how a loader, a thread or a shard happened to group them.
+
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+use faer::{Accum, Mat, Par};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{StatsError, require_count, require_finite};
+use crate::gaussian::Gaussian;
+use crate::statistic::Statistic;
+
+/// Rows in one block of [`MomentsAccumulator`]. Part of the meaning of the last digits: changing it is a new recipe.
+pub const BLOCK_ROWS: usize = 256;
+
+/// Count, mean and centred second moment of feature rows.
+// Invariant: `m2.len() == d (d + 1) / 2` with `d = mean.len() >= 1`; all entries are finite; zeros while `n == 0`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "MomentsWire")]
+pub struct Moments {
+    n: u64,
+    /// `[d]`
+    mean: Vec<f64>,
+    /// `[d (d + 1) / 2]`, upper triangle by rows: sum of outer products about the mean.
+    m2: Vec<f64>,
+}
+
+impl Moments {
+    /// Returns the state of no rows of `d` features; fails for `d = 0`.
+    pub fn empty(d: usize) -> Result<Self, StatsError> {
+        if d == 0 {
+            return Err(StatsError::OutOfRange {
+                what: "moments: features per row",
+                at: 0,
+                value: 0.0,
+                range: "1 or more",
+            });
+        }
+        Ok(Self { n: 0, mean: vec![0.0; d], m2: vec![0.0; d * (d + 1) / 2] })
+    }
+
+    /// Returns the moments of one block, `rows` being `[n, d]` by rows; fails on a ragged block or a non-finite value.
+    pub fn of_block(rows: &[f32], d: usize) -> Result<Self, StatsError> {
+        let mut moments = Self::empty(d)?;
+        let n_rows = check_rows(rows, d)?;
+        if n_rows == 0 {
+            return Ok(moments);
+        }
+        moments.n = n_rows as u64;
+        for row in rows.chunks_exact(d) {
+            for (sum, &x) in moments.mean.iter_mut().zip(row) {
+                *sum += f64::from(x);
+            }
+        }
+        for sum in &mut moments.mean {
+            *sum /= n_rows as f64;
+        }
+        let centred = Mat::from_fn(n_rows, d, |i, j| f64::from(rows[i * d + j]) - moments.mean[j]);
+        moments.m2 = packed_gram(&centred);
+        Ok(moments)
+    }
+
+    /// Returns the moments of `rows` (`[n, d]` by rows), reduced over fixed blocks of [`BLOCK_ROWS`].
+    pub fn of_rows(rows: &[f32], d: usize) -> Result<Self, StatsError> {
+        let mut accumulator = MomentsAccumulator::new(d)?;
+        accumulator.push_rows(rows)?;
+        accumulator.finish()
+    }
+
+    /// Takes in one block of rows, `[n, d]` by rows. The digits depend on where blocks are cut; use
+    /// [`MomentsAccumulator`] unless the caller already cuts them at fixed places.
+    pub fn push_block(&mut self, rows: &[f32]) -> Result<(), StatsError> {
+        let block = Self::of_block(rows, self.d())?;
+        self.merge(&block)
+    }
+
+    /// Number of rows seen.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Features per row.
+    pub fn d(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Returns the mean, `[d]`; fails for no rows.
+    pub fn mean(&self) -> Result<&[f64], StatsError> {
+        require_count("mean of features", 1, self.n)?;
+        Ok(&self.mean)
+    }
+
+    /// Returns the unbiased covariance (divisor `n - 1`), `[d, d]` by rows, exactly symmetric; fails for fewer than
+    /// two rows.
+    pub fn covariance(&self) -> Result<Vec<f64>, StatsError> {
+        require_count("covariance of features", 2, self.n)?;
+        let d = self.d();
+        let divisor = (self.n - 1) as f64;
+        let mut covariance = vec![0.0; d * d];
+        let mut at = 0;
+        for i in 0..d {
+            for j in i..d {
+                let entry = self.m2[at] / divisor;
+                covariance[i * d + j] = entry;
+                covariance[j * d + i] = entry;
+                at += 1;
+            }
+        }
+        Ok(covariance)
+    }
+}
+
+impl Statistic for Moments {
+    type Observation = [f32];
+    type Value = Gaussian;
+
+    /// Takes in one block, `[n, d]` by rows.
+    fn push(&mut self, observation: &[f32]) -> Result<(), StatsError> {
+        self.push_block(observation)
+    }
+
+    fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
+        if later.d() != self.d() {
+            return Err(StatsError::WrongSize {
+                what: "moments: features per row",
+                expected: self.d(),
+                found: later.d(),
+            });
+        }
+        if later.n == 0 {
+            return Ok(());
+        }
+        if self.n == 0 {
+            self.clone_from(later);
+            return Ok(());
+        }
+        let (n_before, n_later) = (self.n as f64, later.n as f64);
+        let n_both = n_before + n_later;
+        let delta: Vec<f64> = later.mean.iter().zip(&self.mean).map(|(b, a)| b - a).collect();
+        let weight = n_before * n_later / n_both;
+        let mut at = 0;
+        for (i, &delta_i) in delta.iter().enumerate() {
+            for &delta_j in &delta[i..] {
+                self.m2[at] += later.m2[at] + weight * delta_i * delta_j;
+                at += 1;
+            }
+        }
+        for (mean, delta) in self.mean.iter_mut().zip(&delta) {
+            *mean += delta * (n_later / n_both);
+        }
+        self.n += later.n;
+        Ok(())
+    }
+
+    fn value(&self) -> Result<Gaussian, StatsError> {
+        Gaussian::new(self.mean()?.to_vec(), self.covariance()?, Some(self.n))
+    }
+}
+
+/// Cuts a stream of rows into blocks of [`BLOCK_ROWS`] and folds their moments in order.
+#[derive(Clone, Debug)]
+pub struct MomentsAccumulator {
+    folded: Moments,
+    /// `[< BLOCK_ROWS, d]`, the rows of the block under way.
+    pending: Vec<f32>,
+}
+
+impl MomentsAccumulator {
+    /// Returns an accumulator for rows of `d` features; fails for `d = 0`.
+    pub fn new(d: usize) -> Result<Self, StatsError> {
+        Ok(Self { folded: Moments::empty(d)?, pending: Vec::new() })
+    }
+
+    /// Takes in rows in plan order, `[n, d]` by rows, in groups of any size. On an error nothing was taken in.
+    pub fn push_rows(&mut self, rows: &[f32]) -> Result<(), StatsError> {
+        let d = self.folded.d();
+        check_rows(rows, d)?;
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let n_taken = (BLOCK_ROWS * d - self.pending.len()).min(rest.len());
+            let (taken, after) = rest.split_at(n_taken);
+            self.pending.extend_from_slice(taken);
+            rest = after;
+            if self.pending.len() == BLOCK_ROWS * d {
+                self.folded.push_block(&self.pending)?;
+                self.pending.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the moments of all rows; the last block may be short.
+    pub fn finish(mut self) -> Result<Moments, StatsError> {
+        self.folded.push_block(&self.pending)?;
+        Ok(self.folded)
+    }
+}
+
+/// Wire form of [`Moments`], checked on the way in.
+#[derive(Deserialize)]
+struct MomentsWire {
+    n: u64,
+    mean: Vec<f64>,
+    m2: Vec<f64>,
+}
+
+impl TryFrom<MomentsWire> for Moments {
+    type Error = StatsError;
+
+    fn try_from(wire: MomentsWire) -> Result<Self, StatsError> {
+        let expected = Self::empty(wire.mean.len())?.m2.len();
+        if wire.m2.len() != expected {
+            return Err(StatsError::WrongSize {
+                what: "moments: entries of the packed second moment",
+                expected,
+                found: wire.m2.len(),
+            });
+        }
+        require_finite("moments: mean", &wire.mean)?;
+        require_finite("moments: second moment", &wire.m2)?;
+        Ok(Self { n: wire.n, mean: wire.mean, m2: wire.m2 })
+    }
+}
+
+/// Returns the number of rows in `rows`; fails on a ragged or non-finite block.
+fn check_rows(rows: &[f32], d: usize) -> Result<usize, StatsError> {
+    if !rows.len().is_multiple_of(d) {
+        return Err(StatsError::WrongSize {
+            what: "feature rows: numbers in the last row",
+            expected: d,
+            found: rows.len() % d,
+        });
+    }
+    match rows.iter().position(|x| !x.is_finite()) {
+        None => Ok(rows.len() / d),
+        Some(at) => Err(StatsError::NotFinite { what: "feature rows", at, value: f64::from(rows[at]) }),
+    }
+}
+
+/// Returns the upper triangle of `x^T x` by rows, `x` being `[n, d]`.
+fn packed_gram(x: &Mat<f64>) -> Vec<f64> {
+    let d = x.ncols();
+    let mut gram = Mat::<f64>::zeros(d, d);
+    matmul(
+        gram.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        x.transpose(),
+        BlockStructure::Rectangular,
+        x.as_ref(),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    // The lower part of a column is the upper part of the mirrored row.
+    (0..d).flat_map(|j| (j..d).map(move |i| (i, j))).map(|(i, j)| gram[(i, j)]).collect()
+}

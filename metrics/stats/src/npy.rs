@@ -1,0 +1,118 @@
+//! Reads matrices in NumPy's `.npy` format: versions 1 to 3, f32 or f64, one or two axes, C or Fortran order.
+//!
+//! Source: the format description in NumPy's documentation (`numpy.lib.format`). Only the header's literal form that
+//! NumPy writes is understood; anything else is refused by name.
+
+use crate::error::StatsError;
+
+/// A dense matrix, `[n_rows, n_columns]` by rows. A vector reads as one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// Rows.
+    pub n_rows: usize,
+    /// Columns.
+    pub n_columns: usize,
+    /// `[n_rows * n_columns]`, f32 files widened exactly.
+    pub values: Vec<f64>,
+    /// Whether the file held f32, so that narrowing loses nothing.
+    pub is_f32: bool,
+}
+
+impl Matrix {
+    /// Returns the values as f32; fails for an f64 file, where that would round.
+    pub fn to_f32(&self) -> Result<Vec<f32>, StatsError> {
+        if !self.is_f32 {
+            return Err(fault("element type", "f32 (<f4)", "f64 (<f8)"));
+        }
+        Ok(self.values.iter().map(|&x| x as f32).collect())
+    }
+}
+
+/// Reads a whole `.npy` file held in `bytes`.
+pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
+    let (header, data) = split_header(bytes)?;
+    let descr = quoted(field(header, "descr")?)?;
+    let is_f32 = match descr {
+        "<f4" => true,
+        "<f8" => false,
+        other => return Err(fault("element type", "'<f4' or '<f8'", other)),
+    };
+    let is_fortran = match field(header, "fortran_order")?.get(..4) {
+        Some("True") => true,
+        Some("Fals") => false,
+        _ => return Err(fault("fortran_order", "True or False", field(header, "fortran_order")?)),
+    };
+    let (n_rows, n_columns) = shape(field(header, "shape")?)?;
+    let width = if is_f32 { 4 } else { 8 };
+    let n_bytes = n_rows.checked_mul(n_columns).and_then(|n| n.checked_mul(width));
+    if n_bytes != Some(data.len()) {
+        let expected = format!("{n_rows} x {n_columns} elements of {width} bytes");
+        return Err(fault("data length", &expected, &format!("{} bytes", data.len())));
+    }
+    let stored: Vec<f64> = data.chunks_exact(width).map(number).collect();
+    let values = if is_fortran {
+        (0..n_rows * n_columns).map(|at| stored[at % n_columns * n_rows + at / n_columns]).collect()
+    } else {
+        stored
+    };
+    Ok(Matrix { n_rows, n_columns, values, is_f32 })
+}
+
+/// Returns the header text and the data behind it.
+fn split_header(bytes: &[u8]) -> Result<(&str, &[u8]), StatsError> {
+    if bytes.get(..6) != Some(b"\x93NUMPY") {
+        return Err(fault("magic", "\\x93NUMPY", &format!("{:02x?}", &bytes[..bytes.len().min(6)])));
+    }
+    let short = || fault("header", "a complete header", &format!("a file of {} bytes", bytes.len()));
+    let (length, start) = match (bytes.get(6), bytes.get(8..12)) {
+        (Some(1), Some(l)) => (usize::from(u16::from_le_bytes([l[0], l[1]])), 10),
+        (Some(2 | 3), Some(l)) => (u32::from_le_bytes([l[0], l[1], l[2], l[3]]) as usize, 12),
+        (Some(version), Some(_)) => return Err(fault("version", "1, 2 or 3", &version.to_string())),
+        _ => return Err(short()),
+    };
+    let header = bytes.get(start..start + length).ok_or_else(short)?;
+    let text = std::str::from_utf8(header).map_err(|_| fault("header", "text", "other bytes"))?;
+    Ok((text, &bytes[start + length..]))
+}
+
+/// Returns the text after `'name':` in the header's dictionary.
+fn field<'a>(header: &'a str, name: &str) -> Result<&'a str, StatsError> {
+    let key = format!("'{name}':");
+    match header.split_once(&key) {
+        Some((_, after)) => Ok(after.trim_start()),
+        None => Err(fault("header", &format!("a key '{name}'"), header.trim_end())),
+    }
+}
+
+fn quoted(text: &str) -> Result<&str, StatsError> {
+    text.strip_prefix('\'')
+        .and_then(|rest| rest.split_once('\''))
+        .map(|(inside, _)| inside)
+        .ok_or_else(|| fault("header", "a quoted element type", text.trim_end()))
+}
+
+/// Parses `(n,)` as one row and `(n, d)` as it stands.
+fn shape(text: &str) -> Result<(usize, usize), StatsError> {
+    let wrong = || fault("shape", "one or two axes", text.trim_end());
+    let (inside, _) = text.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(wrong)?;
+    let axes: Result<Vec<usize>, _> =
+        inside.split(',').map(str::trim).filter(|axis| !axis.is_empty()).map(str::parse).collect();
+    match axes.map_err(|_| wrong())?[..] {
+        [n] => Ok((1, n)),
+        [n_rows, n_columns] => Ok((n_rows, n_columns)),
+        _ => Err(wrong()),
+    }
+}
+
+/// Widens one little-endian element of four or eight bytes.
+fn number(element: &[u8]) -> f64 {
+    match *element {
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => unreachable!("elements are cut to four or eight bytes"),
+    }
+}
+
+fn fault(what: &'static str, expected: &str, found: &str) -> StatsError {
+    StatsError::Npy { what, expected: expected.to_owned(), found: found.to_owned() }
+}

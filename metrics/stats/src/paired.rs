@@ -1,0 +1,163 @@
+//! Comparisons of a method with its baseline, prompt by prompt.
+//!
+//! Both sides were run on the same prompts with the same seeds, so the prompt is the unit that is resampled: what makes
+//! one prompt slow for both sides cancels. Pairs are kept in id order, so the digits do not depend on record order.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use crate::averages::{arithmetic_mean, standard_error};
+use crate::bootstrap::{BootstrapPlan, Estimate, Interval, bootstrap};
+use crate::error::{StatsError, require_count, require_finite, require_positive};
+use crate::normal::{normal_quantile, two_sided_p};
+
+/// The values of two runs on the same ids.
+// Invariant: the three vectors have one length, at least 1; ids ascend strictly; values are finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paired<K> {
+    ids: Vec<K>,
+    baseline: Vec<f64>,
+    method: Vec<f64>,
+}
+
+impl<K: Ord + Display> Paired<K> {
+    /// Pairs two lists of (id, value) by id. Fails on an id that is missing on a side or occurs twice on one, on a
+    /// non-finite value (`at` counts in id order) and on empty lists.
+    pub fn join(
+        baseline: impl IntoIterator<Item = (K, f64)>,
+        method: impl IntoIterator<Item = (K, f64)>,
+    ) -> Result<Self, StatsError> {
+        let baseline = by_id(baseline, "baseline")?;
+        let mut method = by_id(method, "method")?;
+        let mut paired = Self { ids: Vec::new(), baseline: Vec::new(), method: Vec::new() };
+        for (id, value) in baseline {
+            let Some(other) = method.remove(&id) else {
+                return Err(StatsError::Unpaired { id: id.to_string(), present: "baseline" });
+            };
+            paired.ids.push(id);
+            paired.baseline.push(value);
+            paired.method.push(other);
+        }
+        if let Some(id) = method.keys().next() {
+            return Err(StatsError::Unpaired { id: id.to_string(), present: "method" });
+        }
+        require_count("pairing", 1, paired.ids.len() as u64)?;
+        require_finite("pairing: baseline", &paired.baseline)?;
+        require_finite("pairing: method", &paired.method)?;
+        Ok(paired)
+    }
+}
+
+impl<K> Paired<K> {
+    /// The ids, ascending.
+    pub fn ids(&self) -> &[K] {
+        &self.ids
+    }
+
+    /// Number of pairs.
+    pub fn n_pairs(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Returns `sum(baseline) / sum(method)`: the speedup when the values are times. Both sums are over the same
+    /// prompts, so this is also the ratio of mean times. Fails on values that are not above zero and on fewer than two
+    /// pairs.
+    pub fn ratio_of_sums(&self, plan: &BootstrapPlan) -> Result<Estimate, StatsError> {
+        self.require_positive_values()?;
+        bootstrap(self.n_pairs(), plan, |chosen| {
+            let (mut above, mut below) = (0.0, 0.0);
+            for &i in chosen {
+                above += self.baseline[i];
+                below += self.method[i];
+            }
+            above / below
+        })
+    }
+
+    /// Returns the geometric mean of `baseline / method` over prompts, which gives a short prompt the weight of a long
+    /// one. Fails as [`Paired::ratio_of_sums`] does.
+    pub fn geometric_mean_ratio(&self, plan: &BootstrapPlan) -> Result<Estimate, StatsError> {
+        self.require_positive_values()?;
+        let logs: Vec<f64> = self.baseline.iter().zip(&self.method).map(|(a, b)| (a / b).ln()).collect();
+        bootstrap(self.n_pairs(), plan, |chosen| {
+            (chosen.iter().map(|&i| logs[i]).sum::<f64>() / chosen.len() as f64).exp()
+        })
+    }
+
+    /// Returns the mean of `method - baseline` and how it stands to zero. Fails on fewer than two pairs.
+    pub fn mean_difference(&self, plan: &BootstrapPlan) -> Result<MeanDifference, StatsError> {
+        let differences: Vec<f64> = self.method.iter().zip(&self.baseline).map(|(a, b)| a - b).collect();
+        let value = arithmetic_mean(&differences)?;
+        let standard_error = standard_error(&differences)?;
+        let (z, p) = if standard_error > 0.0 {
+            let z = value / standard_error;
+            (Some(z), Some(two_sided_p(z)?))
+        } else {
+            (None, None)
+        };
+        let resampled = bootstrap(differences.len(), plan, |chosen| {
+            chosen.iter().map(|&i| differences[i]).sum::<f64>() / chosen.len() as f64
+        })?;
+        Ok(MeanDifference {
+            value,
+            standard_error,
+            z,
+            p,
+            detectable: detectable_difference(standard_error)?,
+            interval: resampled.interval,
+            n_pairs: differences.len(),
+        })
+    }
+
+    fn require_positive_values(&self) -> Result<(), StatsError> {
+        require_positive("ratio: baseline", &self.baseline)?;
+        require_positive("ratio: method", &self.method)
+    }
+}
+
+/// The mean difference of two runs, method minus baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeanDifference {
+    /// The mean difference, in the unit of the values.
+    pub value: f64,
+    /// Standard error of the mean over prompts, `s / sqrt(n)`.
+    pub standard_error: f64,
+    /// `value / standard_error`; absent when all differences are equal, where no scale exists.
+    pub z: Option<f64>,
+    /// Two-sided normal p value of `z`; absent with it.
+    pub p: Option<f64>,
+    /// The difference that this many pairs would have found with 80 % power, see [`detectable_difference`].
+    pub detectable: f64,
+    /// BCa bootstrap interval.
+    pub interval: Interval,
+    /// Pairs.
+    pub n_pairs: usize,
+}
+
+/// Returns the true difference that a two-sided 5 % test finds with 80 % power: `(z(.975) + z(.8)) = 2.80` standard
+/// errors (Bloom, Evaluation Review 19, 1995). Fails on a standard error that is negative or not finite.
+pub fn detectable_difference(standard_error: f64) -> Result<f64, StatsError> {
+    if !(standard_error.is_finite() && standard_error >= 0.0) {
+        return Err(StatsError::OutOfRange {
+            what: "detectable difference: standard error",
+            at: 0,
+            value: standard_error,
+            range: "a finite number, 0 or more",
+        });
+    }
+    Ok((normal_quantile(0.975)? + normal_quantile(0.8)?) * standard_error)
+}
+
+fn by_id<K: Ord + Display>(
+    values: impl IntoIterator<Item = (K, f64)>,
+    side: &'static str,
+) -> Result<BTreeMap<K, f64>, StatsError> {
+    let mut map = BTreeMap::new();
+    for (id, value) in values {
+        if map.contains_key(&id) {
+            return Err(StatsError::DuplicateId { id: id.to_string(), side });
+        }
+        map.insert(id, value);
+    }
+    Ok(map)
+}

@@ -1,0 +1,65 @@
+//! Reading `.npy` files: both orders, both widths, and named refusals.
+#![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+
+use specimen_stats::StatsError;
+use specimen_stats::npy::read_npy;
+
+/// A version 1 file with this header dictionary and data.
+fn file(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(data);
+    bytes
+}
+
+fn f64_bytes(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+#[test]
+fn c_and_fortran_order_read_as_the_same_matrix() {
+    let c = file(
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n",
+        &f64_bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    );
+    let fortran = file(
+        "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }\n",
+        &f64_bytes(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0]),
+    );
+    let matrix = read_npy(&c).unwrap();
+    assert_eq!((matrix.n_rows, matrix.n_columns), (2, 3));
+    assert_eq!(matrix, read_npy(&fortran).unwrap());
+    assert!(matrix.to_f32().is_err());
+}
+
+#[test]
+fn f32_files_widen_exactly_and_narrow_back() {
+    let data: Vec<u8> = [0.1_f32, -3.5].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let vector =
+        read_npy(&file("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", &data)).unwrap();
+    assert_eq!((vector.n_rows, vector.n_columns), (1, 2));
+    assert_eq!(vector.values, [f64::from(0.1_f32), -3.5]);
+    assert_eq!(vector.to_f32().unwrap(), [0.1, -3.5]);
+}
+
+#[test]
+fn what_is_not_read_is_refused_by_name() {
+    let refused = |bytes: &[u8]| match read_npy(bytes) {
+        Err(StatsError::Npy { what, .. }) => what,
+        other => panic!("expected a refusal, got {other:?}"),
+    };
+    let good = file("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }\n", &f64_bytes(&[1.0, 2.0]));
+    assert!(read_npy(&good).is_ok());
+    assert_eq!(refused(b"PK\x03\x04"), "magic");
+    assert_eq!(refused(&good[..30]), "header");
+    assert_eq!(refused(&good[..good.len() - 1]), "data length");
+    let header = |text: &str| refused(&file(text, &f64_bytes(&[1.0, 2.0])));
+    assert_eq!(header("{'descr': '>f8', 'fortran_order': False, 'shape': (1, 2), }"), "element type");
+    assert_eq!(header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 1), }"), "shape");
+    assert_eq!(header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }"), "shape");
+    assert_eq!(header("{'descr': '<f8', 'shape': (1, 2), }"), "header");
+    let mut version_nine = good.clone();
+    version_nine[6] = 9;
+    assert_eq!(refused(&version_nine), "version");
+}
