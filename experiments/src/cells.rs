@@ -1,0 +1,139 @@
+//! Reading one model, one sampling and one cell, after axes have been applied to them.
+
+use serde::de::DeserializeOwned;
+use specimen_decode::method::{
+    DRAFTER_KEYS, DrafterConfig, MethodConfig, Proposer, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+};
+
+use crate::{
+    document::{Entry, Node},
+    error::{Fault, SpecError},
+    fields::{self, Fields, out_of_range, unknown_name},
+    names::{BASELINE, MODELS},
+    parse::{choice, name, optional_text, table},
+    spec::{Dtype, FilterOrder, ModelSpec, Sampling},
+};
+
+const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights"];
+pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "guidance", "filter_order"];
+const CELL_KEYS: &[&str] = &["name", "drafter", "accept", "schedule", "sampling", "timed"];
+
+/// Reads a `[model]` table at `path`.
+pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
+    let fields = Fields::new(node, "[model]", path, MODEL_KEYS)?;
+    let name = fields.text("name", "it names the network")?;
+    if !MODELS.contains(&name) {
+        let node = fields.required("name", "it was read above")?;
+        return Err(unknown_name(node, &fields.path("name"), "model", name, MODELS.iter().copied()));
+    }
+    let dtype =
+        fields.required("dtype", "speed and digests depend on it; write for instance dtype = \"bf16\"")?;
+    let device = optional_text(&fields, "device")?.unwrap_or_else(|| "cpu".to_owned());
+    let numbered =
+        device.strip_prefix("cuda:").is_some_and(|n| n.parse::<u16>().is_ok_and(|m| m.to_string() == n));
+    if !(numbered || device == "cpu" || device == "cuda") {
+        let node = fields.required("device", "the default is a device")?;
+        return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
+    }
+    Ok(ModelSpec {
+        name: name.to_owned(),
+        dtype: choice(dtype, &fields.path("dtype"), "dtype", &Dtype::ALL)?,
+        device,
+        weights: optional_text(&fields, "weights")?,
+    })
+}
+
+/// Reads `[sampling]`, with the keys that a cell overrides taken from `overrides`.
+pub(crate) fn sampling(
+    base: &Node,
+    overrides: Option<&Node>,
+    cell_path: &str,
+) -> Result<Sampling, SpecError> {
+    Fields::new(base, "[sampling]", "sampling", SAMPLING_KEYS)?;
+    let path = format!("{cell_path}.sampling");
+    if let Some(node) = overrides {
+        Fields::new(node, &format!("`{path}`"), &path, SAMPLING_KEYS)?;
+    }
+    let overriding = overrides.map_or(&[][..], Node::entries);
+    let inherited = base.entries().iter().filter(|entry| !overriding.iter().any(|o| o.key == entry.key));
+    let merged: Vec<Entry> = overriding.iter().chain(inherited).cloned().collect();
+    let merged = table(&base.place, merged);
+    let fields = Fields::new(&merged, "[sampling]", "sampling", SAMPLING_KEYS)?;
+    let why = "published settings differ, so there is no default";
+    let top_k = fields.integer(
+        "top_k",
+        0..=i64::from(u32::MAX),
+        "published settings differ, so there is no default; 0 is off",
+    )?;
+    let order = |node| choice(node, "sampling.filter_order", "filter order", &FilterOrder::ALL);
+    Ok(Sampling {
+        temperature: fields.real("temperature", "at least 0 and finite (0 is greedy)", |t| t >= 0.0, why)?,
+        top_k: u32::try_from(top_k).expect("the range was checked"),
+        top_p: fields.real("top_p", "above 0, at most 1 (1 is off)", |p| p > 0.0 && p <= 1.0, why)?,
+        guidance: fields.real("guidance", "at least 0 and finite (1 is off)", |s| s >= 0.0, why)?,
+        filter_order: fields.get("filter_order").map_or(Ok(FilterOrder::TopKThenTopP), order)?,
+    })
+}
+
+/// What a `[[cell]]` says itself.
+pub(crate) struct CellBody {
+    pub(crate) name: String,
+    pub(crate) method: MethodConfig,
+    pub(crate) timed: bool,
+}
+
+/// Reads a `[[cell]]` table at `path` (`cell.<name>`).
+pub(crate) fn cell(node: &Node, path: &str) -> Result<CellBody, SpecError> {
+    let fields = Fields::new(node, &format!("`{path}`"), path, CELL_KEYS)?;
+    let name = name(&fields, "results are filed under it")?;
+    let method = method(node, &fields)?;
+    if name == BASELINE && method.drafter.proposer != Proposer::None {
+        return Err(Fault::Conflict {
+            conflict: format!("the cell `{BASELINE}` is the autoregressive baseline, but has a drafter"),
+            remedy: "remove the drafter, or give the cell another name".to_owned(),
+        }
+        .at(fields.get("drafter").map_or(&node.place, |node| &node.place).clone()));
+    }
+    let timed = fields.get("timed").map_or(Ok(true), |node| fields::flag(node, &fields.path("timed")))?;
+    Ok(CellBody { name, method, timed })
+}
+
+fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
+    if let Some(drafter) = fields.get("drafter") {
+        let path = fields.path("drafter");
+        let keys = Fields::new(drafter, "`drafter`", &path, DRAFTER_KEYS)?;
+        configured::<DrafterConfig>(drafter, &path)?;
+        if let Some(model) = keys.get("model") {
+            let name = fields::text(model, &keys.path("model"))?;
+            if !MODELS.contains(&name) {
+                return Err(unknown_name(model, &keys.path("model"), "model", name, MODELS.iter().copied()));
+            }
+        }
+    }
+    for (index, rule) in fields.list("accept")?.iter().enumerate() {
+        let path = format!("{}.{index}", fields.path("accept"));
+        Fields::new(rule, "`accept`", &path, RULE_KEYS)?;
+        configured::<RuleConfig>(rule, &path)?;
+    }
+    if let Some(schedule) = fields.get("schedule") {
+        let path = fields.path("schedule");
+        Fields::new(schedule, "`schedule`", &path, SCHEDULE_KEYS)?;
+        configured::<ScheduleConfig>(schedule, &path)?;
+    }
+    // The three parts are sound; together they are read as one, so that defaults are the decoder's own.
+    let parts =
+        node.entries().iter().filter(|entry| ["drafter", "accept", "schedule"].contains(&entry.key.as_str()));
+    let whole = table(&node.place, parts.cloned().collect());
+    let method: MethodConfig = configured(&whole, fields.path("").trim_end_matches('.'))?;
+    method.validate().map_err(|error| {
+        Fault::Method { path: fields.path("accept"), reason: error.to_string() }
+            .at(fields.get("accept").map_or(&node.place, |accept| &accept.place).clone())
+    })?;
+    Ok(method)
+}
+
+fn configured<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, SpecError> {
+    T::deserialize(node.to_json()).map_err(|error| {
+        Fault::Method { path: path.to_owned(), reason: error.to_string() }.at(node.place.clone())
+    })
+}

@@ -1,0 +1,125 @@
+//! What a plan will take: counts, disk, and, where the caller knows them, time and what is missing.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{plan::Plan, spec::ModelSpec};
+
+/// Size of a model's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    /// Image tokens.
+    pub n_tokens: usize,
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+}
+
+/// What a plan will take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// Name of the run.
+    pub name: String,
+    /// Digest of the plan.
+    pub digest: String,
+    /// Cells of the plan.
+    pub n_cells: usize,
+    /// Those that are timed.
+    pub n_timed_cells: usize,
+    /// Prompts of the dataset.
+    pub n_prompts: usize,
+    /// Images to make, without warm-up.
+    pub n_items: usize,
+    /// Units of work: the most workers that can be busy at once.
+    pub n_blocks: usize,
+    /// Images that each worker makes beforehand, over all timed cells.
+    pub n_warmup_per_worker: usize,
+    /// At most this many bytes will be written; `None` if a model's footprint is unknown.
+    pub disk_bytes: Option<u64>,
+    /// Seconds of work in total, where the caller can tell from history.
+    pub seconds: Option<f64>,
+    /// Weights and data that the caller found missing, each with what to do.
+    pub missing: Vec<Missing>,
+}
+
+/// Something that must be there before the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// What it is.
+    pub what: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+/// Bytes of a record, a timing row and a row of steps, without what grows with the tokens; generous.
+const ROW_BYTES: u64 = 2_048;
+/// Bytes per token over all rows: its id, and the counts of its step when no step emits more than one.
+const TOKEN_BYTES: u64 = 24;
+/// What PNG adds to the raw bytes of an image that does not compress, besides a thousandth of them.
+const PNG_BYTES: u64 = 1_024;
+
+impl Plan {
+    /// Counts, and a bound on disk space from the footprint of each model. Time and missing things are left
+    /// for the caller to fill in.
+    pub fn estimate(&self, footprint: impl Fn(&ModelSpec) -> Option<Footprint>) -> Estimate {
+        let per_cell = (self.prompts.len() * self.spec.dataset.samples as usize) as u64;
+        let cell_bytes = |model| footprint(model).map(|footprint| footprint.bytes() * per_cell);
+        let n_timed_cells = self.spec.cells.iter().filter(|cell| cell.timed).count();
+        Estimate {
+            name: self.spec.name.clone(),
+            digest: self.digest.clone(),
+            n_cells: self.spec.cells.len(),
+            n_timed_cells,
+            n_prompts: self.prompts.len(),
+            n_items: self.items.len(),
+            n_blocks: self.blocks.len(),
+            n_warmup_per_worker: n_timed_cells * self.spec.timing.warmup as usize,
+            disk_bytes: self.spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
+            seconds: None,
+            missing: Vec::new(),
+        }
+    }
+}
+
+impl Footprint {
+    /// Upper bound of what one image and its rows take on disk, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let raw = 3 * self.width as u64 * self.height as u64;
+        raw + raw / 1000 + PNG_BYTES + ROW_BYTES + TOKEN_BYTES * self.n_tokens as u64
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "plan    {} ({})", self.name, self.digest.get(..16).unwrap_or(&self.digest))?;
+        writeln!(f, "cells   {}, {} timed", self.n_cells, self.n_timed_cells)?;
+        writeln!(f, "items   {} in {} blocks, over {} prompts", self.n_items, self.n_blocks, self.n_prompts)?;
+        writeln!(f, "warm-up {} images per worker", self.n_warmup_per_worker)?;
+        match self.disk_bytes {
+            Some(bytes) => writeln!(f, "disk    at most {}", human_bytes(bytes))?,
+            None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
+        }
+        match self.seconds {
+            Some(seconds) => writeln!(f, "time    about {seconds:.0} s of work")?,
+            None => writeln!(f, "time    unknown: no earlier run to judge by")?,
+        }
+        for missing in &self.missing {
+            writeln!(f, "missing {}; {}", missing.what, missing.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// Decimal units, one digit after the point.
+fn human_bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    match UNITS.iter().find(|(size, _)| bytes >= *size) {
+        Some((size, unit)) => format!("{:.1} {unit}", bytes as f64 / *size as f64),
+        None => format!("{bytes} B"),
+    }
+}

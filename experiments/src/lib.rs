@@ -1,0 +1,27 @@
+//! From a spec to a plan: what is asked, of which models, with which methods, in which order.
+//!
+//! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
+//! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`warnings`]
+//! (what is allowed but probably not meant), [`seeds`] and [`plan`] (items and blocks), [`estimate`] (what
+//! they will take). Nothing here generates, measures or touches a run directory.
+
+mod axes;
+mod canonical;
+mod cells;
+mod document;
+pub mod error;
+pub mod estimate;
+mod exclude;
+pub mod expect;
+mod fields;
+mod interleave;
+pub mod matrix;
+pub mod names;
+pub mod parse;
+pub mod place;
+pub mod plan;
+pub mod prompts;
+pub mod seeds;
+pub mod set;
+pub mod spec;
+pub mod warnings;

@@ -1,0 +1,241 @@
+//! The text of a spec, with overrides applied, and its resolution into a [`Spec`]. Each error names file,
+//! line and column, or the argument that is wrong.
+
+use std::path::Path;
+
+use specimen_datasets::CaptionPolicy;
+
+use crate::{
+    document::{Entry, Node, Value},
+    error::{Fault, SpecError},
+    expect,
+    fields::{self, Fields, out_of_range, unknown_name},
+    matrix,
+    names::{METRICS, UNCONDITIONAL, datasets, is_prompt_file},
+    place::Place,
+    spec::{DatasetSpec, MetricSpec, SCHEMA, Spec, Timing},
+};
+
+/// Keys at the top of a spec.
+pub(crate) const SPEC_KEYS: &[&str] = &[
+    "schema",
+    "name",
+    "seed",
+    "analysis",
+    "sources",
+    "dataset",
+    "model",
+    "sampling",
+    "timing",
+    "cell",
+    "axes",
+    "exclude",
+    "metric",
+    "published",
+    "expect",
+];
+const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "caption", "samples"];
+const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
+const METRIC_KEYS: &[&str] = &["name", "min_n"];
+
+/// A spec as written, before it is resolved. Overrides ([`set`](Self::set), [`sweep`](Self::sweep)) act here.
+#[derive(Clone, Debug)]
+pub struct SpecText {
+    // Invariant: a table, whose `axes`, if that is a table, has one entry per axis under its dotted path.
+    pub(crate) root: Node,
+}
+
+impl SpecText {
+    /// Takes the text of a spec; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// If the text is not TOML.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SpecError> {
+        let mut root = Node::parse(file, text)?;
+        matrix::flatten_axes(&mut root);
+        Ok(Self { root })
+    }
+
+    /// Reads a spec file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not TOML.
+    pub fn read(path: &Path) -> Result<Self, SpecError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Fault::Unreadable { reason: error.to_string() }.at(Place::WholeFile(file.as_str().into()))
+        })?;
+        Self::parse(&file, &text)
+    }
+
+    /// Checks every value and multiplies out models and axes.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn resolve(&self) -> Result<Spec, SpecError> {
+        let fields = Fields::new(&self.root, "the spec", "", SPEC_KEYS)?;
+        let schema = fields.integer(
+            "schema",
+            0..=i64::MAX,
+            "it says which grammar the spec follows; write schema = 1",
+        )?;
+        if schema != i64::from(SCHEMA) {
+            let node = fields.required("schema", "it was read above")?;
+            let expected = format!("{SCHEMA}, the schema that this version reads");
+            return Err(out_of_range(node, "schema", &expected, schema.to_string()));
+        }
+        let name = name(&fields, "it names the run and its folder")?;
+        let seed = fields.integer(
+            "seed",
+            0..=i64::MAX,
+            "there is no default, because a run without a recorded seed cannot be repeated; \
+             write for instance seed = 42",
+        )?;
+        let cells = matrix::cells(&fields)?;
+        let metrics = metrics(&fields)?;
+        let published = fields.list("published")?.iter().enumerate();
+        let published = published
+            .map(|(index, node)| expect::published(node, index, &cells))
+            .collect::<Result<_, _>>()?;
+        let expectations = fields.list("expect")?.iter().enumerate();
+        let expectations = expectations
+            .map(|(index, node)| expect::expectation(node, index, &cells, &metrics))
+            .collect::<Result<_, _>>()?;
+        Ok(Spec {
+            schema: SCHEMA,
+            name,
+            seed: seed.unsigned_abs(),
+            analysis: optional_text(&fields, "analysis")?.unwrap_or_default(),
+            sources: sources(&fields)?,
+            dataset: dataset(fields.required("dataset", "it says what the models are asked")?)?,
+            timing: timing(fields.required("timing", "it says how timed cells are interleaved")?)?,
+            cells,
+            metrics,
+            published,
+            expect: expectations,
+        })
+    }
+}
+
+/// A name that is also a file name: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first.
+pub(crate) fn name(fields: &Fields<'_>, why: &str) -> Result<String, SpecError> {
+    let node = fields.required("name", why)?;
+    let name = fields::text(node, &fields.path("name"))?;
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._+-".contains(c);
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if starts && name.len() <= 64 && name.chars().all(fits) {
+        return Ok(name.to_owned());
+    }
+    let expected = "1 to 64 of the characters a-z 0-9 . _ + -, a letter or digit first";
+    Err(out_of_range(node, &fields.path("name"), expected, format!("{name:?}")))
+}
+
+pub(crate) fn optional_text(fields: &Fields<'_>, key: &str) -> Result<Option<String>, SpecError> {
+    fields.get(key).map(|node| fields::text(node, &fields.path(key)).map(str::to_owned)).transpose()
+}
+
+/// One of several named values.
+pub(crate) fn choice<T: Copy>(
+    node: &Node,
+    path: &str,
+    what: &'static str,
+    choices: &[(&'static str, T)],
+) -> Result<T, SpecError> {
+    let found = fields::text(node, path)?;
+    let chosen = choices.iter().find(|(name, _)| *name == found).map(|(_, value)| *value);
+    chosen.ok_or_else(|| unknown_name(node, path, what, found, choices.iter().map(|(name, _)| *name)))
+}
+
+fn sources(fields: &Fields<'_>) -> Result<Vec<String>, SpecError> {
+    let texts = fields.list("sources")?.iter().enumerate();
+    texts.map(|(index, node)| fields::text(node, &format!("sources.{index}")).map(str::to_owned)).collect()
+}
+
+fn dataset(node: &Node) -> Result<DatasetSpec, SpecError> {
+    let fields = Fields::new(node, "[dataset]", "dataset", DATASET_KEYS)?;
+    let name = fields.text("name", "it names the prompts")?.to_owned();
+    if !datasets().any(|known| known == name) && !is_prompt_file(&name) {
+        let node = fields.required("name", "it was read above")?;
+        let what = "dataset (and no path of a .txt, .csv, .tsv, .json or .jsonl file)";
+        return Err(unknown_name(node, "dataset.name", what, &name, datasets()));
+    }
+    let whole = |key: &str, range: std::ops::RangeInclusive<i64>| {
+        fields.get(key).map(|node| fields::integer(node, &fields.path(key), range)).transpose()
+    };
+    let limit = whole("limit", 1..=1_000_000)?.map(|n| n.unsigned_abs() as usize);
+    let subset_seed = whole("subset_seed", 0..=i64::MAX)?.map(i64::unsigned_abs);
+    let samples = whole("samples", 1..=1_000_000)?.unwrap_or(1);
+    let policies = CaptionPolicy::ALL.map(|policy| (policy.name(), policy));
+    let caption = fields
+        .get("caption")
+        .map(|node| choice(node, "dataset.caption", "caption rule", &policies))
+        .transpose()?;
+    let samples = u32::try_from(samples).expect("the range was checked");
+    let dataset = DatasetSpec { name, limit, subset_seed, caption, samples };
+    if let Some((key, conflict, remedy)) = dataset_conflict(&dataset) {
+        let place = fields.get(key).map_or(&node.place, |node| &node.place).clone();
+        return Err(Fault::Conflict { conflict: conflict.to_owned(), remedy: remedy.to_owned() }.at(place));
+    }
+    Ok(dataset)
+}
+
+/// Which key of a dataset is at odds with the others, how, and what to do.
+fn dataset_conflict(dataset: &DatasetSpec) -> Option<(&'static str, &'static str, &'static str)> {
+    let is_unconditional = dataset.name == UNCONDITIONAL;
+    match (dataset.limit, dataset.subset_seed) {
+        (None, _) if is_unconditional => {
+            Some(("name", "`unconditional` has no prompts to count", "give `limit`, the number of images"))
+        }
+        (_, Some(_)) if is_unconditional => {
+            Some(("subset_seed", "`unconditional` has no prompts to choose from", "remove `subset_seed`"))
+        }
+        (None, Some(_)) => Some((
+            "subset_seed",
+            "`subset_seed` chooses `limit` prompts, but there is no `limit`",
+            "give both or neither",
+        )),
+        _ => None,
+    }
+}
+
+fn timing(node: &Node) -> Result<Timing, SpecError> {
+    let fields = Fields::new(node, "[timing]", "timing", TIMING_KEYS)?;
+    let warmup =
+        fields.integer("warmup", 0..=1000, "it is the number of images made before the clock counts")?;
+    let blocks =
+        fields.integer("blocks", 1..=1_000_000, "it is the number of prompts per interleaved block")?;
+    let whole = |number: i64| u32::try_from(number).expect("the range was checked");
+    Ok(Timing { warmup: whole(warmup), blocks: whole(blocks) })
+}
+
+fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
+    let mut metrics: Vec<(MetricSpec, Place)> = Vec::new();
+    for (index, node) in fields.list("metric")?.iter().enumerate() {
+        let fields = Fields::new(node, "[[metric]]", &format!("metric.{index}"), METRIC_KEYS)?;
+        let name_node = fields.required("name", "it says what is computed")?;
+        let name = fields::text(name_node, &fields.path("name"))?;
+        if !METRICS.iter().any(|metric| metric.name == name) {
+            let known = METRICS.iter().map(|metric| metric.name);
+            return Err(unknown_name(name_node, &fields.path("name"), "metric", name, known));
+        }
+        if let Some((_, first)) = metrics.iter().find(|(metric, _)| metric.name == name) {
+            return Err(duplicate("metric", name, &name_node.place, first));
+        }
+        let min_n = fields
+            .get("min_n")
+            .map(|node| fields::integer(node, &fields.path("min_n"), 1..=i64::from(u32::MAX)));
+        let min_n = min_n.transpose()?.map(|n| n.unsigned_abs() as usize);
+        metrics.push((MetricSpec { name: name.to_owned(), min_n }, name_node.place.clone()));
+    }
+    Ok(metrics.into_iter().map(|(metric, _)| metric).collect())
+}
+
+/// The error for a name given twice.
+pub(crate) fn duplicate(what: &'static str, name: &str, place: &Place, first: &Place) -> SpecError {
+    Fault::Duplicate { what, name: name.to_owned(), first: first.clone() }.at(place.clone())
+}
+
+/// A table node made of entries that were written elsewhere.
+pub(crate) fn table(place: &Place, entries: Vec<Entry>) -> Node {
+    Node { place: place.clone(), value: Value::Table(entries) }
+}

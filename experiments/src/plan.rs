@@ -1,0 +1,180 @@
+//! The plan of a run: every image to make, in canonical order, with its seed, and the blocks in which they
+//! run. It depends on the spec and the prompts alone; shards and workers are no part of it.
+
+use serde::{Deserialize, Serialize};
+use specimen_datasets::PromptSet;
+use std::{collections::BTreeMap, path::Path};
+
+use crate::{
+    canonical::{self, ItemRow},
+    error::PlanError,
+    interleave,
+    seeds::SeedKey,
+    spec::Spec,
+};
+
+/// Every image that a spec asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The resolved spec.
+    pub spec: Spec,
+    /// Name of the prompt set, which the seeds depend on.
+    pub dataset: String,
+    /// The prompts, in the order of the dataset.
+    pub prompts: Vec<PlanPrompt>,
+    /// All items, sorted by cell, prompt and sample in the order of spec and dataset.
+    pub items: Vec<Item>,
+    /// The units of work; each item is in exactly one.
+    pub blocks: Vec<Block>,
+    /// Hex blake3 of the canonical JSON of items and [`Spec::identity`]: the identity of the run.
+    pub digest: String,
+}
+
+/// One prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanPrompt {
+    /// Unique in the plan.
+    pub id: String,
+    /// The text; empty for unconditional models.
+    pub text: String,
+}
+
+/// One image to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// Index into the cells of the spec.
+    pub cell: u32,
+    /// Index into the prompts of the plan.
+    pub prompt: u32,
+    /// Which image of the prompt, from 0.
+    pub sample: u32,
+    /// Index into the blocks.
+    pub block: u32,
+    /// Key of the item's random source; the same for every cell of one model.
+    pub seed: u64,
+}
+
+/// A unit of work for one worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its place among the blocks.
+    pub index: u32,
+    /// Whether its cells are timed against one another; otherwise it holds one cell.
+    pub timed: bool,
+    /// Indices into the items, in the order in which they run.
+    pub items: Vec<u32>,
+}
+
+impl Plan {
+    /// The plan of `spec` over `prompts`, which must be the spec's dataset with its limit applied
+    /// ([`prompts::open`](crate::prompts::open)).
+    ///
+    /// # Errors
+    /// If the prompts are of another dataset, or there are more than `u32::MAX` items.
+    pub fn new(spec: Spec, prompts: &PromptSet) -> Result<Self, PlanError> {
+        check_dataset(&spec, prompts)?;
+        let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
+        let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
+        if n_items.is_none_or(|n| u32::try_from(n).is_err()) {
+            return Err(PlanError::TooManyItems { n_cells, n_prompts, n_samples, max: u32::MAX });
+        }
+        let mut items = items(&spec, prompts);
+        let blocks = blocks(&spec, n_prompts, &mut items);
+        let dataset = prompts.name().to_owned();
+        let prompts = prompts.prompts().iter();
+        let prompts =
+            prompts.map(|prompt| PlanPrompt { id: prompt.id.to_string(), text: prompt.text.clone() });
+        let mut plan =
+            Self { spec, dataset, prompts: prompts.collect(), items, blocks, digest: String::new() };
+        plan.digest = canonical::digest(plan.items.iter().map(|item| plan.row(item)), &plan.spec.identity());
+        Ok(plan)
+    }
+
+    /// The item's name in records, `<cell>/<prompt id>/<sample>` with percent-encoded parts.
+    pub fn key(&self, item: &Item) -> String {
+        canonical::item_key(self.cell_name(item), &self.prompts[item.prompt as usize].id, item.sample)
+    }
+
+    /// Name of the item's cell.
+    pub fn cell_name(&self, item: &Item) -> &str {
+        &self.spec.cells[item.cell as usize].name
+    }
+
+    fn row(&self, item: &Item) -> ItemRow<'_> {
+        let prompt = &self.prompts[item.prompt as usize];
+        ItemRow {
+            block: item.block,
+            cell: self.cell_name(item),
+            key: self.key(item),
+            prompt: &prompt.text,
+            prompt_id: &prompt.id,
+            sample: item.sample,
+            seed: format!("{:016x}", item.seed),
+        }
+    }
+}
+
+fn check_dataset(spec: &Spec, prompts: &PromptSet) -> Result<(), PlanError> {
+    let expected = spec.dataset.name.as_str();
+    let file_name = Path::new(expected).file_name().and_then(|name| name.to_str());
+    if prompts.name() == expected || Some(prompts.name()) == file_name {
+        return Ok(());
+    }
+    Err(PlanError::OtherDataset { expected: expected.to_owned(), found: prompts.name().to_owned() })
+}
+
+/// All items in canonical order, not yet in blocks.
+fn items(spec: &Spec, prompts: &PromptSet) -> Vec<Item> {
+    let mut seeds: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut items =
+        Vec::with_capacity(spec.cells.len() * prompts.n_prompts() * spec.dataset.samples as usize);
+    for (cell_idx, cell) in spec.cells.iter().enumerate() {
+        let seeds =
+            seeds.entry(&cell.model.name).or_insert_with(|| seeds_of(spec, &cell.model.name, prompts));
+        let places = (0..prompts.n_prompts() as u32)
+            .flat_map(|prompt| (0..spec.dataset.samples).map(move |sample| (prompt, sample)));
+        let item = |((prompt, sample), seed): ((u32, u32), &u64)| Item {
+            cell: cell_idx as u32,
+            prompt,
+            sample,
+            block: 0,
+            seed: *seed,
+        };
+        items.extend(places.zip(seeds.iter()).map(item));
+    }
+    items
+}
+
+/// The seeds of one model's images, by prompt and sample.
+fn seeds_of(spec: &Spec, model: &str, prompts: &PromptSet) -> Vec<u64> {
+    let dataset = prompts.name();
+    let of = |prompt_id| {
+        let key = move |sample| SeedKey { run_seed: spec.seed, model, dataset, prompt_id, sample };
+        (0..spec.dataset.samples).map(move |sample| key(sample).seed())
+    };
+    prompts.prompts().iter().flat_map(|prompt| of(prompt.id.as_str())).collect()
+}
+
+/// Puts every item into its block.
+fn blocks(spec: &Spec, n_prompts: usize, items: &mut [Item]) -> Vec<Block> {
+    let n_samples = spec.dataset.samples as usize;
+    let groups = interleave::groups(&spec.cells, n_prompts, spec.timing.blocks as usize);
+    let place =
+        |(cell, prompt, sample): (usize, usize, usize)| (cell * n_prompts + prompt) * n_samples + sample;
+    let mut blocks = Vec::with_capacity(groups.len());
+    for (index, group) in groups.iter().enumerate() {
+        // There are no more blocks than items, and those are counted in u32.
+        let index = index as u32;
+        let places: Vec<usize> = group.run_order(n_samples).into_iter().map(place).collect();
+        for &place in &places {
+            items[place].block = index;
+        }
+        let items = places.into_iter().map(|place| place as u32).collect();
+        blocks.push(Block { index, timed: group.timed, items });
+    }
+    blocks
+}

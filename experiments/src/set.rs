@@ -1,0 +1,172 @@
+//! Overrides from the command line: `--set path=value` and `--sweep path=value,value`. Paths are keys
+//! joined by dots; an element of a list is addressed by its `name` or its index from 0. Values are TOML.
+
+use crate::{
+    document::{Entry, Node, Value},
+    error::{Fault, SpecError},
+    fields::nearest,
+    parse::{SPEC_KEYS, SpecText},
+    place::Place,
+};
+
+impl SpecText {
+    /// Applies `path=value`, as in `--set cell.sd-chain3.drafter.depth=5`. A path that is an axis of the
+    /// spec is pinned to the value: the axis goes. Whether key and value make sense is seen when the spec
+    /// is [resolved](Self::resolve).
+    ///
+    /// # Errors
+    /// If the argument is not of that form, the value is not TOML, or the path leads nowhere.
+    pub fn set(&mut self, argument: &str) -> Result<(), SpecError> {
+        let label = format!("--set {argument}");
+        let (path, text) = split(&label, argument, "--set sampling.temperature=0.5")?;
+        let value = parse_value(&label, text, text)?;
+        if let Some(Entry { node: Node { value: Value::Table(axes), .. }, .. }) =
+            entry_mut(&mut self.root, "axes")
+        {
+            axes.retain(|axis| axis.key != path);
+        }
+        let segments: Vec<&str> = path.split('.').collect();
+        known_root(&segments, path, &value.place)?;
+        assign(&mut self.root, &segments, path, value)
+    }
+
+    /// Makes `path=value,value` an axis, as in `--sweep cell.sd.drafter.depth=1,2,3`. It takes the place of
+    /// an axis of the same path.
+    ///
+    /// # Errors
+    /// If the argument is not of that form, or the values are not TOML. Whether the path can be an axis is
+    /// seen when the spec is [resolved](Self::resolve).
+    pub fn sweep(&mut self, argument: &str) -> Result<(), SpecError> {
+        let label = format!("--sweep {argument}");
+        let (path, text) = split(&label, argument, "--sweep cell.sd.drafter.depth=1,2,3")?;
+        let values = parse_value(&label, &format!("[{text}]"), text)?;
+        let place = values.place.clone();
+        if entry_mut(&mut self.root, "axes").is_none() {
+            assign(&mut self.root, &["axes"], "axes", Node { place, value: Value::Table(Vec::new()) })?;
+        }
+        let axes = entry_mut(&mut self.root, "axes").expect("it was just made");
+        // A dotted path is one key here, as in the text of a spec.
+        assign(&mut axes.node, &[path], path, values)
+    }
+}
+
+/// Puts `value` at `segments` below `node`; tables on the way are made where they are missing. `path` is the
+/// whole path for messages.
+pub(crate) fn assign(node: &mut Node, segments: &[&str], path: &str, value: Node) -> Result<(), SpecError> {
+    let Some((first, rest)) = segments.split_first() else {
+        *node = value;
+        return Ok(());
+    };
+    let found = node.described();
+    match &mut node.value {
+        Value::Table(entries) => {
+            let idx = entries.iter().position(|entry| entry.key == *first).unwrap_or_else(|| {
+                let place = value.place.clone();
+                let node = Node { place: place.clone(), value: Value::Table(Vec::new()) };
+                entries.push(Entry { key: (*first).to_owned(), place, node });
+                entries.len() - 1
+            });
+            assign(&mut entries[idx].node, rest, path, value)
+        }
+        Value::List(items) => {
+            let (idx, n_used) = element(items, segments, path, &value.place)?;
+            assign(&mut items[idx], &segments[n_used..], path, value)
+        }
+        _ => Err(Fault::NoSuchPath {
+            path: path.to_owned(),
+            reason: format!("the value before `{first}` is {found}, which holds no keys"),
+            nearest: None,
+            known: Vec::new(),
+        }
+        .at(value.place)),
+    }
+}
+
+/// The element of `items` that the first segments address, and how many segments that takes: names may
+/// contain dots, so the longest name that fits wins; otherwise an index from 0.
+pub(crate) fn element(
+    items: &[Node],
+    segments: &[&str],
+    path: &str,
+    place: &Place,
+) -> Result<(usize, usize), SpecError> {
+    for n_used in (1..=segments.len()).rev() {
+        let name = segments[..n_used].join(".");
+        if let Some(idx) = items.iter().position(|item| item.name() == Some(&name)) {
+            return Ok((idx, n_used));
+        }
+    }
+    let first = segments[0];
+    match first.parse::<usize>() {
+        Ok(idx) if idx < items.len() => Ok((idx, 1)),
+        Ok(idx) => Err(Fault::NoSuchPath {
+            path: path.to_owned(),
+            reason: format!("index {idx} is past the end of a list of {}", items.len()),
+            nearest: None,
+            known: Vec::new(),
+        }
+        .at(place.clone())),
+        Err(_) => {
+            let names: Vec<&str> = items.iter().filter_map(Node::name).collect();
+            let remedy =
+                if names.is_empty() { "; elements of this list are addressed by index, from 0" } else { "" };
+            Err(Fault::NoSuchPath {
+                path: path.to_owned(),
+                reason: format!("a list has no element `{first}`{remedy}"),
+                nearest: nearest(first, names.iter().copied()),
+                known: names.into_iter().map(str::to_owned).collect(),
+            }
+            .at(place.clone()))
+        }
+    }
+}
+
+fn entry_mut<'n>(node: &'n mut Node, key: &str) -> Option<&'n mut Entry> {
+    match &mut node.value {
+        Value::Table(entries) => entries.iter_mut().find(|entry| entry.key == key),
+        _ => None,
+    }
+}
+
+/// Refuses a first segment that no spec has, before a table of that name is made.
+fn known_root(segments: &[&str], path: &str, place: &Place) -> Result<(), SpecError> {
+    if SPEC_KEYS.contains(&segments[0]) {
+        return Ok(());
+    }
+    Err(Fault::NoSuchPath {
+        path: path.to_owned(),
+        reason: format!("a spec has no key `{}`", segments[0]),
+        nearest: nearest(segments[0], SPEC_KEYS.iter().copied()),
+        known: SPEC_KEYS.iter().map(|key| (*key).to_owned()).collect(),
+    }
+    .at(place.clone()))
+}
+
+/// Path and value of an argument; `example` shows what one looks like.
+fn split<'a>(label: &str, argument: &'a str, example: &str) -> Result<(&'a str, &'a str), SpecError> {
+    let bad = |problem: &str| {
+        Fault::BadArgument { problem: problem.to_owned(), remedy: format!("write it like {example}") }
+            .at(Place::Argument(label.into()))
+    };
+    let (path, value) =
+        argument.split_once('=').ok_or_else(|| bad("there is no `=` between path and value"))?;
+    let (path, value) = (path.trim(), value.trim());
+    if path.split('.').any(str::is_empty) {
+        return Err(bad("the path has an empty part"));
+    }
+    if value.is_empty() {
+        return Err(bad("there is no value"));
+    }
+    Ok((path, value))
+}
+
+fn parse_value(label: &str, text: &str, shown: &str) -> Result<Node, SpecError> {
+    Node::parse_value(label, text).map_err(|_| {
+        Fault::BadArgument {
+            problem: format!("`{shown}` is not TOML"),
+            remedy: "values are written as in a spec, and text needs quotes: 'model.dtype=\"f32\"'"
+                .to_owned(),
+        }
+        .at(Place::Argument(label.into()))
+    })
+}

@@ -1,0 +1,205 @@
+//! A resolved spec: every override applied, every axis multiplied out, every value checked. It is written
+//! into a run's manifest as it stands. The text form is TOML; [`SpecText`](crate::parse::SpecText) reads it.
+
+use serde::{Deserialize, Serialize};
+use specimen_datasets::CaptionPolicy;
+use specimen_decode::method::{MethodConfig, Proposer};
+use std::collections::BTreeMap;
+
+use crate::{
+    expect::{Expectation, PublishedRef},
+    names::BASELINE,
+};
+
+/// Schema number of specs.
+pub const SCHEMA: u32 = 1;
+
+/// What an experiment asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Schema number, [`SCHEMA`].
+    pub schema: u32,
+    /// Name of the run, also of its folder.
+    pub name: String,
+    /// The run's seed; every item's seed derives from it.
+    pub seed: u64,
+    /// What the run shows and what it cannot, in prose.
+    #[serde(default)]
+    pub analysis: String,
+    /// Where the settings come from: papers, tables, code.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// The prompts.
+    pub dataset: DatasetSpec,
+    /// How timed cells are interleaved.
+    pub timing: Timing,
+    /// One entry per combination of model, cell and axis values; names are unique.
+    pub cells: Vec<Cell>,
+    /// What is computed from the images.
+    #[serde(default)]
+    pub metrics: Vec<MetricSpec>,
+    /// Published rows that stand beside cells.
+    #[serde(default)]
+    pub published: Vec<PublishedRef>,
+    /// Values that cells are expected to reach.
+    #[serde(default)]
+    pub expect: Vec<Expectation>,
+}
+
+/// The prompts of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetSpec {
+    /// One of [`datasets`](crate::names::datasets), or the path of a prompt file.
+    pub name: String,
+    /// Upper bound of the number of prompts, at least 1; absent means all.
+    pub limit: Option<usize>,
+    /// With a seed, `limit` prompts are chosen by it instead of taking the first.
+    pub subset_seed: Option<u64>,
+    /// Which caption stands for an image that has several; absent means the dataset's own rule.
+    pub caption: Option<CaptionPolicy>,
+    /// Images per prompt, at least 1.
+    pub samples: u32,
+}
+
+/// The network that generates.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// One of [`MODELS`](crate::names::MODELS).
+    pub name: String,
+    /// Kind of the weights and activations.
+    pub dtype: Dtype,
+    /// `cpu`, `cuda` or `cuda:N`.
+    pub device: String,
+    /// Path of the weights, where they are not at the usual place.
+    pub weights: Option<String>,
+}
+
+/// Kind of a network's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// 32-bit floats.
+    F32,
+    /// bfloat16.
+    Bf16,
+    /// IEEE half precision.
+    F16,
+}
+
+impl Dtype {
+    /// All kinds with their names in specs.
+    pub const ALL: [(&'static str, Self); 3] = [("f32", Self::F32), ("bf16", Self::Bf16), ("f16", Self::F16)];
+}
+
+/// From logits to the law that tokens are drawn from; target and drafter share it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// At least 0; 0 is greedy.
+    pub temperature: f64,
+    /// Tokens kept; 0 keeps all.
+    pub top_k: u32,
+    /// Mass kept, in (0, 1].
+    pub top_p: f64,
+    /// Classifier-free guidance scale, at least 0; 1 is off.
+    pub guidance: f64,
+    /// Which filter comes first; immaterial at `top_p = 1`.
+    pub filter_order: FilterOrder,
+}
+
+/// The order of the two filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterOrder {
+    /// top-k, then top-p (LlamaGen).
+    TopKThenTopP,
+    /// top-p, then top-k (EAGLE, LANTERN, VVS).
+    TopPThenTopK,
+}
+
+impl FilterOrder {
+    /// All orders with their names in specs.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("top-k-then-top-p", Self::TopKThenTopP), ("top-p-then-top-k", Self::TopPThenTopK)];
+}
+
+/// How timed cells are interleaved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timing {
+    /// Images per cell that a worker makes before its first measured one.
+    pub warmup: u32,
+    /// Prompts per block, at least 1: the unit of work on which all timed cells alternate.
+    pub blocks: u32,
+}
+
+/// One method on one model with one sampling.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Unique: the base name, and in brackets what sets the cell apart from others of it.
+    pub name: String,
+    /// The name of the `[[cell]]` it comes from.
+    pub base: String,
+    /// Axis values by the axis' short name, as in the brackets of the name.
+    #[serde(default)]
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// The network.
+    pub model: ModelSpec,
+    /// The law that tokens are drawn from.
+    pub sampling: Sampling,
+    /// The decoding method.
+    pub method: MethodConfig,
+    /// Whether the cell is timed, interleaved with the others; otherwise only its images count.
+    pub timed: bool,
+}
+
+/// One metric to compute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricSpec {
+    /// One of [`METRICS`](crate::names::METRICS).
+    pub name: String,
+    /// With fewer images the value is null, with the reason.
+    pub min_n: Option<usize>,
+}
+
+impl Cell {
+    /// Whether nothing is drafted: one token per forward of the target.
+    pub fn is_autoregressive(&self) -> bool {
+        self.method.drafter.proposer == Proposer::None
+    }
+}
+
+impl Spec {
+    /// The cell that `cell`'s speedup is relative to: the timed cell [`BASELINE`] of the same model and
+    /// sampling. `None` where there is none, or `cell` is not timed.
+    pub fn baseline_of(&self, cell: &Cell) -> Option<&Cell> {
+        let same = |other: &&Cell| other.model == cell.model && other.sampling == cell.sampling;
+        let baselines = self.cells.iter().filter(|other| other.base == BASELINE && other.timed);
+        cell.timed.then(|| baselines.into_iter().find(same)).flatten()
+    }
+
+    /// The models in the order in which cells first use them.
+    pub fn models(&self) -> Vec<&ModelSpec> {
+        let mut models: Vec<&ModelSpec> = Vec::new();
+        for cell in &self.cells {
+            if !models.contains(&&cell.model) {
+                models.push(&cell.model);
+            }
+        }
+        models
+    }
+
+    /// What decides the images and timings of a run, as JSON: schema, seed, dataset, timing and cells, but
+    /// not prose, metrics, published rows or expectations, which can change without a new run.
+    pub fn identity(&self) -> serde_json::Value {
+        let Self { schema, seed, dataset, timing, cells, .. } = self;
+        serde_json::json!({
+            "cells": cells, "dataset": dataset, "schema": schema, "seed": seed, "timing": timing
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! What a plan allows but its author probably did not mean. Each warning says which value will be missing
+//! and why, before anything runs.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    names::{BASELINE, METRICS},
+    plan::Plan,
+    spec::{MetricSpec, Spec},
+};
+
+/// One thing that will be missing from the results, or should not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Warning {
+    /// Timed cells whose speedup will be null.
+    NoBaseline {
+        /// The cells.
+        cells: Vec<String>,
+        /// Why there is nothing to compare them with.
+        why: String,
+    },
+    /// A metric that will be null, because cells have fewer images than it asks for.
+    TooFewImages {
+        /// The metric.
+        metric: String,
+        /// Images that it asks for.
+        min_n: usize,
+        /// Images that each cell will have.
+        n: usize,
+    },
+    /// A metric that compares distributions without saying how many images it needs.
+    NoLeastNumber {
+        /// The metric.
+        metric: String,
+    },
+    /// The dataset is smaller than the limit.
+    FewerPromptsThanLimit {
+        /// The limit.
+        limit: usize,
+        /// Prompts found.
+        n_prompts: usize,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBaseline { cells, why } => {
+                write!(f, "speedup will be null for {}: {why}", cells.join(", "))
+            }
+            Self::TooFewImages { metric, min_n, n } => {
+                write!(f, "{metric} will be null: it asks for {min_n} images and each cell will have {n}")
+            }
+            Self::NoLeastNumber { metric } => {
+                write!(f, "{metric} is biased for few images and has no `min_n` to keep it from being read")
+            }
+            Self::FewerPromptsThanLimit { limit, n_prompts } => {
+                write!(f, "the dataset has {n_prompts} prompts, fewer than the limit of {limit}")
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What results will miss, in the order of the spec; empty if nothing.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let n_prompts = self.prompts.len();
+        let limit = self.spec.dataset.limit.filter(|limit| n_prompts < *limit);
+        let fewer = limit.map(|limit| Warning::FewerPromptsThanLimit { limit, n_prompts });
+        let n = n_prompts * self.spec.dataset.samples as usize;
+        let of_metrics = self.spec.metrics.iter().filter_map(|metric| of_metric(metric, n));
+        fewer.into_iter().chain(no_baseline(&self.spec)).chain(of_metrics).collect()
+    }
+}
+
+fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {
+    let name = metric.name.clone();
+    match metric.min_n {
+        Some(min_n) if n < min_n => Some(Warning::TooFewImages { metric: name, min_n, n }),
+        Some(_) => None,
+        None => {
+            let biased = METRICS.iter().any(|known| known.name == name && known.compares_distributions);
+            biased.then_some(Warning::NoLeastNumber { metric: name })
+        }
+    }
+}
+
+fn no_baseline(spec: &Spec) -> Option<Warning> {
+    let lacking = spec.cells.iter().filter(|cell| cell.timed && spec.baseline_of(cell).is_none());
+    let cells: Vec<String> = lacking.map(|cell| cell.name.clone()).collect();
+    if cells.is_empty() {
+        return None;
+    }
+    let baselines: Vec<_> = spec.cells.iter().filter(|cell| cell.base == BASELINE).collect();
+    let why = if baselines.is_empty() {
+        format!("the spec has no cell `{BASELINE}` to compare with")
+    } else if baselines.iter().all(|cell| !cell.timed) {
+        format!("the cell `{BASELINE}` is not timed")
+    } else {
+        format!("no timed cell `{BASELINE}` has their model and sampling")
+    };
+    Some(Warning::NoBaseline { cells, why })
+}

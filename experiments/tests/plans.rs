@@ -1,0 +1,305 @@
+//! What a plan promises: seeds that do not know the method, blocks in which cells take turns, and a digest
+//! that names exactly what will run.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+use specimen_datasets::PromptSet;
+use specimen_experiments::{
+    estimate::{Footprint, Missing},
+    parse::SpecText,
+    plan::Plan,
+    prompts,
+    spec::Spec,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+const SPEC: &str = r#"schema = 1
+name = "s"
+seed = 42
+analysis = "first"
+dataset = { name = "scenes-val", limit = 10, samples = 2 }
+model = { name = "tiny", dtype = "bf16" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+timing = { warmup = 2, blocks = 4 }
+[[cell]]
+name = "ar"
+[[cell]]
+name = "sd"
+drafter = { proposer = "eagle1", shape = "chain", depth = 3 }
+[[cell]]
+name = "images"
+timed = false
+drafter = { proposer = "eagle1", shape = "chain", depth = 2 }
+[[cell]]
+name = "tree"
+drafter = { proposer = "eagle1", shape = "static", tree = "tiny_13" }
+"#;
+
+fn spec(text: &str) -> Spec {
+    SpecText::parse("s.toml", text).unwrap().resolve().unwrap()
+}
+
+fn plan(text: &str) -> Plan {
+    let spec = spec(text);
+    let prompts = prompts::open(&spec.dataset, None).unwrap();
+    Plan::new(spec, &prompts).unwrap()
+}
+
+/// Seeds by prompt and sample, for each cell.
+fn seeds(plan: &Plan) -> BTreeMap<String, Vec<u64>> {
+    let mut seeds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for item in &plan.items {
+        seeds.entry(plan.cell_name(item).to_owned()).or_default().push(item.seed);
+    }
+    seeds
+}
+
+#[test]
+fn seeds_do_not_depend_on_the_method_the_cell_or_what_else_runs() {
+    let all = seeds(&plan(SPEC));
+    assert!(all.values().all(|seeds| *seeds == all["ar"]));
+    let alone = seeds(&plan(&SPEC[..SPEC.find("[[cell]]\nname = \"sd\"").unwrap()]));
+    assert_eq!(alone["ar"], all["ar"]);
+    let fewer = seeds(&plan(&SPEC.replace("limit = 10", "limit = 3")));
+    assert_eq!(fewer["ar"][..], all["ar"][..6]);
+    let f32 = seeds(&plan(&SPEC.replace("bf16", "f32")));
+    assert_eq!(f32, all);
+}
+
+#[test]
+fn seeds_of_different_images_differ() {
+    let seeds = &seeds(&plan(SPEC))["ar"];
+    assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), 20);
+    assert!(
+        self::seeds(&plan(&SPEC.replace("seed = 42", "seed = 43")))["ar"]
+            .iter()
+            .all(|seed| !seeds.contains(seed))
+    );
+}
+
+#[test]
+fn items_are_sorted_by_cell_prompt_and_sample_and_each_is_in_one_block() {
+    let plan = plan(SPEC);
+    assert_eq!(plan.items.len(), 4 * 10 * 2);
+    assert!(plan.items.is_sorted_by_key(|item| (item.cell, item.prompt, item.sample)));
+    let mut placed: Vec<u32> = plan.blocks.iter().flat_map(|block| block.items.iter().copied()).collect();
+    placed.sort_unstable();
+    assert_eq!(placed, (0..80).collect::<Vec<_>>());
+    for (at, block) in plan.blocks.iter().enumerate() {
+        assert_eq!(block.index as usize, at);
+        assert!(block.items.iter().all(|&item| plan.items[item as usize].block == block.index));
+    }
+}
+
+#[test]
+fn timed_cells_share_blocks_of_prompts_and_untimed_ones_do_not() {
+    let plan = plan(SPEC);
+    let described: Vec<(bool, BTreeSet<u32>, BTreeSet<u32>)> = plan
+        .blocks
+        .iter()
+        .map(|block| {
+            let items = || block.items.iter().map(|&item| plan.items[item as usize]);
+            (block.timed, items().map(|item| item.cell).collect(), items().map(|item| item.prompt).collect())
+        })
+        .collect();
+    let block = |timed, cells: &[u32], prompts: std::ops::Range<u32>| {
+        (timed, cells.iter().copied().collect(), prompts.collect())
+    };
+    let timed = [0, 1, 3];
+    assert_eq!(
+        described,
+        [
+            block(true, &timed, 0..4),
+            block(true, &timed, 4..8),
+            block(true, &timed, 8..10),
+            block(false, &[2], 0..4),
+            block(false, &[2], 4..8),
+            block(false, &[2], 8..10),
+        ]
+    );
+}
+
+#[test]
+fn cells_take_turns_on_every_image_and_each_stands_at_each_place_equally_often() {
+    let plan = plan(SPEC);
+    let order: Vec<_> =
+        plan.blocks.iter().filter(|block| block.timed).flat_map(|block| &block.items).collect();
+    let mut times_at_place: BTreeMap<(u32, usize), usize> = BTreeMap::new();
+    for turn in order[..18 * 3].chunks(3) {
+        let items: Vec<_> = turn.iter().map(|&&item| plan.items[item as usize]).collect();
+        assert!(items.iter().all(|item| (item.prompt, item.sample) == (items[0].prompt, items[0].sample)));
+        for (place, item) in items.iter().enumerate() {
+            *times_at_place.entry((item.cell, place)).or_default() += 1;
+        }
+    }
+    assert_eq!(times_at_place.len(), 9);
+    assert!(times_at_place.values().all(|&n| n == 6), "{times_at_place:?}");
+}
+
+#[test]
+fn models_are_not_mixed_in_a_block() {
+    let list = "model = [{ name = \"tiny\", dtype = \"bf16\" }, { name = \"tiny\", dtype = \"f32\" }]";
+    let plan = plan(&SPEC.replace("model = { name = \"tiny\", dtype = \"bf16\" }", list));
+    for block in &plan.blocks {
+        let models =
+            block.items.iter().map(|&item| &plan.spec.cells[plan.items[item as usize].cell as usize].model);
+        assert_eq!(models.collect::<BTreeSet<_>>().len(), 1);
+    }
+}
+
+#[test]
+fn the_digest_changes_with_what_runs_and_not_with_prose_or_metrics() {
+    let digest = |text: &str| plan(text).digest;
+    let original = digest(SPEC);
+    assert_eq!(digest(SPEC), original);
+    let kept = [
+        ("\"first\"", "\"second\""),
+        ("name = \"s\"", "name = \"t\""),
+        ("[[cell]]\nname = \"ar\"", "[[metric]]\nname = \"target-nll\"\n[[cell]]\nname = \"ar\""),
+    ];
+    for (from, to) in kept {
+        assert_eq!(digest(&SPEC.replace(from, to)), original, "{to}");
+    }
+    let changed = [
+        ("seed = 42", "seed = 43"),
+        ("limit = 10", "limit = 11"),
+        ("depth = 3", "depth = 4"),
+        ("guidance = 3.0", "guidance = 3.5"),
+        ("blocks = 4", "blocks = 5"),
+        ("warmup = 2", "warmup = 3"),
+        ("bf16", "f32"),
+        ("name = \"sd\"", "name = \"sd2\""),
+        ("timed = false", "timed = true"),
+    ];
+    let digests: BTreeSet<String> =
+        changed.iter().map(|(from, to)| digest(&SPEC.replace(from, to))).collect();
+    assert_eq!(digests.len(), changed.len());
+    assert!(!digests.contains(&original));
+}
+
+#[test]
+fn the_digest_of_a_known_plan_never_changes() {
+    let spec = spec(
+        &SPEC
+            .replace("name = \"scenes-val\", limit = 10, samples = 2", "name = \"unconditional\", limit = 3"),
+    );
+    let plan = Plan::new(spec, &PromptSet::unconditional("unconditional", 3).unwrap()).unwrap();
+    // Computed from the documented bytes by another program.
+    assert_eq!(plan.digest, "a5be1411723ad488ede78b01b49d54e908470bda1d020a371a37f9500afe7aa2");
+}
+
+#[test]
+fn the_record_of_a_run_gives_the_same_keys_and_the_same_digest() {
+    let text = SPEC.replace("name = \"scenes-val\", limit = 10, samples = 2", "name = \"p.txt\"");
+    let ids = ["7", "a b", "ü", "x/y".trim_end_matches("/y"), ".z", "50%", "a+b[c=1,d]"];
+    let prompt = |id: &&str| {
+        specimen_datasets::Prompt::new(specimen_datasets::PromptId::new(*id).unwrap(), "line\n\"ü\"")
+    };
+    let prompts = PromptSet::new("p.txt", ids.iter().map(prompt).collect()).unwrap();
+    let plan = Plan::new(spec(&text), &prompts).unwrap();
+    let items: Vec<_> = plan.items.iter().map(|item| recorded(&plan, item)).collect();
+    for (item, recorded) in plan.items.iter().zip(&items) {
+        assert_eq!(plan.key(item), recorded.key.as_str());
+    }
+    let digest = specimen_record::PlanFile::digest_of(&items, &plan.spec.identity());
+    assert_eq!(plan.digest, digest.as_str());
+}
+
+fn recorded(plan: &Plan, item: &specimen_experiments::plan::Item) -> specimen_record::Item {
+    let (cell, prompt) = (plan.cell_name(item), &plan.prompts[item.prompt as usize]);
+    specimen_record::Item {
+        key: specimen_record::ItemKey::new(cell, &prompt.id, item.sample),
+        cell: cell.to_owned(),
+        prompt_id: prompt.id.clone(),
+        sample: item.sample,
+        seed: specimen_record::Seed(item.seed),
+        block: item.block,
+        prompt: prompt.text.clone(),
+    }
+}
+
+#[test]
+fn prompts_of_another_dataset_are_refused() {
+    let prompts = PromptSet::unconditional("unconditional", 3).unwrap();
+    let error = Plan::new(spec(SPEC), &prompts).unwrap_err().to_string();
+    assert_eq!(error, "the spec asks for dataset `scenes-val`, the prompts given are of `unconditional`");
+}
+
+#[test]
+fn more_items_than_can_be_counted_are_refused() {
+    let spec = spec(&SPEC.replace("limit = 10, samples = 2", "limit = 2000, samples = 1000000"));
+    let prompts = prompts::open(&spec.dataset, None).unwrap();
+    let error = Plan::new(spec, &prompts).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the plan has 4 cells x 2000 prompts x 1000000 samples, more than 4294967295 items; split the spec"
+    );
+}
+
+fn warnings(text: &str) -> Vec<String> {
+    plan(text).warnings().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_plan_says_beforehand_which_values_will_be_missing() {
+    assert_eq!(warnings(SPEC), [""; 0]);
+    let unnamed = SPEC.replace("name = \"ar\"", "name = \"plain\"");
+    assert_eq!(
+        warnings(&unnamed),
+        ["speedup will be null for plain, sd, tree: the spec has no cell `ar` to compare with"]
+    );
+    let untimed = SPEC.replace("name = \"ar\"", "name = \"ar\"\ntimed = false");
+    assert_eq!(warnings(&untimed), ["speedup will be null for sd, tree: the cell `ar` is not timed"]);
+    let other = SPEC.replace("name = \"ar\"", "name = \"ar\"\nsampling = { top_k = 5 }");
+    assert_eq!(
+        warnings(&other),
+        ["speedup will be null for sd, tree: no timed cell `ar` has their model and sampling"]
+    );
+    let metric = format!("{SPEC}[[metric]]\nname = \"fd-scenes\"\nmin_n = 500\n");
+    assert_eq!(
+        warnings(&metric),
+        ["fd-scenes will be null: it asks for 500 images and each cell will have 20"]
+    );
+    let unguarded = metric.replace("min_n = 500\n", "");
+    assert_eq!(
+        warnings(&unguarded),
+        ["fd-scenes is biased for few images and has no `min_n` to keep it from being read"]
+    );
+    let few = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\", limit = 10"));
+    let prompts = PromptSet::new(
+        "p.txt",
+        vec![specimen_datasets::Prompt::new(specimen_datasets::PromptId::number(0), "a")],
+    )
+    .unwrap();
+    let plan = Plan::new(few, &prompts).unwrap();
+    assert_eq!(plan.warnings()[0].to_string(), "the dataset has 1 prompts, fewer than the limit of 10");
+}
+
+#[test]
+fn an_estimate_counts_and_bounds_the_disk_space() {
+    let plan = plan(SPEC);
+    let tiny = Footprint { n_tokens: 256, width: 64, height: 64 };
+    let mut estimate = plan.estimate(|_| Some(tiny));
+    // Raw pixels, a thousandth of them, then png, row and token bytes.
+    assert_eq!(tiny.bytes(), 12_288 + 12 + 1_024 + 2_048 + 24 * 256);
+    assert_eq!(estimate.disk_bytes, Some(80 * tiny.bytes()));
+    estimate.digest = "0123456789abcdef0123".to_owned();
+    estimate.seconds = Some(61.2);
+    estimate
+        .missing
+        .push(Missing { what: "weights of tiny".to_owned(), remedy: "run make train-tiny".to_owned() });
+    let expected = "plan    s (0123456789abcdef)\n\
+                    cells   4, 3 timed\n\
+                    items   80 in 6 blocks, over 10 prompts\n\
+                    warm-up 6 images per worker\n\
+                    disk    at most 1.7 MB\n\
+                    time    about 61 s of work\n\
+                    missing weights of tiny; run make train-tiny\n";
+    assert_eq!(estimate.to_string(), expected);
+    assert_eq!(plan.estimate(|_| None).disk_bytes, None);
+}
+
+#[test]
+fn a_plan_survives_the_way_through_json() {
+    let plan = plan(SPEC);
+    assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
+}

@@ -1,0 +1,338 @@
+//! Categorical distributions over the image vocabulary: the laws `q` and `p` of every formula.
+//!
+//! Sums are taken in f64 over fixed blocks of 64 entries, so they vectorise and are still the same on
+//! every machine; sampling walks the same block sums, so a draw agrees with the total it was scaled by.
+
+/// Index into the image vocabulary `0..V`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TokenId(pub u32);
+
+impl TokenId {
+    /// The token as an index into a row of `V` entries.
+    pub fn idx(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A normalised distribution; entry `v` is the probability of `TokenId(v)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dist {
+    // Invariant: every entry is finite and >= 0, at least one is > 0, and they sum to 1 up to f32 rounding.
+    probs: Vec<f32>,
+    // Invariant: the sum of `probs` by `blockwise_sum`.
+    total: f64,
+}
+
+impl Dist {
+    /// Normalises `weights`, which must be `>= 0`; `None` if their sum is zero or not finite.
+    pub fn from_weights(weights: Vec<f32>) -> Option<Self> {
+        debug_assert!(weights.iter().all(|&w| 0.0 <= w || w.is_nan()), "a weight is negative");
+        let mut dist = Self { total: blockwise_sum(&weights), probs: weights };
+        dist.normalise().then_some(dist)
+    }
+
+    /// Takes a row that already is a softmax: entries `>= 0` that sum to 1 within `1e-3`.
+    ///
+    /// # Panics
+    /// If the sum is off by more than that (a row with a NaN included): the model is broken.
+    pub fn from_probs(probs: Vec<f32>) -> Self {
+        let total = blockwise_sum(&probs);
+        assert!((total - 1.0).abs() < 1e-3, "a law sums to 1, this row of {} sums to {total}", probs.len());
+        debug_assert!(probs.iter().all(|&p| 0.0 <= p), "a probability is negative");
+        Self { probs, total }
+    }
+
+    /// The point mass on `token` over a vocabulary of `n_vocab`.
+    ///
+    /// # Panics
+    /// If `token` is not below `n_vocab`.
+    pub fn one_hot(n_vocab: usize, token: TokenId) -> Self {
+        let mut probs = vec![0.0; n_vocab];
+        probs[token.idx()] = 1.0;
+        Self { probs, total: 1.0 }
+    }
+
+    /// The same probability for each of `n_vocab` tokens.
+    ///
+    /// # Panics
+    /// If `n_vocab` is 0.
+    pub fn uniform(n_vocab: usize) -> Self {
+        assert!(0 < n_vocab, "a vocabulary holds at least one token");
+        let probs = vec![1.0 / n_vocab as f32; n_vocab];
+        Self { total: blockwise_sum(&probs), probs }
+    }
+
+    /// All probabilities, `[n_vocab]`.
+    pub fn probs(&self) -> &[f32] {
+        &self.probs
+    }
+
+    /// Probability of one token.
+    ///
+    /// # Panics
+    /// If `token` is outside the vocabulary.
+    pub fn prob(&self, token: TokenId) -> f32 {
+        self.probs[token.idx()]
+    }
+
+    /// Size of the vocabulary.
+    pub fn len(&self) -> usize {
+        self.probs.len()
+    }
+
+    /// Never true: a law has at least one token.
+    pub fn is_empty(&self) -> bool {
+        self.probs.is_empty()
+    }
+
+    /// Inverse-CDF draw for `u` in `[0, 1)`: the first token whose cumulative probability exceeds
+    /// `u * total`. Never a token of probability zero.
+    pub fn sample(&self, u: f64) -> TokenId {
+        let target = u * self.total;
+        let mut cumulative = 0.0;
+        let mut last = None;
+        for (block_idx, block) in self.probs.chunks(BLOCK).enumerate() {
+            let sum = block_sum(block);
+            if 0.0 < sum {
+                last = Some((block_idx, cumulative));
+                if target < cumulative + sum {
+                    break;
+                }
+                cumulative += sum;
+            }
+        }
+        let (block_idx, before) = last.expect("a law has at least one token of positive probability");
+        let start = block_idx * BLOCK;
+        let end = (start + BLOCK).min(self.probs.len());
+        let entries = (start..end).map(|v| (v, self.probs[v]));
+        first_exceeding(entries, before, target).expect("a block of positive sum holds a positive entry")
+    }
+
+    /// The `k` most probable tokens, most probable first, ties to the lowest id; all tokens if there are
+    /// fewer than `k`. Tokens of probability zero take part.
+    pub fn top_k(&self, k: usize) -> Vec<TokenId> {
+        let k = k.min(self.probs.len());
+        if k == 0 {
+            return Vec::new();
+        }
+        let mut best: Vec<(f32, u32)> = Vec::with_capacity(k + 1);
+        for (v, &p) in self.probs.iter().enumerate() {
+            if best.len() == k && p <= best[k - 1].0 {
+                continue; // An equal probability with a higher id ranks below.
+            }
+            let rank = best.partition_point(|&(held, _)| p <= held);
+            best.insert(rank, (p, v as u32));
+            best.truncate(k);
+        }
+        best.into_iter().map(|(_, v)| TokenId(v)).collect()
+    }
+
+    /// The most probable token, ties to the lowest id.
+    pub fn argmax(&self) -> TokenId {
+        self.top_k(1)[0]
+    }
+
+    /// `norm(max(0, self - other))`, the law of a correction token; `None` if nothing is left.
+    ///
+    /// # Panics
+    /// If the vocabularies differ.
+    pub fn residual(&self, other: &Dist) -> Option<Dist> {
+        let mut left = self.clone();
+        left.subtract(other, 1.0, &[]).then_some(left)
+    }
+
+    /// This law given that none of `tokens` occurs; `None` if nothing is left.
+    pub fn without(&self, tokens: &[TokenId]) -> Option<Dist> {
+        let mut left = self.clone();
+        left.remove(tokens).then_some(left)
+    }
+
+    /// Replaces this law by `norm(max(0, self - scale * p))`, where `p` counts as zero at `spared`.
+    /// Returns false, and leaves the law unusable, if nothing is left.
+    pub(crate) fn subtract(&mut self, p: &Dist, scale: f32, spared: &[TokenId]) -> bool {
+        assert_eq!(self.len(), p.len(), "target and drafter share one vocabulary");
+        let kept: Vec<f32> = spared.iter().map(|&t| self.prob(t)).collect();
+        for (g, &p) in self.probs.iter_mut().zip(&p.probs) {
+            *g = (*g - scale * p).max(0.0);
+        }
+        for (&token, &g) in spared.iter().zip(&kept) {
+            self.probs[token.idx()] = g;
+        }
+        self.total = blockwise_sum(&self.probs);
+        self.normalise()
+    }
+
+    /// Sets `tokens` to zero and normalises. Returns false, and leaves the law unusable, if nothing is left.
+    pub(crate) fn remove(&mut self, tokens: &[TokenId]) -> bool {
+        if tokens.iter().all(|&t| self.prob(t) == 0.0) {
+            return true;
+        }
+        for &token in tokens {
+            self.probs[token.idx()] = 0.0;
+        }
+        self.total = blockwise_sum(&self.probs);
+        self.normalise()
+    }
+
+    /// Scales to sum 1; false if `total` is zero or not finite.
+    fn normalise(&mut self) -> bool {
+        if !(0.0 < self.total && self.total.is_finite()) {
+            return false;
+        }
+        let scale = 1.0 / self.total;
+        for p in &mut self.probs {
+            *p = (f64::from(*p) * scale) as f32;
+        }
+        self.total = blockwise_sum(&self.probs);
+        true
+    }
+
+    /// `0.5 * sum |self - other|`, in `[0, 1]`.
+    ///
+    /// # Panics
+    /// If the vocabularies differ.
+    pub fn total_variation(&self, other: &Dist) -> f64 {
+        assert_eq!(self.len(), other.len(), "total variation compares laws over one vocabulary");
+        let moved = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
+        0.5 * self.probs.iter().zip(&other.probs).map(moved).sum::<f64>()
+    }
+
+    /// Shannon entropy in bits, in `[0, log2 V]`.
+    pub fn entropy_bits(&self) -> f64 {
+        let positive = self.probs.iter().map(|&p| f64::from(p)).filter(|&p| 0.0 < p);
+        positive.map(|p| -p * p.log2()).sum::<f64>().max(0.0)
+    }
+}
+
+/// Entries summed together before block sums are added up.
+pub(crate) const BLOCK: usize = 64;
+
+/// Sum of one block in f64, eight interleaved partial sums.
+pub(crate) fn block_sum(block: &[f32]) -> f64 {
+    let mut lanes = [0.0_f64; 8];
+    let (eights, rest) = block.as_chunks::<8>();
+    for eight in eights {
+        for (lane, &p) in lanes.iter_mut().zip(eight) {
+            *lane += f64::from(p);
+        }
+    }
+    for (lane, &p) in lanes.iter_mut().zip(rest) {
+        *lane += f64::from(p);
+    }
+    lanes.iter().sum()
+}
+
+fn blockwise_sum(row: &[f32]) -> f64 {
+    row.chunks(BLOCK).map(block_sum).sum()
+}
+
+/// The first entry at which `before` plus the running sum exceeds `target`, else the last positive one
+/// (rounding may leave the running sum a hair below the block sum). `None` if no entry is positive.
+pub(crate) fn first_exceeding(
+    entries: impl Iterator<Item = (usize, f32)>,
+    before: f64,
+    target: f64,
+) -> Option<TokenId> {
+    let mut cumulative = before;
+    let mut last = None;
+    for (v, p) in entries.filter(|&(_, p)| 0.0 < p) {
+        cumulative += f64::from(p);
+        last = Some(TokenId(v as u32));
+        if target < cumulative {
+            break;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+
+    fn law(weights: &[f32]) -> Dist {
+        Dist::from_weights(weights.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_sample_is_the_first_token_whose_cumulative_probability_exceeds_u() {
+        let law = law(&[0.0, 0.25, 0.0, 0.5, 0.25, 0.0]);
+        let drawn = [0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0 - f64::EPSILON / 2.0].map(|u| law.sample(u).0);
+        assert_eq!(drawn, [1, 1, 3, 3, 4, 4]);
+    }
+
+    #[test]
+    fn samples_over_many_blocks_equal_a_plain_scan() {
+        let law = law(&(0..1000).map(|v| ((v * 37) % 11) as f32).collect::<Vec<_>>());
+        for i in 0..2000 {
+            let u = f64::from(i) / 2000.0;
+            let mut cumulative = 0.0;
+            let exceeds = |&v: &usize| {
+                cumulative += f64::from(law.probs()[v]);
+                u * law.total < cumulative
+            };
+            assert_eq!(law.sample(u).idx(), (0..1000).find(exceeds).unwrap());
+        }
+    }
+
+    #[test]
+    fn the_largest_u_never_falls_on_a_token_of_probability_zero() {
+        let mut weights = vec![0.1_f32; 130];
+        weights.extend([0.0; 70]);
+        assert_eq!(law(&weights).sample(1.0 - f64::EPSILON / 2.0), TokenId(129));
+    }
+
+    #[test]
+    fn top_k_breaks_ties_to_the_lowest_id() {
+        let law = law(&[1.0, 3.0, 2.0, 3.0, 2.0, 2.0]);
+        assert_eq!(law.top_k(4), [TokenId(1), TokenId(3), TokenId(2), TokenId(4)]);
+        assert_eq!(law.top_k(99).len(), 6);
+        assert_eq!(law.top_k(0), []);
+        assert_eq!(law.argmax(), TokenId(1));
+    }
+
+    #[test]
+    fn the_residual_is_the_positive_part_of_the_difference() {
+        let left = law(&[0.5, 0.25, 0.25]).residual(&law(&[0.25, 0.5, 0.25])).unwrap();
+        assert_eq!(left.probs(), [1.0, 0.0, 0.0]);
+        let q = law(&[0.5, 0.5]);
+        assert_eq!(q.residual(&q), None);
+    }
+
+    #[test]
+    fn spared_tokens_keep_their_mass() {
+        let mut left = law(&[0.5, 0.25, 0.25]);
+        assert!(left.subtract(&law(&[0.5, 0.25, 0.25]), 2.0, &[TokenId(0), TokenId(2)]));
+        let expected = [0.5 / 0.75, 0.0, 0.25 / 0.75];
+        assert!(left.probs().iter().zip(expected).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-7));
+    }
+
+    #[test]
+    fn removed_tokens_leave_the_rest_in_proportion() {
+        let law = law(&[0.5, 0.25, 0.25]);
+        assert_eq!(law.without(&[TokenId(0)]).unwrap().probs(), [0.0, 0.5, 0.5]);
+        assert_eq!(law.without(&[TokenId(0), TokenId(1), TokenId(2)]), None);
+    }
+
+    #[test]
+    fn distance_and_entropy_have_their_textbook_values() {
+        let (a, b) = (law(&[0.5, 0.5, 0.0]), law(&[0.25, 0.25, 0.5]));
+        assert_eq!(a.total_variation(&b), 0.5);
+        assert_eq!((a.entropy_bits(), b.entropy_bits()), (1.0, 1.5));
+        assert_eq!(Dist::one_hot(3, TokenId(1)).entropy_bits(), 0.0);
+        assert_eq!(Dist::uniform(8).entropy_bits(), 3.0);
+    }
+
+    #[test]
+    fn weights_without_a_finite_positive_sum_are_no_law() {
+        assert_eq!(Dist::from_weights(vec![0.0, 0.0]), None);
+        assert_eq!(Dist::from_weights(vec![0.0, f32::INFINITY]), None);
+        assert_eq!(Dist::from_weights(vec![1.0, f32::NAN]), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "a law sums to 1")]
+    fn a_row_with_a_nan_is_no_law() {
+        Dist::from_probs(vec![0.5, f32::NAN]);
+    }
+}

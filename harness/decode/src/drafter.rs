@@ -1,0 +1,49 @@
+//! What proposes tokens: a draft head, another model, the target's own last iteration, or nothing.
+
+use std::rc::Rc;
+
+use crate::{
+    dist::{Dist, TokenId},
+    generation::Scores,
+    rng::Uniforms,
+    tree::{NodeId, TokenTree},
+};
+
+/// A network that predicts image tokens, for drafters that grow a tree from one.
+pub trait DraftModel {
+    /// Takes in what was committed since the last call and returns the law of the token after the root.
+    ///
+    /// `tokens` are all tokens sampled so far, the last one being the root. Target features the model
+    /// needs it finds itself. Tree nodes of earlier steps are forgotten.
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist>;
+
+    /// The law of the token after each of `nodes`, in their order, from one batch.
+    ///
+    /// Parents were expanded before; the root counts as expanded by [`begin`](Self::begin).
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>>;
+}
+
+/// Grows the draft tree of each step.
+pub trait Drafter {
+    /// A tree below the newest token of `tokens`.
+    ///
+    /// `room` is the number of tokens the image still misses after the root (at least 1): no node is
+    /// deeper. Draws use [`Purpose::Draft`](crate::rng::Purpose::Draft) or `Init`, addressed by `step`.
+    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree;
+
+    /// Learns what became of the last tree. `path` holds the accepted candidates top-down; `scores` is
+    /// `None` when verification was skipped. A Jacobi drafter draws its next window here.
+    fn observe(
+        &mut self,
+        tree: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        uniforms: &Uniforms,
+    ) {
+        let _ = (tree, path, scores, step, uniforms);
+    }
+
+    /// Drafter forwards since it was built: each [`DraftModel::begin`] and `expand` is one.
+    fn n_forwards(&self) -> u32;
+}

@@ -1,0 +1,34 @@
+//! Speculative decoding of image tokens, free of any tensor library.
+//!
+//! Read in this order: [`dist`], [`rng`] and [`tree`] (values); [`generation`] and [`drafter`] (what a
+//! model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`] (the loop
+//! that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
+//! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against.
+//! In all formulas `q` is the target's law and `p` the drafter's.
+
+// One group a line of the reading order above; rustfmt sorts within a group only.
+pub mod dist;
+pub mod rng;
+pub mod tree;
+pub mod without_replacement;
+
+pub mod generation;
+
+pub mod drafter;
+
+pub mod verify;
+
+pub mod schedule;
+
+pub mod decoder;
+
+pub mod clock;
+pub mod trace;
+
+pub mod method;
+pub mod trees;
+
+pub mod methods;
+
+pub mod pipeline;
+pub mod toy;

@@ -1,0 +1,190 @@
+//! The configuration of a method, and the registry that builds it.
+//!
+//! A method is data: a drafter (what proposes, in which shape), acceptance rules nested outermost first, and
+//! a schedule. The registry is the flat `match` of [`MethodConfig::build`]. Values are checked when they are
+//! read from a spec; [`validate`](MethodConfig::validate) checks values made in code.
+
+mod drafter;
+mod error;
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
+    error::MethodError,
+};
+use crate::{
+    decoder::Method,
+    drafter::{DraftModel, Drafter},
+    methods::{
+        ar::NoDraft,
+        eagle1::StaticTreeDrafter,
+        eagle2::{DynamicTree, DynamicTreeDrafter},
+        sd::{Lossless, chain},
+    },
+    schedule::{AlwaysVerify, Scheduler},
+    verify::AcceptanceRule,
+};
+
+/// One choice on each of three axes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodConfig {
+    /// What proposes tokens; absent means nothing does, which is autoregressive decoding.
+    #[serde(default = "DrafterConfig::none")]
+    pub drafter: DrafterConfig,
+    /// Acceptance rules, outermost first; absent or empty means `[lossless]`.
+    #[serde(default = "lossless_only", deserialize_with = "wire::accept")]
+    pub accept: Vec<RuleConfig>,
+    /// When the target looks; absent means at every step.
+    #[serde(default = "ScheduleConfig::always")]
+    pub schedule: ScheduleConfig,
+}
+
+/// One acceptance rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RuleConfig {
+    /// The target's distribution is kept.
+    Lossless {},
+}
+
+/// When the target looks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScheduleConfig {
+    /// At every step.
+    Always {},
+}
+
+/// Keys a table of `accept` may have.
+pub const RULE_KEYS: &[&str] = &["kind"];
+/// Keys a `schedule` table may have.
+pub const SCHEDULE_KEYS: &[&str] = &["kind"];
+
+impl MethodConfig {
+    /// Autoregressive decoding.
+    pub fn ar() -> Self {
+        Self { drafter: DrafterConfig::none(), accept: lossless_only(), schedule: ScheduleConfig::always() }
+    }
+
+    /// Checks what reading a spec checks, for a value made in code.
+    ///
+    /// # Errors
+    /// If a key is missing, out of place or out of range, a tree is unknown or no tree, or rules do not nest.
+    pub fn validate(&self) -> Result<(), MethodError> {
+        self.drafter.validate()?;
+        let n_rules = self.accept.len();
+        for (position, rule) in self.accept.iter().enumerate() {
+            match rule {
+                RuleConfig::Lossless {} if position + 1 < n_rules => {
+                    return Err(MethodError::LosslessNotLast { position, n_rules });
+                }
+                RuleConfig::Lossless {} => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the method provably keeps the target's distribution.
+    pub fn is_lossless(&self) -> bool {
+        let keeps = |rule: &RuleConfig| match rule {
+            RuleConfig::Lossless {} => true,
+        };
+        let looks = match self.schedule {
+            ScheduleConfig::Always {} => true,
+        };
+        self.accept.iter().all(keeps) && looks
+    }
+
+    /// One line that is the same for equal configurations and different for different ones, for instance
+    /// `drafter=eagle1/static(tree=tiny_13) accept=lossless schedule=always`. An empty `accept` reads as
+    /// the `lossless` it means. A listed tree never equals a named one.
+    pub fn canonical(&self) -> String {
+        let rule = |rule: &RuleConfig| match rule {
+            RuleConfig::Lossless {} => "lossless".to_owned(),
+        };
+        let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
+        let accept: Vec<String> = accept.iter().map(rule).collect();
+        let schedule = match self.schedule {
+            ScheduleConfig::Always {} => "always",
+        };
+        format!("drafter={} accept={} schedule={schedule}", self.drafter.canonical(), accept.join(">"))
+    }
+
+    /// Puts the method together. `draft_model` is the network of the drafter, `None` for proposer `none`.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); a draft model that is missing or would not be used.
+    pub fn build(&self, draft_model: Option<Box<dyn DraftModel>>) -> Result<Method, MethodError> {
+        self.validate()?;
+        let drafter: Box<dyn Drafter> = match (self.drafter.shape.as_ref(), draft_model) {
+            (None, None) => Box::new(NoDraft),
+            (None, Some(_)) => return Err(MethodError::UnusedDraftModel),
+            (Some(_), None) => {
+                return Err(MethodError::NoDraftModel { of: self.drafter.proposer.as_written() });
+            }
+            (Some(Shape::Chain { depth }), Some(model)) => {
+                Box::new(StaticTreeDrafter::new(model, chain(*depth)))
+            }
+            (Some(Shape::Static { tree }), Some(model)) => {
+                Box::new(StaticTreeDrafter::new(model, tree.resolve()?))
+            }
+            (Some(&Shape::Dynamic { top_k, depth, total_token }), Some(model)) => {
+                Box::new(DynamicTreeDrafter::new(model, DynamicTree { top_k, depth, total_token }))
+            }
+        };
+        // Rules nest from the inside out; the innermost is lossless whether it is written or not.
+        let innermost: Box<dyn AcceptanceRule> = Box::new(Lossless);
+        let rule = self.accept.iter().rev().fold(innermost, |inner, rule| match rule {
+            RuleConfig::Lossless {} => inner,
+        });
+        let scheduler: Box<dyn Scheduler> = match self.schedule {
+            ScheduleConfig::Always {} => Box::new(AlwaysVerify),
+        };
+        Ok(Method { drafter, rule, scheduler })
+    }
+
+    /// Most nodes a draft tree can have, the root included: what KV buffers are sized for.
+    ///
+    /// # Panics
+    /// If the configuration is invalid.
+    pub fn max_tree_nodes(&self) -> usize {
+        1 + match self.drafter.shape.as_ref() {
+            None => 0,
+            Some(Shape::Chain { depth }) => *depth,
+            Some(Shape::Static { tree }) => {
+                tree.resolve().expect("the configuration was validated").n_drafts()
+            }
+            Some(&Shape::Dynamic { top_k, depth, total_token }) => {
+                (total_token - 1).min(top_k + depth * top_k * top_k)
+            }
+        }
+    }
+
+    /// Depth of the deepest node a draft tree can have.
+    ///
+    /// # Panics
+    /// If the configuration is invalid.
+    pub fn max_depth(&self) -> usize {
+        match self.drafter.shape.as_ref() {
+            None => 0,
+            Some(Shape::Chain { depth }) => *depth,
+            Some(Shape::Static { tree }) => tree.resolve().expect("the configuration was validated").depth(),
+            Some(&Shape::Dynamic { depth, total_token, .. }) => (depth + 1).min(total_token - 1),
+        }
+    }
+}
+
+impl ScheduleConfig {
+    /// At every step.
+    pub fn always() -> Self {
+        Self::Always {}
+    }
+}
+
+/// The rules an absent or empty list means.
+pub(crate) fn lossless_only() -> Vec<RuleConfig> {
+    vec![RuleConfig::Lossless {}]
+}

@@ -1,0 +1,168 @@
+//! The drafter axis of a configuration: who proposes, and in which shape.
+
+use serde::{Deserialize, Serialize};
+
+use super::MethodError;
+use crate::{
+    methods::eagle1::StaticTree,
+    trees::{NAMED_TREES, named_tree},
+};
+
+/// What proposes tokens, and in which shape.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "super::wire::WireDrafter", into = "super::wire::WireDrafter")]
+pub struct DrafterConfig {
+    /// The network that proposes.
+    pub proposer: Proposer,
+    /// How its proposals are arranged; `None` exactly for [`Proposer::None`].
+    pub shape: Option<Shape>,
+    /// Which weights to load; present exactly for [`Proposer::Model`].
+    pub model: Option<String>,
+}
+
+/// The network that proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proposer {
+    /// Nothing: autoregressive decoding.
+    None,
+    /// An EAGLE-1 head over the target's features.
+    Eagle1,
+    /// Another autoregressive model.
+    Model,
+}
+
+/// How proposals are arranged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One sampled token after the other.
+    Chain {
+        /// Tokens drafted a step (`K`, also gamma), in `1..=64`.
+        depth: usize,
+    },
+    /// A tree of fixed fan-outs, sampled without replacement.
+    Static {
+        /// Its shape.
+        tree: Tree,
+    },
+    /// A tree of the most probable tokens.
+    Dynamic {
+        /// Proposals per node and nodes run per level, in `1..=256`.
+        top_k: usize,
+        /// Draft forwards after the first, in `1..=32`.
+        depth: usize,
+        /// Nodes kept, root included, in `2..=1024`.
+        total_token: usize,
+    },
+}
+
+/// A static shape as the spec gives it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a tree is a name (\"mc_sim_7b_63\") or a list of index paths ([[0], [0, 0]])")]
+pub enum Tree {
+    /// One of [`NAMED_TREES`].
+    Named(String),
+    /// Index paths; the root is implied.
+    Listed(Vec<Vec<usize>>),
+}
+
+/// Keys a `drafter` table may have.
+pub const DRAFTER_KEYS: &[&str] = &["proposer", "shape", "model", "depth", "tree", "top_k", "total_token"];
+
+impl DrafterConfig {
+    /// Nothing proposes.
+    pub fn none() -> Self {
+        Self { proposer: Proposer::None, shape: None, model: None }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), MethodError> {
+        let of = || self.proposer.as_written();
+        match (self.proposer, &self.shape) {
+            (Proposer::None, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "shape" }),
+            (Proposer::Eagle1 | Proposer::Model, None) => {
+                return Err(MethodError::MissingKey { of: of(), key: "shape" });
+            }
+            (_, shape) => shape.iter().try_for_each(Shape::validate)?,
+        }
+        match (self.proposer, &self.model) {
+            (Proposer::Model, None) => Err(MethodError::MissingKey { of: of(), key: "model" }),
+            (Proposer::None | Proposer::Eagle1, Some(_)) => {
+                Err(MethodError::MisplacedKey { of: of(), key: "model" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn canonical(&self) -> String {
+        let proposer = match (self.proposer, &self.model) {
+            (Proposer::None, _) => "none".to_owned(),
+            (Proposer::Eagle1, _) => "eagle1".to_owned(),
+            (Proposer::Model, model) => format!("model({})", model.as_deref().unwrap_or_default()),
+        };
+        match &self.shape {
+            None => proposer,
+            Some(Shape::Chain { depth }) => format!("{proposer}/chain(depth={depth})"),
+            Some(Shape::Static { tree: Tree::Named(name) }) => format!("{proposer}/static(tree={name})"),
+            Some(Shape::Static { tree: Tree::Listed(paths) }) => {
+                format!("{proposer}/static(tree={})", format!("{paths:?}").replace(' ', ""))
+            }
+            Some(Shape::Dynamic { top_k, depth, total_token }) => {
+                format!("{proposer}/dynamic(top_k={top_k},depth={depth},total_token={total_token})")
+            }
+        }
+    }
+}
+
+impl Proposer {
+    /// As a spec writes it, for messages.
+    pub(super) fn as_written(self) -> String {
+        let name = match self {
+            Self::None => "none",
+            Self::Eagle1 => "eagle1",
+            Self::Model => "model",
+        };
+        format!("proposer = \"{name}\"")
+    }
+}
+
+impl Shape {
+    fn validate(&self) -> Result<(), MethodError> {
+        match self {
+            &Self::Chain { depth } => check_range("depth", 1..=64, depth),
+            Self::Static { tree } => tree.resolve().map(|_| ()),
+            &Self::Dynamic { top_k, depth, total_token } => {
+                check_range("top_k", 1..=256, top_k)?;
+                check_range("depth", 1..=32, depth)?;
+                check_range("total_token", 2..=1024, total_token)
+            }
+        }
+    }
+}
+
+impl Tree {
+    /// The shape it names or lists.
+    ///
+    /// # Errors
+    /// If the name is unknown, or the list is no tree.
+    pub fn resolve(&self) -> Result<StaticTree, MethodError> {
+        let paths = match self {
+            Self::Listed(paths) => paths.clone(),
+            Self::Named(name) => named_tree(name).ok_or_else(|| {
+                let known: Vec<&str> = NAMED_TREES.iter().map(|tree| tree.name).collect();
+                MethodError::UnknownTree { found: name.clone(), known: known.join(", ") }
+            })?,
+        };
+        Ok(StaticTree::from_paths(&paths)?)
+    }
+}
+
+fn check_range(
+    key: &'static str,
+    range: std::ops::RangeInclusive<usize>,
+    found: usize,
+) -> Result<(), MethodError> {
+    if range.contains(&found) {
+        return Ok(());
+    }
+    Err(MethodError::OutOfRange { key, min: *range.start(), max: *range.end(), found })
+}

@@ -1,0 +1,64 @@
+//! What can be wrong with a configuration.
+
+use crate::methods::eagle1::ShapeError;
+
+/// Why a configuration is no method.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MethodError {
+    /// A key the shape or proposer needs is absent.
+    #[error("drafter with {of} needs the key `{key}`")]
+    MissingKey {
+        /// The choice that needs it, as written: `shape = "chain"`.
+        of: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A key is given that the shape or proposer does not have.
+    #[error("drafter with {of} has no key `{key}`; remove it")]
+    MisplacedKey {
+        /// The choice that does not have it, as written.
+        of: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A number is outside its range.
+    #[error("drafter key `{key}` is {found}, expected {min}..={max}")]
+    OutOfRange {
+        /// The key.
+        key: &'static str,
+        /// Smallest allowed value.
+        min: usize,
+        /// Largest allowed value.
+        max: usize,
+        /// The value given.
+        found: usize,
+    },
+    /// No tree has this name.
+    #[error("no tree is called `{found}`; known are {known}")]
+    UnknownTree {
+        /// The name given.
+        found: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+    /// A listed tree is not a tree.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    /// More than one rule, though only one kind exists that nothing can follow.
+    #[error("accept rule {position} is lossless, but only the last rule can be: {n_rules} are listed")]
+    LosslessNotLast {
+        /// 0-based place of the rule.
+        position: usize,
+        /// Length of the list.
+        n_rules: usize,
+    },
+    /// A drafter needs a network and none was handed in.
+    #[error("drafter with {of} was built without a draft model; load its weights first")]
+    NoDraftModel {
+        /// The choice that needs it, as written.
+        of: String,
+    },
+    /// A network was handed in that nothing would use.
+    #[error("drafter with proposer = \"none\" was built with a draft model it would not use")]
+    UnusedDraftModel,
+}

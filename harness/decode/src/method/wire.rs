@@ -1,0 +1,110 @@
+//! The text form of a drafter: one flat table whose keys depend on its `shape`.
+//!
+//! `{ proposer = "none" }`, `{ proposer = "eagle1", shape = "chain", depth = 3 }`,
+//! `{ …, shape = "static", tree = "tiny_13" }`, `{ …, shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }`;
+//! proposer `model` also has `model`. Keys that do not belong to the shape are errors, not ignored.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{DrafterConfig, MethodError, Proposer, RuleConfig, Shape, Tree, lossless_only};
+
+/// A drafter table before its keys were checked against its shape.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WireDrafter {
+    proposer: Proposer,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shape: Option<WireShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    depth: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tree: Option<Tree>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    top_k: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    total_token: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WireShape {
+    Chain,
+    Static,
+    Dynamic,
+}
+
+impl WireShape {
+    fn as_written(self) -> String {
+        let name = match self {
+            Self::Chain => "chain",
+            Self::Static => "static",
+            Self::Dynamic => "dynamic",
+        };
+        format!("shape = \"{name}\"")
+    }
+}
+
+impl TryFrom<WireDrafter> for DrafterConfig {
+    type Error = MethodError;
+
+    fn try_from(mut wire: WireDrafter) -> Result<Self, MethodError> {
+        let of = wire.shape.map_or_else(|| wire.proposer.as_written(), WireShape::as_written);
+        let shape = match wire.shape {
+            None => None,
+            Some(WireShape::Chain) => Some(Shape::Chain { depth: needed(&of, "depth", wire.depth.take())? }),
+            Some(WireShape::Static) => Some(Shape::Static { tree: needed(&of, "tree", wire.tree.take())? }),
+            Some(WireShape::Dynamic) => Some(Shape::Dynamic {
+                top_k: needed(&of, "top_k", wire.top_k.take())?,
+                depth: needed(&of, "depth", wire.depth.take())?,
+                total_token: needed(&of, "total_token", wire.total_token.take())?,
+            }),
+        };
+        let config = Self { proposer: wire.proposer, shape, model: wire.model };
+        // A proposer without its shape is the cause of keys out of place, so it is reported first.
+        config.validate()?;
+        let left = [
+            ("depth", wire.depth.is_some()),
+            ("tree", wire.tree.is_some()),
+            ("top_k", wire.top_k.is_some()),
+            ("total_token", wire.total_token.is_some()),
+        ];
+        match left.into_iter().find(|&(_, is_left)| is_left) {
+            Some((key, _)) => Err(MethodError::MisplacedKey { of, key }),
+            None => Ok(config),
+        }
+    }
+}
+
+impl From<DrafterConfig> for WireDrafter {
+    fn from(config: DrafterConfig) -> Self {
+        let DrafterConfig { proposer, shape, model } = config;
+        let bare =
+            Self { proposer, model, shape: None, depth: None, tree: None, top_k: None, total_token: None };
+        match shape {
+            None => bare,
+            Some(Shape::Chain { depth }) => {
+                Self { shape: Some(WireShape::Chain), depth: Some(depth), ..bare }
+            }
+            Some(Shape::Static { tree }) => Self { shape: Some(WireShape::Static), tree: Some(tree), ..bare },
+            Some(Shape::Dynamic { top_k, depth, total_token }) => Self {
+                shape: Some(WireShape::Dynamic),
+                top_k: Some(top_k),
+                depth: Some(depth),
+                total_token: Some(total_token),
+                ..bare
+            },
+        }
+    }
+}
+
+fn needed<T>(of: &str, key: &'static str, value: Option<T>) -> Result<T, MethodError> {
+    value.ok_or_else(|| MethodError::MissingKey { of: of.to_owned(), key })
+}
+
+/// Reads `accept`, so that an empty list and an absent one are written back as what they mean.
+pub(crate) fn accept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RuleConfig>, D::Error> {
+    let rules = Vec::<RuleConfig>::deserialize(deserializer)?;
+    Ok(if rules.is_empty() { lossless_only() } else { rules })
+}

@@ -1,0 +1,8 @@
+//! One file per paper: drafters, acceptance rules and schedulers, put together by [`crate::method`].
+
+pub mod ar;
+
+pub mod sd;
+
+pub mod eagle1;
+pub mod eagle2;

@@ -1,0 +1,197 @@
+//! The probability pipeline: from two rows of logits to one law, in plain Rust.
+//!
+//! The order is fixed: guidance on the raw logits, temperature, top-k and top-p, softmax. Filtering before
+//! guidance would change the support. Target and drafter go through the same pipeline. This is the
+//! reference that the tensor version is checked against, and what the [toy](crate::toy) uses.
+
+use crate::dist::{Dist, TokenId};
+
+/// Which filter runs first when both are on; immaterial at `top_p = 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FilterOrder {
+    /// Top-k, then top-p of what is left (LlamaGen); our default.
+    TopKFirst,
+    /// Top-p, then top-k (the Hugging Face warpers of EAGLE, LANTERN and VVS).
+    TopPFirst,
+}
+
+/// How logits become a law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Guidance scale `s`: `L = Lu + s * (Lc - Lu)`. At 1 the unconditional row is not used.
+    pub guidance: f32,
+    /// Temperature `>= 0`; at most [`GREEDY_BELOW`] means greedy.
+    pub temperature: f32,
+    /// Logits strictly below the k-th largest are dropped, so ties at that value survive; 0 is off.
+    pub top_k: usize,
+    /// The smallest prefix of cumulative probability above `top_p` is kept, the crossing token included;
+    /// in `(0, 1]`, 1 is off.
+    pub top_p: f32,
+    /// Which of the two filters runs first.
+    pub filter_order: FilterOrder,
+}
+
+/// Temperatures up to this one decode greedily: argmax, ties to the lowest id.
+pub const GREEDY_BELOW: f32 = 1e-5;
+
+/// The law of the next token, from the conditional row `[n_vocab]` and, under guidance, the unconditional one.
+///
+/// # Panics
+/// If the rows differ in length, or guidance is not 1 and there is no unconditional row.
+pub fn law(conditional: &[f32], unconditional: Option<&[f32]>, sampling: &Sampling) -> Dist {
+    let mut logits = guided(conditional, unconditional, sampling.guidance);
+    if sampling.temperature <= GREEDY_BELOW {
+        return Dist::one_hot(logits.len(), argmax(&logits));
+    }
+    for logit in &mut logits {
+        *logit /= sampling.temperature;
+    }
+    match sampling.filter_order {
+        FilterOrder::TopKFirst => {
+            keep_top_k(&mut logits, sampling.top_k);
+            keep_top_p(&mut logits, sampling.top_p);
+        }
+        FilterOrder::TopPFirst => {
+            keep_top_p(&mut logits, sampling.top_p);
+            keep_top_k(&mut logits, sampling.top_k);
+        }
+    }
+    Dist::from_probs(softmax(&logits))
+}
+
+fn guided(conditional: &[f32], unconditional: Option<&[f32]>, guidance: f32) -> Vec<f32> {
+    if guidance == 1.0 {
+        return conditional.to_vec();
+    }
+    let unconditional = unconditional.expect("guidance other than 1 needs the unconditional row");
+    assert_eq!(conditional.len(), unconditional.len(), "both guidance rows cover one vocabulary");
+    conditional.iter().zip(unconditional).map(|(&c, &u)| u + guidance * (c - u)).collect()
+}
+
+fn argmax(logits: &[f32]) -> TokenId {
+    let mut best = 0;
+    for (v, &logit) in logits.iter().enumerate() {
+        if logits[best] < logit {
+            best = v;
+        }
+    }
+    TokenId(best as u32)
+}
+
+fn keep_top_k(logits: &mut [f32], top_k: usize) {
+    if top_k == 0 || logits.len() <= top_k {
+        return;
+    }
+    let mut sorted = logits.to_vec();
+    let (_, &mut threshold, _) = sorted.select_nth_unstable_by(top_k - 1, |a, b| b.total_cmp(a));
+    for logit in logits {
+        if *logit < threshold {
+            *logit = f32::NEG_INFINITY;
+        }
+    }
+}
+
+fn keep_top_p(logits: &mut [f32], top_p: f32) {
+    if 1.0 <= top_p {
+        return;
+    }
+    let probs = softmax(logits);
+    let mut ranked: Vec<usize> = (0..logits.len()).collect();
+    ranked.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]).then(a.cmp(&b)));
+    let mut before = 0.0_f64;
+    for v in ranked {
+        if f64::from(top_p) < before {
+            logits[v] = f32::NEG_INFINITY;
+        }
+        before += f64::from(probs[v]);
+    }
+}
+
+fn softmax(logits: &[f32]) -> Vec<f32> {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weights: Vec<f32> = logits.iter().map(|&logit| (logit - max).exp()).collect();
+    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+    weights.into_iter().map(|w| (f64::from(w) / total) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Sampling = Sampling {
+        guidance: 1.0,
+        temperature: 1.0,
+        top_k: 0,
+        top_p: 1.0,
+        filter_order: FilterOrder::TopKFirst,
+    };
+
+    #[track_caller]
+    fn check(sampling: Sampling, conditional: &[f32], unconditional: Option<&[f32]>, expected: &[f32]) {
+        let found = law(conditional, unconditional, &sampling);
+        let distance = found.probs().iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(distance < 1e-6, "expected {expected:?}, found {:?}", found.probs());
+    }
+
+    /// Logits whose softmax is `probs`.
+    fn logits<const N: usize>(probs: [f32; N]) -> [f32; N] {
+        probs.map(f32::ln)
+    }
+
+    #[test]
+    fn without_settings_it_is_the_softmax_of_the_conditional_row() {
+        check(PLAIN, &logits([0.1, 0.2, 0.3, 0.4]), Some(&[9.0, 0.0, 0.0, 0.0]), &[0.1, 0.2, 0.3, 0.4]);
+    }
+
+    #[test]
+    fn guidance_moves_away_from_the_unconditional_row() {
+        // L = u + 3 (c - u): [0, 3, -3] for c = [1, 2, 0], u = [1.5, 1.5, 1.5] less 1.5.
+        let z = 1.0 + 3_f32.exp() + (-3_f32).exp();
+        let expected = [(-1.5_f32).exp(), 1.5_f32.exp(), (-4.5_f32).exp()].map(|w| w * 1.5_f32.exp() / z);
+        check(Sampling { guidance: 3.0, ..PLAIN }, &[1.0, 2.0, 0.0], Some(&[1.5; 3]), &expected);
+    }
+
+    #[test]
+    fn guidance_comes_before_the_filter() {
+        // Conditional alone ranks token 0 first; guided logits are [-1, 4, 0.5], so top-1 keeps token 1.
+        let sampling = Sampling { guidance: 3.0, top_k: 1, ..PLAIN };
+        check(sampling, &[2.0, 1.0, 0.5], Some(&[3.5, -0.5, 0.5]), &[0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn temperature_divides_the_logits() {
+        check(Sampling { temperature: 2.0, ..PLAIN }, &logits([0.64, 0.36]), None, &[0.8 / 1.4, 0.6 / 1.4]);
+    }
+
+    #[test]
+    fn ties_at_the_kth_value_survive_top_k() {
+        let third = 1.0 / 3.0;
+        check(Sampling { top_k: 2, ..PLAIN }, &[1.0, 1.0, 0.0, 1.0], None, &[third, third, 0.0, third]);
+    }
+
+    #[test]
+    fn the_token_that_crosses_top_p_is_kept() {
+        check(
+            Sampling { top_p: 0.55, ..PLAIN },
+            &logits([0.1, 0.5, 0.4]),
+            None,
+            &[0.0, 5.0 / 9.0, 4.0 / 9.0],
+        );
+        check(Sampling { top_p: 0.45, ..PLAIN }, &logits([0.1, 0.5, 0.4]), None, &[0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn the_filter_order_matters_only_when_both_are_on() {
+        // Top-2 first leaves [5/9, 4/9]: 0.55 is crossed at once. Top-p first keeps both.
+        let probs = logits([0.1, 0.5, 0.4]);
+        let both = Sampling { top_k: 2, top_p: 0.55, ..PLAIN };
+        check(both, &probs, None, &[0.0, 1.0, 0.0]);
+        let swapped = Sampling { filter_order: FilterOrder::TopPFirst, ..both };
+        check(swapped, &probs, None, &[0.0, 5.0 / 9.0, 4.0 / 9.0]);
+    }
+
+    #[test]
+    fn a_temperature_near_zero_is_the_argmax_with_ties_to_the_lowest_id() {
+        check(Sampling { temperature: 1e-5, ..PLAIN }, &[0.0, 2.0, 2.0], None, &[0.0, 1.0, 0.0]);
+    }
+}

@@ -1,0 +1,196 @@
+//! A target without weights: hashed logits over a few tokens, with an exactly known joint distribution.
+//!
+//! A row of logits is a hash of (seed, guidance stream, all tokens before), so the law depends on the whole
+//! history and a verifier that looks at the wrong node is found out. It runs through the real
+//! [`pipeline`](crate::pipeline). The draft model is the same family under another seed: it overlaps with
+//! the target only in part. Both panic when the protocol of [`Generation`] or [`DraftModel`] is broken.
+
+use std::rc::Rc;
+
+use crate::{
+    dist::{Dist, TokenId},
+    drafter::DraftModel,
+    generation::{Generation, Scores},
+    pipeline::{Sampling, law},
+    tree::{NodeId, TokenTree},
+};
+
+/// A language of hashed logits.
+#[derive(Clone, Debug)]
+pub struct ToyModel {
+    /// Picks the hash.
+    pub seed: u64,
+    /// Tokens are `0..n_vocab`.
+    pub n_vocab: usize,
+    /// Logits are uniform in `[-spread, spread)`.
+    pub spread: f32,
+    /// How logits become laws.
+    pub sampling: Sampling,
+}
+
+impl ToyModel {
+    /// The exact law of the token after `context`.
+    pub fn law(&self, context: &[TokenId]) -> Dist {
+        law(&self.logits(0, context), Some(&self.logits(1, context)), &self.sampling)
+    }
+
+    /// The exact probability of every image of `n_tokens` tokens, `[n_vocab ^ n_tokens]`; the first token
+    /// is the most significant digit of the index.
+    pub fn joint(&self, n_tokens: usize) -> Vec<f64> {
+        let mut contexts: Vec<(Vec<TokenId>, f64)> = vec![(Vec::new(), 1.0)];
+        for _ in 0..n_tokens {
+            contexts = contexts.iter().flat_map(|(context, mass)| self.extended(context, *mass)).collect();
+        }
+        contexts.into_iter().map(|(_, mass)| mass).collect()
+    }
+
+    fn extended(&self, context: &[TokenId], mass: f64) -> Vec<(Vec<TokenId>, f64)> {
+        // A context of probability zero has a law as well; its extensions just weigh nothing.
+        let next = self.law(context);
+        let tokens = (0..self.n_vocab as u32).map(TokenId);
+        tokens.map(|t| ([context, &[t]].concat(), mass * f64::from(next.prob(t)))).collect()
+    }
+
+    fn logits(&self, stream: u64, context: &[TokenId]) -> Vec<f32> {
+        let history =
+            hash_all(self.seed, std::iter::once(stream).chain(context.iter().map(|t| u64::from(t.0) + 2)));
+        (0..self.n_vocab as u64).map(|v| self.spread * (2.0 * unit(mix(history ^ mix(v))) - 1.0)).collect()
+    }
+}
+
+/// One toy image under way.
+pub struct ToyGeneration {
+    model: ToyModel,
+    n_tokens: usize,
+    /// Tokens whose keys and values a real model would hold.
+    committed: Vec<TokenId>,
+    scored: Option<Rc<TokenTree>>,
+    n_forwards: u32,
+}
+
+impl ToyGeneration {
+    /// An image of `n_tokens` tokens, before its prefill.
+    pub fn new(model: ToyModel, n_tokens: usize) -> Self {
+        Self { model, n_tokens, committed: Vec::new(), scored: None, n_forwards: 0 }
+    }
+
+    /// Forwards so far, the prefill included.
+    pub fn n_forwards(&self) -> u32 {
+        self.n_forwards
+    }
+}
+
+impl Generation for ToyGeneration {
+    fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    fn n_vocab(&self) -> usize {
+        self.model.n_vocab
+    }
+
+    fn prefill(&mut self) -> Rc<Dist> {
+        assert_eq!(self.n_forwards, 0, "an image has one prefill");
+        self.n_forwards += 1;
+        Rc::new(self.model.law(&[]))
+    }
+
+    fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
+        self.n_forwards += 1;
+        let tree = Rc::new(tree.clone());
+        self.scored = Some(Rc::clone(&tree));
+        let committed = self.committed.clone();
+        Box::new(ToyScores { model: self.model.clone(), n_tokens: self.n_tokens, committed, tree })
+    }
+
+    fn commit(&mut self, path: &[NodeId]) {
+        let tree = self.scored.take().expect("only a scored tree can be committed, and once");
+        assert_eq!(path.first(), Some(&TokenTree::ROOT), "the root is committed first");
+        for pair in path.windows(2) {
+            assert_eq!(tree[pair[1]].parent, Some(pair[0]), "a commit is a path of the tree");
+        }
+        self.committed.extend(path.iter().map(|&node| tree[node].token));
+    }
+
+    fn queue(&mut self, tokens: &[TokenId]) {
+        self.committed.extend_from_slice(tokens);
+    }
+}
+
+struct ToyScores {
+    model: ToyModel,
+    n_tokens: usize,
+    /// Tokens before the root.
+    committed: Vec<TokenId>,
+    tree: Rc<TokenTree>,
+}
+
+impl Scores for ToyScores {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        let context = context_of(&self.committed, &self.tree, node);
+        assert!(context.len() < self.n_tokens, "the law beyond the image's end was read");
+        Rc::new(self.model.law(&context))
+    }
+
+    fn feature(&self, node: NodeId) -> Rc<[f32]> {
+        self.model.logits(0, &context_of(&self.committed, &self.tree, node)).into()
+    }
+}
+
+/// A toy model as the network of a drafter.
+pub struct ToyDraftModel {
+    model: ToyModel,
+    tokens: Vec<TokenId>,
+    is_expanded: Vec<bool>,
+}
+
+impl ToyDraftModel {
+    /// A draft model that has seen no token yet.
+    pub fn new(model: ToyModel) -> Self {
+        Self { model, tokens: Vec::new(), is_expanded: Vec::new() }
+    }
+}
+
+impl DraftModel for ToyDraftModel {
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        assert!(tokens.starts_with(&self.tokens), "sampled tokens are never taken back");
+        self.tokens = tokens.to_vec();
+        self.is_expanded = vec![true];
+        Rc::new(self.model.law(tokens))
+    }
+
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        self.is_expanded.resize(tree.len(), false);
+        for &node in nodes {
+            let parent = tree[node].parent.expect("the root is expanded by begin");
+            assert!(self.is_expanded[parent.0], "a node is expanded after its parent");
+            assert!(!std::mem::replace(&mut self.is_expanded[node.0], true), "a node is expanded once");
+        }
+        let (_, before_root) = self.tokens.split_last().expect("begin comes before expand");
+        nodes.iter().map(|&node| Rc::new(self.model.law(&context_of(before_root, tree, node)))).collect()
+    }
+}
+
+/// Tokens before the root, the root, and the path to `node`.
+fn context_of(before_root: &[TokenId], tree: &TokenTree, node: NodeId) -> Vec<TokenId> {
+    let root = std::iter::once(tree[TokenTree::ROOT].token);
+    let path = tree.path_to(node).into_iter().map(|id| tree[id].token);
+    before_root.iter().copied().chain(root).chain(path).collect()
+}
+
+fn hash_all(seed: u64, values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(mix(seed), |state, value| mix(state ^ mix(value)))
+}
+
+/// The finaliser of SplitMix64 (Steele et al., OOPSLA 2014), with its increment.
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The top 24 bits as a number in `[0, 1)`.
+fn unit(hash: u64) -> f32 {
+    (hash >> 40) as f32 / (1_u32 << 24) as f32
+}

@@ -1,0 +1,303 @@
+//! The acceptance walk over a scored tree, and the rule that papers relax.
+//!
+//! Multi-candidate recursive rejection (CASCADE Algorithm 1 extended to trees; EAGLE's `evaluate_posterior`):
+//! siblings are tested in drafting order against what their rejected predecessors left of the target's law.
+//! Differs from the reference code: the test is `r < ratio` (theirs `<=` accepts probability 0 at `r = 0`),
+//! and an empty residual falls back to the target's law and is counted (theirs becomes uniform).
+
+use std::rc::Rc;
+
+use crate::{
+    dist::{Dist, TokenId},
+    generation::Scores,
+    rng::{Purpose, Uniforms, slot},
+    tree::{NodeId, Proposal, TokenTree},
+};
+
+/// What a rule grants one candidate: it is accepted with probability `min(1, target / draft)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mass {
+    /// Target mass claimed, the lent mass included. Lossless: `g[x]`.
+    pub target: f32,
+    /// Drafter mass it must stand up to. Lossless: `pc` for a sampled candidate, 1 for a chosen one. A
+    /// candidate with none is passed over.
+    pub draft: f32,
+    /// Tokens that lent their mass: on rejection they leave the target's law together with the candidate.
+    /// Empty where a rule keeps the plain residual.
+    pub lenders: Vec<TokenId>,
+}
+
+/// The candidates below one accepted node, as a rule sees them.
+pub struct Level<'a> {
+    /// The whole draft.
+    pub tree: &'a TokenTree,
+    /// Target laws and features of every node.
+    pub scores: &'a dyn Scores,
+    /// The accepted node the candidates would follow.
+    pub parent: NodeId,
+    /// `g`: the target's law here, less what earlier siblings' rejections removed.
+    pub q: &'a Dist,
+    /// Tokens of the siblings rejected so far.
+    pub tried: &'a [TokenId],
+}
+
+impl Level<'_> {
+    /// `d[token]`: the probability of `token` under the law `candidate` was drawn from, which is the
+    /// drafter's law without the tried siblings, renormalised; a point mass for a chosen candidate.
+    pub fn draft_prob(&self, candidate: NodeId, token: TokenId) -> f32 {
+        let node = &self.tree[candidate];
+        match &node.proposal {
+            Proposal::Sampled { law, conditional } if token == node.token => {
+                debug_assert!(0.0 < law.prob(token), "a sampled token has positive probability");
+                *conditional
+            }
+            Proposal::Sampled { .. } if self.tried.contains(&token) => 0.0,
+            Proposal::Sampled { law, conditional } => {
+                law.prob(token) * rescale(law, node.token, *conditional)
+            }
+            Proposal::Chosen | Proposal::Root => f32::from(u8::from(token == node.token)),
+        }
+    }
+}
+
+/// How much probability a candidate may claim: the identity is lossless, each paper relaxes it. Rules nest:
+/// an outer rule asks its inner one first and adds to the [`Mass`] it returns.
+pub trait AcceptanceRule {
+    /// Called once per verification, before the first level.
+    fn begin_step(&mut self) {}
+
+    /// The claim of one candidate. Called once per tested candidate, in order of testing.
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass;
+
+    /// Total-variation mass moved since [`begin_step`](Self::begin_step), inner rules included.
+    fn tvd_spent(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Outcome of one verification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Accepted candidates, top-down.
+    pub path: Vec<NodeId>,
+    /// The correction token after a rejection, or the bonus token after a full path. `None` if the path
+    /// fills the image, so that a next token would lie beyond its end.
+    pub next: Option<TokenId>,
+    /// Depths at which candidates were tested: `path.len()`, plus 1 if the walk ended in a rejection.
+    pub n_levels_tested: usize,
+    /// Times a residual summed to zero and the target's law stood in for it.
+    pub n_residual_fallbacks: u32,
+    /// Accepted candidates the target gives probability 0.
+    pub out_of_support: u32,
+}
+
+/// Walks `tree` from the root, accepting at most `room` candidates (tokens the image misses after the root).
+///
+/// Reads only the laws of accepted nodes and the root, plus what the rule asks for.
+pub fn verify(
+    tree: &TokenTree,
+    scores: &dyn Scores,
+    rule: &mut dyn AcceptanceRule,
+    uniforms: &Uniforms,
+    step: u32,
+    room: usize,
+) -> Verdict {
+    rule.begin_step();
+    let mut walk = Walk { tree, scores, rule, uniforms, step, n_levels_tested: 0, n_residual_fallbacks: 0 };
+    let mut path = Vec::new();
+    let mut out_of_support = 0;
+    let mut parent = TokenTree::ROOT;
+    let next = loop {
+        if path.len() == room {
+            break None;
+        }
+        let q = scores.dist(parent);
+        match walk.test_children(parent, &q) {
+            Tested::Accepted(child) => {
+                out_of_support += u32::from(q.prob(tree[child].token) == 0.0);
+                path.push(child);
+                parent = child;
+            }
+            Tested::NoneLeft(residual) => {
+                let u = uniforms.uniform(Purpose::Resample, step, 0);
+                break Some(residual.as_ref().unwrap_or(&q).sample(u));
+            }
+        }
+    };
+    let Walk { n_levels_tested, n_residual_fallbacks, .. } = walk;
+    Verdict { path, next, n_levels_tested, n_residual_fallbacks, out_of_support }
+}
+
+/// What became of the children of one node.
+enum Tested {
+    Accepted(NodeId),
+    /// All were rejected, leaving this residual; `None` if nothing was subtracted from the target's law.
+    NoneLeft(Option<Dist>),
+}
+
+struct Walk<'a> {
+    tree: &'a TokenTree,
+    scores: &'a dyn Scores,
+    rule: &'a mut dyn AcceptanceRule,
+    uniforms: &'a Uniforms,
+    step: u32,
+    n_levels_tested: usize,
+    n_residual_fallbacks: u32,
+}
+
+impl Walk<'_> {
+    fn test_children(&mut self, parent: NodeId, q: &Rc<Dist>) -> Tested {
+        let mut residual: Option<Dist> = None;
+        let mut tried: Vec<TokenId> = Vec::new();
+        for (sibling, child) in self.tree.children(parent).enumerate() {
+            self.n_levels_tested += usize::from(sibling == 0);
+            let token = self.tree[child].token;
+            if tried.contains(&token) {
+                continue; // A repeated sibling was already tested with all the mass it has.
+            }
+            let g = residual.as_ref().unwrap_or(q);
+            let level = Level { tree: self.tree, scores: self.scores, parent, q: g, tried: &tried };
+            let mass = self.rule.mass(&level, child);
+            if mass.draft <= 0.0 {
+                continue;
+            }
+            let depth = self.tree[child].depth;
+            let r = self.uniforms.uniform(Purpose::Accept, self.step, slot(depth, sibling));
+            if r * f64::from(mass.draft) < f64::from(mass.target) {
+                return Tested::Accepted(child);
+            }
+            let mut left = residual.take().unwrap_or_else(|| Dist::clone(q));
+            if reject(&mut left, &self.tree[child].proposal, token, &tried, &mass.lenders) {
+                residual = Some(left);
+            } else {
+                self.n_residual_fallbacks += 1;
+            }
+            tried.push(token);
+        }
+        Tested::NoneLeft(residual)
+    }
+}
+
+/// Takes a rejected candidate and its lenders out of `g`; false if nothing is left of it.
+fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], lenders: &[TokenId]) -> bool {
+    match proposal {
+        Proposal::Sampled { law, conditional } => {
+            g.subtract(law, rescale(law, token, *conditional), tried) && g.remove(lenders)
+        }
+        Proposal::Chosen | Proposal::Root => g.remove(&[&[token], lenders].concat()),
+    }
+}
+
+/// `1 / (1 - sum of earlier siblings)`, as recorded in the conditional probability of the drawn token.
+fn rescale(law: &Dist, token: TokenId, conditional: f32) -> f32 {
+    conditional / law.prob(token)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+    use crate::methods::sd::Lossless;
+
+    /// One row for every node.
+    struct Everywhere(Rc<Dist>);
+
+    impl Scores for Everywhere {
+        fn dist(&self, _: NodeId) -> Rc<Dist> {
+            Rc::clone(&self.0)
+        }
+
+        fn feature(&self, _: NodeId) -> Rc<[f32]> {
+            Rc::from([])
+        }
+    }
+
+    /// Grants nothing; notes the law each candidate is tested against.
+    #[derive(Default)]
+    struct RejectAll {
+        seen: Vec<Vec<f32>>,
+        lenders: Vec<TokenId>,
+    }
+
+    impl AcceptanceRule for RejectAll {
+        fn mass(&mut self, level: &Level<'_>, _: NodeId) -> Mass {
+            self.seen.push(level.q.probs().to_vec());
+            Mass { target: 0.0, draft: 1.0, lenders: self.lenders.clone() }
+        }
+    }
+
+    fn law(weights: &[f32]) -> Rc<Dist> {
+        Rc::new(Dist::from_weights(weights.to_vec()).unwrap())
+    }
+
+    fn level(proposals: &[(u32, Proposal)]) -> TokenTree {
+        let mut tree = TokenTree::new(TokenId(0));
+        for (token, proposal) in proposals {
+            tree.push(TokenTree::ROOT, TokenId(*token), proposal.clone());
+        }
+        tree
+    }
+
+    fn sampled(law: &Rc<Dist>, conditional: f32) -> Proposal {
+        Proposal::Sampled { law: Rc::clone(law), conditional }
+    }
+
+    #[track_caller]
+    fn check_close(found: &[f32], expected: &[f32]) {
+        let close = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(close && found.len() == expected.len(), "expected {expected:?}, found {found:?}");
+    }
+
+    fn walk(tree: &TokenTree, q: &Rc<Dist>, rule: &mut dyn AcceptanceRule) -> Verdict {
+        verify(tree, &Everywhere(Rc::clone(q)), rule, &Uniforms::new(1), 0, 9)
+    }
+
+    #[test]
+    fn a_rejected_sample_takes_the_law_it_was_drawn_from_out_of_the_target() {
+        let (q, p) = (law(&[0.4, 0.3, 0.2, 0.1]), law(&[0.1, 0.5, 0.1, 0.3]));
+        let tree = level(&[(0, sampled(&p, 0.1)), (3, sampled(&p, 0.3 / 0.9)), (2, sampled(&p, 0.1 / 0.6))]);
+        let mut rule = RejectAll::default();
+        walk(&tree, &q, &mut rule);
+        check_close(&rule.seen[0], &[0.4, 0.3, 0.2, 0.1]);
+        // [0.3, 0, 0.1, 0] / 0.4 after the first. The second was drawn from d = [0, 0.5, 0.1, 0.3] / 0.9,
+        // so what the first left at its own token stays: [0.75, 0, 0.25 - 0.1 / 0.9, 0] / (8 / 9).
+        check_close(&rule.seen[1], &[0.75, 0.0, 0.25, 0.0]);
+        check_close(&rule.seen[2], &[0.84375, 0.0, 0.15625, 0.0]);
+    }
+
+    #[test]
+    fn a_rejected_choice_and_its_lenders_leave_the_target() {
+        let q = law(&[0.4, 0.3, 0.2, 0.1]);
+        let tree = level(&[(1, Proposal::Chosen), (0, Proposal::Chosen)]);
+        let mut rule = RejectAll { lenders: vec![TokenId(3)], ..RejectAll::default() };
+        let verdict = walk(&tree, &q, &mut rule);
+        check_close(&rule.seen[1], &[0.4 / 0.6, 0.0, 0.2 / 0.6, 0.0]);
+        assert_eq!(verdict.next, Some(TokenId(2)));
+        assert_eq!((verdict.n_levels_tested, verdict.n_residual_fallbacks), (1, 0));
+    }
+
+    #[test]
+    fn an_empty_residual_falls_back_to_the_target_law_and_is_counted() {
+        let q = law(&[0.0, 0.0, 1.0, 0.0]);
+        let verdict = walk(&level(&[(2, sampled(&q, 1.0))]), &q, &mut RejectAll::default());
+        assert_eq!((verdict.next, verdict.n_residual_fallbacks), (Some(TokenId(2)), 1));
+    }
+
+    #[test]
+    fn a_repeated_sibling_is_tested_once() {
+        let q = law(&[0.5, 0.5]);
+        let mut rule = RejectAll::default();
+        walk(&level(&[(1, Proposal::Chosen), (1, Proposal::Chosen)]), &q, &mut rule);
+        assert_eq!(rule.seen.len(), 1);
+    }
+
+    #[test]
+    fn a_path_that_fills_the_image_ends_without_a_next_token() {
+        let q = law(&[0.0, 1.0]);
+        let tree = level(&[(1, Proposal::Chosen)]);
+        let walk =
+            |room| verify(&tree, &Everywhere(Rc::clone(&q)), &mut Lossless, &Uniforms::new(1), 0, room);
+        assert_eq!((walk(1).path.len(), walk(1).next), (1, None));
+        assert_eq!((walk(2).path.len(), walk(2).next), (1, Some(TokenId(1))));
+    }
+}

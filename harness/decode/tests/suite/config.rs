@@ -1,0 +1,219 @@
+//! What a spec may say about a method, and what it is told when it says something else.
+
+use specimen_decode::{
+    method::{DRAFTER_KEYS, MethodConfig, MethodError, RuleConfig, Shape, Tree},
+    toy::ToyDraftModel,
+};
+
+use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, config, drafter};
+
+fn read(text: &str) -> Result<MethodConfig, String> {
+    toml::from_str(text).map_err(|error| error.message().to_owned())
+}
+
+#[track_caller]
+fn check_error(text: &str, expected: &str) {
+    assert_eq!(read(text).unwrap_err(), expected);
+}
+
+#[track_caller]
+fn check_canonical(text: &str, expected: &str) {
+    assert_eq!(read(text).unwrap().canonical(), expected);
+}
+
+#[test]
+fn an_empty_table_is_autoregressive_decoding() {
+    assert_eq!(read("").unwrap(), MethodConfig::ar());
+    assert_eq!(read("accept = []").unwrap(), MethodConfig::ar());
+    check_canonical("", "drafter=none accept=lossless schedule=always");
+}
+
+#[test]
+fn every_shape_is_read() {
+    let accept = "accept=lossless schedule=always";
+    let cases = [
+        (CHAIN_3.to_owned(), "eagle1/chain(depth=3)"),
+        (MC_SIM.to_owned(), "eagle1/static(tree=mc_sim_7b_63)"),
+        (
+            r#"{ proposer = "eagle1", shape = "static", tree = [[0], [0, 0]] }"#.to_owned(),
+            "eagle1/static(tree=[[0],[0,0]])",
+        ),
+        (DYNAMIC.to_owned(), "eagle1/dynamic(top_k=3,depth=2,total_token=10)"),
+        (
+            CHAIN_3.replace("eagle1\"", "model\", model = \"igpt-fmnist\""),
+            "model(igpt-fmnist)/chain(depth=3)",
+        ),
+    ];
+    for (table, expected) in cases {
+        let text = format!(
+            "drafter = {table}\naccept = [{{ kind = \"lossless\" }}]\nschedule = {{ kind = \"always\" }}"
+        );
+        check_canonical(&text, &format!("drafter={expected} {accept}"));
+    }
+}
+
+#[test]
+fn a_configuration_survives_toml_and_json() {
+    for table in [AR, CHAIN_3, MC_SIM, DYNAMIC, crate::support::STATIC_321] {
+        let config = config(table);
+        assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<MethodConfig>(&json).unwrap(), config);
+    }
+    assert_eq!(
+        serde_json::to_string(&config(CHAIN_3)).unwrap(),
+        r#"{"drafter":{"proposer":"eagle1","shape":"chain","depth":3},"accept":[{"kind":"lossless"}],"schedule":{"kind":"always"}}"#
+    );
+}
+
+#[test]
+fn a_missing_key_is_named_with_the_shape_that_needs_it() {
+    check_error(
+        r#"drafter = { proposer = "eagle1" }"#,
+        r#"drafter with proposer = "eagle1" needs the key `shape`"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "chain" }"#,
+        r#"drafter with shape = "chain" needs the key `depth`"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "dynamic", top_k = 10, depth = 4 }"#,
+        r#"drafter with shape = "dynamic" needs the key `total_token`"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "model", shape = "chain", depth = 3 }"#,
+        r#"drafter with proposer = "model" needs the key `model`"#,
+    );
+    check_error("drafter = { shape = \"chain\" }", "missing field `proposer`");
+}
+
+#[test]
+fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "chain", depth = 3, top_k = 10 }"#,
+        r#"drafter with shape = "chain" has no key `top_k`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "none", depth = 3 }"#,
+        r#"drafter with proposer = "none" has no key `depth`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "none", shape = "chain", depth = 3 }"#,
+        r#"drafter with proposer = "none" has no key `shape`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "eagle1", model = "x", shape = "chain", depth = 3 }"#,
+        r#"drafter with proposer = "eagle1" has no key `model`; remove it"#,
+    );
+}
+
+#[test]
+fn unknown_keys_and_values_are_errors() {
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
+        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`",
+    );
+    check_error(
+        r#"drafter = { proposer = "eagle9" }"#,
+        "unknown variant `eagle9`, expected one of `none`, `eagle1`, `model`",
+    );
+    check_error(r#"accept = [{ kind = "lossles" }]"#, "unknown variant `lossles`, expected `lossless`");
+    check_error(
+        r#"accept = [{ kind = "lossless", delta = 1 }]"#,
+        "unknown field `delta`, there are no fields",
+    );
+    check_error(r#"schedule = { kind = "always", every = 2 }"#, "unknown field `every`, there are no fields");
+    check_error("draftr = 1", "unknown field `draftr`, expected one of `drafter`, `accept`, `schedule`");
+}
+
+#[test]
+fn numbers_outside_their_range_are_errors() {
+    let dynamic = |top_k: usize, depth: usize, total_token: usize| {
+        format!(
+            "drafter = {{ proposer = \"eagle1\", shape = \"dynamic\", top_k = {top_k}, depth = {depth}, total_token = {total_token} }}"
+        )
+    };
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "chain", depth = 0 }"#,
+        "drafter key `depth` is 0, expected 1..=64",
+    );
+    check_error(&dynamic(0, 4, 59), "drafter key `top_k` is 0, expected 1..=256");
+    check_error(&dynamic(10, 33, 59), "drafter key `depth` is 33, expected 1..=32");
+    check_error(&dynamic(10, 4, 1), "drafter key `total_token` is 1, expected 2..=1024");
+}
+
+#[test]
+fn a_tree_that_is_none_is_an_error() {
+    let tree =
+        |tree: &str| format!("drafter = {{ proposer = \"eagle1\", shape = \"static\", tree = {tree} }}");
+    check_error(
+        &tree("\"tiny_14\""),
+        "no tree is called `tiny_14`; known are mc_sim_7b_63, naive_extend_57, reverse_balanced_25, tiny_7, tiny_13, tiny_25",
+    );
+    check_error(
+        &tree("[]"),
+        "a static tree lists at least one path; use proposer = \"none\" to draft nothing",
+    );
+    check_error(&tree("[[0], []]"), "a static tree has an empty path; the root is implied, leave it out");
+    check_error(&tree("[[0], [0]]"), "path [0] of a static tree is listed twice");
+    check_error(&tree("[[0], [1, 0]]"), "path [1, 0] of a static tree needs [1], which is not listed");
+    check_error(&tree("[[0], [2]]"), "path [2] of a static tree needs [1], which is not listed");
+    check_error(&tree("7"), "a tree is a name (\"mc_sim_7b_63\") or a list of index paths ([[0], [0, 0]])");
+}
+
+#[test]
+fn values_made_in_code_are_checked_as_well() {
+    let mut config = config(CHAIN_3);
+    config.accept = vec![RuleConfig::Lossless {}, RuleConfig::Lossless {}];
+    assert_eq!(config.validate(), Err(MethodError::LosslessNotLast { position: 0, n_rules: 2 }));
+    config.accept = Vec::new();
+    assert_eq!(config.validate(), Ok(()));
+    config.drafter.shape = Some(Shape::Static { tree: Tree::Listed(vec![vec![0]; 1024]) });
+    assert_eq!(
+        config.validate().unwrap_err().to_string(),
+        "a static tree has 1024 nodes, at most 1023 are supported"
+    );
+}
+
+#[test]
+fn a_draft_model_is_handed_in_exactly_when_one_is_used() {
+    let model = || Some(Box::new(ToyDraftModel::new(drafter())) as _);
+    let error = |table, model| config(table).build(model).err().unwrap().to_string();
+    assert_eq!(
+        error(CHAIN_3, None),
+        "drafter with proposer = \"eagle1\" was built without a draft model; load its weights first"
+    );
+    assert_eq!(
+        error(AR, model()),
+        "drafter with proposer = \"none\" was built with a draft model it would not use"
+    );
+}
+
+#[test]
+fn buffers_are_sized_for_the_largest_tree_a_shape_can_draft() {
+    let size = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
+    assert_eq!(size(AR), (1, 0));
+    assert_eq!(size(CHAIN_3), (4, 3));
+    assert_eq!(size(MC_SIM), (26, 5));
+    assert_eq!(
+        size(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }"#),
+        (59, 5)
+    );
+    assert_eq!(
+        size(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 2, depth = 1, total_token = 59 }"#),
+        (7, 2)
+    );
+}
+
+#[test]
+fn all_methods_of_this_crate_are_lossless() {
+    assert!([AR, CHAIN_3, MC_SIM, DYNAMIC].iter().all(|table| config(table).is_lossless()));
+}
+
+/// The spec parser suggests the nearest of these.
+#[test]
+fn the_listed_keys_are_those_the_table_reads() {
+    let message = read("drafter = { nonsense = 1 }").unwrap_err();
+    assert!(DRAFTER_KEYS.iter().all(|key| message.contains(&format!("`{key}`"))), "{message}");
+    assert_eq!(message.matches('`').count() / 2, DRAFTER_KEYS.len() + 1);
+}

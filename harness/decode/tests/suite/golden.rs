@@ -1,0 +1,64 @@
+//! Traces of fixed seeds: a change here is a change of every committed result.
+//!
+//! The values are this library's own (the walk they come from is checked against a second implementation
+//! in `reference`); they guard against unnoticed change, for instance of an address of a draw.
+
+use specimen_decode::toy::ToyModel;
+
+use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, STATIC_321, drafter, image, method, target};
+
+/// Tokens, and accepted candidates per step, of a 24-token image over 16 tokens.
+#[track_caller]
+fn check(drafter_table: &str, expected_tokens: [u32; 24], expected_accepted: &[u32]) {
+    let larger = |model: ToyModel| ToyModel {
+        n_vocab: 16,
+        spread: 0.2,
+        sampling: specimen_decode::pipeline::Sampling { top_k: 8, ..model.sampling },
+        ..model
+    };
+    let decoded = image(method(drafter_table, larger(drafter())), larger(target()), 24, 2024);
+    let accepted: Vec<u32> = decoded.steps.iter().map(|step| step.n_accepted).collect();
+    let tokens: Vec<u32> = decoded.tokens.iter().map(|token| token.0).collect();
+    assert_eq!((tokens.as_slice(), accepted.as_slice()), (&expected_tokens[..], expected_accepted));
+}
+
+#[test]
+fn ar() {
+    check(AR, [5, 1, 2, 11, 9, 8, 13, 6, 3, 8, 5, 13, 0, 13, 3, 15, 13, 3, 14, 14, 2, 1, 4, 1], &[0; 23]);
+}
+
+#[test]
+fn chain() {
+    check(
+        CHAIN_3,
+        [5, 13, 3, 2, 5, 14, 13, 10, 9, 4, 11, 2, 4, 11, 1, 11, 13, 10, 4, 11, 1, 15, 2, 15],
+        &[1, 0, 1, 0, 0, 0, 1, 3, 1, 1, 0, 0, 0, 0, 0],
+    );
+}
+
+#[test]
+fn static_tree() {
+    check(
+        STATIC_321,
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 0, 13, 7, 8, 2, 4, 7, 8, 12, 6, 0, 0],
+        &[1, 0, 1, 1, 1, 3, 1, 0, 0, 1, 0, 2],
+    );
+}
+
+#[test]
+fn mc_sim_tree() {
+    check(
+        MC_SIM,
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 4, 13, 13, 15, 11, 6, 3, 8, 7, 9, 12, 5],
+        &[1, 0, 1, 1, 1, 3, 2, 1, 0, 0, 1, 1],
+    );
+}
+
+#[test]
+fn dynamic_tree() {
+    check(
+        DYNAMIC,
+        [5, 7, 2, 15, 7, 11, 10, 8, 0, 6, 5, 13, 1, 11, 2, 8, 14, 10, 1, 14, 5, 4, 5, 2],
+        &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
+    );
+}

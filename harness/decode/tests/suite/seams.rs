@@ -1,0 +1,248 @@
+//! Methods still to come fit: rules nest and lend, a Jacobi drafter learns through `observe`, a scheduler
+//! skips the target.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    decoder::Method,
+    dist::{Dist, TokenId},
+    drafter::Drafter,
+    generation::Scores,
+    methods::sd::Lossless,
+    rng::{Purpose, Uniforms, slot},
+    schedule::{AlwaysVerify, Decision, Scheduler},
+    tree::{NodeId, Proposal, TokenTree},
+    verify::{AcceptanceRule, Level, Mass},
+};
+
+use crate::support::{
+    CHAIN_3, DYNAMIC, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, check_law, drafter, image, law_of, method, target,
+};
+
+/// Lends a candidate the mass of its siblings within a budget per step, as CASCADE's interchangeability
+/// does, and optionally lets the lenders leave on rejection, as LANTERN does.
+struct Borrow {
+    inner: Box<dyn AcceptanceRule>,
+    budget: f32,
+    lenders_leave: bool,
+    spent: f32,
+}
+
+impl AcceptanceRule for Borrow {
+    fn begin_step(&mut self) {
+        self.spent = 0.0;
+        self.inner.begin_step();
+    }
+
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let mut mass = self.inner.mass(level, candidate);
+        let siblings = level.tree.children(level.parent).filter(|&other| other != candidate);
+        let lenders: Vec<TokenId> = siblings.map(|other| level.tree[other].token).collect();
+        let lent: f32 = lenders.iter().map(|&token| level.q.prob(token)).sum();
+        if self.spent + lent <= self.budget {
+            self.spent += lent;
+            mass.target += lent;
+            if self.lenders_leave {
+                mass.lenders = lenders;
+            }
+        }
+        mass
+    }
+
+    fn tvd_spent(&self) -> f64 {
+        self.inner.tvd_spent() + f64::from(self.spent)
+    }
+}
+
+/// Grouped masses over all tokens at or below the candidate's id, as GSD compares clusters.
+struct Grouped;
+
+impl AcceptanceRule for Grouped {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let cluster = || (0..=level.tree[candidate].token.0).map(TokenId);
+        Mass {
+            target: cluster().map(|token| level.q.prob(token)).sum(),
+            draft: cluster().map(|token| level.draft_prob(candidate, token)).sum(),
+            lenders: Vec::new(),
+        }
+    }
+}
+
+fn relaxed(drafter_table: &str, budget: f32, lenders_leave: bool) -> Method {
+    let inner: Box<dyn AcceptanceRule> =
+        Box::new(Borrow { inner: Box::new(Lossless), budget: 0.0, lenders_leave: true, spent: 0.0 });
+    let rule = Box::new(Borrow { inner, budget, lenders_leave, spent: 0.0 });
+    Method { rule, ..method(drafter_table, drafter()) }
+}
+
+#[test]
+fn nested_rules_without_a_budget_equal_the_lossless_one_token_by_token() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        for seed in 0..500 {
+            let naive = image(method(drafter_table, drafter()), target(), N_TOKENS, seed);
+            let nested = image(relaxed(drafter_table, 0.0, false), target(), N_TOKENS, seed);
+            assert_eq!(nested, naive);
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_spent_within_bounds_accepts_more_and_changes_the_law() {
+    for drafter_table in [STATIC_321, DYNAMIC] {
+        for lenders_leave in [false, true] {
+            let (mut n_naive, mut n_relaxed) = (0, 0);
+            for seed in 0..2_000 {
+                let relaxed = image(relaxed(drafter_table, 0.5, lenders_leave), target(), N_TOKENS, seed);
+                assert!(relaxed.tvd_spent <= 0.5 * relaxed.steps.len() as f64 + 1e-6);
+                n_relaxed += relaxed.steps[0].n_accepted;
+                n_naive +=
+                    image(method(drafter_table, drafter()), target(), N_TOKENS, seed).steps[0].n_accepted;
+            }
+            assert!(n_naive < n_relaxed, "{n_naive} accepted without, {n_relaxed} with a budget");
+            let law = law_of(|seed| {
+                image(relaxed(drafter_table, 0.5, lenders_leave), target(), N_TOKENS, seed).tokens
+            });
+            assert!(law.p_value < P_MIN, "a relaxed rule went unnoticed: {law:?}");
+        }
+    }
+}
+
+#[test]
+fn a_relaxed_rule_may_emit_tokens_outside_the_support_and_they_are_counted() {
+    let outside = |seed| image(relaxed(STATIC_321, 1.0, false), target(), N_TOKENS, seed);
+    let mut n_outside = 0;
+    for seed in 0..500 {
+        let decoded = outside(seed);
+        let impossible = |&i: &usize| target().law(&decoded.tokens[..i]).prob(decoded.tokens[i]) == 0.0;
+        assert_eq!((0..N_TOKENS).filter(impossible).count(), decoded.out_of_support as usize);
+        n_outside += decoded.out_of_support;
+    }
+    assert!(0 < n_outside);
+}
+
+/// The mass a cluster holds under the law a candidate was drawn from.
+struct ChecksDrawLaw;
+
+impl AcceptanceRule for ChecksDrawLaw {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let tokens = || (0..N_VOCAB as u32).map(TokenId);
+        let total: f32 = tokens().map(|token| level.draft_prob(candidate, token)).sum();
+        assert!((total - 1.0).abs() < 1e-5, "the law a candidate was drawn from sums to 1, not {total}");
+        assert!(level.tried.iter().all(|&token| level.draft_prob(candidate, token) == 0.0));
+        Lossless.mass(level, candidate)
+    }
+}
+
+#[test]
+fn the_law_a_candidate_was_drawn_from_is_one_over_the_untried_tokens() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        for seed in 0..200 {
+            let checked = Method { rule: Box::new(ChecksDrawLaw), ..method(drafter_table, drafter()) };
+            image(checked, target(), N_TOKENS, seed);
+        }
+    }
+}
+
+#[test]
+fn grouped_masses_change_the_law_of_chains_and_trees() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        let grouped = || Method { rule: Box::new(Grouped), ..method(drafter_table, drafter()) };
+        let law = law_of(|seed| image(grouped(), target(), N_TOKENS, seed).tokens);
+        assert!(law.p_value < P_MIN, "{law:?}");
+    }
+}
+
+/// Speculative Jacobi decoding in miniature: the target's last laws draft the next window.
+struct Jacobi {
+    len: usize,
+    room: usize,
+    window: Vec<(TokenId, Rc<Dist>)>,
+}
+
+impl Drafter for Jacobi {
+    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        self.room = room;
+        while self.window.len() < self.len {
+            let u = uniforms.uniform(Purpose::Init, step, slot(0, self.window.len()));
+            let token = Dist::uniform(N_VOCAB).sample(u);
+            self.window.push((token, Rc::new(Dist::one_hot(N_VOCAB, token))));
+        }
+        let mut tree = TokenTree::new(*tokens.last().unwrap());
+        let mut parent = TokenTree::ROOT;
+        for (token, law) in self.window.iter().take(room) {
+            let proposal = Proposal::Sampled { law: Rc::clone(law), conditional: law.prob(*token) };
+            parent = tree.push(parent, *token, proposal);
+        }
+        tree
+    }
+
+    fn observe(
+        &mut self,
+        tree: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        uniforms: &Uniforms,
+    ) {
+        let scores = scores.unwrap();
+        // The node at depth `d` predicts position `d + 1` after the root; the one after the accepted path
+        // is the new root.
+        let depths = path.len() + 1..tree.len().min(self.room);
+        let fresh = depths.map(|depth| {
+            let law = scores.dist(NodeId(depth));
+            (law.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth))), law)
+        });
+        self.window = fresh.collect();
+    }
+
+    fn n_forwards(&self) -> u32 {
+        0
+    }
+}
+
+#[test]
+fn a_jacobi_drafter_learns_through_observe_and_keeps_the_law() {
+    let jacobi = || Method {
+        drafter: Box::new(Jacobi { len: 2, room: 0, window: Vec::new() }),
+        rule: Box::new(Lossless),
+        scheduler: Box::new(AlwaysVerify),
+    };
+    check_law(jacobi);
+    let n_accepted: u32 = image(jacobi(), target(), 60, 1).steps.iter().map(|step| step.n_accepted).sum();
+    assert!(5 < n_accepted);
+}
+
+/// Skips the target at every `every`-th step, along the first path, as VVS-U does.
+struct SkipEvery(u32);
+
+impl Scheduler for SkipEvery {
+    fn decide(&mut self, tree: &TokenTree, _: &[TokenId], step: u32, _: &Uniforms) -> Decision {
+        match tree.leaves().first() {
+            Some(&leaf) if step % self.0 == 1 => Decision::Skip(tree.path_to(leaf)),
+            _ => Decision::Verify,
+        }
+    }
+}
+
+#[test]
+fn skipped_steps_cost_no_forward_and_their_tokens_stay() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        for seed in 0..100 {
+            let skipping = Method { scheduler: Box::new(SkipEvery(2)), ..method(drafter_table, drafter()) };
+            let decoded = image(skipping, target(), 20, seed);
+            let n_skips = decoded.steps.iter().filter(|step| step.n_target_forwards == 0).count();
+            assert_eq!(decoded.nfe() as usize - 1 + n_skips, decoded.steps.len());
+            assert_eq!(n_skips, decoded.steps.len() / 2);
+            for step in decoded.steps.iter().filter(|step| step.n_target_forwards == 0) {
+                assert_eq!((step.n_emitted, step.target_ns, step.verify_ns), (step.n_accepted, 0, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn tokens_taken_without_the_target_change_the_law() {
+    let with = |every| Method { scheduler: Box::new(SkipEvery(every)), ..method(CHAIN_3, drafter()) };
+    let law = law_of(|seed| image(with(2), target(), N_TOKENS, seed).tokens);
+    assert!(law.p_value < P_MIN, "{law:?}");
+}

@@ -1,0 +1,119 @@
+//! The toy of every check: five tokens, images of four, guidance 3, top-k 4; 625 cells.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
+
+use specimen_decode::{
+    clock::Clock,
+    decoder::{Method, decode},
+    drafter::DraftModel,
+    method::{MethodConfig, Proposer},
+    pipeline::{FilterOrder, Sampling},
+    rng::Uniforms,
+    toy::{ToyDraftModel, ToyGeneration, ToyModel},
+    trace::Decoded,
+};
+
+use crate::chi_square::{ChiSquare, chi_square};
+
+pub(crate) const N_VOCAB: usize = 5;
+pub(crate) const N_TOKENS: usize = 4;
+pub(crate) const N_IMAGES: u64 = 30_000;
+/// A law is kept if the p-value is above this.
+pub(crate) const P_MIN: f64 = 1e-4;
+
+pub(crate) const SAMPLING: Sampling =
+    Sampling { guidance: 3.0, temperature: 1.0, top_k: 4, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+
+pub(crate) fn target() -> ToyModel {
+    ToyModel { seed: 11, n_vocab: N_VOCAB, spread: 0.5, sampling: SAMPLING }
+}
+
+/// The target's family under another hash.
+pub(crate) fn drafter() -> ToyModel {
+    ToyModel { seed: 12, ..target() }
+}
+
+pub(crate) fn greedy(model: ToyModel) -> ToyModel {
+    ToyModel { sampling: Sampling { temperature: 0.0, ..SAMPLING }, ..model }
+}
+
+/// A clock that ticks 1 ns per reading: time without time.
+pub(crate) struct Ticks(Cell<u64>);
+
+impl Ticks {
+    pub(crate) fn new() -> Self {
+        Self(Cell::new(0))
+    }
+}
+
+impl Clock for Ticks {
+    fn now_ns(&self) -> u64 {
+        self.0.replace(self.0.get() + 1)
+    }
+}
+
+/// A drafter table as a spec writes it; each is parsed once, law checks use it 30,000 times.
+pub(crate) fn config(drafter: &str) -> MethodConfig {
+    thread_local! {
+        static PARSED: RefCell<BTreeMap<String, MethodConfig>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    let parse = || toml::from_str(&format!("drafter = {drafter}")).unwrap();
+    PARSED.with_borrow_mut(|parsed| parsed.entry(drafter.to_owned()).or_insert_with(parse).clone())
+}
+
+pub(crate) const AR: &str = r#"{ proposer = "none" }"#;
+pub(crate) const CHAIN_3: &str = r#"{ proposer = "eagle1", shape = "chain", depth = 3 }"#;
+/// Widths 3, 2, 1.
+pub(crate) const STATIC_321: &str = r#"{ proposer = "eagle1", shape = "static", tree = [
+    [0], [1], [2], [0,0], [0,1], [1,0], [1,1], [2,0], [2,1],
+    [0,0,0], [0,1,0], [1,0,0], [1,1,0], [2,0,0], [2,1,0]] }"#;
+pub(crate) const MC_SIM: &str = r#"{ proposer = "eagle1", shape = "static", tree = "mc_sim_7b_63" }"#;
+pub(crate) const DYNAMIC: &str =
+    r#"{ proposer = "eagle1", shape = "dynamic", top_k = 3, depth = 2, total_token = 10 }"#;
+pub(crate) const ALL: [&str; 5] = [AR, CHAIN_3, STATIC_321, MC_SIM, DYNAMIC];
+
+pub(crate) fn method(drafter: &str, model: ToyModel) -> Method {
+    let config = config(drafter);
+    let network = || -> Box<dyn DraftModel> { Box::new(ToyDraftModel::new(model)) };
+    config.build((config.drafter.proposer != Proposer::None).then(network)).unwrap()
+}
+
+pub(crate) fn image(mut method: Method, target: ToyModel, n_tokens: usize, seed: u64) -> Decoded {
+    let mut generation = ToyGeneration::new(target, n_tokens);
+    let decoded = decode(&mut method, &mut generation, &Uniforms::new(seed), &Ticks::new());
+    assert_eq!(decoded.tokens.len(), n_tokens);
+    assert_eq!(decoded.nfe(), generation.n_forwards(), "the trace counts the generation's forwards");
+    decoded
+}
+
+/// Tests `N_IMAGES` images against the target's exact joint distribution.
+pub(crate) fn law_of(mut tokens: impl FnMut(u64) -> Vec<specimen_decode::dist::TokenId>) -> ChiSquare {
+    let mut counts = vec![0; N_VOCAB.pow(N_TOKENS as u32)];
+    for seed in 0..N_IMAGES {
+        let cell = tokens(seed).iter().fold(0, |cell, token| cell * N_VOCAB + token.idx());
+        counts[cell] += 1;
+    }
+    chi_square(&counts, &target().joint(N_TOKENS))
+}
+
+#[track_caller]
+pub(crate) fn check_law(mut make: impl FnMut() -> Method) {
+    let found = law_of(|seed| image(make(), target(), N_TOKENS, seed).tokens);
+    assert!(P_MIN < found.p_value, "the law is not the target's: {found:?}");
+}
+
+/// Standard errors between `n_hits` of `n` and the probability `expected`; 4.5 happens by chance once in
+/// 150,000 tests.
+pub(crate) fn z_score(n_hits: f64, n: f64, expected: f64, variance: f64) -> f64 {
+    (n_hits / n - expected) / (variance / n).sqrt()
+}
+
+#[track_caller]
+pub(crate) fn check_rate(n_hits: u64, n: u64, expected: f64) {
+    assert!(0.05 < expected && expected < 0.95, "a rate of {expected} tests nothing");
+    let z = z_score(n_hits as f64, n as f64, expected, expected * (1.0 - expected));
+    assert!(z.abs() < 4.5, "expected a rate of {expected:.4}, found {n_hits} of {n} (z = {z:.1})");
+}

@@ -1,0 +1,11 @@
+//! Build script of every crate that links libtorch: its binaries and tests find the library without
+//! environment variables.
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=LIBTORCH");
+    let dir = std::env::var("LIBTORCH").unwrap_or_default();
+    let lib = std::path::Path::new(&dir).join("lib");
+    if let Ok(lib) = lib.canonicalize() {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
+    }
+}

@@ -1,0 +1,258 @@
+//! A safetensors file, opened strictly.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use memmap2::Mmap;
+use safetensors::{Dtype, SafeTensors};
+use tch::{Device, Kind, Tensor};
+
+use crate::{Init, ParamSource};
+
+/// What can be wrong with a weights file.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be opened or mapped.
+    #[error("{path}: cannot read the weights: {source}")]
+    Read {
+        /// The weights file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The header or the length is wrong.
+    #[error(
+        "{path}: not a whole safetensors file ({n_bytes} bytes): {reason}; it may be truncated: fetch it again"
+    )]
+    Malformed {
+        /// The weights file.
+        path: PathBuf,
+        /// Its size.
+        n_bytes: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// An expected tensor is absent.
+    #[error("{path}: tensor `{name}` is missing; the checkpoint has {n_found} tensors, is it the right model?")]
+    MissingTensor {
+        /// The weights file.
+        path: PathBuf,
+        /// The tensor that was asked for.
+        name: String,
+        /// How many tensors the file holds.
+        n_found: usize,
+    },
+    /// A tensor has another shape than the configuration implies.
+    #[error("{path}: tensor `{name}` has shape {found:?}, the config implies {expected:?}")]
+    WrongShape {
+        /// The weights file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// The shape the configuration implies.
+        expected: Vec<i64>,
+        /// The shape in the file.
+        found: Vec<i64>,
+    },
+    /// A tensor has an element type that is not read.
+    #[error("{path}: tensor `{name}` has element type {found}; f32, f16, bf16, i64 and u8 are read")]
+    WrongKind {
+        /// The weights file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// The element type in the file.
+        found: String,
+    },
+    /// A tensor holds a NaN or an infinity.
+    #[error("{path}: tensor `{name}` holds a NaN or an infinity; the file is damaged or training diverged")]
+    NotFinite {
+        /// The weights file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+    },
+    /// The file holds tensors nobody asked for.
+    #[error("{path}: {n} tensors are not part of the model, the first is `{first}`; is it the right checkpoint?")]
+    Unexpected {
+        /// The weights file.
+        path: PathBuf,
+        /// How many tensors are left over.
+        n: usize,
+        /// The first of them in name order.
+        first: String,
+    },
+    /// The configuration beside the weights is wrong.
+    #[error("{path}: {reason}")]
+    Config {
+        /// The configuration file, or the weights it belongs to.
+        path: PathBuf,
+        /// What is wrong and what was expected.
+        reason: String,
+    },
+}
+
+enum Bytes {
+    Mapped(Mmap),
+    Static(&'static [u8]),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Static(bytes) => bytes,
+        }
+    }
+}
+
+struct Entry {
+    dtype: Dtype,
+    shape: Vec<i64>,
+    /// Byte range in the whole buffer.
+    range: (usize, usize),
+    taken: bool,
+}
+
+/// The tensors of one safetensors file. Each is copied to the device when asked for, so that the peak is
+/// one tensor above the model.
+pub struct Checkpoint {
+    path: PathBuf,
+    bytes: Bytes,
+    entries: BTreeMap<String, Entry>,
+    digest: String,
+    kind: Option<Kind>,
+    device: Device,
+}
+
+impl Checkpoint {
+    /// Opens the file at `path`; floating-point parameters are cast to `kind` when it is given.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not a whole safetensors file.
+    pub fn open(path: &Path, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
+        let read = |source| LoadError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(read)?;
+        #[expect(unsafe_code, reason = "mapping a file is unsafe if it shrinks meanwhile; weights are read-only")]
+        let map = unsafe { Mmap::map(&file) }.map_err(read)?;
+        Self::parse(path.to_owned(), Bytes::Mapped(map), kind, device)
+    }
+
+    /// Reads weights that ship inside the binary; `name` stands for the path in messages.
+    ///
+    /// # Errors
+    /// Bytes that are not a whole safetensors file.
+    pub fn embedded(
+        name: &str,
+        bytes: &'static [u8],
+        kind: Option<Kind>,
+        device: Device,
+    ) -> Result<Self, LoadError> {
+        Self::parse(PathBuf::from(name), Bytes::Static(bytes), kind, device)
+    }
+
+    fn parse(path: PathBuf, bytes: Bytes, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
+        let buffer = bytes.get();
+        let n_bytes = buffer.len();
+        let malformed = |reason: String| LoadError::Malformed { path: path.clone(), n_bytes, reason };
+        // `deserialize` also checks that the offsets cover the buffer, which is what finds a truncation.
+        SafeTensors::deserialize(buffer).map_err(|e| malformed(e.to_string()))?;
+        let (header, metadata) = SafeTensors::read_metadata(buffer).map_err(|e| malformed(e.to_string()))?;
+        let start = header + 8;
+        let entries = metadata
+            .tensors()
+            .into_iter()
+            .map(|(name, info)| {
+                let shape = info.shape.iter().map(|&n| n as i64).collect();
+                let range = (start + info.data_offsets.0, start + info.data_offsets.1);
+                (name, Entry { dtype: info.dtype, shape, range, taken: false })
+            })
+            .collect();
+        let digest = blake3::hash(buffer).to_hex().to_string();
+        Ok(Self { path, bytes, entries, digest, kind, device })
+    }
+
+    /// blake3 of the whole file, in hex.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The file, or the name of the embedded weights.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Shape of the tensor `name`, without taking it.
+    pub fn shape(&self, name: &str) -> Option<&[i64]> {
+        self.entries.get(name).map(|entry| entry.shape.as_slice())
+    }
+
+    /// Marks the tensors whose names satisfy `known` as not needed.
+    pub fn ignore(&mut self, known: impl Fn(&str) -> bool) {
+        self.entries.iter_mut().filter(|(name, _)| known(name)).for_each(|(_, entry)| entry.taken = true);
+    }
+
+    /// Ends the loading.
+    ///
+    /// # Errors
+    /// Tensors that nobody asked for.
+    pub fn finish(self) -> Result<(), LoadError> {
+        let mut left = self.entries.iter().filter(|(_, entry)| !entry.taken).map(|(name, _)| name);
+        let Some(first) = left.next().cloned() else { return Ok(()) };
+        Err(LoadError::Unexpected { n: 1 + left.count(), first, path: self.path.clone() })
+    }
+
+    fn take(&mut self, name: &str, expected: &[i64]) -> Result<Tensor, LoadError> {
+        let n_found = self.entries.len();
+        let Some(entry) = self.entries.get_mut(name) else {
+            return Err(LoadError::MissingTensor { path: self.path.clone(), name: name.into(), n_found });
+        };
+        if entry.shape != expected {
+            return Err(LoadError::WrongShape {
+                path: self.path.clone(),
+                name: name.into(),
+                expected: expected.to_vec(),
+                found: entry.shape.clone(),
+            });
+        }
+        let Some(stored) = kind_of(entry.dtype) else {
+            return Err(LoadError::WrongKind {
+                path: self.path.clone(),
+                name: name.into(),
+                found: format!("{:?}", entry.dtype),
+            });
+        };
+        entry.taken = true;
+        let data = &self.bytes.get()[entry.range.0..entry.range.1];
+        let tensor = Tensor::from_data_size(data, &entry.shape, stored);
+        if stored_is_float(stored) && tensor.isfinite().all().int64_value(&[]) == 0 {
+            return Err(LoadError::NotFinite { path: self.path.clone(), name: name.into() });
+        }
+        let kind = if stored_is_float(stored) { self.kind.unwrap_or(stored) } else { stored };
+        Ok(tensor.to_device(self.device).to_kind(kind))
+    }
+}
+
+impl ParamSource for Checkpoint {
+    fn param(&mut self, name: &str, shape: &[i64], _: Init) -> Result<Tensor, LoadError> {
+        self.take(name, shape)
+    }
+}
+
+fn stored_is_float(kind: Kind) -> bool {
+    matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16)
+}
+
+fn kind_of(dtype: Dtype) -> Option<Kind> {
+    match dtype {
+        Dtype::F32 => Some(Kind::Float),
+        Dtype::F16 => Some(Kind::Half),
+        Dtype::BF16 => Some(Kind::BFloat16),
+        Dtype::I64 => Some(Kind::Int64),
+        Dtype::U8 => Some(Kind::Uint8),
+        _ => None,
+    }
+}

@@ -1,0 +1,15 @@
+//! Weights on their way from disk to tensors, strictly: every expected tensor present, of the right
+//! shape, nothing left over, the file's digest recorded. Nothing here knows an architecture.
+//!
+//! [`ParamSource`] is the one seam: a network asks it for its parameters by name and shape, whether they
+//! come from a [`Checkpoint`] or are made fresh by the trainer.
+
+mod checkpoint;
+mod source;
+mod threads;
+mod write;
+
+pub use checkpoint::{Checkpoint, LoadError};
+pub use source::{Init, ParamSource, Scoped};
+pub use threads::{cpu_has_bf16, use_threads};
+pub use write::write_safetensors;

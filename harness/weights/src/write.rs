@@ -1,0 +1,46 @@
+//! Tensors to a safetensors file, whole or not at all.
+
+use std::{collections::BTreeMap, io::Write, path::Path};
+
+use safetensors::{Dtype, tensor::TensorView};
+use tch::{Device, Kind, Tensor};
+
+/// Writes `tensors` to `path` under their names, sorted, through a temporary file beside it.
+///
+/// Kinds f32, bf16, f16, i64 and u8 keep their kind.
+///
+/// # Errors
+/// A folder that cannot be written, or a tensor of another kind.
+pub fn write_safetensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> std::io::Result<()> {
+    let invalid = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
+    let mut buffers = Vec::new();
+    for (name, tensor) in tensors {
+        let dtype = match tensor.kind() {
+            Kind::Float => Dtype::F32,
+            Kind::BFloat16 => Dtype::BF16,
+            Kind::Half => Dtype::F16,
+            Kind::Int64 => Dtype::I64,
+            Kind::Uint8 => Dtype::U8,
+            other => return Err(invalid(format!("tensor `{name}` has kind {other:?}, which is not stored"))),
+        };
+        let flat = tensor.detach().to_device(Device::Cpu).contiguous();
+        let n_bytes = flat.numel() * flat.kind().elt_size_in_bytes();
+        let mut bytes = vec![0_u8; n_bytes];
+        flat.view_dtype(Kind::Uint8).copy_data_u8(&mut bytes, n_bytes);
+        let shape: Vec<usize> = tensor.size().iter().map(|&n| n as usize).collect();
+        buffers.push((name.clone(), dtype, shape, bytes));
+    }
+    let views = buffers
+        .iter()
+        .map(|(name, dtype, shape, bytes)| {
+            TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view))
+        })
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| invalid(e.to_string()))?;
+    let whole = safetensors::serialize(views, None).map_err(|e| invalid(e.to_string()))?;
+    let partial = path.with_extension("safetensors.partial");
+    let mut file = std::fs::File::create(&partial)?;
+    file.write_all(&whole)?;
+    file.sync_all()?;
+    std::fs::rename(&partial, path)
+}

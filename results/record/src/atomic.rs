@@ -1,0 +1,91 @@
+//! Whole files: written under another name in the same folder, synced, then renamed. Who reads the final
+//! name sees the old file or the new one, never half of one.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::ser::PrettyFormatter;
+
+use crate::run_dir::create_folder;
+use crate::{Document, RecordError, check_finite};
+
+/// Writes bytes to `path`, replacing what was there; makes missing folders.
+///
+/// # Errors
+/// When a folder or the file cannot be written; the old file is whole then.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    write_atomic_with(path, |file| file.write_all(bytes).map_err(RecordError::io(path, "write")))
+}
+
+/// Like [`write_atomic`], for content that is produced piece by piece.
+pub(crate) fn write_atomic_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), RecordError>,
+) -> Result<(), RecordError> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    create_folder(folder)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".unfinished-");
+    readable_by_all(&mut builder);
+    let temporary = builder.tempfile_in(folder).map_err(RecordError::io(path, "make a file beside"))?;
+    let mut buffered = std::io::BufWriter::new(temporary);
+    fill(&mut buffered)?;
+    let temporary = buffered.into_inner().map_err(|e| RecordError::io(path, "write")(e.into_error()))?;
+    temporary.as_file().sync_all().map_err(RecordError::io(path, "sync"))?;
+    temporary.persist(path).map_err(|e| RecordError::io(path, "rename the finished file to")(e.error))?;
+    sync_folder(folder)
+}
+
+/// Writes a document as indented JSON with a final newline.
+///
+/// # Errors
+/// When the document contradicts itself or holds a NaN, or cannot be written.
+pub fn write_document<T: Document>(path: &Path, document: &T) -> Result<(), RecordError> {
+    check_writable(path, document)?;
+    let mut bytes = Vec::new();
+    let mut json = serde_json::Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"  "));
+    document.serialize(&mut json).map_err(|e| RecordError::Refused {
+        path: path.to_owned(),
+        kind: T::KIND,
+        reason: e.to_string(),
+    })?;
+    bytes.push(b'\n');
+    write_atomic(path, &bytes)
+}
+
+/// What must hold before anything is written.
+pub(crate) fn check_writable<T: Document>(path: &Path, document: &T) -> Result<(), RecordError> {
+    let path = || path.to_owned();
+    if document.schema() != crate::SCHEMA {
+        let reason = format!("its schema is {}, this program writes {}", document.schema(), crate::SCHEMA);
+        return Err(RecordError::Refused { path: path(), kind: T::KIND, reason });
+    }
+    check_finite(document).map_err(|source| RecordError::NotFinite {
+        path: path(),
+        kind: T::KIND,
+        source,
+    })?;
+    document.check().map_err(|reason| RecordError::Refused { path: path(), kind: T::KIND, reason })
+}
+
+/// Temporary files are private by default; results are for everyone the umask allows.
+#[cfg(unix)]
+fn readable_by_all(builder: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    builder.permissions(std::fs::Permissions::from_mode(0o666));
+}
+
+#[cfg(not(unix))]
+fn readable_by_all(_: &mut tempfile::Builder<'_, '_>) {}
+
+/// Makes a rename in a folder last through a power cut.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), RecordError> {
+    if cfg!(unix) {
+        let opened = std::fs::File::open(folder).map_err(RecordError::io(folder, "open the folder"))?;
+        opened.sync_all().map_err(RecordError::io(folder, "sync the folder"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! What the attempts of all shards hold together: one winning record for each item, and the timings of
+//! every attempt. An item may have been tried more than once; the first success wins, and a second
+//! success must be the same to the byte.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::append::row_bytes;
+use crate::read::{Place, for_each_row, parse};
+use crate::{
+    Digest, Document, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail,
+    read_rows,
+};
+
+/// How far a run is along its plan; all lists in plan order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Items with an image.
+    pub ok: Vec<ItemKey>,
+    /// Items whose every attempt failed.
+    pub failed: Vec<ItemKey>,
+    /// Items without a record.
+    pub missing: Vec<ItemKey>,
+    /// Rows that were never finished.
+    pub torn: Vec<TornTail>,
+}
+
+/// A timing row and the shard it was measured in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timed {
+    /// Index of the shard; attempts are numbered within it.
+    pub shard: u32,
+    /// The row.
+    pub row: TimingRow,
+}
+
+/// The timings of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timings {
+    /// By shard, attempt and file order.
+    pub rows: Vec<Timed>,
+    /// Rows that were never finished.
+    pub torn: Vec<TornTail>,
+}
+
+/// Compares what the attempts hold with the plan. Writes nothing.
+///
+/// # Errors
+/// When a file is not valid, an item is not in the plan or ran with another seed, or two successes of
+/// one item differ.
+pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> {
+    let index = Index::of_shards(run, &run.shards()?)?;
+    index.check_against(plan)?;
+    let mut coverage = Coverage { ok: Vec::new(), failed: Vec::new(), missing: Vec::new(), torn: index.torn };
+    for item in &plan.items {
+        let list = match index.winners.get(&item.key).map(|w| w.status) {
+            Some(Status::Ok) => &mut coverage.ok,
+            Some(Status::Err) => &mut coverage.failed,
+            None => &mut coverage.missing,
+        };
+        list.push(item.key.clone());
+    }
+    Ok(coverage)
+}
+
+/// Every timing row of every attempt, warm-ups included.
+///
+/// # Errors
+/// When a file is not valid.
+pub fn read_timings(run: &RunDir) -> Result<Timings, RecordError> {
+    let mut timings = Timings { rows: Vec::new(), torn: Vec::new() };
+    for shard in run.shards()? {
+        for attempt in run.attempts(shard)? {
+            let path = run.attempt_timing(shard, attempt);
+            if !path.is_file() {
+                continue;
+            }
+            let read = read_rows::<TimingRow>(&path)?;
+            timings.rows.extend(read.rows.into_iter().map(|row| Timed { shard, row }));
+            timings.torn.extend(read.torn);
+        }
+    }
+    Ok(timings)
+}
+
+/// Where the record that counts for an item lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Winner {
+    pub(crate) shard: u32,
+    pub(crate) attempt: u32,
+    pub(crate) place: Place,
+    pub(crate) status: Status,
+    seed: Seed,
+    /// Of the canonical row.
+    digest: Digest,
+}
+
+/// The winning record of every item in some shards. Only places are kept: a large run does not fit in
+/// memory twice.
+#[derive(Debug)]
+pub(crate) struct Index<'a> {
+    run: &'a RunDir,
+    pub(crate) winners: BTreeMap<ItemKey, Winner>,
+    pub(crate) torn: Vec<TornTail>,
+}
+
+impl<'a> Index<'a> {
+    /// Reads the records of these shards.
+    pub(crate) fn of_shards(run: &'a RunDir, shards: &[u32]) -> Result<Index<'a>, RecordError> {
+        let mut index = Index { run, winners: BTreeMap::new(), torn: Vec::new() };
+        for &shard in shards {
+            for attempt in run.attempts(shard)? {
+                let path = run.attempt_records(shard, attempt);
+                if !path.is_file() {
+                    continue; // The worker died before its first record.
+                }
+                let torn = for_each_row::<Record>(&path, |record, place| {
+                    let digest = Digest::of(&row_bytes(&path, &record)?);
+                    let (status, seed) = (record.status, record.seed);
+                    index.add(record.key, Winner { shard, attempt, place, status, seed, digest })
+                })?;
+                index.torn.extend(torn);
+            }
+        }
+        Ok(index)
+    }
+
+    fn add(&mut self, key: ItemKey, later: Winner) -> Result<(), RecordError> {
+        match self.winners.get(&key) {
+            Some(earlier) if earlier.status == Status::Ok => {
+                if later.status == Status::Ok && later.digest != earlier.digest {
+                    return Err(self.conflict(&key, earlier, &later)?);
+                }
+            }
+            _ => {
+                self.winners.insert(key, later);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every record belongs to an item of the plan and ran with its seed.
+    pub(crate) fn check_against(&self, plan: &PlanFile) -> Result<(), RecordError> {
+        let planned = plan.by_key();
+        for (key, winner) in &self.winners {
+            let (path, line, key) = (self.path(winner), winner.place.line, key.clone());
+            match planned.get(&key) {
+                None => return Err(RecordError::NotInPlan { path, line, key }),
+                Some((_, item)) if item.seed != winner.seed => {
+                    let (expected, found) = (item.seed, winner.seed);
+                    return Err(RecordError::WrongSeed { path, line, key, expected, found });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn path(&self, winner: &Winner) -> PathBuf {
+        self.run.attempt_records(winner.shard, winner.attempt)
+    }
+
+    fn conflict(&self, key: &ItemKey, earlier: &Winner, later: &Winner) -> Result<RecordError, RecordError> {
+        let (first, second) = (self.path(earlier), self.path(later));
+        let fields = |path: &Path, place| -> Result<serde_json::Value, RecordError> {
+            let record: Record = read_at(path, place)?;
+            Ok(serde_json::to_value(&record).expect("a record has text keys only"))
+        };
+        let (a, b) = (fields(&first, earlier.place)?, fields(&second, later.place)?);
+        let names = a.as_object().expect("a record is a JSON object");
+        let field = names.iter().find(|(name, value)| b.get(name.as_str()) != Some(value));
+        Ok(RecordError::Conflict {
+            key: key.clone(),
+            field: field.map_or_else(|| "spelling".to_owned(), |(name, _)| name.clone()),
+            first,
+            first_line: earlier.place.line,
+            second,
+            second_line: later.place.line,
+        })
+    }
+}
+
+/// Reads the one row at a place.
+pub(crate) fn read_at<T: Document>(path: &Path, place: Place) -> Result<T, RecordError> {
+    let mut file = std::fs::File::open(path).map_err(RecordError::io(path, "open"))?;
+    let mut bytes = vec![0; place.len];
+    file.seek(SeekFrom::Start(place.offset))
+        .and_then(|_| file.read_exact(&mut bytes))
+        .map_err(RecordError::io(path, "read"))?;
+    parse(&bytes, path, place.line)
+}

@@ -1,0 +1,33 @@
+//! The marker of a finished shard, made from what lies on disk; `verify` checks it later.
+
+use crate::append::row_bytes;
+use crate::attempts::{Index, read_at};
+use crate::{Digest, Done, Record, RecordError, RunDir, SCHEMA};
+
+impl Done {
+    /// The marker that fits shard `k` as it lies on disk; the caller writes it once every item of the
+    /// shard has a record.
+    ///
+    /// # Errors
+    /// When a record is not valid, two successes of one item differ, or an image that a record names is
+    /// not there.
+    pub fn of_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
+        let index = Index::of_shards(run, &[k])?;
+        let (mut records, mut images) = (blake3::Hasher::new(), blake3::Hasher::new());
+        for winner in index.winners.values() {
+            let path = index.path(winner);
+            let record: Record = read_at(&path, winner.place)?;
+            records.update(&row_bytes(&path, &record)?);
+            if let Some(name) = &record.image {
+                let digest = Digest::of_file(&run.image(k, name)?)?;
+                images.update(format!("{name} {digest}\n").as_bytes());
+            }
+        }
+        Ok(Done {
+            schema: SCHEMA,
+            n_records: index.winners.len() as u64,
+            records_digest: Digest::from_hasher(&records),
+            images_digest: Digest::from_hasher(&images),
+        })
+    }
+}

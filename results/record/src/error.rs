@@ -1,0 +1,205 @@
+//! What can go wrong with rows on disk. Every variant names the file and the place in it, what was
+//! expected, what was found, and what to do where there is something to do.
+
+use std::path::PathBuf;
+
+use crate::{Digest, ItemKey, NotFinite};
+
+/// A failure to write, read or merge a run directory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The operating system refused.
+    #[error("{path}: cannot {action}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was attempted, as an infinitive ("create the folder").
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A line or file is not the JSON it should be.
+    #[error("{path}:{line}:{column}: not a valid {kind}: {reason}")]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column in bytes, from 1; 0 where the parser has none.
+        column: usize,
+        /// What the line or file should hold ("record").
+        kind: &'static str,
+        /// The parser's words, without its position.
+        reason: String,
+    },
+    /// The JSON is well formed, but its fields contradict one another.
+    #[error("{path}:{line}: not a valid {kind}: {reason}")]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the line or file should hold.
+        kind: &'static str,
+        /// The contradiction.
+        reason: String,
+    },
+    /// Written by a later version of this program.
+    #[error(
+        "{path}:{line}: {kind} has schema {found}, this program reads up to {supported}; \
+         read it with the version that wrote it or a newer one"
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What the line or file holds.
+        kind: &'static str,
+        /// The schema number found.
+        found: u64,
+        /// The newest schema this program knows.
+        supported: u32,
+    },
+    /// A value cannot be written because it is contradictory.
+    #[error("{path}: refusing to write a {kind}: {reason}")]
+    Refused {
+        /// Where it would have gone.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// The contradiction.
+        reason: String,
+    },
+    /// A float that is NaN or infinite.
+    #[error("{path}: refusing to write a {kind}: {source}")]
+    NotFinite {
+        /// Where it would have gone.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
+        /// Which field.
+        source: NotFinite,
+    },
+    /// An appender whose earlier write failed and could not be undone.
+    #[error("{path}: an earlier row could not be written whole; start a new attempt")]
+    Broken {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run is already there.
+    #[error("{path}: a run lies here already ({found}); resume it or name another folder")]
+    RunExists {
+        /// The folder.
+        path: PathBuf,
+        /// The file that shows it.
+        found: &'static str,
+    },
+    /// No run is there.
+    #[error("{path}: not a run directory: {missing} is missing")]
+    NotARun {
+        /// The folder.
+        path: PathBuf,
+        /// The file that should be there.
+        missing: &'static str,
+    },
+    /// A text that is no item key.
+    #[error("`{text}` is not an item key: {reason}; expected <cell>/<prompt id>/<sample>, percent-encoded")]
+    BadKey {
+        /// The text.
+        text: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// An image name that would leave the images folder.
+    #[error("image name `{name}` is not a plain relative path; it must stay inside its images folder")]
+    BadImageName {
+        /// The name.
+        name: String,
+    },
+    /// A plan whose parts contradict one another.
+    #[error("plan `{name}`: {reason}")]
+    BadPlan {
+        /// The plan's name.
+        name: String,
+        /// The contradiction.
+        reason: String,
+    },
+    /// Two digests that should be equal.
+    #[error("{path}: {what}: the digest is {found}, {expected} was written down; something changed since")]
+    DigestMismatch {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was digested ("plan", "records of the shard").
+        what: &'static str,
+        /// Written down earlier.
+        expected: Digest,
+        /// Computed now.
+        found: Digest,
+    },
+    /// A record of an item that the plan does not have.
+    #[error("{path}:{line}: item {key} is not in the plan; was this attempt made for another plan?")]
+    NotInPlan {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The item.
+        key: ItemKey,
+    },
+    /// A record whose seed is not the planned one.
+    #[error("{path}:{line}: item {key} ran with seed {found}, the plan says {expected}")]
+    WrongSeed {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// The item.
+        key: ItemKey,
+        /// The plan's seed.
+        expected: crate::Seed,
+        /// The record's seed.
+        found: crate::Seed,
+    },
+    /// One item, done twice, with different results.
+    #[error(
+        "item {key} has two results that differ in `{field}`: {first}:{first_line} and {second}:{second_line}; \
+         generation was not deterministic, or two machines were mixed"
+    )]
+    Conflict {
+        /// The item.
+        key: ItemKey,
+        /// First field that differs.
+        field: String,
+        /// File of the earlier result.
+        first: PathBuf,
+        /// Its line, from 1.
+        first_line: usize,
+        /// File of the later result.
+        second: PathBuf,
+        /// Its line, from 1.
+        second_line: usize,
+    },
+    /// Items of the plan that nobody ran.
+    #[error("{n_missing} of {n_planned} items have no record (first: {first}); resume the run, then merge")]
+    Incomplete {
+        /// Items without a record.
+        n_missing: usize,
+        /// Items of the plan.
+        n_planned: usize,
+        /// The first missing one in plan order.
+        first: ItemKey,
+    },
+}
+
+impl RecordError {
+    /// Wraps a system error with the path and what was attempted.
+    pub(crate) fn io(
+        path: impl Into<PathBuf>,
+        action: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> RecordError {
+        let path = path.into();
+        move |source| RecordError::Io { path, action, source }
+    }
+}

@@ -1,0 +1,64 @@
+//! Rows on disk: the run directory, the schema of every file in it, and the digests that make a run
+//! comparable. Level 0: no tensors, no statistics, no clock.
+//!
+//! Rows are free of times, host names and paths; timings and environment lie beside them. A file is
+//! never readable under its final name before it is whole (`atomic`), a torn last line of a JSON-lines
+//! file is dropped and reported (`read`), and no NaN is ever written (`finite`).
+//!
+//! A worker writes an item's image, its trace and its timing first and its record last: an item with a
+//! record has everything else, and resuming asks for records only ([`coverage`]).
+
+mod error;
+
+mod digest;
+mod key;
+mod seed;
+mod timestamp;
+
+mod manifest;
+mod metric;
+mod plan;
+mod record;
+mod shard;
+mod summary;
+mod timing;
+
+mod run_dir;
+
+mod append;
+mod atomic;
+mod canonical;
+mod document;
+mod finite;
+mod read;
+
+mod attempts;
+mod done;
+mod merge;
+mod verify;
+
+pub use append::{Appender, Durability};
+pub use atomic::{write_atomic, write_document};
+pub use attempts::{Coverage, Timed, Timings, coverage, read_timings};
+pub use canonical::canonical_json;
+pub use digest::Digest;
+pub use document::{Document, SCHEMA};
+pub use error::RecordError;
+pub use finite::{NotFinite, check_finite};
+pub use key::{ItemKey, decode_part, encode_part};
+pub use manifest::{DatasetDigest, EnvironmentFlag, Git, Hardware, Manifest, Seal, Software, WeightsDigest};
+pub use merge::{Merged, merge};
+pub use metric::MetricFile;
+pub use plan::{Block, Item, PlanFile};
+pub use read::{Rows, TornTail, read_document, read_rows, visit_rows};
+pub use record::{Record, Status, StepsRow};
+pub use run_dir::RunDir;
+pub use seed::Seed;
+pub use shard::{Done, Lease};
+pub use summary::{
+    CellSummary, Guarantee, MetricSummary, Pooled, PredictedSpeedup, Ratio, Sampling, Summary, VsBaseline,
+    WallSeconds,
+};
+pub use timestamp::Timestamp;
+pub use timing::{Phases, TimingRow};
+pub use verify::{verify_plan, verify_result, verify_shard};

@@ -1,0 +1,136 @@
+//! `manifest.json`: the first file of a run to be written and the last to be sealed. It says what was
+//! asked, with which program, weights, data and machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::document::plain_document;
+use crate::{Digest, Timestamp};
+
+/// The manifest of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Schema number.
+    pub schema: u32,
+    /// Name of the run.
+    pub name: String,
+    /// The command line as it was typed.
+    pub argv: Vec<String>,
+    /// The resolved spec: defaults, overrides and axes applied.
+    pub spec: Value,
+    /// Digest of the canonical JSON of `spec`.
+    pub spec_digest: Digest,
+    /// Digest of the plan: the run's identity.
+    pub plan_digest: Digest,
+    /// State of the source tree.
+    pub git: Git,
+    /// Files of weights that were loaded.
+    pub weights: Vec<WeightsDigest>,
+    /// Datasets that were read.
+    pub datasets: Vec<DatasetDigest>,
+    /// The machine.
+    pub hardware: Hardware,
+    /// The programs.
+    pub software: Software,
+    /// Kind of number the models compute in ("f32", "bf16").
+    pub dtype: String,
+    /// Where they compute ("cpu", "cuda:0").
+    pub device: String,
+    /// Threads of one worker.
+    pub threads: u32,
+    /// The environment variables this program reads, by name; never their values.
+    pub environment: BTreeMap<String, EnvironmentFlag>,
+    /// When the run started.
+    pub started: Timestamp,
+    /// Present once the run has ended and was merged.
+    pub sealed: Option<Seal>,
+}
+
+plain_document!(Manifest, "manifest");
+
+/// State of the source tree the program was built from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Git {
+    /// Commit; absent outside a repository.
+    pub sha: Option<String>,
+    /// Whether files differed from it; absent where unknown.
+    pub dirty: Option<bool>,
+}
+
+/// One file of weights.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightsDigest {
+    /// What it is to the run ("target", "drafter eagle1").
+    pub name: String,
+    /// File name without its folder.
+    pub file: String,
+    /// Digest of its bytes.
+    pub blake3: Digest,
+}
+
+/// One dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetDigest {
+    /// Its name.
+    pub name: String,
+    /// Digest of its prompts.
+    pub digest: Digest,
+    /// Prompts used.
+    pub n: u64,
+}
+
+/// The machine a run ran on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hardware {
+    /// Model name of the CPU.
+    pub cpu_model: String,
+    /// Logical cores.
+    pub cores: u32,
+    /// CPU features that decide speed and rounding ("avx2", "avx512f", "avx512_bf16", "amx_bf16").
+    pub cpu_features: Vec<String>,
+    /// Memory in mebibytes.
+    pub memory_mb: u64,
+    /// Model names of the GPUs.
+    pub gpus: Vec<String>,
+}
+
+/// Versions of the programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Software {
+    /// This program.
+    pub specimen: String,
+    /// libtorch; absent in a build without it.
+    pub libtorch: Option<String>,
+    /// The compiler, where known.
+    pub rustc: Option<String>,
+}
+
+/// What is told of an environment variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvironmentFlag {
+    /// It was set.
+    Set,
+    /// It was not.
+    Unset,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seal {
+    /// When it ended.
+    pub finished: Timestamp,
+    /// Records merged.
+    pub n_records: u64,
+    /// Digest of the merged records.
+    pub result_digest: Digest,
+}

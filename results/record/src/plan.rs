@@ -1,0 +1,127 @@
+//! The plan: every item of a run, in the order in which results are written and reductions run. Its
+//! digest is the run's identity; shards and workers are not part of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Digest, Document, ItemKey, RecordError, SCHEMA, Seed, canonical_json};
+
+/// One image to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// The item's name, made of the three fields that follow.
+    pub key: ItemKey,
+    /// Name of the cell.
+    pub cell: String,
+    /// Id of the prompt within its dataset.
+    pub prompt_id: String,
+    /// Which of several images of this prompt, from 0.
+    pub sample: u32,
+    /// Key of the item's random source; the same for every cell.
+    pub seed: Seed,
+    /// Index of the block it belongs to.
+    pub block: u32,
+    /// The prompt's text.
+    pub prompt: String,
+}
+
+/// A unit of work: some prompts with all cells that are timed against one another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// Its place among the blocks, from 0.
+    pub index: u32,
+    /// Its items, in the order in which one worker runs them.
+    pub items: Vec<ItemKey>,
+}
+
+/// `plan.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanFile {
+    /// Schema number.
+    pub schema: u32,
+    /// Name of the run.
+    pub name: String,
+    /// Digest of the items and the resolved spec: the run's identity.
+    pub digest: Digest,
+    /// The units of work.
+    pub blocks: Vec<Block>,
+    /// The items, in canonical order.
+    pub items: Vec<Item>,
+}
+
+impl PlanFile {
+    /// The plan of these items under this resolved spec, in the order given.
+    ///
+    /// # Errors
+    /// When a key is used twice or does not fit its item, or the blocks do not hold every item once.
+    pub fn new(
+        name: &str,
+        items: Vec<Item>,
+        blocks: Vec<Block>,
+        resolved_spec: &Value,
+    ) -> Result<PlanFile, RecordError> {
+        let digest = PlanFile::digest_of(&items, resolved_spec);
+        let plan = PlanFile { schema: SCHEMA, name: name.to_owned(), digest, blocks, items };
+        plan.check().map_err(|reason| RecordError::BadPlan { name: name.to_owned(), reason })?;
+        Ok(plan)
+    }
+
+    /// Digest of the canonical JSON of `{"items": …, "spec": …}`: object keys sorted, no spaces.
+    #[must_use]
+    pub fn digest_of(items: &[Item], resolved_spec: &Value) -> Digest {
+        let items = serde_json::to_value(items).expect("items are plain strings and integers");
+        Digest::of(canonical_json(&serde_json::json!({"items": items, "spec": resolved_spec})).as_bytes())
+    }
+
+    /// The items by key, with their place in canonical order.
+    #[must_use]
+    pub fn by_key(&self) -> BTreeMap<&ItemKey, (usize, &Item)> {
+        self.items.iter().enumerate().map(|(at, item)| (&item.key, (at, item))).collect()
+    }
+}
+
+impl Document for PlanFile {
+    const KIND: &'static str = "plan";
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut blocks_of = BTreeMap::new();
+        for item in &self.items {
+            if item.key != ItemKey::new(&item.cell, &item.prompt_id, item.sample) {
+                return Err(format!("key {} does not fit its cell, prompt id and sample", item.key));
+            }
+            if blocks_of.insert(&item.key, item.block).is_some() {
+                return Err(format!("item {} is there twice", item.key));
+            }
+        }
+        let mut placed = BTreeSet::new();
+        for (at, block) in self.blocks.iter().enumerate() {
+            if usize::try_from(block.index) != Ok(at) {
+                return Err(format!("block {} stands at place {at}", block.index));
+            }
+            for key in &block.items {
+                if blocks_of.get(key) != Some(&block.index) {
+                    return Err(format!(
+                        "block {} lists item {key}, which is not one of its items",
+                        block.index
+                    ));
+                }
+                if !placed.insert(key) {
+                    return Err(format!("block {} lists item {key} twice", block.index));
+                }
+            }
+        }
+        match self.items.iter().find(|item| !placed.contains(&item.key)) {
+            Some(item) => Err(format!("item {} is in no block", item.key)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The layout of a run directory: every path in it has one function here and is spelled nowhere else.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::{RecordError, encode_part};
+
+/// A run directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    root: PathBuf,
+}
+
+impl RunDir {
+    /// Makes the folder of a new run, with its parents.
+    ///
+    /// # Errors
+    /// When a run lies there already, or the folder cannot be made.
+    pub fn create(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
+        let run = RunDir { root: path.into() };
+        for (file, found) in [(run.manifest(), "manifest.json"), (run.plan(), "plan.json")] {
+            if file.exists() {
+                return Err(RecordError::RunExists { path: run.root, found });
+            }
+        }
+        create_folder(&run.root)?;
+        Ok(run)
+    }
+
+    /// A run that is there.
+    ///
+    /// # Errors
+    /// When there is no folder with a manifest at `path`.
+    pub fn open(path: impl Into<PathBuf>) -> Result<RunDir, RecordError> {
+        let run = RunDir { root: path.into() };
+        match run.manifest().is_file() {
+            true => Ok(run),
+            false => Err(RecordError::NotARun { path: run.root, missing: "manifest.json" }),
+        }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `manifest.json`
+    #[must_use]
+    pub fn manifest(&self) -> PathBuf {
+        self.root.join("manifest.json")
+    }
+
+    /// `plan.json`
+    #[must_use]
+    pub fn plan(&self) -> PathBuf {
+        self.root.join("plan.json")
+    }
+
+    /// `lock`, held by the driver.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    /// `shards`
+    #[must_use]
+    pub fn shards_dir(&self) -> PathBuf {
+        self.root.join("shards")
+    }
+
+    /// `shards/<k>`
+    #[must_use]
+    pub fn shard(&self, k: u32) -> PathBuf {
+        self.shards_dir().join(k.to_string())
+    }
+
+    /// `shards/<k>/lease.json`
+    #[must_use]
+    pub fn lease(&self, k: u32) -> PathBuf {
+        self.shard(k).join("lease.json")
+    }
+
+    /// `shards/<k>/done.json`
+    #[must_use]
+    pub fn done(&self, k: u32) -> PathBuf {
+        self.shard(k).join("done.json")
+    }
+
+    /// `shards/<k>/images`
+    #[must_use]
+    pub fn images_dir(&self, k: u32) -> PathBuf {
+        self.shard(k).join("images")
+    }
+
+    /// `shards/<k>/attempts/<n>`
+    #[must_use]
+    pub fn attempt(&self, k: u32, n: u32) -> PathBuf {
+        self.shard(k).join("attempts").join(n.to_string())
+    }
+
+    /// `records.jsonl` of an attempt.
+    #[must_use]
+    pub fn attempt_records(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("records.jsonl")
+    }
+
+    /// `steps.jsonl` of an attempt.
+    #[must_use]
+    pub fn attempt_steps(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("steps.jsonl")
+    }
+
+    /// `timing.jsonl` of an attempt.
+    #[must_use]
+    pub fn attempt_timing(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("timing.jsonl")
+    }
+
+    /// `env.json` of an attempt.
+    #[must_use]
+    pub fn attempt_env(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("env.json")
+    }
+
+    /// `log.jsonl` of an attempt.
+    #[must_use]
+    pub fn attempt_log(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("log.jsonl")
+    }
+
+    /// `merged`
+    #[must_use]
+    pub fn merged_dir(&self) -> PathBuf {
+        self.root.join("merged")
+    }
+
+    /// `merged/records.jsonl`
+    #[must_use]
+    pub fn merged_records(&self) -> PathBuf {
+        self.merged_dir().join("records.jsonl")
+    }
+
+    /// `merged/steps.jsonl`
+    #[must_use]
+    pub fn merged_steps(&self) -> PathBuf {
+        self.merged_dir().join("steps.jsonl")
+    }
+
+    /// `merged/summary.json`
+    #[must_use]
+    pub fn summary(&self) -> PathBuf {
+        self.merged_dir().join("summary.json")
+    }
+
+    /// `metrics`
+    #[must_use]
+    pub fn metrics_dir(&self) -> PathBuf {
+        self.root.join("metrics")
+    }
+
+    /// `metrics/<protocol>/<cell>.json`, both names percent-encoded.
+    #[must_use]
+    pub fn metrics(&self, protocol: &str, cell: &str) -> PathBuf {
+        self.metrics_dir().join(encode_part(protocol)).join(format!("{}.json", encode_part(cell)))
+    }
+
+    /// `report`
+    #[must_use]
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report")
+    }
+
+    /// Indices of the shards that have a folder, ascending.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn shards(&self) -> Result<Vec<u32>, RecordError> {
+        numbered_folders(&self.shards_dir())
+    }
+
+    /// Numbers of the attempts of shard `k` that have a folder, ascending.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn attempts(&self, k: u32) -> Result<Vec<u32>, RecordError> {
+        numbered_folders(&self.shard(k).join("attempts"))
+    }
+
+    /// The files under `metrics`, sorted by path.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed.
+    pub fn metric_files(&self) -> Result<Vec<PathBuf>, RecordError> {
+        let mut files = Vec::new();
+        for protocol in entries(&self.metrics_dir())? {
+            if protocol.is_dir() {
+                let inside = entries(&protocol)?;
+                files.extend(inside.into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Where shard `k` keeps the image of this name.
+    ///
+    /// # Errors
+    /// When the name would leave the images folder.
+    pub fn image(&self, k: u32, name: &str) -> Result<PathBuf, RecordError> {
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if plain && !name.is_empty() {
+            Ok(self.images_dir(k).join(name))
+        } else {
+            Err(RecordError::BadImageName { name: name.to_owned() })
+        }
+    }
+
+    /// Where the image that a record names lies, in the first shard that has it; `None` when no shard
+    /// does.
+    ///
+    /// # Errors
+    /// When the name would leave the images folder, or the shards cannot be listed.
+    pub fn find_image(&self, name: &str) -> Result<Option<PathBuf>, RecordError> {
+        for k in self.shards()? {
+            let path = self.image(k, name)?;
+            if path.is_file() {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Makes a folder and its parents.
+pub(crate) fn create_folder(path: &Path) -> Result<(), RecordError> {
+    std::fs::create_dir_all(path).map_err(RecordError::io(path, "create the folder"))
+}
+
+/// Numbers of the sub-folders whose names are numbers; none when the folder is absent.
+fn numbered_folders(path: &Path) -> Result<Vec<u32>, RecordError> {
+    let mut numbers: Vec<u32> = entries(path)?
+        .into_iter()
+        .filter(|entry| entry.is_dir())
+        .filter_map(|entry| {
+            let name = entry.file_name()?.to_str()?;
+            name.parse().ok().filter(|number: &u32| number.to_string() == name)
+        })
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// What lies in a folder, in no order; nothing when it is absent.
+fn entries(path: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let listing = match std::fs::read_dir(path) {
+        Ok(listing) => listing,
+        Err(absent) if absent.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(RecordError::io(path, "list the folder")(source)),
+    };
+    listing.map(|entry| entry.map(|e| e.path()).map_err(RecordError::io(path, "list the folder"))).collect()
+}
