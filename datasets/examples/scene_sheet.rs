@@ -13,7 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (rows, cols, scale) = (number(2, 4), number(3, 6), number(4, 3));
     let (width, height, bytes) =
         scenes::sheet(u64::from(seed), u64::from(first_index), rows as usize, cols as usize);
-    let sheet = RgbImage::from_raw(width as u32, height as u32, bytes).ok_or("the sheet has too few bytes")?;
+    let sheet =
+        RgbImage::from_raw(width as u32, height as u32, bytes).ok_or("the sheet has too few bytes")?;
     let (width, height) = (sheet.width() * scale, sheet.height() * scale);
     imageops::resize(&sheet, width, height, imageops::FilterType::Nearest).save(&path)?;
     Ok(())

@@ -30,7 +30,7 @@ pub struct Metric {
 pub const METRICS: &[Metric] = &[
     Metric {
         name: "target-nll",
-        what: "mean negative log-likelihood of the tokens under the target, nats per token",
+        what: "mean negative log-likelihood of the tokens under the target, bits per token, before top-k and top-p",
         compares_distributions: false,
     },
     Metric {

@@ -5,6 +5,7 @@ fn main() {
     println!("cargo:rerun-if-env-changed=LIBTORCH");
     let dir = std::env::var("LIBTORCH").unwrap_or_default();
     let lib = std::path::Path::new(&dir).join("lib");
+    println!("cargo:rerun-if-changed={}", std::path::Path::new(&dir).join("build-version").display());
     if let Ok(lib) = lib.canonicalize() {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
     }

@@ -19,7 +19,9 @@ pub(super) fn of_scene(scene: &Scene) -> String {
         ([first, second], Some(relation)) => {
             format!("{} {} {}", sized(first), relation.phrase(), sized(second))
         }
-        ([first, second, third], None) => format!("{} , {} and {}", plain(first), plain(second), plain(third)),
+        ([first, second, third], None) => {
+            format!("{} , {} and {}", plain(first), plain(second), plain(third))
+        }
         ([only], None) => sized(only),
         _ => unreachable!("a scene has one object, two with a relation, or three"),
     };
@@ -81,7 +83,11 @@ impl Reader {
     }
 
     /// Consumes the words of the first option that comes next.
-    fn one_of<T: Copy, const N: usize>(&mut self, options: [T; N], words: fn(T) -> &'static str) -> Option<T> {
+    fn one_of<T: Copy, const N: usize>(
+        &mut self,
+        options: [T; N],
+        words: fn(T) -> &'static str,
+    ) -> Option<T> {
         options.into_iter().find(|option| self.phrase(words(*option)))
     }
 

@@ -71,8 +71,7 @@ fn gravel(canvas: &mut Canvas, horizon: f32, light: f32, stream: &mut Stream) {
 
 fn brick(canvas: &mut Canvas, horizon: f32, light: f32, stream: &mut Stream) {
     const N_BRICKS: usize = SIDE / BRICK_WIDTH + 1;
-    let shades: Vec<f32> =
-        (0..SIDE / BRICK_HEIGHT * N_BRICKS).map(|_| stream.between(-25.0, 25.0)).collect();
+    let shades: Vec<f32> = (0..SIDE / BRICK_HEIGHT * N_BRICKS).map(|_| stream.between(-25.0, 25.0)).collect();
     fill(canvas, horizon, light, |x, y| {
         let row = y / BRICK_HEIGHT;
         let along = x + row % 2 * (BRICK_WIDTH / 2);

@@ -87,8 +87,7 @@ mod tests {
     #[test]
     fn near_normal_draws_have_mean_zero_and_deviation_one() {
         let mut stream = Stream::new(7, 0, Purpose::Pixels);
-        let draws: Vec<f64> =
-            (0..50_000).flat_map(|_| stream.normal_pair()).map(f64::from).collect();
+        let draws: Vec<f64> = (0..50_000).flat_map(|_| stream.normal_pair()).map(f64::from).collect();
         let n = draws.len() as f64;
         let mean = draws.iter().sum::<f64>() / n;
         let deviation = (draws.iter().map(|d| d * d).sum::<f64>() / n - mean * mean).sqrt();

@@ -36,7 +36,9 @@ pub enum LoadError {
         reason: String,
     },
     /// An expected tensor is absent.
-    #[error("{path}: tensor `{name}` is missing; the checkpoint has {n_found} tensors, is it the right model?")]
+    #[error(
+        "{path}: tensor `{name}` is missing; the checkpoint has {n_found} tensors, is it the right model?"
+    )]
     MissingTensor {
         /// The weights file.
         path: PathBuf,
@@ -76,7 +78,9 @@ pub enum LoadError {
         name: String,
     },
     /// The file holds tensors nobody asked for.
-    #[error("{path}: {n} tensors are not part of the model, the first is `{first}`; is it the right checkpoint?")]
+    #[error(
+        "{path}: {n} tensors are not part of the model, the first is `{first}`; is it the right checkpoint?"
+    )]
     Unexpected {
         /// The weights file.
         path: PathBuf,
@@ -136,7 +140,10 @@ impl Checkpoint {
     pub fn open(path: &Path, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read)?;
-        #[expect(unsafe_code, reason = "mapping a file is unsafe if it shrinks meanwhile; weights are read-only")]
+        #[expect(
+            unsafe_code,
+            reason = "mapping a file is unsafe if it shrinks meanwhile; weights are read-only"
+        )]
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
         Self::parse(path.to_owned(), Bytes::Mapped(map), kind, device)
     }

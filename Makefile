@@ -1,0 +1,33 @@
+# Every target is what a person could type; CARGO_TARGET_DIR and LIBTORCH are respected where they are set.
+# `cargo build --release` and `cargo test --release` share all their dependencies. Clippy checks them once more,
+# polars and tch included: about 3 minutes of CPU time, without compiling any C++ a second time.
+
+SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
+
+.PHONY: help quickstart build test lint bench train-tiny libtorch
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+quickstart: build ## build, then generate, measure and report the first experiment
+	$(SPECIMEN) run experiments/specs/quickstart.toml --out results/runs/quickstart --resume
+
+build: libtorch ## build everything, the binary `specimen` included
+	cargo build --release
+
+test: libtorch ## run all tests; closes with what was skipped and the counts
+	scripts/test.sh
+
+lint: libtorch ## formatting, clippy and the documentation, without a single warning
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+
+bench: ## time the acceptance walk
+	cargo bench -p specimen-decode
+
+train-tiny: build ## train the embedded model again, all four networks (hours on two cores)
+	for network in tokenizer target drafter features; do $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
+
+libtorch: ## fill .libtorch with libtorch 2.13.0 (CUDA=1: with its CUDA part)
+	@scripts/libtorch.sh

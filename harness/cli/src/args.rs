@@ -1,0 +1,100 @@
+//! What can be typed: the subcommands and what all of them share.
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::cmd;
+
+/// Speculative decoding of autoregressive image models, measured.
+#[derive(Debug, Parser)]
+#[command(name = "specimen", version, propagate_version = true, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What every subcommand takes.
+    #[command(flatten)]
+    pub shared: Shared,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 ok, 1 mismatch, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
+items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal.
+Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; NO_COLOR turns colours off.
+Results go to stdout, everything else to stderr.";
+
+/// What every subcommand takes.
+#[derive(Clone, Debug, Args)]
+pub struct Shared {
+    /// How answers and errors are written; `json` also silences the talk on stderr
+    #[arg(long, global = true, value_enum, default_value_t = Format::Human, help_heading = "Output")]
+    pub format: Format,
+    /// Say more
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Output")]
+    pub verbose: u8,
+    /// Say nothing but errors
+    #[arg(short, long, global = true, help_heading = "Output")]
+    pub quiet: bool,
+}
+
+/// How answers and errors are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Human,
+    /// For scripts.
+    Json,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Plan, generate, score and report an experiment
+    #[cfg(feature = "torch")]
+    Run(cmd::run::RunArgs),
+    /// List what a spec asks for, what it takes and what is missing
+    Plan(cmd::plan::PlanArgs),
+    /// Generate one image
+    #[cfg(feature = "torch")]
+    Generate(cmd::generate::GenerateArgs),
+    /// Write tables and figures of a run again
+    Report(cmd::report::ReportArgs),
+    /// Check that this machine computes as it should
+    #[cfg(feature = "torch")]
+    Doctor,
+    /// Datasets on disk, and the embedded one
+    #[command(subcommand)]
+    Data(cmd::data::DataCommand),
+    /// Train a network of the embedded model
+    #[cfg(feature = "torch")]
+    Train(cmd::train::TrainArgs),
+    /// Print a completion script
+    Completions(cmd::completions::CompletionsArgs),
+    /// What an executor starts
+    #[cfg(feature = "torch")]
+    #[command(subcommand, hide = true)]
+    Shard(cmd::shard::ShardCommand),
+}
+
+impl Command {
+    /// Whether this process is a worker of a run, whose log its driver reads.
+    #[must_use]
+    pub fn is_worker(&self) -> bool {
+        match self {
+            #[cfg(feature = "torch")]
+            Self::Shard(_) => true,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_arguments_do_not_contradict_one_another() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,173 @@
+//! `specimen data`: datasets by name, the files they need, and pictures of the embedded dataset.
+
+mod render;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use specimen_datasets::{
+    catalog::ENTRIES,
+    data_root::{DATA_VARIABLE, DataRoot},
+    manifest::{DataItem, ITEMS, Status},
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    spec_args::data_root,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to do with data.
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// List the datasets and where their files lie
+    List,
+    /// Check files against the digests that were published
+    Verify(VerifyArgs),
+    /// Render pictures of a generated dataset
+    #[command(subcommand)]
+    Render(render::RenderCommand),
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Keys from `specimen data list`; all by default, and then what is absent is no failure
+    pub keys: Vec<String>,
+}
+
+/// One dataset.
+#[derive(Serialize)]
+struct DatasetLine {
+    name: &'static str,
+    what: &'static str,
+    n_prompts: Option<usize>,
+    needs: Vec<&'static str>,
+}
+
+/// One file or folder.
+#[derive(Serialize)]
+struct ItemLine {
+    key: &'static str,
+    /// `found`, `absent`, and after a check `ok` or `mismatch`.
+    status: &'static str,
+    /// Where it lies, what to fetch, or how it differs.
+    detail: String,
+    licence: &'static str,
+}
+
+/// The answer of `list`, as `--format json` prints it.
+#[derive(Serialize)]
+struct ListAnswer {
+    schema: u32,
+    data_folder: Option<String>,
+    datasets: Vec<DatasetLine>,
+    items: Vec<ItemLine>,
+}
+
+/// The answer of `verify`, as `--format json` prints it.
+#[derive(Serialize)]
+struct VerifyAnswer {
+    schema: u32,
+    items: Vec<ItemLine>,
+}
+
+/// Does it.
+pub(crate) fn data(command: &DataCommand, talk: &Talk) -> anyhow::Result<()> {
+    match command {
+        DataCommand::List => list(talk),
+        DataCommand::Verify(args) => verify(args, talk),
+        DataCommand::Render(command) => render::render(command, talk),
+    }
+}
+
+fn list(talk: &Talk) -> anyhow::Result<()> {
+    let root = data_root();
+    let datasets = ENTRIES.iter().map(|entry| DatasetLine {
+        name: entry.name,
+        what: entry.what,
+        n_prompts: entry.n_prompts,
+        needs: entry.needs.iter().map(|item| item.key).collect(),
+    });
+    let listed = ListAnswer {
+        schema: 1,
+        data_folder: root.as_ref().map(|root| root.path().display().to_string()),
+        datasets: datasets.collect(),
+        items: ITEMS.iter().map(|item| located(item, root.as_ref())).collect(),
+    };
+    match talk.format() {
+        Format::Json => answer_json(&listed),
+        Format::Human => answer(&human_list(&listed)),
+    }
+}
+
+fn human_list(listed: &ListAnswer) -> String {
+    let folder = listed.data_folder.clone().unwrap_or_else(|| format!("none, set {DATA_VARIABLE}"));
+    let mut text = format!("data folder: {folder}\n\ndatasets\n");
+    for DatasetLine { name, what, n_prompts, needs } in &listed.datasets {
+        let n = n_prompts.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let needs = if needs.is_empty() { String::new() } else { format!(" (needs {})", needs.join(", ")) };
+        text.push_str(&format!("  {name:<16} {n:>6}  {what}{needs}\n"));
+    }
+    text.push_str("\nfiles\n");
+    for line in &listed.items {
+        text.push_str(&format!("  {}\n", human_item(line)));
+    }
+    text
+}
+
+fn human_item(line: &ItemLine) -> String {
+    format!("{:<22} {:<8}  {}", line.key, line.status, line.detail)
+}
+
+fn located(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
+    let (status, detail) = match item.locate(root) {
+        Ok(path) => ("found", path.display().to_string()),
+        Err(_) => ("absent", item.remedy(root)),
+    };
+    ItemLine { key: item.key, status, detail, licence: item.licence }
+}
+
+fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
+    let root = data_root();
+    let mut lines = Vec::new();
+    for item in wanted(&args.keys)? {
+        lines.push(verified(&item, root.as_ref())?);
+    }
+    let is_bad = |line: &&ItemLine| match line.status {
+        "mismatch" => true,
+        "absent" => args.keys.iter().any(|key| key == line.key),
+        _ => false,
+    };
+    let bad: Vec<&str> = lines.iter().filter(is_bad).map(|line| line.key).collect();
+    let bad = (!bad.is_empty()).then(|| {
+        CliError::Missing(format!("not as published: {}; what to fetch stands beside each on stdout", bad.join(", ")))
+    });
+    match talk.format() {
+        Format::Json => answer_json(&VerifyAnswer { schema: 1, items: lines })?,
+        Format::Human => answer(&lines.iter().map(human_item).collect::<Vec<_>>().join("\n"))?,
+    }
+    bad.map_or(Ok(()), |bad| Err(bad.into()))
+}
+
+/// The items with these keys, or all.
+fn wanted(keys: &[String]) -> Result<Vec<DataItem>, CliError> {
+    let item = |key: &String| {
+        ITEMS.into_iter().find(|item| item.key == *key).ok_or_else(|| {
+            let known = ITEMS.map(|item| item.key).join(", ");
+            CliError::Usage(format!("unknown key `{key}`, expected one of {known}"))
+        })
+    };
+    if keys.is_empty() { Ok(ITEMS.to_vec()) } else { keys.iter().map(item).collect() }
+}
+
+fn verified(item: &DataItem, root: Option<&DataRoot>) -> anyhow::Result<ItemLine> {
+    let (status, detail) = match item.verify(root)? {
+        Status::Present { path } => ("ok", path.display().to_string()),
+        Status::Absent { remedy } => ("absent", remedy),
+        Status::Mismatch { path, expected, found, remedy } => {
+            ("mismatch", format!("{}: expected {expected}, found {found}; {remedy}", path.display()))
+        }
+    };
+    Ok(ItemLine { key: item.key, status, detail, licence: item.licence })
+}

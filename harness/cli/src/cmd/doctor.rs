@@ -1,0 +1,207 @@
+//! `specimen doctor`: whether this machine computes as it should. Each check says what it found; a failed one
+//! says what to do.
+
+use serde::Serialize;
+use specimen_datasets::{data_root::DATA_VARIABLE, scenes::Scene};
+use specimen_decode::method::MethodConfig;
+use specimen_experiments::spec::{Dtype, ModelSpec};
+use specimen_extract::{extractor::FeatureExtractor, scene_features::SceneFeatures};
+use specimen_models::clock::DeviceClock;
+use specimen_record::Digest;
+use specimen_runner::{
+    error::RunError,
+    generate::{Request, generate},
+    load::{Models, device_of, sampling_of},
+    machine::LIBTORCH,
+};
+
+use crate::{
+    args::Format,
+    cmd::libtorch,
+    exit::CliError,
+    spec_args::data_root,
+    talk::{Talk, answer, answer_json, message_of},
+};
+
+/// One check.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    status: Status,
+    /// What was found, in words.
+    found: String,
+    /// What to do, where there is something to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    /// As it should be.
+    Ok,
+    /// Nothing is wrong, but something is slower or absent.
+    Note,
+    /// Results from this machine are not to be trusted, or there will be none.
+    Failed,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct DoctorAnswer {
+    schema: u32,
+    healthy: bool,
+    checks: Vec<Check>,
+}
+
+/// Runs all checks and prints them; fails when one did.
+pub(crate) fn doctor(talk: &Talk) -> anyhow::Result<()> {
+    specimen_weights::use_threads(1);
+    let checks = vec![library(), cores(), bf16(), weights(), evaluator(), data(), known_answer()];
+    let failed: Vec<&str> =
+        checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
+    let error = (!failed.is_empty()).then(|| {
+        CliError::Environment(format!("{} of {} checks failed: {}", failed.len(), checks.len(), failed.join(", ")))
+    });
+    match talk.format() {
+        Format::Json => answer_json(&DoctorAnswer { schema: 1, healthy: error.is_none(), checks })?,
+        Format::Human => answer(&human(&checks))?,
+    }
+    error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+fn human(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for Check { name, status, found, remedy } in checks {
+        let mark = match status {
+            Status::Ok => "ok    ",
+            Status::Note => "note  ",
+            Status::Failed => "FAILED",
+        };
+        let remedy = remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        text.push_str(&format!("{mark}  {name:<16}  {found}{remedy}\n"));
+    }
+    text
+}
+
+fn ok(name: &'static str, found: String) -> Check {
+    Check { name, status: Status::Ok, found, remedy: None }
+}
+
+fn note(name: &'static str, found: String, remedy: &str) -> Check {
+    Check { name, status: Status::Note, found, remedy: Some(remedy.to_owned()) }
+}
+
+fn failed(name: &'static str, found: String, remedy: &str) -> Check {
+    Check { name, status: Status::Failed, found, remedy: Some(remedy.to_owned()) }
+}
+
+fn library() -> Check {
+    const NAME: &str = "libtorch";
+    match libtorch::loaded() {
+        None => note(NAME, format!("built against {LIBTORCH}"), "which one is loaded cannot be told on this system"),
+        Some(loaded) => {
+            let place = loaded.folder.display();
+            match loaded.version {
+                Some(version) if version.starts_with(LIBTORCH) => ok(NAME, format!("{version} from {place}")),
+                Some(version) => {
+                    let found = format!("{version} from {place}, built against {LIBTORCH}");
+                    failed(NAME, found, "run `make libtorch build` again")
+                }
+                None => note(NAME, format!("built against {LIBTORCH}, loaded from {place}"), "it does not say its version"),
+            }
+        }
+    }
+}
+
+fn cores() -> Check {
+    let n = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    ok("threads", format!("{n} of the machine, 1 for each worker"))
+}
+
+fn bf16() -> Check {
+    const NAME: &str = "bf16";
+    if specimen_weights::cpu_has_bf16() {
+        return ok(NAME, "this CPU multiplies bf16 natively".to_owned());
+    }
+    let remedy = "bf16 runs, but no faster than f32, and speculation gains less than it could";
+    note(NAME, "this CPU has no bf16 instructions".to_owned(), remedy)
+}
+
+fn weights() -> Check {
+    const NAME: &str = "embedded weights";
+    match Models::new(None).get(&tiny()) {
+        Ok(model) => {
+            let weights = model.weights();
+            let digests: Vec<String> = weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
+            ok(NAME, digests.join(", "))
+        }
+        Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
+    }
+}
+
+const REBUILD: &str = "the binary is damaged; build it again from a fresh checkout";
+
+fn evaluator() -> Check {
+    const NAME: &str = "evaluator";
+    match SceneFeatures::embedded() {
+        Ok(net) => ok(NAME, net.identity()),
+        Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
+    }
+}
+
+fn data() -> Check {
+    const NAME: &str = "data folder";
+    match data_root() {
+        None => {
+            let remedy = format!("set {DATA_VARIABLE} for published datasets and weights; `tiny` needs none");
+            note(NAME, "none".to_owned(), &remedy)
+        }
+        Some(root) if root.path().is_dir() => ok(NAME, root.path().display().to_string()),
+        Some(root) => {
+            let remedy = format!("correct {DATA_VARIABLE} or make the folder");
+            failed(NAME, format!("{} is not a folder", root.path().display()), &remedy)
+        }
+    }
+}
+
+/// The same image twice, greedily: the same bytes, or nothing measured here can be repeated.
+fn known_answer() -> Check {
+    const NAME: &str = "known answer";
+    match greedy_image().and_then(|first| Ok((first, greedy_image()?))) {
+        Ok((first, second)) if first == second => ok(NAME, format!("one image twice, both {:.16}", first.as_str())),
+        Ok((first, second)) => {
+            let found = format!("one image twice gives {:.16} and {:.16}", first.as_str(), second.as_str());
+            failed(NAME, found, "this machine does not compute reproducibly; test its memory, turn overclocking off")
+        }
+        Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
+    }
+}
+
+/// Digest of the pixels of a greedy image by a freshly loaded model.
+fn greedy_image() -> Result<Digest, RunError> {
+    let spec = tiny();
+    let model = Models::new(None).get(&spec)?;
+    let prompt = Scene::new(specimen_datasets::scenes::VAL_SEED, 0).caption();
+    let sampling = specimen_experiments::spec::Sampling {
+        temperature: 0.0,
+        top_k: 0,
+        top_p: 1.0,
+        guidance: 3.0,
+        filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+    };
+    let request = Request {
+        model: &*model,
+        method: &MethodConfig::ar(),
+        sampling: sampling_of(&sampling),
+        prompt: &prompt,
+        seed: 0,
+    };
+    let clock = DeviceClock::new(device_of(&spec.device)?);
+    Ok(Digest::of(&generate(&request, &clock)?.picture.rgb))
+}
+
+fn tiny() -> ModelSpec {
+    ModelSpec { name: "tiny".to_owned(), dtype: Dtype::Bf16, device: "cpu".to_owned(), weights: None }
+}

@@ -1,0 +1,196 @@
+//! `specimen generate`: one image, and what it took.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use specimen_experiments::{error::SpecError, parse::SpecText, spec::Cell};
+use specimen_models::clock::DeviceClock;
+use specimen_record::Phases;
+use specimen_runner::{
+    generate::{Generated, Request, generate as generate_image, save},
+    load::{Models, device_of, sampling_of},
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    named_methods::drafter_of,
+    spec_args::data_root,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to generate, and how.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// The prompt, such as "a large red circle on sand at sunset"; empty for models that take none
+    pub prompt: String,
+    /// Seed of the image; the same seed gives the same image
+    #[arg(long, value_name = "N")]
+    pub seed: u64,
+    /// The model: tiny, igpt-mnist, igpt-fmnist
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub model: String,
+    /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, or a
+    /// drafter as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }'
+    #[arg(long, value_name = "METHOD", default_value = "ar")]
+    pub method: String,
+    /// Scale of classifier-free guidance, 1 for none [default: 3 for tiny, 1 for models without prompts]
+    #[arg(long, value_name = "SCALE", allow_negative_numbers = true)]
+    pub guidance: Option<f64>,
+    /// Temperature, 0 for greedy
+    #[arg(long, value_name = "T", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub temperature: f64,
+    /// Tokens kept before drawing, 0 for all
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub top_k: u32,
+    /// Mass kept before drawing, 1 for all
+    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub top_p: f64,
+    /// Kind of number the network computes in: bf16, f32, f16
+    #[arg(long, value_name = "KIND", default_value = "bf16")]
+    pub dtype: String,
+    /// Where it computes: cpu, cuda, cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
+    /// The image file, PNG [default: <model>-<seed>.png]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A spec of one cell; the arguments are written over it, and its grammar checks them.
+const ONE_CELL: &str = r#"
+schema   = 1
+name     = "generate"
+seed     = 0
+dataset  = { name = "unconditional", limit = 1 }
+model    = { name = "tiny", dtype = "bf16" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+timing   = { warmup = 0, blocks = 1 }
+cell     = [{ name = "image" }]
+"#;
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct ImageAnswer {
+    schema: u32,
+    image: PathBuf,
+    width: u32,
+    height: u32,
+    n_tokens: usize,
+    target_forwards: u32,
+    draft_forwards: u64,
+    seconds: Seconds,
+}
+
+/// Seconds by phase.
+#[derive(Serialize)]
+struct Seconds {
+    text_encode: f64,
+    prefill: f64,
+    draft: f64,
+    target: f64,
+    verify: f64,
+    update: f64,
+    vq_decode: f64,
+    decode: f64,
+    total: f64,
+}
+
+/// Generates the image.
+pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
+    specimen_weights::use_threads(1);
+    let cell = cell_of(args)?;
+    let model = Models::new(data_root()).get(&cell.model)?;
+    let clock = DeviceClock::new(device_of(&cell.model.device)?);
+    let request = Request {
+        model: &*model,
+        method: &cell.method,
+        sampling: sampling_of(&cell.sampling),
+        prompt: &args.prompt,
+        seed: args.seed,
+    };
+    let generated = generate_image(&request, &clock)?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model, args.seed)));
+    save(&generated.picture, &out)?;
+    let image = describe(&generated, out);
+    match talk.format() {
+        Format::Json => answer_json(&image),
+        Format::Human => answer(&human(&image)),
+    }
+}
+
+/// The cell that the arguments describe.
+fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
+    let wrong = |error: SpecError| CliError::Usage(error.fault.to_string());
+    let guidance = args.guidance.unwrap_or(if args.model == "tiny" { 3.0 } else { 1.0 });
+    let text = |value: &str| format!("'''{value}'''");
+    let mut settings = vec![
+        format!("model.name={}", text(&args.model)),
+        format!("model.dtype={}", text(&args.dtype)),
+        format!("model.device={}", text(&args.device)),
+        format!("sampling.temperature={:?}", args.temperature),
+        format!("sampling.top_k={}", args.top_k),
+        format!("sampling.top_p={:?}", args.top_p),
+        format!("sampling.guidance={guidance:?}"),
+    ];
+    if let Some(drafter) = drafter_of(&args.method)? {
+        settings.push(format!("cell.image.drafter={drafter}"));
+    }
+    let mut spec = SpecText::parse("one cell", ONE_CELL).map_err(wrong)?;
+    for setting in &settings {
+        spec.set(setting).map_err(wrong)?;
+    }
+    let spec = spec.resolve().map_err(wrong)?;
+    Ok(spec.cells.into_iter().next().expect("the spec has one cell"))
+}
+
+fn describe(generated: &Generated, image: PathBuf) -> ImageAnswer {
+    let seconds = |ns: u64| ns as f64 * 1e-9;
+    let Phases { text_encode, prefill, draft, target, verify, update, vq_decode, .. } = generated.phases;
+    ImageAnswer {
+        schema: 1,
+        image,
+        width: generated.picture.width,
+        height: generated.picture.height,
+        n_tokens: generated.decoded.tokens.len(),
+        target_forwards: generated.decoded.nfe(),
+        draft_forwards: generated.n_draft_forwards,
+        seconds: Seconds {
+            text_encode: seconds(text_encode),
+            prefill: seconds(prefill),
+            draft: seconds(draft),
+            target: seconds(target),
+            verify: seconds(verify),
+            update: seconds(update),
+            vq_decode: seconds(vq_decode),
+            decode: seconds(generated.decode_ns),
+            total: seconds(generated.e2e_ns),
+        },
+    }
+}
+
+fn human(answer: &ImageAnswer) -> String {
+    let ImageAnswer { width, height, n_tokens, target_forwards, draft_forwards, seconds, .. } = answer;
+    let phases = [
+        ("text encode", seconds.text_encode),
+        ("prefill", seconds.prefill),
+        ("draft", seconds.draft),
+        ("target", seconds.target),
+        ("verify", seconds.verify),
+        ("update", seconds.update),
+        ("vq decode", seconds.vq_decode),
+    ];
+    let phases: Vec<String> = phases.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+    format!(
+        "image    {} ({width}x{height})\n\
+         tokens   {n_tokens}\n\
+         forwards target {target_forwards} (the prefill is one), draft {draft_forwards}\n\
+         seconds  {}\n\
+         in all   {:.3} s, of which decoding {:.3} s\n",
+        answer.image.display(),
+        phases.join(", "),
+        seconds.total,
+        seconds.decode,
+    )
+}

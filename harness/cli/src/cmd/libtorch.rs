@@ -1,0 +1,63 @@
+//! Which libtorch this process has loaded. The library has no call that tells; the system knows the file, and
+//! the files beside it know the version.
+
+use std::path::{Path, PathBuf};
+
+/// A loaded libtorch.
+pub(crate) struct Loaded {
+    /// The folder above `lib`.
+    pub(crate) folder: PathBuf,
+    /// As the distribution writes it, `2.13.0+cpu`.
+    pub(crate) version: Option<String>,
+}
+
+/// The libtorch of this process; `None` where the system does not list its libraries.
+pub(crate) fn loaded() -> Option<Loaded> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let folder = folder_in(&maps)?;
+    let version = version_in(&folder);
+    Some(Loaded { folder, version })
+}
+
+/// The folder above the `lib` in which `libtorch_cpu` lies.
+fn folder_in(maps: &str) -> Option<PathBuf> {
+    let path = maps.lines().find_map(|line| {
+        let path = line.split_once('/').map(|(_, path)| Path::new("/").join(path))?;
+        path.file_name()?.to_str()?.starts_with("libtorch_cpu.").then_some(path)
+    })?;
+    Some(path.parent()?.parent()?.to_owned())
+}
+
+/// What `build-version` (an unpacked archive) or `version.py` (a wheel) says.
+fn version_in(folder: &Path) -> Option<String> {
+    if let Ok(text) = std::fs::read_to_string(folder.join("build-version")) {
+        return Some(text.trim().to_owned());
+    }
+    let text = std::fs::read_to_string(folder.join("version.py")).ok()?;
+    let line = text.lines().find(|line| line.starts_with("__version__"))?;
+    line.split(['\'', '"']).nth(1).map(str::to_owned)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_read_from_the_list_of_mapped_files() {
+        let maps = "7f00-7f01 r--p 00000000 fd:00 12   /opt/a b/lib/libc10.so\n\
+                    7f02-7f03 r-xp 00000000 fd:00 13   /opt/a b/lib/libtorch_cpu.so\n";
+        assert_eq!(folder_in(maps).unwrap(), Path::new("/opt/a b"));
+        assert_eq!(folder_in("7f00-7f01 r--p 00000000 00:00 0   [heap]\n"), None);
+    }
+
+    #[test]
+    fn archive_and_wheel_both_say_their_version() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(version_in(folder.path()), None);
+        std::fs::write(folder.path().join("version.py"), "from x import y\n__version__ = '2.13.0+cpu'\n").unwrap();
+        assert_eq!(version_in(folder.path()).unwrap(), "2.13.0+cpu");
+        std::fs::write(folder.path().join("build-version"), "2.13.0\n").unwrap();
+        assert_eq!(version_in(folder.path()).unwrap(), "2.13.0");
+    }
+}

@@ -1,0 +1,41 @@
+//! The subcommands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod data;
+pub(crate) mod plan;
+pub(crate) mod report;
+
+#[cfg(feature = "torch")]
+pub(crate) mod doctor;
+#[cfg(feature = "torch")]
+pub(crate) mod generate;
+#[cfg(feature = "torch")]
+mod libtorch;
+#[cfg(feature = "torch")]
+pub(crate) mod run;
+#[cfg(feature = "torch")]
+pub(crate) mod shard;
+#[cfg(feature = "torch")]
+pub(crate) mod train;
+
+use crate::{args::Command, talk::Talk};
+
+/// Runs a subcommand to its end.
+pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
+    match command {
+        #[cfg(feature = "torch")]
+        Command::Run(args) => run::run(args, talk),
+        Command::Plan(args) => plan::plan(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Generate(args) => generate::generate(args, talk),
+        Command::Report(args) => report::report(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Doctor => doctor::doctor(talk),
+        Command::Data(command) => data::data(command, talk),
+        #[cfg(feature = "torch")]
+        Command::Train(args) => train::train(args, talk),
+        Command::Completions(args) => completions::completions(args),
+        #[cfg(feature = "torch")]
+        Command::Shard(command) => shard::shard(command),
+    }
+}

@@ -1,0 +1,139 @@
+//! `specimen plan`: what a spec asks for, before anything runs. Needs no weights and no libtorch.
+
+use std::fmt::Write;
+
+use clap::Args;
+use serde::Serialize;
+use specimen_experiments::{
+    estimate::Estimate,
+    plan::Plan,
+    prompts,
+    spec::Cell,
+};
+use specimen_record::{RunDir, Summary, read_document};
+
+use crate::{
+    args::Format,
+    needs,
+    spec_args::{SpecArgs, data_root, default_out},
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to plan.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// List every image too, with its seed and prompt
+    #[arg(long)]
+    pub items: bool,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct PlanAnswer<'p> {
+    schema: u32,
+    #[serde(flatten)]
+    estimate: Estimate,
+    dataset: &'p str,
+    cells: Vec<CellLine<'p>>,
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Vec<ItemLine<'p>>>,
+}
+
+/// One cell.
+#[derive(Serialize)]
+struct CellLine<'p> {
+    name: &'p str,
+    model: &'p str,
+    method: String,
+    is_lossless: bool,
+    timed: bool,
+    n_items: usize,
+}
+
+/// One image to make.
+#[derive(Serialize)]
+struct ItemLine<'p> {
+    key: String,
+    seed: String,
+    prompt: &'p str,
+}
+
+/// Plans, and prints what comes of it. Missing weights and data are part of the answer; without the prompts
+/// there is no plan.
+pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
+    let spec = args.spec.resolve()?;
+    let root = data_root();
+    let prompts = prompts::open(&spec.dataset, root.as_ref())?;
+    let plan = Plan::new(spec, &prompts)?;
+    let mut estimate = plan.estimate(needs::footprint);
+    estimate.missing = needs::missing(&plan.spec, root.as_ref());
+    estimate.seconds = seconds_by_history(&plan);
+    let answered = PlanAnswer {
+        schema: 1,
+        estimate,
+        dataset: &plan.dataset,
+        cells: plan.spec.cells.iter().map(|cell| cell_line(&plan, cell)).collect(),
+        warnings: plan.warnings().iter().map(ToString::to_string).collect(),
+        items: args.items.then(|| item_lines(&plan)),
+    };
+    match talk.format() {
+        Format::Json => answer_json(&answered),
+        Format::Human => answer(&human(&answered)),
+    }
+}
+
+fn cell_line<'p>(plan: &'p Plan, cell: &'p Cell) -> CellLine<'p> {
+    CellLine {
+        name: &cell.name,
+        model: &cell.model.name,
+        method: cell.method.canonical(),
+        is_lossless: cell.method.is_lossless(),
+        timed: cell.timed,
+        n_items: plan.prompts.len() * plan.spec.dataset.samples as usize,
+    }
+}
+
+fn item_lines(plan: &Plan) -> Vec<ItemLine<'_>> {
+    let line = |item| {
+        let specimen_experiments::plan::Item { prompt, seed, .. } = *item;
+        ItemLine {
+            key: plan.key(item),
+            seed: format!("{seed:016x}"),
+            prompt: &plan.prompts[prompt as usize].text,
+        }
+    };
+    plan.items.iter().map(line).collect()
+}
+
+fn human(answer: &PlanAnswer<'_>) -> String {
+    let mut text = answer.estimate.to_string();
+    let width = answer.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+    for cell in &answer.cells {
+        let CellLine { name, model, method, n_items, .. } = cell;
+        let timed = if cell.timed { "" } else { ", not timed" };
+        writeln!(text, "cell    {name:width$}  {n_items} images of {model}, {method}{timed}")
+            .expect("writing to a string cannot fail");
+    }
+    for warning in &answer.warnings {
+        writeln!(text, "warning {warning}").expect("writing to a string cannot fail");
+    }
+    for ItemLine { key, seed, prompt } in answer.items.iter().flatten() {
+        writeln!(text, "{key}\t{seed}\t{prompt}").expect("writing to a string cannot fail");
+    }
+    text
+}
+
+/// Seconds of work, judged by an earlier run of this name that has timed every cell; `None` without one.
+fn seconds_by_history(plan: &Plan) -> Option<f64> {
+    let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
+    let earlier: Summary = read_document(&run.summary()).ok()?;
+    let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
+    let seconds = |cell: &Cell| {
+        let known = earlier.cells.iter().find(|known| known.id == cell.name && known.model == cell.model.name)?;
+        Some(known.wall_s.e2e? * per_cell)
+    };
+    plan.spec.cells.iter().map(seconds).sum()
+}

@@ -1,0 +1,102 @@
+//! `specimen run`: plan, workers, scores, report, and the table on stdout.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use specimen_experiments::plan::Plan;
+use specimen_record::{Manifest, RunDir, Summary, coverage, read_document, verify_result};
+use specimen_runner::driver::{self, Options, Stage};
+
+use crate::{
+    cmd::report,
+    progress::Progress,
+    spec_args::{SpecArgs, data_root, default_out},
+    talk::Talk,
+};
+
+/// What to run, and where to.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Folder of the run [default: results/runs/<name of the spec>]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Worker processes that the run is cut into; they run one after another, and the results do not depend on
+    /// their number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub shards: u32,
+    /// Continue the run that lies in the folder; images that are there stay
+    #[arg(long)]
+    pub resume: bool,
+    #[command(flatten)]
+    pub(crate) look: report::Look,
+}
+
+/// Runs the experiment to its end. Items that fail end it with an error after everything is written.
+pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
+    specimen_weights::use_threads(1);
+    let data_root = data_root();
+    let (plan, prompts) = driver::plan_of(args.spec.resolve()?, data_root.as_ref())?;
+    for warning in plan.warnings() {
+        talk.warn(warning);
+    }
+    let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
+    if args.resume && is_finished(&out, &plan)? {
+        talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
+        let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+        return report::show(&summary, talk);
+    }
+    let n_items = plan.items.len() as u64;
+    let n_left = n_items.saturating_sub(if args.resume { n_done(&out, &plan)? } else { 0 });
+    let n_cells = plan.spec.cells.len();
+    talk.say(format!("run {} into {}: {n_left} images to make in {n_cells} cells", plan.spec.name, out.display()));
+    let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
+    let options = Options {
+        out: &out,
+        resume: args.resume,
+        n_shards: args.shards,
+        program: &program,
+        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        data_root,
+    };
+    let mut progress = Progress::new(talk, n_left);
+    let outcome = driver::run(&plan, &prompts, &options, &mut |stage: Stage| progress.on(&stage));
+    drop(progress);
+    let outcome = outcome?;
+    let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+    report::show(&summary, talk)?;
+    Ok(outcome.check()?)
+}
+
+/// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and without a failed item.
+fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
+    if !out.join("manifest.json").exists() {
+        return Ok(false);
+    }
+    let run = RunDir::open(out)?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let spec = serde_json::to_value(&plan.spec).context("a spec is plain data")?;
+    let is_same = manifest.plan_digest == driver::plan_file(plan)?.digest && manifest.spec == spec;
+    if manifest.sealed.is_none() || !is_same {
+        return Ok(false);
+    }
+    verify_result(&run)?;
+    let summary: Summary = read_document(&run.summary())?;
+    Ok(summary.cells.iter().all(|cell| cell.n_failed == 0))
+}
+
+/// Images of the plan that lie at `out` already; 0 where another plan or none lies, which the driver refuses.
+fn n_done(out: &Path, plan: &Plan) -> anyhow::Result<u64> {
+    if !out.join("plan.json").exists() {
+        return Ok(0);
+    }
+    let file = driver::plan_file(plan)?;
+    let run = RunDir::open(out)?;
+    let found: specimen_record::PlanFile = read_document(&run.plan())?;
+    if found.digest != file.digest {
+        return Ok(0);
+    }
+    Ok(coverage(&run, &file)?.ok.len() as u64)
+}

@@ -1,0 +1,83 @@
+//! The codes of failures that only occur where tensors are computed.
+
+use std::error::Error;
+
+use specimen_extract::extractor::ExtractError;
+use specimen_models::target::ModelError;
+use specimen_runner::error::RunError;
+use specimen_weights::LoadError;
+
+use super::{Code, of_dataset, of_record};
+
+pub(super) fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
+    let known = [
+        cause.downcast_ref().map(of_run),
+        cause.downcast_ref().map(of_model),
+        cause.downcast_ref().map(of_extract),
+        cause.downcast_ref::<LoadError>().map(|_| Code::Missing),
+    ];
+    known.into_iter().flatten().next()
+}
+
+fn of_run(error: &RunError) -> Code {
+    match error {
+        RunError::Dataset(error) => of_dataset(error),
+        RunError::Plan(_) | RunError::Spec(_) | RunError::OtherPlan { .. } => Code::Spec,
+        RunError::Model(error) => of_model(error),
+        RunError::Extract(error) => of_extract(error),
+        RunError::Record(error) => of_record(error),
+        RunError::Environment(_) | RunError::Io { .. } => Code::Environment,
+        RunError::Exists { .. } => Code::Usage,
+        RunError::Locked { .. } => Code::Locked,
+        RunError::Failed { .. } => Code::Failed,
+        RunError::Stats(_) | RunError::Worker { .. } => Code::Internal,
+    }
+}
+
+fn of_model(error: &ModelError) -> Code {
+    match error {
+        ModelError::Weights(_) | ModelError::Absent { .. } => Code::Missing,
+        ModelError::Prompt { .. } | ModelError::Unknown { .. } => Code::Usage,
+        ModelError::Drafter { .. } | ModelError::Sampling { .. } => Code::Spec,
+    }
+}
+
+fn of_extract(error: &ExtractError) -> Code {
+    match error {
+        ExtractError::Weights(_) | ExtractError::Absent { .. } => Code::Missing,
+        ExtractError::Size { .. } | ExtractError::Caption { .. } => Code::Internal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::code_of;
+
+    fn weights() -> LoadError {
+        LoadError::Malformed { path: "a.safetensors".into(), n_bytes: 7, reason: "cut".into() }
+    }
+
+    #[test]
+    fn each_kind_of_failure_has_its_code() {
+        let prompt = ModelError::Prompt { model: "tiny".into(), reason: "unknown word".into() };
+        let drafter = ModelError::Drafter { model: "igpt".into(), drafter: "eagle1".into(), known: "none".into() };
+        let failed = RunError::Failed { n_failed: 1, n_items: 2, first: "a/0/0".into(), why: "no".into() };
+        let worker = RunError::Worker { shard: 0, status: "signal: 9".into(), log: "worker.log".into() };
+        let cases: [(anyhow::Error, Code); 10] = [
+            (weights().into(), Code::Missing),
+            (RunError::Model(weights().into()).into(), Code::Missing),
+            (RunError::Extract(weights().into()).into(), Code::Missing),
+            (prompt.into(), Code::Usage),
+            (RunError::Model(drafter).into(), Code::Spec),
+            (failed.into(), Code::Failed),
+            (worker.into(), Code::Internal),
+            (RunError::Environment("no GPU".into()).into(), Code::Environment),
+            (RunError::Locked { path: "lock".into(), holder: "12".into() }.into(), Code::Locked),
+            (RunError::Exists { path: "out".into() }.into(), Code::Usage),
+        ];
+        for (error, code) in cases {
+            assert_eq!(code_of(&error), code, "{error}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The command line: one file a subcommand, data on stdout, talk on stderr, an exit code for every kind of
+//! failure.
+//!
+//! Read in this order: [`args`] (what can be typed), [`exit`] (which failure ends with which code), [`talk`]
+//! (how it is said), then `cmd`, one file per subcommand. Without the feature `torch` the subcommands that
+//! compute with tensors are absent, and the rest builds without libtorch.
+
+pub mod args;
+mod cmd;
+pub mod exit;
+mod needs;
+mod spec_args;
+mod table_width;
+pub mod talk;
+
+#[cfg(feature = "torch")]
+mod named_methods;
+#[cfg(feature = "torch")]
+mod progress;
+
+use std::{
+    ffi::OsString,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+use crate::{
+    args::{Cli, Format},
+    exit::{Code, code_of},
+    talk::{Talk, message_of},
+};
+
+/// Parses the command line, runs the subcommand and turns what comes of it into an exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let argv: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&argv) {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error, &argv).into(),
+    };
+    let talk = Talk::new(&cli.shared);
+    if !cli.command.is_worker() {
+        announce_panics(&talk);
+    }
+    // A broken invariant panics and the hook has said so; what is left is the code.
+    let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &talk)));
+    let code = match ended {
+        Ok(Ok(())) => Code::Ok,
+        Ok(Err(error)) => {
+            let code = code_of(&error);
+            talk.error(code, &message_of(&error));
+            code
+        }
+        Err(_) => Code::Internal,
+    };
+    code.into()
+}
+
+/// Says what is wrong with the arguments, or gives the help that was asked for.
+fn not_understood(error: &clap::Error, argv: &[OsString]) -> Code {
+    if !error.use_stderr() {
+        // A closed pipe is no reason to complain about help.
+        let _ = error.print();
+        return Code::Ok;
+    }
+    if wants_json(argv) {
+        Talk::plain(Format::Json).error(Code::Usage, error.render().to_string().trim_start_matches("error: "));
+    } else {
+        let _ = error.print();
+    }
+    Code::Usage
+}
+
+/// Whether the arguments, which could not be parsed, ask for JSON.
+fn wants_json(argv: &[OsString]) -> bool {
+    let follows = argv.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    follows || argv.iter().any(|argument| argument == "--format=json")
+}
+
+/// Makes a panic one line, as every other failure.
+fn announce_panics(talk: &Talk) {
+    let talk = talk.clone();
+    std::panic::set_hook(Box::new(move |panic| {
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let first = text.lines().next().unwrap_or("a panic without a message");
+        let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
+        talk.error(Code::Internal, &format!("internal error: {first}{place}; this is a bug, please report it"));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_recognised_in_arguments_that_do_not_parse() {
+        let argv = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert!(wants_json(&argv("specimen nonsense --format json")));
+        assert!(wants_json(&argv("specimen --format=json nonsense")));
+        assert!(!wants_json(&argv("specimen nonsense --format human json")));
+    }
+}

@@ -1,0 +1,180 @@
+//! How far a run is: a bar on a terminal, otherwise a line for every twentieth of the way.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use specimen_decode::clock::{Clock, MonotonicClock};
+use specimen_runner::{driver::Stage, worker::Progress as Event};
+
+use crate::talk::Talk;
+
+/// Tells what the driver reports.
+pub(crate) struct Progress<'t> {
+    talk: &'t Talk,
+    clock: MonotonicClock,
+    pace: Pace,
+    bar: Option<ProgressBar>,
+    is_warming: bool,
+}
+
+impl<'t> Progress<'t> {
+    /// Of a run that has `total` images left to make.
+    pub(crate) fn new(talk: &'t Talk, total: u64) -> Self {
+        let bar = (talk.is_heard() && talk.is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("[{bar:32}] {msg}").expect("the template is a constant");
+            ProgressBar::new(total).with_style(style.progress_chars("=> "))
+        });
+        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, is_warming: false }
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn on(&mut self, stage: &Stage) {
+        match stage {
+            Stage::Generating { n_items } => {
+                self.talk.detail(format!("the plan has {n_items} images, {} of them are to be made", self.pace.total));
+            }
+            Stage::Worker(Event::Warmup { cell }) => {
+                if !self.is_warming {
+                    self.tell("warming up, the first images are not measured");
+                }
+                self.is_warming = true;
+                self.talk.detail(format!("warm-up of {cell}"));
+            }
+            Stage::Worker(Event::Item { cell, ok, decode_s }) => {
+                self.is_warming = false;
+                self.item(*ok);
+                self.talk.detail(match ok {
+                    true => format!("{cell}: {decode_s:.2} s"),
+                    false => format!("{cell}: failed"),
+                });
+            }
+            Stage::Scoring { metric, cell } => {
+                if let Some(bar) = self.bar.take() {
+                    bar.finish_and_clear();
+                    self.talk.say(format!("made {} images{}", self.pace.done, self.pace.failures()));
+                }
+                self.talk.say(format!("scoring {metric} of {cell}"));
+            }
+        }
+    }
+
+    fn item(&mut self, ok: bool) {
+        let now_ns = self.clock.now_ns();
+        let is_due = self.pace.item(ok, now_ns);
+        let line = self.pace.line(now_ns);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(self.pace.done);
+                bar.set_message(line);
+            }
+            None if is_due => self.talk.say(line),
+            None => {}
+        }
+    }
+
+    fn tell(&self, text: &'static str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None => self.talk.say(text),
+        }
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        // An error message must not stand behind half a bar.
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Counts and rate, apart from the clock and the terminal.
+struct Pace {
+    total: u64,
+    done: u64,
+    failed: u64,
+    /// When the first item was done: loading and the first warm-up say nothing about the rate.
+    first_ns: Option<u64>,
+    /// Twentieths of the way that were told.
+    told: u64,
+}
+
+impl Pace {
+    fn new(total: u64) -> Self {
+        Self { total, done: 0, failed: 0, first_ns: None, told: 0 }
+    }
+
+    /// Counts an item; whether another twentieth of the way is done.
+    fn item(&mut self, ok: bool, now_ns: u64) -> bool {
+        self.done += 1;
+        self.failed += u64::from(!ok);
+        self.first_ns.get_or_insert(now_ns);
+        // Blocks that were interrupted are timed again, so there may be more items than were left.
+        self.total = self.total.max(self.done);
+        let twentieths = self.done * 20 / self.total;
+        let is_due = twentieths > self.told;
+        self.told = self.told.max(twentieths);
+        is_due
+    }
+
+    fn line(&self, now_ns: u64) -> String {
+        let Self { total, done, .. } = *self;
+        let percent = done * 100 / total.max(1);
+        let failures = self.failures();
+        let rate = self.first_ns.filter(|_| done > 1).and_then(|first_ns| {
+            let seconds = now_ns.saturating_sub(first_ns) as f64 * 1e-9;
+            (seconds > 0.0).then(|| (done - 1) as f64 / seconds)
+        });
+        match rate {
+            Some(rate) => {
+                let left = ((total - done) as f64 / rate).ceil() as u64;
+                format!("image {done}/{total} ({percent} %), {rate:.2} images/s, {} left{failures}", duration(left))
+            }
+            None => format!("image {done}/{total} ({percent} %){failures}"),
+        }
+    }
+
+    fn failures(&self) -> String {
+        if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
+    }
+}
+
+fn duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s:02} s"),
+        (h, m, _) => format!("{h} h {m:02} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_long_run_is_told_in_twentieths_with_rate_and_time_left() {
+        let mut pace = Pace::new(400);
+        let lines: Vec<String> = (1..=400)
+            .filter_map(|second| pace.item(second != 30, second * SECOND).then(|| pace.line(second * SECOND)))
+            .collect();
+        assert_eq!(lines.len(), 20);
+        assert_eq!(lines[0], "image 20/400 (5 %), 1.00 images/s, 6 min 20 s left");
+        assert_eq!(lines[1], "image 40/400 (10 %), 1.00 images/s, 6 min 00 s left, 1 failed");
+        assert_eq!(lines[19], "image 400/400 (100 %), 1.00 images/s, 0 s left, 1 failed");
+    }
+
+    #[test]
+    fn the_first_image_has_no_rate_and_a_surplus_never_exceeds_the_total() {
+        let mut pace = Pace::new(1);
+        assert!(pace.item(true, SECOND));
+        assert_eq!(pace.line(SECOND), "image 1/1 (100 %)");
+        pace.item(true, 2 * SECOND);
+        assert_eq!(pace.line(2 * SECOND), "image 2/2 (100 %), 1.00 images/s, 0 s left");
+    }
+
+    #[test]
+    fn hours_drop_the_seconds() {
+        assert_eq!([59, 61, 7_380].map(duration), ["59 s", "1 min 01 s", "2 h 03 min"]);
+    }
+}

@@ -1,0 +1,176 @@
+//! What the program says: answers on stdout, everything else on stderr. A reader that closes its end of a
+//! pipe has heard enough; that is no error.
+
+use std::{
+    fmt::Display,
+    io::{ErrorKind, IsTerminal, Write},
+};
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::{
+    args::{Format, Shared},
+    exit::Code,
+};
+
+/// How to talk on stderr.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    format: Format,
+    /// -1: errors only; 0: as usual; 1 and up: details.
+    level: i8,
+    /// Whether stderr is a terminal.
+    is_terminal: bool,
+    has_colour: bool,
+}
+
+impl Talk {
+    /// As the arguments ask. JSON is for programs, so it silences all but errors unless `-v` is given.
+    #[must_use]
+    pub fn new(shared: &Shared) -> Self {
+        let verbose = i8::try_from(shared.verbose).unwrap_or(i8::MAX);
+        let is_silent = shared.quiet || (shared.format == Format::Json && verbose == 0);
+        let is_terminal = std::io::stderr().is_terminal();
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            format: shared.format,
+            level: if is_silent { -1 } else { verbose },
+            is_terminal,
+            has_colour: is_terminal && !no_colour,
+        }
+    }
+
+    /// Errors only, without colour.
+    #[must_use]
+    pub fn plain(format: Format) -> Self {
+        Self { format, level: -1, is_terminal: false, has_colour: false }
+    }
+
+    /// How answers are written.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Whether progress may be drawn over itself.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Whether anything but errors is said.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.level >= 0
+    }
+
+    /// One line.
+    pub fn say(&self, text: impl Display) {
+        if self.level >= 0 {
+            line(&text.to_string());
+        }
+    }
+
+    /// One line that only `-v` shows.
+    pub fn detail(&self, text: impl Display) {
+        if self.level >= 1 {
+            line(&text.to_string());
+        }
+    }
+
+    /// One line about something that is allowed but probably not meant.
+    pub fn warn(&self, text: impl Display) {
+        if self.level >= 0 {
+            line(&format!("{} {text}", self.painted("warning:", "33")));
+        }
+    }
+
+    /// The reason why the program ends with `code`.
+    pub fn error(&self, code: Code, message: &str) {
+        match self.format {
+            Format::Human => line(&format!("{} {}", self.painted("error:", "31"), one_line(message))),
+            Format::Json => {
+                let error = serde_json::json!({"code": code as u8, "message": one_line(message)});
+                line(&serde_json::json!({ "error": error }).to_string());
+            }
+        }
+    }
+
+    /// `text` in an ANSI colour, where there are colours.
+    fn painted(&self, text: &str, colour: &str) -> String {
+        if self.has_colour { format!("\x1b[1;{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Writes a line to stderr. Where even that fails there is nobody left to tell.
+fn line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Writes an answer to stdout, with a line end where it has none.
+///
+/// # Errors
+/// When stdout cannot be written, a closed pipe excepted.
+pub fn answer(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes())).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("stdout: cannot write"),
+    }
+}
+
+/// Writes an answer to stdout as indented JSON.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
+    answer(&serde_json::to_string_pretty(value).context("an answer is plain data")?)
+}
+
+/// A failure with its causes. A cause that the message before it already tells is not told twice.
+#[must_use]
+pub fn message_of(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if message.is_empty() {
+            message = text;
+        } else if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+    }
+    message
+}
+
+/// The lines of `text` as one.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_and_tells_no_cause_twice() {
+        let cause = std::io::Error::other("disk full");
+        let error = anyhow::Error::new(cause).context("a.png: cannot write: disk full").context("report");
+        assert_eq!(message_of(&error), "report: a.png: cannot write: disk full");
+        assert_eq!(one_line("not TOML:\n  | a =\n\n  expected a value\n"), "not TOML: | a = expected a value");
+        assert_eq!(message_of(&anyhow!("alone")), "alone");
+    }
+
+    #[test]
+    fn only_a_terminal_gets_colour() {
+        let mut talk = Talk::plain(Format::Human);
+        assert_eq!(talk.painted("error:", "31"), "error:");
+        talk.has_colour = true;
+        assert_eq!(talk.painted("error:", "31"), "\u{1b}[1;31merror:\u{1b}[0m");
+    }
+}

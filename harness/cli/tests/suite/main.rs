@@ -1,0 +1,8 @@
+//! The built binary from outside: exit codes, messages, files.
+
+mod support;
+#[cfg(feature = "torch")]
+mod training;
+#[cfg(feature = "torch")]
+mod with_weights;
+mod without_weights;

@@ -1,0 +1,82 @@
+//! Training through the command line, with networks so small that they learn nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::support::{Desk, workspace};
+
+const SPEC: &str = r#"
+seed         = 1
+n_scenes     = 16
+n_validation = 8
+n_replicas   = 1
+
+[tokenizer]
+mse_weight   = 2.0
+reseed_every = 100
+schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+model    = { side = 64, patch = 4, n_codes = 32, d_code = 4, d_encoder = 16, d_decoder = [16, 8] }
+
+[target]
+caption_dropout = 0.1
+object_weight   = 4.0
+schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+model = { d_model = 16, n_layers = 1, n_heads = 1, d_head = 16, d_ffn = 16, n_vocab = 32, grid = 16, caption_len = 20, n_words = 41, rope_base = 1000.0, norm_eps = 1e-5 }
+
+[drafter]
+depth          = 2
+depth_decay    = 0.8
+feature_noise  = 0.1
+feature_weight = 1.0
+guidance       = 3.0
+schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+model = { bias = false, input_norm = true, output_norm = true, prefix = "image-only", n_heads = 1, d_head = 16, d_ffn = 16, norm_eps = 1e-5 }
+
+[features]
+schedule = { n_steps = 2, batch = 4, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+"#;
+
+const NETWORKS: [&str; 4] = ["tokenizer", "target", "drafter", "features"];
+
+#[test]
+fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
+    let desk = Desk::new();
+    let spec = desk.file("small.toml", SPEC);
+    let train = |network: &str, folder: &str| {
+        let work = format!("{folder}/work");
+        desk.succeeds(&["train", network, &spec, "--weights", folder, "--work", &work]).err
+    };
+    let said = train("all", "first");
+    for network in NETWORKS {
+        assert!(said.contains(&format!("training the {network}")), "{said}");
+        train(network, "second");
+        for ending in ["safetensors", "json", "csv", "results.json"] {
+            let name = format!("{network}.{ending}");
+            assert!(desk.path("first").join(&name).is_file(), "{name}");
+        }
+        let weights = |folder: &str| std::fs::read(desk.path(folder).join(format!("{network}.safetensors"))).unwrap();
+        assert!(weights("first") == weights("second"), "{network}");
+    }
+}
+
+#[test]
+fn a_network_without_the_one_it_needs_is_refused() {
+    let desk = Desk::new();
+    let spec = desk.file("small.toml", SPEC);
+    let parts = ["tokenizer has to be trained first", "tokenizer.safetensors"];
+    desk.fails(&["train", "target", &spec, "--weights", "w", "--work", "w"], 4, &parts);
+}
+
+#[test]
+fn a_training_specification_that_is_wrong_is_refused_with_its_place() {
+    let desk = Desk::new();
+    desk.fails(&["train", "all", "absent.toml", "--weights", "w"], 3, &["absent.toml: cannot read"]);
+    let spec = desk.file("bad.toml", &SPEC.replace("n_scenes ", "n_scene "));
+    desk.fails(&["train", "all", &spec, "--weights", "w"], 3, &["bad.toml", "line 3", "unknown field `n_scene`"]);
+}
+
+#[test]
+fn without_a_checkout_the_folder_for_weights_must_be_named() {
+    let desk = Desk::new();
+    let spec = workspace("harness/train/tiny.toml");
+    desk.fails(&["train", "all", spec.to_str().unwrap()], 2, &["--weights"]);
+}

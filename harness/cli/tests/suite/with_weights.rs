@@ -1,0 +1,147 @@
+//! What needs the embedded weights: images, whole runs, and the failures that come after loading.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use crate::support::{Desk, spec};
+
+const PROMPT: &str = "a large red circle on sand at sunset";
+
+#[test]
+fn a_seed_gives_one_image_and_its_counts() {
+    let desk = Desk::new();
+    let generate = |method: &str, out: &str| {
+        let image = desk.json(&["generate", PROMPT, "--seed", "7", "--method", method, "--out", out]);
+        assert_eq!((&image["width"], &image["height"], &image["n_tokens"]), (&64.into(), &64.into(), &256.into()));
+        (image["target_forwards"].as_u64().unwrap(), image["draft_forwards"].as_u64().unwrap())
+    };
+    assert_eq!(generate("ar", "a.png"), (256, 0));
+    generate("ar", "b.png");
+    assert_eq!(fs::read(desk.path("a.png")).unwrap(), fs::read(desk.path("b.png")).unwrap());
+    let methods = ["sd-chain3", "eagle1-static13", "eagle2-dynamic", "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }"];
+    for method in methods {
+        let (target, draft) = generate(method, "c.png");
+        assert!(target < 256 && draft > 0, "{method}: {target} target forwards, {draft} draft forwards");
+    }
+    let said = desk.succeeds(&["generate", PROMPT, "--seed", "7"]).out;
+    assert!(said.contains("image    tiny-7.png (64x64)") && said.contains("tokens   256"), "{said}");
+}
+
+#[test]
+fn a_prompt_that_the_model_cannot_take_is_answered_with_what_it_takes() {
+    let desk = Desk::new();
+    let refused = |prompt: &str, parts: &[&str]| {
+        desk.fails(&["generate", prompt, "--seed", "1"], 2, parts);
+    };
+    refused("", &["the caption is empty", "circle"]);
+    refused("a red circel on the sea", &["`circel` (nearest: `circle`)", "`the`", "`sea`"]);
+    refused(&"red ".repeat(21), &["21 words", "at most 20"]);
+}
+
+#[test]
+fn an_image_that_cannot_be_written_is_named() {
+    let desk = Desk::new();
+    let file = desk.file("a_file", "");
+    let out = format!("{file}/x.png");
+    desk.fails(&["generate", PROMPT, "--seed", "1", "--out", &out], 6, &["a_file"]);
+}
+
+#[test]
+fn this_machine_is_healthy() {
+    let answer = Desk::new().json(&["doctor"]);
+    assert_eq!(answer["healthy"], true, "{answer:#}");
+    assert_eq!(answer["checks"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_data_folder_that_is_not_there_is_found_by_the_doctor() {
+    let desk = Desk::new();
+    let output = desk.command(&["doctor"]).env("SPECIMEN_DATA", desk.path("nowhere")).output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("nowhere is not a folder"));
+}
+
+/// Every file below `folder`, sorted.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing() {
+    let desk = Desk::new();
+    let smoke = spec("ci/smoke.toml");
+    let run = |out: &str, shards: &str| {
+        let ran = desk.succeeds(&["run", &smoke, "--out", out, "--shards", shards]);
+        assert!(ran.out.contains("eagle1-static13"), "{}", ran.out);
+        assert!(ran.err.contains("image 16/16 (100 %)"), "{}", ran.err);
+        fs::read(desk.path(out).join("merged/records.jsonl")).unwrap()
+    };
+    assert!(run("one", "1") == run("three", "3"), "merged/records.jsonl differs");
+
+    let one = desk.path("one");
+    let parts = ["manifest.json", "plan.json", "merged/steps.jsonl", "merged/summary.json"];
+    let report = ["table.md", "table.csv", "pareto.svg", "pareto.png", "grid.png"];
+    let expected = parts.map(PathBuf::from).into_iter().chain(report.map(|name| Path::new("report").join(name)));
+    for name in expected {
+        assert!(one.join(&name).is_file(), "{}", name.display());
+    }
+
+    let state = |path: &PathBuf| (path.clone(), fs::read(path).unwrap());
+    let before: Vec<_> = files(&one).iter().map(state).collect();
+    let ran = desk.succeeds(&["run", &smoke, "--out", "one", "--resume"]);
+    assert!(ran.err.contains("nothing is left to do") && ran.out.contains("eagle1-static13"), "{}", ran.err);
+    let after: Vec<_> = files(&one).iter().map(state).collect();
+    assert!(before == after, "resuming a finished run changed a file");
+
+    fs::remove_dir_all(one.join("report")).unwrap();
+    let summary = desk.json(&["report", "one"]);
+    assert_eq!(summary["cells"].as_array().unwrap().len(), 4);
+    assert!(one.join("report/table.md").is_file());
+
+    desk.fails(&["run", &smoke, "--out", "one"], 2, &["--resume"]);
+    desk.fails(&["run", &smoke, "--out", "one", "--resume", "--limit", "2"], 3, &["another plan"]);
+}
+
+#[test]
+fn items_that_fail_end_the_run_with_5_after_everything_is_written() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.txt", &format!("{PROMPT}\na purple elephant on grass\n"));
+    let set = format!("dataset.name=\"{prompts}\"");
+    let timed = "cell=[{ name = \"ar\" }]";
+    let args = ["run", &spec("ci/smoke.toml"), "--set", &set, "--set", timed, "--limit", "2", "--out", "r"];
+    desk.fails(&args, 5, &["1 of 2 items failed", "`elephant`"]);
+    for name in ["merged/summary.json", "report/table.md"] {
+        assert!(desk.path("r").join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_run_that_another_process_works_on_is_left_alone() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("r")).unwrap();
+    let lock = File::create(desk.path("r/lock")).unwrap();
+    lock.lock().unwrap();
+    desk.fails(&["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", "r"], 7, &["another driver"]);
+}
+
+#[test]
+fn a_run_folder_that_cannot_be_made_is_named() {
+    let desk = Desk::new();
+    let file = desk.file("a_file", "");
+    let out = format!("{file}/run");
+    desk.fails(&["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", &out], 6, &["a_file"]);
+}

@@ -1,0 +1,238 @@
+//! What needs no trained weights: plans, data, usage, and every kind of bad input up to the first network.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{collections::BTreeSet, process::Stdio};
+
+use crate::support::{Desk, spec};
+
+#[test]
+fn plans_over_the_real_prompts_list_5000_and_1632_images() {
+    let cases = [("coco", "real/coco_plan.toml", 5000), ("parti", "real/parti_plan.toml", 1632)];
+    for (folder, file, n) in cases {
+        let Some(desk) = Desk::with_data("plans_over_the_real_prompts", folder) else { return };
+        let plan = desk.json(&["plan", &spec(file), "--items"]);
+        assert_eq!((&plan["n_items"], &plan["n_prompts"]), (&n.into(), &n.into()), "{file}");
+        let keys: BTreeSet<&str> =
+            plan["items"].as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap()).collect();
+        assert_eq!(keys.len(), n, "{file}");
+        let text = desk.succeeds(&["plan", &spec(file)]).out;
+        assert!(text.contains(&format!("items   {n} in ")), "{text}");
+    }
+}
+
+#[test]
+fn a_plan_says_what_it_takes_cell_by_cell() {
+    let desk = Desk::new();
+    let text = desk.succeeds(&["plan", &spec("ci/smoke.toml")]).out;
+    for part in ["cells   4, 4 timed", "items   16 in 2 blocks, over 4 prompts", "disk    at most ", "cell    ar "] {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    assert!(text.contains("eagle1-static13  4 images of tiny, drafter=eagle1/static(tree=tiny_13)"), "{text}");
+}
+
+#[test]
+fn overrides_change_the_plan() {
+    let desk = Desk::new();
+    let smoke = spec("ci/smoke.toml");
+    let n_items = |extra: &[&str]| desk.json(&[&["plan", &smoke], extra].concat())["n_items"].clone();
+    assert_eq!(n_items(&["--limit", "3"]), 12);
+    assert_eq!(n_items(&["--set", "dataset.samples=2"]), 32);
+    assert_eq!(n_items(&["--sweep", "cell.sd-chain3.drafter.depth=1,2,3", "--limit", "1"]), 6);
+}
+
+#[test]
+fn a_plan_names_missing_weights_and_what_to_fetch() {
+    let desk = Desk::new();
+    let file = spec("real/igpt_mnist_fd.toml");
+    let ran = desk.succeeds(&["plan", &file]);
+    for part in ["missing weights of igpt-mnist; ", "SPECIMEN_DATA", "teddykoker/image-gpt"] {
+        assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
+    }
+}
+
+#[test]
+fn a_plan_warns_of_what_will_be_missing() {
+    let desk = Desk::new();
+    let warnings = desk.json(&["plan", &spec("quickstart.toml")])["warnings"].clone();
+    assert!(warnings[0].as_str().unwrap().contains("fd-scenes will be null"), "{warnings}");
+}
+
+#[test]
+fn a_spec_that_is_absent_or_wrong_is_an_error_with_its_place() {
+    let desk = Desk::new();
+    desk.fails(&["plan", "no/such.toml"], 3, &["no/such.toml: the spec cannot be read"]);
+    let text = std::fs::read_to_string(spec("ci/smoke.toml")).unwrap();
+    let file = desk.file("misspelt.toml", &text.replace("guidance    = 3.0", "guidence    = 3.0"));
+    desk.fails(&["plan", &file], 3, &["misspelt.toml:", "unknown key `guidence`", "did you mean `guidance`?"]);
+    let file = desk.file("broken.toml", "schema = 1\nname = \n");
+    desk.fails(&["plan", &file], 3, &["broken.toml:2:", "not TOML"]);
+    desk.fails(&["plan", &spec("ci/smoke.toml"), "--set", "sampling.temperature=-1"], 3, &["at least 0"]);
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_a_usage_error() {
+    let desk = Desk::new();
+    let smoke = spec("ci/smoke.toml");
+    desk.fails(&["plan"], 2, &["required arguments"]);
+    desk.fails(&["pla", &smoke], 2, &["unrecognized subcommand 'pla'"]);
+    desk.fails(&["plan", &smoke, "--limit", "0"], 2, &["--limit"]);
+    desk.fails(&["plan", &smoke, "--set", "nonsense"], 2, &["--set nonsense", "no `=`"]);
+    desk.fails(&["plan", &smoke, "--set", "sampel.temperature=1"], 2, &["did you mean `sampling`?"]);
+    desk.fails(&["data", "verify", "coco"], 2, &["unknown key `coco`", "coco2017-val-captions"]);
+    desk.fails(&["data", "render", "scenes"], 2, &["required arguments"]);
+}
+
+#[test]
+fn with_json_an_error_is_one_object_on_stderr() {
+    let desk = Desk::new();
+    for (args, code) in [
+        (vec!["plan", "no/such.toml", "--format", "json"], 3),
+        (vec!["--format=json", "nonsense"], 2),
+        (vec!["report", "nowhere", "--format", "json"], 4),
+    ] {
+        let ran = desk.run(&args);
+        assert_eq!(ran.code, code, "{}", ran.err);
+        assert_eq!(ran.out, "");
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+        assert_eq!(error["error"]["code"], code);
+        assert!(!error["error"]["message"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn help_and_version_end_well() {
+    let desk = Desk::new();
+    assert!(desk.succeeds(&["help", "plan"]).out.contains("--sweep"));
+    assert!(desk.succeeds(&["--version"]).out.starts_with("specimen "));
+    assert!(desk.succeeds(&["completions", "bash"]).out.contains("specimen"));
+}
+
+#[test]
+fn absent_data_ends_a_plan_with_what_to_fetch() {
+    let desk = Desk::new();
+    let parts = ["parti-prompts", "set SPECIMEN_DATA", "google-research/parti"];
+    desk.fails(&["plan", &spec("real/parti_plan.toml")], 4, &parts);
+}
+
+#[test]
+fn a_malformed_prompt_file_is_an_error_with_line_and_column() {
+    let desk = Desk::new();
+    let plan = |file: &str, text: &str| {
+        let path = desk.file(file, text);
+        (spec("ci/smoke.toml"), format!("dataset.name=\"{path}\""))
+    };
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("blank.txt", "a red circle\n\n", &["blank.txt", "line 2"]),
+        ("cut.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": \n", &["cut.jsonl", "line 2, column"]),
+        ("none.csv", "caption\nred\n", &["none.csv", "prompt"]),
+    ];
+    for (file, text, parts) in cases {
+        let (spec, set) = plan(file, text);
+        desk.fails(&["plan", &spec, "--set", &set], 4, parts);
+    }
+}
+
+#[test]
+fn published_files_are_checked_and_a_wrong_one_is_named() {
+    let desk = Desk::as_data_folder();
+    desk.file("parti/PartiPrompts.tsv", "Prompt\n");
+    let listed = desk.json(&["data", "list"]);
+    let statuses: Vec<&str> =
+        listed["items"].as_array().unwrap().iter().map(|item| item["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["absent", "absent", "found", "absent", "absent"]);
+    desk.fails(&["data", "verify"], 4, &["parti-prompts"]);
+    desk.fails(&["data", "verify", "mnist-test-images"], 4, &["mnist-test-images"]);
+    let alone = Desk::as_data_folder();
+    assert!(alone.succeeds(&["data", "verify"]).out.contains("absent"));
+}
+
+#[test]
+fn rendered_scenes_are_the_same_every_time_and_make_a_prompt_file() {
+    let desk = Desk::new();
+    let render = |out: &str| {
+        desk.succeeds(&["data", "render", "scenes", "--n", "5", "--seed", "2", "--out", out, "--sheet", "sheet.png"]);
+        let names = ["000000.png", "000004.png", "captions.jsonl"];
+        names.map(|name| std::fs::read(desk.path(out).join(name)).unwrap())
+    };
+    assert_eq!(render("first"), render("second"));
+    assert_eq!(std::fs::read_dir(desk.path("first")).unwrap().count(), 6);
+    assert!(std::fs::metadata(desk.path("sheet.png")).unwrap().len() > 1000);
+    let set = "dataset.name=\"first/captions.jsonl\"";
+    let plan = desk.json(&["plan", &spec("ci/smoke.toml"), "--set", set, "--limit", "5", "--items"]);
+    assert_eq!(plan["n_prompts"], 5);
+    let scenes = desk.json(&["plan", &spec("ci/smoke.toml"), "--limit", "5", "--items"]);
+    assert_eq!(plan["items"][4]["prompt"], scenes["items"][4]["prompt"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let desk = Desk::new();
+    let file = desk.file("a_file", "");
+    let out = format!("{file}/pictures");
+    desk.fails(&["data", "render", "scenes", "--n", "1", "--out", &out], 6, &["a_file"]);
+}
+
+#[test]
+fn a_reader_that_hangs_up_is_no_error() {
+    let desk = Desk::new();
+    let mut command = desk.command(&["plan", &spec("ci/smoke.toml"), "--limit", "2000", "--items"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn nothing_is_coloured_in_a_pipe() {
+    let ran = Desk::new().run(&["plan", "no/such.toml"]);
+    assert!(!ran.err.contains('\u{1b}'), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_report_of_what_is_no_run_is_refused() {
+    let desk = Desk::new();
+    desk.fails(&["report", "nowhere"], 4, &["nowhere: not a run directory"]);
+}
+
+#[cfg(feature = "torch")]
+mod torch {
+    use super::*;
+
+    #[test]
+    fn a_truncated_weights_file_is_named_with_its_size() {
+        let desk = Desk::as_data_folder();
+        desk.file("weights/igpt/mnist_gen.safetensors", "\u{8}\0\0\0\0\0\0\0{\"a\":{\"d");
+        let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
+        desk.fails(&args, 4, &["mnist_gen.safetensors: not a whole safetensors file (16 bytes)", "fetch it again"]);
+    }
+
+    #[test]
+    fn absent_weights_are_named_with_what_to_fetch() {
+        let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
+        Desk::as_data_folder().fails(&args, 4, &["igpt/mnist_gen.safetensors", "teddykoker/image-gpt"]);
+        Desk::new().fails(&args, 4, &["SPECIMEN_DATA"]);
+    }
+
+    #[test]
+    fn settings_of_an_image_that_make_no_sense_are_a_usage_error() {
+        let desk = Desk::new();
+        let generate = |extra: &[&str], parts: &[&str]| {
+            desk.fails(&[&["generate", "a red circle", "--seed", "1"], extra].concat(), 2, parts);
+        };
+        generate(&["--model", "tinny"], &["unknown model `tinny`", "did you mean `tiny`?"]);
+        generate(&["--method", "eagle9"], &["unknown method `eagle9`", "`eagle1-static13`"]);
+        generate(&["--method", "{ proposer = \"eagle1\", shpe = \"chain\" }"], &["`shpe`", "did you mean `shape`?"]);
+        generate(&["--temperature", "-1"], &["`sampling.temperature` is -1", "at least 0"]);
+        generate(&["--device", "gpu"], &["`model.device`", "cpu, cuda or cuda:N"]);
+        desk.fails(&["generate", "a red circle"], 2, &["--seed"]);
+    }
+
+    #[test]
+    fn a_shard_of_what_is_no_run_is_refused() {
+        let args = ["shard", "run", "nowhere", "0", "--shards", "1"];
+        Desk::new().fails(&args, 4, &["nowhere: not a run directory"]);
+    }
+}

@@ -1,0 +1,46 @@
+//! The seam between the decoder and a network: tokens in, features and logits out, over a KV cache.
+
+use tch::{Kind, Tensor};
+
+use crate::{kv::KvCache, llama::Rotary};
+
+/// Sizes that a generation needs to know of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackboneShape {
+    /// Width of the features.
+    pub d_model: i64,
+    /// Layers with a cache.
+    pub n_layers: i64,
+    /// Heads of keys and values.
+    pub n_heads: i64,
+    /// Width of a head.
+    pub d_head: i64,
+    /// Image vocabulary.
+    pub n_vocab: i64,
+    /// Positions the network knows, prefix included; nodes beyond are clamped to the last.
+    pub n_positions: i64,
+}
+
+/// A causal transformer over image tokens. A new model is one of these, a picture decoder, a configuration
+/// and a prompt format.
+pub trait Backbone {
+    /// The sizes.
+    fn shape(&self) -> BackboneShape;
+
+    /// Element kind of the weights and of the features.
+    fn kind(&self) -> Kind;
+
+    /// Input vectors of image tokens. `tokens`, `positions`: `[n]`, i64; returns `[n, d]`.
+    fn embed(&self, tokens: &Tensor, positions: &Tensor) -> Tensor;
+
+    /// Features after the final norm, the input of the head. `x`: `[b, n, d]`; `positions`: `[n]`, i64;
+    /// `mask`: additive `[n, n_cached + n]`, absent when everything is visible. Writes keys and values
+    /// behind the cache's end without moving it. Returns `[b, n, d]`.
+    fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor;
+
+    /// Logits in f32. `features`: `[.., d]`; returns `[.., n_vocab]`.
+    fn logits(&self, features: &Tensor) -> Tensor;
+
+    /// The rotary table `[n_positions, d_head]`, where the network uses one; an EAGLE head shares it.
+    fn rotary(&self) -> Option<&Rotary>;
+}

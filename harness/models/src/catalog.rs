@@ -1,0 +1,88 @@
+//! The models a spec can name. Adding one is a line in [`NAMES`] and one in [`open`].
+
+use std::{path::PathBuf, rc::Rc};
+
+use tch::{Device, Kind};
+
+use crate::{
+    igpt::{IgptModel, IgptWeights},
+    target::{ModelError, TargetModel},
+    tiny::TinyModel,
+};
+
+/// Every model's name; each one opens.
+pub const NAMES: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist"];
+
+/// How to open a model.
+#[derive(Clone, Debug)]
+pub struct OpenModel {
+    /// Element kind of the transformer: f32, or bf16 where the device multiplies it natively.
+    pub kind: Kind,
+    /// Where the tensors lie.
+    pub device: Device,
+    /// The folder `SPECIMEN_DATA` names, for models whose weights are not in the binary.
+    pub data_root: Option<PathBuf>,
+    /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
+    /// model.
+    pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
+}
+
+/// Loads the model called `name`.
+///
+/// # Errors
+/// An unknown name; weights that are absent or damaged.
+pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
+    let &OpenModel { kind, device, ref data_root, encode_caption } = options;
+    let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
+    Ok(match name {
+        "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
+        "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
+        "igpt-fmnist" => Rc::new(igpt(IgptWeights::FashionMnist)?),
+        _ => {
+            return Err(ModelError::Unknown {
+                found: name.into(),
+                nearest: nearest(name),
+                known: NAMES.join(", "),
+            });
+        }
+    })
+}
+
+/// The known name that contains `found`, else the one at the smallest edit distance; ties to the first listed.
+fn nearest(found: &str) -> &'static str {
+    let found = found.to_lowercase();
+    let rank = |name: &&&'static str| (!name.contains(&found), edit_distance(&found, name));
+    NAMES.iter().min_by_key(rank).expect("there are models")
+}
+
+/// Insertions, deletions and replacements between `a` and `b`, in code points.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_the_nearest() {
+        let nearest = ["igpt-minst", "igpt-fmnits", "IGPT-MNIST", "teny", "fmnist"].map(nearest);
+        assert_eq!(nearest, ["igpt-mnist", "igpt-fmnist", "igpt-mnist", "tiny", "igpt-fmnist"]);
+    }
+
+    #[test]
+    fn distances_have_their_textbook_values() {
+        let cases = [("kitten", "sitting"), ("", "abc"), ("abc", "abc"), ("flaw", "lawn")];
+        assert_eq!(cases.map(|(a, b)| edit_distance(a, b)), [3, 3, 0, 2]);
+    }
+}

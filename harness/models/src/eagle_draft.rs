@@ -1,0 +1,160 @@
+//! Drafting one image with an EAGLE-1 head: a stable cache of committed (token, feature) pairs, and tree
+//! nodes behind it that the next step forgets.
+
+use std::{cell::RefCell, rc::Rc};
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    drafter::DraftModel,
+    tree::{NodeId, TokenTree},
+};
+use tch::Tensor;
+
+use crate::{
+    draft_time::DraftTime,
+    eagle::EagleHead,
+    generation::{FeatureTap, ModelGeneration},
+    kv::{KvCache, KvShape},
+    laws::{LawRows, laws},
+    mask::{ancestor_mask, causal_behind},
+};
+
+/// One image's drafter state.
+pub struct EagleDraft {
+    head: Rc<EagleHead>,
+    context: Context,
+    cache: KvCache,
+    tap: Rc<RefCell<FeatureTap>>,
+    /// Predicted features of the root and of every expanded node, `[b, m, d]`.
+    predicted: Tensor,
+    /// Row of `predicted`, and place behind the stable cache, of every expanded node; `None` if not run.
+    rows: Vec<Option<i64>>,
+    time: DraftTime,
+}
+
+/// What of the generation the drafter reads.
+struct Context {
+    backbone: Rc<dyn crate::backbone::Backbone>,
+    sampling: specimen_decode::pipeline::Sampling,
+    n_rows: i64,
+    n_prefix: i64,
+    device: tch::Device,
+}
+
+impl EagleDraft {
+    /// A drafter for `generation`, whose trees have at most `max_tree` nodes, root included.
+    #[must_use]
+    pub fn new(head: Rc<EagleHead>, generation: &ModelGeneration, max_tree: usize, time: DraftTime) -> Self {
+        use specimen_decode::generation::Generation;
+        let backbone = generation.backbone().clone();
+        let config = head.config();
+        let capacity = (generation.n_tokens() + max_tree + 2) as i64;
+        let shape = KvShape {
+            n_layers: 1,
+            n_rows: generation.n_rows(),
+            n_heads: config.n_heads,
+            d_head: config.d_head,
+            capacity: (capacity + 7) / 8 * 8,
+        };
+        let device = generation.device();
+        let context = Context {
+            sampling: *generation.sampling(),
+            n_rows: generation.n_rows(),
+            n_prefix: generation.n_prefix(),
+            device,
+            backbone,
+        };
+        Self {
+            cache: KvCache::new(shape, context.backbone.kind(), device),
+            tap: generation.tap(),
+            predicted: Tensor::new(),
+            rows: Vec::new(),
+            head,
+            context,
+            time,
+        }
+    }
+
+    /// Runs pairs at the image positions `positions` (0-based) behind `from` cached entries.
+    fn run(
+        &mut self,
+        tokens: &[i64],
+        positions: &[i64],
+        features: &Tensor,
+        from: i64,
+        mask: Option<&Tensor>,
+    ) -> Tensor {
+        let Context { backbone, n_rows, n_prefix, device, .. } = &self.context;
+        let last = backbone.shape().n_positions - 1;
+        let positions: Vec<i64> = positions.iter().map(|p| (n_prefix + p).min(last)).collect();
+        let positions = Tensor::from_slice(&positions).to_device(*device);
+        let embeddings = backbone.embed(&Tensor::from_slice(tokens).to_device(*device), &positions);
+        let embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
+        let rotary = backbone.rotary().expect("an EAGLE head shares its target's rotary table");
+        let rotary = rotary.at(&positions).over_heads();
+        // A dynamic tree runs more nodes than it keeps, so the tree's size does not bound the cache.
+        self.cache.reserve(from + tokens.len() as i64);
+        let layer = &mut self.cache.layers_from(from)[0];
+        self.head.step(&embeddings, features, &rotary, layer, mask)
+    }
+
+    fn laws_of(&self, predicted: &Tensor) -> Vec<Rc<Dist>> {
+        LawRows::new(laws(&self.context.backbone.logits(predicted), &self.context.sampling)).all()
+    }
+
+    fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        let stable = self.cache.len();
+        let fresh = self.tap.borrow_mut().take();
+        let n = tokens.len() as i64 - stable;
+        assert_eq!(fresh.size()[1], n, "one feature is committed for every token the drafter has not seen");
+        let new: Vec<i64> = tokens[stable as usize..].iter().map(|t| i64::from(t.0)).collect();
+        let positions: Vec<i64> = (stable..stable + n).collect();
+        let kind = self.context.backbone.kind();
+        let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
+        let out = self.run(&new, &positions, &fresh, stable, mask.as_ref());
+        self.cache.keep(&(0..n).collect::<Vec<_>>());
+        self.predicted = out.narrow(1, n - 1, 1);
+        self.rows = vec![Some(0)];
+        self.laws_of(&self.predicted.shallow_clone()).remove(0)
+    }
+
+    fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        self.rows.resize(tree.len(), None);
+        let stable = self.cache.len();
+        let n = nodes.len() as i64;
+        let n_run = self.predicted.size()[1];
+        let row_of = |rows: &[Option<i64>], node: NodeId| rows[node.0].expect("parents are expanded first");
+        let parents: Vec<i64> = nodes
+            .iter()
+            .map(|&node| row_of(&self.rows, tree[node].parent.expect("the root is expanded by begin")))
+            .collect();
+        for (i, node) in nodes.iter().enumerate() {
+            self.rows[node.0] = Some(n_run + i as i64);
+        }
+        // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
+        let place = |node| Some(stable + row_of(&self.rows, node) - 1);
+        let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
+        let mask = mask.to_kind(self.context.backbone.kind()).to_device(self.context.device);
+        let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
+        let positions: Vec<i64> = nodes.iter().map(|&node| stable - 1 + tree[node].depth as i64).collect();
+        let index = Tensor::from_slice(&parents).to_device(self.context.device);
+        let features = self.predicted.index_select(1, &index);
+        let out = self.run(&tokens, &positions, &features, stable + n_run - 1, Some(&mask));
+        self.predicted = Tensor::cat(&[&self.predicted, &out], 1);
+        self.laws_of(&out)
+    }
+}
+
+impl DraftModel for EagleDraft {
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        let _guard = tch::no_grad_guard();
+        let time = self.time.clone();
+        time.measure(|| self.take_in(tokens))
+    }
+
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        let _guard = tch::no_grad_guard();
+        let time = self.time.clone();
+        time.measure(|| self.expand_nodes(tree, nodes))
+    }
+}

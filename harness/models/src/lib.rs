@@ -1,0 +1,31 @@
+//! The networks, one folder a model, behind the decoder's seam. Knows tensors, knows no paper's acceptance
+//! rule.
+//!
+//! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
+//! of), [`laws`] and [`generation`] (one image under way), [`eagle`] and [`model_draft`] (what drafts),
+//! [`target`] (what the runner sees), then one folder per model and the [`catalog`] of them.
+
+// One group a line of the reading order above; rustfmt sorts within a group only.
+pub mod backbone;
+pub mod kv;
+
+pub mod llama;
+
+pub mod laws;
+mod mask;
+
+pub mod generation;
+
+pub mod clock;
+pub mod draft_time;
+pub mod eagle;
+pub mod eagle_draft;
+
+pub mod model_draft;
+
+pub mod target;
+
+pub mod igpt;
+pub mod tiny;
+
+pub mod catalog;

@@ -1,0 +1,229 @@
+//! One LLaMA decoder layer: RMSNorm, rotary attention, SwiGLU. The tiny target and every EAGLE-1 head are
+//! made of it.
+//!
+//! Two ways through the same weights: [`Layer::whole`] runs whole sequences and keeps the graph for training;
+//! [`Layer::step`] appends a few nodes to a [`KvCache`](crate::kv::KvCache) with as few kernels as possible.
+
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::{Kind, Tensor};
+
+use crate::kv::LayerCache;
+
+/// Sizes of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerShape {
+    /// Width of the residual stream.
+    pub d_model: i64,
+    /// Attention heads (keys and values have as many).
+    pub n_heads: i64,
+    /// Width of a head; even.
+    pub d_head: i64,
+    /// Hidden width of the feed-forward part.
+    pub d_ffn: i64,
+}
+
+/// Cosines and sines of rotary positions, `[n, d_head]` each, in rotate-half layout.
+pub struct Rotary {
+    /// `[n, d_head]`
+    pub cos: Tensor,
+    /// `[n, d_head]`
+    pub sin: Tensor,
+}
+
+impl Rotary {
+    /// The rows `positions` (`[n]`, i64).
+    #[must_use]
+    pub fn at(&self, positions: &Tensor) -> Self {
+        Self { cos: self.cos.index_select(0, positions), sin: self.sin.index_select(0, positions) }
+    }
+
+    /// The same table in another kind.
+    #[must_use]
+    pub fn to_kind(&self, kind: Kind) -> Self {
+        Self { cos: self.cos.to_kind(kind), sin: self.sin.to_kind(kind) }
+    }
+
+    /// The same table on another device.
+    #[must_use]
+    pub fn to_device(&self, device: tch::Device) -> Self {
+        Self { cos: self.cos.to_device(device), sin: self.sin.to_device(device) }
+    }
+
+    /// Ready to broadcast over heads: `[n, 1, d_head]`.
+    #[must_use]
+    pub fn over_heads(&self) -> Self {
+        Self { cos: self.cos.unsqueeze(1), sin: self.sin.unsqueeze(1) }
+    }
+}
+
+/// Rotary table of a raster image behind `n_prefix` unrotated slots (LLaMA-style 2-D RoPE).
+///
+/// The first half of the frequencies turns with the row, the second with the column; frequency `j` of
+/// `d_head / 4` is `base^(-j / (d_head / 4))`. Prefix rows are the identity (cosine 1, sine 0).
+/// Returns `[n_prefix + side * side, d_head]` in f32.
+#[must_use]
+pub fn rotary_2d(n_prefix: i64, side: i64, d_head: i64, base: f64) -> Rotary {
+    let quarter = d_head / 4;
+    let mut cos = Vec::new();
+    let mut sin = Vec::new();
+    for slot in 0..n_prefix + side * side {
+        let cell = slot - n_prefix;
+        let (row, column) = if cell < 0 { (0, 0) } else { (cell / side, cell % side) };
+        let angles: Vec<f64> = [row, column]
+            .into_iter()
+            .flat_map(|at| (0..quarter).map(move |j| at as f64 * base.powf(-(j as f64) / quarter as f64)))
+            .collect();
+        // Rotate-half: both halves of the head carry the same angles.
+        for angle in angles.iter().chain(&angles) {
+            cos.push(angle.cos() as f32);
+            sin.push(angle.sin() as f32);
+        }
+    }
+    let shape = [n_prefix + side * side, d_head];
+    Rotary { cos: Tensor::from_slice(&cos).view(shape), sin: Tensor::from_slice(&sin).view(shape) }
+}
+
+/// `x * rsqrt(mean(x^2) + eps) * weight`, computed in f32 inside the kernel. `x`: `[.., d]`.
+pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Tensor {
+    x.rms_norm(weight.size(), Some(weight), eps)
+}
+
+/// The weights of one layer.
+pub struct Layer {
+    shape: LayerShape,
+    eps: f64,
+    /// `[d]`; absent in the LlamaGen EAGLE-1 head.
+    attention_norm: Option<Tensor>,
+    /// `[3 * n_heads * d_head, d]`: query, key, value rows.
+    qkv: Tensor,
+    /// `[d, n_heads * d_head]`
+    out: Tensor,
+    /// `[d]`
+    ffn_norm: Tensor,
+    /// `[2 * d_ffn, d]`: gate rows, then up rows.
+    gate_up: Tensor,
+    /// `[d, d_ffn]`
+    down: Tensor,
+    /// `[5 * n_heads * d_head, d]`: qkv, then the query and key rows turned by a quarter, so that rotary
+    /// embedding costs one product and one sum. Built once for decoding.
+    fused: Option<Tensor>,
+}
+
+impl Layer {
+    /// Reads or makes the parameters.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(
+        source: &mut dyn ParamSource,
+        shape: LayerShape,
+        input_norm: bool,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
+        let LayerShape { d_model, n_heads, d_head, d_ffn } = shape;
+        let std = Init::Normal((d_model as f64).powf(-0.5));
+        // Residual branches start small so that the depth does not grow the stream.
+        let residual =
+            |fan_in: i64| Init::Normal((fan_in as f64).powf(-0.5) / (2.0 * n_layers as f64).sqrt());
+        let ones = Init::Constant(1.0);
+        let attention_norm =
+            if input_norm { Some(source.param("attention_norm.weight", &[d_model], ones)?) } else { None };
+        Ok(Self {
+            shape,
+            eps,
+            attention_norm,
+            qkv: source.param("attention.qkv.weight", &[3 * n_heads * d_head, d_model], std)?,
+            out: source.param(
+                "attention.out.weight",
+                &[d_model, n_heads * d_head],
+                residual(n_heads * d_head),
+            )?,
+            ffn_norm: source.param("ffn_norm.weight", &[d_model], ones)?,
+            gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], std)?,
+            down: source.param("ffn.down.weight", &[d_model, d_ffn], residual(d_ffn))?,
+            fused: None,
+        })
+    }
+
+    /// Builds what [`Layer::step`] needs.
+    pub fn prepare(&mut self) {
+        let _guard = tch::no_grad_guard();
+        let LayerShape { d_model, n_heads, d_head, .. } = self.shape;
+        let qk = self.qkv.narrow(0, 0, 2 * n_heads * d_head).view([2 * n_heads, d_head, d_model]);
+        let half = d_head / 2;
+        let turned = Tensor::cat(&[-qk.narrow(1, half, half), qk.narrow(1, 0, half)], 1);
+        self.fused = Some(Tensor::cat(&[&self.qkv, &turned.reshape([-1, d_model])], 0).contiguous());
+    }
+
+    /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
+    pub fn project(&self, x: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (b, n, _) = x.size3().expect("hidden states have three axes");
+        let normed = self.normed_input(x);
+        let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
+        let qk = qkv.narrow(2, 0, 2 * n_heads);
+        let half = d_head / 2;
+        let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
+        let rotary = rotary.over_heads();
+        let qk = &qk * &rotary.cos + turned * &rotary.sin;
+        (qk.narrow(2, 0, n_heads), qk.narrow(2, n_heads, n_heads), qkv.narrow(2, 2 * n_heads, n_heads))
+    }
+
+    /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
+    /// feed-forward part. `x`: `[b, n, d]`.
+    pub fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
+        let x = x + context.linear(&self.out, None::<&Tensor>);
+        let hidden = rms_norm(&x, &self.ffn_norm, self.eps).linear(&self.gate_up, None::<&Tensor>);
+        let d_ffn = self.shape.d_ffn;
+        let gated = hidden.narrow(-1, 0, d_ffn).silu() * hidden.narrow(-1, d_ffn, d_ffn);
+        x + gated.linear(&self.down, None::<&Tensor>)
+    }
+
+    /// Whole sequences with an additive mask `[n, n]`, keeping the graph. `x`: `[b, n, d]`.
+    pub fn whole(&self, x: &Tensor, rotary: &Rotary, mask: &Tensor) -> Tensor {
+        let (q, k, v) = self.project(x, rotary);
+        self.finish(x, &whole_attention(&q, &k, &v, mask))
+    }
+
+    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `rotary` as from
+    /// [`Rotary::over_heads`]; `mask`: additive `[n, n_cached + n]` in the kind of `x`, absent when all is
+    /// visible.
+    pub fn step(&self, x: &Tensor, rotary: &Rotary, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (b, n, _) = x.size3().expect("hidden states have three axes");
+        let fused = self.fused.as_ref().expect("prepare() ran before decoding");
+        let all = self.normed_input(x).linear(fused, None::<&Tensor>).view([b, n, 5 * n_heads, d_head]);
+        let qk = (all.narrow(2, 0, 2 * n_heads) * &rotary.cos)
+            .addcmul_(&all.narrow(2, 3 * n_heads, 2 * n_heads), &rotary.sin);
+        let q = qk.narrow(2, 0, n_heads).transpose(1, 2);
+        let k = qk.narrow(2, n_heads, n_heads).transpose(1, 2);
+        let v = all.narrow(2, 2 * n_heads, n_heads).transpose(1, 2);
+        let (k, v) = cache.append(&k, &v);
+        let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
+        self.finish(x, &context.transpose(1, 2).reshape([b, n, n_heads * d_head]))
+    }
+
+    fn normed_input(&self, x: &Tensor) -> Tensor {
+        match &self.attention_norm {
+            Some(weight) => rms_norm(x, weight, self.eps),
+            None => x.shallow_clone(),
+        }
+    }
+}
+
+/// Softmax attention written out, which trains faster on a CPU than the fused kernel's backward.
+///
+/// `q`, `k`, `v`: `[b, n, heads, d_head]`; `mask`: additive `[n, n]`. Returns `[b, n, heads * d_head]`.
+fn whole_attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Tensor {
+    let (b, n, n_heads, d_head) = q.size4().expect("queries have four axes");
+    let flat = |x: &Tensor| x.transpose(1, 2).reshape([b * n_heads, n, d_head]);
+    let (q, k, v) = (flat(q) * (d_head as f64).powf(-0.5), flat(k), flat(v));
+    let weights = (q.bmm(&k.transpose(1, 2)) + mask).softmax(-1, None::<Kind>);
+    weights.bmm(&v).view([b, n_heads, n, d_head]).transpose(1, 2).reshape([b, n, n_heads * d_head])
+}
+
+/// Additive causal mask `[n, n]`: 0 where a row may look, minus infinity elsewhere.
+pub fn causal_mask(n: i64, kind: Kind) -> Tensor {
+    Tensor::full([n, n], f64::NEG_INFINITY, (Kind::Float, tch::Device::Cpu)).triu(1).to_kind(kind)
+}

@@ -1,0 +1,180 @@
+//! What the runner sees of a model: open an image under way for a prompt, draft for it, turn tokens into
+//! pixels, and judge tokens by the model's own law.
+
+use std::rc::Rc;
+
+use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_weights::LoadError;
+use tch::{Kind, Tensor};
+
+use crate::{
+    backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, kv::KvCache, kv::KvShape,
+    laws::guided_logits, llama::causal_mask,
+};
+
+/// One weights file of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsId {
+    /// What it is: `target`, `tokenizer`, `drafter`.
+    pub role: String,
+    /// File name, without its folder.
+    pub file: String,
+    /// blake3 of the file, hex.
+    pub digest: String,
+}
+
+/// A decoded picture, 8 bits a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// `[height, width, 3]`, RGB.
+    pub rgb: Vec<u8>,
+}
+
+/// A prompt or a request that a model cannot serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// Weights that cannot be loaded.
+    #[error(transparent)]
+    Weights(#[from] LoadError),
+    /// A prompt the model does not take.
+    #[error("model `{model}` cannot take the prompt: {reason}")]
+    Prompt {
+        /// The model.
+        model: String,
+        /// Why, and what it would take.
+        reason: String,
+    },
+    /// A drafter this model has no weights for.
+    #[error("model `{model}` has no drafter `{drafter}`; it has: {known}")]
+    Drafter {
+        /// The model.
+        model: String,
+        /// What was asked for.
+        drafter: String,
+        /// What there is.
+        known: String,
+    },
+    /// A name that is not in the catalog.
+    #[error("there is no model `{found}`; did you mean `{nearest}`? Known models: {known}")]
+    Unknown {
+        /// What was asked for.
+        found: String,
+        /// The known name nearest to it.
+        nearest: &'static str,
+        /// All names.
+        known: String,
+    },
+    /// Weights that are not on disk.
+    #[error(
+        "model `{model}` needs its weights at {file}, which is not there; put {fetch} below the folder that SPECIMEN_DATA names"
+    )]
+    Absent {
+        /// The model.
+        model: String,
+        /// The file that was looked for; relative to the data folder when there is none.
+        file: String,
+        /// What to fetch and in which form.
+        fetch: String,
+    },
+    /// Sampling settings the model cannot follow.
+    #[error("model `{model}`: {reason}")]
+    Sampling {
+        /// The model.
+        model: String,
+        /// What is wrong and what is possible.
+        reason: String,
+    },
+}
+
+/// Which network proposes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DrafterKind {
+    /// The model's EAGLE-1 head.
+    Eagle1,
+    /// Another whole model, by name.
+    Model(String),
+}
+
+/// A target model, loaded once by a worker.
+pub trait TargetModel {
+    /// Its name in specs.
+    fn name(&self) -> &str;
+
+    /// The files it was loaded from.
+    fn weights(&self) -> Vec<WeightsId>;
+
+    /// Image tokens of a picture.
+    fn n_tokens(&self) -> usize;
+
+    /// Opens an image under way. `max_tree`: nodes of the largest draft tree, root included.
+    ///
+    /// # Errors
+    /// A prompt or settings the model cannot take.
+    fn open(&self, prompt: &str, sampling: &Sampling, max_tree: usize)
+    -> Result<ModelGeneration, ModelError>;
+
+    /// A drafter for `generation`, with the clock of its own forwards.
+    ///
+    /// # Errors
+    /// A drafter there are no weights for.
+    fn drafter(
+        &self,
+        kind: &DrafterKind,
+        generation: &ModelGeneration,
+        max_tree: usize,
+    ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError>;
+
+    /// The picture of `tokens`.
+    fn picture(&self, tokens: &[TokenId]) -> Picture;
+}
+
+/// Mean negative log2-probability of `tokens` under the target's own guided, tempered law before top-k and
+/// top-p, in bits a token, from one teacher-forced pass. Forced positions are left out.
+///
+/// `generation` must be fresh: its prefix is used, its cache is not.
+///
+/// # Panics
+/// If every position is forced.
+#[must_use]
+pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
+    use specimen_decode::generation::Generation;
+    let _guard = tch::no_grad_guard();
+    let features = teacher_forced(generation, tokens);
+    let logits = guided_logits(&generation.backbone().logits(&features), generation.sampling());
+    let ids: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
+    let ids = Tensor::from_slice(&ids).to_device(generation.device()).unsqueeze(1);
+    let nats = -logits.to_kind(Kind::Double).log_softmax(-1, None::<Kind>).gather(1, &ids, false);
+    let free: Vec<f64> = (0..tokens.len())
+        .filter(|&position| generation.forced(position).is_none())
+        .map(|position| nats.double_value(&[position as i64, 0]))
+        .collect();
+    assert!(!free.is_empty(), "an image has tokens that are not forced");
+    free.iter().sum::<f64>() / free.len() as f64 / std::f64::consts::LN_2
+}
+
+/// Features that predict each of `tokens`, `[b, n_tokens, d]`, from one forward without earlier cache.
+pub fn teacher_forced(generation: &ModelGeneration, tokens: &[TokenId]) -> Tensor {
+    let backbone: &Rc<dyn Backbone> = generation.backbone();
+    let shape = backbone.shape();
+    let (n_prefix, device) = (generation.n_prefix(), generation.device());
+    let n = tokens.len() as i64;
+    let fed: Vec<i64> = tokens[..tokens.len() - 1].iter().map(|token| i64::from(token.0)).collect();
+    let positions = Tensor::arange(n_prefix + n - 1, (Kind::Int64, device));
+    let image = positions.narrow(0, n_prefix, n - 1);
+    let x = backbone.embed(&Tensor::from_slice(&fed).to_device(device), &image).unsqueeze(0);
+    let x = Tensor::cat(&[generation.prefix(), &x.expand([generation.n_rows(), -1, -1], false)], 1);
+    let kv = KvShape {
+        n_layers: shape.n_layers,
+        n_rows: generation.n_rows(),
+        n_heads: shape.n_heads,
+        d_head: shape.d_head,
+        capacity: n_prefix + n,
+    };
+    let mut cache = KvCache::new(kv, backbone.kind(), device);
+    let mask = causal_mask(n_prefix + n - 1, backbone.kind()).to_device(device);
+    backbone.forward(&x, &positions, &mut cache, Some(&mask)).narrow(1, n_prefix - 1, n)
+}

@@ -1,0 +1,142 @@
+//! The tiny target: caption slots, then raster image tokens, through LLaMA layers with 2-D rotary
+//! positions.
+
+use specimen_weights::{Init, LoadError, ParamSource, Scoped};
+use tch::{Kind, Tensor};
+
+use super::TargetConfig;
+use crate::{
+    backbone::{Backbone, BackboneShape},
+    kv::KvCache,
+    llama::{Layer, LayerShape, Rotary, causal_mask, rms_norm, rotary_2d},
+};
+
+/// The weights of the target.
+pub struct TinyBackbone {
+    config: TargetConfig,
+    /// `[n_words, d]`
+    words: Tensor,
+    /// `[caption_len, d]`
+    slots: Tensor,
+    /// `[n_vocab, d]`
+    tokens: Tensor,
+    layers: Vec<Layer>,
+    /// `[d]`
+    norm: Tensor,
+    /// `[n_vocab, d]`
+    head: Tensor,
+    rotary: Rotary,
+}
+
+impl TinyBackbone {
+    /// Reads or makes the parameters.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(source: &mut dyn ParamSource, config: &TargetConfig) -> Result<Self, LoadError> {
+        let d = config.d_model;
+        let unit = Init::Normal(0.5);
+        let words = source.param("words.weight", &[config.n_words, d], unit)?;
+        let slots = source.param("slots.weight", &[config.caption_len, d], unit)?;
+        let tokens = source.param("tokens.weight", &[config.n_vocab, d], unit)?;
+        let norm = source.param("norm.weight", &[d], Init::Constant(1.0))?;
+        let head = source.param("head.weight", &[config.n_vocab, d], Init::Normal(0.02))?;
+        let shape = Self::layer_shape(config);
+        let layers = (0..config.n_layers)
+            .map(|i| {
+                let mut scoped = Scoped::new(source, format!("layers.{i}."));
+                Layer::new(&mut scoped, shape, true, config.n_layers, config.norm_eps)
+            })
+            .collect::<Result<_, _>>()?;
+        let rotary = rotary_2d(config.caption_len, config.grid, config.d_head, config.rope_base);
+        let rotary = rotary.to_kind(tokens.kind()).to_device(tokens.device());
+        Ok(Self { config: config.clone(), words, slots, tokens, layers, norm, head, rotary })
+    }
+
+    fn layer_shape(config: &TargetConfig) -> LayerShape {
+        let &TargetConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
+        LayerShape { d_model, n_heads, d_head, d_ffn }
+    }
+
+    /// Builds what decoding needs; training does without.
+    pub fn prepare(&mut self) {
+        self.layers.iter_mut().for_each(Layer::prepare);
+    }
+
+    /// The sizes.
+    pub fn config(&self) -> &TargetConfig {
+        &self.config
+    }
+
+    /// Caption slots. `words`: `[b, caption_len]`, i64; returns `[b, caption_len, d]`.
+    pub fn embed_caption(&self, words: &Tensor) -> Tensor {
+        let (b, n) = words.size2().expect("captions have two axes");
+        self.words.index_select(0, &words.reshape([-1])).view([b, n, self.config.d_model]) + &self.slots
+    }
+
+    /// Token embeddings. `tokens`: `[b, n]`, i64; returns `[b, n, d]`.
+    pub fn embed_batch(&self, tokens: &Tensor) -> Tensor {
+        let (b, n) = tokens.size2().expect("token batches have two axes");
+        self.tokens.index_select(0, &tokens.reshape([-1])).view([b, n, self.config.d_model])
+    }
+
+    /// Features of whole images, with the graph. `words`: `[b, caption_len]`; `tokens`: `[b, n_tokens]`,
+    /// i64. Returns `[b, n_tokens, d]`: row `j` is the hidden state that predicts token `j`.
+    pub fn features(&self, words: &Tensor, tokens: &Tensor) -> Tensor {
+        let n_tokens = tokens.size()[1];
+        let prefix = self.config.caption_len;
+        let fed = tokens.narrow(1, 0, n_tokens - 1);
+        let mut x = Tensor::cat(&[self.embed_caption(words), self.embed_batch(&fed)], 1);
+        let n = prefix + n_tokens - 1;
+        let rotary = Rotary { cos: self.rotary.cos.narrow(0, 0, n), sin: self.rotary.sin.narrow(0, 0, n) };
+        let mask = causal_mask(n, x.kind());
+        for layer in &self.layers {
+            x = layer.whole(&x, &rotary, &mask);
+        }
+        rms_norm(&x.narrow(1, prefix - 1, n_tokens), &self.norm, self.config.norm_eps)
+    }
+
+    /// Rotary rows of the image tokens `from..from + n` (0-based in the image).
+    pub fn image_rotary(&self, from: i64, n: i64) -> Rotary {
+        let at = self.config.caption_len + from;
+        Rotary { cos: self.rotary.cos.narrow(0, at, n), sin: self.rotary.sin.narrow(0, at, n) }
+    }
+}
+
+impl Backbone for TinyBackbone {
+    fn shape(&self) -> BackboneShape {
+        BackboneShape {
+            d_model: self.config.d_model,
+            n_layers: self.config.n_layers,
+            n_heads: self.config.n_heads,
+            d_head: self.config.d_head,
+            n_vocab: self.config.n_vocab,
+            n_positions: self.config.caption_len + self.config.n_tokens(),
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        self.tokens.kind()
+    }
+
+    fn embed(&self, tokens: &Tensor, _: &Tensor) -> Tensor {
+        self.tokens.index_select(0, tokens)
+    }
+
+    fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
+        let rotary = self.rotary.at(positions).over_heads();
+        let mut x = x.shallow_clone();
+        for (layer, cache) in self.layers.iter().zip(cache.layers()) {
+            x = layer.step(&x, &rotary, cache, mask);
+        }
+        rms_norm(&x, &self.norm, self.config.norm_eps)
+    }
+
+    fn logits(&self, features: &Tensor) -> Tensor {
+        features.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+    }
+
+    fn rotary(&self) -> Option<&Rotary> {
+        Some(&self.rotary)
+    }
+}

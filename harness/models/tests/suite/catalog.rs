@@ -1,0 +1,56 @@
+//! What the catalog answers when a model cannot be opened.
+
+use std::{path::PathBuf, rc::Rc};
+
+use specimen_models::{
+    catalog::{NAMES, OpenModel, open},
+    target::{ModelError, TargetModel},
+};
+use tch::{Device, Kind};
+
+fn options(data_root: Option<PathBuf>) -> OpenModel {
+    OpenModel { kind: Kind::Float, device: Device::Cpu, data_root, encode_caption: |_| Ok(Vec::new()) }
+}
+
+fn refusal(name: &str, data_root: Option<PathBuf>) -> ModelError {
+    open(name, &options(data_root)).map(|_: Rc<dyn TargetModel>| ()).unwrap_err()
+}
+
+#[track_caller]
+fn check_message(error: &ModelError, parts: &[&str]) {
+    let message = error.to_string();
+    for part in parts {
+        assert!(message.contains(part), "`{part}` is not in `{message}`");
+    }
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest_and_all_known_ones() {
+    let error = refusal("igpt-mnits", None);
+    check_message(&error, &["`igpt-mnits`", "did you mean `igpt-mnist`?", &NAMES.join(", ")]);
+}
+
+#[test]
+fn absent_weights_are_named_with_what_to_fetch() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, file) in [("igpt-mnist", "mnist_gen"), ("igpt-fmnist", "fmnist_gen")] {
+        let weights = format!("weights/igpt/{file}.safetensors");
+        let upstream = format!("teddykoker/image-gpt models/{file}.ckpt");
+        let parts = [name, &weights, &upstream, "safetensors", "SPECIMEN_DATA"];
+        check_message(&refusal(name, None), &parts);
+        let whole_path = folder.path().join(&weights);
+        let error = refusal(name, Some(folder.path().to_owned()));
+        check_message(&error, &parts);
+        check_message(&error, &[whole_path.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn damaged_weights_are_an_error_that_names_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights/igpt/mnist_gen.safetensors");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, [0; 7]).unwrap();
+    let error = refusal("igpt-mnist", Some(folder.path().to_owned()));
+    check_message(&error, &[path.to_str().unwrap(), "7 bytes", "truncated"]);
+}

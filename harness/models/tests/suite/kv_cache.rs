@@ -1,0 +1,66 @@
+//! P16: whatever was accepted and rejected before, laws are those of one fresh forward.
+
+use specimen_decode::generation::Generation;
+use specimen_models::kv::{KvCache, KvShape};
+use tch::{Device, Kind, Tensor};
+
+use crate::support::{EVERY_NETWORK, F32, check_law, fresh_law, path_tokens, random_history};
+
+#[test]
+fn laws_after_any_history_equal_those_of_a_fresh_forward() {
+    for (name, open) in EVERY_NETWORK {
+        let fresh = open();
+        for seed in 0..4 {
+            random_history(&mut open(), seed, |tokens, tree, dists| {
+                for (node, dist) in tree.ids().zip(dists) {
+                    // A node in the image's last position has no law.
+                    if tokens.len() + tree[node].depth < fresh.n_tokens() {
+                        let all = [&tokens[..tokens.len() - 1], &path_tokens(tree, node)].concat();
+                        check_law(dist, &fresh_law(&fresh, &all), F32, name);
+                    }
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn the_prefill_gives_the_law_of_the_first_token() {
+    for (name, open) in EVERY_NETWORK {
+        check_law(&open().prefill(), &fresh_law(&open(), &[]), F32, name);
+    }
+}
+
+/// A cache of one layer, head and dimension; entry `i` is written as `values[i]`.
+fn cache_of(values: &[f32], capacity: i64) -> KvCache {
+    let shape = KvShape { n_layers: 1, n_rows: 1, n_heads: 1, d_head: 1, capacity };
+    let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
+    let entries = Tensor::from_slice(values).view([1, 1, -1, 1]);
+    let _ = cache.layers()[0].append(&entries, &(-&entries));
+    cache
+}
+
+/// All valid keys, with one more entry `next` behind them.
+fn keys_before(cache: &mut KvCache, next: f32) -> Vec<f32> {
+    let entry = Tensor::from_slice(&[next]).view([1, 1, 1, 1]);
+    let (keys, values) = cache.layers()[0].append(&entry, &(-&entry));
+    assert_eq!(keys, -values);
+    Vec::try_from(keys.reshape([-1])).unwrap()
+}
+
+#[test]
+fn kept_entries_move_to_the_front_and_the_rest_is_overwritten() {
+    let mut cache = cache_of(&[0.0, 1.0, 2.0, 3.0, 4.0], 8);
+    cache.keep(&[0, 2, 3]);
+    assert_eq!((cache.len(), keys_before(&mut cache, 9.0)), (3, vec![0.0, 2.0, 3.0, 9.0]));
+    cache.truncate(1);
+    assert_eq!((cache.len(), keys_before(&mut cache, 8.0)), (1, vec![0.0, 8.0]));
+}
+
+#[test]
+fn a_cache_that_grows_keeps_its_entries() {
+    let mut cache = cache_of(&[0.0, 1.0, 2.0], 3);
+    cache.keep(&[0, 1]);
+    cache.reserve(40);
+    assert_eq!(keys_before(&mut cache, 7.0), [0.0, 1.0, 7.0]);
+}

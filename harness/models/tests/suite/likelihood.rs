@@ -1,0 +1,51 @@
+//! Teacher forcing: likelihoods are sums over step laws, and the decoding path computes what training did.
+
+use specimen_decode::{dist::TokenId, generation::Generation, pipeline::Sampling, tree::TokenTree};
+use specimen_models::target::{nll_bits, teacher_forced};
+use tch::{Tensor, no_grad};
+
+use crate::support::{Choices, EVERY_NETWORK, GUIDED, PLAIN, caption_rows, igpt, tiny, tiny_backbone};
+
+fn image(generation: &dyn Generation, seed: u64) -> Vec<TokenId> {
+    let mut choices = Choices::new(seed);
+    (0..generation.n_tokens()).map(|_| choices.token(generation.n_vocab())).collect()
+}
+
+#[test]
+fn nll_is_the_mean_of_minus_log2_of_the_step_laws() {
+    for (name, open) in EVERY_NETWORK {
+        let mut generation = open();
+        let tokens = image(&generation, 21);
+        let found = nll_bits(&open(), &tokens);
+        let mut bits = -f64::from(generation.prefill().prob(tokens[0])).log2();
+        for pair in tokens.windows(2) {
+            let law = generation.score(&TokenTree::new(pair[0])).dist(TokenTree::ROOT);
+            bits -= f64::from(law.prob(pair[1])).log2();
+            generation.commit(&[TokenTree::ROOT]);
+        }
+        let expected = bits / tokens.len() as f64;
+        assert!((found - expected).abs() < 1e-4 * expected, "{name}: expected {expected}, found {found}");
+    }
+}
+
+#[test]
+fn nll_is_taken_before_the_filters() {
+    let filtered = |sampling| Sampling { top_k: 2, top_p: 0.5, ..sampling };
+    let tokens = image(&igpt(PLAIN), 22);
+    assert_eq!(nll_bits(&igpt(filtered(PLAIN)), &tokens), nll_bits(&igpt(PLAIN), &tokens));
+    let tokens = image(&tiny(GUIDED), 23);
+    assert_eq!(nll_bits(&tiny(filtered(GUIDED)), &tokens), nll_bits(&tiny(GUIDED), &tokens));
+}
+
+#[test]
+fn the_decoding_path_gives_the_features_that_training_sees() {
+    let generation = tiny(GUIDED);
+    let tokens = image(&generation, 24);
+    let found = no_grad(|| teacher_forced(&generation, &tokens));
+    let ids: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
+    let ids = Tensor::from_slice(&ids).unsqueeze(0).expand([2, -1], false);
+    let expected = no_grad(|| tiny_backbone().features(&caption_rows(2), &ids));
+    assert_eq!(found.size(), expected.size());
+    let distance = (found - expected).abs().max().double_value(&[]);
+    assert!(distance < 1e-4, "features differ by {distance}");
+}

@@ -1,0 +1,18 @@
+//! The networks behind the decoder's seam: random weights for what must hold for any network, real weights
+//! (found through `SPECIMEN_DATA`) for what must hold of the published ones.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod random_weights;
+mod real_data;
+mod support;
+
+mod catalog;
+mod decoding;
+mod eagle_draft;
+mod guidance;
+mod kv_cache;
+mod laws;
+mod likelihood;
+mod model_draft;
+mod published_igpt;
+mod tree_mask;

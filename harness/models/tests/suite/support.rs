@@ -1,0 +1,205 @@
+//! Small networks with random weights, generations over them, and the reference they are compared with:
+//! laws from one forward over a whole sequence, without cache history and without tree.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::Generation,
+    method::MethodConfig,
+    pipeline::{FilterOrder, Sampling},
+    rng::{Purpose, Uniforms},
+    tree::{NodeId, Proposal, TokenTree},
+};
+use specimen_models::{
+    eagle::{EagleConfig, EagleHead, EaglePrefix},
+    generation::ModelGeneration,
+    igpt::{IgptBackbone, IgptConfig},
+    laws::laws,
+    target::teacher_forced,
+    tiny::{TargetConfig, TinyBackbone},
+};
+use tch::{Tensor, no_grad};
+
+use crate::random_weights::RandomWeights;
+
+pub(crate) const PLAIN: Sampling =
+    Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
+
+pub(crate) const MAX_TREE: usize = 16;
+const CAPTION: [i64; 3] = [4, 0, 6];
+const NULL_CAPTION: [i64; 3] = [1, 1, 1];
+
+fn tiny_config() -> TargetConfig {
+    TargetConfig {
+        d_model: 16,
+        n_layers: 2,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        n_vocab: 11,
+        grid: 4,
+        caption_len: 3,
+        n_words: 7,
+        rope_base: 100.0,
+        norm_eps: 1e-5,
+    }
+}
+
+pub(crate) fn tiny_backbone() -> TinyBackbone {
+    no_grad(|| {
+        let mut backbone = TinyBackbone::new(&mut RandomWeights::new(1), &tiny_config()).unwrap();
+        backbone.prepare();
+        backbone
+    })
+}
+
+/// The caption's row and, under guidance, the null caption's.
+pub(crate) fn caption_rows(n_rows: i64) -> Tensor {
+    Tensor::from_slice(&[CAPTION, NULL_CAPTION].concat()).view([2, 3]).narrow(0, 0, n_rows)
+}
+
+/// An image of the tiny architecture under way; two rows exactly when guidance is not 1.
+pub(crate) fn tiny(sampling: Sampling) -> ModelGeneration {
+    let n_rows = if sampling.guidance == 1.0 { 1 } else { 2 };
+    let backbone = tiny_backbone();
+    let prefix = no_grad(|| backbone.embed_caption(&caption_rows(n_rows)));
+    let n_tokens = tiny_config().n_tokens() as usize;
+    ModelGeneration::new(Rc::new(backbone), sampling, prefix, n_tokens, MAX_TREE)
+}
+
+pub(crate) const SMALL_IGPT: IgptConfig =
+    IgptConfig { d_model: 12, n_layers: 3, n_heads: 2, n_vocab: 7, side: 5 };
+
+pub(crate) fn igpt_backbone(seed: u64) -> IgptBackbone {
+    IgptBackbone::new(&mut RandomWeights::new(seed), &SMALL_IGPT).unwrap()
+}
+
+/// An image of a small Image-GPT under way.
+pub(crate) fn igpt(sampling: Sampling) -> ModelGeneration {
+    let backbone = igpt_backbone(2);
+    let prefix = backbone.prefix();
+    ModelGeneration::new(Rc::new(backbone), sampling, prefix, SMALL_IGPT.n_tokens() as usize, MAX_TREE)
+}
+
+/// A way to open the same image again, so that the copy has no history.
+pub(crate) type Open = fn() -> ModelGeneration;
+
+/// Every architecture, with and without guidance.
+pub(crate) const EVERY_NETWORK: [(&str, Open); 3] =
+    [("tiny", || tiny(PLAIN)), ("guided tiny", || tiny(GUIDED)), ("igpt", || igpt(PLAIN))];
+
+pub(crate) fn eagle_head() -> Rc<EagleHead> {
+    let config = EagleConfig {
+        bias: true,
+        input_norm: true,
+        output_norm: true,
+        prefix: EaglePrefix::ImageOnly,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        norm_eps: 1e-5,
+    };
+    no_grad(|| {
+        let mut head = EagleHead::new(&mut RandomWeights::new(3), &config, tiny_config().d_model).unwrap();
+        head.layer.prepare();
+        Rc::new(head)
+    })
+}
+
+/// A method from its `drafter` table, written as JSON.
+pub(crate) fn method(drafter: &str) -> MethodConfig {
+    serde_json::from_str(&format!(r#"{{ "drafter": {drafter} }}"#)).unwrap()
+}
+
+/// The law of the token after `tokens`, from a single forward over them.
+pub(crate) fn fresh_law(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<f32> {
+    no_grad(|| {
+        // A last token is never fed: it only says how many laws are wanted.
+        let padded = [tokens, &[TokenId(0)]].concat();
+        let features = teacher_forced(generation, &padded);
+        let logits = generation.backbone().logits(&features);
+        row_values(&laws(&logits, generation.sampling()).get(tokens.len() as i64))
+    })
+}
+
+pub(crate) fn row_values(row: &Tensor) -> Vec<f32> {
+    Vec::try_from(row.to_kind(tch::Kind::Float).contiguous()).unwrap()
+}
+
+#[track_caller]
+pub(crate) fn check_law(found: &Dist, expected: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let distance = found.probs().iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(distance < tolerance, "{what}: laws differ by {distance}");
+}
+
+/// Largest entry-wise distance allowed between two f32 ways to one law.
+pub(crate) const F32: f32 = 1e-4;
+
+/// Pseudo-random choices of a test.
+pub(crate) struct Choices {
+    uniforms: Uniforms,
+    n_made: u32,
+}
+
+impl Choices {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { uniforms: Uniforms::new(seed), n_made: 0 }
+    }
+
+    /// One of `0..n`.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.n_made += 1;
+        (self.uniforms.uniform(Purpose::Draft, 0, self.n_made) * n as f64) as usize
+    }
+
+    pub(crate) fn token(&mut self, n_vocab: usize) -> TokenId {
+        TokenId(self.below(n_vocab) as u32)
+    }
+
+    /// A tree below `root` of up to `n_drafts` candidates, none deeper than `room`.
+    pub(crate) fn tree(&mut self, root: TokenId, n_drafts: usize, room: usize, n_vocab: usize) -> TokenTree {
+        let mut tree = TokenTree::new(root);
+        for _ in 0..n_drafts {
+            let parent = NodeId(self.below(tree.len()));
+            if tree[parent].depth < room {
+                let token = self.token(n_vocab);
+                tree.push(parent, token, Proposal::Chosen);
+            }
+        }
+        tree
+    }
+}
+
+/// Tokens of `tree` from the root down to `node`.
+pub(crate) fn path_tokens(tree: &TokenTree, node: NodeId) -> Vec<TokenId> {
+    let below = tree.path_to(node).into_iter().map(|id| tree[id].token);
+    std::iter::once(tree[TokenTree::ROOT].token).chain(below).collect()
+}
+
+/// Decodes `generation` to its end through random trees and random accepted paths. Before each step `check`
+/// sees the tokens so far and the tree; after scoring, the laws of all nodes.
+pub(crate) fn random_history(
+    generation: &mut ModelGeneration,
+    seed: u64,
+    mut check: impl FnMut(&[TokenId], &TokenTree, &[Rc<Dist>]),
+) {
+    let (n_tokens, n_vocab) = (generation.n_tokens(), generation.n_vocab());
+    let mut choices = Choices::new(seed);
+    generation.prefill();
+    let mut tokens = vec![choices.token(n_vocab)];
+    while tokens.len() < n_tokens {
+        let room = n_tokens - tokens.len();
+        let tree = choices.tree(tokens[tokens.len() - 1], 9, room.min(4), n_vocab);
+        let scores = generation.score(&tree);
+        let dists: Vec<Rc<Dist>> = tree.ids().map(|id| scores.dist(id)).collect();
+        check(&tokens, &tree, &dists);
+        let accepted = NodeId(choices.below(tree.len()));
+        let path = [vec![TokenTree::ROOT], tree.path_to(accepted)].concat();
+        generation.commit(&path);
+        tokens.extend(path[1..].iter().map(|&id| tree[id].token));
+        tokens.push(choices.token(n_vocab));
+    }
+}

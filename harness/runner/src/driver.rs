@@ -1,0 +1,334 @@
+//! A whole run: plan, workers, merge, score, summary, seal. Each worker is a process of its own, so that a
+//! crash of the tensor library takes no other image with it.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{BufRead, BufReader, Read, Seek, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::SystemTime,
+};
+
+use specimen_datasets::{PromptSet, data_root::DataRoot};
+use specimen_experiments::{plan::Plan, prompts};
+use specimen_record::{
+    Block, DatasetDigest, Digest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir, SCHEMA, Seal, Seed,
+    Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document, read_rows, write_document,
+};
+
+use crate::{
+    error::RunError,
+    load::Models,
+    machine,
+    score::score,
+    summarise::summarise,
+    worker::Progress,
+};
+
+/// How to run a plan.
+pub struct Options<'a> {
+    /// The run's folder.
+    pub out: &'a Path,
+    /// Whether to continue a run that lies there.
+    pub resume: bool,
+    /// Shards, each a worker process; they run one after another so that timings do not disturb each other.
+    pub n_shards: u32,
+    /// The program to start workers with, which must understand `shard run DIR K --shards N`.
+    pub program: &'a Path,
+    /// The command line as typed, for the manifest.
+    pub argv: Vec<String>,
+    /// Where data lies.
+    pub data_root: Option<DataRoot>,
+}
+
+/// What a run ended with.
+pub struct Outcome {
+    /// The summary that was written.
+    pub summary: Summary,
+    /// Items that gave no image.
+    pub n_failed: u64,
+    /// Items in all.
+    pub n_items: u64,
+    /// The first failure's key and message.
+    pub first_failure: Option<(String, String)>,
+}
+
+impl Outcome {
+    /// The outcome as an error when items failed.
+    ///
+    /// # Errors
+    /// Some items failed.
+    pub fn check(&self) -> Result<(), RunError> {
+        match &self.first_failure {
+            None => Ok(()),
+            Some((first, why)) => Err(RunError::Failed {
+                n_failed: self.n_failed,
+                n_items: self.n_items,
+                first: first.clone(),
+                why: why.clone(),
+            }),
+        }
+    }
+}
+
+/// The plan of a spec over its dataset.
+///
+/// # Errors
+/// Data that is absent or damaged.
+pub fn plan_of(
+    spec: specimen_experiments::spec::Spec,
+    data_root: Option<&DataRoot>,
+) -> Result<(Plan, PromptSet), RunError> {
+    let prompts = prompts::open(&spec.dataset, data_root)?;
+    let plan = Plan::new(spec, &prompts)?;
+    Ok((plan, prompts))
+}
+
+/// Runs `plan` to its end.
+///
+/// # Errors
+/// A folder that cannot be used, weights that are absent, a worker that dies. Items that fail are in the
+/// outcome.
+pub fn run(
+    plan: &Plan,
+    prompts: &PromptSet,
+    options: &Options<'_>,
+    report: &mut dyn FnMut(Stage),
+) -> Result<Outcome, RunError> {
+    let file = plan_file(plan)?;
+    let mut models = Models::new(options.data_root.clone());
+    // Loading here finds absent weights before anything is written.
+    let weights = weights_of(plan, &mut models)?;
+    let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
+    let n_items = file.items.len() as u64;
+    report(Stage::Generating { n_items });
+    for k in 0..options.n_shards {
+        work(&run, k, options, report)?;
+    }
+    finish(&run, plan, &file, &mut models, options.data_root.as_ref(), report)
+}
+
+/// What the driver is doing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stage {
+    /// Workers are about to run.
+    Generating {
+        /// Items of the plan.
+        n_items: u64,
+    },
+    /// A worker reports.
+    Worker(Progress),
+    /// A metric of a cell is computed.
+    Scoring {
+        /// The metric.
+        metric: String,
+        /// The cell.
+        cell: String,
+    },
+}
+
+/// Merges the attempts, scores the images, writes the summary and seals the manifest.
+///
+/// # Errors
+/// Items without a record, images or weights that cannot be read.
+pub fn finish(
+    run: &RunDir,
+    plan: &Plan,
+    file: &PlanFile,
+    models: &mut Models,
+    data_root: Option<&DataRoot>,
+    report: &mut dyn FnMut(Stage),
+) -> Result<Outcome, RunError> {
+    let merged: Merged = merge(run, file)?;
+    let records = read_rows::<Record>(&run.merged_records())?.rows;
+    score(run, plan, &records, models, data_root, report)?;
+    let mut manifest: Manifest = read_document(&run.manifest())?;
+    let summary = summarise(run, plan, &records, &manifest, &merged.result_digest)?;
+    write_document(&run.summary(), &summary)?;
+    manifest.sealed = Some(Seal {
+        finished: Timestamp::from(SystemTime::now()),
+        n_records: merged.n_records,
+        result_digest: merged.result_digest.clone(),
+    });
+    write_document(&run.manifest(), &manifest)?;
+    let failed = records.iter().find(|record| record.status == Status::Err);
+    let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
+    Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
+}
+
+/// The plan as it is stored.
+///
+/// # Errors
+/// A plan that contradicts itself.
+pub fn plan_file(plan: &Plan) -> Result<PlanFile, RunError> {
+    let items: Vec<Item> = plan
+        .items
+        .iter()
+        .map(|item| {
+            let prompt = &plan.prompts[item.prompt as usize];
+            let cell = plan.cell_name(item);
+            Item {
+                key: ItemKey::new(cell, &prompt.id, item.sample),
+                cell: cell.to_owned(),
+                prompt_id: prompt.id.clone(),
+                sample: item.sample,
+                seed: Seed(item.seed),
+                block: item.block,
+                prompt: prompt.text.clone(),
+            }
+        })
+        .collect();
+    let blocks = plan
+        .blocks
+        .iter()
+        .map(|block| Block {
+            index: block.index,
+            items: block.items.iter().map(|&at| items[at as usize].key.clone()).collect(),
+        })
+        .collect();
+    Ok(PlanFile::new(&plan.spec.name, items, blocks, &plan.spec.identity())?)
+}
+
+fn weights_of(plan: &Plan, models: &mut Models) -> Result<Vec<WeightsDigest>, RunError> {
+    let mut weights = Vec::new();
+    for spec in plan.spec.models() {
+        for file in models.get(spec)?.weights() {
+            let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
+            let name = format!("{} {}", spec.name, file.role);
+            let entry = WeightsDigest { name, file: file.file, blake3 };
+            if !weights.contains(&entry) {
+                weights.push(entry);
+            }
+        }
+    }
+    Ok(weights)
+}
+
+/// Makes or reopens the run's folder and takes its lock.
+fn open_run(
+    plan: &Plan,
+    file: &PlanFile,
+    prompts: &PromptSet,
+    weights: Vec<WeightsDigest>,
+    options: &Options<'_>,
+) -> Result<(RunDir, Lock), RunError> {
+    if options.out.join("manifest.json").exists() {
+        let run = RunDir::open(options.out)?;
+        let lock = Lock::take(&run.lock())?;
+        let found: PlanFile = read_document(&run.plan())?;
+        if found.digest != file.digest {
+            return Err(RunError::OtherPlan {
+                path: options.out.to_owned(),
+                expected: file.digest.to_string(),
+                found: found.digest.to_string(),
+            });
+        }
+        if !options.resume {
+            return Err(RunError::Exists { path: options.out.to_owned() });
+        }
+        return Ok((run, lock));
+    }
+    let run = RunDir::create(options.out)?;
+    let lock = Lock::take(&run.lock())?;
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+    let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
+    let dtype = serde_json::to_value(first.model.dtype).map_err(|e| RunError::Spec(e.to_string()))?;
+    let provenance = prompts.provenance();
+    let manifest = Manifest {
+        schema: SCHEMA,
+        name: plan.spec.name.clone(),
+        argv: options.argv.clone(),
+        spec_digest: Digest::of(canonical_json(&spec).as_bytes()),
+        spec,
+        plan_digest: file.digest.clone(),
+        git: machine::git(),
+        weights,
+        datasets: vec![DatasetDigest {
+            name: provenance.name.clone(),
+            digest: provenance.digest.to_string().parse().map_err(RunError::Spec)?,
+            n: prompts.n_prompts() as u64,
+        }],
+        hardware: machine::hardware(),
+        software: machine::software(),
+        dtype: dtype.as_str().unwrap_or_default().to_owned(),
+        device: first.model.device.clone(),
+        threads: 1,
+        environment: machine::environment(),
+        started: Timestamp::from(SystemTime::now()),
+        sealed: None,
+    };
+    write_document(&run.manifest(), &manifest)?;
+    write_document(&run.plan(), file)?;
+    Ok((run, lock))
+}
+
+/// Starts the worker of shard `k` and passes on what it reports.
+fn work(run: &RunDir, k: u32, options: &Options<'_>, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
+    let log = run.shard(k).join("worker.log");
+    std::fs::create_dir_all(run.shard(k)).map_err(RunError::io(&log, "make the folder of"))?;
+    let stderr = OpenOptions::new().create(true).append(true).open(&log);
+    let stderr = stderr.map_err(RunError::io(&log, "open"))?;
+    let mut command = Command::new(options.program);
+    command
+        .args(["shard", "run"])
+        .arg(run.root())
+        .args([k.to_string(), "--shards".to_owned(), options.n_shards.to_string()])
+        // One thread a worker: bytes do not depend on the load, and two OpenMP threads on a busy core spin.
+        .env("OMP_NUM_THREADS", "1")
+        .env("MKL_NUM_THREADS", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(stderr));
+    if let Some(root) = &options.data_root {
+        command.env("SPECIMEN_DATA", root.path());
+    }
+    let mut child = command.spawn().map_err(RunError::io(options.program, "start a worker of"))?;
+    let stdout = child.stdout.take().expect("stdout was piped");
+    for line in BufReader::new(stdout).lines() {
+        let line = line.map_err(RunError::io(&log, "read the worker of"))?;
+        if let Ok(progress) = serde_json::from_str::<Progress>(&line) {
+            report(Stage::Worker(progress));
+        }
+    }
+    let status = child.wait().map_err(RunError::io(&log, "wait for the worker of"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let tail = last_line(&log);
+    Err(RunError::Worker { shard: k, status: format!("{status} ({tail})"), log })
+}
+
+fn last_line(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+}
+
+/// The run's lock, released when dropped or when the process ends.
+struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    fn take(path: &PathBuf) -> Result<Self, RunError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(RunError::io(path, "open the lock"))?;
+        if file.try_lock().is_err() {
+            let mut holder = String::new();
+            let _ = file.read_to_string(&mut holder);
+            let holder = if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
+            return Err(RunError::Locked { path: path.clone(), holder });
+        }
+        let write = |file: &mut File| -> std::io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            write!(file, "{}", std::process::id())
+        };
+        write(&mut file).map_err(RunError::io(path, "write the lock"))?;
+        Ok(Self { _file: file })
+    }
+}

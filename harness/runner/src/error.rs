@@ -1,0 +1,105 @@
+//! What can go wrong in a run, sorted by what the user must do about it.
+
+use std::path::PathBuf;
+
+use specimen_datasets::DatasetError;
+use specimen_experiments::error::PlanError;
+use specimen_extract::extractor::ExtractError;
+use specimen_models::target::ModelError;
+use specimen_record::RecordError;
+use specimen_stats::error::StatsError;
+
+/// An error of the runner.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The data.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// The plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A model or its weights.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A feature network.
+    #[error(transparent)]
+    Extract(#[from] ExtractError),
+    /// The run directory.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A statistic.
+    #[error(transparent)]
+    Stats(#[from] StatsError),
+    /// Settings that cannot run here.
+    #[error("{0}")]
+    Spec(String),
+    /// The machine lacks something.
+    #[error("{0}")]
+    Environment(String),
+    /// A file beside the run's own.
+    #[error("{path}: cannot {what}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A run that lies there already with another plan.
+    #[error(
+        "{path}: a run with another plan lies there (its digest is {found}, this spec gives {expected}); \
+         choose another --out, or remove it"
+    )]
+    OtherPlan {
+        /// The run's folder.
+        path: PathBuf,
+        /// Digest of the plan asked for.
+        expected: String,
+        /// Digest of the plan that lies there.
+        found: String,
+    },
+    /// A run that lies there already and was not to be resumed.
+    #[error("{path}: a run lies there already; continue it with --resume, or choose another --out")]
+    Exists {
+        /// The run's folder.
+        path: PathBuf,
+    },
+    /// Another driver works on the run.
+    #[error("{path}: another driver (process {holder}) is working on this run")]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// Its process number.
+        holder: String,
+    },
+    /// A worker ended before its shard was done.
+    #[error("the worker of shard {shard} ended with {status} before its shard was done; its log: {log}")]
+    Worker {
+        /// The shard.
+        shard: u32,
+        /// How it ended.
+        status: String,
+        /// Where to look.
+        log: PathBuf,
+    },
+    /// Items gave no image.
+    #[error("{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")]
+    Failed {
+        /// Failed items.
+        n_failed: u64,
+        /// All items.
+        n_items: u64,
+        /// Key of the first.
+        first: String,
+        /// Its message.
+        why: String,
+    },
+}
+
+impl RunError {
+    pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, what, source }
+    }
+}

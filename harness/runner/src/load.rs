@@ -1,0 +1,106 @@
+//! Models by name, opened once and kept.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
+use specimen_decode::pipeline::{self, Sampling as DecodeSampling};
+use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling};
+use specimen_models::{
+    catalog::{self, OpenModel},
+    target::TargetModel,
+};
+use tch::{Cuda, Device, Kind};
+
+use crate::error::RunError;
+
+/// The models of a run, loaded when first asked for.
+pub struct Models {
+    data_root: Option<DataRoot>,
+    loaded: BTreeMap<ModelSpec, Rc<dyn TargetModel>>,
+}
+
+impl Models {
+    /// None loaded yet; published weights are looked for under `data_root`.
+    #[must_use]
+    pub fn new(data_root: Option<DataRoot>) -> Self {
+        Self { data_root, loaded: BTreeMap::new() }
+    }
+
+    /// The model that `spec` names.
+    ///
+    /// # Errors
+    /// Absent or damaged weights, a device that is not there.
+    pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<dyn TargetModel>, RunError> {
+        if let Some(model) = self.loaded.get(spec) {
+            return Ok(model.clone());
+        }
+        if let Some(path) = &spec.weights {
+            return Err(RunError::Spec(format!(
+                "model `{}`: `weights = \"{path}\"` is not taken; its weights are embedded or found by name",
+                spec.name
+            )));
+        }
+        let options = OpenModel {
+            kind: kind_of(spec.dtype),
+            device: device_of(&spec.device)?,
+            data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
+            encode_caption,
+        };
+        let model = catalog::open(&spec.name, &options)?;
+        self.loaded.insert(spec.clone(), model.clone());
+        Ok(model)
+    }
+}
+
+/// Word ids of a caption of the scenes vocabulary.
+fn encode_caption(caption: &str) -> Result<Vec<u16>, String> {
+    Vocabulary::encode(caption).map(|ids| ids.to_vec()).map_err(|e| e.to_string())
+}
+
+/// The tensor kind of a spec's dtype.
+#[must_use]
+pub fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F16 => Kind::Half,
+    }
+}
+
+/// The device that `cpu`, `cuda` or `cuda:N` names.
+///
+/// # Errors
+/// A device this machine or this libtorch does not have.
+pub fn device_of(name: &str) -> Result<Device, RunError> {
+    let index = match name {
+        "cpu" => return Ok(Device::Cpu),
+        "cuda" => Some(0),
+        other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()),
+    };
+    let Some(index) = index else {
+        return Err(RunError::Spec(format!("device `{name}` is unknown; expected cpu, cuda or cuda:N")));
+    };
+    let n = Cuda::device_count();
+    if i64::try_from(index).is_ok_and(|index| index < n) {
+        return Ok(Device::Cuda(index));
+    }
+    Err(RunError::Environment(format!(
+        "device `{name}` is not there: libtorch sees {n} CUDA devices; build with `make libtorch CUDA=1` on a \
+         machine with a GPU, or use device = \"cpu\""
+    )))
+}
+
+/// A spec's sampling as the decoder takes it.
+#[must_use]
+pub fn sampling_of(sampling: &Sampling) -> DecodeSampling {
+    DecodeSampling {
+        guidance: sampling.guidance as f32,
+        temperature: sampling.temperature as f32,
+        top_k: sampling.top_k as usize,
+        top_p: sampling.top_p as f32,
+        filter_order: match sampling.filter_order {
+            FilterOrder::TopKThenTopP => pipeline::FilterOrder::TopKFirst,
+            FilterOrder::TopPThenTopK => pipeline::FilterOrder::TopPFirst,
+        },
+    }
+}

@@ -1,0 +1,167 @@
+//! Registries are complete: what has a file of its own can be chosen by name in a spec.
+
+use crate::workspace::TextFile;
+
+/// A folder of same-shaped things, and where each of them must be named.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry {
+    /// Folder whose files or folders are the things, with a `/` at its end.
+    pub folder: &'static str,
+    /// Beginnings of the paths of the files that name them.
+    pub named_in: &'static [&'static str],
+    /// What one of them is called in a complaint.
+    pub thing: &'static str,
+    /// Whether a thing is a folder instead of a file.
+    pub is_folder: bool,
+}
+
+/// The registries of this workspace.
+pub const REGISTRIES: [Registry; 2] = [
+    Registry {
+        folder: "harness/decode/src/methods/",
+        named_in: &["harness/decode/src/method.rs", "harness/decode/src/method/"],
+        thing: "method",
+        is_folder: false,
+    },
+    Registry {
+        folder: "harness/models/src/",
+        named_in: &["harness/models/src/catalog.rs", "harness/models/src/catalog/"],
+        thing: "model",
+        is_folder: true,
+    },
+];
+
+/// Complaints about things in `registry` that no registry line names as a path (`name::`).
+pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
+    let lines: String = files
+        .iter()
+        .filter(|file| registry.named_in.iter().any(|prefix| file.path.starts_with(prefix)))
+        .map(|file| file.text.as_str())
+        .collect();
+    let complaint = |name: String| {
+        format!(
+            "{}{name}: no line of {} names `{name}::`; register the {} or remove it",
+            registry.folder, registry.named_in[0], registry.thing
+        )
+    };
+    things(registry, files)
+        .into_iter()
+        .filter(|name| !lines.contains(&format!("{name}::")))
+        .map(complaint)
+        .collect()
+}
+
+/// Where the list of models that specs know lies, and the list of models that open: one and the same.
+const MODEL_LISTS: [(&str, &str); 2] =
+    [("experiments/src/names.rs", "const MODELS:"), ("harness/models/src/catalog.rs", "const NAMES:")];
+
+/// Where the metrics that specs know are listed, and the beginning of the paths of what computes them.
+const METRICS: (&str, &str, &str) = ("experiments/src/names.rs", "const METRICS:", "harness/runner/src/");
+
+/// Complaint about a model that specs know and nothing opens, or the other way round.
+pub fn check_model_lists(files: &[TextFile]) -> Option<String> {
+    let [known, opened] = MODEL_LISTS.map(|(path, list)| strings(files, path, list));
+    (known.is_empty() || known != opened).then(|| {
+        let [(known_in, _), (opened_in, _)] = MODEL_LISTS;
+        format!(
+            "{known_in}: specs know the models {known:?}, {opened_in} opens {opened:?}; list the same in both"
+        )
+    })
+}
+
+/// Complaints about metrics that specs know and nothing computes.
+pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
+    let (known_in, list, computed_in) = METRICS;
+    let sources: Vec<&TextFile> = files.iter().filter(|file| file.path.starts_with(computed_in)).collect();
+    let is_name = |text: &String| !text.contains(' ');
+    let names = strings(files, known_in, list).into_iter().filter(is_name);
+    let uncomputed =
+        names.filter(|name| !sources.iter().any(|file| file.text.contains(&format!("\"{name}\""))));
+    uncomputed
+        .map(|name| {
+            format!("{known_in}: metric `{name}` appears nowhere in {computed_in}; compute it or remove it")
+        })
+        .collect()
+}
+
+/// The string literals of the list that begins with `list` in the file `path`, up to its `];`.
+fn strings(files: &[TextFile], path: &str, list: &str) -> Vec<String> {
+    let text = files.iter().find(|file| file.path == path).map(|file| file.text.as_str()).unwrap_or_default();
+    let items = text.split_once(list).map(|(_, rest)| rest).unwrap_or_default();
+    let items = items.split("];").next().unwrap_or_default();
+    items.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Names of the things in `registry`, sorted.
+pub fn things(registry: &Registry, files: &[TextFile]) -> Vec<String> {
+    let mut names: Vec<String> = files
+        .iter()
+        .filter(|file| {
+            file.is_rust() && !registry.named_in.iter().any(|prefix| file.path.starts_with(prefix))
+        })
+        .filter_map(|file| file.path.strip_prefix(registry.folder))
+        .filter_map(|rest| match rest.split_once('/') {
+            Some((folder, _)) => Some(folder),
+            None if registry.is_folder => None,
+            None => rest.strip_suffix(".rs"),
+        })
+        .filter(|name| *name != "mod")
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> TextFile {
+        TextFile { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn a_method_without_a_registry_line_is_named() {
+        let files = [
+            file("harness/decode/src/method.rs", "use crate::methods::sd::Lossless;"),
+            file("harness/decode/src/methods/mod.rs", ""),
+            file("harness/decode/src/methods/sd.rs", ""),
+            file("harness/decode/src/methods/new.rs", ""),
+        ];
+        let found = check(&REGISTRIES[0], &files);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("names `new::`"), "{found:?}");
+    }
+
+    #[test]
+    fn the_two_lists_of_models_are_the_same() {
+        let lists = |known: &str, opened: &str| {
+            let known = file(MODEL_LISTS[0].0, &format!("pub const MODELS: &[&str] = &[{known}];\n[\"x\"];"));
+            let opened = file(MODEL_LISTS[1].0, &format!("pub const NAMES: &[&str] = &[{opened}];"));
+            check_model_lists(&[known, opened])
+        };
+        assert_eq!(lists("\"tiny\", \"igpt\"", "\"tiny\", \"igpt\""), None);
+        assert!(lists("\"tiny\"", "\"tiny\", \"igpt\"").is_some());
+        assert!(lists("", "").is_some(), "a list that is not found is no list");
+    }
+
+    #[test]
+    fn a_metric_that_nothing_computes_is_named() {
+        let known = "pub const METRICS: &[Metric] = &[\n Metric { name: \"fd\", what: \"a distance\" },\n];";
+        let files = |source: &str| [file(METRICS.0, known), file("harness/runner/src/score.rs", source)];
+        assert_eq!(check_metrics(&files("\"fd\" => fd(),")), Vec::<String>::new());
+        assert_eq!(check_metrics(&files("\"fd-lenet\" => fd(),")).len(), 1);
+    }
+
+    #[test]
+    fn a_model_is_a_folder() {
+        let files = [
+            file("harness/models/src/catalog.rs", ""),
+            file("harness/models/src/kv.rs", ""),
+            file("harness/models/src/tiny/mod.rs", ""),
+        ];
+        assert_eq!(things(&REGISTRIES[1], &files), ["tiny"]);
+        assert_eq!(check(&REGISTRIES[1], &files).len(), 1);
+    }
+}

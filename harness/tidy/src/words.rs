@@ -1,0 +1,175 @@
+//! What no file may say: names that say nothing, unfinished code, paths of one machine, and calls that belong
+//! to one place.
+
+use crate::workspace::TextFile;
+
+/// Names of files, folders and modules that promise nothing.
+const EMPTY_NAMES: [&str; 7] = ["utils", "util", "helpers", "helper", "common", "manager", "misc"];
+
+// The texts below are put together from halves so that this file does not contain them.
+
+/// Texts that no Rust file contains, and what to do about each.
+const UNFINISHED: [(&str, &str); 4] = [
+    (concat!("to", "do!"), "write the code or leave the feature out"),
+    (concat!("unimple", "mented!"), "write the code, or make the case impossible by type"),
+    (concat!("#[ig", "nore"), "a test runs or does not exist; what needs a GPU or large weights is a spec"),
+    (concat!("allow_", "partial"), "weights load strictly: every expected tensor present, none left over"),
+];
+
+/// Beginnings of paths that exist on one machine only.
+const MACHINE_PATHS: [&str; 5] = [
+    concat!("/ho", "me/"),
+    concat!("/ro", "ot/"),
+    concat!("/wo", "rk/"),
+    concat!("/t", "mp/"),
+    concat!("/Us", "ers/"),
+];
+
+/// Calls, the path prefixes where they may stand, and what to do elsewhere.
+const PLACES: [(&str, &[&str], &str); 3] = [
+    (
+        concat!("manual_", "seed("),
+        &["harness/train/"],
+        "decoding draws from the counter-based `Uniforms`, never from the torch generator",
+    ),
+    (
+        concat!("Instant::", "now("),
+        &[
+            "harness/decode/src/clock.rs",
+            "harness/models/src/clock.rs",
+            "harness/train/",
+            "harness/runner/",
+            "harness/cli/",
+        ],
+        "time is read through `Clock`, which synchronises the device",
+    ),
+    (
+        concat!("Ten", "sor::"),
+        &["harness/weights/", "harness/models/", "harness/train/", "metrics/extract/"],
+        "tensors appear in weights, models, extract and train only",
+    ),
+];
+
+/// Complaints about names in the path of `file`.
+pub fn check_name(file: &TextFile) -> Option<String> {
+    let stem = |part: &str| part.trim_end_matches(".rs").to_owned();
+    let empty = file.path.split('/').map(stem).find(|part| EMPTY_NAMES.contains(&part.as_str()))?;
+    Some(format!("{}: `{empty}` says nothing; name the file after what it holds", file.path))
+}
+
+/// Complaints about unfinished code in `file`, and about open ends without an issue number.
+pub fn check_finished(file: &TextFile) -> Vec<String> {
+    if !file.is_rust() {
+        return Vec::new();
+    }
+    let unfinished = |line: &str| {
+        let found = UNFINISHED.iter().find(|(text, _)| line.contains(text));
+        let open = concat!("TO", "DO");
+        let unnumbered = line.split(open).skip(1).any(|rest| !begins_with_issue(rest));
+        match found {
+            Some((text, remedy)) => Some(format!("`{text}`; {remedy}")),
+            None => unnumbered.then(|| format!("`{open}` without an issue; write `{open}(#12)` or do it")),
+        }
+    };
+    at_lines(file, unfinished)
+}
+
+/// Complaints about paths that exist on one machine only.
+pub fn check_paths(file: &TextFile) -> Vec<String> {
+    let machine = |line: &str| {
+        let path =
+            MACHINE_PATHS.iter().find(|path| line.match_indices(*path).any(|(at, _)| begins(line, at)))?;
+        Some(format!(
+            "`{path}` is a path of one machine; make it relative, an argument or a temporary folder"
+        ))
+    };
+    at_lines(file, machine)
+}
+
+/// Complaints about calls outside the places where they belong. Tests, examples and benchmarks are free.
+pub fn check_places(file: &TextFile) -> Vec<String> {
+    if !file.is_rust() || !file.path.contains("/src/") {
+        return Vec::new();
+    }
+    let misplaced = |line: &str| {
+        let outside = |allowed: &[&str]| !allowed.iter().any(|prefix| file.path.starts_with(prefix));
+        let (call, allowed, remedy) =
+            PLACES.iter().find(|(call, allowed, _)| line.contains(call) && outside(allowed))?;
+        Some(format!("`{call}` belongs to [{}]; {remedy}", allowed.join(", ")))
+    };
+    at_lines(file, misplaced)
+}
+
+fn at_lines(file: &TextFile, complain: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let numbered = file.text.lines().enumerate();
+    numbered
+        .filter_map(|(idx, line)| Some(format!("{}:{}: {}", file.path, idx + 1, complain(line)?)))
+        .collect()
+}
+
+/// Whether `rest` begins with an issue in brackets, such as `(#12)`.
+fn begins_with_issue(rest: &str) -> bool {
+    let digits = rest.strip_prefix("(#").and_then(|rest| rest.split_once(')')).map(|(digits, _)| digits);
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a path begins at byte `at` of `line` instead of going on there.
+fn begins(line: &str, at: usize) -> bool {
+    let before = line[..at].chars().next_back();
+    before.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '}' | ']' | '*')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> TextFile {
+        TextFile { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn names_that_say_nothing_are_found_in_files_and_folders() {
+        assert!(check_name(&file("a/src/utils.rs", "")).is_some());
+        assert!(check_name(&file("a/src/common/mod.rs", "")).is_some());
+        assert_eq!(check_name(&file("a/src/uncommon.rs", "")), None);
+    }
+
+    #[test]
+    fn every_unfinished_text_is_found_with_its_line() {
+        for (text, _) in UNFINISHED {
+            let found = check_finished(&file("x.rs", &format!("fn f() {{\n    {text}\n}}")));
+            assert!(found[0].starts_with("x.rs:2: "), "{found:?}");
+        }
+        assert_eq!(check_finished(&file("x.md", UNFINISHED[0].0)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_open_end_needs_an_issue_number() {
+        let open = concat!("// TO", "DO");
+        assert_eq!(check_finished(&file("x.rs", &format!("{open}(#12): later"))), Vec::<String>::new());
+        for rest in ["", ": later", "(me)", "(#)", "(#x1)"] {
+            assert_eq!(check_finished(&file("x.rs", &format!("{open}{rest}"))).len(), 1, "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_path_of_one_machine_is_found_and_a_relative_one_is_not() {
+        for path in MACHINE_PATHS {
+            assert_eq!(check_paths(&file("x.md", &format!("see `{path}x`"))).len(), 1, "{path}");
+            assert_eq!(
+                check_paths(&file("x.md", &format!("see `a{path}x`"))),
+                Vec::<String>::new(),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_is_found_outside_its_place_only() {
+        for (call, allowed, _) in PLACES {
+            assert_eq!(check_places(&file("results/record/src/x.rs", call)).len(), 1, "{call}");
+            assert_eq!(check_places(&file(&format!("{}/src/x.rs", allowed[0]), call)), Vec::<String>::new());
+            assert_eq!(check_places(&file("results/record/tests/x.rs", call)), Vec::<String>::new());
+        }
+    }
+}

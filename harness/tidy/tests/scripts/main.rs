@@ -1,0 +1,10 @@
+//! The shell scripts of the checkout, run in temporary folders with stubs for what they call.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod sandbox;
+mod torch;
+
+mod libtorch_script;
+mod libtorch_wheels;
+mod test_script;

@@ -1,0 +1,45 @@
+//! AdamW (Loshchilov & Hutter 2019) over one flat vector of parameters.
+
+use tch::{Kind, Tensor};
+
+/// Moments of the gradient, each `[n_params]` in f32.
+pub struct Adam {
+    /// Running mean of the gradient.
+    pub mean: Tensor,
+    /// Running mean of its square.
+    pub square: Tensor,
+    /// `[n_params]`: 1 where weight decay applies.
+    decayed: Tensor,
+}
+
+const BETAS: (f64, f64) = (0.9, 0.95);
+const EPS: f64 = 1e-8;
+
+impl Adam {
+    /// Zero moments; `decayed` is 1 for parameters that weight decay shrinks.
+    #[must_use]
+    pub fn new(decayed: Tensor) -> Self {
+        Self { mean: decayed.zeros_like(), square: decayed.zeros_like(), decayed }
+    }
+
+    /// One update of `params` (`[n_params]`) with the 0-based `step`'s gradient.
+    pub fn step(&mut self, params: &mut Tensor, grad: &Tensor, step: u64, rate: f64, weight_decay: f64) {
+        let t = (step + 1) as f64;
+        let _ = self.mean.lerp_(grad, 1.0 - BETAS.0);
+        let _ = self.square.lerp_(&(grad * grad), 1.0 - BETAS.1);
+        let scale = rate / (1.0 - BETAS.0.powf(t));
+        let denominator = (&self.square / (1.0 - BETAS.1.powf(t))).sqrt_() + EPS;
+        if weight_decay > 0.0 {
+            *params *= &self.decayed * (-rate * weight_decay) + 1.0;
+        }
+        *params -= (&self.mean / denominator) * scale;
+    }
+}
+
+/// `grad` scaled so that its length is at most `limit`, and the length it had.
+#[must_use]
+pub fn clipped(grad: Tensor, limit: f64) -> (Tensor, f64) {
+    let norm = (&grad * &grad).sum(Kind::Double).sqrt().double_value(&[]);
+    let scale = if norm > limit { limit / norm } else { 1.0 };
+    (grad * scale, norm)
+}

@@ -1,0 +1,229 @@
+//! Data-parallel training on CPU threads: one f32 master, one bf16 replica a thread.
+//!
+//! Two single-thread replicas use two cores better than one network on two OpenMP threads. Gradients are
+//! added in replica order, so the result does not depend on which thread finishes first.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Context;
+use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads, write_safetensors};
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    adam::{Adam, clipped},
+    spec::Schedule,
+};
+
+/// A source that makes parameters from the torch generator, which must have been seeded.
+struct Fresh {
+    kind: Kind,
+    trainable: bool,
+    made: Vec<(String, Tensor)>,
+}
+
+impl ParamSource for Fresh {
+    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        let options = (Kind::Float, Device::Cpu);
+        let value = match init {
+            Init::Normal(std) => Tensor::randn(shape, options) * std,
+            Init::Uniform(bound) => Tensor::rand(shape, options) * (2.0 * bound) - bound,
+            Init::Constant(value) => Tensor::full(shape, value, options),
+        };
+        let leaf = value.to_kind(self.kind).detach().copy().set_requires_grad(self.trainable);
+        self.made.push((name.into(), leaf.shallow_clone()));
+        Ok(leaf)
+    }
+}
+
+struct Replica<M> {
+    model: M,
+    leaves: Vec<Tensor>,
+}
+
+/// Where a parameter lies in the flat vector.
+struct Slot {
+    name: String,
+    shape: Vec<i64>,
+    from: i64,
+    numel: i64,
+}
+
+/// A network under training.
+pub struct Engine<M> {
+    slots: Vec<Slot>,
+    /// `[n_params]`, f32.
+    params: Tensor,
+    adam: Adam,
+    replicas: Vec<Replica<M>>,
+    /// Steps done.
+    pub step: u64,
+}
+
+/// What a step reports, averaged over the batch.
+pub struct StepReport {
+    /// The quantities that the loss function returned beside the loss, in its order.
+    pub values: Vec<f64>,
+    /// Length of the gradient before clipping.
+    pub grad_norm: f64,
+}
+
+impl<M: Send> Engine<M> {
+    /// Makes the network `n_replicas` times through `build`, which must ask for its parameters in the same
+    /// order each time.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub fn new(
+        seed: u64,
+        n_replicas: usize,
+        kind: Kind,
+        build: impl Fn(&mut dyn ParamSource) -> anyhow::Result<M>,
+    ) -> anyhow::Result<Self> {
+        tch::manual_seed(seed as i64);
+        let mut master = Fresh { kind: Kind::Float, trainable: false, made: Vec::new() };
+        build(&mut master)?;
+        let mut slots = Vec::new();
+        let mut from = 0;
+        for (name, tensor) in &master.made {
+            let numel = tensor.numel() as i64;
+            slots.push(Slot { name: name.clone(), shape: tensor.size(), from, numel });
+            from += numel;
+        }
+        let flat: Vec<Tensor> = master.made.iter().map(|(_, t)| t.reshape([-1])).collect();
+        let params = Tensor::cat(&flat, 0);
+        let decayed: Vec<Tensor> = slots
+            .iter()
+            .map(|slot| {
+                let matrix = slot.shape.len() >= 2 && !slot.name.starts_with("slots");
+                Tensor::full([slot.numel], f64::from(u8::from(matrix)), (Kind::Float, Device::Cpu))
+            })
+            .collect();
+        let mut replicas = Vec::new();
+        for _ in 0..n_replicas {
+            let mut source = Fresh { kind, trainable: true, made: Vec::new() };
+            let model = build(&mut source)?;
+            replicas.push(Replica { model, leaves: source.made.into_iter().map(|(_, t)| t).collect() });
+        }
+        let mut engine =
+            Self { slots, params, adam: Adam::new(Tensor::cat(&decayed, 0)), replicas, step: 0 };
+        engine.spread();
+        Ok(engine)
+    }
+
+    /// One step: `loss` sees a replica and its shard and returns a scalar loss (mean over its shard) and
+    /// what to report.
+    pub fn train<B: Send>(
+        &mut self,
+        schedule: &Schedule,
+        shards: Vec<B>,
+        loss: impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync,
+    ) -> StepReport {
+        assert_eq!(shards.len(), self.replicas.len(), "one shard a replica");
+        let loss = &loss;
+        let results: Vec<(Tensor, Vec<f64>)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = self
+                .replicas
+                .iter_mut()
+                .zip(shards)
+                .map(|(replica, shard)| scope.spawn(move || backward(replica, shard, loss)))
+                .collect();
+            workers.into_iter().map(|w| w.join().expect("a replica does not panic")).collect()
+        });
+        let n = results.len() as f64;
+        let mut grads = results[0].0.shallow_clone();
+        results[1..].iter().for_each(|(grad, _)| grads += grad);
+        let _guard = tch::no_grad_guard();
+        let (grads, grad_norm) = clipped(grads / n, 1.0);
+        self.adam.step(&mut self.params, &grads, self.step, schedule.rate(self.step), schedule.weight_decay);
+        self.step += 1;
+        self.spread();
+        let n_values = results[0].1.len();
+        let values = (0..n_values).map(|i| results.iter().map(|(_, v)| v[i]).sum::<f64>() / n).collect();
+        StepReport { values, grad_norm }
+    }
+
+    /// The first replica's network, for evaluation.
+    pub fn model(&self) -> &M {
+        &self.replicas[0].model
+    }
+
+    /// The master copy of the parameter `name`, a view that may be written; call [`Engine::spread`] after.
+    pub fn master(&self, name: &str) -> Tensor {
+        let slot = self.slots.iter().find(|slot| slot.name == name).expect("the parameter exists");
+        self.params.narrow(0, slot.from, slot.numel).view(slot.shape.as_slice())
+    }
+
+    /// Copies the master into every replica.
+    pub fn spread(&mut self) {
+        let _guard = tch::no_grad_guard();
+        for replica in &mut self.replicas {
+            for (slot, leaf) in self.slots.iter().zip(&mut replica.leaves) {
+                leaf.copy_(&self.params.narrow(0, slot.from, slot.numel).view(slot.shape.as_slice()));
+            }
+        }
+    }
+
+    /// The parameters by name, in `kind`.
+    pub fn weights(&self, kind: Kind) -> BTreeMap<String, Tensor> {
+        let tensor = |slot: &Slot| {
+            self.params.narrow(0, slot.from, slot.numel).view(slot.shape.as_slice()).to_kind(kind).copy()
+        };
+        self.slots.iter().map(|slot| (slot.name.clone(), tensor(slot))).collect()
+    }
+
+    /// Writes everything that a resumed run needs to `path`, whole or not at all.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn save_state(&self, path: &Path) -> anyhow::Result<()> {
+        let state = BTreeMap::from([
+            ("params".to_owned(), self.params.shallow_clone()),
+            ("mean".to_owned(), self.adam.mean.shallow_clone()),
+            ("square".to_owned(), self.adam.square.shallow_clone()),
+            ("step".to_owned(), Tensor::from_slice(&[self.step as i64])),
+        ]);
+        write_safetensors(path, &state)
+            .with_context(|| format!("{}: cannot write the training state", path.display()))
+    }
+
+    /// Continues from a state written by [`Engine::save_state`].
+    ///
+    /// # Errors
+    /// A file that is damaged or belongs to a network of another size.
+    pub fn load_state(&mut self, path: &Path) -> anyhow::Result<()> {
+        let n = self.params.numel() as i64;
+        let mut state = Checkpoint::open(path, None, Device::Cpu)?;
+        let mut take = |name: &str| state.param(name, &[n], Init::Constant(0.0));
+        self.params.copy_(&take("params")?);
+        self.adam.mean.copy_(&take("mean")?);
+        self.adam.square.copy_(&take("square")?);
+        self.step = state.param("step", &[1], Init::Constant(0.0))?.int64_value(&[0]) as u64;
+        state.finish()?;
+        self.spread();
+        Ok(())
+    }
+}
+
+/// Gradient of `loss` on a shard as one flat f32 vector.
+fn backward<M, B>(
+    replica: &mut Replica<M>,
+    shard: B,
+    loss: &(impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync),
+) -> (Tensor, Vec<f64>) {
+    use_threads(1);
+    let (loss, values) = loss(&replica.model, shard);
+    loss.backward();
+    let _guard = tch::no_grad_guard();
+    let grads: Vec<Tensor> = replica
+        .leaves
+        .iter_mut()
+        .map(|leaf| {
+            let grad = leaf.grad();
+            let flat = if grad.defined() { grad.to_kind(Kind::Float).reshape([-1]) } else { leaf.zeros_like().to_kind(Kind::Float).reshape([-1]) };
+            let flat = flat.copy();
+            leaf.zero_grad();
+            flat
+        })
+        .collect();
+    (Tensor::cat(&grads, 0), values)
+}

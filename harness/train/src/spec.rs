@@ -1,0 +1,146 @@
+//! The training specification: one TOML file names every size, rate and count.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use specimen_models::{
+    eagle::EagleConfig,
+    tiny::{TargetConfig, VqConfig},
+};
+
+/// A whole training specification.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainSpec {
+    /// Seeds initial weights, batch order and noise.
+    pub seed: u64,
+    /// Scenes rendered from the training seed, `0..n`.
+    pub n_scenes: u64,
+    /// Scenes held out from the validation seed, `0..n`.
+    pub n_validation: u64,
+    /// Threads, each with its own copy of the network; part of the result's identity.
+    pub n_replicas: usize,
+    /// The VQ tokenizer.
+    pub tokenizer: TokenizerStage,
+    /// The target transformer.
+    pub target: TargetStage,
+    /// The EAGLE-1 head.
+    pub drafter: DrafterStage,
+    /// The evaluator.
+    pub features: FeaturesStage,
+}
+
+/// Length and rate of a stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Optimiser steps.
+    pub n_steps: u64,
+    /// Samples a step, over all replicas.
+    pub batch: u64,
+    /// Peak learning rate; linear warm-up, then cosine to 2 % of it.
+    pub learning_rate: f64,
+    /// Warm-up steps.
+    pub n_warmup: u64,
+    /// Decoupled decay of matrices; vectors are not decayed.
+    pub weight_decay: f64,
+}
+
+impl Schedule {
+    /// Learning rate of the 0-based `step`.
+    #[must_use]
+    pub fn rate(&self, step: u64) -> f64 {
+        if step < self.n_warmup {
+            return self.learning_rate * (step + 1) as f64 / self.n_warmup as f64;
+        }
+        let done = (step - self.n_warmup) as f64 / (self.n_steps - self.n_warmup).max(1) as f64;
+        let cosine = 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
+        self.learning_rate * (0.02 + 0.98 * cosine)
+    }
+}
+
+/// Tokenizer training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenizerStage {
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Sizes.
+    pub model: VqConfig,
+    /// Weight of the squared error; higher keeps small objects.
+    pub mse_weight: f64,
+    /// Steps between looks for unused codes, over the first 70 % of the run.
+    pub reseed_every: u64,
+}
+
+/// Target training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetStage {
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Sizes.
+    pub model: TargetConfig,
+    /// Share of captions replaced by the null caption, for guidance.
+    pub caption_dropout: f64,
+    /// Cross-entropy weight of tokens whose patch touches an object; others weigh 1.
+    pub object_weight: f64,
+}
+
+/// Drafter training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrafterStage {
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Flags and sizes.
+    pub model: EagleConfig,
+    /// Draft depths unrolled in training (HASS, EAGLE-3's training-time test).
+    pub depth: usize,
+    /// Weight of depth `k` relative to depth `k - 1`.
+    pub depth_decay: f64,
+    /// Half-width of the uniform noise on true features.
+    pub feature_noise: f64,
+    /// Weight of the feature regression (smooth L1); the soft cross-entropies weigh 1.
+    pub feature_weight: f64,
+    /// Guidance scale at which the guided laws of drafter and target are matched.
+    pub guidance: f64,
+}
+
+/// Evaluator training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeaturesStage {
+    /// Length and rate.
+    pub schedule: Schedule,
+}
+
+impl TrainSpec {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or TOML that is not a training specification (line and column are named).
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
+        let spec: Self =
+            toml::from_str(&text).with_context(|| format!("{}: not a training specification", path.display()))?;
+        anyhow::ensure!(spec.n_replicas >= 1, "{}: n_replicas must be at least 1", path.display());
+        for (name, schedule) in [
+            ("tokenizer", &spec.tokenizer.schedule),
+            ("target", &spec.target.schedule),
+            ("drafter", &spec.drafter.schedule),
+            ("features", &spec.features.schedule),
+        ] {
+            anyhow::ensure!(
+                schedule.batch.is_multiple_of(spec.n_replicas as u64) && schedule.batch > 0,
+                "{}: {name}.schedule.batch is {}, expected a positive multiple of n_replicas ({})",
+                path.display(),
+                schedule.batch,
+                spec.n_replicas
+            );
+        }
+        Ok(spec)
+    }
+}

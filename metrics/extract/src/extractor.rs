@@ -1,0 +1,94 @@
+//! The seam of every feature network: pictures in, rows of features out, under an identity that names the
+//! weights and the preprocessing.
+
+use std::path::PathBuf;
+
+use specimen_weights::LoadError;
+
+/// 8-bit pictures of one size, as decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pictures {
+    /// Pixels across.
+    pub width: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// 3 for RGB, 1 for grey.
+    pub channels: usize,
+    /// `[n, height, width, channels]`, row-major.
+    pub bytes: Vec<u8>,
+}
+
+impl Pictures {
+    /// Number of pictures.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let size = self.width * self.height * self.channels;
+        if size == 0 { 0 } else { self.bytes.len() / size }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Rows of features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Features {
+    /// Width of a row.
+    pub n_dims: usize,
+    /// `[n, n_dims]`, row-major.
+    pub rows: Vec<f32>,
+}
+
+/// What can go wrong on the way from pictures to features.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtractError {
+    /// The weights.
+    #[error(transparent)]
+    Weights(#[from] LoadError),
+    /// Pictures of a size the network does not take.
+    #[error("{extractor} takes pictures of {expected}, found {found}")]
+    Size {
+        /// The network.
+        extractor: &'static str,
+        /// What it takes.
+        expected: &'static str,
+        /// What came.
+        found: String,
+    },
+    /// A caption outside the network's vocabulary.
+    #[error("caption ids {found:?} are not {expected} ids below {n_words}")]
+    Caption {
+        /// The ids.
+        found: Vec<u16>,
+        /// Slots of a caption.
+        expected: usize,
+        /// Vocabulary size.
+        n_words: usize,
+    },
+    /// Weights that are not there.
+    #[error("{path}: the weights of {extractor} are not there; {remedy}")]
+    Absent {
+        /// The network.
+        extractor: &'static str,
+        /// Where they were looked for.
+        path: PathBuf,
+        /// What to fetch and where to put it.
+        remedy: &'static str,
+    },
+}
+
+/// A network that turns pictures into features.
+pub trait FeatureExtractor {
+    /// Name, preprocessing and weights digest, as `scenes@64-rgb@1a2b3c4d5e6f`: part of every number's
+    /// identity.
+    fn identity(&self) -> String;
+
+    /// Features of `pictures`, `[n, d]`.
+    ///
+    /// # Errors
+    /// Pictures of a size the network does not take.
+    fn features(&self, pictures: &Pictures) -> Result<Features, ExtractError>;
+}

@@ -1,0 +1,60 @@
+//! What can go wrong while a report is made.
+
+use std::path::PathBuf;
+
+use specimen_record::RecordError;
+
+/// A report that could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The run cannot be read, or the report cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The run has no summary yet.
+    #[error("{path}: the run has no summary; merge and score it first")]
+    NoSummary {
+        /// Where it would lie.
+        path: PathBuf,
+    },
+    /// An image of the run is not readable as one.
+    #[error("{path}: not a readable image: {source}")]
+    BadImage {
+        /// The file.
+        path: PathBuf,
+        /// The decoder's reason.
+        source: image::ImageError,
+    },
+    /// An image has another size than its record says.
+    #[error("{path}: the image is {found:?} pixels, its record says {expected:?}")]
+    WrongSize {
+        /// The file.
+        path: PathBuf,
+        /// Width and height in the record.
+        expected: (u32, u32),
+        /// Width and height of the file.
+        found: (u32, u32),
+    },
+    /// An old file of the report could not be taken away.
+    #[error("{path}: cannot remove the figure of an earlier report: {source}")]
+    Stale {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The data frame refused an operation.
+    #[error("table of the cells: {0}")]
+    Frame(#[from] polars::error::PolarsError),
+    /// CSV could not be produced.
+    #[error("CSV: {0}")]
+    Csv(#[from] csv::Error),
+    /// A figure could not be drawn.
+    #[error("figure `{figure}`: {reason}")]
+    Drawing {
+        /// Which figure.
+        figure: String,
+        /// The backend's reason.
+        reason: String,
+    },
+}

@@ -1,0 +1,112 @@
+//! The cells of a summary as a polars data frame: one row a cell, typed columns, and beside each measure
+//! whether a cell is the best of its kind. The table and the CSV are both read from it.
+
+use polars::prelude::*;
+use specimen_record::{CellSummary, Guarantee, Summary};
+
+use crate::ReportError;
+use crate::measure::{Measure, measures};
+
+/// The frame and what its columns of numbers mean.
+pub(crate) struct CellFrame {
+    pub(crate) frame: DataFrame,
+    pub(crate) measures: Vec<Measure>,
+}
+
+/// Columns that are text.
+pub(crate) const TEXTS: [&str; 6] = ["cell", "model", "dataset", "drafter", "method", "guarantee"];
+
+/// Columns that are counts.
+pub(crate) const COUNTS: [&str; 2] = ["n_images", "n_failed"];
+
+impl CellFrame {
+    /// One row a cell, in the summary's order.
+    pub(crate) fn of(summary: &Summary) -> Result<CellFrame, ReportError> {
+        let cells = &summary.cells;
+        let text = |name: &str, of: &dyn Fn(&CellSummary) -> String| {
+            Column::new(name.into(), cells.iter().map(of).collect::<Vec<_>>())
+        };
+        let count = |name: &str, of: &dyn Fn(&CellSummary) -> u64| {
+            Column::new(name.into(), cells.iter().map(of).collect::<Vec<_>>())
+        };
+        let mut columns = vec![
+            text("cell", &|c| c.id.clone()),
+            text("model", &|c| c.model.clone()),
+            text("dataset", &|c| c.dataset.clone()),
+            text("drafter", &|c| c.drafter.clone()),
+            text("method", &|c| c.method.clone()),
+            text("guarantee", &|c| guarantee(c.guarantee).to_owned()),
+            count("n_images", &|c| c.n_images),
+            count("n_failed", &|c| c.n_failed),
+            Column::new("baseline".into(), cells.iter().map(|c| summary.is_baseline(c)).collect::<Vec<_>>()),
+        ];
+        let measures = measures(summary);
+        for measure in &measures {
+            let quantities: Vec<_> = cells.iter().map(|c| measure.of(c)).collect();
+            let numbers = |suffix: &str, values: Vec<Option<f64>>| {
+                Column::new(format!("{}{suffix}", measure.key()).into(), values)
+            };
+            columns.push(numbers("", quantities.iter().map(|q| q.value).collect()));
+            columns.push(numbers("_lo", quantities.iter().map(|q| q.ci95.map(|ci| ci[0])).collect()));
+            columns.push(numbers("_hi", quantities.iter().map(|q| q.ci95.map(|ci| ci[1])).collect()));
+        }
+        let best: Vec<Expr> = measures.iter().filter_map(best_of_its_kind).collect::<PolarsResult<_>>()?;
+        let frame = DataFrame::new(cells.len(), columns)?.lazy().with_columns(best).collect()?;
+        Ok(CellFrame { frame, measures })
+    }
+
+    /// Number of cells.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.frame.height()
+    }
+
+    /// A text column's entry.
+    pub(crate) fn text(&self, column: &str, row: usize) -> Result<String, ReportError> {
+        Ok(self.frame.column(column)?.str()?.get(row).unwrap_or_default().to_owned())
+    }
+
+    /// A count column's entry.
+    pub(crate) fn count(&self, column: &str, row: usize) -> Result<u64, ReportError> {
+        Ok(self.frame.column(column)?.u64()?.get(row).unwrap_or_default())
+    }
+
+    /// A number column's entry; `None` where the summary has null.
+    pub(crate) fn number(&self, column: &str, row: usize) -> Result<Option<f64>, ReportError> {
+        Ok(self.frame.column(column)?.f64()?.get(row))
+    }
+
+    /// Whether a cell is the best of its kind in a measure.
+    pub(crate) fn is_best(&self, measure: &Measure, row: usize) -> Result<bool, ReportError> {
+        match measure.higher_is_better() {
+            None => Ok(false),
+            Some(_) => Ok(self.frame.column(&best_column(measure))?.bool()?.get(row).unwrap_or(false)),
+        }
+    }
+}
+
+/// How a promise is written.
+pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::Exact => "exact",
+        Guarantee::Relaxed => "relaxed",
+    }
+}
+
+fn best_column(measure: &Measure) -> String {
+    format!("{}_best", measure.key())
+}
+
+/// True for the best cell among those of one model, dataset and guarantee. The baseline does not
+/// compete, and a cell alone in its kind has not won anything. `None` where no direction is better.
+fn best_of_its_kind(measure: &Measure) -> Option<PolarsResult<Expr>> {
+    let higher = measure.higher_is_better()?;
+    let kind = [col("model"), col("dataset"), col("guarantee")];
+    let value = when(col("baseline")).then(lit(NULL).cast(DataType::Float64)).otherwise(col(measure.key()));
+    let best = if higher { value.clone().max() } else { value.clone().min() };
+    let expression = || -> PolarsResult<Expr> {
+        let is_best = value.clone().eq(best.over(&kind)?);
+        let has_rivals = value.clone().count().over(&kind)?.gt(lit(1u32));
+        Ok(is_best.and(has_rivals).fill_null(lit(false)).alias(best_column(measure)))
+    };
+    Some(expression())
+}

@@ -1,0 +1,251 @@
+//! The qualitative figure: one row a prompt, one column a cell, the same seed along a row. Pixels are
+//! repeated, never smoothed; a place without an image says why it is empty.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use image::{Rgb, RgbImage, imageops};
+use specimen_record::{CellSummary, PlanFile, Record, RunDir, Status, Summary, read_document, visit_rows};
+
+use crate::ReportError;
+use crate::font::{width, wrap};
+use crate::number::fixed;
+use crate::raster::{Canvas, Text};
+
+const INK: (u8, u8, u8) = (30, 30, 30);
+const GREY: (u8, u8, u8) = (110, 110, 110);
+const EMPTY: Rgb<u8> = Rgb([238, 238, 238]);
+/// Smallest side of an image on the page.
+const SMALLEST: u32 = 128;
+const GAP: u32 = 10;
+const MARGIN: u32 = 18;
+const CAPTION: u32 = 250;
+const EM: f64 = 15.0;
+const SMALL_EM: f64 = 12.5;
+const LINE: f64 = 19.0;
+
+/// What stands in one place of the grid.
+enum Place {
+    Image(RgbImage),
+    Empty(String),
+}
+
+/// The grid, ready to be drawn.
+pub(crate) struct Grid {
+    heads: Vec<(String, String)>,
+    /// Prompt, its id, and its places.
+    rows: Vec<(String, String, Vec<Place>)>,
+}
+
+/// A record as far as the grid needs it.
+struct Made {
+    image: Option<String>,
+    size: (u32, u32),
+    err: Option<String>,
+}
+
+impl Grid {
+    /// The first `n_prompts` prompts of the plan, or the reason why there is no grid.
+    pub(crate) fn of(
+        run: &RunDir,
+        summary: &Summary,
+        n_prompts: usize,
+    ) -> Result<Result<Grid, String>, ReportError> {
+        let Some(first) = summary.cells.first() else { return Ok(Err("the run has no cells".to_owned())) };
+        if !run.merged_records().is_file() {
+            return Ok(Err("the run has no merged records".to_owned()));
+        }
+        // Cells of another dataset have no row in common with these.
+        let cells: Vec<&CellSummary> = summary.cells.iter().filter(|c| c.dataset == first.dataset).collect();
+        let plan: PlanFile = read_document(&run.plan())?;
+        let prompts: Vec<(&str, &str)> = plan
+            .items
+            .iter()
+            .filter(|i| i.cell == first.id && i.sample == 0)
+            .map(|i| (i.prompt_id.as_str(), i.prompt.as_str()))
+            .take(n_prompts)
+            .collect();
+        if prompts.is_empty() {
+            return Ok(Err(format!("the plan has no prompt for cell `{}`", first.id)));
+        }
+        let made = made(run, &prompts)?;
+        let mut rows = Vec::new();
+        for (id, prompt) in prompts {
+            let places = cells.iter().map(|c| place(run, made.get(&(c.id.clone(), id.to_owned()))));
+            rows.push((prompt.to_owned(), id.to_owned(), places.collect::<Result<Vec<_>, _>>()?));
+        }
+        let heads = cells.iter().map(|c| (c.id.clone(), speed(summary, c))).collect();
+        Ok(Ok(Grid { heads, rows }))
+    }
+
+    /// The grid as a PNG file.
+    pub(crate) fn png(&self) -> Result<Vec<u8>, ReportError> {
+        let (wide, high) = self.image_size();
+        let heads: Vec<Vec<String>> =
+            self.heads.iter().map(|(name, _)| wrap_name(name, f64::from(wide))).collect();
+        let n_head_lines = heads.iter().map(Vec::len).max().unwrap_or(1);
+        let top = MARGIN + (LINE * (n_head_lines as f64 + 1.4)).round() as u32;
+        let n_columns = u32::try_from(self.heads.len()).expect("columns fit in memory");
+        let n_rows = u32::try_from(self.rows.len()).expect("rows fit in memory");
+        let left = MARGIN + CAPTION + GAP;
+        let mut canvas = Canvas::new(
+            left + n_columns * (wide + GAP) - GAP + MARGIN,
+            top + n_rows * (high + GAP) - GAP + MARGIN,
+        );
+        for (at, (lines, (_, speed))) in (0_u32..).zip(heads.iter().zip(&self.heads)) {
+            let middle = f64::from(left + at * (wide + GAP)) + f64::from(wide) / 2.0;
+            let mut y = f64::from(top) - LINE * (lines.len() as f64 + 0.6);
+            for line in lines {
+                centred(&mut canvas, middle, y, &Text { text: line, em: EM, bold: true, color: INK });
+                y += LINE;
+            }
+            centred(&mut canvas, middle, y, &Text { text: speed, em: SMALL_EM, bold: false, color: GREY });
+        }
+        for (row, (prompt, id, places)) in (0_u32..).zip(&self.rows) {
+            let y = top + row * (high + GAP);
+            caption(&mut canvas, y, high, prompt, id);
+            for (at, place) in (0_u32..).zip(places) {
+                let x = left + at * (wide + GAP);
+                match place {
+                    Place::Image(image) => {
+                        let (dx, dy) = ((wide - image.width()) / 2, (high - image.height()) / 2);
+                        imageops::replace(&mut canvas.pixels, image, i64::from(x + dx), i64::from(y + dy));
+                    }
+                    Place::Empty(why) => empty(&mut canvas, [x, y, wide, high], why),
+                }
+            }
+        }
+        canvas.png("grid")
+    }
+
+    /// Width and height of a place: the largest image.
+    fn image_size(&self) -> (u32, u32) {
+        let images = self.rows.iter().flat_map(|(_, _, places)| places).filter_map(|place| match place {
+            Place::Image(image) => Some(image.dimensions()),
+            Place::Empty(_) => None,
+        });
+        images.fold((SMALLEST, SMALLEST), |(w, h), (iw, ih)| (w.max(iw), h.max(ih)))
+    }
+}
+
+/// First samples of these prompts, by cell and prompt id.
+fn made(run: &RunDir, prompts: &[(&str, &str)]) -> Result<BTreeMap<(String, String), Made>, ReportError> {
+    let mut made = BTreeMap::new();
+    visit_rows::<Record>(&run.merged_records(), |record| {
+        if record.sample == 0 && prompts.iter().any(|(id, _)| *id == record.prompt_id) {
+            let err = (record.status == Status::Err).then(|| record.err.unwrap_or_default());
+            let size = (record.width, record.height);
+            made.insert((record.cell, record.prompt_id), Made { image: record.image, size, err });
+        }
+    })?;
+    Ok(made)
+}
+
+fn place(run: &RunDir, made: Option<&Made>) -> Result<Place, ReportError> {
+    let Some(made) = made else { return Ok(Place::Empty("not run".to_owned())) };
+    if let Some(err) = &made.err {
+        return Ok(Place::Empty(format!("failed: {err}")));
+    }
+    let Some(name) = &made.image else { return Ok(Place::Empty("no image kept".to_owned())) };
+    match run.find_image(name)? {
+        Some(path) => Ok(Place::Image(enlarged(&path, made.size)?)),
+        None => Ok(Place::Empty("image file gone".to_owned())),
+    }
+}
+
+/// An image, each pixel repeated until it is large enough.
+fn enlarged(path: &Path, expected: (u32, u32)) -> Result<RgbImage, ReportError> {
+    let bad = |source| ReportError::BadImage { path: PathBuf::from(path), source };
+    let reader = image::ImageReader::open(path).map_err(|e| bad(e.into()))?;
+    let reader = reader.with_guessed_format().map_err(|e| bad(e.into()))?;
+    let image = reader.decode().map_err(bad)?.into_rgb8();
+    let found = image.dimensions();
+    if found != expected {
+        return Err(ReportError::WrongSize { path: path.to_owned(), expected, found });
+    }
+    let factor = SMALLEST.div_ceil(found.0.max(1)).max(1);
+    Ok(imageops::resize(&image, found.0 * factor, found.1 * factor, imageops::FilterType::Nearest))
+}
+
+/// What stands under a column's name.
+fn speed(summary: &Summary, cell: &CellSummary) -> String {
+    match cell.speedup.value {
+        _ if summary.is_baseline(cell) => "baseline".to_owned(),
+        Some(value) => format!("speedup {}×", fixed(value, 2)),
+        None => String::new(),
+    }
+}
+
+/// Breaks a name into lines that fit: between words and list items, at other joints where one of those
+/// is too long, and inside a part only as a last resort. Nothing but spaces at the breaks is lost.
+fn wrap_name(name: &str, width_px: f64) -> Vec<String> {
+    let fits = |text: &str| width(text.trim_end(), EM, true) <= width_px;
+    let mut parts: Vec<&str> = Vec::new();
+    for item in name.split_inclusive([' ', ',', ';', '+']) {
+        match fits(item) {
+            true => parts.push(item),
+            false => parts.extend(item.split_inclusive(['-', '_', '='])),
+        }
+    }
+    let mut lines: Vec<String> = vec![String::new()];
+    for part in parts {
+        let last = lines.last_mut().expect("there is always a line");
+        if last.is_empty() || fits(&format!("{last}{part}")) {
+            last.push_str(part);
+        } else {
+            lines.push(part.to_owned());
+        }
+    }
+    lines.iter().flat_map(|line| wrap(line, width_px, 3, EM, true)).collect()
+}
+
+fn centred(canvas: &mut Canvas, middle: f64, baseline: f64, text: &Text<'_>) {
+    canvas.text(middle - width(text.text, text.em, text.bold) / 2.0, baseline, text);
+}
+
+/// A prompt at the left of its row, its id underneath.
+fn caption(canvas: &mut Canvas, top: u32, high: u32, prompt: &str, id: &str) {
+    let n_lines = ((f64::from(high) / LINE).floor() as usize).saturating_sub(1).max(1);
+    let lines = wrap(prompt, f64::from(CAPTION), n_lines, EM, false);
+    let block = LINE * (lines.len() as f64 + 1.0);
+    let mut y = f64::from(top) + (f64::from(high) - block) / 2.0 + EM;
+    for line in &lines {
+        canvas.text(f64::from(MARGIN), y, &Text { text: line, em: EM, bold: false, color: INK });
+        y += LINE;
+    }
+    let id = wrap(&format!("prompt {id}"), f64::from(CAPTION), 1, SMALL_EM, false).concat();
+    canvas.text(f64::from(MARGIN), y, &Text { text: &id, em: SMALL_EM, bold: false, color: GREY });
+}
+
+/// A place without an image.
+fn empty(canvas: &mut Canvas, [x, y, wide, high]: [u32; 4], why: &str) {
+    for (dx, dy) in (0..high).flat_map(|dy| (0..wide).map(move |dx| (dx, dy))) {
+        canvas.pixels.put_pixel(x + dx, y + dy, EMPTY);
+    }
+    let n_lines = (f64::from(high) / LINE).floor() as usize;
+    let lines = wrap(why, f64::from(wide) - 12.0, n_lines.max(1), SMALL_EM, false);
+    let mut baseline = f64::from(y) + (f64::from(high) - LINE * lines.len() as f64) / 2.0 + SMALL_EM;
+    for line in &lines {
+        let text = Text { text: line, em: SMALL_EM, bold: false, color: GREY };
+        centred(canvas, f64::from(x) + f64::from(wide) / 2.0, baseline, &text);
+        baseline += LINE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_breaks_at_its_joints_and_loses_nothing() {
+        assert_eq!(wrap_name("sd-tree13", 128.0), ["sd-tree13"]);
+        assert_eq!(
+            wrap_name("cascade tau_pos=0.85,tau_seq=0.5", 128.0),
+            ["cascade", "tau_pos=0.85,", "tau_seq=0.5"]
+        );
+        let long = "an-unusually-long-name-with-many-joints=0.123456789012345678901234567890";
+        let lines = wrap_name(long, 128.0);
+        assert!(lines.len() > 3 && lines.iter().all(|line| width(line, EM, true) <= 128.0), "{lines:?}");
+        assert_eq!(lines.concat(), long);
+    }
+}

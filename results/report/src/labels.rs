@@ -1,0 +1,106 @@
+//! Places names beside points so that they cover neither points nor one another: of a fixed set of
+//! places around each point the cheapest, looked at again until nothing moves.
+
+/// A rectangle in figure units, `[left, top, right, bottom]`.
+pub(crate) type Rect = [f64; 4];
+
+/// What a name belongs to.
+pub(crate) struct Anchor {
+    /// Where the point is.
+    pub(crate) at: (f64, f64),
+    /// Width and height of the name.
+    pub(crate) size: (f64, f64),
+}
+
+/// Distances from the point to the near edge of the name.
+const DISTANCES: [f64; 6] = [13.0, 22.0, 36.0, 54.0, 78.0, 108.0];
+
+/// A name this far off gets a line back to its point.
+pub(crate) const FAR: f64 = 30.0;
+
+/// Places for all names: `obstacles` are to be kept free, `lines` better too, `bounds` is never left.
+pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], bounds: Rect) -> Vec<Rect> {
+    let mut placed: Vec<Option<Rect>> = vec![None; anchors.len()];
+    for _ in 0..4 {
+        let before = placed.clone();
+        for (at, anchor) in anchors.iter().enumerate() {
+            let others: Vec<Rect> =
+                placed.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, r)| *r).collect();
+            let cost = |(distance, rect): &(f64, Rect)| {
+                let over = |rects: &[Rect]| rects.iter().map(|other| overlap(rect, other)).sum::<f64>();
+                let outside = area(rect) - overlap(rect, &bounds);
+                distance + 100.0 * outside + 20.0 * over(obstacles) + 20.0 * over(&others) + 2.0 * over(lines)
+            };
+            let candidates = candidates(anchor);
+            let cheapest = candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+            placed[at] = cheapest.map(|(_, rect)| *rect);
+        }
+        if placed == before {
+            break;
+        }
+    }
+    placed.into_iter().flatten().collect()
+}
+
+/// Every place a name may take, with what its distance costs; to the right is liked best.
+fn candidates(anchor: &Anchor) -> Vec<(f64, Rect)> {
+    let ((x, y), (width, height)) = (anchor.at, anchor.size);
+    let mut found = Vec::new();
+    for distance in DISTANCES {
+        let d = distance * std::f64::consts::FRAC_1_SQRT_2;
+        let (right, left) = (x + d, x - d - width);
+        let (above, below) = (y - d - height, y + d);
+        for (penalty, corner) in [
+            (0.0, (right, above)),
+            (1.0, (right, below)),
+            (2.0, (left, above)),
+            (3.0, (left, below)),
+            (4.0, (x + distance, y - height / 2.0)),
+            (5.0, (x - distance - width, y - height / 2.0)),
+            (6.0, (x - width / 2.0, y - distance - height)),
+            (7.0, (x - width / 2.0, y + distance)),
+        ] {
+            found.push((distance + penalty, [corner.0, corner.1, corner.0 + width, corner.1 + height]));
+        }
+    }
+    found
+}
+
+/// Area that two rectangles share.
+pub(crate) fn overlap(a: &Rect, b: &Rect) -> f64 {
+    let width = a[2].min(b[2]) - a[0].max(b[0]);
+    let height = a[3].min(b[3]) - a[1].max(b[1]);
+    if width > 0.0 && height > 0.0 { width * height } else { 0.0 }
+}
+
+fn area(rect: &Rect) -> f64 {
+    (rect[2] - rect[0]) * (rect[3] - rect[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crowded_names_cover_neither_points_nor_one_another() {
+        let points =
+            [(300.0, 300.0), (306.0, 303.0), (300.0, 310.0), (320.0, 300.0), (299.0, 299.0), (590.0, 20.0)];
+        let anchors: Vec<Anchor> = points.iter().map(|&at| Anchor { at, size: (90.0, 18.0) }).collect();
+        let dots: Vec<Rect> = points.iter().map(|&(x, y)| [x - 7.0, y - 7.0, x + 7.0, y + 7.0]).collect();
+        let bounds = [0.0, 0.0, 600.0, 600.0];
+        let placed = place(&anchors, &dots, &[], bounds);
+        assert_eq!(placed.len(), points.len());
+        for (at, rect) in placed.iter().enumerate() {
+            assert!(dots.iter().all(|dot| overlap(rect, dot) == 0.0), "name {at} covers a point");
+            assert!(placed[..at].iter().all(|other| overlap(rect, other) == 0.0), "name {at} covers a name");
+            assert!((overlap(rect, &bounds) - area(rect)).abs() < 1e-9, "name {at} leaves the figure");
+        }
+    }
+
+    #[test]
+    fn a_lonely_name_stands_close_to_its_point() {
+        let anchor = [Anchor { at: (100.0, 100.0), size: (50.0, 16.0) }];
+        let [left, _, _, bottom] = place(&anchor, &[], &[], [0.0, 0.0, 300.0, 300.0])[0];
+        assert!(left > 100.0 && left < 112.0 && bottom < 100.0 && bottom > 88.0);
+    }
+}

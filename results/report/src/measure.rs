@@ -1,0 +1,163 @@
+//! The columns of numbers: what each is called, which direction is better, and where the summary keeps
+//! it. A new quantity of the summary is one variant here.
+
+use specimen_record::{CellSummary, MetricSummary, Summary};
+
+/// One column of numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    Speedup,
+    Accepted,
+    TokensPerForward,
+    Tpf,
+    Nfe,
+    Seconds,
+    Overhead,
+    MeasuredToPredicted,
+    /// A metric under one protocol; `qualified` when another protocol of the same metric is there too.
+    Metric {
+        metric: String,
+        protocol: String,
+        unit: String,
+        higher_is_better: Option<bool>,
+        qualified: bool,
+    },
+}
+
+/// A value of a cell, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quantity {
+    pub(crate) value: Option<f64>,
+    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) why: Option<String>,
+}
+
+/// The columns of a summary, in reading order.
+pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
+    let mut measures = vec![Measure::Speedup, Measure::Accepted, Measure::TokensPerForward];
+    if summary.cells.iter().any(|c| c.tpf.is_some() && c.tpf != c.tokens_per_forward) {
+        measures.push(Measure::Tpf);
+    }
+    measures.extend([Measure::Nfe, Measure::Seconds, Measure::Overhead, Measure::MeasuredToPredicted]);
+    let mut seen: Vec<&MetricSummary> = Vec::new();
+    for metric in summary.cells.iter().flat_map(|c| &c.metrics) {
+        if !seen.iter().any(|m| m.metric == metric.metric && m.protocol == metric.protocol) {
+            seen.push(metric);
+        }
+    }
+    measures.extend(seen.iter().map(|m| Measure::Metric {
+        metric: m.metric.clone(),
+        protocol: m.protocol.clone(),
+        unit: m.unit.clone(),
+        higher_is_better: m.higher_is_better,
+        qualified: seen.iter().filter(|other| other.metric == m.metric).count() > 1,
+    }));
+    measures
+}
+
+impl Measure {
+    /// Its column in the data frame and the CSV.
+    pub(crate) fn key(&self) -> String {
+        let key = match self {
+            Measure::Speedup => "speedup",
+            Measure::Accepted => "accepted_per_step",
+            Measure::TokensPerForward => "tokens_per_forward",
+            Measure::Tpf => "tpf",
+            Measure::Nfe => "nfe",
+            Measure::Seconds => "decode_s_per_image",
+            Measure::Overhead => "overhead_fraction",
+            Measure::MeasuredToPredicted => "measured_to_predicted_speedup",
+            Measure::Metric { metric, protocol, qualified: true, .. } => {
+                return format!("{metric} ({protocol})");
+            }
+            Measure::Metric { metric, .. } => metric,
+        };
+        key.to_owned()
+    }
+
+    /// Its name in a table head.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Measure::Accepted => "accepted".to_owned(),
+            Measure::TokensPerForward => "tokens".to_owned(),
+            Measure::Tpf => "tokens+skips".to_owned(),
+            Measure::Nfe => "NFE".to_owned(),
+            Measure::Seconds => "decode".to_owned(),
+            Measure::Overhead => "overhead".to_owned(),
+            Measure::MeasuredToPredicted => "measured".to_owned(),
+            _ => self.key(),
+        }
+    }
+
+    /// What its numbers are counted in.
+    pub(crate) fn unit(&self) -> &str {
+        match self {
+            Measure::Speedup => "×",
+            Measure::Accepted => "/ step",
+            Measure::TokensPerForward | Measure::Tpf => "/ forward",
+            Measure::Nfe => "/ image",
+            Measure::Seconds => "s / image",
+            Measure::Overhead => "% of decode",
+            Measure::MeasuredToPredicted => "/ predicted",
+            Measure::Metric { unit, .. } => unit,
+        }
+    }
+
+    /// Which direction is better; `None` where neither is.
+    pub(crate) fn higher_is_better(&self) -> Option<bool> {
+        match self {
+            Measure::Speedup | Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
+            Measure::Nfe | Measure::Seconds | Measure::Overhead => Some(false),
+            Measure::MeasuredToPredicted => None,
+            Measure::Metric { higher_is_better, .. } => *higher_is_better,
+        }
+    }
+
+    /// Factor between the summary's number and the one in a table for people.
+    pub(crate) fn shown_per_unit(&self) -> f64 {
+        if *self == Measure::Overhead { 100.0 } else { 1.0 }
+    }
+
+    /// Decimals in a table for people; `None` where the intervals decide.
+    pub(crate) fn decimals(&self) -> Option<usize> {
+        match self {
+            Measure::Nfe | Measure::Overhead => Some(1),
+            Measure::Seconds | Measure::Metric { .. } => None,
+            _ => Some(2),
+        }
+    }
+
+    /// What a cell has of it.
+    pub(crate) fn of(&self, cell: &CellSummary) -> Quantity {
+        let plain = |value: Option<f64>, name: &str| Quantity {
+            value,
+            ci95: None,
+            why: value.is_none().then(|| cell.why.get(name).cloned()).flatten(),
+        };
+        let predicted = &cell.predicted_speedup;
+        match self {
+            Measure::Speedup => {
+                Quantity { value: cell.speedup.value, ci95: cell.speedup.ci95, why: cell.speedup.why.clone() }
+            }
+            Measure::Accepted => plain(cell.accepted_per_step, "accepted_per_step"),
+            Measure::TokensPerForward => plain(cell.tokens_per_forward, "tokens_per_forward"),
+            Measure::Tpf => plain(cell.tpf, "tpf"),
+            Measure::Nfe => plain(cell.nfe, "nfe"),
+            Measure::Seconds => plain(cell.wall_s.decode, "wall_s"),
+            Measure::Overhead => plain(cell.overhead_fraction, "overhead_fraction"),
+            Measure::MeasuredToPredicted => Quantity {
+                value: predicted.ratio_measured_to_predicted,
+                ci95: None,
+                why: predicted.why.clone(),
+            },
+            Measure::Metric { metric, protocol, .. } => {
+                match cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol) {
+                    Some(m) => Quantity { value: m.value, ci95: m.ci95, why: m.why.clone() },
+                    None => {
+                        Quantity { value: None, ci95: None, why: Some("not scored for this cell".into()) }
+                    }
+                }
+            }
+        }
+    }
+}

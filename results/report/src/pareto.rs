@@ -1,0 +1,231 @@
+//! The data of the Pareto plot: speed against one quality metric, which cells are dominated, and which
+//! have no point and why.
+
+use specimen_record::{CellSummary, Guarantee, MetricSummary, Summary};
+
+use crate::ReportError;
+use crate::frame::guarantee;
+
+/// What stands on the vertical axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quality {
+    /// A metric minus the baseline's, paired by prompt.
+    Difference(String),
+    /// A metric itself.
+    Value(String),
+}
+
+/// One cell in the plane.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) cell: String,
+    pub(crate) is_baseline: bool,
+    pub(crate) guarantee: Guarantee,
+    /// Model and dataset; only cells that share them compete.
+    group: (String, String),
+    pub(crate) speedup: f64,
+    pub(crate) speedup_ci95: Option<[f64; 2]>,
+    pub(crate) quality: f64,
+    pub(crate) quality_ci95: Option<[f64; 2]>,
+    /// Another cell is at least as fast and as good, and better in one: by their values, whatever the
+    /// intervals.
+    pub(crate) is_dominated: bool,
+}
+
+/// The plane.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pareto {
+    pub(crate) metric: String,
+    pub(crate) unit: String,
+    pub(crate) is_difference: bool,
+    pub(crate) higher_is_better: bool,
+    pub(crate) points: Vec<Point>,
+    /// Cells without a point, and the reason.
+    pub(crate) left_out: Vec<(String, String)>,
+}
+
+impl Quality {
+    fn metric(&self) -> &str {
+        match self {
+            Quality::Difference(metric) | Quality::Value(metric) => metric,
+        }
+    }
+}
+
+impl Pareto {
+    /// The plane of a summary, or the reason why there is none.
+    pub(crate) fn of(summary: &Summary, quality: &Quality) -> Result<Pareto, String> {
+        let name = quality.metric();
+        let metrics = summary.cells.iter().flat_map(|c| &c.metrics);
+        let Some(first) = metrics.clone().find(|m| m.metric == name) else {
+            let mut known: Vec<&str> = metrics.map(|m| m.metric.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() { "no metric at all".to_owned() } else { known.join(", ") };
+            return Err(format!("no cell has the metric `{name}`; the run has {known}"));
+        };
+        let Some(higher_is_better) = first.higher_is_better else {
+            return Err(format!("neither direction of `{name}` is better, so nothing dominates"));
+        };
+        let mut pareto = Pareto {
+            metric: name.to_owned(),
+            unit: first.unit.clone(),
+            is_difference: matches!(quality, Quality::Difference(_)),
+            higher_is_better,
+            points: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for cell in &summary.cells {
+            let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
+            match pareto.point(cell, summary.is_baseline(cell), metric) {
+                Ok(point) => pareto.points.push(point),
+                Err(why) => pareto.left_out.push((cell.id.clone(), why)),
+            }
+        }
+        if pareto.points.iter().all(|p| p.is_baseline) {
+            let reasons = pareto.left_out.iter().map(|(cell, why)| format!("{cell}: {why}"));
+            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            return Err(format!("no cell but the baseline has both a speedup and `{name}` ({reasons})"));
+        }
+        pareto.mark_dominated();
+        Ok(pareto)
+    }
+
+    fn point(
+        &self,
+        cell: &CellSummary,
+        is_baseline: bool,
+        metric: Option<&MetricSummary>,
+    ) -> Result<Point, String> {
+        let because =
+            |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
+        // The baseline is 1 times as fast as itself and does not differ from itself, by definition.
+        let (speedup, speedup_ci95) = match cell.speedup.value {
+            _ if is_baseline => (1.0, None),
+            Some(value) => (value, cell.speedup.ci95),
+            None => return Err(because(&cell.speedup.why, "speedup")),
+        };
+        let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;
+        let (quality, quality_ci95) = match (self.is_difference, metric.vs_baseline, metric.value) {
+            (true, _, _) if is_baseline => (0.0, None),
+            (true, Some(versus), _) => (versus.difference, versus.ci95),
+            (true, None, _) => {
+                return Err(because(&metric.why, "comparison with the baseline for this metric"));
+            }
+            (false, _, Some(value)) => (value, metric.ci95),
+            (false, _, None) => return Err(because(&metric.why, "value for this metric")),
+        };
+        Ok(Point {
+            cell: cell.id.clone(),
+            is_baseline,
+            guarantee: cell.guarantee,
+            group: (cell.model.clone(), cell.dataset.clone()),
+            speedup,
+            speedup_ci95,
+            quality,
+            quality_ci95,
+            is_dominated: false,
+        })
+    }
+
+    fn mark_dominated(&mut self) {
+        let loss = |p: &Point| if self.higher_is_better { -p.quality } else { p.quality };
+        let dominated: Vec<bool> = self
+            .points
+            .iter()
+            .map(|p| {
+                self.points.iter().any(|o| {
+                    let as_good = o.group == p.group && o.speedup >= p.speedup && loss(o) <= loss(p);
+                    as_good && (o.speedup > p.speedup || loss(o) < loss(p))
+                })
+            })
+            .collect();
+        for (point, is_dominated) in self.points.iter_mut().zip(dominated) {
+            point.is_dominated = is_dominated;
+        }
+    }
+
+    /// Points that nothing dominates, group by group, each group from slow to fast.
+    pub(crate) fn frontiers(&self) -> Vec<Vec<&Point>> {
+        let mut frontiers: Vec<Vec<&Point>> = Vec::new();
+        for point in self.points.iter().filter(|p| !p.is_dominated) {
+            match frontiers.iter_mut().find(|f| f[0].group == point.group) {
+                Some(frontier) => frontier.push(point),
+                None => frontiers.push(vec![point]),
+            }
+        }
+        for frontier in &mut frontiers {
+            frontier.sort_by(|a, b| a.speedup.total_cmp(&b.speedup));
+        }
+        frontiers
+    }
+
+    /// The data as CSV, cells without a point at the end.
+    pub(crate) fn csv(&self) -> Result<String, ReportError> {
+        let what = if self.is_difference { "difference to the baseline" } else { "value" };
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record([
+            "cell",
+            "guarantee",
+            "baseline",
+            "speedup",
+            "speedup_lo",
+            "speedup_hi",
+            "metric",
+            "quantity",
+            "unit",
+            "quality",
+            "quality_lo",
+            "quality_hi",
+            "dominated",
+            "why",
+        ])?;
+        let bounds =
+            |ci: Option<[f64; 2]>| ci.map_or([String::new(), String::new()], |ci| ci.map(|v| v.to_string()));
+        for point in &self.points {
+            let [x_lo, x_hi] = bounds(point.speedup_ci95);
+            let [y_lo, y_hi] = bounds(point.quality_ci95);
+            out.write_record([
+                point.cell.as_str(),
+                guarantee(point.guarantee),
+                &point.is_baseline.to_string(),
+                &point.speedup.to_string(),
+                &x_lo,
+                &x_hi,
+                &self.metric,
+                what,
+                &self.unit,
+                &point.quality.to_string(),
+                &y_lo,
+                &y_hi,
+                &point.is_dominated.to_string(),
+                "",
+            ])?;
+        }
+        for (cell, why) in &self.left_out {
+            out.write_record([
+                cell,
+                "",
+                "",
+                "",
+                "",
+                "",
+                &self.metric,
+                what,
+                &self.unit,
+                "",
+                "",
+                "",
+                "",
+                why.as_str(),
+            ])?;
+        }
+        Ok(into_text(out))
+    }
+}
+
+/// The text of a CSV writer in memory.
+pub(crate) fn into_text(out: csv::Writer<Vec<u8>>) -> String {
+    let bytes = out.into_inner().expect("a vector takes every byte");
+    String::from_utf8(bytes).expect("every field was text")
+}

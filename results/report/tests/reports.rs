@@ -1,0 +1,210 @@
+//! A report leaves whole files, says why a part is missing, and gives the same bytes twice.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use std::fs;
+use std::path::Path;
+
+use image::RgbImage;
+use specimen_record::{ItemKey, RunDir, Summary, write_document};
+use specimen_report::{Options, Outcome, Quality, Report, ReportError, report};
+
+fn options() -> Options {
+    Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 }
+}
+
+/// A run that has a summary and nothing else.
+fn run_of(folder: &Path, summary: &Summary) -> RunDir {
+    let run = RunDir::create(folder.join("run")).unwrap();
+    write_document(&run.summary(), summary).unwrap();
+    run
+}
+
+fn open(path: &Path) -> RgbImage {
+    image::open(path).unwrap().into_rgb8()
+}
+
+fn skipped(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Skipped(why) => why,
+        Outcome::Written(paths) => panic!("written: {paths:?}"),
+    }
+}
+
+fn pareto_rows(run: &RunDir) -> Vec<csv::StringRecord> {
+    csv::Reader::from_path(run.report().join("pareto.csv")).unwrap().records().map(Result::unwrap).collect()
+}
+
+#[test]
+fn every_file_is_there_and_the_same_the_second_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    let files = ["grid.png", "pareto.csv", "pareto.png", "pareto.svg", "table.csv", "table.md"];
+    let mut before = Vec::new();
+    for _ in 0..2 {
+        let Report { pareto, grid, .. } = report(&run, &options()).unwrap();
+        let Outcome::Written(paths) = pareto else { panic!("{pareto:?}") };
+        assert_eq!(paths.len(), 3);
+        assert_eq!(grid, Outcome::Written(vec![run.report().join("grid.png")]));
+        let mut found: Vec<_> = fs::read_dir(run.report()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        found.sort();
+        assert_eq!(found, files);
+        before.push(files.map(|name| fs::read(run.report().join(name)).unwrap()));
+    }
+    assert!(before[0] == before[1]);
+}
+
+#[test]
+fn the_pareto_plot_names_every_cell_and_its_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    summary.cells[4].id = "<s>&\"jd\"\u{0}".into();
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
+    for line in fixture::LINES.iter().filter(|l| l.id != "sjd") {
+        assert!(svg.contains(&format!("\n{}\n", line.id)), "{}", line.id);
+    }
+    assert!(svg.contains("\n&lt;s&gt;&amp;&quot;jd&quot; \n") && !svg.contains("<s>"));
+    for words in [
+        "Speedup over ar, decode time (×, higher is better →)",
+        "Δ target-nll against ar (nat/token, lower is better ←)",
+        "made-up: speed against quality",
+        "bf16 on Example CPU 8481",
+        "speed of ar",
+        "95 % interval",
+    ] {
+        assert!(svg.contains(words), "{words}");
+    }
+    assert!(svg.contains(r#"font-family="DejaVu Sans, Verdana, Helvetica, Arial, sans-serif""#));
+    let png = open(&run.report().join("pareto.png"));
+    assert_eq!(png.dimensions(), (2400, 1600));
+    let ink = png.pixels().filter(|p| p.0 != [255; 3]).count();
+    assert!((30_000..800_000).contains(&ink), "{ink} pixels drawn");
+}
+
+#[test]
+fn dominated_cells_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(folder.path(), &fixture::summary());
+    report(&run, &options()).unwrap();
+    let free: Vec<String> =
+        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+    assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
+}
+
+#[test]
+fn a_metric_where_higher_is_better_turns_the_comparison_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(folder.path(), &fixture::summary());
+    let quality = Quality::Value("scene-clip".into());
+    report(&run, &Options { quality, ..options() }).unwrap();
+    let rows = pareto_rows(&run);
+    let free: Vec<&str> = rows.iter().filter(|r| &r[12] == "false").map(|r| &r[0]).collect();
+    assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
+    assert_eq!((&rows[0][9], &rows[0][7]), ("0.312", "value"));
+    let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
+    assert!(svg.contains("scene-clip (higher is better →)"));
+}
+
+#[test]
+fn cells_without_a_point_are_listed_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    summary.cells[1].speedup.value = None;
+    summary.cells[1].speedup.why = Some("no block was timed whole".into());
+    summary.cells[2].metrics.clear();
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let rows = pareto_rows(&run);
+    let left_out: Vec<(&str, &str)> =
+        rows.iter().filter(|r| r[9].is_empty()).map(|r| (&r[0], &r[13])).collect();
+    assert_eq!(
+        left_out,
+        [("sd-chain3", "no block was timed whole"), ("sd-tree13", "`target-nll` was not scored")]
+    );
+}
+
+#[test]
+fn a_plot_that_cannot_be_drawn_is_skipped_with_the_reason_and_leaves_no_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    report(&run, &options()).unwrap();
+    let quality = Quality::Difference("fid".into());
+    let made = report(&run, &Options { quality, ..options() }).unwrap();
+    let why = skipped(&made.pareto);
+    assert_eq!(why, "no cell has the metric `fid`; the run has fd-scenes, scene-clip, target-nll");
+    assert!(!run.report().join("pareto.svg").exists() && run.report().join("grid.png").exists());
+
+    let quality = Quality::Value("fd-scenes".into());
+    let made = report(&run, &Options { quality, ..options() }).unwrap();
+    assert!(skipped(&made.pareto).contains("ar: 32 images, the protocol asks for 500"));
+}
+
+#[test]
+fn a_run_without_cells_has_a_table_and_reasons() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    summary.cells.clear();
+    let run = run_of(folder.path(), &summary);
+    let made = report(&run, &options()).unwrap();
+    assert!(fs::read_to_string(&made.table_md).unwrap().contains("The run has no cells."));
+    assert!(skipped(&made.pareto).contains("the run has no metric at all"));
+    assert_eq!(skipped(&made.grid), "the run has no cells");
+}
+
+#[test]
+fn the_grid_repeats_pixels_and_says_why_a_place_is_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    report(&run, &Options { n_grid_prompts: 5, ..options() }).unwrap();
+    let grid = open(&run.report().join("grid.png"));
+    // Margin, caption, gap; nine images of 128 with gaps of 10; margin.
+    let left = 18 + 250 + 10;
+    assert_eq!(grid.width(), left + 9 * 138 - 10 + 18);
+    let top = grid.height() - 18 - (5 * 138 - 10);
+    let source = open(&run.image(0, &ItemKey::new("sd-tree13", "1", 0).file_name("png")).unwrap());
+    let (x, y) = (left + 2 * 138, top + 138);
+    for (dx, dy) in (0..128).flat_map(|dy| (0..128).map(move |dx| (dx, dy))) {
+        assert_eq!(grid.get_pixel(x + dx, y + dy), source.get_pixel(dx / 2, dy / 2), "{dx}, {dy}");
+    }
+    for (column, row) in [(6, 2), (4, 3)] {
+        let (x, y) = (left + column * 138, top + row * 138);
+        assert_eq!(grid.get_pixel(x + 1, y + 1).0, [238; 3], "an empty place is grey");
+        let words = (0..128 * 128).filter(|at| grid.get_pixel(x + at % 128, y + at / 128).0[0] < 180).count();
+        assert!(words > 100, "{words} dark pixels");
+    }
+}
+
+#[test]
+fn an_image_that_does_not_fit_its_record_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    let path = run.image(0, &ItemKey::new("ar", "0", 0).file_name("png")).unwrap();
+    RgbImage::new(32, 64).save(&path).unwrap();
+    let error = report(&run, &options()).unwrap_err().to_string();
+    assert!(error.contains("the image is (32, 64) pixels, its record says (64, 64)"), "{error}");
+    fs::write(&path, "no image").unwrap();
+    let error = report(&run, &options()).unwrap_err();
+    assert!(matches!(error, ReportError::BadImage { .. }), "{error}");
+    assert!(error.to_string().contains("ar+0+0.png: not a readable image"), "{error}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = run_of(folder.path(), &fixture::summary());
+    fs::write(run.report(), "a file where the folder should be").unwrap();
+    let error = report(&run, &options()).unwrap_err().to_string();
+    assert!(error.starts_with(&run.report().display().to_string()), "{error}");
+    assert!(error.contains("cannot create the folder"), "{error}");
+}
+
+#[test]
+fn a_run_without_a_summary_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunDir::create(folder.path().join("run")).unwrap();
+    let error = report(&run, &options()).unwrap_err().to_string();
+    assert!(error.ends_with("summary.json: the run has no summary; merge and score it first"), "{error}");
+}

@@ -1,0 +1,148 @@
+//! Tables say what the summary says: aligned, with conditions, directions, intervals and reasons.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use insta::assert_snapshot;
+use specimen_report::{table_csv, table_markdown, table_text};
+use unicode_width::UnicodeWidthStr;
+
+/// Three cells are enough to see every kind of entry.
+fn small() -> specimen_record::Summary {
+    let mut summary = fixture::summary();
+    summary.cells = [0, 2, 3, 6].map(|at| summary.cells[at].clone()).to_vec();
+    summary
+}
+
+#[test]
+fn the_terminal_table_reads_as_printed() {
+    assert_snapshot!(table_text(&small(), 120).unwrap());
+}
+
+#[test]
+fn the_markdown_table_reads_as_printed() {
+    assert_snapshot!(table_markdown(&small()).unwrap());
+}
+
+#[test]
+fn the_csv_holds_every_number_in_full() {
+    assert_snapshot!(table_csv(&small()).unwrap());
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [80, 100, 130, 400] {
+        let text = table_text(&fixture::summary(), width).unwrap();
+        let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap();
+        assert!(widest <= width, "{widest} > {width}");
+        assert_eq!(text.matches("\ncascade+vvs ").count(), text.matches("\nmethod ").count());
+    }
+    assert_eq!(table_text(&fixture::summary(), 400).unwrap().matches("\nmethod ").count(), 1);
+}
+
+#[test]
+fn markdown_columns_line_up() {
+    let text = table_markdown(&fixture::summary()).unwrap();
+    let widths: Vec<usize> =
+        text.lines().filter(|l| l.starts_with('|')).map(UnicodeWidthStr::width).collect();
+    assert_eq!(widths.len(), 11);
+    assert!(widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+}
+
+#[test]
+fn a_missing_metric_shows_its_reason_once() {
+    let mut summary = small();
+    summary.cells[1].metrics.remove(1);
+    let text = table_markdown(&summary).unwrap();
+    assert_eq!(text.matches("32 images, the protocol asks for 500").count(), 1);
+    assert_eq!(text.matches("\nᵈ not scored for this cell").count(), 1);
+    assert_eq!(text.matches(" —ᵈ |").count(), 1);
+    assert_eq!(text.matches(" —ᵉ |").count(), 4, "{text}");
+    assert!(
+        table_csv(&summary).unwrap().contains("scene-clip: not scored for this cell; fd-scenes: 32 images")
+    );
+}
+
+#[test]
+fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
+    let mut summary = small();
+    summary.cells[0].wall_s.decode = Some(0.001);
+    let text = table_markdown(&summary).unwrap();
+    let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
+    assert!(!row("ar").contains("**"));
+    assert!(row("sd-tree13").contains("**1.48 [1.43, 1.54]**"));
+    assert!(row("sd-dynamic60").contains("**2.44**"));
+    assert!(!row("lantern").contains("**"), "it is alone in its kind");
+
+    summary.cells[2].speedup.value = Some(1.48);
+    let text = table_markdown(&summary).unwrap();
+    assert_eq!(text.matches("**1.48 ").count(), 2, "a tie has two winners");
+}
+
+#[test]
+fn cells_of_different_models_do_not_compete() {
+    let mut summary = small();
+    summary.cells[2].model = "large".into();
+    let text = table_markdown(&summary).unwrap();
+    assert!(!text.contains("**") && text.contains("| model "), "{text}");
+    assert!(text.contains("Model tiny | large;") || text.contains("Model tiny \\| large;"), "{text}");
+}
+
+#[test]
+fn names_cannot_break_the_table() {
+    let mut summary = small();
+    summary.cells[1].id = "a|b *c* `d` <i> [x](y)\nz\u{1b}[2J".into();
+    let text = table_markdown(&summary).unwrap();
+    assert!(text.contains(r"| a\|b \*c\* \`d\` \<i> [x]\(y) z [2J |"), "{text}");
+    assert!(!table_text(&summary, 200).unwrap().contains(['\u{1b}', '\r']));
+    assert!(!table_text(&summary, 200).unwrap().contains("\nz"));
+    let csv = table_csv(&summary).unwrap();
+    assert!(csv.contains("\"a|b *c* `d` <i> [x](y)\nz\u{1b}[2J\","), "{csv}");
+}
+
+#[test]
+fn two_protocols_of_one_metric_have_two_columns() {
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        let mut other = cell.metrics[1].clone();
+        other.protocol = "scene-clip@v2".into();
+        cell.metrics.push(other);
+    }
+    let text = table_markdown(&summary).unwrap();
+    assert!(
+        text.contains("scene-clip (scene-clip@v1) ↑") && text.contains("scene-clip (scene-clip@v2) ↑"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_gpu_run_names_the_gpu_and_its_host() {
+    let mut summary = small();
+    summary.device = "cuda:0".into();
+    summary.gpus = vec!["Example GPU".into()];
+    summary.cpu_features.clear();
+    summary.threads = 4;
+    let text = table_text(&summary, 200).unwrap();
+    let expected = "bf16 on cuda:0 (Example GPU; host Example CPU 8481, 4 threads, bf16 instructions: no).";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_run_without_cells_says_so() {
+    let mut summary = small();
+    summary.cells.clear();
+    assert!(table_text(&summary, 100).unwrap().contains("The run has no cells."));
+    assert!(table_markdown(&summary).unwrap().contains("The run has no cells."));
+    assert_eq!(table_csv(&summary).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn the_images_behind_a_metric_are_counted() {
+    let mut summary = small();
+    summary.cells[3].metrics[0].n = 31;
+    let text = table_text(&summary, 400).unwrap();
+    assert!(
+        text.contains("target-nll by target-nll@v1, n = 31 to 32; scene-clip by scene-clip@v1, n = 32;"),
+        "{text}"
+    );
+}
