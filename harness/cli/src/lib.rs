@@ -66,7 +66,8 @@ fn not_understood(error: &clap::Error, argv: &[OsString]) -> Code {
         return Code::Ok;
     }
     if wants_json(argv) {
-        Talk::plain(Format::Json).error(Code::Usage, error.render().to_string().trim_start_matches("error: "));
+        Talk::plain(Format::Json)
+            .error(Code::Usage, error.render().to_string().trim_start_matches("error: "));
     } else {
         let _ = error.print();
     }
@@ -88,7 +89,10 @@ fn announce_panics(talk: &Talk) {
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
         let first = text.lines().next().unwrap_or("a panic without a message");
         let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
-        talk.error(Code::Internal, &format!("internal error: {first}{place}; this is a bug, please report it"));
+        talk.error(
+            Code::Internal,
+            &format!("internal error: {first}{place}; this is a bug, please report it"),
+        );
     }));
 }
 

@@ -29,7 +29,9 @@ pub(crate) const METHODS: [NamedMethod; 6] = [
     },
     NamedMethod {
         name: "eagle2-dynamic",
-        drafter: Some(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 6, depth = 4, total_token = 26 }"#),
+        drafter: Some(
+            r#"{ proposer = "eagle1", shape = "dynamic", top_k = 6, depth = 4, total_token = 26 }"#,
+        ),
     },
 ];
 

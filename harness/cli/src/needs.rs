@@ -31,11 +31,7 @@ struct Weights {
 const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
 const MODELS: [ModelFacts; 3] = [
-    ModelFacts {
-        name: "tiny",
-        footprint: Footprint { n_tokens: 256, width: 64, height: 64 },
-        weights: None,
-    },
+    ModelFacts { name: "tiny", footprint: Footprint { n_tokens: 256, width: 64, height: 64 }, weights: None },
     ModelFacts {
         name: "igpt-mnist",
         footprint: IGPT,
@@ -95,7 +91,9 @@ fn absent(what: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missi
     let remedy = match root {
         Some(root) if root.path().join(file).is_file() => return None,
         Some(root) => format!("put {fetch} at {}", root.path().join(file).display()),
-        None => format!("set {DATA_VARIABLE} to a folder for data, and put {fetch} at ${DATA_VARIABLE}/{file}"),
+        None => {
+            format!("set {DATA_VARIABLE} to a folder for data, and put {fetch} at ${DATA_VARIABLE}/{file}")
+        }
     };
     Some(Missing { what: what.to_owned(), remedy })
 }

@@ -29,7 +29,10 @@ impl<'t> Progress<'t> {
     pub(crate) fn on(&mut self, stage: &Stage) {
         match stage {
             Stage::Generating { n_items } => {
-                self.talk.detail(format!("the plan has {n_items} images, {} of them are to be made", self.pace.total));
+                self.talk.detail(format!(
+                    "the plan has {n_items} images, {} of them are to be made",
+                    self.pace.total
+                ));
             }
             Stage::Worker(Event::Warmup { cell }) => {
                 if !self.is_warming {
@@ -127,7 +130,10 @@ impl Pace {
         match rate {
             Some(rate) => {
                 let left = ((total - done) as f64 / rate).ceil() as u64;
-                format!("image {done}/{total} ({percent} %), {rate:.2} images/s, {} left{failures}", duration(left))
+                format!(
+                    "image {done}/{total} ({percent} %), {rate:.2} images/s, {} left{failures}",
+                    duration(left)
+                )
             }
             None => format!("image {done}/{total} ({percent} %){failures}"),
         }

@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use specimen_datasets::data_root::DataRoot;
-use specimen_experiments::{
-    error::SpecError,
-    parse::SpecText,
-    spec::Spec,
-};
+use specimen_experiments::{error::SpecError, parse::SpecText, spec::Spec};
 
 /// A spec and its overrides.
 #[derive(Debug, Args)]

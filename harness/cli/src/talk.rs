@@ -115,7 +115,10 @@ fn line(text: &str) {
 pub fn answer(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(end.as_bytes())).and_then(|()| out.flush());
+    let written = out
+        .write_all(text.as_bytes())
+        .and_then(|()| out.write_all(end.as_bytes()))
+        .and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("stdout: cannot write"),
@@ -162,7 +165,10 @@ mod tests {
         let cause = std::io::Error::other("disk full");
         let error = anyhow::Error::new(cause).context("a.png: cannot write: disk full").context("report");
         assert_eq!(message_of(&error), "report: a.png: cannot write: disk full");
-        assert_eq!(one_line("not TOML:\n  | a =\n\n  expected a value\n"), "not TOML: | a = expected a value");
+        assert_eq!(
+            one_line("not TOML:\n  | a =\n\n  expected a value\n"),
+            "not TOML: | a = expected a value"
+        );
         assert_eq!(message_of(&anyhow!("alone")), "alone");
     }
 

@@ -12,18 +12,12 @@ use std::{
 use specimen_datasets::{PromptSet, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
 use specimen_record::{
-    Block, DatasetDigest, Digest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir, SCHEMA, Seal, Seed,
-    Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document, read_rows, write_document,
+    Block, DatasetDigest, Digest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir, SCHEMA, Seal,
+    Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document, read_rows,
+    write_document,
 };
 
-use crate::{
-    error::RunError,
-    load::Models,
-    machine,
-    score::score,
-    summarise::summarise,
-    worker::Progress,
-};
+use crate::{error::RunError, load::Models, machine, score::score, summarise::summarise, worker::Progress};
 
 /// How to run a plan.
 pub struct Options<'a> {
@@ -320,7 +314,8 @@ impl Lock {
         if file.try_lock().is_err() {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
-            let holder = if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
+            let holder =
+                if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
             return Err(RunError::Locked { path: path.clone(), holder });
         }
         let write = |file: &mut File| -> std::io::Result<()> {

@@ -5,12 +5,12 @@
 //! blocks of one shard), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
 //! [`summarise`] (the numbers of each cell), [`machine`] (what the manifest says of the computer).
 
-pub mod error;
-pub mod load;
-pub mod generate;
-pub mod worker;
-pub mod machine;
 pub mod driver;
-pub mod score;
+pub mod error;
+pub mod generate;
+pub mod load;
+pub mod machine;
 pub mod scene_scores;
+pub mod score;
 pub mod summarise;
+pub mod worker;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use specimen_datasets::scenes::{Labels, Scene, VAL_SEED, Vocabulary, parse_caption};
 use specimen_experiments::spec::MetricSpec;
 use specimen_extract::{
@@ -110,7 +111,9 @@ impl SceneScores {
             return Ok(file);
         }
         let reference = self.reference.get_or_insert_with(|| {
-            let bytes = (0..N_REFERENCE).flat_map(|index| Scene::new(VAL_SEED, index).render()).collect();
+            let scenes: Vec<Vec<u8>> =
+                (0..N_REFERENCE).into_par_iter().map(|index| Scene::new(VAL_SEED, index).render()).collect();
+            let bytes = scenes.concat();
             Pictures { width: 64, height: 64, channels: 3, bytes }
         });
         distance(&mut file, &self.net, reference, &read_pictures(run, images)?)?;

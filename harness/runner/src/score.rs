@@ -3,8 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
-use specimen_experiments::{plan::Plan, spec::{Cell, MetricSpec}};
+use specimen_experiments::{
+    plan::Plan,
+    spec::{Cell, MetricSpec},
+};
 use specimen_extract::{
     extractor::{ExtractError, FeatureExtractor, Pictures},
     lenet::LeNet,
@@ -54,7 +58,8 @@ pub fn score(
     data_root: Option<&DataRoot>,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
-    let prompt_of: BTreeMap<&str, &str> = plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
+    let prompt_of: BTreeMap<&str, &str> =
+        plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
     let mut scenes = None;
     for metric in &plan.spec.metrics {
         for cell in &plan.spec.cells {
@@ -105,7 +110,11 @@ pub(crate) fn blank(metric: &str, protocol: &str, images: &CellImages<'_>) -> Me
 }
 
 /// Fills in the mean of one value per image with its normal interval.
-pub(crate) fn mean_of(file: &mut MetricFile, images: &CellImages<'_>, values: &[f64]) -> Result<(), RunError> {
+pub(crate) fn mean_of(
+    file: &mut MetricFile,
+    images: &CellImages<'_>,
+    values: &[f64],
+) -> Result<(), RunError> {
     if values.is_empty() {
         file.why = Some("no image".to_owned());
         return Ok(());
@@ -163,7 +172,8 @@ fn fd_lenet(
         remedy: "set SPECIMEN_DATA to the folder that holds the MNIST test images",
     }))?;
     let folder = root.path().join("mnist");
-    let mnist = Mnist::read(&folder.join("t10k-images-idx3-ubyte.gz"), &folder.join("t10k-labels-idx1-ubyte.gz"))?;
+    let mnist =
+        Mnist::read(&folder.join("t10k-images-idx3-ubyte.gz"), &folder.join("t10k-labels-idx1-ubyte.gz"))?;
     let reference = Pictures { width: 28, height: 28, channels: 1, bytes: mnist.pixels().to_vec() };
     distance(&mut file, &net, &reference, &read_pictures(run, images)?)?;
     file.extra.insert("n_reference".into(), mnist.n_images() as f64);
@@ -196,22 +206,22 @@ pub(crate) fn too_few(images: &CellImages<'_>, metric: &MetricSpec) -> Option<St
     (n < min).then(|| format!("{n} images; at fewer than {min} the distance is mostly bias (min_n)"))
 }
 
-/// The saved images of a cell, in record order.
+/// The saved images of a cell, in record order, decoded on all cores.
 pub(crate) fn read_pictures(run: &RunDir, images: &CellImages<'_>) -> Result<Pictures, RunError> {
-    let mut pictures = Pictures { width: 0, height: 0, channels: 3, bytes: Vec::new() };
-    for record in &images.records {
+    let decode = |record: &&Record| -> Result<image::RgbImage, RunError> {
         let name = record.image.as_deref().unwrap_or_default();
         let path = run.find_image(name)?.ok_or_else(|| RunError::Io {
             path: run.root().join(name),
             what: "find the image",
             source: std::io::ErrorKind::NotFound.into(),
         })?;
-        let picture = image::open(&path)
-            .map_err(|e| RunError::io(&path, "decode the image")(std::io::Error::other(e)))?
-            .into_rgb8();
-        pictures.width = picture.width() as usize;
-        pictures.height = picture.height() as usize;
-        pictures.bytes.extend_from_slice(picture.as_raw());
-    }
-    Ok(pictures)
+        let picture = image::open(&path);
+        let picture =
+            picture.map_err(|e| RunError::io(&path, "decode the image")(std::io::Error::other(e)))?;
+        Ok(picture.into_rgb8())
+    };
+    let decoded: Vec<image::RgbImage> = images.records.par_iter().map(decode).collect::<Result<_, _>>()?;
+    let (width, height) = decoded.first().map_or((0, 0), image::RgbImage::dimensions);
+    let bytes = decoded.into_iter().flat_map(image::RgbImage::into_raw).collect();
+    Ok(Pictures { width: width as usize, height: height as usize, channels: 3, bytes })
 }

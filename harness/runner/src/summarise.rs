@@ -12,8 +12,8 @@ use specimen_experiments::{
     spec::{Cell, Spec},
 };
 use specimen_record::{
-    CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup, Ratio,
-    Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, TimingRow, VsBaseline, WallSeconds,
+    CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
+    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, TimingRow, VsBaseline, WallSeconds,
     read_document, read_rows, read_timings,
 };
 use specimen_stats::{
@@ -72,16 +72,19 @@ pub fn summarise(
 ) -> Result<Summary, RunError> {
     let spec = &plan.spec;
     let timings = read_timings(run)?.rows;
-    let steps: BTreeMap<ItemKey, StepsRow> =
-        read_rows::<StepsRow>(&run.merged_steps())?.rows.into_iter().map(|row| (row.key.clone(), row)).collect();
+    let steps: BTreeMap<ItemKey, StepsRow> = read_rows::<StepsRow>(&run.merged_steps())?
+        .rows
+        .into_iter()
+        .map(|row| (row.key.clone(), row))
+        .collect();
     let mut materials = Vec::new();
     for cell in &spec.cells {
         let ok: Vec<&Record> =
             records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();
         let keys: BTreeSet<&ItemKey> = ok.iter().map(|record| &record.key).collect();
         let rows = timings.iter().filter(|timed| !timed.row.warmup && keys.contains(&timed.row.key));
-        let rows = rows
-            .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row));
+        let rows =
+            rows.map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row));
         let counts = counts(&ok, &steps)?;
         materials.push(Material { cell, timings: rows.collect(), records: ok, counts });
     }
@@ -153,7 +156,8 @@ fn cell_summary(
     let micro = material.counts.as_ref().map(|counts| &counts.micro);
     let mut why = BTreeMap::new();
     if rates.is_none() {
-        for name in ["accepted_per_step", "tokens_per_forward", "tpf", "nfe", "step_compression", "tvd_spent"] {
+        for name in ["accepted_per_step", "tokens_per_forward", "tpf", "nfe", "step_compression", "tvd_spent"]
+        {
             why.insert(name.to_owned(), "no image".to_owned());
         }
     }
@@ -198,7 +202,10 @@ fn cell_summary(
         predicted_speedup: predicted,
         overhead_fraction,
         tvd_spent: rates.map(|_| tvd / n),
-        acceptance_by_depth: material.counts.as_ref().map_or_else(Vec::new, |c| c.acceptance_by_depth.clone()),
+        acceptance_by_depth: material
+            .counts
+            .as_ref()
+            .map_or_else(Vec::new, |c| c.acceptance_by_depth.clone()),
         metrics: metrics(run, spec, cell, baseline.map(|baseline| baseline.cell), &resamples)?,
         why,
     })
@@ -262,7 +269,8 @@ fn wall(material: &Material<'_>) -> WallSeconds {
 /// Share of decode time that is no forward of a network.
 fn overhead(material: &Material<'_>) -> Option<f64> {
     let decode = mean_s(material, |row| row.decode_ns)?;
-    let forwards = mean_s(material, |row| row.phases_ns.prefill + row.phases_ns.target + row.phases_ns.draft)?;
+    let forwards =
+        mean_s(material, |row| row.phases_ns.prefill + row.phases_ns.target + row.phases_ns.draft)?;
     Some(1.0 - forwards / decode)
 }
 
@@ -330,7 +338,10 @@ fn metrics(
         };
         rows.push(MetricSummary {
             metric: file.metric,
-            protocol: file.extractor.clone().map_or(file.protocol.clone(), |x| format!("{}:{x}", file.protocol)),
+            protocol: file
+                .extractor
+                .clone()
+                .map_or(file.protocol.clone(), |x| format!("{}:{x}", file.protocol)),
             value: file.value,
             ci95: file.ci95,
             n: file.n,
@@ -354,7 +365,10 @@ fn versus(
     };
     let (ours, theirs) = (by_prompt(ours), by_prompt(theirs));
     let shared = |of: &BTreeMap<PairKey, f64>, with: &BTreeMap<PairKey, f64>| -> Vec<_> {
-        of.iter().filter(|(key, _)| with.contains_key(*key)).map(|(key, &value)| (key.clone(), value)).collect()
+        of.iter()
+            .filter(|(key, _)| with.contains_key(*key))
+            .map(|(key, &value)| (key.clone(), value))
+            .collect()
     };
     let pairs = (shared(&theirs, &ours), shared(&ours, &theirs));
     if pairs.0.len() < 2 {
@@ -382,7 +396,9 @@ fn drafter_words(drafter: &DrafterConfig) -> String {
         Some(Shape::Chain { depth }) => format!(" chain {depth}"),
         Some(Shape::Static { tree: Tree::Named(name) }) => format!(" static {name}"),
         Some(Shape::Static { tree: Tree::Listed(paths) }) => format!(" static {} nodes", paths.len()),
-        Some(Shape::Dynamic { top_k, depth, total_token }) => format!(" dynamic {top_k}/{depth}/{total_token}"),
+        Some(Shape::Dynamic { top_k, depth, total_token }) => {
+            format!(" dynamic {top_k}/{depth}/{total_token}")
+        }
     };
     format!("{proposer}{shape}")
 }

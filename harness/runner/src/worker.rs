@@ -15,8 +15,8 @@ use specimen_decode::{clock::Clock, trace::Decoded};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
-    Appender, Digest, Done, Durability, Item, ItemKey, Lease, Manifest, PlanFile, Record, RunDir, SCHEMA, Status,
-    StepsRow, TimingRow, read_document, read_rows, write_document,
+    Appender, Digest, Done, Durability, Item, ItemKey, Lease, Manifest, PlanFile, Record, RunDir, SCHEMA,
+    Status, StepsRow, TimingRow, read_document, read_rows, write_document,
 };
 
 use crate::{
@@ -176,7 +176,9 @@ impl<'a> Attempt<'a> {
     /// Makes each cell's first images of the block without keeping them; their times are kept apart.
     fn warm_up(&mut self, rows: &[&Item], n: u32, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
         for cell in &self.spec.cells {
-            for (order, item) in rows.iter().filter(|item| item.cell == cell.name).take(n as usize).enumerate() {
+            for (order, item) in
+                rows.iter().filter(|item| item.cell == cell.name).take(n as usize).enumerate()
+            {
                 if let Ok(generated) = self.generate(item) {
                     self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
                 }

@@ -1,5 +1,6 @@
 //! Scenes as the stages want them: pictures for the tokenizer, token rows with captions for the rest.
 
+use rayon::prelude::*;
 use specimen_datasets::scenes::{CAPTION_LEN, GRID, SIDE, Scene, Vocabulary};
 use specimen_models::tiny::Vq;
 use tch::{Kind, Tensor};
@@ -7,20 +8,12 @@ use tch::{Kind, Tensor};
 /// Tokens of an image.
 pub const N_TOKENS: i64 = (GRID * GRID) as i64;
 
-/// The scenes `indices` of `seed` as `[n, 3, side, side]` bytes, rendered on two threads.
+/// The scenes `indices` of `seed` as `[n, 3, side, side]` bytes, rendered on all cores.
 #[must_use]
 pub fn pictures(seed: u64, indices: &[u64]) -> Tensor {
     let side = SIDE as i64;
-    let render = |indices: &[u64]| -> Vec<u8> {
-        indices.iter().flat_map(|&index| Scene::new(seed, index).render()).collect()
-    };
-    let (first, second) = indices.split_at(indices.len() / 2);
-    let bytes = std::thread::scope(|scope| {
-        let other = scope.spawn(|| render(second));
-        let mut bytes = render(first);
-        bytes.extend(other.join().expect("rendering a scene does not panic"));
-        bytes
-    });
+    let scenes: Vec<Vec<u8>> = indices.par_iter().map(|&index| Scene::new(seed, index).render()).collect();
+    let bytes = scenes.concat();
     Tensor::from_slice(&bytes).view([indices.len() as i64, side, side, 3]).permute([0, 3, 1, 2])
 }
 

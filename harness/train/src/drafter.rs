@@ -52,7 +52,8 @@ pub fn train(
     })?;
     let names = ["loss", "feature", "overlap1", "overlap2", "overlap3"];
     let rows = TokenRows::encode(vq, TRAIN_SEED, spec.n_scenes)?;
-    let mut run = Stage::resume(files, &mut engine, &names[..2 + stage.depth.min(3)], stage.schedule.n_steps)?;
+    let mut run =
+        Stage::resume(files, &mut engine, &names[..2 + stage.depth.min(3)], stage.schedule.n_steps)?;
     while engine.step < stage.schedule.n_steps {
         let shards = shards(spec, &rows, engine.step);
         let report = engine.train(&stage.schedule, shards, |pair, shard| loss(pair, &shard, stage));
@@ -112,7 +113,10 @@ fn unroll(pair: &Pair, tokens: &Tensor, features: &Tensor, depth: usize) -> Unro
         keys.push(key);
         values.push(value);
         // Row r of depth k is slot r + k; it sees true slots 0 ..= r.
-        let mut scores = vec![q.matmul(&keys[0].transpose(2, 3)).narrow(3, 0, m) * scale + whole_mask.narrow(0, 0, m).narrow(1, 0, m)];
+        let mut scores = vec![
+            q.matmul(&keys[0].transpose(2, 3)).narrow(3, 0, m) * scale
+                + whole_mask.narrow(0, 0, m).narrow(1, 0, m),
+        ];
         for chain in 1..=k {
             // The drafted slot of depth `chain` on the same chain: row r of that depth.
             let along = keys[chain as usize].narrow(2, 0, m);
@@ -212,9 +216,11 @@ fn validate(pair: &Pair, rows: &TokenRows, stage: &DrafterStage) -> Vec<(String,
         }
         let captioned = truth.chunk(2, 0)[0].to_kind(Kind::Float);
         let (a, b) = (captioned.narrow(1, 0, len - 1), captioned.narrow(1, 1, len - 1));
-        sums[depth] += Tensor::cosine_similarity(&a, &b, -1, 1e-8).mean(Kind::Float).double_value(&[]) * share;
+        sums[depth] +=
+            Tensor::cosine_similarity(&a, &b, -1, 1e-8).mean(Kind::Float).double_value(&[]) * share;
     }
-    let mut named: Vec<(String, f64)> = (0..depth).map(|k| (format!("overlap_depth{}", k + 1), sums[k])).collect();
+    let mut named: Vec<(String, f64)> =
+        (0..depth).map(|k| (format!("overlap_depth{}", k + 1), sums[k])).collect();
     named.push(("neighbour_feature_cosine".into(), sums[depth]));
     named.push(("n_validation".into(), n as f64));
     named

@@ -104,8 +104,7 @@ impl<M: Send> Engine<M> {
             let model = build(&mut source)?;
             replicas.push(Replica { model, leaves: source.made.into_iter().map(|(_, t)| t).collect() });
         }
-        let mut engine =
-            Self { slots, params, adam: Adam::new(Tensor::cat(&decayed, 0)), replicas, step: 0 };
+        let mut engine = Self { slots, params, adam: Adam::new(Tensor::cat(&decayed, 0)), replicas, step: 0 };
         engine.spread();
         Ok(engine)
     }
@@ -219,7 +218,11 @@ fn backward<M, B>(
         .iter_mut()
         .map(|leaf| {
             let grad = leaf.grad();
-            let flat = if grad.defined() { grad.to_kind(Kind::Float).reshape([-1]) } else { leaf.zeros_like().to_kind(Kind::Float).reshape([-1]) };
+            let flat = if grad.defined() {
+                grad.to_kind(Kind::Float).reshape([-1])
+            } else {
+                leaf.zeros_like().to_kind(Kind::Float).reshape([-1])
+            };
             let flat = flat.copy();
             leaf.zero_grad();
             flat

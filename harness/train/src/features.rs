@@ -112,8 +112,9 @@ fn loss(net: &SceneNet, batch: &Batch) -> (Tensor, Vec<f64>) {
     let texts = net.embed_captions(&batch.captions);
     let similar = images.matmul(&texts.transpose(0, 1)) * net.logit_scale.to_kind(Kind::Float).exp();
     let own = Tensor::arange(similar.size()[0], (Kind::Int64, Device::Cpu));
-    let contrast =
-        (similar.cross_entropy_for_logits(&own) + similar.transpose(0, 1).cross_entropy_for_logits(&own)) * 0.5;
+    let contrast = (similar.cross_entropy_for_logits(&own)
+        + similar.transpose(0, 1).cross_entropy_for_logits(&own))
+        * 0.5;
     let total: Tensor = &objects * 4.0 + &classes + &contrast;
     let values = [&total, &objects, &classes, &contrast].map(|x| x.double_value(&[])).to_vec();
     (total, values)
@@ -141,7 +142,8 @@ fn validate(net: &SceneNet, spec: &TrainSpec, vq: &Vq) -> anyhow::Result<Vec<(&'
     for (i, (name, (from, width))) in
         ["ground_accuracy", "sky_accuracy", "relation_accuracy"].into_iter().zip(class_ranges()).enumerate()
     {
-        let right = logits.narrow(1, from, width).argmax(1, false).eq_tensor(&batch.classes.select(1, i as i64));
+        let right =
+            logits.narrow(1, from, width).argmax(1, false).eq_tensor(&batch.classes.select(1, i as i64));
         results.push((name, sum(&right) / n as f64));
     }
     let (images, texts) = (net.embed_features(&features), net.embed_captions(&batch.captions));

@@ -35,9 +35,14 @@ impl Journal {
         every: u64,
     ) -> anyhow::Result<Self> {
         let mut text = format!("step,seconds,{}\n", names.join(","));
-        if first_step > 0 && let Ok(old) = std::fs::read_to_string(path) {
+        if first_step > 0
+            && let Ok(old) = std::fs::read_to_string(path)
+        {
             let kept = old.lines().skip(1).filter(|line| {
-                line.split(',').next().and_then(|step| step.parse::<u64>().ok()).is_some_and(|s| s <= first_step)
+                line.split(',')
+                    .next()
+                    .and_then(|step| step.parse::<u64>().ok())
+                    .is_some_and(|s| s <= first_step)
             });
             kept.for_each(|line| text.push_str(&format!("{line}\n")));
         }

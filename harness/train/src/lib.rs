@@ -4,14 +4,14 @@
 //! Read in this order: [`spec`] (what is trained and for how long), [`engine`] (replicas, AdamW, state on
 //! disk), [`journal`] (curves and ETA), then one file per stage; [`pipeline`] runs them by name.
 
-pub mod spec;
-pub mod engine;
 pub mod adam;
-pub mod journal;
 pub mod corpus;
-pub mod stage;
-pub mod tokenizer;
-pub mod target;
 pub mod drafter;
+pub mod engine;
 pub mod features;
+pub mod journal;
 pub mod pipeline;
+pub mod spec;
+pub mod stage;
+pub mod target;
+pub mod tokenizer;

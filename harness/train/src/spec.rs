@@ -124,8 +124,8 @@ impl TrainSpec {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
-        let spec: Self =
-            toml::from_str(&text).with_context(|| format!("{}: not a training specification", path.display()))?;
+        let spec: Self = toml::from_str(&text)
+            .with_context(|| format!("{}: not a training specification", path.display()))?;
         anyhow::ensure!(spec.n_replicas >= 1, "{}: n_replicas must be at least 1", path.display());
         for (name, schedule) in [
             ("tokenizer", &spec.tokenizer.schedule),

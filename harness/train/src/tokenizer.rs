@@ -34,10 +34,10 @@ struct Shard {
 /// Unwritable files, a damaged state to resume from, divergence.
 pub fn train(spec: &TrainSpec, files: &StageFiles) -> anyhow::Result<()> {
     let stage = &spec.tokenizer;
-    let mut engine = Engine::new(spec.seed, spec.n_replicas, Kind::BFloat16, |source| {
-        Ok(Vq::new(source, &stage.model)?)
-    })?;
-    let mut run = Stage::resume(files, &mut engine, &["loss", "l1", "mse", "entropy_bits"], stage.schedule.n_steps)?;
+    let mut engine =
+        Engine::new(spec.seed, spec.n_replicas, Kind::BFloat16, |source| Ok(Vq::new(source, &stage.model)?))?;
+    let mut run =
+        Stage::resume(files, &mut engine, &["loss", "l1", "mse", "entropy_bits"], stage.schedule.n_steps)?;
     if engine.step == 0 {
         start_codebook(&mut engine, spec)?;
     }
@@ -79,8 +79,10 @@ fn loss(vq: &Vq, shard: &Shard, mse_weight: f64) -> (Tensor, Vec<f64>) {
     let codebook = vq.unit_codebook();
     let nearest = tch::no_grad(|| vq.quantise(&flat));
     let quantised = codebook.index_select(0, &nearest);
-    let commit = (&flat - quantised.detach()).square().to_kind(Kind::Float).sum(Kind::Float) / flat.size()[0] as f64;
-    let follow = (flat.detach() - &quantised).square().to_kind(Kind::Float).sum(Kind::Float) / flat.size()[0] as f64;
+    let commit =
+        (&flat - quantised.detach()).square().to_kind(Kind::Float).sum(Kind::Float) / flat.size()[0] as f64;
+    let follow =
+        (flat.detach() - &quantised).square().to_kind(Kind::Float).sum(Kind::Float) / flat.size()[0] as f64;
     let straight = &flat + (quantised - &flat).detach();
     let decoded = vq.decode(&straight.view(codes.size().as_slice())).to_kind(Kind::Float);
     let images = images.to_kind(Kind::Float);
@@ -163,7 +165,8 @@ fn report_quality(vq: &Vq, spec: &TrainSpec, journal: &mut Journal) -> anyhow::R
     let _guard = tch::no_grad_guard();
     let kind = vq.codebook.kind();
     let n = spec.n_validation.min(512);
-    let (mut squared, mut used) = (0.0, Tensor::zeros([spec.tokenizer.model.n_codes], (Kind::Int64, Device::Cpu)));
+    let (mut squared, mut used) =
+        (0.0, Tensor::zeros([spec.tokenizer.model.n_codes], (Kind::Int64, Device::Cpu)));
     for first in (0..n).step_by(64) {
         let indices: Vec<u64> = (first..(first + 64).min(n)).collect();
         let bytes = pictures(VAL_SEED, &indices);

@@ -141,7 +141,10 @@ fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     let bad: Vec<&str> = lines.iter().filter(is_bad).map(|line| line.key).collect();
     let bad = (!bad.is_empty()).then(|| {
-        CliError::Missing(format!("not as published: {}; what to fetch stands beside each on stdout", bad.join(", ")))
+        CliError::Missing(format!(
+            "not as published: {}; what to fetch stands beside each on stdout",
+            bad.join(", ")
+        ))
     });
     match talk.format() {
         Format::Json => answer_json(&VerifyAnswer { schema: 1, items: lines })?,

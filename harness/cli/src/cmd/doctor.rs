@@ -62,7 +62,12 @@ pub(crate) fn doctor(talk: &Talk) -> anyhow::Result<()> {
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
     let error = (!failed.is_empty()).then(|| {
-        CliError::Environment(format!("{} of {} checks failed: {}", failed.len(), checks.len(), failed.join(", ")))
+        CliError::Environment(format!(
+            "{} of {} checks failed: {}",
+            failed.len(),
+            checks.len(),
+            failed.join(", ")
+        ))
     });
     match talk.format() {
         Format::Json => answer_json(&DoctorAnswer { schema: 1, healthy: error.is_none(), checks })?,
@@ -100,7 +105,11 @@ fn failed(name: &'static str, found: String, remedy: &str) -> Check {
 fn library() -> Check {
     const NAME: &str = "libtorch";
     match libtorch::loaded() {
-        None => note(NAME, format!("built against {LIBTORCH}"), "which one is loaded cannot be told on this system"),
+        None => note(
+            NAME,
+            format!("built against {LIBTORCH}"),
+            "which one is loaded cannot be told on this system",
+        ),
         Some(loaded) => {
             let place = loaded.folder.display();
             match loaded.version {
@@ -109,7 +118,11 @@ fn library() -> Check {
                     let found = format!("{version} from {place}, built against {LIBTORCH}");
                     failed(NAME, found, "run `make libtorch build` again")
                 }
-                None => note(NAME, format!("built against {LIBTORCH}, loaded from {place}"), "it does not say its version"),
+                None => note(
+                    NAME,
+                    format!("built against {LIBTORCH}, loaded from {place}"),
+                    "it does not say its version",
+                ),
             }
         }
     }
@@ -134,7 +147,8 @@ fn weights() -> Check {
     match Models::new(None).get(&tiny()) {
         Ok(model) => {
             let weights = model.weights();
-            let digests: Vec<String> = weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
+            let digests: Vec<String> =
+                weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
             ok(NAME, digests.join(", "))
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
@@ -170,10 +184,16 @@ fn data() -> Check {
 fn known_answer() -> Check {
     const NAME: &str = "known answer";
     match greedy_image().and_then(|first| Ok((first, greedy_image()?))) {
-        Ok((first, second)) if first == second => ok(NAME, format!("one image twice, both {:.16}", first.as_str())),
+        Ok((first, second)) if first == second => {
+            ok(NAME, format!("one image twice, both {:.16}", first.as_str()))
+        }
         Ok((first, second)) => {
             let found = format!("one image twice gives {:.16} and {:.16}", first.as_str(), second.as_str());
-            failed(NAME, found, "this machine does not compute reproducibly; test its memory, turn overclocking off")
+            failed(
+                NAME,
+                found,
+                "this machine does not compute reproducibly; test its memory, turn overclocking off",
+            )
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
     }

@@ -55,7 +55,8 @@ mod tests {
     fn archive_and_wheel_both_say_their_version() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(version_in(folder.path()), None);
-        std::fs::write(folder.path().join("version.py"), "from x import y\n__version__ = '2.13.0+cpu'\n").unwrap();
+        std::fs::write(folder.path().join("version.py"), "from x import y\n__version__ = '2.13.0+cpu'\n")
+            .unwrap();
         assert_eq!(version_in(folder.path()).unwrap(), "2.13.0+cpu");
         std::fs::write(folder.path().join("build-version"), "2.13.0\n").unwrap();
         assert_eq!(version_in(folder.path()).unwrap(), "2.13.0");

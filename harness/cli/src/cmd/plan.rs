@@ -4,12 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::{
-    estimate::Estimate,
-    plan::Plan,
-    prompts,
-    spec::Cell,
-};
+use specimen_experiments::{estimate::Estimate, plan::Plan, prompts, spec::Cell};
 use specimen_record::{RunDir, Summary, read_document};
 
 use crate::{
@@ -23,7 +18,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
-    pub(crate) spec: SpecArgs,
+    pub spec: SpecArgs,
     /// List every image too, with its seed and prompt
     #[arg(long)]
     pub items: bool,
@@ -97,7 +92,7 @@ fn cell_line<'p>(plan: &'p Plan, cell: &'p Cell) -> CellLine<'p> {
 }
 
 fn item_lines(plan: &Plan) -> Vec<ItemLine<'_>> {
-    let line = |item| {
+    let line = |item: &specimen_experiments::plan::Item| {
         let specimen_experiments::plan::Item { prompt, seed, .. } = *item;
         ItemLine {
             key: plan.key(item),
@@ -132,7 +127,8 @@ fn seconds_by_history(plan: &Plan) -> Option<f64> {
     let earlier: Summary = read_document(&run.summary()).ok()?;
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
     let seconds = |cell: &Cell| {
-        let known = earlier.cells.iter().find(|known| known.id == cell.name && known.model == cell.model.name)?;
+        let known =
+            earlier.cells.iter().find(|known| known.id == cell.name && known.model == cell.model.name)?;
         Some(known.wall_s.e2e? * per_cell)
     };
     plan.spec.cells.iter().map(seconds).sum()

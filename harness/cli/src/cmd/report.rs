@@ -18,7 +18,7 @@ pub struct ReportArgs {
     /// Folder of the run
     pub run: PathBuf,
     #[command(flatten)]
-    pub(crate) look: Look,
+    pub look: Look,
 }
 
 /// How a report looks.
@@ -72,7 +72,8 @@ pub(crate) fn show(summary: &Summary, talk: &Talk) -> anyhow::Result<()> {
 fn quality(summary: &Summary, look: &Look) -> Quality {
     let metrics = || summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.as_str());
     let chosen = look.quality.as_deref();
-    let chosen = chosen.or_else(|| metrics().find(|name| *name == DEFAULT_QUALITY)).or_else(|| metrics().next());
+    let chosen =
+        chosen.or_else(|| metrics().find(|name| *name == DEFAULT_QUALITY)).or_else(|| metrics().next());
     match chosen.unwrap_or(DEFAULT_QUALITY) {
         DEFAULT_QUALITY => Quality::Difference(DEFAULT_QUALITY.to_owned()),
         other => Quality::Value(other.to_owned()),

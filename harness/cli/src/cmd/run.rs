@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    pub(crate) spec: SpecArgs,
+    pub spec: SpecArgs,
     /// Folder of the run [default: results/runs/<name of the spec>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub resume: bool,
     #[command(flatten)]
-    pub(crate) look: report::Look,
+    pub look: report::Look,
 }
 
 /// Runs the experiment to its end. Items that fail end it with an error after everything is written.
@@ -51,7 +51,11 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let n_items = plan.items.len() as u64;
     let n_left = n_items.saturating_sub(if args.resume { n_done(&out, &plan)? } else { 0 });
     let n_cells = plan.spec.cells.len();
-    talk.say(format!("run {} into {}: {n_left} images to make in {n_cells} cells", plan.spec.name, out.display()));
+    talk.say(format!(
+        "run {} into {}: {n_left} images to make in {n_cells} cells",
+        plan.spec.name,
+        out.display()
+    ));
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
     let options = Options {
         out: &out,

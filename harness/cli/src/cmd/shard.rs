@@ -1,10 +1,7 @@
 //! `specimen shard`: one worker of a run. Its stdout carries one JSON object a line to the driver, its stderr
 //! is the worker's log.
 
-use std::{
-    io::Write,
-    path::PathBuf,
-};
+use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};

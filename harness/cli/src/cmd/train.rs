@@ -62,7 +62,9 @@ impl Choice {
 pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     let spec = TrainSpec::read(&args.spec).map_err(|error| CliError::Spec(message_of(&error)))?;
     let folders = match &args.weights {
-        Some(folder) => Folders { networks: folder.clone(), evaluator: folder.clone(), work: args.work.clone() },
+        Some(folder) => {
+            Folders { networks: folder.clone(), evaluator: folder.clone(), work: args.work.clone() }
+        }
         None => in_checkout(args.work.clone())?,
     };
     for &network in args.network.networks() {
@@ -81,7 +83,8 @@ fn in_checkout(work: PathBuf) -> Result<Folders, CliError> {
         evaluator: PathBuf::from("metrics/extract/weights"),
         work,
     };
-    match [&folders.networks, &folders.evaluator].into_iter().find(|folder| !folder.is_dir()) {
+    let absent = [&folders.networks, &folders.evaluator].into_iter().find(|folder| !folder.is_dir()).cloned();
+    match absent {
         None => Ok(folders),
         Some(folder) => Err(CliError::Usage(format!(
             "{}: there is no such folder here; start in the root of a checkout, or name a folder with --weights",

@@ -61,7 +61,8 @@ mod tests {
     #[test]
     fn each_kind_of_failure_has_its_code() {
         let prompt = ModelError::Prompt { model: "tiny".into(), reason: "unknown word".into() };
-        let drafter = ModelError::Drafter { model: "igpt".into(), drafter: "eagle1".into(), known: "none".into() };
+        let drafter =
+            ModelError::Drafter { model: "igpt".into(), drafter: "eagle1".into(), known: "none".into() };
         let failed = RunError::Failed { n_failed: 1, n_items: 2, first: "a/0/0".into(), why: "no".into() };
         let worker = RunError::Worker { shard: 0, status: "signal: 9".into(), log: "worker.log".into() };
         let cases: [(anyhow::Error, Code); 10] = [

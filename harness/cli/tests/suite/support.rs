@@ -30,7 +30,8 @@ impl Desk {
 
     /// The same with published data, if it is on this machine; otherwise the test `name` is skipped.
     pub(crate) fn with_data(name: &str, needed: &str) -> Option<Self> {
-        let root = std::env::var_os("SPECIMEN_DATA").map_or_else(|| workspace("../shared/data"), PathBuf::from);
+        let root =
+            std::env::var_os("SPECIMEN_DATA").map_or_else(|| workspace("../shared/data"), PathBuf::from);
         if root.join(needed).exists() {
             return Some(Self { data: Some(root), ..Self::new() });
         }

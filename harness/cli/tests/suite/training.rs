@@ -53,7 +53,8 @@ fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
             let name = format!("{network}.{ending}");
             assert!(desk.path("first").join(&name).is_file(), "{name}");
         }
-        let weights = |folder: &str| std::fs::read(desk.path(folder).join(format!("{network}.safetensors"))).unwrap();
+        let weights =
+            |folder: &str| std::fs::read(desk.path(folder).join(format!("{network}.safetensors"))).unwrap();
         assert!(weights("first") == weights("second"), "{network}");
     }
 }
@@ -71,7 +72,11 @@ fn a_training_specification_that_is_wrong_is_refused_with_its_place() {
     let desk = Desk::new();
     desk.fails(&["train", "all", "absent.toml", "--weights", "w"], 3, &["absent.toml: cannot read"]);
     let spec = desk.file("bad.toml", &SPEC.replace("n_scenes ", "n_scene "));
-    desk.fails(&["train", "all", &spec, "--weights", "w"], 3, &["bad.toml", "line 3", "unknown field `n_scene`"]);
+    desk.fails(
+        &["train", "all", &spec, "--weights", "w"],
+        3,
+        &["bad.toml", "line 3", "unknown field `n_scene`"],
+    );
 }
 
 #[test]

@@ -16,13 +16,21 @@ fn a_seed_gives_one_image_and_its_counts() {
     let desk = Desk::new();
     let generate = |method: &str, out: &str| {
         let image = desk.json(&["generate", PROMPT, "--seed", "7", "--method", method, "--out", out]);
-        assert_eq!((&image["width"], &image["height"], &image["n_tokens"]), (&64.into(), &64.into(), &256.into()));
+        assert_eq!(
+            (&image["width"], &image["height"], &image["n_tokens"]),
+            (&64.into(), &64.into(), &256.into())
+        );
         (image["target_forwards"].as_u64().unwrap(), image["draft_forwards"].as_u64().unwrap())
     };
     assert_eq!(generate("ar", "a.png"), (256, 0));
     generate("ar", "b.png");
     assert_eq!(fs::read(desk.path("a.png")).unwrap(), fs::read(desk.path("b.png")).unwrap());
-    let methods = ["sd-chain3", "eagle1-static13", "eagle2-dynamic", "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }"];
+    let methods = [
+        "sd-chain3",
+        "eagle1-static13",
+        "eagle2-dynamic",
+        "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }",
+    ];
     for method in methods {
         let (target, draft) = generate(method, "c.png");
         assert!(target < 256 && draft > 0, "{method}: {target} target forwards, {draft} draft forwards");
@@ -95,7 +103,8 @@ fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing(
     let one = desk.path("one");
     let parts = ["manifest.json", "plan.json", "merged/steps.jsonl", "merged/summary.json"];
     let report = ["table.md", "table.csv", "pareto.svg", "pareto.png", "grid.png"];
-    let expected = parts.map(PathBuf::from).into_iter().chain(report.map(|name| Path::new("report").join(name)));
+    let expected =
+        parts.map(PathBuf::from).into_iter().chain(report.map(|name| Path::new("report").join(name)));
     for name in expected {
         assert!(one.join(&name).is_file(), "{}", name.display());
     }

@@ -25,10 +25,15 @@ fn plans_over_the_real_prompts_list_5000_and_1632_images() {
 fn a_plan_says_what_it_takes_cell_by_cell() {
     let desk = Desk::new();
     let text = desk.succeeds(&["plan", &spec("ci/smoke.toml")]).out;
-    for part in ["cells   4, 4 timed", "items   16 in 2 blocks, over 4 prompts", "disk    at most ", "cell    ar "] {
+    for part in
+        ["cells   4, 4 timed", "items   16 in 2 blocks, over 4 prompts", "disk    at most ", "cell    ar "]
+    {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
-    assert!(text.contains("eagle1-static13  4 images of tiny, drafter=eagle1/static(tree=tiny_13)"), "{text}");
+    assert!(
+        text.contains("eagle1-static13  4 images of tiny, drafter=eagle1/static(tree=tiny_13)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -64,7 +69,11 @@ fn a_spec_that_is_absent_or_wrong_is_an_error_with_its_place() {
     desk.fails(&["plan", "no/such.toml"], 3, &["no/such.toml: the spec cannot be read"]);
     let text = std::fs::read_to_string(spec("ci/smoke.toml")).unwrap();
     let file = desk.file("misspelt.toml", &text.replace("guidance    = 3.0", "guidence    = 3.0"));
-    desk.fails(&["plan", &file], 3, &["misspelt.toml:", "unknown key `guidence`", "did you mean `guidance`?"]);
+    desk.fails(
+        &["plan", &file],
+        3,
+        &["misspelt.toml:", "unknown key `guidence`", "did you mean `guidance`?"],
+    );
     let file = desk.file("broken.toml", "schema = 1\nname = \n");
     desk.fails(&["plan", &file], 3, &["broken.toml:2:", "not TOML"]);
     desk.fails(&["plan", &spec("ci/smoke.toml"), "--set", "sampling.temperature=-1"], 3, &["at least 0"]);
@@ -151,7 +160,19 @@ fn published_files_are_checked_and_a_wrong_one_is_named() {
 fn rendered_scenes_are_the_same_every_time_and_make_a_prompt_file() {
     let desk = Desk::new();
     let render = |out: &str| {
-        desk.succeeds(&["data", "render", "scenes", "--n", "5", "--seed", "2", "--out", out, "--sheet", "sheet.png"]);
+        desk.succeeds(&[
+            "data",
+            "render",
+            "scenes",
+            "--n",
+            "5",
+            "--seed",
+            "2",
+            "--out",
+            out,
+            "--sheet",
+            "sheet.png",
+        ]);
         let names = ["000000.png", "000004.png", "captions.jsonl"];
         names.map(|name| std::fs::read(desk.path(out).join(name)).unwrap())
     };
@@ -206,7 +227,11 @@ mod torch {
         let desk = Desk::as_data_folder();
         desk.file("weights/igpt/mnist_gen.safetensors", "\u{8}\0\0\0\0\0\0\0{\"a\":{\"d");
         let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
-        desk.fails(&args, 4, &["mnist_gen.safetensors: not a whole safetensors file (16 bytes)", "fetch it again"]);
+        desk.fails(
+            &args,
+            4,
+            &["mnist_gen.safetensors: not a whole safetensors file (16 bytes)", "fetch it again"],
+        );
     }
 
     #[test]
@@ -224,7 +249,10 @@ mod torch {
         };
         generate(&["--model", "tinny"], &["unknown model `tinny`", "did you mean `tiny`?"]);
         generate(&["--method", "eagle9"], &["unknown method `eagle9`", "`eagle1-static13`"]);
-        generate(&["--method", "{ proposer = \"eagle1\", shpe = \"chain\" }"], &["`shpe`", "did you mean `shape`?"]);
+        generate(
+            &["--method", "{ proposer = \"eagle1\", shpe = \"chain\" }"],
+            &["`shpe`", "did you mean `shape`?"],
+        );
         generate(&["--temperature", "-1"], &["`sampling.temperature` is -1", "at least 0"]);
         generate(&["--device", "gpu"], &["`model.device`", "cpu, cuda or cuda:N"]);
         desk.fails(&["generate", "a red circle"], 2, &["--seed"]);

@@ -8,8 +8,8 @@ use tch::{Device, Kind, Tensor};
 
 use super::{TargetConfig, TinyBackbone, Vq, VqConfig};
 use crate::{
-    eagle::{EagleConfig, EagleHead},
     draft_time::DraftTime,
+    eagle::{EagleConfig, EagleHead},
     eagle_draft::EagleDraft,
     generation::ModelGeneration,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},

@@ -5,9 +5,7 @@ use specimen_decode::{
     rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    draft_time::DraftTime, eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    model_draft::ModelDraft,
+    draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration, model_draft::ModelDraft,
 };
 
 use crate::support::{EVERY_NETWORK, GUIDED, MAX_TREE, Open, PLAIN, eagle_head, method, tiny};
@@ -48,8 +46,14 @@ fn with_itself(open: Open, drafter: &str, seed: u64) -> Decoded {
     let mut generation = open();
     let backbone = generation.backbone().clone();
     let prefix = generation.prefix().shallow_clone();
-    let draft =
-        ModelDraft::new(backbone, prefix, *generation.sampling(), None, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+    let draft = ModelDraft::new(
+        backbone,
+        prefix,
+        *generation.sampling(),
+        None,
+        MAX_TREE,
+        DraftTime::new(tch::Device::Cpu),
+    );
     run(&mut generation, drafter, Some(Box::new(draft)), seed)
 }
 

@@ -10,12 +10,8 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    backbone::Backbone,
-    draft_time::DraftTime, eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    laws::laws,
-    llama::causal_mask,
-    target::teacher_forced,
+    backbone::Backbone, draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration,
+    laws::laws, llama::causal_mask, target::teacher_forced,
 };
 use tch::{Kind, Tensor, no_grad};
 
@@ -115,7 +111,8 @@ fn law_by_whole_sequences(sampling: Sampling, tokens: &[TokenId], below: &[Token
 fn draft_laws_are_those_of_the_head_run_over_whole_sequences() {
     for sampling in [PLAIN, GUIDED] {
         let mut generation = tiny(sampling);
-        let mut draft = EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+        let mut draft =
+            EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
         random_history(&mut generation, 8, |tokens, tree, _| {
             let found = laws_by_level(&mut draft, tokens, tree);
             // A node in the image's last position has no law.
@@ -131,7 +128,8 @@ fn draft_laws_are_those_of_the_head_run_over_whole_sequences() {
 fn trees_of_earlier_steps_leave_no_trace() {
     for sampling in [PLAIN, GUIDED] {
         let mut generation = tiny(sampling);
-        let mut draft = EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+        let mut draft =
+            EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
         let mut n_steps = 0;
         random_history(&mut generation, 7, |tokens, tree, _| {
             let (_generation, mut fresh) = committed(sampling, tokens);
