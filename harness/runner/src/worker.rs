@@ -6,7 +6,6 @@
 use std::{
     collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
-    time::Instant,
 };
 
 use serde::Serialize;
@@ -101,6 +100,7 @@ struct Attempt<'a> {
     spec: &'a Spec,
     models: Models,
     clock: Box<dyn Clock>,
+    started_ns: u64,
     done: BTreeSet<ItemKey>,
     records: Appender<Record>,
     steps: Appender<StepsRow>,
@@ -138,8 +138,10 @@ impl<'a> Attempt<'a> {
         let holder = format!("process {}", std::process::id());
         write_document(&run.lease(shard), &Lease { schema: SCHEMA, shard, attempt: number, holder })?;
         let device = spec.cells.first().map_or("cpu", |cell| cell.model.device.as_str());
+        let clock = DeviceClock::new(device_of(device)?);
         Ok(Self {
-            clock: Box::new(DeviceClock::new(device_of(device)?)),
+            started_ns: clock.now_ns(),
+            clock: Box::new(clock),
             models: Models::new(data_root),
             done,
             records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
@@ -232,7 +234,7 @@ impl<'a> Attempt<'a> {
             load_average: machine::load_average(),
             cpu_mhz: machine::cpu_mhz(),
             peak_memory_mb: machine::peak_memory_mb(),
-            seconds: STARTED.with(|started| started.elapsed().as_secs_f64()),
+            seconds: (self.clock.now_ns() - self.started_ns) as f64 * 1e-9,
         };
         let text = serde_json::to_string_pretty(&environment).expect("plain numbers and strings") + "\n";
         specimen_record::write_atomic(&path, text.as_bytes())?;
@@ -242,10 +244,6 @@ impl<'a> Attempt<'a> {
         let done = Done::of_shard(self.run, self.shard)?;
         Ok(write_document(&self.run.done(self.shard), &done)?)
     }
-}
-
-thread_local! {
-    static STARTED: Instant = Instant::now();
 }
 
 /// The text of a panic.

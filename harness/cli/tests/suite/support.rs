@@ -1,6 +1,6 @@
 //! Runs the binary in a folder of its own, where it finds no data unless a test says where.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says when it skips")]
 
 use std::{
     io::Write,
@@ -37,7 +37,7 @@ impl Desk {
         }
         let line = format!("SKIPPED: {name}: {needed} below SPECIMEN_DATA");
         assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-        writeln!(std::io::stderr(), "{line}").unwrap();
+        eprintln!("{line}");
         if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
             let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
             writeln!(log, "{line}").unwrap();
