@@ -1,5 +1,6 @@
 //! Build script of every crate that links libtorch: its binaries and tests find the library without
 //! environment variables.
+#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 fn main() {
     println!("cargo:rerun-if-env-changed=LIBTORCH");

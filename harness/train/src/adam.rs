@@ -17,7 +17,6 @@ const EPS: f64 = 1e-8;
 
 impl Adam {
     /// Zero moments; `decayed` is 1 for parameters that weight decay shrinks.
-    #[must_use]
     pub fn new(decayed: Tensor) -> Self {
         Self { mean: decayed.zeros_like(), square: decayed.zeros_like(), decayed }
     }
@@ -37,7 +36,6 @@ impl Adam {
 }
 
 /// `grad` scaled so that its length is at most `limit`, and the length it had.
-#[must_use]
 pub fn clipped(grad: Tensor, limit: f64) -> (Tensor, f64) {
     let norm = (&grad * &grad).sum(Kind::Double).sqrt().double_value(&[]);
     let scale = if norm > limit { limit / norm } else { 1.0 };

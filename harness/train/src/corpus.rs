@@ -9,7 +9,6 @@ use tch::{Kind, Tensor};
 pub const N_TOKENS: i64 = (GRID * GRID) as i64;
 
 /// The scenes `indices` of `seed` as `[n, 3, side, side]` bytes, rendered on all cores.
-#[must_use]
 pub fn pictures(seed: u64, indices: &[u64]) -> Tensor {
     let side = SIDE as i64;
     let scenes: Vec<Vec<u8>> = indices.par_iter().map(|&index| Scene::new(seed, index).render()).collect();
@@ -18,7 +17,6 @@ pub fn pictures(seed: u64, indices: &[u64]) -> Tensor {
 }
 
 /// Bytes to the `[-1, 1]` range that networks see.
-#[must_use]
 pub fn normalised(pictures: &Tensor, kind: Kind) -> Tensor {
     (pictures.to_kind(Kind::Float) / 127.5 - 1.0).to_kind(kind)
 }
@@ -62,7 +60,6 @@ impl TokenRows {
     }
 
     /// The rows `index` (`[b]`, i64) as i64 tensors.
-    #[must_use]
     pub fn rows(&self, index: &Tensor) -> (Tensor, Tensor, Tensor) {
         let take = |from: &Tensor| from.index_select(0, index).to_kind(Kind::Int64);
         (take(&self.tokens), take(&self.captions), take(&self.objects))

@@ -125,7 +125,7 @@ fn unroll(pair: &Pair, tokens: &Tensor, features: &Tensor, depth: usize) -> Unro
         let weights = Tensor::cat(&scores, 3).softmax(-1, None::<Kind>);
         let mut context = weights.narrow(3, 0, m).matmul(&values[0].narrow(2, 0, m));
         for chain in 1..=k {
-            context = context + weights.narrow(3, m + chain - 1, 1) * values[chain as usize].narrow(2, 0, m);
+            context += weights.narrow(3, m + chain - 1, 1) * values[chain as usize].narrow(2, 0, m);
         }
         let context = context.transpose(1, 2).reshape([rows, m, -1]);
         let out = pair.head.finish(&pair.head.layer.finish(&x, &context));
@@ -188,7 +188,7 @@ fn loss(pair: &Pair, shard: &Shard, stage: &DrafterStage) -> (Tensor, Vec<f64>) 
             let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
             values.push(overlap(&p, &aim(&guided_laws)).double_value(&[]));
         }
-        total = total + (regression * stage.feature_weight + cross) * weight;
+        total += (regression * stage.feature_weight + cross) * weight;
     }
     values[0] = total.double_value(&[]);
     (total, values)

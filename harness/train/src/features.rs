@@ -106,7 +106,7 @@ fn loss(net: &SceneNet, batch: &Batch) -> (Tensor, Vec<f64>) {
     let mut classes = Tensor::zeros([], (Kind::Float, Device::Cpu));
     for (i, (from, n)) in class_ranges().into_iter().enumerate() {
         let aim = batch.classes.select(1, i as i64);
-        classes = classes + logits.narrow(1, from, n).cross_entropy_for_logits(&aim);
+        classes += logits.narrow(1, from, n).cross_entropy_for_logits(&aim);
     }
     let images = net.embed_features(&features);
     let texts = net.embed_captions(&batch.captions);

@@ -189,7 +189,6 @@ fn report_quality(vq: &Vq, spec: &TrainSpec, journal: &mut Journal) -> anyhow::R
 }
 
 /// Network range to bytes: clamp, scale, round. `[.., 3, h, w]` in and out.
-#[must_use]
 pub fn to_bytes(pictures: &Tensor) -> Tensor {
     ((pictures.to_kind(Kind::Float) + 1.0) * 127.5).round().clamp(0.0, 255.0).to_kind(Kind::Uint8)
 }

@@ -23,7 +23,7 @@ impl Pictures {
     #[must_use]
     pub fn len(&self) -> usize {
         let size = self.width * self.height * self.channels;
-        if size == 0 { 0 } else { self.bytes.len() / size }
+        self.bytes.len().checked_div(size).unwrap_or(0)
     }
 
     /// Whether there is none.

@@ -9,7 +9,7 @@ use serde::ser::{self, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` is {value}, which JSON cannot hold; leave it out and say why")]
 pub struct NotFinite {
-    /// Fields from the outside in, with list positions ("cells[3].nfe").
+    /// Fields from the outside in, with list positions (`cells[3].nfe`).
     pub field: String,
     /// "NaN", "inf" or "-inf".
     pub value: String,
