@@ -23,8 +23,8 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 
-bench: ## time the acceptance walk
-	cargo bench -p specimen-decode
+bench: libtorch ## time the acceptance walk and a step of the embedded model (an idle machine, please)
+	cargo bench --profile release -p specimen-decode -p specimen-models
 
 train-tiny: build ## train the embedded model again, all four networks (hours on two cores)
 	for network in tokenizer target drafter features; do $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done

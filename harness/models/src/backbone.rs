@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use crate::{kv::KvCache, llama::Rotary};
+use crate::{kv::KvCache, llama::Turns};
 
 /// Sizes that a generation needs to know of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,6 @@ pub trait Backbone {
     /// Logits in f32. `features`: `[.., d]`; returns `[.., n_vocab]`.
     fn logits(&self, features: &Tensor) -> Tensor;
 
-    /// The rotary table `[n_positions, d_head]`, where the network uses one; an EAGLE head shares it.
-    fn rotary(&self) -> Option<&Rotary>;
+    /// Rotary positions, where the network uses them; an EAGLE head shares them.
+    fn turns(&self) -> Option<&Turns>;
 }

@@ -10,7 +10,7 @@ use tch::Tensor;
 
 use crate::{
     kv::LayerCache,
-    llama::{Layer, LayerShape, Rotary, rms_norm},
+    llama::{Layer, LayerShape, rms_norm},
 };
 
 /// What differs between published heads.
@@ -97,16 +97,16 @@ impl EagleHead {
         }
     }
 
-    /// `n` nodes behind the cache. `embeddings`, `features`: `[b, n, d]`; `rotary` as from
-    /// [`Rotary::over_heads`]; `mask` as in [`Layer::step`]. Returns predicted features `[b, n, d]`.
+    /// `n` nodes behind the cache. `embeddings`, `features`: `[b, n, d]`; `turns` as from
+    /// [`Turns::at`](crate::llama::Turns::at); `mask` as in [`Layer::step`]. Returns predicted features `[b, n, d]`.
     pub fn step(
         &self,
         embeddings: &Tensor,
         features: &Tensor,
-        rotary: &Rotary,
+        turns: &Tensor,
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Tensor {
-        self.finish(&self.layer.step(&self.join(embeddings, features), rotary, cache, mask))
+        self.finish(&self.layer.step(&self.join(embeddings, features), turns, cache, mask))
     }
 }

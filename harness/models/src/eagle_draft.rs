@@ -90,12 +90,12 @@ impl EagleDraft {
         let positions = Tensor::from_slice(&positions).to_device(*device);
         let embeddings = backbone.embed(&Tensor::from_slice(tokens).to_device(*device), &positions);
         let embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
-        let rotary = backbone.rotary().expect("an EAGLE head shares its target's rotary table");
-        let rotary = rotary.at(&positions).over_heads();
+        let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
+        let turns = turns.at(&positions, self.head.config().n_heads);
         // A dynamic tree runs more nodes than it keeps, so the tree's size does not bound the cache.
         self.cache.reserve(from + tokens.len() as i64);
         let layer = &mut self.cache.layers_from(from)[0];
-        self.head.step(&embeddings, features, &rotary, layer, mask)
+        self.head.step(&embeddings, features, &turns, layer, mask)
     }
 
     fn laws_of(&self, predicted: &Tensor) -> Vec<Rc<Dist>> {
@@ -109,7 +109,7 @@ impl EagleDraft {
         assert_eq!(fresh.size()[1], n, "one feature is committed for every token the drafter has not seen");
         let new: Vec<i64> = tokens[stable as usize..].iter().map(|t| i64::from(t.0)).collect();
         let positions: Vec<i64> = (stable..stable + n).collect();
-        let kind = self.context.backbone.kind();
+        let kind = self.cache.kind();
         let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
         let out = self.run(&new, &positions, &fresh, stable, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
@@ -134,7 +134,7 @@ impl EagleDraft {
         // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
         let place = |node| Some(stable + row_of(&self.rows, node) - 1);
         let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
-        let mask = mask.to_kind(self.context.backbone.kind()).to_device(self.context.device);
+        let mask = mask.to_kind(self.cache.kind()).to_device(self.context.device);
         let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
         let positions: Vec<i64> = nodes.iter().map(|&node| stable - 1 + tree[node].depth as i64).collect();
         let index = Tensor::from_slice(&parents).to_device(self.context.device);

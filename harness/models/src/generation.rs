@@ -138,7 +138,7 @@ impl Generation for ModelGeneration {
         let _guard = tch::no_grad_guard();
         let n = self.n_prefix();
         let options = (Kind::Int64, self.prefix.device());
-        let mask = (n > 1).then(|| crate::llama::causal_mask(n, self.backbone.kind()).to_device(options.1));
+        let mask = (n > 1).then(|| crate::llama::causal_mask(n, self.cache.kind()).to_device(options.1));
         let positions = Tensor::arange(n, options);
         let features = self.backbone.forward(&self.prefix, &positions, &mut self.cache, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
@@ -157,8 +157,7 @@ impl Generation for ModelGeneration {
         let (tokens, positions) =
             (Tensor::from_slice(&tokens).to_device(device), Tensor::from_slice(&positions).to_device(device));
         let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
-        let mask =
-            tree_mask(tree, self.cache.len()).map(|m| m.to_kind(self.backbone.kind()).to_device(device));
+        let mask = tree_mask(tree, self.cache.len()).map(|m| m.to_kind(self.cache.kind()).to_device(device));
         let features = self.backbone.forward(&x, &positions, &mut self.cache, mask.as_ref());
         let laws = self.laws_of(&features);
         self.scored = Some(features.shallow_clone());

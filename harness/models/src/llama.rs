@@ -31,10 +31,10 @@ pub struct Rotary {
 }
 
 impl Rotary {
-    /// The rows `positions` (`[n]`, i64).
+    /// Rows `from..from + n`.
     #[must_use]
-    pub fn at(&self, positions: &Tensor) -> Self {
-        Self { cos: self.cos.index_select(0, positions), sin: self.sin.index_select(0, positions) }
+    pub fn narrow(&self, from: i64, n: i64) -> Self {
+        Self { cos: self.cos.narrow(0, from, n), sin: self.sin.narrow(0, from, n) }
     }
 
     /// The same table in another kind.
@@ -48,11 +48,27 @@ impl Rotary {
     pub fn to_device(&self, device: tch::Device) -> Self {
         Self { cos: self.cos.to_device(device), sin: self.sin.to_device(device) }
     }
+}
 
-    /// Ready to broadcast over heads: `[n, 1, d_head]`.
+/// Rotary positions as unit complex numbers, for [`Layer::step`].
+pub struct Turns(Tensor);
+
+impl Turns {
+    /// `[n_positions, d_head / 2]`, complex; entry `j` of a row is `exp(i angle_j)`.
     #[must_use]
-    pub fn over_heads(&self) -> Self {
-        Self { cos: self.cos.unsqueeze(1), sin: self.sin.unsqueeze(1) }
+    pub fn new(rotary: &Rotary) -> Self {
+        let half = rotary.cos.size()[1] / 2;
+        let first = |table: &Tensor| table.narrow(1, 0, half).to_kind(Kind::Float);
+        Self(Tensor::complex(&first(&rotary.cos), &first(&rotary.sin)))
+    }
+
+    /// The rows `positions` (`[n]`, i64) for query, key and value heads in this order; values are not turned.
+    /// Returns `[n, 3 * n_heads, d_head / 2]`.
+    #[must_use]
+    pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {
+        let (n, half) = (positions.size()[0], self.0.size()[1]);
+        let turned = self.0.index_select(0, positions).unsqueeze(1).expand([n, 2 * n_heads, half], false);
+        Tensor::cat(&[turned, self.0.new_ones([n, n_heads, half], (self.0.kind(), self.0.device()))], 1)
     }
 }
 
@@ -104,9 +120,9 @@ pub struct Layer {
     gate_up: Tensor,
     /// `[d, d_ffn]`
     down: Tensor,
-    /// `[5 * n_heads * d_head, d]`: qkv, then the query and key rows turned by a quarter, so that rotary
-    /// embedding costs one product and one sum. Built once for decoding.
-    fused: Option<Tensor>,
+    /// `qkv` with the two rows that a rotary angle mixes side by side, query and key heads alike: their
+    /// products stay, and turning is one complex product. Built once for decoding.
+    paired: Option<Tensor>,
 }
 
 impl Layer {
@@ -142,7 +158,7 @@ impl Layer {
             ffn_norm: source.param("ffn_norm.weight", &[d_model], ones)?,
             gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], std)?,
             down: source.param("ffn.down.weight", &[d_model, d_ffn], residual(d_ffn))?,
-            fused: None,
+            paired: None,
         })
     }
 
@@ -150,10 +166,10 @@ impl Layer {
     pub fn prepare(&mut self) {
         let _guard = tch::no_grad_guard();
         let LayerShape { d_model, n_heads, d_head, .. } = self.shape;
-        let qk = self.qkv.narrow(0, 0, 2 * n_heads * d_head).view([2 * n_heads, d_head, d_model]);
-        let half = d_head / 2;
-        let turned = Tensor::cat(&[-qk.narrow(1, half, half), qk.narrow(1, 0, half)], 1);
-        self.fused = Some(Tensor::cat(&[&self.qkv, &turned.reshape([-1, d_model])], 0).contiguous());
+        let n_turned = 2 * n_heads * d_head;
+        let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_model]);
+        let pairs = halves.transpose(1, 2).reshape([n_turned, d_model]);
+        self.paired = Some(Tensor::cat(&[pairs, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0));
     }
 
     /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
@@ -165,8 +181,7 @@ impl Layer {
         let qk = qkv.narrow(2, 0, 2 * n_heads);
         let half = d_head / 2;
         let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
-        let rotary = rotary.over_heads();
-        let qk = &qk * &rotary.cos + turned * &rotary.sin;
+        let qk = &qk * rotary.cos.unsqueeze(1) + turned * rotary.sin.unsqueeze(1);
         (qk.narrow(2, 0, n_heads), qk.narrow(2, n_heads, n_heads), qkv.narrow(2, 2 * n_heads, n_heads))
     }
 
@@ -186,22 +201,21 @@ impl Layer {
         self.finish(x, &whole_attention(&q, &k, &v, mask))
     }
 
-    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `rotary` as from
-    /// [`Rotary::over_heads`]; `mask`: additive `[n, n_cached + n]` in the kind of `x`, absent when all is
-    /// visible.
-    pub fn step(&self, x: &Tensor, rotary: &Rotary, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
+    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `turns` as from
+    /// [`Turns::at`]; `mask`: additive `[n, n_cached + n]` in the kind of the cache, in which attention runs;
+    /// absent when all is visible.
+    pub fn step(&self, x: &Tensor, turns: &Tensor, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
         let LayerShape { n_heads, d_head, .. } = self.shape;
         let (b, n, _) = x.size3().expect("hidden states have three axes");
-        let fused = self.fused.as_ref().expect("prepare() ran before decoding");
-        let all = self.normed_input(x).linear(fused, None::<&Tensor>).view([b, n, 5 * n_heads, d_head]);
-        let qk = (all.narrow(2, 0, 2 * n_heads) * &rotary.cos)
-            .addcmul_(&all.narrow(2, 3 * n_heads, 2 * n_heads), &rotary.sin);
-        let q = qk.narrow(2, 0, n_heads).transpose(1, 2);
-        let k = qk.narrow(2, n_heads, n_heads).transpose(1, 2);
-        let v = all.narrow(2, 2 * n_heads, n_heads).transpose(1, 2);
-        let (k, v) = cache.append(&k, &v);
+        let paired = self.paired.as_ref().expect("prepare() ran before decoding");
+        let qkv = self.normed_input(x).linear(paired, None::<&Tensor>).to_kind(Kind::Float);
+        let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
+        let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]);
+        let (k, v) = cache.append(&qkv.narrow(2, n_heads, 2 * n_heads));
+        let q = qkv.narrow(2, 0, n_heads).transpose(1, 2).to_kind(cache.kind());
         let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
-        self.finish(x, &context.transpose(1, 2).reshape([b, n, n_heads * d_head]))
+        let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]);
+        self.finish(x, &context.to_kind(x.kind()))
     }
 
     fn normed_input(&self, x: &Tensor) -> Tensor {

@@ -124,7 +124,7 @@ impl ModelDraft {
     fn run(&mut self, x: &Tensor, positions: &Tensor, mask: Option<Tensor>) -> Tensor {
         let n = x.size()[1];
         self.cache.reserve(self.cache.len() + n);
-        let mask = mask.map(|mask| mask.to_kind(self.backbone.kind()).to_device(self.prefix.device()));
+        let mask = mask.map(|mask| mask.to_kind(self.cache.kind()).to_device(self.prefix.device()));
         let features = self.backbone.forward(x, positions, &mut self.cache, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         features

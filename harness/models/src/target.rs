@@ -175,6 +175,6 @@ pub fn teacher_forced(generation: &ModelGeneration, tokens: &[TokenId]) -> Tenso
         capacity: n_prefix + n,
     };
     let mut cache = KvCache::new(kv, backbone.kind(), device);
-    let mask = causal_mask(n_prefix + n - 1, backbone.kind()).to_device(device);
+    let mask = causal_mask(n_prefix + n - 1, cache.kind()).to_device(device);
     backbone.forward(&x, &positions, &mut cache, Some(&mask)).narrow(1, n_prefix - 1, n)
 }

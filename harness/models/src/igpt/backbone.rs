@@ -11,7 +11,7 @@ use super::{
 use crate::{
     backbone::{Backbone, BackboneShape},
     kv::KvCache,
-    llama::Rotary,
+    llama::Turns,
 };
 
 /// The weights.
@@ -94,7 +94,7 @@ impl Backbone for IgptBackbone {
         features.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
     }
 
-    fn rotary(&self) -> Option<&Rotary> {
+    fn turns(&self) -> Option<&Turns> {
         None
     }
 }

@@ -87,13 +87,13 @@ impl Block {
     pub(super) fn step(&self, x: &Tensor, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
         let (b, n, d) = x.size3().expect("hidden states have three axes");
         let normed = self.attention_norm.forward(x);
-        let qkv = self.qkv.forward(&normed).view([b, n, 3 * self.n_heads, d / self.n_heads]).transpose(1, 2);
-        let head_rows = |i: i64| qkv.narrow(1, i * self.n_heads, self.n_heads);
-        let (k, v) = cache.append(&head_rows(1), &head_rows(2));
-        let context =
-            Tensor::scaled_dot_product_attention(&head_rows(0), &k, &v, mask, 0.0, false, None, false);
+        let qkv =
+            self.qkv.forward(&normed).to_kind(cache.kind()).view([b, n, 3 * self.n_heads, d / self.n_heads]);
+        let (k, v) = cache.append(&qkv.narrow(2, self.n_heads, 2 * self.n_heads));
+        let q = qkv.narrow(2, 0, self.n_heads).transpose(1, 2);
+        let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
         // The residual continues from `normed`, not from `x`.
-        let x = normed + self.out.forward(&context.transpose(1, 2).reshape([b, n, d]));
+        let x = normed + self.out.forward(&context.transpose(1, 2).reshape([b, n, d]).to_kind(x.kind()));
         let hidden = self.widen.forward(&self.ffn_norm.forward(&x)).gelu("none");
         x + self.narrow.forward(&hidden)
     }

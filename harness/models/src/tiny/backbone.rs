@@ -8,7 +8,7 @@ use super::TargetConfig;
 use crate::{
     backbone::{Backbone, BackboneShape},
     kv::KvCache,
-    llama::{Layer, LayerShape, Rotary, causal_mask, rms_norm, rotary_2d},
+    llama::{Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
 };
 
 /// The weights of the target.
@@ -26,6 +26,7 @@ pub struct TinyBackbone {
     /// `[n_vocab, d]`
     head: Tensor,
     rotary: Rotary,
+    turns: Turns,
 }
 
 impl TinyBackbone {
@@ -49,8 +50,9 @@ impl TinyBackbone {
             })
             .collect::<Result<_, _>>()?;
         let rotary = rotary_2d(config.caption_len, config.grid, config.d_head, config.rope_base);
-        let rotary = rotary.to_kind(tokens.kind()).to_device(tokens.device());
-        Ok(Self { config: config.clone(), words, slots, tokens, layers, norm, head, rotary })
+        let rotary = rotary.to_device(tokens.device());
+        let turns = Turns::new(&rotary);
+        Ok(Self { config: config.clone(), words, slots, tokens, layers, norm, head, rotary, turns })
     }
 
     fn layer_shape(config: &TargetConfig) -> LayerShape {
@@ -88,7 +90,7 @@ impl TinyBackbone {
         let fed = tokens.narrow(1, 0, n_tokens - 1);
         let mut x = Tensor::cat(&[self.embed_caption(words), self.embed_batch(&fed)], 1);
         let n = prefix + n_tokens - 1;
-        let rotary = Rotary { cos: self.rotary.cos.narrow(0, 0, n), sin: self.rotary.sin.narrow(0, 0, n) };
+        let rotary = self.rotary.narrow(0, n).to_kind(x.kind());
         let mask = causal_mask(n, x.kind());
         for layer in &self.layers {
             x = layer.whole(&x, &rotary, &mask);
@@ -99,7 +101,7 @@ impl TinyBackbone {
     /// Rotary rows of the image tokens `from..from + n` (0-based in the image).
     pub fn image_rotary(&self, from: i64, n: i64) -> Rotary {
         let at = self.config.caption_len + from;
-        Rotary { cos: self.rotary.cos.narrow(0, at, n), sin: self.rotary.sin.narrow(0, at, n) }
+        self.rotary.narrow(at, n).to_kind(self.tokens.kind())
     }
 }
 
@@ -124,10 +126,10 @@ impl Backbone for TinyBackbone {
     }
 
     fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
-        let rotary = self.rotary.at(positions).over_heads();
+        let turns = self.turns.at(positions, self.config.n_heads);
         let mut x = x.shallow_clone();
         for (layer, cache) in self.layers.iter().zip(cache.layers()) {
-            x = layer.step(&x, &rotary, cache, mask);
+            x = layer.step(&x, &turns, cache, mask);
         }
         rms_norm(&x, &self.norm, self.config.norm_eps)
     }
@@ -136,7 +138,7 @@ impl Backbone for TinyBackbone {
         features.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
     }
 
-    fn rotary(&self) -> Option<&Rotary> {
-        Some(&self.rotary)
+    fn turns(&self) -> Option<&Turns> {
+        Some(&self.turns)
     }
 }

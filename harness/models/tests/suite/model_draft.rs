@@ -115,6 +115,6 @@ fn a_start_vector_is_one_slot_before_the_image() {
     let backbone = igpt_backbone(1);
     assert_eq!(backbone.prefix().size(), [1, 1, SMALL_IGPT.d_model]);
     assert_eq!(backbone.shape().n_positions, SMALL_IGPT.n_tokens());
-    assert!(backbone.rotary().is_none());
+    assert!(backbone.turns().is_none());
     assert_eq!(igpt(PLAIN).n_tokens(), 25);
 }
