@@ -206,6 +206,7 @@ fn open_run(
     weights: Vec<WeightsDigest>,
     options: &Options<'_>,
 ) -> Result<(RunDir, Lock), RunError> {
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     if options.out.join("manifest.json").exists() {
         let run = RunDir::open(options.out)?;
         let lock = Lock::take(&run.lock())?;
@@ -220,11 +221,11 @@ fn open_run(
         if !options.resume {
             return Err(RunError::Exists { path: options.out.to_owned() });
         }
+        renew_manifest(&run, spec, &weights)?;
         return Ok((run, lock));
     }
     let run = RunDir::create(options.out)?;
     let lock = Lock::take(&run.lock())?;
-    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
     let dtype = serde_json::to_value(first.model.dtype).map_err(|e| RunError::Spec(e.to_string()))?;
     let provenance = prompts.provenance();
@@ -254,6 +255,29 @@ fn open_run(
     write_document(&run.manifest(), &manifest)?;
     write_document(&run.plan(), file)?;
     Ok((run, lock))
+}
+
+/// Refuses other weights than the run began with, and takes over what a spec may change without changing the
+/// plan: metrics, expectations, texts. The run is then unsealed until it is summarised again.
+fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDigest]) -> Result<(), RunError> {
+    let mut manifest: Manifest = read_document(&run.manifest())?;
+    let differing = |entry: &&WeightsDigest| !manifest.weights.contains(entry);
+    if let Some(now) = weights.iter().find(differing) {
+        let before = manifest.weights.iter().find(|entry| entry.name == now.name);
+        return Err(RunError::OtherWeights {
+            path: run.manifest(),
+            name: now.name.clone(),
+            expected: before.map_or_else(|| "none".to_owned(), |entry| entry.blake3.to_string()),
+            found: now.blake3.to_string(),
+        });
+    }
+    if manifest.spec != spec {
+        manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
+        manifest.spec = spec;
+        manifest.sealed = None;
+        write_document(&run.manifest(), &manifest)?;
+    }
+    Ok(())
 }
 
 /// Starts the worker of shard `k` and passes on what it reports.

@@ -59,6 +59,21 @@ pub enum RunError {
         /// Digest of the plan that lies there.
         found: String,
     },
+    /// A run that was begun with other weights.
+    #[error(
+        "{path}: the run was begun with other weights of {name} (blake3 {expected}, now {found}); bring those \
+         back, or choose another --out"
+    )]
+    OtherWeights {
+        /// The manifest.
+        path: PathBuf,
+        /// Model and role.
+        name: String,
+        /// Digest the run was begun with.
+        expected: String,
+        /// Digest of what was loaded now.
+        found: String,
+    },
     /// A run that lies there already and was not to be resumed.
     #[error("{path}: a run lies there already; continue it with --resume, or choose another --out")]
     Exists {

@@ -14,8 +14,8 @@ use specimen_decode::{clock::Clock, trace::Decoded};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
-    Appender, Digest, Done, Durability, Item, ItemKey, Lease, Manifest, PlanFile, Record, RunDir, SCHEMA,
-    Status, StepsRow, TimingRow, read_document, read_rows, write_document,
+    Appender, Block, Digest, Done, Durability, Item, ItemKey, Lease, Manifest, PlanFile, Record, RunDir,
+    SCHEMA, Status, StepsRow, TimingRow, read_document, read_rows, write_document,
 };
 
 use crate::{
@@ -67,21 +67,20 @@ pub fn run_shard(
     let manifest: Manifest = read_document(&run.manifest())?;
     let spec: Spec = serde_json::from_value(manifest.spec)
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
+    let done = done(run, k)?;
+    let is_missing = |block: &&Block| block.items.iter().any(|key| !done.contains(key));
+    let shard = plan.blocks.iter().filter(|block| shard_of(block.index, n_shards) == k);
+    let mut blocks = shard.filter(is_missing).peekable();
+    if blocks.peek().is_none() {
+        return Ok(());
+    }
     let mut attempt = Attempt::open(run, k, &spec, data_root)?;
     let items = plan.by_key();
     let mut warm = false;
-    for block in plan.blocks.iter().filter(|block| shard_of(block.index, n_shards) == k) {
-        let missing = block.items.iter().any(|key| !attempt.done.contains(key));
-        if !missing {
-            continue;
-        }
+    for block in blocks {
         let timed = block.items.iter().any(|key| attempt.cell(key).timed);
-        let rows: Vec<&Item> = block
-            .items
-            .iter()
-            .filter(|key| timed || !attempt.done.contains(*key))
-            .map(|key| items[key].1)
-            .collect();
+        let rows: Vec<&Item> =
+            block.items.iter().filter(|key| timed || !done.contains(*key)).map(|key| items[key].1).collect();
         if timed && !warm {
             attempt.warm_up(&rows, spec.timing.warmup, report)?;
             warm = true;
@@ -93,6 +92,19 @@ pub fn run_shard(
     attempt.finish()
 }
 
+/// Items of shard `k` that some attempt has made.
+fn done(run: &RunDir, k: u32) -> Result<BTreeSet<ItemKey>, RunError> {
+    let mut done = BTreeSet::new();
+    for number in run.attempts(k)? {
+        let path = run.attempt_records(k, number);
+        if path.is_file() {
+            let rows = read_rows::<Record>(&path)?.rows;
+            done.extend(rows.into_iter().filter(|row| row.status == Status::Ok).map(|row| row.key));
+        }
+    }
+    Ok(done)
+}
+
 struct Attempt<'a> {
     run: &'a RunDir,
     shard: u32,
@@ -101,7 +113,6 @@ struct Attempt<'a> {
     models: Models,
     clock: Box<dyn Clock>,
     started_ns: u64,
-    done: BTreeSet<ItemKey>,
     records: Appender<Record>,
     steps: Appender<StepsRow>,
     timing: Appender<TimingRow>,
@@ -125,16 +136,7 @@ impl<'a> Attempt<'a> {
         spec: &'a Spec,
         data_root: Option<DataRoot>,
     ) -> Result<Self, RunError> {
-        let earlier = run.attempts(shard)?;
-        let mut done = BTreeSet::new();
-        for &number in &earlier {
-            let path = run.attempt_records(shard, number);
-            if path.is_file() {
-                let rows = read_rows::<Record>(&path)?.rows;
-                done.extend(rows.into_iter().filter(|row| row.status == Status::Ok).map(|row| row.key));
-            }
-        }
-        let number = earlier.last().map_or(0, |last| last + 1);
+        let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
         let holder = format!("process {}", std::process::id());
         write_document(&run.lease(shard), &Lease { schema: SCHEMA, shard, attempt: number, holder })?;
         let device = spec.cells.first().map_or("cpu", |cell| cell.model.device.as_str());
@@ -143,7 +145,6 @@ impl<'a> Attempt<'a> {
             started_ns: clock.now_ns(),
             clock: Box::new(clock),
             models: Models::new(data_root),
-            done,
             records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
             steps: Appender::create(&run.attempt_steps(shard, number), Durability::OnFinish)?,
             timing: Appender::create(&run.attempt_timing(shard, number), Durability::OnFinish)?,

@@ -126,6 +126,32 @@ fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing(
 }
 
 #[test]
+fn a_changed_metric_renews_the_manifest_without_another_attempt() {
+    let desk = Desk::new();
+    let smoke = spec("ci/smoke.toml");
+    let one = ["run", &smoke, "--set", "cell=[{ name = \"ar\" }]", "--limit", "1", "--out", "r"];
+    desk.succeeds(&[&one[..], &["--set", "metric=[{ name = \"target-nll\" }]"]].concat());
+    let again = [&one[..], &["--set", "metric=[{ name = \"scene-clip\" }]", "--resume"]].concat();
+    desk.succeeds(&again);
+    let manifest = || -> serde_json::Value {
+        serde_json::from_slice(&fs::read(desk.path("r/manifest.json")).unwrap()).unwrap()
+    };
+    assert!(manifest()["spec"].to_string().contains("scene-clip"));
+    assert!(!manifest()["spec"].to_string().contains("target-nll"));
+    assert!(manifest()["sealed"]["result_digest"].is_string());
+    assert!(fs::read_to_string(desk.path("r/report/table.md")).unwrap().contains("scene-clip"));
+    let n_attempts = files(&desk.path("r")).iter().filter(|path| path.ends_with("env.json")).count();
+    assert_eq!(n_attempts, 1);
+
+    let text = fs::read_to_string(desk.path("r/manifest.json")).unwrap();
+    let digest = manifest()["weights"][0]["blake3"].as_str().unwrap().to_owned();
+    let other = digest.chars().rev().collect::<String>();
+    fs::write(desk.path("r/manifest.json"), text.replace(&digest, &other)).unwrap();
+    let third = [&one[..], &["--set", "metric=[{ name = \"attribute-accuracy\" }]", "--resume"]].concat();
+    desk.fails(&third, 3, &["other weights of tiny", &digest, &other]);
+}
+
+#[test]
 fn items_that_fail_end_the_run_with_5_after_everything_is_written() {
     let desk = Desk::new();
     let prompts = desk.file("prompts.txt", &format!("{PROMPT}\na purple elephant on grass\n"));
