@@ -22,8 +22,9 @@ pub const WORDS: [&str; 39] = [
 pub struct UnknownWord {
     /// The word, lower-case.
     pub word: String,
-    /// The vocabulary word with the fewest single-letter edits to it, the first of equals.
-    pub nearest: &'static str,
+    /// The vocabulary word with the fewest single-letter edits to it, the first of equals; absent when even
+    /// that would change more than a third of the letters.
+    pub nearest: Option<&'static str>,
 }
 
 /// Why a caption cannot be used.
@@ -126,8 +127,10 @@ fn id_of(word: &str) -> Option<u16> {
     WORDS.iter().position(|entry| *entry == word).map(|place| place as u16 + FIRST_WORD_ID)
 }
 
-fn nearest(word: &str) -> &'static str {
-    WORDS.into_iter().min_by_key(|entry| edit_distance(word, entry)).expect("the vocabulary has words")
+fn nearest(word: &str) -> Option<&'static str> {
+    let entry = WORDS.into_iter().min_by_key(|entry| edit_distance(word, entry))?;
+    let n_letters = word.chars().count().max(entry.len());
+    (edit_distance(word, entry) <= n_letters.div_ceil(3)).then_some(entry)
 }
 
 /// Insertions, deletions and replacements of letters between two words (Levenshtein).
@@ -147,8 +150,11 @@ fn edit_distance(from: &str, to: &str) -> usize {
 }
 
 fn describe(unknown: &[UnknownWord]) -> String {
-    let items: Vec<String> =
-        unknown.iter().map(|item| format!("`{}` (nearest: `{}`)", item.word, item.nearest)).collect();
+    let item = |item: &UnknownWord| match item.nearest {
+        Some(nearest) => format!("`{}` (nearest: `{nearest}`)", item.word),
+        None => format!("`{}`", item.word),
+    };
+    let items: Vec<String> = unknown.iter().map(item).collect();
     let noun = if items.len() == 1 { "unknown word" } else { "unknown words" };
     format!("{noun} {}", items.join(", "))
 }
