@@ -195,7 +195,8 @@ impl Spec {
     }
 
     /// What decides the images and timings of a run, as JSON: schema, seed, dataset, timing and cells, but
-    /// not prose, metrics, published rows or expectations, which can change without a new run.
+    /// not prose, metrics, published rows or expectations, which can change without a new run. The crate of
+    /// records keeps the same parts of a stored spec.
     pub fn identity(&self) -> serde_json::Value {
         let Self { schema, seed, dataset, timing, cells, .. } = self;
         serde_json::json!({

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
-use specimen_runner::{driver::Stage, worker::Progress as Event};
+use specimen_runner::{stage::Stage, worker::Progress as Event};
 
 use crate::talk::Talk;
 

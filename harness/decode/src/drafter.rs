@@ -21,6 +21,12 @@ pub trait DraftModel {
     ///
     /// Parents were expanded before; the root counts as expanded by [`begin`](Self::begin).
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>>;
+
+    /// Whether decoding is greedy: candidates are then the most probable tokens instead of draws, and the laws
+    /// are [`Sampling::of_drafts`](crate::pipeline::Sampling::of_drafts).
+    fn is_greedy(&self) -> bool {
+        false
+    }
 }
 
 /// Grows the draft tree of each step.

@@ -31,6 +31,21 @@ pub struct Sampling {
     pub filter_order: FilterOrder,
 }
 
+impl Sampling {
+    /// Whether decoding takes the argmax.
+    #[must_use]
+    pub fn is_greedy(&self) -> bool {
+        self.temperature <= GREEDY_BELOW
+    }
+
+    /// How a drafter's logits become laws: as the target's, but in greedy decoding the law at temperature 1
+    /// without filters, by which candidates are ranked.
+    #[must_use]
+    pub fn of_drafts(&self) -> Self {
+        if self.is_greedy() { Self { temperature: 1.0, top_k: 0, top_p: 1.0, ..*self } } else { *self }
+    }
+}
+
 /// Temperatures up to this one decode greedily: argmax, ties to the lowest id.
 pub const GREEDY_BELOW: f32 = 1e-5;
 
@@ -40,7 +55,7 @@ pub const GREEDY_BELOW: f32 = 1e-5;
 /// If the rows differ in length, or guidance is not 1 and there is no unconditional row.
 pub fn law(conditional: &[f32], unconditional: Option<&[f32]>, sampling: &Sampling) -> Dist {
     let mut logits = guided(conditional, unconditional, sampling.guidance);
-    if sampling.temperature <= GREEDY_BELOW {
+    if sampling.is_greedy() {
         return Dist::one_hot(logits.len(), argmax(&logits));
     }
     for logit in &mut logits {

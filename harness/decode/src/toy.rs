@@ -140,6 +140,7 @@ impl Scores for ToyScores {
 /// A toy model as the network of a drafter.
 pub struct ToyDraftModel {
     model: ToyModel,
+    is_greedy: bool,
     tokens: Vec<TokenId>,
     is_expanded: Vec<bool>,
 }
@@ -147,7 +148,9 @@ pub struct ToyDraftModel {
 impl ToyDraftModel {
     /// A draft model that has seen no token yet.
     pub fn new(model: ToyModel) -> Self {
-        Self { model, tokens: Vec::new(), is_expanded: Vec::new() }
+        let is_greedy = model.sampling.is_greedy();
+        let model = ToyModel { sampling: model.sampling.of_drafts(), ..model };
+        Self { model, is_greedy, tokens: Vec::new(), is_expanded: Vec::new() }
     }
 }
 
@@ -168,6 +171,10 @@ impl DraftModel for ToyDraftModel {
         }
         let (_, before_root) = self.tokens.split_last().expect("begin comes before expand");
         nodes.iter().map(|&node| Rc::new(self.model.law(&context_of(before_root, tree, node)))).collect()
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.is_greedy
     }
 }
 

@@ -99,7 +99,7 @@ impl EagleDraft {
     }
 
     fn laws_of(&self, predicted: &Tensor) -> Vec<Rc<Dist>> {
-        LawRows::new(laws(&self.context.backbone.logits(predicted), &self.context.sampling)).all()
+        LawRows::new(laws(&self.context.backbone.logits(predicted), &self.context.sampling.of_drafts())).all()
     }
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
@@ -156,5 +156,9 @@ impl DraftModel for EagleDraft {
         let _guard = tch::no_grad_guard();
         let time = self.time.clone();
         time.measure(|| self.expand_nodes(tree, nodes))
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.context.sampling.is_greedy()
     }
 }

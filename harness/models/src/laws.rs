@@ -6,7 +6,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use specimen_decode::{
     dist::Dist,
-    pipeline::{FilterOrder, GREEDY_BELOW, Sampling},
+    pipeline::{FilterOrder, Sampling},
 };
 use tch::{Kind, Tensor};
 
@@ -20,7 +20,7 @@ pub fn guided_logits(logits: &Tensor, sampling: &Sampling) -> Tensor {
     } else {
         conditional
     };
-    if sampling.temperature == 1.0 || sampling.temperature <= GREEDY_BELOW {
+    if sampling.temperature == 1.0 || sampling.is_greedy() {
         return guided;
     }
     guided / f64::from(sampling.temperature)
@@ -29,7 +29,7 @@ pub fn guided_logits(logits: &Tensor, sampling: &Sampling) -> Tensor {
 /// Final laws. `logits` as in [`guided_logits`]; returns `[n, v]`, rows sum to 1.
 pub fn laws(logits: &Tensor, sampling: &Sampling) -> Tensor {
     let mut logits = guided_logits(logits, sampling);
-    if sampling.temperature <= GREEDY_BELOW {
+    if sampling.is_greedy() {
         return greedy(&logits);
     }
     match sampling.filter_order {

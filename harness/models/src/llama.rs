@@ -64,7 +64,6 @@ impl Turns {
 
     /// The rows `positions` (`[n]`, i64) for query, key and value heads in this order; values are not turned.
     /// Returns `[n, 3 * n_heads, d_head / 2]`.
-    #[must_use]
     pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {
         let (n, half) = (positions.size()[0], self.0.size()[1]);
         let turned = self.0.index_select(0, positions).unsqueeze(1).expand([n, 2 * n_heads, half], false);

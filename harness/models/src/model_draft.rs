@@ -136,7 +136,7 @@ impl ModelDraft {
         // Mapped before the pipeline, so that ties fall as they do for the target.
         let logits =
             self.vocabulary.as_ref().map_or_else(|| logits.shallow_clone(), |map| map.to_target(&logits));
-        LawRows::new(laws(&logits, &self.sampling)).all()
+        LawRows::new(laws(&logits, &self.sampling.of_drafts())).all()
     }
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
@@ -194,6 +194,10 @@ impl DraftModel for ModelDraft {
         let _guard = tch::no_grad_guard();
         let time = self.time.clone();
         time.measure(|| self.expand_nodes(tree, nodes))
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.sampling.is_greedy()
     }
 }
 

@@ -9,15 +9,23 @@ use std::{
     time::SystemTime,
 };
 
-use specimen_datasets::{PromptSet, data_root::DataRoot};
+use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
 use specimen_record::{
-    Block, DatasetDigest, Digest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir, SCHEMA, Seal,
-    Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document, read_rows,
-    write_document,
+    Block, DatasetDigest, Digest, FileDigest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir,
+    SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document,
+    read_rows, write_document,
 };
 
-use crate::{error::RunError, load::Models, machine, score::score, summarise::summarise, worker::Progress};
+use crate::{
+    error::RunError,
+    load::Models,
+    machine,
+    score::score,
+    stage::Stage,
+    summarise::{summarise, word_of},
+    worker::Progress,
+};
 
 /// How to run a plan.
 pub struct Options<'a> {
@@ -100,25 +108,6 @@ pub fn run(
         work(&run, k, options, report)?;
     }
     finish(&run, plan, &file, &mut models, options.data_root.as_ref(), report)
-}
-
-/// What the driver is doing.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Stage {
-    /// Workers are about to run.
-    Generating {
-        /// Items of the plan.
-        n_items: u64,
-    },
-    /// A worker reports.
-    Worker(Progress),
-    /// A metric of a cell is computed.
-    Scoring {
-        /// The metric.
-        metric: String,
-        /// The cell.
-        cell: String,
-    },
 }
 
 /// Merges the attempts, scores the images, writes the summary and seals the manifest.
@@ -227,7 +216,6 @@ fn open_run(
     let run = RunDir::create(options.out)?;
     let lock = Lock::take(&run.lock())?;
     let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
-    let dtype = serde_json::to_value(first.model.dtype).map_err(|e| RunError::Spec(e.to_string()))?;
     let provenance = prompts.provenance();
     let manifest = Manifest {
         schema: SCHEMA,
@@ -242,10 +230,12 @@ fn open_run(
             name: provenance.name.clone(),
             digest: provenance.digest.to_string().parse().map_err(RunError::Spec)?,
             n: prompts.n_prompts() as u64,
+            caption: provenance.caption.as_ref().map(word_of).transpose()?,
+            files: provenance.sources.iter().map(source_digest).collect::<Result<_, _>>()?,
         }],
-        hardware: machine::hardware(),
+        hardware: machine::hardware(&plan.spec),
         software: machine::software(),
-        dtype: dtype.as_str().unwrap_or_default().to_owned(),
+        dtype: word_of(&first.model.dtype)?,
         device: first.model.device.clone(),
         threads: 1,
         environment: machine::environment(),
@@ -255,6 +245,11 @@ fn open_run(
     write_document(&run.manifest(), &manifest)?;
     write_document(&run.plan(), file)?;
     Ok((run, lock))
+}
+
+fn source_digest(file: &SourceFile) -> Result<FileDigest, RunError> {
+    let blake3 = file.blake3.to_string().parse().map_err(RunError::Spec)?;
+    Ok(FileDigest { file: file.name.clone(), blake3 })
 }
 
 /// Refuses other weights than the run began with, and takes over what a spec may change without changing the

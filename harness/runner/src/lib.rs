@@ -5,6 +5,7 @@
 //! blocks of one shard), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
 //! [`summarise`] (the numbers of each cell), [`machine`] (what the manifest says of the computer).
 
+pub(crate) mod cell_images;
 pub mod driver;
 pub mod error;
 pub mod generate;
@@ -12,5 +13,6 @@ pub mod load;
 pub mod machine;
 pub mod scene_scores;
 pub mod score;
+pub mod stage;
 pub mod summarise;
 pub mod worker;

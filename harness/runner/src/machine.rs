@@ -1,8 +1,13 @@
 //! What the manifest and the attempts say of the computer, read from the system's own files. What cannot be
 //! read is absent.
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    process::Command,
+};
 
+use specimen_experiments::spec::Spec;
 use specimen_record::{EnvironmentFlag, Git, Hardware, Software};
 
 /// Environment variables this program reads.
@@ -58,22 +63,23 @@ pub fn peak_memory_mb() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
-/// The machine, with the GPUs libtorch sees.
+/// The machine, with the GPUs that a cell of `spec` computes on.
 #[must_use]
-pub fn hardware() -> Hardware {
+pub fn hardware(spec: &Spec) -> Hardware {
     let flags = cpu_info("flags").into_iter().next().unwrap_or_default();
     let has = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = memory.lines().find(|line| line.starts_with("MemTotal:"));
     let kib = total.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let n_gpus = tch::Cuda::device_count();
+    let devices = spec.cells.iter().map(|cell| cell.model.device.as_str());
+    let gpus: BTreeSet<&str> = devices.filter(|device| *device != "cpu").collect();
     Hardware {
         cpu_model: cpu_model(),
         cores,
         cpu_features: FEATURES.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect(),
         memory_mb: kib.unwrap_or(0) / 1024,
-        gpus: (0..n_gpus).map(|i| format!("cuda:{i}")).collect(),
+        gpus: gpus.into_iter().map(str::to_owned).collect(),
     }
 }
 

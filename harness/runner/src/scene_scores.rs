@@ -15,8 +15,8 @@ use specimen_record::{MetricFile, RunDir};
 use specimen_stats::accuracy::HitCounts;
 
 use crate::{
+    cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
     error::RunError,
-    score::{CellImages, blank, distance, mean_of, read_pictures, too_few},
 };
 
 /// Held-out scenes that `fd-scenes` compares with.
@@ -106,6 +106,7 @@ impl SceneScores {
     ) -> Result<MetricFile, RunError> {
         let mut file = blank("fd-scenes", "fd-scenes", images);
         file.higher_is_better = Some(false);
+        file.extractor = Some(self.net.identity());
         if let Some(why) = too_few(images, metric) {
             file.why = Some(why);
             return Ok(file);

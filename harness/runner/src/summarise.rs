@@ -29,10 +29,10 @@ use crate::error::RunError;
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
 
-/// What two values must share to be compared.
+/// What two times must share to be compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PairKey {
-    /// Shard and attempt, for times; the same for all values that do not depend on them.
+    /// Shard and attempt.
     attempt: (u32, u32),
     prompt_id: String,
     sample: u32,
@@ -44,11 +44,16 @@ impl PairKey {
     }
 }
 
-impl std::fmt::Display for PairKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (shard, attempt) = self.attempt;
-        write!(f, "prompt {} sample {} of shard {shard} attempt {attempt}", self.prompt_id, self.sample)
+/// Means by prompt, the unit that is resampled: samples of one prompt, and repeats of one item in several
+/// attempts, are not independent.
+fn by_prompt(values: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
+    let mut sums: BTreeMap<String, (f64, u32)> = BTreeMap::new();
+    for (prompt_id, value) in values {
+        let (sum, n) = sums.entry(prompt_id).or_default();
+        *sum += value;
+        *n += 1;
     }
+    sums.into_iter().map(|(prompt_id, (sum, n))| (prompt_id, sum / f64::from(n))).collect()
 }
 
 /// One cell's material.
@@ -177,6 +182,9 @@ fn cell_summary(
         drafter: drafter_words(&cell.method.drafter),
         method: method_words(cell),
         guarantee: if cell.method.is_lossless() { Guarantee::Exact } else { Guarantee::Relaxed },
+        baseline: baseline.map(|baseline| baseline.cell.name.clone()),
+        dtype: word_of(&cell.model.dtype)?,
+        device: cell.model.device.clone(),
         sampling: Sampling {
             temperature: cell.sampling.temperature,
             top_k: cell.sampling.top_k,
@@ -202,6 +210,8 @@ fn cell_summary(
         predicted_speedup: predicted,
         overhead_fraction,
         tvd_spent: rates.map(|_| tvd / n),
+        out_of_support: material.records.iter().map(|record| record.out_of_support).sum(),
+        residual_fallbacks: material.records.iter().map(|record| record.residual_fallbacks).sum(),
         acceptance_by_depth: material
             .counts
             .as_ref()
@@ -226,9 +236,9 @@ fn ratio(
             "the cell is not timed"
         }));
     };
-    let times = |material: &Material<'_>, other: &Material<'_>| -> Vec<(PairKey, f64)> {
+    let times = |material: &Material<'_>, other: &Material<'_>| -> Vec<(String, f64)> {
         let shared = material.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));
-        shared.map(|(key, row)| (key.clone(), time(row) as f64)).collect()
+        by_prompt(shared.map(|(key, row)| (key.prompt_id.clone(), time(row) as f64)))
     };
     let pairs = (times(baseline, material), times(material, baseline));
     if pairs.0.len() < 2 {
@@ -360,15 +370,13 @@ fn versus(
     resamples: &BootstrapPlan,
 ) -> Result<Option<VsBaseline>, RunError> {
     let (Some(ours), Some(theirs)) = (&file.per_item, &baseline.per_item) else { return Ok(None) };
-    let by_prompt = |values: &BTreeMap<ItemKey, f64>| -> BTreeMap<PairKey, f64> {
-        values.iter().map(|(key, &value)| (PairKey::new((0, 0), key), value)).collect()
+    let by_image = |values: &BTreeMap<ItemKey, f64>| -> BTreeMap<(String, u32), f64> {
+        values.iter().map(|(key, &value)| ((key.prompt_id(), key.sample()), value)).collect()
     };
-    let (ours, theirs) = (by_prompt(ours), by_prompt(theirs));
-    let shared = |of: &BTreeMap<PairKey, f64>, with: &BTreeMap<PairKey, f64>| -> Vec<_> {
-        of.iter()
-            .filter(|(key, _)| with.contains_key(*key))
-            .map(|(key, &value)| (key.clone(), value))
-            .collect()
+    let (ours, theirs) = (by_image(ours), by_image(theirs));
+    let shared = |of: &BTreeMap<(String, u32), f64>, with: &BTreeMap<(String, u32), f64>| {
+        let both = of.iter().filter(|(image, _)| with.contains_key(*image));
+        by_prompt(both.map(|((prompt_id, _), &value)| (prompt_id.clone(), value)))
     };
     let pairs = (shared(&theirs, &ours), shared(&ours, &theirs));
     if pairs.0.len() < 2 {
@@ -383,6 +391,12 @@ fn versus(
         detectable: Some(difference.detectable),
         n: difference.n_pairs as u64,
     }))
+}
+
+/// A unit variant as a spec writes it.
+pub(crate) fn word_of(value: &impl serde::Serialize) -> Result<String, RunError> {
+    let value = serde_json::to_value(value).map_err(|e| RunError::Spec(e.to_string()))?;
+    Ok(value.as_str().unwrap_or_default().to_owned())
 }
 
 fn drafter_words(drafter: &DrafterConfig) -> String {

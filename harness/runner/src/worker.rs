@@ -4,18 +4,19 @@
 //! A block interrupted halfway is timed again from its start: ratios are formed within one attempt only.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
+    time::Instant,
 };
 
 use serde::Serialize;
 use specimen_datasets::data_root::DataRoot;
-use specimen_decode::{clock::Clock, trace::Decoded};
+use specimen_decode::trace::Decoded;
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
     Appender, Block, Digest, Done, Durability, Item, ItemKey, Lease, Manifest, PlanFile, Record, RunDir,
-    SCHEMA, Status, StepsRow, TimingRow, read_document, read_rows, write_document,
+    SCHEMA, Status, StepsRow, TimingRow, coverage, read_document, write_document,
 };
 
 use crate::{
@@ -67,23 +68,23 @@ pub fn run_shard(
     let manifest: Manifest = read_document(&run.manifest())?;
     let spec: Spec = serde_json::from_value(manifest.spec)
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
-    let done = done(run, k)?;
+    // Of all shards: a run may be resumed with another number of them.
+    let done: BTreeSet<ItemKey> = coverage(run, &plan)?.ok.into_iter().collect();
     let is_missing = |block: &&Block| block.items.iter().any(|key| !done.contains(key));
     let shard = plan.blocks.iter().filter(|block| shard_of(block.index, n_shards) == k);
     let mut blocks = shard.filter(is_missing).peekable();
     if blocks.peek().is_none() {
-        return Ok(());
+        return Ok(write_document(&run.done(k), &Done::of_shard(run, k)?)?);
     }
     let mut attempt = Attempt::open(run, k, &spec, data_root)?;
     let items = plan.by_key();
-    let mut warm = false;
+    let mut warm = BTreeSet::new();
     for block in blocks {
         let timed = block.items.iter().any(|key| attempt.cell(key).timed);
         let rows: Vec<&Item> =
             block.items.iter().filter(|key| timed || !done.contains(*key)).map(|key| items[key].1).collect();
-        if timed && !warm {
-            attempt.warm_up(&rows, spec.timing.warmup, report)?;
-            warm = true;
+        if timed {
+            attempt.warm_up(&rows, spec.timing.warmup, &mut warm, report)?;
         }
         for (order, item) in rows.iter().enumerate() {
             attempt.make(item, order as u32, report)?;
@@ -92,27 +93,15 @@ pub fn run_shard(
     attempt.finish()
 }
 
-/// Items of shard `k` that some attempt has made.
-fn done(run: &RunDir, k: u32) -> Result<BTreeSet<ItemKey>, RunError> {
-    let mut done = BTreeSet::new();
-    for number in run.attempts(k)? {
-        let path = run.attempt_records(k, number);
-        if path.is_file() {
-            let rows = read_rows::<Record>(&path)?.rows;
-            done.extend(rows.into_iter().filter(|row| row.status == Status::Ok).map(|row| row.key));
-        }
-    }
-    Ok(done)
-}
-
 struct Attempt<'a> {
     run: &'a RunDir,
     shard: u32,
     number: u32,
     spec: &'a Spec,
     models: Models,
-    clock: Box<dyn Clock>,
-    started_ns: u64,
+    /// By device as a spec names it: each waits for its own device.
+    clocks: BTreeMap<String, DeviceClock>,
+    started: Instant,
     records: Appender<Record>,
     steps: Appender<StepsRow>,
     timing: Appender<TimingRow>,
@@ -139,15 +128,18 @@ impl<'a> Attempt<'a> {
         let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
         let holder = format!("process {}", std::process::id());
         write_document(&run.lease(shard), &Lease { schema: SCHEMA, shard, attempt: number, holder })?;
-        let device = spec.cells.first().map_or("cpu", |cell| cell.model.device.as_str());
-        let clock = DeviceClock::new(device_of(device)?);
+        let mut clocks = BTreeMap::new();
+        for cell in &spec.cells {
+            let device = &cell.model.device;
+            clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
+        }
         Ok(Self {
-            started_ns: clock.now_ns(),
-            clock: Box::new(clock),
+            started: Instant::now(),
+            clocks,
             models: Models::new(data_root),
             records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
-            steps: Appender::create(&run.attempt_steps(shard, number), Durability::OnFinish)?,
-            timing: Appender::create(&run.attempt_timing(shard, number), Durability::OnFinish)?,
+            steps: Appender::create(&run.attempt_steps(shard, number), Durability::EachRow)?,
+            timing: Appender::create(&run.attempt_timing(shard, number), Durability::EachRow)?,
             run,
             shard,
             number,
@@ -162,6 +154,7 @@ impl<'a> Attempt<'a> {
 
     fn generate(&mut self, item: &Item) -> Result<Generated, String> {
         let cell = self.cell(&item.key);
+        let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model).map_err(|e| e.to_string())?;
         let request = Request {
             model: &*model,
@@ -171,21 +164,31 @@ impl<'a> Attempt<'a> {
             seed: item.seed.0,
         };
         // A broken invariant in a decode step panics: the item becomes a row, the shard goes on.
-        catch_unwind(AssertUnwindSafe(|| generate(&request, &*self.clock)))
+        catch_unwind(AssertUnwindSafe(|| generate(&request, clock)))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
             .map_err(|e| e.to_string())
     }
 
-    /// Makes each cell's first images of the block without keeping them; their times are kept apart.
-    fn warm_up(&mut self, rows: &[&Item], n: u32, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
-        for cell in &self.spec.cells {
-            for (order, item) in
-                rows.iter().filter(|item| item.cell == cell.name).take(n as usize).enumerate()
-            {
+    /// Makes `n` images of each cell of the block that is not warm yet, its items over again where it has fewer,
+    /// without keeping them; their times are kept apart. An item that fails says so when its turn comes.
+    fn warm_up(
+        &mut self,
+        rows: &[&Item],
+        n: u32,
+        warm: &mut BTreeSet<String>,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<(), RunError> {
+        let cells: BTreeSet<&String> = rows.iter().map(|item| &item.cell).collect();
+        for cell in cells {
+            if !warm.insert(cell.clone()) {
+                continue;
+            }
+            let items = rows.iter().filter(|item| item.cell == *cell).cycle();
+            for (order, item) in items.take(n as usize).enumerate() {
                 if let Ok(generated) = self.generate(item) {
                     self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
                 }
-                report(Progress::Warmup { cell: cell.name.clone() });
+                report(Progress::Warmup { cell: cell.clone() });
             }
         }
         Ok(())
@@ -199,9 +202,9 @@ impl<'a> Attempt<'a> {
             }
             Ok(mut generated) => {
                 let name = item.key.file_name("png");
-                let before = self.clock.now_ns();
+                let before = Instant::now();
                 save(&generated.picture, &self.run.image(self.shard, &name)?)?;
-                generated.phases.save = self.clock.now_ns() - before;
+                generated.phases.save = before.elapsed().as_nanos() as u64;
                 generated.e2e_ns += generated.phases.save;
                 self.steps.append(&steps_row(item, &generated.decoded))?;
                 self.timing.append(&self.timing_row(item, order, false, &generated))?;
@@ -235,7 +238,7 @@ impl<'a> Attempt<'a> {
             load_average: machine::load_average(),
             cpu_mhz: machine::cpu_mhz(),
             peak_memory_mb: machine::peak_memory_mb(),
-            seconds: (self.clock.now_ns() - self.started_ns) as f64 * 1e-9,
+            seconds: self.started.elapsed().as_secs_f64(),
         };
         let text = serde_json::to_string_pretty(&environment).expect("plain numbers and strings") + "\n";
         specimen_record::write_atomic(&path, text.as_bytes())?;

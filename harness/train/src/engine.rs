@@ -196,7 +196,7 @@ impl<M: Send> Engine<M> {
         self.params.copy_(&take("params")?);
         self.adam.mean.copy_(&take("mean")?);
         self.adam.square.copy_(&take("square")?);
-        self.step = state.param("step", &[1], Init::Constant(0.0))?.int64_value(&[0]) as u64;
+        self.step = state.take("step", &[1])?.int64_value(&[0]) as u64;
         state.finish()?;
         self.spread();
         Ok(())

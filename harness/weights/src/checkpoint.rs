@@ -60,7 +60,9 @@ pub enum LoadError {
         found: Vec<i64>,
     },
     /// A tensor has an element type that is not read.
-    #[error("{path}: tensor `{name}` has element type {found}; f32, f16, bf16, i64 and u8 are read")]
+    #[error(
+        "{path}: tensor `{name}` has element type {found}; expected f32, f16 or bf16 (for indices: i64 or u8)"
+    )]
     WrongKind {
         /// The weights file.
         path: PathBuf,
@@ -212,7 +214,11 @@ impl Checkpoint {
         Err(LoadError::Unexpected { n: 1 + left.count(), first, path: self.path.clone() })
     }
 
-    fn take(&mut self, name: &str, expected: &[i64]) -> Result<Tensor, LoadError> {
+    /// The tensor `name` of shape `expected`, whole numbers included; floats in the kind of the checkpoint.
+    ///
+    /// # Errors
+    /// A tensor that is absent, has another shape or an element type that is not read, or is not finite.
+    pub fn take(&mut self, name: &str, expected: &[i64]) -> Result<Tensor, LoadError> {
         let n_found = self.entries.len();
         let Some(entry) = self.entries.get_mut(name) else {
             return Err(LoadError::MissingTensor { path: self.path.clone(), name: name.into(), n_found });
@@ -244,8 +250,14 @@ impl Checkpoint {
 }
 
 impl ParamSource for Checkpoint {
+    /// As [`Checkpoint::take`]; whole numbers are no parameters.
     fn param(&mut self, name: &str, shape: &[i64], _: Init) -> Result<Tensor, LoadError> {
-        self.take(name, shape)
+        let tensor = self.take(name, shape)?;
+        if stored_is_float(tensor.kind()) {
+            return Ok(tensor);
+        }
+        let found = format!("{:?}", tensor.kind());
+        Err(LoadError::WrongKind { path: self.path.clone(), name: name.into(), found })
     }
 }
 

@@ -24,6 +24,7 @@ pub mod paired;
 pub mod gamma;
 pub mod normal;
 pub mod significance;
+pub mod student;
 
 pub mod accuracy;
 pub mod cosine_score;

@@ -46,7 +46,9 @@ pub use document::{Document, SCHEMA};
 pub use error::RecordError;
 pub use finite::{NotFinite, check_finite};
 pub use key::{ItemKey, decode_part, encode_part};
-pub use manifest::{DatasetDigest, EnvironmentFlag, Git, Hardware, Manifest, Seal, Software, WeightsDigest};
+pub use manifest::{
+    DatasetDigest, EnvironmentFlag, FileDigest, Git, Hardware, Manifest, Seal, Software, WeightsDigest,
+};
 pub use merge::{Merged, merge};
 pub use metric::MetricFile;
 pub use plan::{Block, Item, PlanFile};

@@ -83,6 +83,20 @@ pub struct DatasetDigest {
     pub digest: Digest,
     /// Prompts used.
     pub n: u64,
+    /// The policy that chose among several captions of an image, where there are several.
+    pub caption: Option<String>,
+    /// The files that were read; none for a generated set.
+    pub files: Vec<FileDigest>,
+}
+
+/// One file of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileDigest {
+    /// File name without its folder.
+    pub file: String,
+    /// Digest of its bytes on disk.
+    pub blake3: Digest,
 }
 
 /// The machine a run ran on.

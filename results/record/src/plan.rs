@@ -46,7 +46,7 @@ pub struct PlanFile {
     pub schema: u32,
     /// Name of the run.
     pub name: String,
-    /// Digest of the items and the resolved spec: the run's identity.
+    /// Digest of the items and of what [`PlanFile::identity_of`] keeps of the resolved spec: the run's identity.
     pub digest: Digest,
     /// The units of work.
     pub blocks: Vec<Block>,
@@ -55,7 +55,8 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// The plan of these items under this resolved spec, in the order given.
+    /// The plan of these items under this resolved spec, in the order given. The digest takes of the spec what
+    /// [`PlanFile::identity_of`] keeps.
     ///
     /// # Errors
     /// When a key is used twice or does not fit its item, or the blocks do not hold every item once.
@@ -71,11 +72,20 @@ impl PlanFile {
         Ok(plan)
     }
 
+    /// What of a resolved spec decides images and timings, and so enters the digest: schema, seed, dataset,
+    /// timing and cells. Prose, metrics, published rows and expectations may change without a new run.
+    #[must_use]
+    pub fn identity_of(resolved_spec: &Value) -> Value {
+        let part = |name: &str| (name.to_owned(), resolved_spec[name].clone());
+        Value::Object(["cells", "dataset", "schema", "seed", "timing"].map(part).into_iter().collect())
+    }
+
     /// Digest of the canonical JSON of `{"items": …, "spec": …}`: object keys sorted, no spaces.
     #[must_use]
     pub fn digest_of(items: &[Item], resolved_spec: &Value) -> Digest {
         let items = serde_json::to_value(items).expect("items are plain strings and integers");
-        Digest::of(canonical_json(&serde_json::json!({"items": items, "spec": resolved_spec})).as_bytes())
+        let spec = PlanFile::identity_of(resolved_spec);
+        Digest::of(canonical_json(&serde_json::json!({"items": items, "spec": spec})).as_bytes())
     }
 
     /// The items by key, with their place in canonical order.

@@ -24,9 +24,9 @@ pub struct Summary {
     pub plan_digest: Digest,
     /// Digest of the merged records.
     pub result_digest: Digest,
-    /// The cell, or the method of the cells, that others are compared with.
+    /// Name of the cells that others are compared with, in words; each cell names its own.
     pub baseline: String,
-    /// Where the models computed ("cpu", "cuda:0").
+    /// Where the models of the first cell computed ("cpu", "cuda:0").
     pub device: String,
     /// Kind of number they computed in.
     pub dtype: String,
@@ -82,6 +82,13 @@ pub struct CellSummary {
     pub method: String,
     /// What it promises.
     pub guarantee: Guarantee,
+    /// Id of the cell it is compared with: same model, kind of number, device and sampling, without a drafter.
+    /// Its own id for a baseline; absent where the run has none.
+    pub baseline: Option<String>,
+    /// Kind of number it computed in.
+    pub dtype: String,
+    /// Where it computed.
+    pub device: String,
     /// How tokens were drawn.
     pub sampling: Sampling,
     /// Hyper-parameters by name.
@@ -110,10 +117,16 @@ pub struct CellSummary {
     pub wall_s: WallSeconds,
     /// What the counts and the costs of one forward predict.
     pub predicted_speedup: PredictedSpeedup,
-    /// Share of decode time outside prefill, target, draft and VQ: 1 - their sum / decode.
+    /// Share of decode time outside prefill, target and draft: 1 - their sum / decode. The VQ decoder runs
+    /// after decode time.
     pub overhead_fraction: Option<f64>,
     /// Total variation distance spent per image; mean over images.
     pub tvd_spent: Option<f64>,
+    /// Tokens, over all images, that the target's final law gives probability 0. More than none under an exact
+    /// rule is a fault.
+    pub out_of_support: u64,
+    /// Draws, over all images, for which rounding had left no residual.
+    pub residual_fallbacks: u64,
     /// Accepted over tested at each depth, `[depth]`; null where nothing was tested.
     pub acceptance_by_depth: Vec<Option<f64>>,
     /// Metrics of the images.
@@ -157,13 +170,13 @@ pub struct WallSeconds {
     pub text_encode: Option<f64>,
     /// First target forward.
     pub prefill: Option<f64>,
-    /// Drafter forwards and tree building.
+    /// Drafter forwards.
     pub draft: Option<f64>,
     /// Target forwards after the prefill.
     pub target: Option<f64>,
     /// Acceptance walk on the host.
     pub verify: Option<f64>,
-    /// Cache and state bookkeeping.
+    /// Growing the tree on the host, cache and state bookkeeping.
     pub update: Option<f64>,
     /// Tokens to pixels.
     pub vq_decode: Option<f64>,
@@ -237,14 +250,20 @@ pub struct VsBaseline {
 }
 
 impl Summary {
-    /// Whether others are compared with this cell: its id or its method is the summary's `baseline`.
+    /// The cell of this id.
     #[must_use]
-    pub fn is_baseline(&self, cell: &CellSummary) -> bool {
-        cell.id == self.baseline || cell.method == self.baseline
+    pub fn cell(&self, id: &str) -> Option<&CellSummary> {
+        self.cells.iter().find(|cell| cell.id == id)
     }
 }
 
 impl CellSummary {
+    /// Whether it is what others are compared with.
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        self.baseline.as_ref() == Some(&self.id)
+    }
+
     /// Quantities that are null and whose reason, if any, lies in the cell's `why`.
     fn nulls(&self) -> impl Iterator<Item = &'static str> {
         [

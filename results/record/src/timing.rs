@@ -13,13 +13,13 @@ pub struct Phases {
     pub text_encode: u64,
     /// First target forward.
     pub prefill: u64,
-    /// Drafter forwards and tree building.
+    /// Drafter forwards.
     pub draft: u64,
     /// Target forwards after the prefill.
     pub target: u64,
     /// Acceptance walk on the host.
     pub verify: u64,
-    /// Cache and state bookkeeping after a step.
+    /// Growing the tree on the host, and cache and state bookkeeping after a step.
     pub update: u64,
     /// Tokens to pixels.
     pub vq_decode: u64,

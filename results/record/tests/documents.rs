@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::json;
 use specimen_record::{
-    DatasetDigest, Digest, Document, Done, EnvironmentFlag, Git, Hardware, ItemKey, Lease, Manifest,
-    MetricFile, Phases, PlanFile, RunDir, Seal, Software, Summary, Timestamp, TimingRow, WeightsDigest,
-    canonical_json, read_document, read_timings, verify_plan, verify_result, write_document,
+    DatasetDigest, Digest, Document, Done, EnvironmentFlag, FileDigest, Git, Hardware, ItemKey, Lease,
+    Manifest, MetricFile, Phases, PlanFile, RunDir, Seal, Software, Summary, Timestamp, TimingRow,
+    WeightsDigest, canonical_json, read_document, read_timings, verify_plan, verify_result, write_document,
 };
 
 fn check_round_trip<T: Document + PartialEq + Debug>(document: &T) {
@@ -38,7 +38,13 @@ fn manifest() -> Manifest {
             file: "t.safetensors".into(),
             blake3: digest.clone(),
         }],
-        datasets: vec![DatasetDigest { name: "scenes-val".into(), digest: digest.clone(), n: 32 }],
+        datasets: vec![DatasetDigest {
+            name: "scenes-val".into(),
+            digest: digest.clone(),
+            n: 32,
+            caption: Some("longest".into()),
+            files: vec![FileDigest { file: "captions.json".into(), blake3: digest.clone() }],
+        }],
         hardware: Hardware {
             cpu_model: "x".into(),
             cores: 2,
@@ -150,16 +156,15 @@ fn two_cells_of_one_name_are_refused() {
 }
 
 #[test]
-fn a_cell_is_the_baseline_by_its_id_or_its_method() {
-    let mut summary = summary();
-    let mut cell = summary.cells[0].clone();
-    assert!(summary.is_baseline(&cell));
-    cell.id = "tiny ar".into();
-    assert!(summary.is_baseline(&cell));
-    cell.method = "lossless".into();
-    assert!(!summary.is_baseline(&cell));
-    summary.baseline = "tiny ar".into();
-    assert!(summary.is_baseline(&cell));
+fn a_cell_is_a_baseline_when_it_is_its_own() {
+    let summary = summary();
+    let mut cell = summary.cell("ar").unwrap().clone();
+    assert!(cell.is_baseline());
+    cell.baseline = None;
+    assert!(!cell.is_baseline());
+    cell.baseline = Some("another ar".into());
+    assert!(!cell.is_baseline());
+    assert_eq!(summary.cell("none of them"), None);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The lines above and below a table: under which conditions its numbers hold, and what they mean.
 
-use specimen_record::{CellSummary, Sampling, Summary};
+use specimen_record::{CellSummary, Guarantee, Sampling, Summary};
 
 use crate::measure::{Measure, measures};
-use crate::number::plain;
+use crate::number::{fixed, plain};
 
 /// What was run, on what, and against which baseline; one line each.
 pub(crate) fn head(summary: &Summary) -> Vec<String> {
@@ -16,7 +16,7 @@ pub(crate) fn head(summary: &Summary) -> Vec<String> {
             &summary.plan_digest.as_str()[..12],
             &summary.result_digest.as_str()[..12]
         ),
-        format!("{} on {}.", summary.dtype, machine(summary)),
+        format!("{} on {}.", shared(cells, |c| c.dtype.clone()), machine(summary)),
         format!(
             "Model {}; dataset {}; {}; {}; baseline {}.",
             shared(cells, |c| c.model.clone()),
@@ -36,7 +36,7 @@ pub(crate) fn conditions(summary: &Summary) -> String {
         shared(cells, |c| c.model.clone()),
         shared(cells, |c| c.dataset.clone()),
         images(cells),
-        format!("{} on {device}", summary.dtype),
+        format!("{} on {device}", shared(cells, |c| c.dtype.clone())),
         shared(cells, |c| describe_sampling(&c.sampling)),
     ];
     parts.join(" · ")
@@ -52,7 +52,7 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     let mut lines = vec![format!(
         "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
          interval. Accepted: draft tokens a verification accepts, without the bonus token; tokens: with it{skips}. \
-         NFE: target forwards, prefill included. Overhead: decode time outside prefill, target, draft and VQ. \
+         NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
          Measured / predicted: the speedup over what counts and costs of a forward predict."
     )];
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
@@ -68,6 +68,47 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How each cell's metrics differ from its baseline's, prompt by prompt: one line a metric.
+pub(crate) fn comparisons(summary: &Summary) -> Vec<String> {
+    let signed = |value: f64| format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 3));
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in &summary.cells {
+        for metric in &cell.metrics {
+            let Some(versus) = metric.vs_baseline else { continue };
+            let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
+            let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
+            let text = format!("{} {} ({}{z}{detectable})", cell.id, signed(versus.difference), versus.n);
+            match lines.iter_mut().find(|(name, _)| *name == metric.metric) {
+                Some((_, texts)) => texts.push(text),
+                None => lines.push((&metric.metric, vec![text])),
+            }
+        }
+    }
+    let line = |(name, texts): (&str, Vec<String>)| {
+        format!(
+            "{name} minus the baseline's, paired by prompt (pairs, z, difference detectable with 80 % power): {}.",
+            texts.join("; ")
+        )
+    };
+    lines.into_iter().map(line).collect()
+}
+
+fn signed_short(value: f64) -> String {
+    format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 1))
+}
+
+/// What no run should show.
+pub(crate) fn faults(summary: &Summary) -> Vec<String> {
+    let outside = |c: &&CellSummary| c.guarantee == Guarantee::Exact && c.out_of_support > 0;
+    let line = |c: &CellSummary| {
+        format!(
+            "FAULT: {} claims the target's distribution and emitted {} tokens that the target gives probability 0.",
+            c.id, c.out_of_support
+        )
+    };
+    summary.cells.iter().filter(outside).map(line).collect()
 }
 
 /// Images that went into a metric, over all cells.
@@ -92,9 +133,10 @@ fn machine(summary: &Summary) -> String {
         found => format!("yes ({})", found.join(", ")),
     };
     let cpu = format!("{}, {threads}, bf16 instructions: {bf16}", summary.cpu_model);
+    let device = shared(&summary.cells, |c| c.device.clone());
     match summary.gpus.as_slice() {
-        [] => format!("{} ({cpu})", summary.device),
-        gpus => format!("{} ({}; host {cpu})", summary.device, gpus.join(", ")),
+        [] => format!("{device} ({cpu})"),
+        gpus => format!("{device} ({}; host {cpu})", gpus.join(", ")),
     }
 }
 

@@ -14,7 +14,8 @@ pub(crate) struct CellFrame {
 }
 
 /// Columns that are text.
-pub(crate) const TEXTS: [&str; 6] = ["cell", "model", "dataset", "drafter", "method", "guarantee"];
+pub(crate) const TEXTS: [&str; 9] =
+    ["cell", "model", "dataset", "dtype", "device", "drafter", "method", "guarantee", "baseline_cell"];
 
 /// Columns that are counts.
 pub(crate) const COUNTS: [&str; 2] = ["n_images", "n_failed"];
@@ -33,12 +34,15 @@ impl CellFrame {
             text("cell", &|c| c.id.clone()),
             text("model", &|c| c.model.clone()),
             text("dataset", &|c| c.dataset.clone()),
+            text("dtype", &|c| c.dtype.clone()),
+            text("device", &|c| c.device.clone()),
             text("drafter", &|c| c.drafter.clone()),
             text("method", &|c| c.method.clone()),
             text("guarantee", &|c| guarantee(c.guarantee).to_owned()),
             count("n_images", &|c| c.n_images),
             count("n_failed", &|c| c.n_failed),
-            Column::new("baseline".into(), cells.iter().map(|c| summary.is_baseline(c)).collect::<Vec<_>>()),
+            Column::new("baseline".into(), cells.iter().map(CellSummary::is_baseline).collect::<Vec<_>>()),
+            text("baseline_cell", &|c| c.baseline.clone().unwrap_or_default()),
         ];
         let measures = measures(summary);
         for measure in &measures {
@@ -96,11 +100,11 @@ fn best_column(measure: &Measure) -> String {
     format!("{}_best", measure.key())
 }
 
-/// True for the best cell among those of one model, dataset and guarantee. The baseline does not
+/// True for the best cell among those of one model, dataset, baseline and guarantee. The baseline does not
 /// compete, and a cell alone in its kind has not won anything. `None` where no direction is better.
 fn best_of_its_kind(measure: &Measure) -> Option<PolarsResult<Expr>> {
     let higher = measure.higher_is_better()?;
-    let kind = [col("model"), col("dataset"), col("guarantee")];
+    let kind = [col("model"), col("dataset"), col("baseline_cell"), col("guarantee")];
     let value = when(col("baseline")).then(lit(NULL).cast(DataType::Float64)).otherwise(col(measure.key()));
     let best = if higher { value.clone().max() } else { value.clone().min() };
     let expression = || -> PolarsResult<Expr> {

@@ -74,7 +74,7 @@ impl Grid {
             let places = cells.iter().map(|c| place(run, made.get(&(c.id.clone(), id.to_owned()))));
             rows.push((prompt.to_owned(), id.to_owned(), places.collect::<Result<Vec<_>, _>>()?));
         }
-        let heads = cells.iter().map(|c| (c.id.clone(), speed(summary, c))).collect();
+        let heads = cells.iter().map(|c| (c.id.clone(), speed(c))).collect();
         Ok(Ok(Grid { heads, rows }))
     }
 
@@ -168,9 +168,9 @@ fn enlarged(path: &Path, expected: (u32, u32)) -> Result<RgbImage, ReportError> 
 }
 
 /// What stands under a column's name.
-fn speed(summary: &Summary, cell: &CellSummary) -> String {
+fn speed(cell: &CellSummary) -> String {
     match cell.speedup.value {
-        _ if summary.is_baseline(cell) => "baseline".to_owned(),
+        _ if cell.is_baseline() => "baseline".to_owned(),
         Some(value) => format!("speedup {}×", fixed(value, 2)),
         None => String::new(),
     }

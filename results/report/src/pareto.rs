@@ -21,8 +21,8 @@ pub(crate) struct Point {
     pub(crate) cell: String,
     pub(crate) is_baseline: bool,
     pub(crate) guarantee: Guarantee,
-    /// Model and dataset; only cells that share them compete.
-    group: (String, String),
+    /// Model, dataset and baseline; only cells that share them compete.
+    group: (String, String, Option<String>),
     pub(crate) speedup: f64,
     pub(crate) speedup_ci95: Option<[f64; 2]>,
     pub(crate) quality: f64,
@@ -77,7 +77,7 @@ impl Pareto {
         };
         for cell in &summary.cells {
             let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
-            match pareto.point(cell, summary.is_baseline(cell), metric) {
+            match pareto.point(cell, metric) {
                 Ok(point) => pareto.points.push(point),
                 Err(why) => pareto.left_out.push((cell.id.clone(), why)),
             }
@@ -91,12 +91,8 @@ impl Pareto {
         Ok(pareto)
     }
 
-    fn point(
-        &self,
-        cell: &CellSummary,
-        is_baseline: bool,
-        metric: Option<&MetricSummary>,
-    ) -> Result<Point, String> {
+    fn point(&self, cell: &CellSummary, metric: Option<&MetricSummary>) -> Result<Point, String> {
+        let is_baseline = cell.is_baseline();
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
         // The baseline is 1 times as fast as itself and does not differ from itself, by definition.
@@ -119,7 +115,7 @@ impl Pareto {
             cell: cell.id.clone(),
             is_baseline,
             guarantee: cell.guarantee,
-            group: (cell.model.clone(), cell.dataset.clone()),
+            group: (cell.model.clone(), cell.dataset.clone(), cell.baseline.clone()),
             speedup,
             speedup_ci95,
             quality,

@@ -5,7 +5,7 @@ use specimen_record::Summary;
 
 use crate::frame::CellFrame;
 use crate::measure::Measure;
-use crate::number::{column_decimals, mark, with_interval};
+use crate::number::{column_decimals, fixed, mark, with_interval};
 use crate::{ReportError, facts, layout, table_csv as csv_of};
 
 /// A table ready to be laid out.
@@ -29,6 +29,10 @@ pub(crate) struct TableColumn {
     /// Numbers stand right.
     pub(crate) is_number: bool,
 }
+
+/// What stands for the accepted draft tokens of a cell that drafts nothing: as CASCADE prints it. The CSV keeps
+/// the count.
+const BY_CONVENTION: &str = "1 by convention; it drafts nothing, so the count is 0";
 
 /// One entry.
 #[derive(Clone)]
@@ -71,10 +75,16 @@ impl Table {
             columns: Vec::new(),
             rows: vec![Vec::new(); frame.n_rows()],
             footnotes: Vec::new(),
-            legend: facts::legend(summary).iter().map(|line| layout::one_line(line)).collect(),
+            legend: [facts::legend(summary), facts::comparisons(summary), facts::faults(summary)]
+                .iter()
+                .flatten()
+                .map(|line| layout::one_line(line))
+                .collect(),
         };
         table.push_text("method", &frame, "cell")?;
-        for (name, column) in [("model", "model"), ("dataset", "dataset")] {
+        for (name, column) in
+            [("model", "model"), ("dataset", "dataset"), ("dtype", "dtype"), ("device", "device")]
+        {
             let mut distinct = texts(&frame, column)?;
             distinct.dedup();
             if distinct.len() > 1 {
@@ -88,7 +98,7 @@ impl Table {
             table.push_measure(summary, &frame, measure)?;
         }
         if table.rows.iter().flatten().any(|entry| entry.is_best) {
-            let bold = "Marked: the best of its kind (model, dataset, exact or relaxed output), where there are \
+            let bold = "Marked: the best of its kind (model, dataset, baseline, exact or relaxed output), where there are \
                         at least two; the baseline does not compete, and intervals decide whether a lead means anything.";
             table.legend.push(bold.to_owned());
         }
@@ -142,13 +152,11 @@ impl Table {
         for (row, (cell, value)) in summary.cells.iter().zip(shown).enumerate() {
             let text = match value {
                 Some((value, ci95)) => {
-                    let drafts_nothing =
-                        *measure == Measure::Accepted && cell.drafter == "none" && value == 1.0;
-                    let mark = match drafts_nothing {
-                        true => self.footnote("1 by convention: it drafts nothing"),
-                        false => String::new(),
-                    };
-                    format!("{}{mark}", with_interval(value, ci95, decimals, brackets))
+                    let drafts_nothing = *measure == Measure::Accepted && cell.drafter == "none";
+                    match drafts_nothing {
+                        true => format!("{}{}", fixed(1.0, decimals), self.footnote(BY_CONVENTION)),
+                        false => with_interval(value, ci95, decimals, brackets),
+                    }
                 }
                 None => {
                     let why = measure.of(cell).why;

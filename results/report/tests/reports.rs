@@ -95,6 +95,25 @@ fn dominated_cells_are_told_apart() {
 }
 
 #[test]
+fn cells_compete_only_under_one_baseline_and_plain_decoding_is_not_one_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    let sjd = summary.cells.iter_mut().find(|cell| cell.id == "sjd").unwrap();
+    sjd.baseline = Some("ar of another kind".into());
+    let mut plain = summary.cells[0].clone();
+    plain.id = "ar-nocfg".into();
+    plain.baseline = None;
+    (plain.speedup.value, plain.speedup.why) = (None, Some("no timed `ar` cell with this sampling".into()));
+    summary.cells.push(plain);
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let rows = pareto_rows(&run);
+    let row = |cell: &str| rows.iter().find(|row| &row[0] == cell).unwrap();
+    assert_eq!((&row("sjd")[12], &row("sd-chain3")[12]), ("false", "true"));
+    assert_eq!((&row("ar-nocfg")[9], &row("ar-nocfg")[13]), ("", "no timed `ar` cell with this sampling"));
+}
+
+#[test]
 fn a_metric_where_higher_is_better_turns_the_comparison_round() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_of(folder.path(), &fixture::summary());

@@ -118,7 +118,7 @@ fn two_protocols_of_one_metric_have_two_columns() {
 #[test]
 fn a_gpu_run_names_the_gpu_and_its_host() {
     let mut summary = small();
-    summary.device = "cuda:0".into();
+    summary.cells.iter_mut().for_each(|cell| cell.device = "cuda:0".into());
     summary.gpus = vec!["Example GPU".into()];
     summary.cpu_features.clear();
     summary.threads = 4;

@@ -6,7 +6,10 @@ use anyhow::Context;
 use clap::Args;
 use specimen_experiments::plan::Plan;
 use specimen_record::{Manifest, RunDir, Summary, coverage, read_document, verify_result};
-use specimen_runner::driver::{self, Options, Stage};
+use specimen_runner::{
+    driver::{self, Options},
+    stage::Stage,
+};
 
 use crate::{
     cmd::report,

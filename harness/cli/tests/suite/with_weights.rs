@@ -109,6 +109,8 @@ fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing(
         assert!(one.join(&name).is_file(), "{}", name.display());
     }
 
+    specimen_record::verify_plan(&specimen_record::RunDir::open(&one).unwrap()).unwrap();
+
     let state = |path: &PathBuf| (path.clone(), fs::read(path).unwrap());
     let before: Vec<_> = files(&one).iter().map(state).collect();
     let ran = desk.succeeds(&["run", &smoke, "--out", "one", "--resume"]);

@@ -4,7 +4,8 @@
 //! i-th draw being the child the shape calls `i`; recorded are the full law and the conditional probability
 //! of the draw, which is what the recursive rejection in [`verify`](crate::verify) needs to be lossless.
 //! The reference draws ten tokens and uses the first few: the same law. Where the law runs out of mass
-//! (greedy decoding, or a support smaller than the fan-out) the remaining siblings are left out.
+//! (a support smaller than the fan-out) the remaining siblings are left out. In greedy decoding the children
+//! are the most probable tokens, whose proposal law is a point mass.
 
 use std::{ops::Range, rc::Rc};
 
@@ -145,7 +146,7 @@ impl StaticTreeDrafter {
         Self { model, shape, n_forwards: 0 }
     }
 
-    /// Draws the children of `parent`; returns those with their places in the shape.
+    /// Draws or, in greedy decoding, ranks the children of `parent`; returns those with their places in the shape.
     fn draw_children(
         &self,
         tree: &mut TokenTree,
@@ -153,9 +154,15 @@ impl StaticTreeDrafter {
         step: u32,
         uniforms: &Uniforms,
     ) -> Vec<(usize, NodeId)> {
+        let children = self.shape.nodes[parent.shape_idx].children.clone();
+        if self.model.is_greedy() {
+            let best = parent.law.top_k(children.len()).into_iter();
+            let push = |token| tree.push(parent.node, token, Proposal::Chosen);
+            return children.zip(best.map(push)).collect();
+        }
         let mut draws = WithoutReplacement::new(&parent.law);
         let mut drawn = Vec::new();
-        for (rank, shape_idx) in self.shape.nodes[parent.shape_idx].children.clone().enumerate() {
+        for (rank, shape_idx) in children.enumerate() {
             let u = uniforms.uniform(Purpose::Draft, step, slot(parent.node.0, rank));
             let Some((token, conditional)) = draws.draw(u) else { break };
             let proposal = Proposal::Sampled { law: Rc::clone(&parent.law), conditional };

@@ -205,11 +205,6 @@ fn buffers_are_sized_for_the_largest_tree_a_shape_can_draft() {
     );
 }
 
-#[test]
-fn all_methods_of_this_crate_are_lossless() {
-    assert!([AR, CHAIN_3, MC_SIM, DYNAMIC].iter().all(|table| config(table).is_lossless()));
-}
-
 /// The spec parser suggests the nearest of these.
 #[test]
 fn the_listed_keys_are_those_the_table_reads() {
