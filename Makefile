@@ -2,11 +2,6 @@
 # `cargo build --release` and `cargo test --release` share all their dependencies. Clippy checks them once more,
 # polars and tch included: about 3 minutes of CPU time, without compiling any C++ a second time.
 
-# The trainer frees and takes large tensors at every step: glibc must neither give them back to the system, where
-# every page faults in again, nor keep an arena per thread. The replicas are the threads.
-TRAIN_ENV = OMP_NUM_THREADS=1 MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=4000000000 \
-	MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TOP_PAD_=134217728
-
 SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 .PHONY: help quickstart build test lint bench train-tiny libtorch
@@ -32,7 +27,7 @@ bench: libtorch ## time the acceptance walk and a step of the embedded model (an
 	cargo bench --profile release -p specimen-decode -p specimen-models
 
 train-tiny: build ## train the embedded model again, all four networks (hours on two cores)
-	for network in tokenizer target drafter features; do $(TRAIN_ENV) $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
+	for network in tokenizer target drafter features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
 
 libtorch: ## fill .libtorch with libtorch 2.13.0 (CUDA=1: with its CUDA part)
 	@scripts/libtorch.sh

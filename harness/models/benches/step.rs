@@ -21,7 +21,12 @@ use specimen_models::{
 };
 use tch::{Device, Kind};
 
+/// Nodes when the command line names none (`-- 1 14`).
 const SIZES: [usize; 9] = [1, 2, 4, 5, 8, 10, 14, 20, 26];
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const MAX_TREE: usize = 32;
 
 /// A chain of `n` nodes: any shape costs the same, only the mask's entries differ.
@@ -56,8 +61,12 @@ fn main() {
     let (mut drafter, _) =
         model.drafter(&DrafterKind::Eagle1, &generation, MAX_TREE).expect("the model has an EAGLE-1 head");
     generation.prefill();
-    let trees = SIZES.map(chain);
-    let mut times = SIZES.map(|_| Vec::new());
+    let mut sizes: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = SIZES.to_vec();
+    }
+    let trees: Vec<TokenTree> = sizes.iter().map(|&n| chain(n)).collect();
+    let mut times = vec![Vec::new(); trees.len()];
     let mut draft = Vec::new();
     let mut tokens = vec![TokenId(1)];
     for position in 1..model.n_tokens() {
@@ -69,9 +78,9 @@ fn main() {
         generation.commit(&[NodeId(0)]);
         tokens.push(TokenId((position * 37 % 1024) as u32));
     }
-    let medians = times.map(median);
+    let medians: Vec<f64> = times.into_iter().map(median).collect();
     println!("nodes      ms  ratio");
-    for (n, ms) in SIZES.iter().zip(medians) {
+    for (n, ms) in sizes.iter().zip(&medians) {
         println!("{n:5}  {ms:6.3}  {:5.2}", ms / medians[0]);
     }
     let draft = median(draft);
