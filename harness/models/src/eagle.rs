@@ -11,6 +11,7 @@ use tch::Tensor;
 use crate::{
     kv::LayerCache,
     llama::{Layer, LayerShape, rms_norm},
+    mirror::Mirrored,
 };
 
 /// What differs between published heads.
@@ -107,6 +108,7 @@ impl EagleHead {
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Tensor {
-        self.finish(&self.layer.step(&self.join(embeddings, features), turns, cache, mask))
+        let joined = Mirrored::new(&self.join(embeddings, features));
+        self.finish(&self.layer.step(&joined, turns, cache, mask).value())
     }
 }

@@ -6,14 +6,15 @@ use tch::{Device, Kind, Tensor};
 /// The cache of all layers; entries `0..len` are valid.
 pub struct KvCache {
     layers: Vec<LayerCache>,
-    /// `[n_layers, b, capacity, 2 * n_heads, d_head]`, keys before values; the layers hold views of it.
+    /// `[n_layers, b, 2 * n_heads, capacity, d_head]`, keys before values; the layers hold views of it. A head's
+    /// entries lie side by side, as the attention kernel reads them.
     all: Tensor,
     len: i64,
 }
 
 /// One layer's keys and values.
 pub struct LayerCache {
-    /// `[b, capacity, 2 * n_heads, d_head]`
+    /// `[b, 2 * n_heads, capacity, d_head]`
     entries: Tensor,
     n_heads: i64,
     len: i64,
@@ -41,7 +42,7 @@ impl KvCache {
     pub fn new(shape: KvShape, kind: Kind, device: Device) -> Self {
         let kind = if device == Device::Cpu { Kind::Float } else { kind };
         let KvShape { n_layers, n_rows, n_heads, d_head, capacity } = shape;
-        let all = Tensor::zeros([n_layers, n_rows, capacity, 2 * n_heads, d_head], (kind, device));
+        let all = Tensor::zeros([n_layers, n_rows, 2 * n_heads, capacity, d_head], (kind, device));
         let layer = |i: i64| LayerCache { entries: all.get(i), n_heads, len: 0 };
         Self { layers: (0..n_layers).map(layer).collect(), all, len: 0 }
     }
@@ -84,8 +85,8 @@ impl KvCache {
             let from: Vec<i64> = offsets.iter().map(|offset| self.len + offset).collect();
             let index = Tensor::from_slice(&from).to_device(self.all.device());
             // Source and destination overlap: index_select copies first.
-            let kept = self.all.index_select(2, &index);
-            self.all.narrow(2, self.len, n).copy_(&kept);
+            let kept = self.all.index_select(3, &index);
+            self.all.narrow(3, self.len, n).copy_(&kept);
         }
         self.len += n;
     }
@@ -93,13 +94,13 @@ impl KvCache {
     /// Makes room for `n_entries` in all, keeping every entry, those behind the valid ones included.
     pub fn reserve(&mut self, n_entries: i64) {
         let mut size = self.all.size();
-        let capacity = size[2];
+        let capacity = size[3];
         if n_entries <= capacity {
             return;
         }
-        size[2] = n_entries.max(capacity + capacity / 2);
+        size[3] = n_entries.max(capacity + capacity / 2);
         let grown = Tensor::zeros(&size, (self.all.kind(), self.all.device()));
-        grown.narrow(2, 0, capacity).copy_(&self.all);
+        grown.narrow(3, 0, capacity).copy_(&self.all);
         self.all = grown;
         for (i, layer) in (0..).zip(&mut self.layers) {
             layer.entries = self.all.get(i);
@@ -120,12 +121,12 @@ impl LayerCache {
         self.entries.kind()
     }
 
-    /// Writes `kv` (`[b, n, 2 * n_heads, d_head]`, key heads first) behind the end and returns all keys and
+    /// Writes `kv` (`[b, 2 * n_heads, n, d_head]`, key heads first) behind the end and returns all keys and
     /// all values up to there, `[b, n_heads, len + n, d_head]` each.
     pub fn append(&mut self, kv: &Tensor) -> (Tensor, Tensor) {
-        let n = kv.size()[1];
-        self.entries.narrow(1, self.len, n).copy_(kv);
-        let seen = self.entries.narrow(1, 0, self.len + n).transpose(1, 2);
+        let n = kv.size()[2];
+        self.entries.narrow(2, self.len, n).copy_(kv);
+        let seen = self.entries.narrow(2, 0, self.len + n);
         (seen.narrow(1, 0, self.n_heads), seen.narrow(1, self.n_heads, self.n_heads))
     }
 }

@@ -10,6 +10,7 @@ pub mod backbone;
 pub mod kv;
 
 pub mod llama;
+pub mod mirror;
 
 pub mod laws;
 mod mask;

@@ -7,7 +7,10 @@
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
 
-use crate::kv::LayerCache;
+use crate::{
+    kv::LayerCache,
+    mirror::{MirrorNorm, Mirrored},
+};
 
 /// Sizes of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,9 +122,17 @@ pub struct Layer {
     gate_up: Tensor,
     /// `[d, d_ffn]`
     down: Tensor,
+    /// Built once for decoding.
+    decoding: Option<Decoding>,
+}
+
+/// What [`Layer::step`] reads in place of some weights.
+struct Decoding {
+    attention_norm: Option<MirrorNorm>,
+    ffn_norm: MirrorNorm,
     /// `qkv` with the two rows that a rotary angle mixes side by side, query and key heads alike: their
-    /// products stay, and turning is one complex product. Built once for decoding.
-    paired: Option<Tensor>,
+    /// products stay, and turning is one complex product.
+    paired: Tensor,
 }
 
 impl Layer {
@@ -157,7 +168,7 @@ impl Layer {
             ffn_norm: source.param("ffn_norm.weight", &[d_model], ones)?,
             gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], std)?,
             down: source.param("ffn.down.weight", &[d_model, d_ffn], residual(d_ffn))?,
-            paired: None,
+            decoding: None,
         })
     }
 
@@ -168,7 +179,12 @@ impl Layer {
         let n_turned = 2 * n_heads * d_head;
         let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_model]);
         let pairs = halves.transpose(1, 2).reshape([n_turned, d_model]);
-        self.paired = Some(Tensor::cat(&[pairs, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0));
+        let norm = |weight: &Tensor| MirrorNorm::new(weight, self.eps);
+        self.decoding = Some(Decoding {
+            attention_norm: self.attention_norm.as_ref().map(norm),
+            ffn_norm: norm(&self.ffn_norm),
+            paired: Tensor::cat(&[pairs, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0),
+        });
     }
 
     /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
@@ -188,10 +204,15 @@ impl Layer {
     /// feed-forward part. `x`: `[b, n, d]`.
     pub fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
         let x = x + context.linear(&self.out, None::<&Tensor>);
-        let hidden = rms_norm(&x, &self.ffn_norm, self.eps).linear(&self.gate_up, None::<&Tensor>);
+        let normed = rms_norm(&x, &self.ffn_norm, self.eps);
+        x + self.feed_forward(&normed)
+    }
+
+    fn feed_forward(&self, normed: &Tensor) -> Tensor {
+        let hidden = normed.linear(&self.gate_up, None::<&Tensor>);
         let d_ffn = self.shape.d_ffn;
         let gated = hidden.narrow(-1, 0, d_ffn).silu() * hidden.narrow(-1, d_ffn, d_ffn);
-        x + gated.linear(&self.down, None::<&Tensor>)
+        gated.linear(&self.down, None::<&Tensor>)
     }
 
     /// Whole sequences with an additive mask `[n, n]`, keeping the graph. `x`: `[b, n, d]`.
@@ -203,18 +224,29 @@ impl Layer {
     /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `turns` as from
     /// [`Turns::at`]; `mask`: additive `[n, n_cached + n]` in the kind of the cache, in which attention runs;
     /// absent when all is visible.
-    pub fn step(&self, x: &Tensor, turns: &Tensor, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
+    pub fn step(
+        &self,
+        x: &Mirrored,
+        turns: &Tensor,
+        cache: &mut LayerCache,
+        mask: Option<&Tensor>,
+    ) -> Mirrored {
         let LayerShape { n_heads, d_head, .. } = self.shape;
-        let (b, n, _) = x.size3().expect("hidden states have three axes");
-        let paired = self.paired.as_ref().expect("prepare() ran before decoding");
-        let qkv = self.normed_input(x).linear(paired, None::<&Tensor>).to_kind(Kind::Float);
+        let decoding = self.decoding.as_ref().expect("prepare() ran before decoding");
+        let normed = match &decoding.attention_norm {
+            Some(norm) => norm.forward(x),
+            None => x.value(),
+        };
+        let (b, n, _) = normed.size3().expect("hidden states have three axes");
+        let qkv = normed.linear(&decoding.paired, None::<&Tensor>).to_kind(Kind::Float);
         let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
-        let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]);
-        let (k, v) = cache.append(&qkv.narrow(2, n_heads, 2 * n_heads));
-        let q = qkv.narrow(2, 0, n_heads).transpose(1, 2).to_kind(cache.kind());
+        let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]).transpose(1, 2);
+        let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_heads));
+        let q = qkv.narrow(1, 0, n_heads).to_kind(cache.kind());
         let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
-        let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]);
-        self.finish(x, &context.to_kind(x.kind()))
+        let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]).to_kind(normed.kind());
+        let x = x.plus(&context.linear(&self.out, None::<&Tensor>));
+        x.plus(&self.feed_forward(&decoding.ffn_norm.forward(&x)))
     }
 
     fn normed_input(&self, x: &Tensor) -> Tensor {

@@ -87,10 +87,10 @@ impl Block {
     pub(super) fn step(&self, x: &Tensor, cache: &mut LayerCache, mask: Option<&Tensor>) -> Tensor {
         let (b, n, d) = x.size3().expect("hidden states have three axes");
         let normed = self.attention_norm.forward(x);
-        let qkv =
-            self.qkv.forward(&normed).to_kind(cache.kind()).view([b, n, 3 * self.n_heads, d / self.n_heads]);
-        let (k, v) = cache.append(&qkv.narrow(2, self.n_heads, 2 * self.n_heads));
-        let q = qkv.narrow(2, 0, self.n_heads).transpose(1, 2);
+        let heads = [b, n, 3 * self.n_heads, d / self.n_heads];
+        let qkv = self.qkv.forward(&normed).to_kind(cache.kind()).view(heads).transpose(1, 2);
+        let (k, v) = cache.append(&qkv.narrow(1, self.n_heads, 2 * self.n_heads));
+        let q = qkv.narrow(1, 0, self.n_heads);
         let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
         // The residual continues from `normed`, not from `x`.
         let x = normed + self.out.forward(&context.transpose(1, 2).reshape([b, n, d]).to_kind(x.kind()));

@@ -9,6 +9,7 @@ use crate::{
     backbone::{Backbone, BackboneShape},
     kv::KvCache,
     llama::{Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
+    mirror::Mirrored,
 };
 
 /// The weights of the target.
@@ -127,11 +128,11 @@ impl Backbone for TinyBackbone {
 
     fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
         let turns = self.turns.at(positions, self.config.n_heads);
-        let mut x = x.shallow_clone();
+        let mut x = Mirrored::new(x);
         for (layer, cache) in self.layers.iter().zip(cache.layers()) {
             x = layer.step(&x, &turns, cache, mask);
         }
-        rms_norm(&x, &self.norm, self.config.norm_eps)
+        rms_norm(&x.value(), &self.norm, self.config.norm_eps)
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {

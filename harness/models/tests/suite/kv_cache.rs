@@ -35,15 +35,15 @@ fn the_prefill_gives_the_law_of_the_first_token() {
 fn cache_of(values: &[f32], capacity: i64) -> KvCache {
     let shape = KvShape { n_layers: 1, n_rows: 1, n_heads: 1, d_head: 1, capacity };
     let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
-    let entries = Tensor::from_slice(values).view([1, -1, 1, 1]);
-    let _ = cache.layers()[0].append(&Tensor::cat(&[&entries, &-&entries], 2));
+    let entries = Tensor::from_slice(values).view([1, 1, -1, 1]);
+    let _ = cache.layers()[0].append(&Tensor::cat(&[&entries, &-&entries], 1));
     cache
 }
 
 /// All valid keys, with one more entry `next` behind them.
 fn keys_before(cache: &mut KvCache, next: f32) -> Vec<f32> {
     let entry = Tensor::from_slice(&[next]).view([1, 1, 1, 1]);
-    let (keys, values) = cache.layers()[0].append(&Tensor::cat(&[&entry, &-&entry], 2));
+    let (keys, values) = cache.layers()[0].append(&Tensor::cat(&[&entry, &-&entry], 1));
     assert_eq!(keys, -values);
     Vec::try_from(keys.reshape([-1])).unwrap()
 }

@@ -13,6 +13,7 @@ mod guidance;
 mod kv_cache;
 mod laws;
 mod likelihood;
+mod mirror;
 mod model_draft;
 mod published_igpt;
 mod tree_mask;
