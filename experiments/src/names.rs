@@ -3,8 +3,9 @@
 
 use specimen_datasets::catalog::ENTRIES;
 
-/// Models that can be run. `tiny` is the embedded one; the others need their weights on disk.
-pub const MODELS: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist"];
+/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself; the
+/// others need their weights on disk.
+pub const MODELS: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
 
 /// The dataset without prompts, for models that take none; its size is the spec's `limit`.
 pub const UNCONDITIONAL: &str = "unconditional";

@@ -30,7 +30,7 @@ struct Weights {
 
 const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
-const MODELS: [ModelFacts; 3] = [
+const MODELS: [ModelFacts; 4] = [
     ModelFacts { name: "tiny", footprint: Footprint { n_tokens: 256, width: 64, height: 64 }, weights: None },
     ModelFacts {
         name: "igpt-mnist",
@@ -48,6 +48,7 @@ const MODELS: [ModelFacts; 3] = [
             fetch: "the state dict of teddykoker/image-gpt models/fmnist_gen.ckpt as safetensors",
         }),
     },
+    ModelFacts { name: "stub", footprint: Footprint { n_tokens: 16, width: 8, height: 8 }, weights: None },
 ];
 
 /// Feature network of the metric `fd-lenet`.

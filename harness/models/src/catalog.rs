@@ -6,12 +6,13 @@ use tch::{Device, Kind};
 
 use crate::{
     igpt::{IgptModel, IgptWeights},
+    stub::{self, StubModel},
     target::{ModelError, TargetModel},
     tiny::TinyModel,
 };
 
 /// Every model's name; each one opens.
-pub const NAMES: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist"];
+pub const NAMES: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
 
 /// How to open a model.
 #[derive(Clone, Debug)]
@@ -38,6 +39,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
         "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
         "igpt-fmnist" => Rc::new(igpt(IgptWeights::FashionMnist)?),
+        stub::NAME => Rc::new(StubModel::new(kind, device)?),
         _ => {
             return Err(ModelError::Unknown {
                 found: name.into(),

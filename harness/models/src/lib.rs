@@ -27,6 +27,8 @@ pub mod model_draft;
 pub mod target;
 
 pub mod igpt;
+pub mod random_weights;
+pub mod stub;
 pub mod tiny;
 
 pub mod catalog;

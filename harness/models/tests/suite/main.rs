@@ -2,7 +2,6 @@
 //! (found through `SPECIMEN_DATA`) for what must hold of the published ones.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
-mod random_weights;
 mod real_data;
 mod support;
 

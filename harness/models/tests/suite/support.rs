@@ -16,12 +16,11 @@ use specimen_models::{
     generation::ModelGeneration,
     igpt::{IgptBackbone, IgptConfig},
     laws::laws,
+    random_weights::RandomWeights,
     target::teacher_forced,
     tiny::{TargetConfig, TinyBackbone},
 };
 use tch::{Tensor, no_grad};
-
-use crate::random_weights::RandomWeights;
 
 pub(crate) const PLAIN: Sampling =
     Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };

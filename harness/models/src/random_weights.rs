@@ -5,13 +5,16 @@ use specimen_decode::rng::{Purpose, Uniforms};
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
 
-pub(crate) struct RandomWeights {
+/// Parameters drawn from a seed; a normal or constant one is widened as the module says.
+pub struct RandomWeights {
     uniforms: Uniforms,
     n_made: u32,
 }
 
 impl RandomWeights {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Parameters in the order in which they are asked for; the names do not matter.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { uniforms: Uniforms::new(seed), n_made: 0 }
     }
 }
