@@ -18,7 +18,8 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 ok, 1 mismatch, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
-items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal.
+items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
+resumable, 130 aborted by a second interrupt.
 Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
 

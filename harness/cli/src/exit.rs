@@ -38,6 +38,30 @@ pub enum Code {
     Internal = 70,
     /// Stopped halfway; what is there can be resumed.
     Interrupted = 75,
+    /// Stopped at once by a second interrupt.
+    Aborted = 130,
+}
+
+impl Code {
+    const ALL: [Self; 11] = [
+        Self::Ok,
+        Self::Mismatch,
+        Self::Usage,
+        Self::Spec,
+        Self::Missing,
+        Self::Failed,
+        Self::Environment,
+        Self::Locked,
+        Self::Internal,
+        Self::Interrupted,
+        Self::Aborted,
+    ];
+
+    /// The code with which another process of this program ended; a bug if it is none of ours.
+    #[must_use]
+    pub fn of_exit(code: Option<i32>) -> Self {
+        Self::ALL.into_iter().find(|known| code == Some(*known as i32)).unwrap_or(Self::Internal)
+    }
 }
 
 impl From<Code> for ExitCode {
@@ -155,8 +179,10 @@ mod tests {
     fn the_codes_are_those_of_the_manual() {
         let codes = [Code::Ok, Code::Mismatch, Code::Usage, Code::Spec, Code::Missing, Code::Failed];
         assert_eq!(codes.map(|code| code as u8), [0, 1, 2, 3, 4, 5]);
-        let codes = [Code::Environment, Code::Locked, Code::Internal, Code::Interrupted];
-        assert_eq!(codes.map(|code| code as u8), [6, 7, 70, 75]);
+        let codes = [Code::Environment, Code::Locked, Code::Internal, Code::Interrupted, Code::Aborted];
+        assert_eq!(codes.map(|code| code as u8), [6, 7, 70, 75, 130]);
+        assert_eq!(Code::ALL.map(|code| Code::of_exit(Some(code as i32))), Code::ALL);
+        assert_eq!([None, Some(42)].map(Code::of_exit), [Code::Internal; 2]);
     }
 
     #[test]

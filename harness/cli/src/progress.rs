@@ -34,6 +34,15 @@ impl<'t> Progress<'t> {
                     self.pace.total
                 ));
             }
+            Stage::Worker(Event::Begin { .. }) => {}
+            Stage::WorkerDied { shard, status, item } => {
+                let item = item.as_ref().map_or_else(
+                    || "before it began an image".to_owned(),
+                    |key| format!("while it made {key}, which is lost and made again"),
+                );
+                self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
+            }
+            Stage::Torn { what } => self.warn(what),
             Stage::Worker(Event::Warmup { cell }) => {
                 if !self.is_warming {
                     self.tell("warming up, the first images are not measured");
@@ -70,6 +79,14 @@ impl<'t> Progress<'t> {
             }
             None if is_due => self.talk.say(line),
             None => {}
+        }
+    }
+
+    /// Says what is not as it should be, above the bar.
+    fn warn(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.talk.warn(text)),
+            None => self.talk.warn(text),
         }
     }
 

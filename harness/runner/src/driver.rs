@@ -1,13 +1,6 @@
-//! A whole run: plan, workers, merge, score, summary, seal. Each worker is a process of its own, so that a
-//! crash of the tensor library takes no other image with it.
+//! A whole run: plan, workers, merge, score, summary, seal.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{BufRead, BufReader, Read, Seek, Write},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::SystemTime,
-};
+use std::{path::Path, time::SystemTime};
 
 use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
@@ -18,13 +11,17 @@ use specimen_record::{
 };
 
 use crate::{
+    difference::compare,
     error::RunError,
     load::Models,
+    local::Local,
+    lock::Lock,
     machine,
     score::score,
+    shard_map::ShardMap,
     stage::Stage,
+    stop::Stop,
     summarise::{summarise, word_of},
-    worker::Progress,
 };
 
 /// How to run a plan.
@@ -33,9 +30,13 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Whether to continue a run that lies there.
     pub resume: bool,
-    /// Shards, each a worker process; they run one after another so that timings do not disturb each other.
+    /// Shards that the timed and the untimed blocks are each cut into, at least.
     pub n_shards: u32,
-    /// The program to start workers with, which must understand `shard run DIR K --shards N`.
+    /// Workers at a time for blocks that are not timed.
+    pub n_jobs: u32,
+    /// Workers at a time for timed blocks; more than one disturb each other's times.
+    pub n_timed_jobs: u32,
+    /// The program to start workers with, which must understand `shard run`.
     pub program: &'a Path,
     /// The command line as typed, for the manifest.
     pub argv: Vec<String>,
@@ -95,6 +96,7 @@ pub fn run(
     plan: &Plan,
     prompts: &PromptSet,
     options: &Options<'_>,
+    stop: &Stop,
     report: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, RunError> {
     let file = plan_file(plan)?;
@@ -104,10 +106,14 @@ pub fn run(
     let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
-    for k in 0..options.n_shards {
-        work(&run, k, options, report)?;
-    }
-    finish(&run, plan, &file, &mut models, options.data_root.as_ref(), report)
+    let (n_timed, n_untimed) = (options.n_timed_jobs, options.n_jobs);
+    let cut = |n_jobs: u32| options.n_shards.max(n_jobs);
+    let map = ShardMap::of_plan(&file, &plan.spec, cut(n_timed), cut(n_untimed));
+    let data_root = options.data_root.as_ref();
+    let local = Local { program: options.program, data_root, run: &run, plan: &file, map };
+    local.work(0..map.timed, n_timed as usize, stop, report)?;
+    local.work(map.timed..map.n_shards(), n_untimed as usize, stop, report)?;
+    finish(&run, plan, &file, &mut models, data_root, stop, report)
 }
 
 /// Merges the attempts, scores the images, writes the summary and seals the manifest.
@@ -120,11 +126,15 @@ pub fn finish(
     file: &PlanFile,
     models: &mut Models,
     data_root: Option<&DataRoot>,
+    stop: &Stop,
     report: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, RunError> {
     let merged: Merged = merge(run, file)?;
+    for torn in &merged.torn {
+        report(Stage::Torn { what: torn.to_string() });
+    }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
-    score(run, plan, &records, models, data_root, report)?;
+    score(run, plan, &records, models, data_root, stop, report)?;
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let summary = summarise(run, plan, &records, &manifest, &merged.result_digest)?;
     write_document(&run.summary(), &summary)?;
@@ -205,6 +215,7 @@ fn open_run(
                 path: options.out.to_owned(),
                 expected: file.digest.to_string(),
                 found: found.digest.to_string(),
+                differences: differences(&run, &spec)?,
             });
         }
         if !options.resume {
@@ -275,74 +286,15 @@ fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDiges
     Ok(())
 }
 
-/// Starts the worker of shard `k` and passes on what it reports.
-fn work(run: &RunDir, k: u32, options: &Options<'_>, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
-    let log = run.shard(k).join("worker.log");
-    std::fs::create_dir_all(run.shard(k)).map_err(RunError::io(&log, "make the folder of"))?;
-    let stderr = OpenOptions::new().create(true).append(true).open(&log);
-    let stderr = stderr.map_err(RunError::io(&log, "open"))?;
-    let mut command = Command::new(options.program);
-    command
-        .args(["shard", "run"])
-        .arg(run.root())
-        .args([k.to_string(), "--shards".to_owned(), options.n_shards.to_string()])
-        // One thread a worker: bytes do not depend on the load, and two OpenMP threads on a busy core spin.
-        .env("OMP_NUM_THREADS", "1")
-        .env("MKL_NUM_THREADS", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::from(stderr));
-    if let Some(root) = &options.data_root {
-        command.env("SPECIMEN_DATA", root.path());
-    }
-    let mut child = command.spawn().map_err(RunError::io(options.program, "start a worker of"))?;
-    let stdout = child.stdout.take().expect("stdout was piped");
-    for line in BufReader::new(stdout).lines() {
-        let line = line.map_err(RunError::io(&log, "read the worker of"))?;
-        if let Ok(progress) = serde_json::from_str::<Progress>(&line) {
-            report(Stage::Worker(progress));
-        }
-    }
-    let status = child.wait().map_err(RunError::io(&log, "wait for the worker of"))?;
-    if status.success() {
-        return Ok(());
-    }
-    let tail = last_line(&log);
-    Err(RunError::Worker { shard: k, status: format!("{status} ({tail})"), log })
-}
-
-fn last_line(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
-}
-
-/// The run's lock, released when dropped or when the process ends.
-struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    fn take(path: &PathBuf) -> Result<Self, RunError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(RunError::io(path, "open the lock"))?;
-        if file.try_lock().is_err() {
-            let mut holder = String::new();
-            let _ = file.read_to_string(&mut holder);
-            let holder =
-                if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
-            return Err(RunError::Locked { path: path.clone(), holder });
-        }
-        let write = |file: &mut File| -> std::io::Result<()> {
-            file.set_len(0)?;
-            file.rewind()?;
-            write!(file, "{}", std::process::id())
-        };
-        write(&mut file).map_err(RunError::io(path, "write the lock"))?;
-        Ok(Self { _file: file })
-    }
+/// Where the spec of the run that lies there differs from `spec`, as far as the plan depends on it.
+fn differences(run: &RunDir, spec: &serde_json::Value) -> Result<String, RunError> {
+    const MAX_SHOWN: usize = 8;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let found = compare(&PlanFile::identity_of(&manifest.spec), &PlanFile::identity_of(spec));
+    let shown = found.iter().take(MAX_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Ok(match found.len() {
+        0 => "the specs are equal, the prompts differ".to_owned(),
+        n if n > MAX_SHOWN => format!("{shown}, and {} more", n - MAX_SHOWN),
+        _ => shown,
+    })
 }

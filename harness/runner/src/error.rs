@@ -48,8 +48,8 @@ pub enum RunError {
     },
     /// A run that lies there already with another plan.
     #[error(
-        "{path}: a run with another plan lies there (its digest is {found}, this spec gives {expected}); \
-         choose another --out, or remove it"
+        "{path}: a run with another plan lies there (its digest is {found}, this spec gives {expected}; \
+         {differences}); choose another --out, or remove it"
     )]
     OtherPlan {
         /// The run's folder.
@@ -58,6 +58,8 @@ pub enum RunError {
         expected: String,
         /// Digest of the plan that lies there.
         found: String,
+        /// What differs between the specs, from theirs to this one's.
+        differences: String,
     },
     /// A run that was begun with other weights.
     #[error(
@@ -80,13 +82,37 @@ pub enum RunError {
         /// The run's folder.
         path: PathBuf,
     },
-    /// Another driver works on the run.
-    #[error("{path}: another driver (process {holder}) is working on this run")]
+    /// Another process works here.
+    #[error("{path}: {holder} is working on this; wait for it, or end it")]
     Locked {
         /// The lock.
         path: PathBuf,
-        /// Its process number.
+        /// The process, its machine, and since when.
         holder: String,
+    },
+    /// A later worker took the shard over.
+    #[error("{path}: {holder} has taken this shard over; nothing more is written here")]
+    Superseded {
+        /// The lease.
+        path: PathBuf,
+        /// Who has it now.
+        holder: String,
+    },
+    /// Asked to stop after the image under way.
+    #[error("interrupted; everything that was made is kept, continue with --resume")]
+    Interrupted,
+    /// Asked to stop at once.
+    #[error("aborted; images that were finished are kept, continue with --resume")]
+    Aborted,
+    /// A record that is not what its item gives when it is made again.
+    #[error("{n_different} of {n} records differ from what their items give now; the first is {first}")]
+    Replay {
+        /// Records that differ.
+        n_different: usize,
+        /// Records compared.
+        n: usize,
+        /// Key of the first.
+        first: String,
     },
     /// A worker ended before its shard was done.
     #[error("the worker of shard {shard} ended with {status} before its shard was done; its log: {log}")]
@@ -97,6 +123,8 @@ pub enum RunError {
         status: String,
         /// Where to look.
         log: PathBuf,
+        /// Its exit code, where it had one: the driver ends with the same.
+        code: Option<i32>,
     },
     /// Items gave no image.
     #[error("{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")]

@@ -1,18 +1,26 @@
 //! From a plan to images, traces, timings and numbers. Owns the order of work and the files of a run;
 //! knows no paper and no tensor operation.
 //!
-//! Read in this order: [`load`] (models by name), [`generate`] (one image, phase by phase), [`worker`] (the
-//! blocks of one shard), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
-//! [`summarise`] (the numbers of each cell), [`machine`] (what the manifest says of the computer).
+//! Read in this order: [`load`] (models by name), [`generate`] (one image, phase by phase), [`worker`] and
+//! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
+//! (plan, workers, merge, score, seal), [`score`] (metrics of the images), [`summarise`] (the numbers of each
+//! cell), [`replay`] (records made again), [`machine`] (what the manifest says of the computer).
 
+mod attempt;
 pub(crate) mod cell_images;
+mod difference;
 pub mod driver;
 pub mod error;
 pub mod generate;
 pub mod load;
+pub mod local;
+pub mod lock;
 pub mod machine;
+pub mod replay;
 pub mod scene_scores;
 pub mod score;
+pub mod shard_map;
 pub mod stage;
+pub mod stop;
 pub mod summarise;
 pub mod worker;

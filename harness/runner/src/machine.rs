@@ -117,3 +117,11 @@ pub fn environment() -> BTreeMap<String, EnvironmentFlag> {
     };
     VARIABLES.iter().map(|name| ((*name).to_owned(), flag(name))).collect()
 }
+
+/// Name of this computer in its network, or `an unnamed machine`; for messages only, never for records.
+#[must_use]
+pub fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "an unnamed machine".to_owned() } else { name.to_owned() }
+}

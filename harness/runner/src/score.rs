@@ -18,18 +18,21 @@ use crate::{
     load::{Models, sampling_of},
     scene_scores::SceneScores,
     stage::Stage,
+    stop::Stop,
 };
 
 /// Computes every metric of the spec for every cell.
 ///
 /// # Errors
-/// Images, weights or data that cannot be read. A metric that does not apply is a file with its reason.
+/// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file with
+/// its reason.
 pub fn score(
     run: &RunDir,
     plan: &Plan,
     records: &[Record],
     models: &mut Models,
     data_root: Option<&DataRoot>,
+    stop: &Stop,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     let prompt_of: BTreeMap<&str, &str> =
@@ -37,6 +40,7 @@ pub fn score(
     let mut scenes = None;
     for metric in &plan.spec.metrics {
         for cell in &plan.spec.cells {
+            stop.check()?;
             report(Stage::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
             let records: Vec<&Record> =
                 records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();

@@ -1,5 +1,7 @@
 //! What a driver tells whoever watches it.
 
+use specimen_record::ItemKey;
+
 use crate::worker::Progress;
 
 /// What the driver is doing.
@@ -12,6 +14,20 @@ pub enum Stage {
     },
     /// A worker reports.
     Worker(Progress),
+    /// A worker died; its shard is started again.
+    WorkerDied {
+        /// The shard.
+        shard: u32,
+        /// How it ended.
+        status: String,
+        /// The image under way, which is lost.
+        item: Option<ItemKey>,
+    },
+    /// A row was begun and never finished; its item was made again or is made now.
+    Torn {
+        /// The file, the line and what is lost.
+        what: String,
+    },
     /// A metric of a cell is computed.
     Scoring {
         /// The metric.

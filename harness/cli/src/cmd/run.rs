@@ -9,6 +9,7 @@ use specimen_record::{Manifest, RunDir, Summary, coverage, read_document, verify
 use specimen_runner::{
     driver::{self, Options},
     stage::Stage,
+    stop::Stop,
 };
 
 use crate::{
@@ -26,10 +27,15 @@ pub struct RunArgs {
     /// Folder of the run [default: results/runs/<name of the spec>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Worker processes that the run is cut into; they run one after another, and the results do not depend on
-    /// their number
+    /// Shards that the run is cut into, at least; the results do not depend on their number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub shards: u32,
+    /// Workers at a time for cells that are not timed [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Workers at a time for timed cells; with more than one they disturb each other's times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub timed_jobs: u32,
     /// Continue the run that lies in the folder; images that are there stay
     #[arg(long)]
     pub resume: bool,
@@ -39,6 +45,7 @@ pub struct RunArgs {
 
 /// Runs the experiment to its end. Items that fail end it with an error after everything is written.
 pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
+    let stop = Stop::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let (plan, prompts) = driver::plan_of(args.spec.resolve()?, data_root.as_ref())?;
@@ -50,6 +57,9 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
         let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
         return report::show(&summary, talk);
+    }
+    if args.timed_jobs > 1 {
+        talk.warn("timed cells run side by side: their times disturb each other");
     }
     let n_items = plan.items.len() as u64;
     let n_left = n_items.saturating_sub(if args.resume { n_done(&out, &plan)? } else { 0 });
@@ -64,17 +74,23 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         out: &out,
         resume: args.resume,
         n_shards: args.shards,
+        n_jobs: args.jobs.unwrap_or_else(n_cores),
+        n_timed_jobs: args.timed_jobs,
         program: &program,
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
     };
     let mut progress = Progress::new(talk, n_left);
-    let outcome = driver::run(&plan, &prompts, &options, &mut |stage: Stage| progress.on(&stage));
+    let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let outcome = outcome?;
     let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
     report::show(&summary, talk)?;
     Ok(outcome.check()?)
+}
+
+fn n_cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
 /// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and without a failed item.

@@ -6,9 +6,16 @@ use std::{io::Write, path::PathBuf};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use specimen_record::RunDir;
-use specimen_runner::worker::{Progress, run_shard};
+use specimen_runner::{
+    shard_map::ShardMap,
+    stop::Stop,
+    worker::{Progress, Share, run_shard},
+};
 
-use crate::{exit::Code, spec_args::data_root};
+use crate::{
+    exit::{CliError, Code},
+    spec_args::data_root,
+};
 
 /// What to do with a shard.
 #[derive(Debug, Subcommand)]
@@ -22,22 +29,41 @@ pub enum ShardCommand {
 pub struct ShardRunArgs {
     /// Folder of the run
     pub dir: PathBuf,
-    /// The shard, from 0
+    /// The shard, from 0; those of timed blocks come first
     pub k: u32,
-    /// Shards of the run
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub shards: u32,
+    /// Shards that the timed blocks are cut into
+    #[arg(long, value_name = "N")]
+    pub timed_shards: u32,
+    /// Shards that the other blocks are cut into
+    #[arg(long, value_name = "N")]
+    pub untimed_shards: u32,
+    /// Leave items alone whose every attempt failed
+    #[arg(long)]
+    pub keep_failed: bool,
+    /// Finish the image under way and stop when stdin closes
+    #[arg(long)]
+    pub leash: bool,
 }
 
 /// Runs the shard.
 pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     let ShardCommand::Run(args) = command;
+    let stop = Stop::on_signals()?;
+    if args.leash {
+        stop.on_end_of_stdin();
+    }
     // Before anything touches a tensor: the number of threads is part of what makes the bytes.
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.dir)?;
+    let map = ShardMap { timed: args.timed_shards, untimed: args.untimed_shards };
+    if args.k >= map.n_shards() {
+        let n = map.n_shards();
+        return Err(CliError::Usage(format!("there is no shard {}, the run has {n}", args.k)).into());
+    }
+    let share = Share { shard: args.k, map, keep_failed: args.keep_failed, data_root: data_root() };
     let mut report = |progress: Progress| tell(&progress);
-    run_shard(&run, args.k, args.shards, data_root(), &mut report)
-        .with_context(|| format!("shard {} of {}", args.k, args.shards))
+    run_shard(&run, &share, &stop, &mut report)
+        .with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
 }
 
 /// One line to the driver. A driver that is gone would start this shard again when it resumes, and two

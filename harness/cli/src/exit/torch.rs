@@ -31,9 +31,13 @@ fn of_run(error: &RunError) -> Code {
         RunError::Record(error) => of_record(error),
         RunError::Environment(_) | RunError::Io { .. } => Code::Environment,
         RunError::Exists { .. } => Code::Usage,
-        RunError::Locked { .. } => Code::Locked,
+        RunError::Locked { .. } | RunError::Superseded { .. } => Code::Locked,
         RunError::Failed { .. } => Code::Failed,
-        RunError::Stats(_) | RunError::Worker { .. } => Code::Internal,
+        RunError::Interrupted => Code::Interrupted,
+        RunError::Aborted => Code::Aborted,
+        RunError::Replay { .. } => Code::Mismatch,
+        RunError::Worker { code, .. } => Code::of_exit(*code),
+        RunError::Stats(_) => Code::Internal,
     }
 }
 
@@ -67,15 +71,19 @@ mod tests {
         let drafter =
             ModelError::Drafter { model: "igpt".into(), drafter: "eagle1".into(), known: "none".into() };
         let failed = RunError::Failed { n_failed: 1, n_items: 2, first: "a/0/0".into(), why: "no".into() };
-        let worker = RunError::Worker { shard: 0, status: "signal: 9".into(), log: "worker.log".into() };
-        let cases: [(anyhow::Error, Code); 10] = [
+        let worker =
+            |code| RunError::Worker { shard: 0, status: "signal 9".into(), log: "worker.log".into(), code };
+        let cases: [(anyhow::Error, Code); 13] = [
             (weights().into(), Code::Missing),
             (RunError::Model(weights().into()).into(), Code::Missing),
             (RunError::Extract(weights().into()).into(), Code::Missing),
             (prompt.into(), Code::Usage),
             (RunError::Model(drafter).into(), Code::Spec),
             (failed.into(), Code::Failed),
-            (worker.into(), Code::Internal),
+            (worker(None).into(), Code::Internal),
+            (worker(Some(4)).into(), Code::Missing),
+            (RunError::Interrupted.into(), Code::Interrupted),
+            (RunError::Aborted.into(), Code::Aborted),
             (RunError::Environment("no GPU".into()).into(), Code::Environment),
             (RunError::Locked { path: "lock".into(), holder: "12".into() }.into(), Code::Locked),
             (RunError::Exists { path: "out".into() }.into(), Code::Usage),

@@ -1,0 +1,286 @@
+//! One worker's work on one shard: the models it loads, the clocks it reads, the files it writes. A later
+//! attempt never touches the files of an earlier one.
+//!
+//! An earlier worker of the shard may still be alive, orphaned by a driver that was killed. The lease tells it
+//! to stop before its next row, and the shard's lock makes this one wait until it has, so that two never
+//! compute at once.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+use specimen_datasets::data_root::DataRoot;
+use specimen_decode::trace::{Decoded, StepTrace};
+use specimen_experiments::spec::{Cell, Spec};
+use specimen_models::clock::DeviceClock;
+use specimen_record::{
+    Appender, Digest, Durability, Item, ItemKey, Lease, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow,
+    read_document, write_document,
+};
+
+use crate::{
+    error::RunError,
+    generate::{Generated, Request, generate, save},
+    load::{Models, device_of, sampling_of},
+    lock::Lock,
+    machine,
+    stop::Stop,
+    worker::Progress,
+};
+
+/// How long a worker waits for an orphan to finish its image.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The open files of an attempt.
+pub(crate) struct Attempt<'a> {
+    run: &'a RunDir,
+    shard: u32,
+    number: u32,
+    spec: &'a Spec,
+    models: Models,
+    /// By device as a spec names it: each waits for its own device.
+    clocks: BTreeMap<String, DeviceClock>,
+    /// Cells that are warm.
+    warm: BTreeSet<String>,
+    started: Instant,
+    records: Appender<Record>,
+    steps: Appender<StepsRow>,
+    timing: Appender<TimingRow>,
+    _lock: Lock,
+}
+
+/// `env.json` of an attempt: what the timings depend on and records must not hold.
+#[derive(Serialize)]
+struct Environment {
+    schema: u32,
+    host_cpu: String,
+    load_average: Option<[f64; 3]>,
+    cpu_mhz: Vec<f64>,
+    peak_memory_mb: Option<u64>,
+    seconds: f64,
+}
+
+impl<'a> Attempt<'a> {
+    /// Takes the shard over from whoever had it, and opens the next attempt's files.
+    pub(crate) fn open(
+        run: &'a RunDir,
+        shard: u32,
+        spec: &'a Spec,
+        data_root: Option<DataRoot>,
+    ) -> Result<Self, RunError> {
+        let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
+        let holder = format!("process {}", std::process::id());
+        write_document(&run.lease(shard), &Lease { schema: SCHEMA, shard, attempt: number, holder })?;
+        let lock = Lock::wait(&run.shard(shard).join("lock"), PATIENCE)?;
+        // A marker of an earlier end says nothing about what is added now.
+        match std::fs::remove_file(run.done(shard)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(RunError::io(&run.done(shard), "remove the marker")(e));
+            }
+            _ => {}
+        }
+        let mut clocks = BTreeMap::new();
+        for cell in &spec.cells {
+            let device = &cell.model.device;
+            clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
+        }
+        Ok(Self {
+            started: Instant::now(),
+            clocks,
+            models: Models::new(data_root),
+            warm: BTreeSet::new(),
+            records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
+            steps: Appender::create(&run.attempt_steps(shard, number), Durability::EachRow)?,
+            timing: Appender::create(&run.attempt_timing(shard, number), Durability::EachRow)?,
+            _lock: lock,
+            run,
+            shard,
+            number,
+            spec,
+        })
+    }
+
+    /// The cell of an item.
+    pub(crate) fn cell(&self, key: &ItemKey) -> &'a Cell {
+        let name = key.cell();
+        self.spec.cells.iter().find(|cell| cell.name == name).expect("the plan was made from this spec")
+    }
+
+    fn generate(&mut self, item: &Item) -> Result<Generated, String> {
+        let cell = self.cell(&item.key);
+        let clock = &self.clocks[&cell.model.device];
+        let model = self.models.get(&cell.model).map_err(|e| e.to_string())?;
+        let request = Request {
+            model: &*model,
+            method: &cell.method,
+            sampling: sampling_of(&cell.sampling),
+            prompt: &item.prompt,
+            seed: item.seed.0,
+        };
+        // A broken invariant in a decode step panics: the item becomes a row, the shard goes on.
+        catch_unwind(AssertUnwindSafe(|| generate(&request, clock)))
+            .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
+            .map_err(|e| e.to_string())
+    }
+
+    /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again
+    /// where it has fewer, without keeping them; their times are kept apart. An item that fails says so when
+    /// its turn comes.
+    pub(crate) fn warm_up(
+        &mut self,
+        rows: &[&Item],
+        stop: &Stop,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<(), RunError> {
+        let cells: BTreeSet<&String> = rows.iter().map(|item| &item.cell).collect();
+        for cell in cells {
+            if !self.warm.insert(cell.clone()) {
+                continue;
+            }
+            let items = rows.iter().filter(|item| item.cell == *cell).cycle();
+            for (order, item) in items.take(self.spec.timing.warmup as usize).enumerate() {
+                stop.check()?;
+                report(Progress::Begin { key: item.key.clone() });
+                if let Ok(generated) = self.generate(item) {
+                    self.check_lease()?;
+                    self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
+                }
+                report(Progress::Warmup { cell: cell.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one image, or the row that says why there is none.
+    pub(crate) fn make(
+        &mut self,
+        item: &Item,
+        order: u32,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<(), RunError> {
+        report(Progress::Begin { key: item.key.clone() });
+        let made = self.generate(item);
+        self.check_lease()?;
+        let (ok, decode_s) = match made {
+            Err(why) => {
+                self.records.append(&Record::failed(item, &why))?;
+                (false, 0.0)
+            }
+            Ok(mut generated) => {
+                let name = item.key.file_name("png");
+                let before = Instant::now();
+                save(&generated.picture, &self.run.image(self.shard, &name)?)?;
+                generated.phases.save = before.elapsed().as_nanos() as u64;
+                generated.e2e_ns += generated.phases.save;
+                self.steps.append(&steps_row(item, &generated.decoded))?;
+                self.timing.append(&self.timing_row(item, order, false, &generated))?;
+                self.records.append(&record(item, name, &generated))?;
+                (true, generated.decode_ns as f64 * 1e-9)
+            }
+        };
+        report(Progress::Item { cell: item.cell.clone(), ok, decode_s });
+        Ok(())
+    }
+
+    /// Stops a worker whose shard was given to another.
+    fn check_lease(&self) -> Result<(), RunError> {
+        let path = self.run.lease(self.shard);
+        let lease: Lease = read_document(&path)?;
+        if lease.attempt == self.number {
+            return Ok(());
+        }
+        Err(RunError::Superseded { path, holder: lease.holder })
+    }
+
+    fn timing_row(&self, item: &Item, order: u32, warmup: bool, generated: &Generated) -> TimingRow {
+        TimingRow {
+            schema: SCHEMA,
+            key: item.key.clone(),
+            attempt: self.number,
+            block: item.block,
+            order,
+            warmup,
+            phases_ns: generated.phases,
+            decode_ns: generated.decode_ns,
+            e2e_ns: generated.e2e_ns,
+        }
+    }
+
+    /// Notes what the machine did while the block ran.
+    pub(crate) fn end_block(&mut self, _index: u32) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// Writes what is known of the machine and closes the files.
+    pub(crate) fn close(self) -> Result<(), RunError> {
+        let path = self.run.attempt_env(self.shard, self.number);
+        let environment = Environment {
+            schema: SCHEMA,
+            host_cpu: machine::cpu_model(),
+            load_average: machine::load_average(),
+            cpu_mhz: machine::cpu_mhz(),
+            peak_memory_mb: machine::peak_memory_mb(),
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        let text = serde_json::to_string_pretty(&environment).expect("plain numbers and strings") + "\n";
+        specimen_record::write_atomic(&path, text.as_bytes())?;
+        self.steps.finish()?;
+        self.timing.finish()?;
+        self.records.finish()?;
+        Ok(())
+    }
+}
+
+/// The text of a panic.
+fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("internal error: {}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
+}
+
+fn steps_row(item: &Item, decoded: &Decoded) -> StepsRow {
+    let row = |step: &StepTrace| {
+        [step.n_drafted, step.n_accepted, step.n_emitted, step.n_target_forwards, step.n_draft_forwards]
+    };
+    StepsRow { schema: SCHEMA, key: item.key.clone(), steps: decoded.steps.iter().map(row).collect() }
+}
+
+fn record(item: &Item, name: String, generated: &Generated) -> Record {
+    let decoded = &generated.decoded;
+    let tokens: Vec<u32> = decoded.tokens.iter().map(|token| token.0).collect();
+    let verified = || decoded.steps.iter().filter(|step| step.n_target_forwards > 0);
+    let skipped = || decoded.steps.iter().filter(|step| step.n_target_forwards == 0);
+    Record {
+        schema: SCHEMA,
+        key: item.key.clone(),
+        cell: item.cell.clone(),
+        prompt_id: item.prompt_id.clone(),
+        sample: item.sample,
+        seed: item.seed,
+        status: Status::Ok,
+        err: None,
+        tokens_digest: Digest::of_tokens(&tokens),
+        n_tokens: tokens.len() as u64,
+        tokens,
+        image: Some(name),
+        image_digest: Some(Digest::of(&generated.picture.rgb)),
+        width: generated.picture.width,
+        height: generated.picture.height,
+        nfe: u64::from(decoded.nfe()),
+        n_steps: decoded.steps.len() as u64,
+        n_draft_forwards: generated.n_draft_forwards,
+        accepted: verified().map(|step| u64::from(step.n_accepted)).sum(),
+        emitted: verified().map(|step| u64::from(step.n_emitted)).sum(),
+        skipped_steps: skipped().count() as u64,
+        skipped_tokens: skipped().map(|step| u64::from(step.n_emitted)).sum(),
+        forced: u64::from(decoded.forced),
+        out_of_support: u64::from(decoded.out_of_support),
+        residual_fallbacks: u64::from(decoded.n_residual_fallbacks),
+        tvd_spent: decoded.tvd_spent,
+        tested_by_depth: decoded.tested_by_depth.clone(),
+        accepted_by_depth: decoded.accepted_by_depth.clone(),
+    }
+}

@@ -1,0 +1,307 @@
+//! Workers as processes of this machine. A worker that dies, of the tensor library or of the kernel's memory
+//! killer, takes no other image with it: its shard is started again, and an item that keeps killing workers
+//! becomes a row that says so.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs::OpenOptions,
+    io::{BufRead, BufReader},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    time::Duration,
+};
+
+use specimen_datasets::data_root::DataRoot;
+use specimen_record::{Appender, Durability, ItemKey, PlanFile, Record, RunDir};
+
+use crate::{
+    error::RunError,
+    shard_map::ShardMap,
+    stage::Stage,
+    stop::{Request, Stop},
+    worker::Progress,
+};
+
+/// Deaths of workers that one item is forgiven; the next makes it a failed row.
+const MAX_DEATHS_OF_AN_ITEM: u32 = 2;
+/// Deaths of a shard's workers before they began an item, after which the run ends.
+const MAX_DEATHS_BEFORE_AN_ITEM: u32 = 2;
+/// How often requests to stop are looked at while no worker says anything.
+const PULSE: Duration = Duration::from_millis(100);
+/// Exit code of a worker that was asked to stop.
+const INTERRUPTED: i32 = 75;
+
+/// Where workers come from.
+pub struct Local<'a> {
+    /// The program, which must understand `shard run`.
+    pub program: &'a Path,
+    /// Where data lies.
+    pub data_root: Option<&'a DataRoot>,
+    /// The run.
+    pub run: &'a RunDir,
+    /// Its plan.
+    pub plan: &'a PlanFile,
+    /// How it is cut.
+    pub map: ShardMap,
+}
+
+/// What a reader thread says of its worker.
+enum Message {
+    Said(Progress),
+    /// Its stdout is closed: it ended, or is about to.
+    Silent,
+}
+
+/// A worker under way.
+struct Worker {
+    child: Child,
+    /// Held open: the worker stops when it closes.
+    leash: Option<ChildStdin>,
+    /// The image under way.
+    item: Option<ItemKey>,
+}
+
+/// What came of the workers of some shards so far.
+#[derive(Default)]
+struct Deaths {
+    /// Of workers that died of an item.
+    by_item: BTreeMap<ItemKey, u32>,
+    /// Of workers that died before one.
+    by_shard: BTreeMap<u32, u32>,
+}
+
+impl Local<'_> {
+    /// Runs `shards` to their end, `n_workers` at a time.
+    ///
+    /// # Errors
+    /// A worker that cannot start, or that ends with a failure which another attempt would repeat;
+    /// [`RunError::Interrupted`] or [`RunError::Aborted`] as `stop` asks. No worker is left behind.
+    pub fn work(
+        &self,
+        shards: impl Iterator<Item = u32>,
+        n_workers: usize,
+        stop: &Stop,
+        report: &mut dyn FnMut(Stage),
+    ) -> Result<(), RunError> {
+        let mut crew = Crew { running: BTreeMap::new(), messages: channel() };
+        let ended = self.drive(&mut crew, shards.collect(), n_workers, stop, report);
+        if ended.is_err() {
+            crew.dismiss();
+        }
+        ended
+    }
+
+    fn drive(
+        &self,
+        crew: &mut Crew,
+        mut waiting: VecDeque<u32>,
+        n_workers: usize,
+        stop: &Stop,
+        report: &mut dyn FnMut(Stage),
+    ) -> Result<(), RunError> {
+        let mut deaths = Deaths::default();
+        loop {
+            match stop.now() {
+                Request::Go => {}
+                Request::Finish => {
+                    waiting.clear();
+                    crew.slip_leashes();
+                }
+                Request::Abort => return Err(RunError::Aborted),
+            }
+            while crew.running.len() < n_workers.max(1) {
+                let Some(shard) = waiting.pop_front() else { break };
+                let has_died = deaths.by_item.values().chain(deaths.by_shard.values()).any(|&n| n > 0);
+                crew.start(shard, self.command(shard, has_died)?, self.program)?;
+            }
+            if crew.running.is_empty() {
+                return stop.check();
+            }
+            let (shard, message) = match crew.messages.1.recv_timeout(PULSE) {
+                Ok(said) => said,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => unreachable!("the crew holds a sender"),
+            };
+            match message {
+                Message::Said(progress) => {
+                    crew.note(shard, &progress);
+                    report(Stage::Worker(progress));
+                }
+                Message::Silent => {
+                    let (status, item) = crew.bury(shard)?;
+                    if self.is_lost(shard, status, item, &mut deaths, stop, report)? {
+                        waiting.push_front(shard);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the shard must be started again after its worker ended like this.
+    fn is_lost(
+        &self,
+        shard: u32,
+        status: ExitStatus,
+        item: Option<ItemKey>,
+        deaths: &mut Deaths,
+        stop: &Stop,
+        report: &mut dyn FnMut(Stage),
+    ) -> Result<bool, RunError> {
+        if status.success() {
+            return Ok(false);
+        }
+        if status.code() == Some(INTERRUPTED) && stop.now() != Request::Go {
+            return Ok(false);
+        }
+        let failed = || RunError::Worker {
+            shard,
+            status: format!("{} ({})", words(status), last_line(&self.log(shard))),
+            log: self.log(shard),
+            code: status.code(),
+        };
+        // It said what is wrong, and would say so again.
+        if status.code().is_some_and(|code| (1..INTERRUPTED).contains(&code) && code != 70) {
+            return Err(failed());
+        }
+        report(Stage::WorkerDied { shard, status: words(status), item: item.clone() });
+        match item {
+            Some(key) => {
+                let n = deaths.by_item.entry(key.clone()).or_default();
+                *n += 1;
+                if *n > MAX_DEATHS_OF_AN_ITEM {
+                    self.give_up(shard, &key, *n, status)?;
+                }
+            }
+            None => {
+                let n = deaths.by_shard.entry(shard).or_default();
+                *n += 1;
+                if *n > MAX_DEATHS_BEFORE_AN_ITEM {
+                    return Err(failed());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes the row of an item that kills workers, as an attempt of its own.
+    fn give_up(&self, shard: u32, key: &ItemKey, n: u32, status: ExitStatus) -> Result<(), RunError> {
+        let item = self.plan.items.iter().find(|item| item.key == *key).expect("workers run planned items");
+        let number = self.run.attempts(shard)?.last().map_or(0, |last| last + 1);
+        let path = self.run.attempt_records(shard, number);
+        let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
+        let why = format!("the worker died {n} times while it made this image, last of {}", words(status));
+        records.append(&Record::failed(item, &why))?;
+        Ok(records.finish()?)
+    }
+
+    fn log(&self, shard: u32) -> PathBuf {
+        self.run.shard(shard).join("worker.log")
+    }
+
+    fn command(&self, shard: u32, keep_failed: bool) -> Result<Command, RunError> {
+        let log = self.log(shard);
+        std::fs::create_dir_all(self.run.shard(shard)).map_err(RunError::io(&log, "make the folder of"))?;
+        let stderr = OpenOptions::new().create(true).append(true).open(&log);
+        let stderr = stderr.map_err(RunError::io(&log, "open"))?;
+        let mut command = Command::new(self.program);
+        command
+            .args(["shard", "run"])
+            .arg(self.run.root())
+            .arg(shard.to_string())
+            .args(["--timed-shards", &self.map.timed.to_string()])
+            .args(["--untimed-shards", &self.map.untimed.to_string()])
+            .arg("--leash")
+            // One thread a worker: bytes do not depend on the load, and two OpenMP threads on a busy core spin.
+            .env("OMP_NUM_THREADS", "1")
+            .env("MKL_NUM_THREADS", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::from(stderr))
+            // An interrupt typed at the terminal is the driver's to pass on.
+            .process_group(0);
+        if keep_failed {
+            command.arg("--keep-failed");
+        }
+        if let Some(root) = self.data_root {
+            command.env("SPECIMEN_DATA", root.path());
+        }
+        Ok(command)
+    }
+}
+
+/// The workers under way and what they say.
+struct Crew {
+    running: BTreeMap<u32, Worker>,
+    messages: (Sender<(u32, Message)>, Receiver<(u32, Message)>),
+}
+
+impl Crew {
+    fn start(&mut self, shard: u32, mut command: Command, program: &Path) -> Result<(), RunError> {
+        let mut child = command.spawn().map_err(RunError::io(program, "start a worker of"))?;
+        let (stdout, leash) = (child.stdout.take().expect("stdout was piped"), child.stdin.take());
+        let say = self.messages.0.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if let Ok(progress) = serde_json::from_str(&line)
+                    && say.send((shard, Message::Said(progress))).is_err()
+                {
+                    return;
+                }
+            }
+            // Nobody listens any more when the crew was dismissed.
+            let _ = say.send((shard, Message::Silent));
+        });
+        self.running.insert(shard, Worker { child, leash, item: None });
+        Ok(())
+    }
+
+    fn note(&mut self, shard: u32, progress: &Progress) {
+        let Some(worker) = self.running.get_mut(&shard) else { return };
+        worker.item = match progress {
+            Progress::Begin { key } => Some(key.clone()),
+            Progress::Item { .. } | Progress::Warmup { .. } => None,
+        };
+    }
+
+    /// Asks all workers to finish the image under way.
+    fn slip_leashes(&mut self) {
+        self.running.values_mut().for_each(|worker| worker.leash = None);
+    }
+
+    fn bury(&mut self, shard: u32) -> Result<(ExitStatus, Option<ItemKey>), RunError> {
+        let mut worker = self.running.remove(&shard).expect("a worker falls silent once");
+        // A pipe that is still open would keep a worker waiting that closed its stdout for another reason.
+        worker.leash = None;
+        let wait = worker.child.wait();
+        let status = wait.map_err(|e| RunError::Environment(format!("cannot wait for a worker: {e}")))?;
+        Ok((status, worker.item))
+    }
+
+    /// Ends all workers at once.
+    fn dismiss(&mut self) {
+        for worker in self.running.values_mut() {
+            // A worker that has ended by itself is as good.
+            let _ = worker.child.kill();
+            let _ = worker.child.wait();
+        }
+        self.running.clear();
+    }
+}
+
+fn words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(9)) => "signal 9 (killed, perhaps by the kernel for want of memory)".to_owned(),
+        (None, Some(6)) => "signal 6 (aborted)".to_owned(),
+        (None, Some(11)) => "signal 11 (segmentation fault)".to_owned(),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown end".to_owned(),
+    }
+}
+
+fn last_line(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+}

@@ -1,0 +1,119 @@
+//! Locks of the operating system on files of a run. They end with the process that holds them, however it
+//! ends; the file's text says who that is.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{Read, Seek, Write},
+    path::Path,
+    time::Duration,
+};
+
+use specimen_record::Timestamp;
+
+use crate::{error::RunError, machine};
+
+/// A lock, released when dropped or when the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock at `path`; makes the file.
+    ///
+    /// # Errors
+    /// [`RunError::Locked`] with the holder when another process has it; a folder that cannot be written.
+    pub fn take(path: &Path) -> Result<Self, RunError> {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(RunError::io(path, "open the lock"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let read = file.read_to_string(&mut holder);
+                let holder = holder.trim();
+                let holder = if read.is_ok() && !holder.is_empty() { holder } else { "a process unknown" };
+                return Err(RunError::Locked { path: path.to_owned(), holder: holder.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(RunError::io(path, "lock")(source)),
+        }
+        let write = |file: &mut File| -> std::io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            write!(file, "{}", holder())
+        };
+        write(&mut file).map_err(RunError::io(path, "write the lock"))?;
+        Ok(Self { _file: file })
+    }
+
+    /// As [`take`](Self::take), trying again for `patience`.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take) when the time is over.
+    pub fn wait(path: &Path, patience: Duration) -> Result<Self, RunError> {
+        const PAUSE: Duration = Duration::from_millis(20);
+        let mut left = patience;
+        loop {
+            match Self::take(path) {
+                Err(RunError::Locked { .. }) if left > PAUSE => {
+                    std::thread::sleep(PAUSE);
+                    left -= PAUSE;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Who holds the lock at `path`; `None` when nobody does.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub fn holder(path: &Path) -> Result<Option<String>, RunError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let file = File::open(path).map_err(RunError::io(path, "open the lock"))?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                let text = std::fs::read_to_string(path).map_err(RunError::io(path, "read the lock"))?;
+                Ok(Some(text.trim().to_owned()))
+            }
+            Err(TryLockError::Error(source)) => Err(RunError::io(path, "try the lock")(source)),
+        }
+    }
+}
+
+/// This process in words.
+fn holder() -> String {
+    let now = Timestamp::from(std::time::SystemTime::now());
+    format!("process {} on {}, since {now}", std::process::id(), machine::host())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holds_it_and_the_other_is_told_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        let lock = Lock::take(&path).unwrap();
+        let me = format!("process {} on ", std::process::id());
+        match Lock::take(&path) {
+            Err(RunError::Locked { holder, .. }) => assert!(holder.starts_with(&me), "{holder}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(Lock::holder(&path).unwrap().unwrap().starts_with(&me));
+        drop(lock);
+        assert_eq!(Lock::holder(&path).unwrap(), None);
+        Lock::wait(&path, Duration::from_secs(1)).unwrap();
+    }
+}

@@ -1,0 +1,115 @@
+//! What a process is asked to do by signals, or by the driver at the other end of its stdin.
+//!
+//! One SIGINT, SIGTERM or SIGUSR1 asks it to finish the image under way and stop; a second SIGINT to stop at
+//! once. A worker on a leash stops too when its stdin closes, which it does when its driver dies.
+
+use std::{
+    io::Read,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use signal_hook::{
+    consts::{SIGINT, SIGTERM, SIGUSR1},
+    iterator::Signals,
+};
+
+use crate::error::RunError;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Request {
+    /// Go on.
+    Go,
+    /// Finish the image under way.
+    Finish,
+    /// Stop at once.
+    Abort,
+}
+
+/// The latest request, shared between threads. It never goes back.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<AtomicU8>);
+
+impl Stop {
+    /// Nobody asks for anything, and no signal is listened to.
+    #[must_use]
+    pub fn never() -> Self {
+        Self(Arc::new(AtomicU8::new(Request::Go as u8)))
+    }
+
+    /// Listens to the signals of this process from now on, in place of their usual effect.
+    ///
+    /// # Errors
+    /// A system that refuses handlers.
+    pub fn on_signals() -> Result<Self, RunError> {
+        let stop = Self::never();
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
+            .map_err(|e| RunError::Environment(format!("cannot listen to signals: {e}")))?;
+        let asked = stop.clone();
+        std::thread::spawn(move || {
+            let mut n_interrupts = 0;
+            for signal in signals.forever() {
+                n_interrupts += u32::from(signal == SIGINT);
+                asked.ask(if n_interrupts > 1 { Request::Abort } else { Request::Finish });
+            }
+        });
+        Ok(stop)
+    }
+
+    /// Asks to finish, too, when stdin closes.
+    pub fn on_end_of_stdin(&self) {
+        let asked = self.clone();
+        std::thread::spawn(move || {
+            let mut byte = [0_u8];
+            let mut stdin = std::io::stdin().lock();
+            while stdin.read(&mut byte).is_ok_and(|n| n > 0) {}
+            asked.ask(Request::Finish);
+        });
+    }
+
+    /// Asks for this at least.
+    pub fn ask(&self, request: Request) {
+        self.0.fetch_max(request as u8, Ordering::Relaxed);
+    }
+
+    /// What is asked now.
+    #[must_use]
+    pub fn now(&self) -> Request {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Request::Go,
+            1 => Request::Finish,
+            _ => Request::Abort,
+        }
+    }
+
+    /// Refuses to go on once anything was asked.
+    ///
+    /// # Errors
+    /// [`RunError::Interrupted`] or [`RunError::Aborted`].
+    pub fn check(&self) -> Result<(), RunError> {
+        match self.now() {
+            Request::Go => Ok(()),
+            Request::Finish => Err(RunError::Interrupted),
+            Request::Abort => Err(RunError::Aborted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_never_taken_back() {
+        let stop = Stop::never();
+        assert_eq!(stop.now(), Request::Go);
+        stop.ask(Request::Abort);
+        stop.clone().ask(Request::Finish);
+        assert_eq!(stop.now(), Request::Abort);
+        assert!(matches!(stop.check(), Err(RunError::Aborted)));
+    }
+}
