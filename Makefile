@@ -4,7 +4,7 @@
 
 SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
-.PHONY: help quickstart build test lint bench train-tiny libtorch
+.PHONY: help quickstart build test lint bench chaos-local train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,6 +25,9 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 
 bench: libtorch ## time the acceptance walk and a step of the embedded model (an idle machine, please)
 	cargo bench --profile release -p specimen-decode -p specimen-models
+
+chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
+	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1
 
 train-tiny: build ## train the embedded model again, all four networks (hours on two cores)
 	for network in tokenizer target drafter features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done

@@ -57,6 +57,14 @@ pub enum Command {
     /// Generate one image
     #[cfg(feature = "torch")]
     Generate(cmd::generate::GenerateArgs),
+    /// Tell where a run stands and who works on it
+    #[cfg(feature = "torch")]
+    Status(cmd::status::StatusArgs),
+    /// Put the shards of a run together: coverage, duplicates and digests are checked
+    Merge(cmd::merge::MergeArgs),
+    /// Make records of a run again and compare tokens and pixels
+    #[cfg(feature = "torch")]
+    Replay(cmd::replay::ReplayArgs),
     /// Write tables and figures of a run again
     Report(cmd::report::ReportArgs),
     /// Check that this machine computes as it should
@@ -70,6 +78,8 @@ pub enum Command {
     Train(cmd::train::TrainArgs),
     /// Print a completion script
     Completions(cmd::completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(cmd::man::ManArgs),
     /// What an executor starts
     #[cfg(feature = "torch")]
     #[command(subcommand, hide = true)]

@@ -34,7 +34,7 @@ impl<'t> Progress<'t> {
                     self.pace.total
                 ));
             }
-            Stage::Worker(Event::Begin { .. }) => {}
+            Stage::Worker(Event::Begin { .. } | Event::Failed { .. }) => {}
             Stage::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
                     || "before it began an image".to_owned(),

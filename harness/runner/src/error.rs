@@ -115,12 +115,16 @@ pub enum RunError {
         first: String,
     },
     /// A worker ended before its shard was done.
-    #[error("the worker of shard {shard} ended with {status} before its shard was done; its log: {log}")]
+    #[error(
+        "the worker of shard {shard} ended with {status} before its shard was done: {why}; its log: {log}"
+    )]
     Worker {
         /// The shard.
         shard: u32,
         /// How it ended.
         status: String,
+        /// Its last words.
+        why: String,
         /// Where to look.
         log: PathBuf,
         /// Its exit code, where it had one: the driver ends with the same.

@@ -61,6 +61,15 @@ struct Worker {
     leash: Option<ChildStdin>,
     /// The image under way.
     item: Option<ItemKey>,
+    /// Why it ends, if it said so.
+    why: Option<String>,
+}
+
+/// How a worker ended.
+struct End {
+    status: ExitStatus,
+    item: Option<ItemKey>,
+    why: Option<String>,
 }
 
 /// What came of the workers of some shards so far.
@@ -130,8 +139,8 @@ impl Local<'_> {
                     report(Stage::Worker(progress));
                 }
                 Message::Silent => {
-                    let (status, item) = crew.bury(shard)?;
-                    if self.is_lost(shard, status, item, &mut deaths, stop, report)? {
+                    let end = crew.bury(shard)?;
+                    if self.is_lost(shard, end, &mut deaths, stop, report)? {
                         waiting.push_front(shard);
                     }
                 }
@@ -143,12 +152,12 @@ impl Local<'_> {
     fn is_lost(
         &self,
         shard: u32,
-        status: ExitStatus,
-        item: Option<ItemKey>,
+        end: End,
         deaths: &mut Deaths,
         stop: &Stop,
         report: &mut dyn FnMut(Stage),
     ) -> Result<bool, RunError> {
+        let End { status, item, why } = end;
         if status.success() {
             return Ok(false);
         }
@@ -157,7 +166,8 @@ impl Local<'_> {
         }
         let failed = || RunError::Worker {
             shard,
-            status: format!("{} ({})", words(status), last_line(&self.log(shard))),
+            status: words(status),
+            why: why.clone().unwrap_or_else(|| last_line(&self.log(shard))),
             log: self.log(shard),
             code: status.code(),
         };
@@ -253,16 +263,17 @@ impl Crew {
             // Nobody listens any more when the crew was dismissed.
             let _ = say.send((shard, Message::Silent));
         });
-        self.running.insert(shard, Worker { child, leash, item: None });
+        self.running.insert(shard, Worker { child, leash, item: None, why: None });
         Ok(())
     }
 
     fn note(&mut self, shard: u32, progress: &Progress) {
         let Some(worker) = self.running.get_mut(&shard) else { return };
-        worker.item = match progress {
-            Progress::Begin { key } => Some(key.clone()),
-            Progress::Item { .. } | Progress::Warmup { .. } => None,
-        };
+        match progress {
+            Progress::Begin { key } => worker.item = Some(key.clone()),
+            Progress::Item { .. } | Progress::Warmup { .. } => worker.item = None,
+            Progress::Failed { why } => worker.why = Some(why.clone()),
+        }
     }
 
     /// Asks all workers to finish the image under way.
@@ -270,13 +281,13 @@ impl Crew {
         self.running.values_mut().for_each(|worker| worker.leash = None);
     }
 
-    fn bury(&mut self, shard: u32) -> Result<(ExitStatus, Option<ItemKey>), RunError> {
+    fn bury(&mut self, shard: u32) -> Result<End, RunError> {
         let mut worker = self.running.remove(&shard).expect("a worker falls silent once");
         // A pipe that is still open would keep a worker waiting that closed its stdout for another reason.
         worker.leash = None;
         let wait = worker.child.wait();
         let status = wait.map_err(|e| RunError::Environment(format!("cannot wait for a worker: {e}")))?;
-        Ok((status, worker.item))
+        Ok(End { status, item: worker.item, why: worker.why })
     }
 
     /// Ends all workers at once.

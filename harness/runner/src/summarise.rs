@@ -87,7 +87,9 @@ pub fn summarise(
         let ok: Vec<&Record> =
             records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();
         let keys: BTreeSet<&ItemKey> = ok.iter().map(|record| &record.key).collect();
-        let rows = timings.iter().filter(|timed| !timed.row.warmup && keys.contains(&timed.row.key));
+        // Images of a cell that is not timed are made side by side: how long each took says nothing.
+        let rows = timings.iter().filter(|timed| cell.timed && !timed.row.warmup);
+        let rows = rows.filter(|timed| keys.contains(&timed.row.key));
         let rows =
             rows.map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row));
         let counts = counts(&ok, &steps)?;
@@ -167,11 +169,12 @@ fn cell_summary(
         }
     }
     let overhead_fraction = overhead(material);
+    let untimed = if cell.timed { "nothing was timed" } else { "the cell is not timed" };
     if wall_s.decode.is_none() {
-        why.insert("wall_s".to_owned(), "nothing was timed".to_owned());
+        why.insert("wall_s".to_owned(), untimed.to_owned());
     }
     if overhead_fraction.is_none() {
-        why.insert("overhead_fraction".to_owned(), "nothing was timed".to_owned());
+        why.insert("overhead_fraction".to_owned(), untimed.to_owned());
     }
     let n = material.records.len() as f64;
     let tvd = material.records.iter().map(|record| record.tvd_spent).sum::<f64>();

@@ -37,6 +37,11 @@ pub enum Progress {
         /// Its cell.
         cell: String,
     },
+    /// The worker's last words. Its log has them too, unless the disk is full.
+    Failed {
+        /// What stopped it.
+        why: String,
+    },
 }
 
 /// Which part of a run a worker does, and for whom.
@@ -71,33 +76,48 @@ pub fn run_shard(
     // Of all shards: a run may be resumed with another number of them.
     let covered = coverage(run, &plan)?;
     let failed = covered.failed.into_iter().filter(|_| share.keep_failed);
-    let done: BTreeSet<ItemKey> = covered.ok.into_iter().chain(failed).collect();
+    let left = Left { made: covered.ok.into_iter().collect(), given_up: failed.collect() };
     let mut blocks = share.map.blocks(share.shard, &plan, &spec);
-    blocks.retain(|block| block.items.iter().any(|key| !done.contains(key)));
+    blocks.retain(|block| block.items.iter().any(|key| left.is_missing(key)));
     if blocks.is_empty() {
         return Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?);
     }
     let mut attempt = Attempt::open(run, share.shard, &spec, share.data_root.clone())?;
-    let ended = run_blocks(&mut attempt, &blocks, &plan, &done, stop, report);
+    let ended = run_blocks(&mut attempt, &blocks, &plan, &left, stop, report);
     // What was made is whole and stays, however the loop ended.
     attempt.close()?;
     ended?;
     Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?)
 }
 
+/// What earlier attempts left to do.
+struct Left {
+    /// Items with an image.
+    made: BTreeSet<ItemKey>,
+    /// Items that are not tried again.
+    given_up: BTreeSet<ItemKey>,
+}
+
+impl Left {
+    fn is_missing(&self, key: &ItemKey) -> bool {
+        !self.made.contains(key) && !self.given_up.contains(key)
+    }
+}
+
 fn run_blocks(
     attempt: &mut Attempt<'_>,
     blocks: &[&Block],
     plan: &PlanFile,
-    done: &BTreeSet<ItemKey>,
+    left: &Left,
     stop: &Stop,
     report: &mut dyn FnMut(Progress),
 ) -> Result<(), RunError> {
     let items = plan.by_key();
     for block in blocks {
         let timed = block.items.iter().any(|key| attempt.cell(key).timed);
-        let rows: Vec<&Item> =
-            block.items.iter().filter(|key| timed || !done.contains(*key)).map(|key| items[key].1).collect();
+        let wanted =
+            |key: &&ItemKey| if timed { !left.given_up.contains(*key) } else { left.is_missing(key) };
+        let rows: Vec<&Item> = block.items.iter().filter(wanted).map(|key| items[key].1).collect();
         if timed {
             attempt.warm_up(&rows, stop, report)?;
         }

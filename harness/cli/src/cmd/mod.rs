@@ -2,6 +2,8 @@
 
 pub(crate) mod completions;
 pub(crate) mod data;
+pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod report;
 
@@ -12,9 +14,13 @@ pub(crate) mod generate;
 #[cfg(feature = "torch")]
 mod libtorch;
 #[cfg(feature = "torch")]
+pub(crate) mod replay;
+#[cfg(feature = "torch")]
 pub(crate) mod run;
 #[cfg(feature = "torch")]
 pub(crate) mod shard;
+#[cfg(feature = "torch")]
+pub(crate) mod status;
 #[cfg(feature = "torch")]
 pub(crate) mod train;
 
@@ -28,6 +34,11 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Plan(args) => plan::plan(args, talk),
         #[cfg(feature = "torch")]
         Command::Generate(args) => generate::generate(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Status(args) => status::status(args, talk),
+        Command::Merge(args) => merge::merge(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),
         #[cfg(feature = "torch")]
         Command::Doctor => doctor::doctor(talk),
@@ -35,6 +46,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, talk),
         Command::Completions(args) => completions::completions(args),
+        Command::Man(args) => man::man(args, talk),
         #[cfg(feature = "torch")]
         Command::Shard(command) => shard::shard(command),
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use specimen_experiments::plan::Plan;
-use specimen_record::{Manifest, RunDir, Summary, coverage, read_document, verify_result};
+use specimen_record::{Manifest, RunDir, coverage, read_document, tally, verify_result};
 use specimen_runner::{
     driver::{self, Options},
     stage::Stage,
@@ -93,7 +93,7 @@ fn n_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and without a failed item.
+/// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and with every image.
 fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);
@@ -106,8 +106,9 @@ fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
         return Ok(false);
     }
     verify_result(&run)?;
-    let summary: Summary = read_document(&run.summary())?;
-    Ok(summary.cells.iter().all(|cell| cell.n_failed == 0))
+    // What was merged may have been lost since, images and all.
+    let tally = tally(&run, &read_document(&run.plan())?)?;
+    Ok(tally.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
 }
 
 /// Images of the plan that lie at `out` already; 0 where another plan or none lies, which the driver refuses.

@@ -63,6 +63,7 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     let share = Share { shard: args.k, map, keep_failed: args.keep_failed, data_root: data_root() };
     let mut report = |progress: Progress| tell(&progress);
     run_shard(&run, &share, &stop, &mut report)
+        .inspect_err(|e| tell(&Progress::Failed { why: e.to_string() }))
         .with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
 }
 

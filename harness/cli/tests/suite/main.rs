@@ -1,5 +1,6 @@
 //! The built binary from outside: exit codes, messages, files.
 
+mod instrument;
 mod support;
 #[cfg(feature = "torch")]
 mod training;

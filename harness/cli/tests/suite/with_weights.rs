@@ -172,7 +172,11 @@ fn a_run_that_another_process_works_on_is_left_alone() {
     fs::create_dir(desk.path("r")).unwrap();
     let lock = File::create(desk.path("r/lock")).unwrap();
     lock.lock().unwrap();
-    desk.fails(&["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", "r"], 7, &["another driver"]);
+    desk.fails(
+        &["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", "r"],
+        7,
+        &["a process unknown is working on this"],
+    );
 }
 
 #[test]

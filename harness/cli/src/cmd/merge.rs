@@ -1,0 +1,74 @@
+//! `specimen merge`: the attempts of all shards put together, one record for each item in plan order.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use specimen_record::{Manifest, RunDir, merge as merge_run, read_document, verify_plan};
+
+use crate::{
+    args::Format,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Which run.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// Folder of the run
+    pub run: PathBuf,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Answer {
+    schema: u32,
+    n_records: u64,
+    n_failed: u64,
+    result_digest: String,
+    steps_digest: String,
+    /// Items with an image and without a trace.
+    without_steps: Vec<String>,
+    /// Rows that were begun and never finished.
+    torn: Vec<String>,
+}
+
+/// Merges, and says what came of it. The summary is not made again: `run --resume` scores and summarises.
+pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
+    let run = RunDir::open(&args.run)?;
+    let plan = verify_plan(&run)?;
+    let merged = merge_run(&run, &plan)?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    match manifest.sealed {
+        Some(seal) if seal.result_digest == merged.result_digest => {}
+        Some(seal) => talk.warn(format!(
+            "the manifest was sealed with another result ({}); its summary is out of date, go on with `run --resume`",
+            seal.result_digest
+        )),
+        None => talk.say("merged; scores and summary are made by `run --resume`"),
+    }
+    let answered = Answer {
+        schema: 1,
+        n_records: merged.n_records,
+        n_failed: merged.n_failed,
+        result_digest: merged.result_digest.to_string(),
+        steps_digest: merged.steps_digest.to_string(),
+        without_steps: merged.without_steps.iter().map(ToString::to_string).collect(),
+        torn: merged.torn.iter().map(ToString::to_string).collect(),
+    };
+    match talk.format() {
+        Format::Json => answer_json(&answered),
+        Format::Human => {
+            let mut text = format!(
+                "records {}, {} of them failed\nresult  {}\n",
+                answered.n_records, answered.n_failed, answered.result_digest
+            );
+            for torn in &answered.torn {
+                text += &format!("torn    {torn}\n");
+            }
+            for key in &answered.without_steps {
+                text += &format!("trace   missing for {key}\n");
+            }
+            answer(&text)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `specimen replay`: records of a run made again and compared, token by token and pixel by pixel.
+
+use std::{fmt::Write, path::PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use specimen_decode::rng::{Purpose, Uniforms};
+use specimen_record::{ItemKey, Record, RunDir};
+use specimen_runner::{
+    error::RunError,
+    replay::{Replay, Replayed},
+    stop::Stop,
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    spec_args::data_root,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Which records.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// Folder of the run
+    pub run: PathBuf,
+    /// Keys of items, as in `ar/scene-00003/0`
+    #[arg(required_unless_present = "random", conflicts_with = "random")]
+    pub keys: Vec<String>,
+    /// Take N records by lot instead
+    #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..))]
+    pub random: Option<u32>,
+    /// Seed of the lot
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Answer<'r> {
+    schema: u32,
+    n: usize,
+    n_same: usize,
+    records: &'r [Replayed],
+}
+
+/// Makes the records again. Any difference is an error with code 1.
+pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
+    let stop = Stop::on_signals()?;
+    specimen_weights::use_threads(1);
+    let run = RunDir::open(&args.run)?;
+    let mut replay = Replay::open(&run, data_root())?;
+    let records = replay.records()?;
+    let chosen = choose(args, &records)?;
+    let mut replayed = Vec::with_capacity(chosen.len());
+    for record in chosen {
+        stop.check()?;
+        let outcome = replay.again(record)?;
+        talk.detail(words(&outcome));
+        replayed.push(outcome);
+    }
+    let n_same = replayed.iter().filter(|outcome| outcome.is_same()).count();
+    match talk.format() {
+        Format::Json => {
+            answer_json(&Answer { schema: 1, n: replayed.len(), n_same, records: &replayed })?;
+        }
+        Format::Human => {
+            let mut text = String::new();
+            for outcome in &replayed {
+                writeln!(text, "{}", words(outcome)).expect("writing to a string cannot fail");
+            }
+            writeln!(text, "{n_same} of {} records are the same", replayed.len())
+                .expect("writing to a string cannot fail");
+            answer(&text)?;
+        }
+    }
+    match replayed.iter().find(|outcome| !outcome.is_same()) {
+        None => Ok(()),
+        Some(first) => Err(RunError::Replay {
+            n_different: replayed.len() - n_same,
+            n: replayed.len(),
+            first: first.key.to_string(),
+        }
+        .into()),
+    }
+}
+
+fn choose<'r>(args: &ReplayArgs, records: &'r [Record]) -> anyhow::Result<Vec<&'r Record>> {
+    let Some(n) = args.random else {
+        return args.keys.iter().map(|key| named(key, records)).collect();
+    };
+    // The first `n` of a shuffle of all records.
+    let lot = Uniforms::new(args.seed.unwrap_or_default());
+    let mut order: Vec<&Record> = records.iter().collect();
+    let n = (n as usize).min(order.len());
+    for at in 0..n {
+        let left = (order.len() - at) as f64;
+        let draw = (lot.uniform(Purpose::Init, 0, at as u32) * left) as usize;
+        order.swap(at, at + draw);
+    }
+    order.truncate(n);
+    Ok(order)
+}
+
+fn named<'r>(key: &str, records: &'r [Record]) -> anyhow::Result<&'r Record> {
+    let wanted: ItemKey = key.parse().map_err(|e| CliError::Usage(format!("`{key}` is no key: {e}")))?;
+    let found = records.iter().find(|record| record.key == wanted);
+    found.ok_or_else(|| {
+        let example = records.first().map_or_else(String::new, |r| format!("; the first is {}", r.key));
+        CliError::Usage(format!("the run has no image of the item {key}{example}")).into()
+    })
+}
+
+fn words(outcome: &Replayed) -> String {
+    let key = &outcome.key;
+    match (&outcome.err, outcome.first_different_token) {
+        (Some(why), _) => format!("{key}: not made: {why}"),
+        (None, Some(at)) => format!("{key}: token {at} differs"),
+        (None, None) if !outcome.same_pixels => format!("{key}: same tokens, other pixels"),
+        (None, None) => format!("{key}: same tokens, same pixels"),
+    }
+}

@@ -1,0 +1,150 @@
+//! `specimen status`: where a run stands, who works on it, and how long it may still take. Reads little and
+//! writes nothing, so that it can be asked again and again.
+
+use std::{fmt::Write, path::PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use specimen_record::{CellTally, Manifest, PlanFile, RunDir, read_document, read_timings, tally};
+use specimen_runner::lock::Lock;
+
+use crate::{
+    args::Format,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Which run.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Folder of the run
+    pub run: PathBuf,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Status {
+    schema: u32,
+    name: String,
+    plan_digest: String,
+    /// `running`, `incomplete`, `merged`: every item has a row and the manifest is sealed.
+    state: &'static str,
+    /// The driver at work.
+    holder: Option<String>,
+    n_items: u64,
+    n_ok: u64,
+    n_failed: u64,
+    n_missing: u64,
+    n_shards: usize,
+    n_finished_shards: usize,
+    /// Rows that were begun and never finished.
+    torn: Vec<String>,
+    /// Seconds of one worker for what is missing, judged by the images of each cell so far.
+    seconds_left: Option<f64>,
+    cells: Vec<CellLine>,
+}
+
+#[derive(Serialize)]
+struct CellLine {
+    name: String,
+    n_ok: u64,
+    n_failed: u64,
+    n_missing: u64,
+    /// Mean from prompt to saved image.
+    seconds_per_image: Option<f64>,
+}
+
+/// Tells where the run stands.
+pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
+    let run = RunDir::open(&args.run)?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let plan: PlanFile = read_document(&run.plan())?;
+    let tally = tally(&run, &plan)?;
+    let seconds = seconds_per_image(&run)?;
+    let cells: Vec<CellLine> = tally.cells.iter().map(|cell| line(cell, &seconds)).collect();
+    let sum = |of: fn(&CellLine) -> u64| cells.iter().map(of).sum::<u64>();
+    let left = |cell: &CellLine| match cell.n_missing {
+        0 => Some(0.0),
+        n => cell.seconds_per_image.map(|seconds| seconds * n as f64),
+    };
+    let holder = Lock::holder(&run.lock())?;
+    let n_missing = sum(|cell| cell.n_missing);
+    let state = match (&holder, n_missing, &manifest.sealed) {
+        (Some(_), _, _) => "running",
+        (None, 0, Some(_)) => "merged",
+        _ => "incomplete",
+    };
+    let answered = Status {
+        schema: 1,
+        name: manifest.name,
+        plan_digest: plan.digest.to_string(),
+        state,
+        holder,
+        n_items: plan.items.len() as u64,
+        n_ok: sum(|cell| cell.n_ok),
+        n_failed: sum(|cell| cell.n_failed),
+        n_missing,
+        n_shards: tally.shards.len(),
+        n_finished_shards: tally.finished.len(),
+        torn: tally.torn.iter().map(ToString::to_string).collect(),
+        seconds_left: cells.iter().map(left).sum(),
+        cells,
+    };
+    match talk.format() {
+        Format::Json => answer_json(&answered),
+        Format::Human => answer(&human(&answered)),
+    }
+}
+
+fn line(cell: &CellTally, seconds: &[(String, f64)]) -> CellLine {
+    let known = seconds.iter().find(|(name, _)| *name == cell.cell);
+    CellLine {
+        name: cell.cell.clone(),
+        n_ok: cell.n_ok,
+        n_failed: cell.n_failed,
+        n_missing: cell.n_missing,
+        seconds_per_image: known.map(|(_, seconds)| *seconds),
+    }
+}
+
+/// Mean seconds of an image, warm-ups apart, for every cell that was timed.
+fn seconds_per_image(run: &RunDir) -> anyhow::Result<Vec<(String, f64)>> {
+    let mut sums: Vec<(String, u64, u64)> = Vec::new();
+    for timed in read_timings(run)?.rows.iter().filter(|timed| !timed.row.warmup) {
+        let cell = timed.row.key.cell();
+        match sums.iter_mut().find(|(name, _, _)| *name == cell) {
+            Some((_, ns, n)) => (*ns, *n) = (*ns + timed.row.e2e_ns, *n + 1),
+            None => sums.push((cell, timed.row.e2e_ns, 1)),
+        }
+    }
+    Ok(sums.into_iter().map(|(name, ns, n)| (name, ns as f64 * 1e-9 / n as f64)).collect())
+}
+
+fn human(status: &Status) -> String {
+    let mut text = String::new();
+    let mut say = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
+    say(format!("run     {} (plan {})", status.name, &status.plan_digest[..12]));
+    match &status.holder {
+        Some(holder) => say(format!("state   running: {holder}")),
+        None if status.state == "incomplete" => {
+            say("state   incomplete; go on with `run --resume`".to_owned())
+        }
+        None => say(format!("state   {}", status.state)),
+    }
+    let Status { n_items, n_ok, n_failed, n_missing, .. } = status;
+    say(format!("items   {n_items}: {n_ok} made, {n_failed} failed, {n_missing} missing"));
+    say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
+    if let Some(seconds) = status.seconds_left.filter(|_| *n_missing > 0) {
+        say(format!("left    about {seconds:.0} s of one worker"));
+    }
+    let width = status.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+    for CellLine { name, n_ok, n_failed, n_missing, seconds_per_image } in &status.cells {
+        let n = n_ok + n_failed + n_missing;
+        let seconds = seconds_per_image.map_or_else(String::new, |s| format!(", {s:.3} s an image"));
+        let failed = if *n_failed > 0 { format!(", {n_failed} failed") } else { String::new() };
+        say(format!("cell    {name:width$}  {n_ok}/{n}{failed}{seconds}"));
+    }
+    for torn in &status.torn {
+        say(format!("torn    {torn}"));
+    }
+    text
+}

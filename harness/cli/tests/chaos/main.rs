@@ -1,0 +1,41 @@
+//! Runs of the stub network disturbed in every way a night on a shared machine can bring: after each the merged
+//! digest is that of an undisturbed run, nothing that was finished is made again, and every loss is reported.
+//!
+//! `CHAOS_ROUNDS` is how often each disturbance is tried, at moments that a seed decides (default 1;
+//! `make chaos-local` tries 100 kills). The table of what was done is printed at the end.
+#![cfg(feature = "torch")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and the table is its answer")]
+
+mod disturb;
+mod round;
+
+use disturb::{Disturbance, Tmpfs};
+use round::{Ground, Outcome};
+
+#[test]
+fn no_disturbance_changes_a_digest_or_repeats_what_was_finished() {
+    let n_rounds: u32 = std::env::var("CHAOS_ROUNDS").map_or(1, |n| n.parse().unwrap());
+    let ground = Ground::prepare();
+    println!("undisturbed: {} items, result {}", ground.n_items, ground.digest);
+    println!("disturbance                      rounds  equal digests  repeated items  losses reported");
+    let mut n_wrong = 0;
+    for disturbance in Disturbance::ALL {
+        // Kills at random moments are what is tried most.
+        let n = if disturbance.is_kill() { n_rounds.div_ceil(2) } else { n_rounds.div_ceil(10) };
+        let rounds: Vec<Outcome> = (0..n).map(|i| ground.round(disturbance, i)).collect();
+        let n_equal = rounds.iter().filter(|round| round.is_equal).count();
+        let n_repeated: usize = rounds.iter().map(|round| round.n_repeated).sum();
+        let n_reported = rounds.iter().filter(|round| round.is_reported).count();
+        println!("{:31}  {n:6}  {n_equal:13}  {n_repeated:14}  {n_reported:15}", disturbance.name());
+        n_wrong += rounds.len() - n_equal + n_repeated;
+    }
+    assert_eq!(n_wrong, 0);
+}
+
+#[test]
+fn a_full_disk_and_a_read_only_one_lose_nothing() {
+    let ground = Ground::prepare();
+    let Some(disk) = Tmpfs::mount("a_full_disk_and_a_read_only_one_lose_nothing") else { return };
+    ground.full_disk(&disk);
+    ground.read_only(&disk);
+}

@@ -1,0 +1,109 @@
+//! What makes a run trustworthy: the same bytes whatever the cut, dead workers survived, records that can be made
+//! again, and commands that tell where a run stands. On the stub network.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+
+use crate::support::{Desk, spec};
+
+/// Runs the stub spec into `out`; returns the merged records.
+fn run(desk: &Desk, out: &str, more: &[&str]) -> Vec<u8> {
+    desk.succeeds(&[&["run", &spec("ci/stub.toml"), "--limit", "12", "--out", out], more].concat());
+    fs::read(desk.path(out).join("merged/records.jsonl")).unwrap()
+}
+
+#[test]
+fn shards_and_workers_do_not_change_a_byte() {
+    let desk = Desk::new();
+    let one = run(&desk, "1-1", &["--shards", "1", "--jobs", "1"]);
+    for (shards, jobs) in [("1", "2"), ("2", "1"), ("2", "2"), ("5", "1"), ("5", "2")] {
+        let other = run(&desk, &format!("{shards}-{jobs}"), &["--shards", shards, "--jobs", jobs]);
+        assert!(one == other, "{shards} shards and {jobs} workers give other records");
+    }
+    let side_by_side = run(&desk, "timed", &["--timed-jobs", "2"]);
+    assert!(one == side_by_side, "timed cells side by side give other records");
+}
+
+#[test]
+fn an_item_that_kills_its_worker_becomes_a_row_and_the_rest_is_made() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.txt", "a circle\nplease abort here\na square\nplease panic here\n");
+    let set = format!("dataset.name=\"{prompts}\"");
+    let cells = "cell=[{ name = \"ar\" }, { name = \"quality\", timed = false }]";
+    let args = ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--limit", "4", "--out", "r"];
+    let ran = desk.run(&args);
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.err.contains("died of signal 6 (aborted) while it made"), "{}", ran.err);
+    assert!(ran.err.contains("4 of 8 items failed"), "{}", ran.err);
+    let records = fs::read_to_string(desk.path("r/merged/records.jsonl")).unwrap();
+    let n = |text: &str| records.lines().filter(|line| line.contains(text)).count();
+    assert_eq!((n("\"status\":\"ok\""), n("died 3 times"), n("the prompt asks for a panic")), (4, 2, 2));
+    let status = desk.json(&["status", "r"]);
+    assert_eq!(
+        (&status["n_ok"], &status["n_failed"], &status["n_missing"]),
+        (&4.into(), &4.into(), &0.into())
+    );
+}
+
+#[test]
+fn records_are_made_again_to_the_last_pixel_and_a_changed_one_is_found() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let replayed = desk.json(&["replay", "r", "--random", "10", "--seed", "7"]);
+    assert_eq!((&replayed["n"], &replayed["n_same"]), (&10.into(), &10.into()));
+    let keys: std::collections::BTreeSet<String> =
+        replayed["records"].as_array().unwrap().iter().map(|r| r["key"].to_string()).collect();
+    assert_eq!(keys.len(), 10);
+    let said = desk.succeeds(&["replay", "r", "ar/3/0"]).out;
+    assert!(said.contains("ar/3/0: same tokens, same pixels"), "{said}");
+    desk.fails(&["replay", "r", "ar/nobody/0"], 2, &["ar/nobody/0", "the first is ar/0/0"]);
+
+    let path = desk.path("r/merged/records.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let line = text.lines().find(|line| line.contains("\"key\":\"ar/3/0\"")).unwrap();
+    let pixels = line.split("\"image_digest\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let other = line.replace(pixels, &pixels.chars().rev().collect::<String>());
+    fs::write(&path, text.replace(line, &other)).unwrap();
+    desk.fails(&["replay", "r", "ar/3/0"], 1, &["1 of 1 records differ", "ar/3/0"]);
+}
+
+#[test]
+fn the_status_of_a_run_is_told_before_and_after_its_end() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let status = desk.json(&["status", "r"]);
+    let counts = ["n_items", "n_ok", "n_failed", "n_missing"].map(|name| status[name].as_u64().unwrap());
+    assert_eq!((status["state"].as_str().unwrap(), counts), ("merged", [36, 36, 0, 0]));
+    assert!(status["holder"].is_null());
+
+    // One shard is lost with everything in it.
+    fs::remove_dir_all(desk.path("r/shards/1")).unwrap();
+    let status = desk.json(&["status", "r"]);
+    assert_eq!(status["state"], "incomplete");
+    assert!(status["n_missing"].as_u64().unwrap() > 0);
+    desk.fails(&["merge", "r"], 4, &["have no record"]);
+    let before = fs::read(desk.path("r/merged/records.jsonl")).unwrap();
+    run(&desk, "r", &["--resume"]);
+    assert!(before == fs::read(desk.path("r/merged/records.jsonl")).unwrap());
+    assert!(desk.succeeds(&["merge", "r"]).out.contains("records 36, 0 of them failed"));
+}
+
+#[test]
+fn another_spec_is_refused_with_what_differs() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let stub = spec("ci/stub.toml");
+    let args = ["run", &stub, "--limit", "12", "--set", "sampling.guidance=3.5", "--out", "r", "--resume"];
+    desk.fails(&args, 3, &["`cells.0.sampling.guidance` was 2.0, is 3.5"]);
+}
+
+#[test]
+fn every_subcommand_has_a_page_of_the_manual() {
+    let desk = Desk::new();
+    desk.succeeds(&["man", "pages"]);
+    for name in ["specimen", "specimen-run", "specimen-status", "specimen-replay"] {
+        let page = fs::read_to_string(desk.path(&format!("pages/{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{name}");
+    }
+}
