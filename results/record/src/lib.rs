@@ -35,6 +35,7 @@ mod read;
 mod attempts;
 mod done;
 mod merge;
+mod tally;
 mod verify;
 
 pub use append::{Appender, Durability};
@@ -61,6 +62,7 @@ pub use summary::{
     CellSummary, Guarantee, MetricSummary, Pooled, PredictedSpeedup, Ratio, Sampling, Summary, VsBaseline,
     WallSeconds,
 };
+pub use tally::{CellTally, Tally, tally};
 pub use timestamp::Timestamp;
 pub use timing::{Phases, TimingRow};
 pub use verify::{verify_plan, verify_result, verify_shard};

@@ -86,8 +86,17 @@ pub(crate) fn for_each_row<T: Document>(
     path: &Path,
     mut take: impl FnMut(T, Place) -> Result<(), RecordError>,
 ) -> Result<Option<TornTail>, RecordError> {
+    for_each_line(path, |bytes, place| take(parse(bytes, path, place.line)?, place))
+}
+
+/// Hands over the bytes of line after line, without their newlines; returns the torn end, if there is
+/// one.
+pub(crate) fn for_each_line(
+    path: &Path,
+    mut take: impl FnMut(&[u8], Place) -> Result<(), RecordError>,
+) -> Result<Option<TornTail>, RecordError> {
     let file = std::fs::File::open(path).map_err(RecordError::io(path, "open"))?;
-    let mut reader = BufReader::new(file);
+    let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut bytes = Vec::new();
     let (mut line, mut offset) = (0, 0);
     loop {
@@ -99,7 +108,7 @@ pub(crate) fn for_each_row<T: Document>(
             Some(b'\n') => {}
             Some(_) => return Ok(Some(TornTail { path: path.to_owned(), line, n_bytes: n })),
         }
-        take(parse(&bytes, path, line)?, Place { line, offset, len: n - 1 })?;
+        take(&bytes, Place { line, offset, len: n - 1 })?;
         offset += n as u64;
     }
 }

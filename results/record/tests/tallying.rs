@@ -1,0 +1,98 @@
+//! A tally counts what coverage lists, from the heads of the rows alone.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use std::fs;
+
+use specimen_record::{
+    CellTally, Done, PlanFile, Record, RecordError, RunDir, coverage, tally, write_document,
+};
+
+fn all_records() -> Vec<Record> {
+    fixture::plan().items.iter().map(fixture::record).collect()
+}
+
+fn run_with(records: &[Record]) -> (tempfile::TempDir, RunDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::new_run(folder.path());
+    fixture::attempt(&run, 0, 0, records);
+    (folder, run)
+}
+
+#[test]
+fn a_tally_counts_what_coverage_lists() {
+    let plan = fixture::plan();
+    let failed = |at: usize| Record::failed(&plan.items[at], "x");
+    let records = all_records();
+    let (_folder, run) = run_with(&[failed(0), failed(1), records[3].clone()]);
+    fixture::attempt(&run, 0, 1, &[records[0].clone(), failed(3)]);
+    fixture::attempt(&run, 7, 0, &[records[4].clone()]);
+    fs::create_dir_all(run.attempt(9, 0)).unwrap(); // A worker that died at once.
+    let path = run.attempt_records(7, 0);
+    let mut torn = fs::read(&path).unwrap();
+    torn.extend_from_slice(b"{\"schema\":1,");
+    fs::write(&path, torn).unwrap();
+
+    let found = tally(&run, &plan).unwrap();
+    let cell =
+        |cell: &str, n_ok, n_failed, n_missing| CellTally { cell: cell.into(), n_ok, n_failed, n_missing };
+    assert_eq!(found.cells, [cell(fixture::CELLS[0], 1, 1, 1), cell(fixture::CELLS[1], 2, 0, 1)]);
+    assert_eq!(found.cells[0].n_planned(), 3);
+    assert_eq!((found.shards, found.finished), (vec![0, 7, 9], vec![]));
+    let listed = coverage(&run, &plan).unwrap();
+    assert_eq!((listed.ok.len(), listed.failed.len(), listed.missing.len()), (3, 1, 2));
+    assert_eq!(found.torn, listed.torn);
+    assert_eq!((found.torn.len(), found.torn[0].n_bytes), (1, 12));
+}
+
+#[test]
+fn a_run_without_a_shard_misses_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = tally(&fixture::new_run(folder.path()), &fixture::plan()).unwrap();
+    assert!(found.cells.iter().all(|cell| (cell.n_ok, cell.n_failed, cell.n_missing) == (0, 0, 3)));
+    assert!(found.shards.is_empty() && found.torn.is_empty());
+}
+
+#[test]
+fn a_shard_is_finished_when_its_marker_is_there() {
+    let (_folder, run) = run_with(&[]);
+    fixture::attempt(&run, 2, 0, &[]);
+    let marker = Done::of_shard(&run, 2).unwrap();
+    write_document(&run.done(2), &marker).unwrap();
+    let found = tally(&run, &fixture::plan()).unwrap();
+    assert_eq!((found.shards, found.finished), (vec![0, 2], vec![2]));
+}
+
+#[test]
+fn a_head_that_is_not_one_is_refused_with_its_place() {
+    let plan = fixture::plan();
+    let (_folder, run) = run_with(&all_records()[..2]);
+    let path = run.attempt_records(0, 0);
+    let whole = fs::read_to_string(&path).unwrap();
+    for (from, to, reason) in [
+        ("\"schema\":1", "\"schema\":2", "records.jsonl:1: record has schema 2"),
+        ("\"schema\":1", "\"schema\":0", "schema 0 was never written"),
+        ("\"status\":\"ok\"", "\"status\":\"fine\"", "unknown variant `fine`"),
+        ("\"key\":\"ar/", "\"key\":\"ar//", "not an item key"),
+        ("\"key\"", "\"kex\"", "unknown field `kex`"),
+        ("{", "[", "not a valid record"),
+    ] {
+        fs::write(&path, whole.replacen(from, to, 1)).unwrap();
+        let message = tally(&run, &plan).unwrap_err().to_string();
+        assert!(message.contains("records.jsonl:1:") && message.contains(reason), "{message}");
+    }
+    fs::write(&path, whole).unwrap();
+    let fewer = PlanFile::new("fewer", Vec::new(), Vec::new(), &fixture::spec()).unwrap();
+    assert!(matches!(tally(&run, &fewer), Err(RecordError::NotInPlan { line: 1, .. })));
+}
+
+#[test]
+fn fields_may_stand_in_any_order() {
+    let plan = fixture::plan();
+    let (_folder, run) = run_with(&[]);
+    let row = serde_json::to_value(&all_records()[0]).unwrap();
+    let reversed: serde_json::Map<_, _> = row.as_object().unwrap().clone().into_iter().rev().collect();
+    fs::write(run.attempt_records(0, 0), serde_json::to_string(&reversed).unwrap() + "\n").unwrap();
+    assert_eq!(tally(&run, &plan).unwrap().cells[0].n_ok, 1);
+}
