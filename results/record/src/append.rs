@@ -85,11 +85,19 @@ impl<T: Document> Appender<T> {
 
 /// The canonical bytes of a row: compact JSON, fields in declaration order, a newline.
 pub(crate) fn row_bytes<T: Document>(path: &Path, row: &T) -> Result<Vec<u8>, RecordError> {
-    let mut line = serde_json::to_vec(row).map_err(|e| RecordError::Refused {
+    let mut line = Vec::new();
+    write_row(path, row, &mut line)?;
+    Ok(line)
+}
+
+/// The same into a buffer, whose content goes.
+pub(crate) fn write_row<T: Document>(path: &Path, row: &T, line: &mut Vec<u8>) -> Result<(), RecordError> {
+    line.clear();
+    serde_json::to_writer(&mut *line, row).map_err(|e| RecordError::Refused {
         path: path.to_owned(),
         kind: T::KIND,
         reason: e.to_string(),
     })?;
     line.push(b'\n');
-    Ok(line)
+    Ok(())
 }

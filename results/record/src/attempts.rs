@@ -3,15 +3,10 @@
 //! success must be the same to the byte.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::append::row_bytes;
-use crate::read::{Place, for_each_row, parse};
-use crate::{
-    Digest, Document, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail,
-    read_rows,
-};
+use crate::canonical_row::{OpenFiles, RowPlace, for_each_placed};
+use crate::{ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail, read_rows};
 
 /// How far a run is along its plan; all lists in plan order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,11 +84,9 @@ pub fn read_timings(run: &RunDir) -> Result<Timings, RecordError> {
 pub(crate) struct Winner {
     pub(crate) shard: u32,
     pub(crate) attempt: u32,
-    pub(crate) place: Place,
+    pub(crate) place: RowPlace,
     pub(crate) status: Status,
     seed: Seed,
-    /// Of the canonical row.
-    digest: Digest,
 }
 
 /// The winning record of every item in some shards. Only places are kept: a large run does not fit in
@@ -115,10 +108,9 @@ impl<'a> Index<'a> {
                 if !path.is_file() {
                     continue; // The worker died before its first record.
                 }
-                let torn = for_each_row::<Record>(&path, |record, place| {
-                    let digest = Digest::of(&row_bytes(&path, &record)?);
+                let torn = for_each_placed::<Record>(&path, |record, place| {
                     let (status, seed) = (record.status, record.seed);
-                    index.add(record.key, Winner { shard, attempt, place, status, seed, digest })
+                    index.add(record.key, Winner { shard, attempt, place, status, seed })
                 })?;
                 index.torn.extend(torn);
             }
@@ -129,7 +121,7 @@ impl<'a> Index<'a> {
     fn add(&mut self, key: ItemKey, later: Winner) -> Result<(), RecordError> {
         match self.winners.get(&key) {
             Some(earlier) if earlier.status == Status::Ok => {
-                if later.status == Status::Ok && later.digest != earlier.digest {
+                if later.status == Status::Ok && later.place.digest != earlier.place.digest {
                     return Err(self.conflict(&key, earlier, &later)?);
                 }
             }
@@ -144,7 +136,7 @@ impl<'a> Index<'a> {
     pub(crate) fn check_against(&self, plan: &PlanFile) -> Result<(), RecordError> {
         let planned = plan.by_key();
         for (key, winner) in &self.winners {
-            let (path, line, key) = (self.path(winner), winner.place.line, key.clone());
+            let (path, line, key) = (self.path(winner), winner.place.line(), key.clone());
             match planned.get(&key) {
                 None => return Err(RecordError::NotInPlan { path, line, key }),
                 Some((_, item)) if item.seed != winner.seed => {
@@ -163,8 +155,9 @@ impl<'a> Index<'a> {
 
     fn conflict(&self, key: &ItemKey, earlier: &Winner, later: &Winner) -> Result<RecordError, RecordError> {
         let (first, second) = (self.path(earlier), self.path(later));
-        let fields = |path: &Path, place| -> Result<serde_json::Value, RecordError> {
-            let record: Record = read_at(path, place)?;
+        let mut files = OpenFiles::default();
+        let mut fields = |path: &PathBuf, place: RowPlace| -> Result<serde_json::Value, RecordError> {
+            let record: Record = files.row(path, place)?;
             Ok(serde_json::to_value(&record).expect("a record has text keys only"))
         };
         let (a, b) = (fields(&first, earlier.place)?, fields(&second, later.place)?);
@@ -174,19 +167,9 @@ impl<'a> Index<'a> {
             key: key.clone(),
             field: field.map_or_else(|| "spelling".to_owned(), |(name, _)| name.clone()),
             first,
-            first_line: earlier.place.line,
+            first_line: earlier.place.line(),
             second,
-            second_line: later.place.line,
+            second_line: later.place.line(),
         })
     }
-}
-
-/// Reads the one row at a place.
-pub(crate) fn read_at<T: Document>(path: &Path, place: Place) -> Result<T, RecordError> {
-    let mut file = std::fs::File::open(path).map_err(RecordError::io(path, "open"))?;
-    let mut bytes = vec![0; place.len];
-    file.seek(SeekFrom::Start(place.offset))
-        .and_then(|_| file.read_exact(&mut bytes))
-        .map_err(RecordError::io(path, "read"))?;
-    parse(&bytes, path, place.line)
 }

@@ -21,7 +21,7 @@ fn write(value: &Value, out: &mut String) {
                 if at > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(key.as_str()).to_string());
+                write_text(key, out);
                 out.push(':');
                 write(inner, out);
             }
@@ -37,7 +37,19 @@ fn write(value: &Value, out: &mut String) {
             }
             out.push(']');
         }
+        Value::String(text) => write_text(text, out),
         plain => out.push_str(&plain.to_string()),
+    }
+}
+
+fn write_text(text: &str, out: &mut String) {
+    let plain = |b: u8| b >= b' ' && b != b'"' && b != b'\\';
+    if text.bytes().all(plain) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&Value::from(text).to_string());
     }
 }
 

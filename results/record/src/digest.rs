@@ -18,17 +18,14 @@ impl Digest {
     /// Digest of bytes; of raw RGB bytes, row by row, for an image.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Digest {
-        Digest(blake3::hash(bytes).to_hex().to_string())
+        Digest::from_hash(blake3::hash(bytes))
     }
 
     /// Digest of a token sequence: each token as four little-endian bytes.
     #[must_use]
     pub fn of_tokens(tokens: &[u32]) -> Digest {
-        let mut hasher = blake3::Hasher::new();
-        for token in tokens {
-            hasher.update(&token.to_le_bytes());
-        }
-        Digest::from_hasher(&hasher)
+        let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+        Digest::of(&bytes)
     }
 
     /// Digest of a file's bytes, read as a stream.
@@ -49,7 +46,11 @@ impl Digest {
     }
 
     pub(crate) fn from_hasher(hasher: &blake3::Hasher) -> Digest {
-        Digest(hasher.finalize().to_hex().to_string())
+        Digest::from_hash(hasher.finalize())
+    }
+
+    pub(crate) fn from_hash(hash: blake3::Hash) -> Digest {
+        Digest(hash.to_hex().to_string())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The marker of a finished shard, made from what lies on disk; `verify` checks it later.
 
-use crate::append::row_bytes;
-use crate::attempts::{Index, read_at};
+use crate::append::write_row;
+use crate::attempts::Index;
+use crate::canonical_row::OpenFiles;
 use crate::{Digest, Done, Record, RecordError, RunDir, SCHEMA};
 
 impl Done {
@@ -14,10 +15,12 @@ impl Done {
     pub fn of_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
         let index = Index::of_shards(run, &[k])?;
         let (mut records, mut images) = (blake3::Hasher::new(), blake3::Hasher::new());
+        let (mut files, mut row) = (OpenFiles::default(), Vec::new());
         for winner in index.winners.values() {
             let path = index.path(winner);
-            let record: Record = read_at(&path, winner.place)?;
-            records.update(&row_bytes(&path, &record)?);
+            let record: Record = files.row(&path, winner.place)?;
+            write_row(&path, &record, &mut row)?;
+            records.update(&row);
             if let Some(name) = &record.image {
                 let digest = Digest::of_file(&run.image(k, name)?)?;
                 images.update(format!("{name} {digest}\n").as_bytes());

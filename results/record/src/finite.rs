@@ -20,17 +20,34 @@ pub struct NotFinite {
 /// # Errors
 /// The first NaN or infinity in the order of serialisation.
 pub fn check_finite<T: Serialize + ?Sized>(value: &T) -> Result<(), NotFinite> {
-    value.serialize(Walk { path: String::new() }).map_err(|found| NotFinite {
+    value.serialize(Walk { place: Place::Root }).map_err(|found| NotFinite {
         field: if found.path.is_empty() { "value".to_owned() } else { found.path },
         value: found.value,
     })
 }
 
 /// A serialiser that writes nothing.
-#[derive(Clone)]
-struct Walk {
-    /// Where the value lies.
-    path: String,
+struct Walk<'a> {
+    place: Place<'a>,
+}
+
+/// Where a value lies. Spelled out only when it is told: every row passes through here.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root,
+    Field(&'a Place<'a>, &'a str),
+    At(&'a Place<'a>, usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Root => Ok(()),
+            Place::Field(Place::Root, name) => f.write_str(name),
+            Place::Field(outside, name) => write!(f, "{outside}.{name}"),
+            Place::At(outside, n) => write!(f, "{outside}[{n}]"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -53,33 +70,40 @@ impl ser::Error for Found {
     }
 }
 
-impl Walk {
+impl Walk<'_> {
     fn float(self, value: f64) -> Result<(), Found> {
-        if value.is_finite() { Ok(()) } else { Err(Found { path: self.path, value: value.to_string() }) }
-    }
-
-    fn step(&self, step: &str) -> Walk {
-        let dot = if self.path.is_empty() || step.starts_with('[') { "" } else { "." };
-        Walk { path: format!("{}{dot}{step}", self.path) }
+        if value.is_finite() {
+            Ok(())
+        } else {
+            Err(Found { path: self.place.to_string(), value: value.to_string() })
+        }
     }
 }
 
 /// Inside a list or map.
-struct Inside {
-    at: Walk,
+struct Inside<'a> {
+    place: Place<'a>,
+    /// Of an enum; a step of its own.
+    variant: Option<&'static str>,
     n_seen: usize,
     map_key: String,
 }
 
-impl Inside {
-    fn new(at: Walk) -> Inside {
-        Inside { at, n_seen: 0, map_key: String::new() }
+impl<'a> Inside<'a> {
+    fn new(place: Place<'a>, variant: Option<&'static str>) -> Inside<'a> {
+        Inside { place, variant, n_seen: 0, map_key: String::new() }
+    }
+
+    fn field<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> Result<(), Found> {
+        let outside = self.variant.map_or(self.place, |variant| Place::Field(&self.place, variant));
+        value.serialize(Walk { place: Place::Field(&outside, name) })
     }
 
     fn next<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Found> {
-        let step = format!("[{}]", self.n_seen);
+        let outside = self.variant.map_or(self.place, |variant| Place::Field(&self.place, variant));
+        let place = Place::At(&outside, self.n_seen);
         self.n_seen += 1;
-        value.serialize(self.at.step(&step))
+        value.serialize(Walk { place })
     }
 }
 
@@ -89,16 +113,16 @@ macro_rules! harmless {
     };
 }
 
-impl ser::Serializer for Walk {
+impl<'a> ser::Serializer for Walk<'a> {
     type Ok = ();
     type Error = Found;
-    type SerializeSeq = Inside;
-    type SerializeTuple = Inside;
-    type SerializeTupleStruct = Inside;
-    type SerializeTupleVariant = Inside;
-    type SerializeMap = Inside;
-    type SerializeStruct = Inside;
-    type SerializeStructVariant = Inside;
+    type SerializeSeq = Inside<'a>;
+    type SerializeTuple = Inside<'a>;
+    type SerializeTupleStruct = Inside<'a>;
+    type SerializeTupleVariant = Inside<'a>;
+    type SerializeMap = Inside<'a>;
+    type SerializeStruct = Inside<'a>;
+    type SerializeStructVariant = Inside<'a>;
 
     harmless!(serialize_bool: bool, serialize_char: char, serialize_str: &str, serialize_bytes: &[u8],
         serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
@@ -144,19 +168,19 @@ impl ser::Serializer for Walk {
         variant: &'static str,
         value: &T,
     ) -> Result<(), Found> {
-        value.serialize(self.step(variant))
+        value.serialize(Walk { place: Place::Field(&self.place, variant) })
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Inside, Found> {
-        Ok(Inside::new(self))
+    fn serialize_seq(self, _: Option<usize>) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, None))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Inside, Found> {
-        Ok(Inside::new(self))
+    fn serialize_tuple(self, _: usize) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, None))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Inside, Found> {
-        Ok(Inside::new(self))
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, None))
     }
 
     fn serialize_tuple_variant(
@@ -165,16 +189,16 @@ impl ser::Serializer for Walk {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Inside, Found> {
-        Ok(Inside::new(self.step(variant)))
+    ) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, Some(variant)))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Inside, Found> {
-        Ok(Inside::new(self))
+    fn serialize_map(self, _: Option<usize>) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, None))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Inside, Found> {
-        Ok(Inside::new(self))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, None))
     }
 
     fn serialize_struct_variant(
@@ -183,15 +207,15 @@ impl ser::Serializer for Walk {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Inside, Found> {
-        Ok(Inside::new(self.step(variant)))
+    ) -> Result<Inside<'a>, Found> {
+        Ok(Inside::new(self.place, Some(variant)))
     }
 }
 
 /// Implements a compound of unnamed values.
 macro_rules! list {
     ($($trait:ident :: $method:ident),*) => {
-        $(impl ser::$trait for Inside {
+        $(impl ser::$trait for Inside<'_> {
             type Ok = ();
             type Error = Found;
 
@@ -209,7 +233,7 @@ macro_rules! list {
 /// Implements a compound of named values.
 macro_rules! fields {
     ($($trait:ident),*) => {
-        $(impl ser::$trait for Inside {
+        $(impl ser::$trait for Inside<'_> {
             type Ok = ();
             type Error = Found;
 
@@ -218,7 +242,7 @@ macro_rules! fields {
                 key: &'static str,
                 value: &T,
             ) -> Result<(), Found> {
-                value.serialize(self.at.step(key))
+                self.field(key, value)
             }
 
             fn end(self) -> Result<(), Found> {
@@ -236,7 +260,7 @@ list!(
 );
 fields!(SerializeStruct, SerializeStructVariant);
 
-impl ser::SerializeMap for Inside {
+impl ser::SerializeMap for Inside<'_> {
     type Ok = ();
     type Error = Found;
 
@@ -249,7 +273,7 @@ impl ser::SerializeMap for Inside {
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Found> {
-        value.serialize(self.at.step(&self.map_key.clone()))
+        self.field(&self.map_key, value)
     }
 
     fn end(self) -> Result<(), Found> {

@@ -66,14 +66,9 @@ impl ItemKey {
 
     /// Cell and prompt id, still encoded, and the sample.
     fn parts(&self) -> (&str, &str, u32) {
-        let mut parts = self.0.split('/');
-        let (cell, prompt, sample) = (parts.next(), parts.next(), parts.next());
-        let sample = sample.and_then(|s| s.parse().ok());
-        (
-            cell.expect("a key has three parts"),
-            prompt.expect("a key has three parts"),
-            sample.expect("a key ends in a number"),
-        )
+        let (rest, sample) = self.0.rsplit_once('/').expect("a key has three parts");
+        let (cell, prompt) = rest.split_once('/').expect("a key has three parts");
+        (cell, prompt, sample.parse().expect("a key ends in a number"))
     }
 }
 
@@ -83,6 +78,9 @@ impl ItemKey {
 pub fn encode_part(text: &str) -> String {
     if text.is_empty() {
         return "%".to_owned();
+    }
+    if is_plain(text) {
+        return text.to_owned();
     }
     let mut out = String::with_capacity(text.len());
     for (at, byte) in text.bytes().enumerate() {
@@ -98,9 +96,18 @@ pub fn encode_part(text: &str) -> String {
 /// The text that [`encode_part`] made `part` from; `None` when it made it from none.
 #[must_use]
 pub fn decode_part(part: &str) -> Option<String> {
+    if is_plain(part) {
+        return Some(part.to_owned());
+    }
     let text = if part == "%" { String::new() } else { String::from_utf8(decode_bytes(part)?).ok()? };
     // One text has one spelling: an escape that was not needed is refused.
     (encode_part(&text) == part).then_some(text)
+}
+
+/// Whether a part has nothing to escape.
+fn is_plain(part: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    !part.is_empty() && !part.starts_with('.') && part.bytes().all(plain)
 }
 
 fn decode_bytes(part: &str) -> Option<Vec<u8>> {
@@ -128,8 +135,10 @@ impl FromStr for ItemKey {
 
     fn from_str(text: &str) -> Result<ItemKey, RecordError> {
         let bad = |reason| RecordError::BadKey { text: text.to_owned(), reason };
-        let parts: Vec<&str> = text.split('/').collect();
-        let [cell, prompt, sample] = parts[..] else {
+        let mut parts = text.split('/');
+        let (Some(cell), Some(prompt), Some(sample), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return Err(bad("it does not have three parts"));
         };
         decode_part(cell).ok_or_else(|| bad("its cell is not in canonical percent-encoding"))?;

@@ -28,6 +28,7 @@ mod run_dir;
 mod append;
 mod atomic;
 mod canonical;
+mod canonical_row;
 mod document;
 mod finite;
 mod read;

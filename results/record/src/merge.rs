@@ -6,10 +6,9 @@ use std::collections::btree_map::Entry;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::append::row_bytes;
 use crate::atomic::write_atomic_with;
-use crate::attempts::{Index, Winner, read_at};
-use crate::read::{Place, for_each_row};
+use crate::attempts::{Index, Winner};
+use crate::canonical_row::{OpenFiles, RowPlace, for_each_placed};
 use crate::{Digest, ItemKey, PlanFile, Record, RecordError, RunDir, Status, StepsRow, TornTail};
 
 /// What a merge wrote.
@@ -44,7 +43,7 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
     }
 
     let mut torn = std::mem::take(&mut index.torn);
-    let mut traces = Traces { run, places: BTreeMap::new() };
+    let mut traces = Traces { run, places: BTreeMap::new(), files: OpenFiles::default() };
     let mut without_steps = Vec::new();
     let steps_digest = write_digested(run.merged_steps(), |out| {
         for (key, winner) in in_plan_order(plan, &index) {
@@ -52,7 +51,7 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
                 continue;
             }
             match traces.of(key, winner, &mut torn)? {
-                Some(row) => out.row(&row_bytes(&run.merged_steps(), &row)?)?,
+                Some(row) => out.row(row)?,
                 None => without_steps.push(key.clone()),
             }
         }
@@ -60,11 +59,11 @@ pub fn merge(run: &RunDir, plan: &PlanFile) -> Result<Merged, RecordError> {
     })?;
 
     let mut n_failed = 0;
+    let mut files = OpenFiles::default();
     let result_digest = write_digested(run.merged_records(), |out| {
         for (_, winner) in in_plan_order(plan, &index) {
-            let record: Record = read_at(&index.path(winner), winner.place)?;
-            n_failed += u64::from(record.status == Status::Err);
-            out.row(&row_bytes(&run.merged_records(), &record)?)?;
+            n_failed += u64::from(winner.status == Status::Err);
+            out.row(files.canonical::<Record>(&index.path(winner), winner.place)?)?;
         }
         Ok(())
     })?;
@@ -84,24 +83,26 @@ fn in_plan_order<'a>(
 /// The traces of the attempts that winning records come from, found when first asked for.
 struct Traces<'a> {
     run: &'a RunDir,
-    places: BTreeMap<(u32, u32), BTreeMap<ItemKey, Place>>,
+    places: BTreeMap<(u32, u32), BTreeMap<ItemKey, RowPlace>>,
+    files: OpenFiles,
 }
 
 impl Traces<'_> {
-    /// The trace of an item from the attempt that made its record; `None` when there is none.
+    /// The canonical row of an item's trace from the attempt that made its record; `None` when there is
+    /// none.
     fn of(
         &mut self,
         key: &ItemKey,
         winner: &Winner,
         torn: &mut Vec<TornTail>,
-    ) -> Result<Option<StepsRow>, RecordError> {
+    ) -> Result<Option<&[u8]>, RecordError> {
         let path = self.run.attempt_steps(winner.shard, winner.attempt);
         let places = match self.places.entry((winner.shard, winner.attempt)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => {
                 let mut places = BTreeMap::new();
                 if path.is_file() {
-                    torn.extend(for_each_row::<StepsRow>(&path, |row, place| {
+                    torn.extend(for_each_placed::<StepsRow>(&path, |row, place| {
                         places.insert(row.key, place);
                         Ok(())
                     })?);
@@ -109,7 +110,7 @@ impl Traces<'_> {
                 unknown.insert(places)
             }
         };
-        places.get(key).map(|&place| read_at(&path, place)).transpose()
+        places.get(key).map(|&place| self.files.canonical::<StepsRow>(&path, place)).transpose()
     }
 }
 

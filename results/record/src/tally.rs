@@ -1,7 +1,7 @@
 //! Where a run stands, cell by cell, from the heads of its records: cheap enough to ask again and again
 //! while the run goes on. `coverage` and `merge` read the rows whole.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -51,8 +51,8 @@ impl CellTally {
 /// When a file cannot be read, a record's head is not valid or of a newer schema, or its item is not in
 /// the plan.
 pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
-    let mut places: HashMap<&str, usize> = HashMap::with_capacity(plan.items.len());
-    places.extend(plan.items.iter().enumerate().map(|(at, item)| (item.key.as_str(), at)));
+    let places: BTreeMap<&str, usize> =
+        plan.items.iter().enumerate().map(|(at, item)| (item.key.as_str(), at)).collect();
     let mut found: Vec<Option<Status>> = vec![None; plan.items.len()];
     let shards = run.shards()?;
     let mut torn = Vec::new();
@@ -82,7 +82,7 @@ pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
 /// `found` holds the status of each item, `[n_items]`.
 fn by_cell(plan: &PlanFile, found: &[Option<Status>]) -> Vec<CellTally> {
     let mut cells: Vec<CellTally> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (item, status) in plan.items.iter().zip(found) {
         let at = *places.entry(&item.cell).or_insert_with(|| {
             cells.push(CellTally { cell: item.cell.clone(), n_ok: 0, n_failed: 0, n_missing: 0 });
