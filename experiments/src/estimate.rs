@@ -39,7 +39,9 @@ pub struct Estimate {
     pub n_warmup_per_worker: usize,
     /// At most this many bytes will be written; `None` if a model's footprint is unknown.
     pub disk_bytes: Option<u64>,
-    /// Seconds of work in total, where the caller can tell from history.
+    /// Memory of one worker, where the caller can tell from history or a probe.
+    pub memory_bytes: Option<u64>,
+    /// Seconds of work in total, where the caller can tell from history or a probe.
     pub seconds: Option<f64>,
     /// Weights and data that the caller found missing, each with what to do.
     pub missing: Vec<Missing>,
@@ -79,6 +81,7 @@ impl Plan {
             n_blocks: self.blocks.len(),
             n_warmup_per_worker: n_timed_cells * self.spec.timing.warmup as usize,
             disk_bytes: self.spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
+            memory_bytes: None,
             seconds: None,
             missing: Vec::new(),
         }
@@ -102,6 +105,10 @@ impl fmt::Display for Estimate {
         match self.disk_bytes {
             Some(bytes) => writeln!(f, "disk    at most {}", human_bytes(bytes))?,
             None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
+        }
+        match self.memory_bytes {
+            Some(bytes) => writeln!(f, "memory  about {} per worker", human_bytes(bytes))?,
+            None => writeln!(f, "memory  unknown: no earlier run to judge by")?,
         }
         match self.seconds {
             Some(seconds) => writeln!(f, "time    about {seconds:.0} s of work")?,

@@ -4,7 +4,8 @@
 //! Read in this order: [`load`] (models by name), [`generate`] (one image, phase by phase), [`worker`] and
 //! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
 //! (plan, workers, merge, score, seal), [`score`] (metrics of the images), [`summarise`] (the numbers of each
-//! cell), [`replay`] (records made again), [`machine`] (what the manifest says of the computer).
+//! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
+//! computer).
 
 mod attempt;
 pub(crate) mod cell_images;
@@ -16,6 +17,7 @@ pub mod load;
 pub mod local;
 pub mod lock;
 pub mod machine;
+pub mod probe;
 pub mod replay;
 pub mod scene_scores;
 pub mod score;

@@ -22,6 +22,10 @@ pub struct PlanArgs {
     /// List every image too, with its seed and prompt
     #[arg(long)]
     pub items: bool,
+    /// Make two images of every cell, and judge time and memory by them; needs the weights
+    #[cfg(feature = "torch")]
+    #[arg(long)]
+    pub probe: bool,
 }
 
 /// The answer, as `--format json` prints it.
@@ -66,6 +70,11 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut estimate = plan.estimate(needs::footprint);
     estimate.missing = needs::missing(&plan.spec, root.as_ref());
     estimate.seconds = seconds_by_history(&plan);
+    estimate.memory_bytes = memory_by_history(&plan);
+    #[cfg(feature = "torch")]
+    if args.probe {
+        judge_by_probe(&plan, &mut estimate)?;
+    }
     let answered = PlanAnswer {
         schema: 1,
         estimate,
@@ -119,6 +128,34 @@ fn human(answer: &PlanAnswer<'_>) -> String {
         writeln!(text, "{key}\t{seed}\t{prompt}").expect("writing to a string cannot fail");
     }
     text
+}
+
+/// Time and memory, judged by two images of every cell.
+#[cfg(feature = "torch")]
+fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<()> {
+    let stop = specimen_runner::stop::Stop::on_signals()?;
+    specimen_weights::use_threads(1);
+    let probe = specimen_runner::probe::probe(plan, data_root(), &stop)?;
+    let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
+    estimate.seconds = Some(probe.seconds_per_image.iter().sum::<f64>() * per_cell);
+    estimate.memory_bytes = probe.memory_bytes;
+    Ok(())
+}
+
+/// Memory of one worker, judged by those of an earlier run of this name; `None` without one.
+fn memory_by_history(plan: &Plan) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Peak {
+        peak_memory_mb: Option<u64>,
+    }
+    let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
+    let of_shard = |k: u32| run.attempts(k).ok().into_iter().flatten().map(move |n| (k, n));
+    let files = run.shards().ok()?.into_iter().flat_map(of_shard).map(|(k, n)| run.attempt_env(k, n));
+    let peaks = files.filter_map(|path| {
+        let text = std::fs::read(path).ok()?;
+        serde_json::from_slice::<Peak>(&text).ok()?.peak_memory_mb
+    });
+    peaks.max().map(|mb| mb << 20)
 }
 
 /// Seconds of work, judged by an earlier run of this name that has timed every cell; `None` without one.

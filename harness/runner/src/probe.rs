@@ -1,0 +1,52 @@
+//! A look ahead: two images of every cell, to say what a whole run takes.
+
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::plan::{Item, Plan};
+use specimen_models::clock::DeviceClock;
+
+use crate::{
+    error::RunError,
+    generate::{Request, generate},
+    load::{Models, device_of, sampling_of},
+    machine,
+    stop::Stop,
+};
+
+/// What two images of every cell took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// Seconds from prompt to pixels of each cell's second image, in the order of the spec; the first one warms
+    /// up.
+    pub seconds_per_image: Vec<f64>,
+    /// Largest resident size of this process while it made them, in bytes; a worker will need as much.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Makes two images of every cell and keeps none.
+///
+/// # Errors
+/// Absent weights, a prompt that the model does not take, a request to stop.
+pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Probe, RunError> {
+    let mut models = Models::new(data_root);
+    let mut seconds_per_image = Vec::with_capacity(plan.spec.cells.len());
+    for (idx, cell) in plan.spec.cells.iter().enumerate() {
+        let model = models.get(&cell.model)?;
+        let clock = DeviceClock::new(device_of(&cell.model.device)?);
+        let of_cell: Vec<&Item> = plan.items.iter().filter(|item| item.cell as usize == idx).collect();
+        let mut seconds = 0.0;
+        for item in of_cell.iter().cycle().take(2) {
+            stop.check()?;
+            let request = Request {
+                model: &*model,
+                method: &cell.method,
+                sampling: sampling_of(&cell.sampling),
+                prompt: &plan.prompts[item.prompt as usize].text,
+                seed: item.seed,
+            };
+            seconds = generate(&request, &clock)?.e2e_ns as f64 * 1e-9;
+        }
+        seconds_per_image.push(seconds);
+    }
+    let memory_bytes = machine::peak_memory_mb().map(|mb| mb << 20);
+    Ok(Probe { seconds_per_image, memory_bytes })
+}
