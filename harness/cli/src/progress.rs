@@ -1,6 +1,7 @@
-//! How far a run is: a bar on a terminal, otherwise a line for every twentieth of the way.
+//! How far a run is: on a terminal a bar for the whole and one for each cell, otherwise a line for every
+//! twentieth of the way.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
 use specimen_runner::{stage::Stage, worker::Progress as Event};
 
@@ -12,17 +13,40 @@ pub(crate) struct Progress<'t> {
     clock: MonotonicClock,
     pace: Pace,
     bar: Option<ProgressBar>,
+    cells: Vec<CellProgress>,
     is_warming: bool,
 }
 
+/// Images of one cell.
+struct CellProgress {
+    name: String,
+    done: u64,
+    total: u64,
+    bar: Option<ProgressBar>,
+}
+
+/// More cells than this share the one bar.
+const MAX_CELL_BARS: usize = 16;
+
 impl<'t> Progress<'t> {
-    /// Of a run that has `total` images left to make.
-    pub(crate) fn new(talk: &'t Talk, total: u64) -> Self {
-        let bar = (talk.is_heard() && talk.is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("[{bar:32}] {msg}").expect("the template is a constant");
-            ProgressBar::new(total).with_style(style.progress_chars("=> "))
+    /// Of a run that has `left` images of each cell left to make.
+    pub(crate) fn new(talk: &'t Talk, left: &[(String, u64)]) -> Self {
+        let total = left.iter().map(|(_, n)| n).sum();
+        let all = (talk.is_heard() && talk.is_terminal()).then(MultiProgress::new);
+        let style = |template| ProgressStyle::with_template(template).expect("the template is a constant");
+        let bar = all.as_ref().map(|all| {
+            all.add(ProgressBar::new(total).with_style(style("[{bar:32}] {msg}").progress_chars("=> ")))
         });
-        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, is_warming: false }
+        let cell_bars = all.filter(|_| left.len() <= MAX_CELL_BARS);
+        let cell = |(name, total): &(String, u64)| {
+            let template = style("[{bar:32}] {pos}/{len} {msg}").progress_chars("-> ");
+            let bar = cell_bars
+                .as_ref()
+                .map(|all| all.add(ProgressBar::new(*total).with_style(template).with_message(name.clone())));
+            CellProgress { name: name.clone(), done: 0, total: *total, bar }
+        };
+        let cells = left.iter().map(cell).collect();
+        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, cells, is_warming: false }
     }
 
     /// Takes in what happened.
@@ -52,15 +76,14 @@ impl<'t> Progress<'t> {
             }
             Stage::Worker(Event::Item { cell, ok, decode_s }) => {
                 self.is_warming = false;
-                self.item(*ok);
+                self.item(cell, *ok);
                 self.talk.detail(match ok {
                     true => format!("{cell}: {decode_s:.2} s"),
                     false => format!("{cell}: failed"),
                 });
             }
             Stage::Scoring { metric, cell } => {
-                if let Some(bar) = self.bar.take() {
-                    bar.finish_and_clear();
+                if self.clear() {
                     self.talk.say(format!("made {} images{}", self.pace.done, self.pace.failures()));
                 }
                 self.talk.say(format!("scoring {metric} of {cell}"));
@@ -68,7 +91,13 @@ impl<'t> Progress<'t> {
         }
     }
 
-    fn item(&mut self, ok: bool) {
+    fn item(&mut self, cell: &str, ok: bool) {
+        if let Some(cell) = self.cells.iter_mut().find(|known| known.name == cell) {
+            cell.done += 1;
+            if let Some(bar) = &cell.bar {
+                bar.set_position(cell.done);
+            }
+        }
         let now_ns = self.clock.now_ns();
         let is_due = self.pace.item(ok, now_ns);
         let line = self.pace.line(now_ns);
@@ -77,9 +106,23 @@ impl<'t> Progress<'t> {
                 bar.set_position(self.pace.done);
                 bar.set_message(line);
             }
-            None if is_due => self.talk.say(line),
+            None if is_due => {
+                self.talk.say(line);
+                let cells: Vec<String> = self.cells.iter().map(CellProgress::words).collect();
+                self.talk.detail(cells.join(", "));
+            }
             None => {}
         }
+    }
+
+    /// Takes the bars away; whether there were any.
+    fn clear(&mut self) -> bool {
+        let bars = self.cells.iter_mut().filter_map(|cell| cell.bar.take());
+        bars.for_each(|bar| bar.finish_and_clear());
+        self.bar.take().is_some_and(|bar| {
+            bar.finish_and_clear();
+            true
+        })
     }
 
     /// Says what is not as it should be, above the bar.
@@ -101,9 +144,13 @@ impl<'t> Progress<'t> {
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         // An error message must not stand behind half a bar.
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.clear();
+    }
+}
+
+impl CellProgress {
+    fn words(&self) -> String {
+        format!("{} {}/{}", self.name, self.done, self.total)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 use specimen_experiments::plan::Plan;
-use specimen_record::{Manifest, RunDir, coverage, read_document, tally, verify_result};
+use specimen_record::{Manifest, PlanFile, RunDir, read_document, tally, verify_result};
 use specimen_runner::{
     driver::{self, Options},
     stage::Stage,
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.timed_jobs > 1 {
         talk.warn("timed cells run side by side: their times disturb each other");
     }
-    let n_items = plan.items.len() as u64;
-    let n_left = n_items.saturating_sub(if args.resume { n_done(&out, &plan)? } else { 0 });
+    let left = left(&out, &plan, args.resume)?;
+    let n_left: u64 = left.iter().map(|(_, n)| n).sum();
     let n_cells = plan.spec.cells.len();
     talk.say(format!(
         "run {} into {}: {n_left} images to make in {n_cells} cells",
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
     };
-    let mut progress = Progress::new(talk, n_left);
+    let mut progress = Progress::new(talk, &left);
     let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let outcome = outcome?;
@@ -111,16 +111,19 @@ fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     Ok(tally.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
 }
 
-/// Images of the plan that lie at `out` already; 0 where another plan or none lies, which the driver refuses.
-fn n_done(out: &Path, plan: &Plan) -> anyhow::Result<u64> {
-    if !out.join("plan.json").exists() {
-        return Ok(0);
+/// Images of each cell that are still to be made, judged by what lies at `out`; all where another plan or none
+/// lies, which the driver refuses.
+fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<(String, u64)>> {
+    let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as u64;
+    let all = || plan.spec.cells.iter().map(|cell| (cell.name.clone(), per_cell)).collect();
+    if !resume || !out.join("plan.json").exists() {
+        return Ok(all());
     }
-    let file = driver::plan_file(plan)?;
     let run = RunDir::open(out)?;
-    let found: specimen_record::PlanFile = read_document(&run.plan())?;
-    if found.digest != file.digest {
-        return Ok(0);
+    let found: PlanFile = read_document(&run.plan())?;
+    if found.digest != driver::plan_file(plan)?.digest {
+        return Ok(all());
     }
-    Ok(coverage(&run, &file)?.ok.len() as u64)
+    let cells = tally(&run, &found)?.cells.into_iter();
+    Ok(cells.map(|cell| (cell.cell, cell.n_failed + cell.n_missing)).collect())
 }
