@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::append::write_row;
+use crate::append::{row_bytes, write_row};
 use crate::read::{Place, for_each_line, parse};
 use crate::{Digest, Document, RecordError, TornTail};
 
@@ -24,6 +24,18 @@ pub(crate) struct RowPlace {
 }
 
 impl RowPlace {
+    /// The row of a line that lies at a place of a file.
+    pub(crate) fn of<T: Document>(
+        line: &[u8],
+        path: &Path,
+        place: Place,
+    ) -> Result<(T, RowPlace), RecordError> {
+        let row: T = parse(line, path, place.line)?;
+        let canonical = row_bytes(path, &row)?;
+        let is_canonical = canonical.strip_suffix(b"\n") == Some(line);
+        Ok((row, RowPlace { place, digest: blake3::hash(&canonical), is_canonical }))
+    }
+
     /// From 1.
     pub(crate) fn line(&self) -> usize {
         self.place.line
@@ -35,12 +47,9 @@ pub(crate) fn for_each_placed<T: Document>(
     path: &Path,
     mut take: impl FnMut(T, RowPlace) -> Result<(), RecordError>,
 ) -> Result<Option<TornTail>, RecordError> {
-    let mut canonical = Vec::new();
     for_each_line(path, |line, place| {
-        let row: T = parse(line, path, place.line)?;
-        write_row(path, &row, &mut canonical)?;
-        let is_canonical = canonical.strip_suffix(b"\n") == Some(line);
-        take(row, RowPlace { place, digest: blake3::hash(&canonical), is_canonical })
+        let (row, place) = RowPlace::of(line, path, place)?;
+        take(row, place)
     })
 }
 

@@ -138,6 +138,44 @@ pub enum RecordError {
         /// Computed now.
         found: Digest,
     },
+    /// A file of a finished run that was not there when it was finished.
+    #[error("{path}: the checksums do not list it; it came after the run was finished")]
+    NotListed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file of a finished run that is no longer there.
+    #[error("{path}: the file is gone; the checksums list it")]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Pixels that are not those of the record.
+    #[error(
+        "{path}: the pixels of {key} have digest {found}, its record says {expected}; the image was changed"
+    )]
+    OtherPixels {
+        /// The image.
+        path: PathBuf,
+        /// The item.
+        key: ItemKey,
+        /// Of the record.
+        expected: Digest,
+        /// Of the raw RGB bytes of the file.
+        found: Digest,
+    },
+    /// A count that was written down and does not fit.
+    #[error("{path}: {found} {what}, {expected} were written down")]
+    WrongCount {
+        /// The file that holds the number.
+        path: PathBuf,
+        /// What is counted ("records").
+        what: &'static str,
+        /// Written down.
+        expected: u64,
+        /// Counted.
+        found: u64,
+    },
     /// A record of an item that the plan does not have.
     #[error("{path}:{line}: item {key} is not in the plan; was this attempt made for another plan?")]
     NotInPlan {

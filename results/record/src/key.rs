@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Digest, RecordError};
@@ -16,8 +17,9 @@ const LONGEST_STEM: usize = 180;
 /// The name of an item, sorted by cell, prompt id, then sample as a number.
 // Invariant: three parts, the first two in the form `encode_part` gives, the third a u32 without
 // leading zeros; one item has one spelling.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^([A-Za-z0-9_.%-]+)/([A-Za-z0-9_.%-]+)/(0|[1-9][0-9]*)$"))]
 pub struct ItemKey(String);
 
 impl ItemKey {

@@ -15,6 +15,8 @@ mod key;
 mod seed;
 mod timestamp;
 
+mod checksums;
+mod machine;
 mod manifest;
 mod metric;
 mod plan;
@@ -22,6 +24,7 @@ mod record;
 mod shard;
 mod summary;
 mod timing;
+mod timing_quality;
 
 mod run_dir;
 
@@ -38,16 +41,21 @@ mod done;
 mod merge;
 mod tally;
 mod verify;
+mod verify_run;
+
+mod schema;
 
 pub use append::{Appender, Durability};
 pub use atomic::{write_atomic, write_document};
 pub use attempts::{Coverage, Timed, Timings, coverage, read_timings};
 pub use canonical::canonical_json;
+pub use checksums::Checksums;
 pub use digest::Digest;
 pub use document::{Document, SCHEMA};
 pub use error::RecordError;
 pub use finite::{NotFinite, check_finite};
 pub use key::{ItemKey, decode_part, encode_part};
+pub use machine::{Environment, MachineRow};
 pub use manifest::{
     DatasetDigest, EnvironmentFlag, FileDigest, Git, Hardware, Manifest, Seal, Software, WeightsDigest,
 };
@@ -57,6 +65,7 @@ pub use plan::{Block, Item, PlanFile};
 pub use read::{Rows, TornTail, read_document, read_rows, visit_rows};
 pub use record::{Record, Status, StepsRow};
 pub use run_dir::RunDir;
+pub use schema::{PublishedSchema, schemas};
 pub use seed::Seed;
 pub use shard::{Done, Lease};
 pub use summary::{
@@ -66,4 +75,6 @@ pub use summary::{
 pub use tally::{CellTally, Tally, tally};
 pub use timestamp::Timestamp;
 pub use timing::{Phases, TimingRow};
+pub use timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality};
 pub use verify::{verify_plan, verify_result, verify_shard};
+pub use verify_run::{Verified, verify_run};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::document::plain_document;
 use crate::{Digest, Timestamp};
 
 /// The manifest of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Schema number.
@@ -52,7 +53,7 @@ pub struct Manifest {
 plain_document!(Manifest, "manifest");
 
 /// State of the source tree the program was built from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Git {
     /// Commit; absent outside a repository.
@@ -62,7 +63,7 @@ pub struct Git {
 }
 
 /// One file of weights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WeightsDigest {
     /// What it is to the run ("target", "drafter eagle1").
@@ -74,7 +75,7 @@ pub struct WeightsDigest {
 }
 
 /// One dataset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetDigest {
     /// Its name.
@@ -90,7 +91,7 @@ pub struct DatasetDigest {
 }
 
 /// One file of a dataset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileDigest {
     /// File name without its folder.
@@ -100,7 +101,7 @@ pub struct FileDigest {
 }
 
 /// The machine a run ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hardware {
     /// Model name of the CPU.
@@ -116,7 +117,7 @@ pub struct Hardware {
 }
 
 /// Versions of the programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Software {
     /// This program.
@@ -128,7 +129,7 @@ pub struct Software {
 }
 
 /// What is told of an environment variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvironmentFlag {
     /// It was set.
@@ -138,7 +139,7 @@ pub enum EnvironmentFlag {
 }
 
 /// The end of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seal {
     /// When it ended.

@@ -1,13 +1,14 @@
 //! The row of one image: what was generated and how the draft fared. Nothing in it depends on when,
 //! where or how fast it ran, so two runs of one plan give the same bytes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::plain_document;
 use crate::{Digest, Document, Item, ItemKey, SCHEMA, Seed};
 
 /// Whether an item gave an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It did.
@@ -17,7 +18,7 @@ pub enum Status {
 }
 
 /// One line of `records.jsonl`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
     /// Schema number.
@@ -153,7 +154,7 @@ impl Document for Record {
 
 /// One line of `steps.jsonl`: the trace of one image. Written before the image's record, so that an
 /// item with a record has its trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepsRow {
     /// Schema number.

@@ -56,6 +56,12 @@ impl RunDir {
         self.root.join("plan.json")
     }
 
+    /// `checksums.json`
+    #[must_use]
+    pub fn checksums(&self) -> PathBuf {
+        self.root.join("checksums.json")
+    }
+
     /// `lock`, held by the driver.
     #[must_use]
     pub fn lock(&self) -> PathBuf {
@@ -114,6 +120,12 @@ impl RunDir {
     #[must_use]
     pub fn attempt_timing(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("timing.jsonl")
+    }
+
+    /// `machine.jsonl` of an attempt.
+    #[must_use]
+    pub fn attempt_machine(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("machine.jsonl")
     }
 
     /// `env.json` of an attempt.

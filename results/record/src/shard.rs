@@ -1,6 +1,7 @@
 //! The small files of a shard: the lease of the worker that may write to it, and the marker that it is
 //! done.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Digest;
@@ -8,7 +9,7 @@ use crate::document::plain_document;
 
 /// `lease.json`: who may write to the shard. A worker reads it again before each row and stops when a
 /// later attempt holds it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
     /// Schema number.
@@ -24,7 +25,7 @@ pub struct Lease {
 plain_document!(Lease, "lease");
 
 /// `done.json`: every item of the shard has a record, and this is what they hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Done {
     /// Schema number.

@@ -4,14 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::metric::check_reasoned;
-use crate::{Digest, Document};
+use crate::{CellTimingQuality, Digest, Document, TimingQuality};
 
 /// The summary of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
     /// Schema number.
@@ -38,12 +39,15 @@ pub struct Summary {
     pub cpu_features: Vec<String>,
     /// Model names of the GPUs; empty on a CPU run.
     pub gpus: Vec<String>,
+    /// Whether the times deserve trust; absent where nothing looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing_quality: Option<TimingQuality>,
     /// The cells, in the spec's order.
     pub cells: Vec<CellSummary>,
 }
 
 /// What a method promises about the target's distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Guarantee {
     /// It keeps it.
@@ -53,7 +57,7 @@ pub enum Guarantee {
 }
 
 /// How tokens were drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// Temperature.
@@ -67,7 +71,7 @@ pub struct Sampling {
 }
 
 /// One cell: a method on a model and a dataset.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CellSummary {
     /// Name of the cell.
@@ -129,6 +133,9 @@ pub struct CellSummary {
     pub residual_fallbacks: u64,
     /// Accepted over tested at each depth, `[depth]`; null where nothing was tested.
     pub acceptance_by_depth: Vec<Option<f64>>,
+    /// How well it was timed; absent where nothing looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing_quality: Option<CellTimingQuality>,
     /// Metrics of the images.
     pub metrics: Vec<MetricSummary>,
     /// Why a quantity of this cell is null, by the quantity's name.
@@ -136,7 +143,7 @@ pub struct CellSummary {
 }
 
 /// A ratio of times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     /// Ratio of the mean times.
@@ -151,7 +158,7 @@ pub struct Ratio {
 
 /// Rates pooled over all steps of all images (one long image), where the cell's own fields are means
 /// over images.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pooled {
     /// Draft tokens accepted per verification.
@@ -163,7 +170,7 @@ pub struct Pooled {
 }
 
 /// Mean seconds per image; null when nothing was timed (the cell's `why` has `wall_s` then).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WallSeconds {
     /// Prompt to embedding.
@@ -189,7 +196,7 @@ pub struct WallSeconds {
 }
 
 /// The speedup that counts and costs predict, and how the clock compares.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PredictedSpeedup {
     /// The prediction.
@@ -207,7 +214,7 @@ pub struct PredictedSpeedup {
 }
 
 /// One metric of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSummary {
     /// Name of the metric.
@@ -232,7 +239,7 @@ pub struct MetricSummary {
 }
 
 /// A paired comparison with the baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VsBaseline {
     /// This cell minus the baseline: mean of the paired differences.
@@ -289,6 +296,9 @@ impl Document for Summary {
     }
 
     fn check(&self) -> Result<(), String> {
+        if let Some(quality) = &self.timing_quality {
+            quality.check().map_err(|reason| format!("timing_quality: {reason}"))?;
+        }
         let mut ids = std::collections::BTreeSet::new();
         for cell in &self.cells {
             let id = &cell.id;
@@ -298,6 +308,9 @@ impl Document for Summary {
             let at = |reason| format!("cell `{id}`: {reason}");
             for name in cell.nulls() {
                 check_reasoned(name, false, cell.why.get(name).map(String::as_str)).map_err(at)?;
+            }
+            if let Some(quality) = &cell.timing_quality {
+                quality.check().map_err(|reason| at(format!("timing_quality: {reason}")))?;
             }
             let (speed, e2e, predicted) = (&cell.speedup, &cell.speedup_e2e, &cell.predicted_speedup);
             check_reasoned("speedup", speed.value.is_some(), speed.why.as_deref()).map_err(at)?;

@@ -1,12 +1,13 @@
 //! How long one image took, phase by phase. Beside the records, never in them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ItemKey;
 use crate::document::plain_document;
 
 /// Nanoseconds per named phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     /// Prompt to embedding.
@@ -28,7 +29,7 @@ pub struct Phases {
 }
 
 /// One line of `timing.jsonl`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimingRow {
     /// Schema number.

@@ -1,0 +1,73 @@
+//! What else the machine did while an attempt ran: one row before each block, and the environment of the
+//! attempt as a whole. Beside the records, never in them, and free of host names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Document;
+use crate::document::plain_document;
+
+/// One line of `machine.jsonl`. A quantity that the system does not tell is null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MachineRow {
+    /// Schema number.
+    pub schema: u32,
+    /// The block that runs next.
+    pub block: u32,
+    /// Seconds since the attempt began.
+    pub seconds: f64,
+    /// Load over 1, 5 and 15 minutes.
+    pub load_average: Option<[f64; 3]>,
+    /// Frequency in MHz, mean over cores.
+    pub cpu_mhz: Option<f64>,
+    /// Share of all cores that computed since the row before (since the attempt began, in the first row),
+    /// in [0, 1].
+    pub busy: Option<f64>,
+    /// This process's part of `busy`.
+    pub own: Option<f64>,
+    /// The part of all other processes.
+    pub others: Option<f64>,
+}
+
+impl Document for MachineRow {
+    const KIND: &'static str = "machine row";
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (name, share) in [("busy", self.busy), ("own", self.own), ("others", self.others)] {
+            if let Some(share) = share
+                && !(0.0..=1.0).contains(&share)
+            {
+                return Err(format!("`{name}` is {share}, a share lies in [0, 1]"));
+            }
+        }
+        if self.seconds < 0.0 {
+            return Err(format!("`seconds` is {}, before the attempt began", self.seconds));
+        }
+        Ok(())
+    }
+}
+
+/// `env.json` of an attempt: what its timings depend on, written when it ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Schema number.
+    pub schema: u32,
+    /// Model name of the CPU.
+    pub host_cpu: String,
+    /// Load over 1, 5 and 15 minutes; null where the system does not tell.
+    pub load_average: Option<[f64; 3]>,
+    /// Frequency of each core in MHz; empty where the system does not tell.
+    pub cpu_mhz: Vec<f64>,
+    /// Largest resident size of the worker in mebibytes; null where the system does not tell.
+    pub peak_memory_mb: Option<u64>,
+    /// Seconds the attempt took.
+    pub seconds: f64,
+}
+
+plain_document!(Environment, "environment");

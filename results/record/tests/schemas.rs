@@ -1,0 +1,135 @@
+//! The published schemas are those of the types, and what the program writes is valid under them.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use fixture::old_run::old_run;
+use serde::Serialize;
+use serde_json::{Value, json};
+use specimen_record::{
+    CellTimingQuality, Checksums, Done, Environment, ItemKey, Lease, MachineRow, Manifest, MetricFile,
+    PlanFile, Record, Summary, TimingQuality, TimingRow, read_document, read_rows, read_timings, schemas,
+};
+
+fn schema(file: &str) -> Value {
+    schemas().into_iter().find(|published| published.file == file).unwrap().schema
+}
+
+/// The complaints of a validator, in words.
+fn complaints(file: &str, document: &Value) -> Vec<String> {
+    let validator = jsonschema::draft202012::new(&schema(file)).unwrap();
+    validator.iter_errors(document).map(|error| error.to_string()).collect()
+}
+
+fn check_valid(file: &str, document: &impl Serialize) {
+    let document = serde_json::to_value(document).unwrap();
+    assert_eq!(complaints(file, &document), [""; 0], "{file}: {document}");
+    let refused = |edit: &dyn Fn(&mut Value)| {
+        let mut edited = document.clone();
+        edit(&mut edited);
+        assert_ne!(complaints(file, &edited), [""; 0], "{file}: {edited}");
+    };
+    refused(&|d| d["schema"] = json!(specimen_record::SCHEMA + 1));
+    refused(&|d| d["novel"] = json!(1));
+    refused(&|d| {
+        d.as_object_mut().unwrap().remove("schema");
+    });
+}
+
+#[test]
+fn the_committed_schemas_are_those_of_the_types() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
+    let how = "run `cargo run --release -p specimen-record --example publish_schemas`";
+    let mut expected = BTreeSet::new();
+    for published in schemas() {
+        let text = fs::read_to_string(folder.join(published.file)).unwrap_or_default();
+        let made = serde_json::to_string_pretty(&published.schema).unwrap() + "\n";
+        assert_eq!(text, made, "{} is out of date; {how}", published.file);
+        expected.insert(published.file.to_owned());
+    }
+    let listed = fs::read_dir(&folder).unwrap();
+    let found: BTreeSet<String> = listed.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_is_written_is_valid_under_its_schema() {
+    let run = old_run();
+    check_valid("manifest.schema.json", &read_document::<Manifest>(&run.manifest()).unwrap());
+    check_valid("plan.schema.json", &read_document::<PlanFile>(&run.plan()).unwrap());
+    check_valid("plan.schema.json", &fixture::plan());
+    check_valid("checksums.schema.json", &Checksums::of_run(&run).unwrap());
+    check_valid("lease.schema.json", &read_document::<Lease>(&run.lease(0)).unwrap());
+    check_valid("done.schema.json", &read_document::<Done>(&run.done(0)).unwrap());
+    check_valid("env.schema.json", &read_document::<Environment>(&run.attempt_env(0, 0)).unwrap());
+    for record in read_rows::<Record>(&run.merged_records()).unwrap().rows {
+        check_valid("record.schema.json", &record);
+    }
+    for item in &fixture::plan().items {
+        check_valid("record.schema.json", &fixture::record(item));
+        check_valid("record.schema.json", &Record::failed(item, "out of memory"));
+        check_valid("steps.schema.json", &fixture::steps(item));
+    }
+    let timings: Vec<TimingRow> =
+        read_timings(&run).unwrap().rows.into_iter().map(|timed| timed.row).collect();
+    check_valid("timing.schema.json", &timings[0]);
+    let idle = MachineRow {
+        schema: 1,
+        block: 0,
+        seconds: 0.5,
+        load_average: None,
+        cpu_mhz: None,
+        busy: None,
+        own: None,
+        others: None,
+    };
+    check_valid("machine.schema.json", &idle);
+    check_valid("machine.schema.json", &MachineRow { load_average: Some([1.0; 3]), busy: Some(1.0), ..idle });
+    for path in run.metric_files().unwrap() {
+        check_valid("metric.schema.json", &read_document::<MetricFile>(&path).unwrap());
+    }
+    let mut summary: Summary = read_document(&run.summary()).unwrap();
+    check_valid("summary.schema.json", &summary);
+    let why = [("drift".to_owned(), "one block".to_owned())].into();
+    summary.timing_quality = Some(TimingQuality { drift: None, others_busy_mean: Some(0.1), why });
+    let outliers = vec![ItemKey::new("ar", "", 0)];
+    summary.cells[0].timing_quality = Some(CellTimingQuality { n_timed: 2, n_outliers: 1, outliers });
+    check_valid("summary.schema.json", &summary);
+}
+
+#[test]
+fn files_on_disk_are_valid_under_the_schema_of_their_place() {
+    let run = old_run();
+    for (file, path) in [
+        ("manifest.schema.json", run.manifest()),
+        ("plan.schema.json", run.plan()),
+        ("done.schema.json", run.done(0)),
+        ("env.schema.json", run.attempt_env(0, 0)),
+        ("summary.schema.json", run.summary()),
+    ] {
+        let document: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        assert_eq!(complaints(file, &document), [""; 0], "{file}");
+    }
+}
+
+#[test]
+fn keys_digests_and_seeds_have_their_patterns() {
+    let record = serde_json::to_value(fixture::record(&fixture::plan().items[0])).unwrap();
+    for (field, value) in [
+        ("key", json!("ar/x")),
+        ("key", json!("ar/x/01")),
+        ("tokens_digest", json!("AF13")),
+        ("seed", json!("1")),
+        ("seed", json!(1)),
+        ("status", json!("fine")),
+        ("n_tokens", json!(-1)),
+    ] {
+        let mut edited = record.clone();
+        edited[field] = value;
+        assert_ne!(complaints("record.schema.json", &edited), [""; 0], "{field}");
+    }
+}
