@@ -283,6 +283,7 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
     assert_eq!(tiny.bytes(), 12_288 + 12 + 1_024 + 2_048 + 24 * 256);
     assert_eq!(estimate.disk_bytes, Some(80 * tiny.bytes()));
     estimate.digest = "0123456789abcdef0123".to_owned();
+    estimate.memory_bytes = Some(262_000_000);
     estimate.seconds = Some(61.2);
     estimate
         .missing
@@ -292,6 +293,7 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     items   80 in 6 blocks, over 10 prompts\n\
                     warm-up 6 images per worker\n\
                     disk    at most 1.7 MB\n\
+                    memory  about 262.0 MB per worker\n\
                     time    about 61 s of work\n\
                     missing weights of tiny; run make train-tiny\n";
     assert_eq!(estimate.to_string(), expected);

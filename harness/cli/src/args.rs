@@ -62,6 +62,8 @@ pub enum Command {
     Status(cmd::status::StatusArgs),
     /// Put the shards of a run together: coverage, duplicates and digests are checked
     Merge(cmd::merge::MergeArgs),
+    /// Check every digest of a run, and every image against its record
+    Verify(cmd::verify::VerifyArgs),
     /// Make records of a run again and compare tokens and pixels
     #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),

@@ -148,7 +148,11 @@ fn of_record(error: &RecordError) -> Code {
         | RecordError::DigestMismatch { .. }
         | RecordError::NotInPlan { .. }
         | RecordError::WrongSeed { .. }
-        | RecordError::Incomplete { .. } => Code::Missing,
+        | RecordError::Incomplete { .. }
+        | RecordError::NotListed { .. }
+        | RecordError::Gone { .. }
+        | RecordError::OtherPixels { .. }
+        | RecordError::WrongCount { .. } => Code::Missing,
         _ => Code::Internal,
     }
 }

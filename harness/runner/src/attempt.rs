@@ -11,20 +11,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
 use specimen_datasets::data_root::DataRoot;
 use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
-    Appender, Digest, Durability, Item, ItemKey, Lease, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow,
-    read_document, write_document,
+    Appender, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Record, RunDir, SCHEMA,
+    Status, StepsRow, TimingRow, read_document, write_document,
 };
 
 use crate::{
     error::RunError,
     generate::{Generated, Request, generate, save},
     load::{Models, device_of, sampling_of},
+    load_meter::LoadMeter,
     lock::Lock,
     machine,
     stop::Stop,
@@ -49,18 +49,9 @@ pub(crate) struct Attempt<'a> {
     records: Appender<Record>,
     steps: Appender<StepsRow>,
     timing: Appender<TimingRow>,
+    machine: Appender<MachineRow>,
+    load: LoadMeter,
     _lock: Lock,
-}
-
-/// `env.json` of an attempt: what the timings depend on and records must not hold.
-#[derive(Serialize)]
-struct Environment {
-    schema: u32,
-    host_cpu: String,
-    load_average: Option<[f64; 3]>,
-    cpu_mhz: Vec<f64>,
-    peak_memory_mb: Option<u64>,
-    seconds: f64,
 }
 
 impl<'a> Attempt<'a> {
@@ -95,6 +86,8 @@ impl<'a> Attempt<'a> {
             records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
             steps: Appender::create(&run.attempt_steps(shard, number), Durability::EachRow)?,
             timing: Appender::create(&run.attempt_timing(shard, number), Durability::EachRow)?,
+            machine: Appender::create(&run.attempt_machine(shard, number), Durability::EachRow)?,
+            load: LoadMeter::new(),
             _lock: lock,
             run,
             shard,
@@ -210,8 +203,20 @@ impl<'a> Attempt<'a> {
     }
 
     /// Notes what the machine did while the block ran.
-    pub(crate) fn end_block(&mut self, _index: u32) -> Result<(), RunError> {
-        Ok(())
+    pub(crate) fn end_block(&mut self, index: u32) -> Result<(), RunError> {
+        let shares = self.load.shares();
+        let mhz = machine::cpu_mhz();
+        let row = MachineRow {
+            schema: SCHEMA,
+            block: index,
+            seconds: self.started.elapsed().as_secs_f64(),
+            load_average: machine::load_average(),
+            cpu_mhz: (!mhz.is_empty()).then(|| mhz.iter().sum::<f64>() / mhz.len() as f64),
+            busy: shares.map(|shares| shares.busy),
+            own: shares.map(|shares| shares.own),
+            others: shares.map(|shares| shares.others),
+        };
+        Ok(self.machine.append(&row)?)
     }
 
     /// Writes what is known of the machine and closes the files.
@@ -225,8 +230,8 @@ impl<'a> Attempt<'a> {
             peak_memory_mb: machine::peak_memory_mb(),
             seconds: self.started.elapsed().as_secs_f64(),
         };
-        let text = serde_json::to_string_pretty(&environment).expect("plain numbers and strings") + "\n";
-        specimen_record::write_atomic(&path, text.as_bytes())?;
+        write_document(&path, &environment)?;
+        self.machine.finish()?;
         self.steps.finish()?;
         self.timing.finish()?;
         self.records.finish()?;

@@ -5,9 +5,9 @@ use std::{path::Path, time::SystemTime};
 use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
 use specimen_record::{
-    Block, DatasetDigest, Digest, FileDigest, Item, ItemKey, Manifest, Merged, PlanFile, Record, RunDir,
-    SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge, read_document,
-    read_rows, write_document,
+    Block, Checksums, DatasetDigest, Digest, FileDigest, Item, ItemKey, Manifest, Merged, PlanFile, Record,
+    RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge,
+    read_document, read_rows, write_document,
 };
 
 use crate::{
@@ -144,6 +144,7 @@ pub fn finish(
         result_digest: merged.result_digest.clone(),
     });
     write_document(&run.manifest(), &manifest)?;
+    write_document(&run.checksums(), &Checksums::of_run(run)?)?;
     let failed = records.iter().find(|record| record.status == Status::Err);
     let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
     Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
@@ -277,10 +278,11 @@ fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDiges
             found: now.blake3.to_string(),
         });
     }
-    if manifest.spec != spec {
+    // Whatever is added now, the checksums do not hold until the run is sealed again.
+    let is_sealed = manifest.sealed.take().is_some();
+    if manifest.spec != spec || is_sealed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
         manifest.spec = spec;
-        manifest.sealed = None;
         write_document(&run.manifest(), &manifest)?;
     }
     Ok(())

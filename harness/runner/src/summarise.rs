@@ -13,8 +13,8 @@ use specimen_experiments::{
 };
 use specimen_record::{
     CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
-    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, TimingRow, VsBaseline, WallSeconds,
-    read_document, read_rows, read_timings,
+    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow, VsBaseline,
+    WallSeconds, read_document, read_rows, read_timings,
 };
 use specimen_stats::{
     bootstrap::BootstrapPlan,
@@ -24,7 +24,7 @@ use specimen_stats::{
     statistic::Statistic,
 };
 
-use crate::error::RunError;
+use crate::{error::RunError, trust};
 
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
@@ -61,6 +61,8 @@ struct Material<'a> {
     cell: &'a Cell,
     records: Vec<&'a Record>,
     timings: BTreeMap<PairKey, &'a TimingRow>,
+    /// The same rows with the shard they were measured in.
+    timed: Vec<&'a Timed>,
     counts: Option<DecodeSummary>,
 }
 
@@ -89,11 +91,13 @@ pub fn summarise(
         let keys: BTreeSet<&ItemKey> = ok.iter().map(|record| &record.key).collect();
         // Images of a cell that is not timed are made side by side: how long each took says nothing.
         let rows = timings.iter().filter(|timed| cell.timed && !timed.row.warmup);
-        let rows = rows.filter(|timed| keys.contains(&timed.row.key));
-        let rows =
-            rows.map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row));
+        let timed: Vec<&Timed> = rows.filter(|timed| keys.contains(&timed.row.key)).collect();
+        let rows = timed
+            .iter()
+            .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
+            .collect();
         let counts = counts(&ok, &steps)?;
-        materials.push(Material { cell, timings: rows.collect(), records: ok, counts });
+        materials.push(Material { cell, timings: rows, timed, records: ok, counts });
     }
     let mut cells = Vec::new();
     for material in &materials {
@@ -103,8 +107,13 @@ pub fn summarise(
             records.iter().filter(|r| r.cell == material.cell.name && r.status == Status::Err).count() as u64;
         cells.push(cell_summary(run, spec, plan, material, baseline, n_failed)?);
     }
+    let is_baseline = |material: &&Material<'_>| {
+        spec.baseline_of(material.cell).is_some_and(|cell| cell.name == material.cell.name)
+    };
+    let baseline = materials.iter().find(is_baseline).map_or(&[][..], |material| &material.timed);
     Ok(Summary {
         schema: SCHEMA,
+        timing_quality: Some(trust::of_run(run, baseline)?),
         spec: manifest.spec.clone(),
         name: spec.name.clone(),
         plan_digest: manifest.plan_digest.clone(),
@@ -197,6 +206,7 @@ fn cell_summary(
         params: params(cell),
         n_images: material.records.len() as u64,
         n_failed,
+        timing_quality: Some(trust::of_cell(&material.timed)),
         speedup,
         speedup_e2e,
         accepted_per_step: rates.map(|rates| rates.accepted_per_step),

@@ -1,4 +1,4 @@
-//! What else the machine did while an attempt ran: one row before each block, and the environment of the
+//! What else the machine did while an attempt ran: one row after each block, and the environment of the
 //! attempt as a whole. Beside the records, never in them, and free of host names.
 
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ use crate::document::plain_document;
 pub struct MachineRow {
     /// Schema number.
     pub schema: u32,
-    /// The block that runs next.
+    /// The block that ended.
     pub block: u32,
     /// Seconds since the attempt began.
     pub seconds: f64,

@@ -55,6 +55,7 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
          NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
          Measured / predicted: the speedup over what counts and costs of a forward predict."
     )];
+    lines.extend(timing(summary));
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
         let named = measures.iter().filter_map(|m| match m {
             Measure::Metric { metric, protocol, .. } => {
@@ -68,6 +69,24 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// How far the times can be trusted, where the summary says.
+fn timing(summary: &Summary) -> Option<String> {
+    let quality = summary.timing_quality.as_ref()?;
+    let cells = || summary.cells.iter().filter_map(|cell| cell.timing_quality.as_ref());
+    let (n_timed, n_outliers) =
+        cells().fold((0, 0), |(n, out), cell| (n + cell.n_timed, out + cell.n_outliers));
+    if n_timed == 0 {
+        return None;
+    }
+    let drift = quality.drift.map(|drift| format!("the baseline drifted by a factor of {}", fixed(drift, 2)));
+    let others = quality
+        .others_busy_mean
+        .map(|share| format!("other processes took {} % of the machine", fixed(100.0 * share, 0)));
+    let apart = format!("{n_outliers} of {n_timed} times stand apart (kept)");
+    let parts: Vec<String> = [drift, others, Some(apart)].into_iter().flatten().collect();
+    Some(format!("Timing: {}.", parts.join("; ")))
 }
 
 /// How each cell's metrics differ from its baseline's, prompt by prompt: one line a metric.

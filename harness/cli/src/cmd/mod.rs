@@ -6,6 +6,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod report;
+pub(crate) mod verify;
 
 #[cfg(feature = "torch")]
 pub(crate) mod doctor;
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Status(args) => status::status(args, talk),
         Command::Merge(args) => merge::merge(args, talk),
+        Command::Verify(args) => verify::verify(args, talk),
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),

@@ -71,8 +71,13 @@ mod tests {
         let drafter =
             ModelError::Drafter { model: "igpt".into(), drafter: "eagle1".into(), known: "none".into() };
         let failed = RunError::Failed { n_failed: 1, n_items: 2, first: "a/0/0".into(), why: "no".into() };
-        let worker =
-            |code| RunError::Worker { shard: 0, status: "signal 9".into(), log: "worker.log".into(), code };
+        let worker = |code| RunError::Worker {
+            shard: 0,
+            status: "signal 9".into(),
+            why: "no".into(),
+            log: "w".into(),
+            code,
+        };
         let cases: [(anyhow::Error, Code); 13] = [
             (weights().into(), Code::Missing),
             (RunError::Model(weights().into()).into(), Code::Missing),

@@ -39,3 +39,11 @@ fn a_full_disk_and_a_read_only_one_lose_nothing() {
     ground.full_disk(&disk);
     ground.read_only(&disk);
 }
+
+#[test]
+fn a_flipped_bit_is_found_and_what_it_spoilt_is_made_again() {
+    let n_rounds: u32 = std::env::var("CHAOS_ROUNDS").map_or(2, |n| n.parse::<u32>().unwrap().div_ceil(10));
+    let ground = Ground::prepare();
+    (0..n_rounds).for_each(|i| ground.flipped_bit(i));
+    println!("a flipped bit: found and mended in {n_rounds} rounds");
+}

@@ -215,6 +215,40 @@ impl Ground {
         self.resume_to_the_same(&out);
     }
 
+    /// One bit of one file of a finished shard.
+    pub(crate) fn flipped_bit(&self, number: u32) {
+        let lot = Uniforms::new(u64::from(number));
+        let out = self.folder.path().join(format!("flipped-{number}"));
+        let ran = self.run(&out, &["--shards", "2"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let verify = || {
+            let command = &mut Command::new(env!("CARGO_BIN_EXE_specimen"));
+            ended(
+                command.arg("verify").arg(&out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap(),
+            )
+        };
+        assert_eq!(verify().code, Some(0));
+
+        let mut files = files_below(&out.join("shards/0"));
+        // Who held what, and what was said, is no result.
+        files.retain(|file| !["lock", "lease.json", "worker.log"].iter().any(|name| file.ends_with(name)));
+        files.sort();
+        let pick = |slot, n: usize| (lot.uniform(Purpose::Init, 1, slot) * n as f64) as usize;
+        let file = &files[pick(0, files.len())];
+        let mut bytes = std::fs::read(file).unwrap();
+        let at = pick(1, bytes.len());
+        bytes[at] ^= 1 << pick(2, 8);
+        std::fs::write(file, bytes).unwrap();
+        let found = verify();
+        assert_eq!(found.code, Some(4), "{}: byte {at}: {}", file.display(), found.err);
+        assert!(found.err.contains("shards/0"), "{}", found.err);
+
+        std::fs::remove_dir_all(out.join("shards/0")).unwrap();
+        self.resume_to_the_same(&out);
+        assert_eq!(verify().code, Some(0));
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+
     fn resume_to_the_same(&self, out: &Path) {
         let resume: &[&str] = if out.join("manifest.json").exists() { &["--resume"] } else { &[] };
         let second = self.run(out, resume);
@@ -226,6 +260,11 @@ impl Ground {
 fn ended(driver: Child) -> Ended {
     let output = driver.wait_with_output().unwrap();
     Ended { code: output.status.code(), err: String::from_utf8_lossy(&output.stderr).into_owned() }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 fn digest(out: &Path) -> String {

@@ -262,7 +262,7 @@ mod torch {
 
     #[test]
     fn a_shard_of_what_is_no_run_is_refused() {
-        let args = ["shard", "run", "nowhere", "0", "--shards", "1"];
+        let args = ["shard", "run", "nowhere", "0", "--timed-shards", "1", "--untimed-shards", "0"];
         Desk::new().fails(&args, 4, &["nowhere: not a run directory"]);
     }
 }

@@ -1,0 +1,97 @@
+//! `specimen verify`: everything of a run that can be checked against a digest, a plan or a record. All that is
+//! wrong is listed, not only the first.
+
+use std::{fmt::Write, io, path::Path, path::PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use specimen_record::{RunDir, Verified, verify_run};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Which run.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Folder of the run
+    pub run: PathBuf,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Answer {
+    schema: u32,
+    n_planned: u64,
+    n_records: u64,
+    n_images: u64,
+    n_finished_shards: u64,
+    sealed: bool,
+    /// Whether fields that no digest covers, traces and timings could be compared.
+    has_checksums: bool,
+    result_digest: Option<String>,
+    torn: Vec<String>,
+    complaints: Vec<String>,
+}
+
+/// Checks, and says what was checked. Any complaint is an error with code 4.
+pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
+    let run = RunDir::open(&args.run)?;
+    let found = verify_run(&run, &pixels);
+    let complaints: Vec<String> = found.complaints.iter().map(ToString::to_string).collect();
+    let torn: Vec<String> = found.torn.iter().map(ToString::to_string).collect();
+    match talk.format() {
+        Format::Json => answer_json(&Answer {
+            schema: 1,
+            n_planned: found.n_planned,
+            n_records: found.n_records,
+            n_images: found.n_images,
+            n_finished_shards: found.n_finished,
+            sealed: found.sealed,
+            has_checksums: found.has_checksums,
+            result_digest: found.result_digest.as_ref().map(ToString::to_string),
+            torn: torn.clone(),
+            complaints: complaints.clone(),
+        })?,
+        Format::Human => answer(&human(&found, &torn, &complaints))?,
+    }
+    match complaints.len() {
+        0 => Ok(()),
+        n => {
+            let remedy = "remove the folder of the shard that is damaged and go on with `run --resume`";
+            let run = args.run.display();
+            let text = format!("{run}: {n} complaints, the first: {}; {remedy}", complaints[0]);
+            Err(CliError::Missing(text).into())
+        }
+    }
+}
+
+/// Raw RGB bytes of an image file.
+fn pixels(path: &Path) -> io::Result<Vec<u8>> {
+    let image = image::ImageReader::open(path)?.with_guessed_format()?;
+    Ok(image.decode().map_err(io::Error::other)?.into_rgb8().into_raw())
+}
+
+fn human(found: &Verified, torn: &[String], complaints: &[String]) -> String {
+    let mut text = String::new();
+    let mut say = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
+    say(format!("items    {}, {} of them with a record", found.n_planned, found.n_records));
+    say(format!("images   {} have the pixels of their record", found.n_images));
+    say(format!("shards   {} finished", found.n_finished));
+    if let Some(digest) = &found.result_digest {
+        say(format!("result   {digest}"));
+    }
+    let sealed = if found.sealed { "sealed" } else { "not sealed: the run is not at its end" };
+    say(format!("manifest {sealed}"));
+    if found.sealed && !found.has_checksums {
+        say("note     the run has no checksums: traces and timings were read and not compared".to_owned());
+    }
+    torn.iter().for_each(|torn| say(format!("torn     {torn}")));
+    complaints.iter().for_each(|complaint| say(format!("wrong    {complaint}")));
+    if complaints.is_empty() {
+        say("nothing is wrong".to_owned());
+    }
+    text
+}
