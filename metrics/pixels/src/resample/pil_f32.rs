@@ -36,14 +36,19 @@ struct Sums<T>(std::marker::PhantomData<T>);
 
 impl<T: Copy + Into<f64>> Arithmetic for Sums<T> {
     type In = T;
+    type Wide = f64;
     type Weight = f64;
     type Sum = f64;
     type Out = f32;
 
     const START: f64 = 0.0;
 
-    fn add(sum: f64, sample: T, weight: f64) -> f64 {
-        sum + sample.into() * weight
+    fn widen(sample: T) -> f64 {
+        sample.into()
+    }
+
+    fn add(sum: f64, sample: f64, weight: f64) -> f64 {
+        sum + sample * weight
     }
 
     fn finish(sum: f64) -> f32 {

@@ -59,14 +59,19 @@ struct FixedPoint;
 
 impl Arithmetic for FixedPoint {
     type In = u8;
+    type Wide = i32;
     type Weight = i32;
     type Sum = i32;
     type Out = u8;
 
     const START: i32 = 1 << (N_FRACTION_BITS - 1);
 
-    fn add(sum: i32, sample: u8, weight: i32) -> i32 {
-        sum + i32::from(sample) * weight
+    fn widen(sample: u8) -> i32 {
+        i32::from(sample)
+    }
+
+    fn add(sum: i32, sample: i32, weight: i32) -> i32 {
+        sum + sample * weight
     }
 
     fn finish(sum: i32) -> u8 {

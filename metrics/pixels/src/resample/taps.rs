@@ -10,6 +10,8 @@ use crate::image::N_CHANNELS;
 pub(super) trait Arithmetic {
     /// A sample going in.
     type In: Copy;
+    /// The same sample as it is multiplied.
+    type Wide: Copy;
     /// A weight.
     type Weight: Copy;
     /// A sum under way.
@@ -18,11 +20,17 @@ pub(super) trait Arithmetic {
     type Out: Copy;
     /// What a sum begins with.
     const START: Self::Sum;
+    /// The sample as it is multiplied, exactly.
+    fn widen(sample: Self::In) -> Self::Wide;
     /// `sum + sample * weight`.
-    fn add(sum: Self::Sum, sample: Self::In, weight: Self::Weight) -> Self::Sum;
+    fn add(sum: Self::Sum, sample: Self::Wide, weight: Self::Weight) -> Self::Sum;
     /// The sample that a whole sum is.
     fn finish(sum: Self::Sum) -> Self::Out;
 }
+
+/// Rows that the horizontal pass works on side by side: their sums fill vector registers, and every sample is
+/// widened once instead of once a tap.
+const N_ROWS: usize = 4;
 
 /// Resizes each row of `samples`, rows of `width` pixels, to `axis.n_out()` pixels.
 pub(super) fn horizontal<A: Arithmetic>(
@@ -30,18 +38,36 @@ pub(super) fn horizontal<A: Arithmetic>(
     width: usize,
     axis: &Coefficients<A::Weight>,
 ) -> Vec<A::Out> {
-    let n_rows = samples.len() / (width * N_CHANNELS);
-    let mut out = Vec::with_capacity(n_rows * axis.n_out() * N_CHANNELS);
-    for row in samples.chunks_exact(width * N_CHANNELS) {
-        for (first, weights) in axis.iter() {
-            let pixels = &row[first * N_CHANNELS..(first + weights.len()) * N_CHANNELS];
-            let mut sums = [A::START; N_CHANNELS];
-            for (pixel, &weight) in pixels.chunks_exact(N_CHANNELS).zip(weights) {
-                for (sum, &sample) in sums.iter_mut().zip(pixel) {
-                    *sum = A::add(*sum, sample, weight);
+    let (n_in, n_out) = (width * N_CHANNELS, axis.n_out() * N_CHANNELS);
+    let n_rows = samples.len() / n_in;
+    let filler = A::finish(A::START);
+    let mut out = vec![filler; n_rows * n_out];
+    // The samples of `N_ROWS` rows at one place lie together.
+    let mut wide = vec![[A::widen(samples[0]); N_ROWS]; n_in];
+    let bands = samples.chunks(n_in * N_ROWS).zip(out.chunks_mut(n_out * N_ROWS));
+    for (band, out_band) in bands {
+        // The last band may have fewer rows; what older rows leave behind in its place is not written out.
+        for (row_idx, row) in band.chunks_exact(n_in).enumerate() {
+            for (place, &sample) in wide.iter_mut().zip(row) {
+                place[row_idx] = A::widen(sample);
+            }
+        }
+        for (out_idx, (first, weights)) in axis.iter().enumerate() {
+            let places = &wide[first * N_CHANNELS..(first + weights.len()) * N_CHANNELS];
+            let mut sums = [[A::START; N_ROWS]; N_CHANNELS];
+            for (pixel, &weight) in places.chunks_exact(N_CHANNELS).zip(weights) {
+                for (channel_sums, channel) in sums.iter_mut().zip(pixel) {
+                    for (sum, &sample) in channel_sums.iter_mut().zip(channel) {
+                        *sum = A::add(*sum, sample, weight);
+                    }
                 }
             }
-            out.extend(sums.map(A::finish));
+            for (row_idx, out_row) in out_band.chunks_exact_mut(n_out).enumerate() {
+                let pixel = &mut out_row[out_idx * N_CHANNELS..(out_idx + 1) * N_CHANNELS];
+                for (value, channel_sums) in pixel.iter_mut().zip(&sums) {
+                    *value = A::finish(channel_sums[row_idx]);
+                }
+            }
         }
     }
     out
@@ -61,7 +87,7 @@ pub(super) fn vertical<A: Arithmetic>(
         let rows = samples[first * n_row..(first + weights.len()) * n_row].chunks_exact(n_row);
         for (row, &weight) in rows.zip(weights) {
             for (sum, &sample) in sums.iter_mut().zip(row) {
-                *sum = A::add(*sum, sample, weight);
+                *sum = A::add(*sum, A::widen(sample), weight);
             }
         }
         out.extend(sums.iter().map(|&sum| A::finish(sum)));

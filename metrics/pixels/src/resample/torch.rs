@@ -74,11 +74,16 @@ struct SinglePrecision;
 
 impl Arithmetic for SinglePrecision {
     type In = f32;
+    type Wide = f32;
     type Weight = f32;
     type Sum = f32;
     type Out = f32;
 
     const START: f32 = 0.0;
+
+    fn widen(sample: f32) -> f32 {
+        sample
+    }
 
     fn add(sum: f32, sample: f32, weight: f32) -> f32 {
         sum + sample * weight
