@@ -5,6 +5,25 @@
 //! follows, and the 8-bit ones are bit-identical to it. Nothing here knows a network, a metric or a run.
 //! Read in this order: [`image`] (what a picture is), [`decode`] (from bytes), [`resample`], [`step`] (what a
 //! protocol is made of), [`source`] (where pictures lie).
+//!
+//! ```
+//! use specimen_pixels::{Picture, Pipeline, Source};
+//!
+//! fn clean(folder: &std::path::Path) -> Result<Vec<Picture>, Box<dyn std::error::Error>> {
+//!     let pipeline: Pipeline = serde_json::from_str(
+//!         r#"[{"step": "resize", "to": {"square": 299}, "by": {"engine": "pil-f32", "filter": "bicubic"}},
+//!             {"step": "clip"}]"#,
+//!     )?;
+//!     let source = Source::open(folder)?;
+//!     source.images().map(|loaded| Ok(pipeline.apply(loaded.image?)?)).collect()
+//! }
+//! # let folder = std::env::temp_dir().join(format!("specimen-pixels-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # std::fs::write(folder.join("1.ppm"), b"P6 1 1 255\nabc")?;
+//! # assert_eq!(clean(&folder)?[0].size(), (299, 299));
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod image;
 

@@ -185,3 +185,24 @@ fn a_digest_is_that_of_the_content_not_of_its_place() {
     let Content::Encoded(bytes) = source.read(0).unwrap() else { panic!("files are encoded") };
     assert_eq!(decode(&bytes).unwrap(), source.load(0).unwrap());
 }
+
+#[test]
+fn threads_read_entries_as_one_thread_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<(String, Vec<u8>)> =
+        (0..40_u8).map(|n| (format!("{n}.ppm"), ppm(7, 5 + usize::from(n % 3), n))).collect();
+    let files: Vec<(&str, Vec<u8>)> =
+        files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone())).collect();
+    write_zip(&folder.path().join("a.zip"), &files);
+    write(folder.path(), "a.npy", &npy("(40, 1, 2, 3)", &(0..240).collect::<Vec<u8>>()));
+    for name in ["a.zip", "a.npy"] {
+        let source = &Source::open(&folder.path().join(name)).unwrap();
+        let expected: Vec<Image> = (0..40).map(|idx| source.load(idx).unwrap()).collect();
+        let found: Vec<Vec<Image>> = std::thread::scope(|scope| {
+            let read = move || (0..40).map(|idx| source.load(idx).unwrap()).collect();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(read)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|images| *images == expected), "{name}");
+    }
+}
