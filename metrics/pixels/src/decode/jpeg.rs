@@ -1,8 +1,9 @@
 //! JPEG by libjpeg-turbo's arithmetic (accurate integer DCT, fancy upsampling), as Pillow decodes it.
 //!
-//! libjpeg fills what is missing at the end of a file with grey and only warns. Here its reader refuses to go
-//! past the end of the file, so data that end before the end marker are an error, as in Pillow. Data that are
-//! damaged in the middle decode as libjpeg decodes them, also as in Pillow.
+//! libjpeg fills what is missing with grey and only warns. Here its reader refuses to go past the end of the file,
+//! so data that end before the end marker are an error, as in Pillow. Stricter than Pillow, a sequential file whose
+//! end marker comes while rows are still to be decoded is an error too. Data that are damaged in another way decode
+//! as libjpeg decodes them, also as in Pillow.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -25,9 +26,9 @@ pub fn simd_jpeg() -> bool {
 
 /// The picture in a JPEG file.
 pub(super) fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
-    let ran_out = Cell::new(false);
+    let reached = Cell::new(Reached::Data);
     // libjpeg's fatal errors unwind out of its C frames; nothing of ours is half-changed by that.
-    let decoded = catch_unwind(AssertUnwindSafe(|| decompress(Input { rest: bytes, ran_out: &ran_out })));
+    let decoded = catch_unwind(AssertUnwindSafe(|| decompress(bytes, &reached)));
     let failure = match decoded {
         Ok(Ok(image)) => return Ok(image),
         Ok(Err(failure)) => failure,
@@ -35,7 +36,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
     };
     Err(match failure {
         Failure::Known(error) => error,
-        Failure::Library(_) if ran_out.get() => {
+        Failure::Library(_) if reached.get() == Reached::Beyond => {
             DecodeError::Truncated { format: FORMAT, why: "there is no end marker".to_owned() }
         }
         Failure::Library(why) => classify(why),
@@ -53,8 +54,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn decompress(input: Input) -> Result<Image, Failure> {
-    let header = Decompress::new_reader(input)?;
+fn decompress(bytes: &[u8], reached: &Cell<Reached>) -> Result<Image, Failure> {
+    let header = Decompress::new_reader(Input::new(bytes, reached))?;
     let (width, height) = header.size();
     check_size(FORMAT, width as u64, height as u64).map_err(Failure::Known)?;
     let n_components = header.components().len();
@@ -67,13 +68,23 @@ fn decompress(input: Input) -> Result<Image, Failure> {
             return Err(Failure::Known(DecodeError::Unsupported { format: FORMAT, why }));
         }
     };
+    let mcu_height = 8 * header.components().iter().map(|c| c.v_samp_factor as usize).max().unwrap_or(1);
     let mut started = header.to_colorspace(space)?;
-    let samples = started.read_scanlines::<u8>()?;
+    // A file of several scans has been read to its end by now, and says nothing about rows.
+    let is_sequential = reached.get() == Reached::Data && !is_arithmetic(bytes);
+    let mut samples = vec![0; width * height * n_components];
+    for (row_idx, row) in samples.chunks_exact_mut(width * n_components).enumerate() {
+        started.read_scanlines_into(row)?;
+        if is_sequential
+            && reached.get() == Reached::EndMarker
+            && is_early(row_idx, width, height, mcu_height)
+        {
+            let why = format!("the end marker comes at row {row_idx} of {height}");
+            return Err(Failure::Known(DecodeError::Corrupt { format: FORMAT, why }));
+        }
+    }
     // Reads on to the end marker.
     started.finish()?;
-    if samples.len() != width * height * n_components {
-        return Err(Failure::Library(format!("{} samples of {width}x{height} pixels", samples.len())));
-    }
     let rgb = match n_components {
         1 => grey_to_rgb(samples),
         3 => samples,
@@ -96,30 +107,81 @@ fn inverted_cmyk_to_rgb(samples: &[u8]) -> Vec<u8> {
     samples.chunks_exact(4).flat_map(pixel).collect()
 }
 
-/// The bytes of the file, and whether more of them were asked for than there are.
+/// Whether more is missing behind output row `row_idx` than the decoder can have in store.
+///
+/// When it asks for the end marker it has at most 64 bits in hand, and a block takes at least 2 of them; it decodes
+/// up to two rows of MCUs ahead of its output. A file that is whole never answers yes.
+fn is_early(row_idx: usize, width: usize, height: usize, mcu_height: usize) -> bool {
+    let n_rows = height.saturating_sub(row_idx + 2 * mcu_height);
+    (width / 8) * (n_rows / 8) > 32
+}
+
+/// Whether the frame is arithmetic-coded: such data may leave out their last bytes, so their end says nothing.
+fn is_arithmetic(bytes: &[u8]) -> bool {
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    while let [0xff, marker, high, low, ..] = *rest {
+        match marker {
+            0xc9..=0xcb | 0xcd..=0xcf => return true,
+            0xda => return false,
+            0xff => rest = &rest[1..],
+            _ => rest = rest.get(2 + usize::from(u16::from_be_bytes([high, low]))..).unwrap_or_default(),
+        }
+    }
+    // Bytes between segments are rare enough to do without the check.
+    true
+}
+
+/// How far the decoder has read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reached {
+    /// Not beyond what precedes the last end marker.
+    Data,
+    /// It has asked for the end marker.
+    EndMarker,
+    /// It has asked for more bytes than there are.
+    Beyond,
+}
+
+/// The bytes of the file in two portions, the second of which begins with the last end marker.
 struct Input<'a> {
-    rest: &'a [u8],
-    ran_out: &'a Cell<bool>,
+    portion: &'a [u8],
+    next: &'a [u8],
+    reached: &'a Cell<Reached>,
+}
+
+impl<'a> Input<'a> {
+    fn new(bytes: &'a [u8], reached: &'a Cell<Reached>) -> Self {
+        // No data of a picture contain these two bytes; behind the picture they may stand again.
+        let end = bytes.windows(2).rposition(|pair| pair == [0xff, 0xd9]).unwrap_or(bytes.len());
+        let (portion, next) = bytes.split_at(end);
+        Self { portion, next, reached }
+    }
 }
 
 impl BufRead for Input<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.rest.is_empty() {
-            self.ran_out.set(true);
-            // Any other kind than `UnexpectedEof`, to which the wrapper answers with an end marker of its own.
-            return Err(io::ErrorKind::InvalidData.into());
+        if self.portion.is_empty() {
+            if self.next.is_empty() {
+                self.reached.set(Reached::Beyond);
+                // Any other kind than `UnexpectedEof`, to which the wrapper answers with an end marker of its own.
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            self.reached.set(Reached::EndMarker);
+            self.portion = std::mem::take(&mut self.next);
         }
-        Ok(self.rest)
+        Ok(self.portion)
     }
 
     fn consume(&mut self, n_bytes: usize) {
-        self.rest = &self.rest[n_bytes..];
+        self.portion = &self.portion[n_bytes..];
     }
 }
 
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.rest.read(buffer)
+        let n_bytes = self.fill_buf()?.read(buffer)?;
+        self.consume(n_bytes);
+        Ok(n_bytes)
     }
 }
 

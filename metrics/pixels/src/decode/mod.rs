@@ -2,7 +2,7 @@
 //!
 //! The format is read off the first bytes, never off the name. EXIF rotation is not applied and alpha is dropped
 //! without compositing, as there. Stricter than Pillow in one respect: data that end early are an error also
-//! where Pillow would fill the rest with one colour (see [`mod@png`]).
+//! where Pillow would fill the rest with one colour (the modules `jpeg` and `png` say when).
 //! JPEG decoding is based in part on the work of the Independent JPEG Group.
 
 mod gif;

@@ -75,6 +75,32 @@ fn image_data_that_a_png_does_not_have_are_an_error_where_pillow_reads_on() {
 }
 
 #[test]
+fn an_end_marker_before_the_last_rows_is_an_error_where_pillow_fills_with_grey() {
+    for name in ["coco_640x427_420.jpg", "odd_161x120_444.jpg", "gray_120x203.jpg", "cmyk_120x203.jpg"] {
+        let bytes = std::fs::read(golden::path("prep").join(name)).unwrap();
+        for part in [3, 4, 5, 6] {
+            let cut = [&bytes[..bytes.len() * part / 9], &[0xff, 0xd9]].concat();
+            let error = decode(&cut).unwrap_err();
+            let is_known = error.to_string().contains("the end marker comes at row");
+            assert!(is_known && matches!(error, DecodeError::Corrupt { .. }), "{name} {part}: {error}");
+        }
+        // A picture with something behind it, even another end marker, is whole.
+        assert_eq!(decode(&[&bytes[..], b"\0\xff\xd9"].concat()), decode(&bytes), "{name}");
+    }
+}
+
+#[test]
+fn a_flat_picture_that_fits_into_a_few_bytes_is_whole() {
+    for (width, height) in [(64, 8000), (8, 16_000), (1000, 1000)] {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        let encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut bytes, 10);
+        image::RgbImage::new(width, height).write_with_encoder(encoder).unwrap();
+        let decoded = decode(&bytes.into_inner()).unwrap();
+        assert_eq!((decoded.width(), decoded.height()), (width as usize, height as usize));
+    }
+}
+
+#[test]
 fn a_file_that_ends_early_is_never_a_picture() {
     let folder = golden::path("prep");
     for name in ["odd_161x120_420.jpg", "prog_161x120_420.jpg", "gray_120x203.jpg", "cmyk_120x203.jpg"] {
