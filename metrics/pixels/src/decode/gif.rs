@@ -1,0 +1,54 @@
+//! GIF: the first frame in the colours of its palette, also where a pixel is transparent, as Pillow converts it.
+
+use gif::{ColorOutput, DecodeOptions, DecodingError, MemoryLimit};
+
+use super::{MAX_PIXELS, check_size};
+use crate::error::DecodeError;
+use crate::image::Image;
+
+const FORMAT: &str = "GIF";
+
+/// The first frame of a GIF file on its canvas. Outside the frame the canvas has the colour of the transparent
+/// index, or that of index 0.
+pub(super) fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
+    let mut options = DecodeOptions::new();
+    options.set_color_output(ColorOutput::Indexed);
+    options.set_memory_limit(MemoryLimit::Bytes(
+        std::num::NonZeroU64::new(MAX_PIXELS).expect("the limit is above 0"),
+    ));
+    let mut decoder = options.read_info(bytes).map_err(explain)?;
+    let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
+    check_size(FORMAT, width as u64, height as u64)?;
+    let global = decoder.global_palette().map(<[u8]>::to_vec);
+    let frame = decoder.read_next_frame().map_err(explain)?;
+    let frame = frame.ok_or_else(|| corrupt("there is no frame in it".to_owned()))?;
+    let palette = frame.palette.as_deref().or(global.as_deref());
+    let palette = palette.ok_or_else(|| corrupt("it has no palette".to_owned()))?;
+    let colour = |index: u8| {
+        let at = usize::from(index) * 3;
+        palette.get(at..at + 3).map_or([0; 3], |rgb| [rgb[0], rgb[1], rgb[2]])
+    };
+    let (left, top) = (usize::from(frame.left), usize::from(frame.top));
+    let frame_width = usize::from(frame.width);
+    let background = frame.transparent.unwrap_or(0);
+    let index = |x: usize, y: usize| {
+        let inside = (left..left + frame_width).contains(&x) && y >= top;
+        let at = inside.then(|| (y - top) * frame_width + (x - left));
+        at.and_then(|at| frame.buffer.get(at)).copied().unwrap_or(background)
+    };
+    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+    Ok(Image::new(width, height, pixels.flat_map(|(x, y)| colour(index(x, y))).collect()))
+}
+
+fn corrupt(why: String) -> DecodeError {
+    DecodeError::Corrupt { format: FORMAT, why }
+}
+
+fn explain(error: DecodingError) -> DecodeError {
+    match error {
+        DecodingError::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            DecodeError::Truncated { format: FORMAT, why: "a frame has too few bytes".to_owned() }
+        }
+        other => corrupt(other.to_string()),
+    }
+}

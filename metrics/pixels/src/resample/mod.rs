@@ -1,0 +1,16 @@
+//! Resizing, each function with the arithmetic of one library, because their pictures differ by more than the
+//! methods under test do.
+//!
+//! [`pil_u8`] and [`pil_f32`] follow Pillow (8-bit fixed point, and its float mode `F`), [`torch`] follows
+//! `torch.nn.functional.interpolate`, [`tf1`] the first TensorFlow. All take the picture as a whole.
+
+pub mod pil_f32;
+pub mod pil_u8;
+pub mod tf1;
+pub mod torch;
+
+mod coefficients;
+mod filter;
+mod taps;
+
+pub use filter::Filter;

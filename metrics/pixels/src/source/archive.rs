@@ -1,0 +1,78 @@
+//! The image files in a zip archive, stored or deflated, read one at a time without unpacking the rest.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::{MAX_FILE_BYTES, is_image};
+use crate::error::PixelError;
+
+/// An opened archive.
+#[derive(Debug)]
+pub(super) struct Archive {
+    // One reader for all threads: entries are read under the lock and decoded outside of it.
+    zip: Mutex<ZipArchive<BufReader<File>>>,
+    /// Place in the archive of each entry.
+    places: Vec<usize>,
+}
+
+impl Archive {
+    /// The archive at `path`, the sorted names of its images and the number of its other visible files. Hidden
+    /// files are skipped, and so is the folder that macOS adds.
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>, usize), PixelError> {
+        let file = File::open(path).map_err(|e| PixelError::io(path, e))?;
+        let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| explain(path, e))?;
+        let (mut images, mut n_ignored) = (Vec::new(), 0);
+        for place in 0..zip.len() {
+            let Some(name) = zip.name_for_index(place) else { continue };
+            let name = name.map_err(|e| explain(path, e))?;
+            let is_hidden = |part: &str| part.starts_with('.') || part == "__MACOSX";
+            if name.ends_with('/') || name.split('/').any(is_hidden) {
+                continue;
+            }
+            if is_image(Path::new(name.as_ref())) {
+                images.push((name.into_owned(), place));
+            } else {
+                n_ignored += 1;
+            }
+        }
+        images.sort_unstable();
+        let (keys, places) = images.into_iter().unzip();
+        Ok((Self { zip: Mutex::new(zip), places }, keys, n_ignored))
+    }
+
+    /// The bytes of entry `idx`, which messages call `path`.
+    pub(super) fn read(&self, idx: usize, path: &Path) -> Result<Vec<u8>, PixelError> {
+        // A panic under the lock leaves no half-read state behind: every read begins with a seek.
+        let mut zip = self.zip.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = zip.by_index(self.places[idx]).map_err(|e| explain(path, e))?;
+        let n_bytes = entry.size();
+        if n_bytes > MAX_FILE_BYTES {
+            return Err(PixelError::FileTooLarge {
+                path: path.to_path_buf(),
+                n_bytes,
+                limit: MAX_FILE_BYTES,
+            });
+        }
+        let mut bytes = Vec::new();
+        // The declared size is a claim; what comes out is what counts.
+        entry.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| PixelError::io(path, e))?;
+        if bytes.len() as u64 != n_bytes {
+            return Err(PixelError::malformed(path, format!("{n_bytes} bytes"), format!("{}", bytes.len())));
+        }
+        Ok(bytes)
+    }
+}
+
+fn explain(path: &Path, error: ZipError) -> PixelError {
+    match error {
+        ZipError::Io(source) => PixelError::io(path, source),
+        other => {
+            PixelError::malformed(path, "a zip archive with stored or deflated files", other.to_string())
+        }
+    }
+}
