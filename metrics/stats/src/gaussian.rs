@@ -10,6 +10,9 @@ use faer::linalg::cholesky::llt_pivoting::factor::{cholesky_in_place, cholesky_i
 use faer::{Mat, Par, Side};
 
 use crate::error::{StatsError, require_count, require_finite};
+use crate::features::FeatureRows;
+use crate::moments::Moments;
+use crate::statistic::Statistic;
 
 /// Share of the trace by which a factor's squared norm may miss it before the eigenvector route is taken. Rounding in
 /// the pivoted factorization costs about `d * 2^-52` (5e-13 at 2048 features).
@@ -93,12 +96,29 @@ pub struct FactoredGaussian {
 }
 
 impl FactoredGaussian {
+    /// Returns the factored form straight from rows. With no more rows than features the centred rows over
+    /// `sqrt(n - 1)` are a factor, exact for any rank and without a `[d, d]` matrix (the trace of the root of two such
+    /// covariances is the nuclear norm of `Xc Yc^T`); with more rows it goes through [`Moments`]. Fails for fewer than
+    /// two rows.
+    pub fn of_rows(features: &FeatureRows) -> Result<Self, StatsError> {
+        require_count("covariance of features", 2, features.n() as u64)?;
+        let (n, d) = (features.n(), features.d());
+        if n > d {
+            return Moments::of_rows(features.values(), d)?.value()?.factor();
+        }
+        let mean = features.mean()?;
+        let scale = ((n - 1) as f64).sqrt();
+        let factor = Mat::from_fn(d, n, |j, i| (f64::from(features.row(i)[j]) - mean[j]) / scale);
+        let trace = factor.squared_norm_l2();
+        Ok(Self { mean, trace, factor })
+    }
+
     /// Number of features.
     pub fn d(&self) -> usize {
         self.mean.len()
     }
 
-    /// Numerical rank of the covariance.
+    /// Columns of the factor: the numerical rank of the covariance, or one more where the factor is of the rows.
     pub fn rank(&self) -> usize {
         self.factor.ncols()
     }
