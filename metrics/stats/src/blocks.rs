@@ -22,11 +22,12 @@ pub(crate) fn map_in_order<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R
     items.par_iter().map(&work).collect()
 }
 
-/// Returns the dot products of rows `i` of `x` and rows `j` of `y`, `[i.len(), j.len()]`.
+/// Returns the dot products of rows `i` of `x`, `[d, n]`, and rows `j` of `y`, `[i.len(), j.len()]`. Rows are kept as
+/// columns, which lie in one piece.
 pub(crate) fn products(x: &Mat<f64>, i: &Range<usize>, y: &Mat<f64>, j: &Range<usize>) -> Mat<f64> {
-    let x = x.subrows(i.start, i.len());
-    let y = y.subrows(j.start, j.len());
-    let mut products = Mat::zeros(x.nrows(), y.nrows());
-    matmul(products.as_mut(), Accum::Replace, x, y.transpose(), 1.0, Par::Seq);
+    let x = x.subcols(i.start, i.len());
+    let y = y.subcols(j.start, j.len());
+    let mut products = Mat::zeros(x.ncols(), y.ncols());
+    matmul(products.as_mut(), Accum::Replace, x.transpose(), y, 1.0, Par::Seq);
     products
 }

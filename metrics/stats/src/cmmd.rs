@@ -24,7 +24,7 @@ pub fn cmmd(first: &FeatureRows, second: &FeatureRows) -> Result<f64, StatsError
     let (x, y) = (unit_rows("cmmd: embeddings", first)?, unit_rows("cmmd: embeddings", second)?);
     // Of unit vectors |x - y|^2 = 2 - 2 x . y.
     let below_one = |dot: f64| ((dot - 1.0) / (SIGMA * SIGMA)).exp_m1();
-    let (n, m) = (x.nrows() as f64, y.nrows() as f64);
+    let (n, m) = (x.ncols() as f64, y.ncols() as f64);
     let within_first = 2.0 * sum_within(&x, below_one) / (n * n);
     let within_second = 2.0 * sum_within(&y, below_one) / (m * m);
     let between = sum_between(&x, &y, below_one) / (n * m);

@@ -14,7 +14,7 @@ use crate::features::FeatureRows;
 /// Rows about a common origin.
 #[derive(Clone, Debug)]
 pub(crate) struct CentredRows {
-    /// `[n, d]`
+    /// `[d, n]`, a column a row.
     rows: Mat<f64>,
     /// `[n]`, squared lengths.
     squares: Vec<f64>,
@@ -23,14 +23,14 @@ pub(crate) struct CentredRows {
 impl CentredRows {
     /// Returns `features - origin`, `origin` being `[d]`.
     pub(crate) fn new(features: &FeatureRows, origin: &[f64]) -> Self {
-        let rows = Mat::from_fn(features.n(), features.d(), |i, j| f64::from(features.row(i)[j]) - origin[j]);
-        let squares = (0..rows.nrows()).map(|i| rows.row(i).iter().map(|x| x * x).sum()).collect();
+        let rows = Mat::from_fn(features.d(), features.n(), |j, i| f64::from(features.row(i)[j]) - origin[j]);
+        let squares = rows.col_iter().map(|row| row.squared_norm_l2()).collect();
         Self { rows, squares }
     }
 
     /// Number of rows.
     pub(crate) fn n(&self) -> usize {
-        self.rows.nrows()
+        self.rows.ncols()
     }
 
     /// Returns the squared distances of rows `i` to rows `j` of `other`, `[i.len(), j.len()]`, at least 0.
@@ -48,7 +48,7 @@ impl CentredRows {
     /// Returns what rounding may do to a squared distance between row `i` and row `j` of `other`: a sum of `d`
     /// products with independent roundings, on either side of a comparison, with room to spare.
     pub(crate) fn rounding(&self, i: usize, other: &Self, j: usize) -> f64 {
-        let relative = 4.0 * (self.rows.ncols() as f64).sqrt() * f64::EPSILON;
+        let relative = 4.0 * (self.rows.nrows() as f64).sqrt() * f64::EPSILON;
         relative * (self.squares[i] + other.squares[j])
     }
 }

@@ -10,14 +10,14 @@ use faer::{Mat, MatRef};
 use crate::blocks::{blocks, map_in_order, products};
 use crate::features::FeatureRows;
 
-/// Returns `[n, d]` in f64.
+/// Returns the rows in f64, `[d, n]`.
 pub(crate) fn widen(features: &FeatureRows) -> Mat<f64> {
-    Mat::from_fn(features.n(), features.d(), |i, j| f64::from(features.row(i)[j]))
+    Mat::from_fn(features.d(), features.n(), |j, i| f64::from(features.row(i)[j]))
 }
 
-/// Sum of the kernel over unordered pairs of different rows of `x`.
+/// Sum of the kernel over unordered pairs of different rows of `x`, `[d, n]`.
 pub(crate) fn sum_within(x: &Mat<f64>, kernel: impl Fn(f64) -> f64 + Sync) -> f64 {
-    let cuts = blocks(x.nrows());
+    let cuts = blocks(x.ncols());
     let pairs: Vec<(&Range<usize>, &Range<usize>)> =
         cuts.iter().enumerate().flat_map(|(at, i)| cuts[at..].iter().map(move |j| (i, j))).collect();
     // In the block on the diagonal only columns right of the row are pairs not counted yet.
@@ -26,9 +26,9 @@ pub(crate) fn sum_within(x: &Mat<f64>, kernel: impl Fn(f64) -> f64 + Sync) -> f6
     sums.iter().sum()
 }
 
-/// Sum of the kernel over pairs of a row of `x` and a row of `y`.
+/// Sum of the kernel over pairs of a row of `x`, `[d, n]`, and a row of `y`, `[d, m]`.
 pub(crate) fn sum_between(x: &Mat<f64>, y: &Mat<f64>, kernel: impl Fn(f64) -> f64 + Sync) -> f64 {
-    let (above, beside) = (blocks(x.nrows()), blocks(y.nrows()));
+    let (above, beside) = (blocks(x.ncols()), blocks(y.ncols()));
     let pairs: Vec<(&Range<usize>, &Range<usize>)> =
         above.iter().flat_map(|i| beside.iter().map(move |j| (i, j))).collect();
     let sums = map_in_order(&pairs, |(i, j)| sum_block(products(x, i, y, j).as_ref(), false, &kernel));

@@ -25,14 +25,14 @@ pub fn kid_of_rows(first: &FeatureRows, second: &FeatureRows) -> Result<f64, Sta
     Ok(unbiased_discrepancy(&widen(first), &widen(second)))
 }
 
-/// Returns the unbiased squared discrepancy of two matrices of at least two rows.
+/// Returns the unbiased squared discrepancy of two sets of at least two rows, `[d, n]` and `[d, m]`.
 pub(crate) fn unbiased_discrepancy(first: &Mat<f64>, second: &Mat<f64>) -> f64 {
-    let d = first.ncols() as f64;
+    let d = first.nrows() as f64;
     let kernel = |dot: f64| (dot / d + 1.0).powi(3);
     let within = |x: &Mat<f64>| {
-        let n = x.nrows() as f64;
+        let n = x.ncols() as f64;
         2.0 * sum_within(x, kernel) / (n * (n - 1.0))
     };
-    let between = sum_between(first, second, kernel) / (first.nrows() as f64 * second.nrows() as f64);
+    let between = sum_between(first, second, kernel) / (first.ncols() as f64 * second.ncols() as f64);
     within(first) + within(second) - 2.0 * between
 }

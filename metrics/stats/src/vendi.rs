@@ -17,7 +17,7 @@ use crate::unit_rows::unit_rows;
 pub fn vendi(features: &FeatureRows) -> Result<f64, StatsError> {
     require_count("vendi score: rows", 1, features.n() as u64)?;
     let unit = unit_rows("vendi score: features", features)?;
-    let (n, d) = (unit.nrows(), unit.ncols());
+    let (n, d) = (unit.ncols(), unit.nrows());
     let matrix = if n <= d { products(&unit, &(0..n), &unit, &(0..n)) } else { second_moment(&unit) };
     let eigenvalues =
         matrix.self_adjoint_eigenvalues(Side::Lower).map_err(|_| StatsError::NoConvergence {
@@ -30,16 +30,16 @@ pub fn vendi(features: &FeatureRows) -> Result<f64, StatsError> {
     Ok(shares.filter(|&share| share > 0.0).map(|share| -share * share.ln()).sum::<f64>().exp())
 }
 
-/// Returns `x^T x`, `[d, d]`, added up over fixed blocks of rows.
+/// Returns the sum of outer products of the rows of `x`, `[d, n]`, as `[d, d]`, added up over fixed blocks of rows.
 fn second_moment(x: &Mat<f64>) -> Mat<f64> {
-    let d = x.ncols();
+    let d = x.nrows();
     let mut total = Mat::zeros(d, d);
     // As many blocks at once as bound the memory, added in block order.
-    for some in blocks(x.nrows()).chunks(8) {
+    for some in blocks(x.ncols()).chunks(8) {
         for part in map_in_order(some, |rows| {
-            let rows = x.subrows(rows.start, rows.len());
+            let rows = x.subcols(rows.start, rows.len());
             let mut gram = Mat::<f64>::zeros(d, d);
-            matmul(gram.as_mut(), Accum::Replace, rows.transpose(), rows, 1.0, Par::Seq);
+            matmul(gram.as_mut(), Accum::Replace, rows, rows.transpose(), 1.0, Par::Seq);
             gram
         }) {
             total += part;
