@@ -76,11 +76,13 @@ impl Gaussian {
         let trace: f64 = (0..d).map(|i| self.covariance[i * d + i]).sum();
         let max_rank = self.n.map_or(d, |n| usize::try_from(n - 1).map_or(d, |rank| rank.min(d)));
         let matrix = Mat::from_fn(d, d, |i, j| self.covariance[i * d + j]);
-        let factor = match pivoted_cholesky(&matrix, max_rank) {
-            Some(factor) if (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace => factor,
-            _ => clamped_eigenvectors(&matrix, trace)?,
+        let is_faithful =
+            |factor: &Mat<f64>| (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace;
+        let (factor, ln_determinant) = match pivoted_cholesky(&matrix, max_rank) {
+            Some((factor, ln_determinant)) if is_faithful(&factor) => (factor, ln_determinant),
+            _ => (clamped_eigenvectors(&matrix, trace)?, None),
         };
-        Ok(FactoredGaussian { mean: self.mean.clone(), trace, factor })
+        Ok(FactoredGaussian { mean: self.mean.clone(), trace, factor, ln_determinant })
     }
 }
 
@@ -93,6 +95,9 @@ pub struct FactoredGaussian {
     pub(crate) trace: f64,
     /// `[d, rank]`
     pub(crate) factor: Mat<f64>,
+    /// Logarithm of the factor's absolute determinant, where it is triangular but for the order of its rows and has
+    /// full rank: the sum of its pivots' logarithms, exact to rounding.
+    pub(crate) ln_determinant: Option<f64>,
 }
 
 impl FactoredGaussian {
@@ -110,7 +115,7 @@ impl FactoredGaussian {
         let scale = ((n - 1) as f64).sqrt();
         let factor = Mat::from_fn(d, n, |j, i| (f64::from(features.row(i)[j]) - mean[j]) / scale);
         let trace = factor.squared_norm_l2();
-        Ok(Self { mean, trace, factor })
+        Ok(Self { mean, trace, factor, ln_determinant: None })
     }
 
     /// Number of features.
@@ -141,8 +146,9 @@ fn check_symmetry(covariance: &[f64], d: usize) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, or nothing when a pivot is not a number.
-fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<Mat<f64>> {
+/// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, and the logarithm of its determinant if it is
+/// square; or nothing when a pivot is not a number.
+fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<(Mat<f64>, Option<f64>)> {
     let d = matrix.nrows();
     let mut lower = matrix.clone();
     let (mut forward, mut backward) = (vec![0_usize; d], vec![0_usize; d]);
@@ -159,7 +165,9 @@ fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<Mat<f64>> {
     .ok()?;
     let rank = info.rank.min(max_rank);
     // Row `i` of the factor sits at the row to which pivoting moved it; above the diagonal lies unused input.
-    Some(Mat::from_fn(d, rank, |i, k| if backward[i] >= k { lower[(backward[i], k)] } else { 0.0 }))
+    let factor = Mat::from_fn(d, rank, |i, k| if backward[i] >= k { lower[(backward[i], k)] } else { 0.0 });
+    let ln_determinant = (rank == d).then(|| (0..d).map(|k| lower[(k, k)].ln()).sum());
+    Some((factor, ln_determinant))
 }
 
 /// Returns `U sqrt(max(lambda, 0))`, `[d, rank]`; fails when more than rounding is negative.
