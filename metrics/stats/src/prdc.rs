@@ -4,7 +4,7 @@
 //! A ball reaches the k-th nearest other row of its own set. Whether its surface belongs to it is where tools differ:
 //! `prdc` and youngjung's precision-recall test `<`, Kynkaanniemi's code and torch-fidelity `<=`. Both are given; they
 //! part only where distances tie, which copies make them do: among identical rows `<` finds nothing at all. A tie is a
-//! difference within rounding (see [`crate::distances`]).
+//! difference within rounding (see `distances.rs`).
 
 use std::ops::Range;
 
