@@ -33,6 +33,16 @@ impl CounterRng {
         assert!(n > 0, "an index is drawn from at least one element");
         ((u128::from(self.bits(counter)) * n as u128) >> 64) as usize
     }
+
+    /// Returns the whole numbers below `n` in an order uniform to `n^2 / 2^64`: the shuffle of Fisher and Yates from the
+    /// end, with draw `i` for place `i`.
+    pub fn permutation(&self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        for i in (1..n).rev() {
+            order.swap(i, self.index(i as u64, i + 1));
+        }
+        order
+    }
 }
 
 fn finalise(mut z: u64) -> u64 {
@@ -54,6 +64,18 @@ mod tests {
         }
         // Five standard deviations of a binomial count: 5 sqrt(60000 / 6 * 5 / 6).
         assert!(counts.iter().all(|count| (count - 10_000).abs() < 457), "{counts:?}");
+    }
+
+    #[test]
+    fn each_number_is_as_often_at_each_place_of_a_permutation() {
+        let mut counts = [[0_i32; 4]; 4];
+        for seed in 0..40_000 {
+            for (place, number) in CounterRng::new(seed).permutation(4).into_iter().enumerate() {
+                counts[place][number] += 1;
+            }
+        }
+        // Five standard deviations of a binomial count: 5 sqrt(40000 / 4 * 3 / 4).
+        assert!(counts.as_flattened().iter().all(|count| (count - 10_000).abs() < 434), "{counts:?}");
     }
 
     #[test]

@@ -121,6 +121,16 @@ pub enum StatsError {
         /// What the bytes hold.
         found: String,
     },
+    /// Bytes that are not an archive of arrays, or an archive without the arrays asked for.
+    #[error("npz: {what}: expected {expected}, found {found}")]
+    Npz {
+        /// The part of the file.
+        what: &'static str,
+        /// What the format or the reader asks for.
+        expected: String,
+        /// What the bytes hold.
+        found: String,
+    },
 }
 
 /// Fails on the first NaN or infinity of `values`.

@@ -10,6 +10,9 @@ use faer::linalg::cholesky::llt_pivoting::factor::{cholesky_in_place, cholesky_i
 use faer::{Mat, Par, Side};
 
 use crate::error::{StatsError, require_count, require_finite};
+use crate::features::FeatureRows;
+use crate::moments::Moments;
+use crate::statistic::Statistic;
 
 /// Share of the trace by which a factor's squared norm may miss it before the eigenvector route is taken. Rounding in
 /// the pivoted factorization costs about `d * 2^-52` (5e-13 at 2048 features).
@@ -73,11 +76,13 @@ impl Gaussian {
         let trace: f64 = (0..d).map(|i| self.covariance[i * d + i]).sum();
         let max_rank = self.n.map_or(d, |n| usize::try_from(n - 1).map_or(d, |rank| rank.min(d)));
         let matrix = Mat::from_fn(d, d, |i, j| self.covariance[i * d + j]);
-        let factor = match pivoted_cholesky(&matrix, max_rank) {
-            Some(factor) if (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace => factor,
-            _ => clamped_eigenvectors(&matrix, trace)?,
+        let is_faithful =
+            |factor: &Mat<f64>| (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace;
+        let (factor, ln_determinant) = match pivoted_cholesky(&matrix, max_rank) {
+            Some((factor, ln_determinant)) if is_faithful(&factor) => (factor, ln_determinant),
+            _ => (clamped_eigenvectors(&matrix, trace)?, None),
         };
-        Ok(FactoredGaussian { mean: self.mean.clone(), trace, factor })
+        Ok(FactoredGaussian { mean: self.mean.clone(), trace, factor, ln_determinant })
     }
 }
 
@@ -90,15 +95,35 @@ pub struct FactoredGaussian {
     pub(crate) trace: f64,
     /// `[d, rank]`
     pub(crate) factor: Mat<f64>,
+    /// Logarithm of the factor's absolute determinant, where it is triangular but for the order of its rows and has
+    /// full rank: the sum of its pivots' logarithms, exact to rounding.
+    pub(crate) ln_determinant: Option<f64>,
 }
 
 impl FactoredGaussian {
+    /// Returns the factored form straight from rows. With no more rows than features the centred rows over
+    /// `sqrt(n - 1)` are a factor, exact for any rank and without a `[d, d]` matrix (the trace of the root of two such
+    /// covariances is the nuclear norm of `Xc Yc^T`); with more rows it goes through [`Moments`]. Fails for fewer than
+    /// two rows.
+    pub fn of_rows(features: &FeatureRows) -> Result<Self, StatsError> {
+        require_count("covariance of features", 2, features.n() as u64)?;
+        let (n, d) = (features.n(), features.d());
+        if n > d {
+            return Moments::of_rows(features.values(), d)?.value()?.factor();
+        }
+        let mean = features.mean()?;
+        let scale = ((n - 1) as f64).sqrt();
+        let factor = Mat::from_fn(d, n, |j, i| (f64::from(features.row(i)[j]) - mean[j]) / scale);
+        let trace = factor.squared_norm_l2();
+        Ok(Self { mean, trace, factor, ln_determinant: None })
+    }
+
     /// Number of features.
     pub fn d(&self) -> usize {
         self.mean.len()
     }
 
-    /// Numerical rank of the covariance.
+    /// Columns of the factor: the numerical rank of the covariance, or one more where the factor is of the rows.
     pub fn rank(&self) -> usize {
         self.factor.ncols()
     }
@@ -121,8 +146,9 @@ fn check_symmetry(covariance: &[f64], d: usize) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, or nothing when a pivot is not a number.
-fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<Mat<f64>> {
+/// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, and the logarithm of its determinant if it is
+/// square; or nothing when a pivot is not a number.
+fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<(Mat<f64>, Option<f64>)> {
     let d = matrix.nrows();
     let mut lower = matrix.clone();
     let (mut forward, mut backward) = (vec![0_usize; d], vec![0_usize; d]);
@@ -139,7 +165,9 @@ fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<Mat<f64>> {
     .ok()?;
     let rank = info.rank.min(max_rank);
     // Row `i` of the factor sits at the row to which pivoting moved it; above the diagonal lies unused input.
-    Some(Mat::from_fn(d, rank, |i, k| if backward[i] >= k { lower[(backward[i], k)] } else { 0.0 }))
+    let factor = Mat::from_fn(d, rank, |i, k| if backward[i] >= k { lower[(backward[i], k)] } else { 0.0 });
+    let ln_determinant = (rank == d).then(|| (0..d).map(|k| lower[(k, k)].ln()).sum());
+    Some((factor, ln_determinant))
 }
 
 /// Returns `U sqrt(max(lambda, 0))`, `[d, rank]`; fails when more than rounding is negative.

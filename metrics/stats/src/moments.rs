@@ -77,6 +77,51 @@ impl Moments {
         self.merge(&block)
     }
 
+    /// Returns the moments behind a Gaussian that knows its number of rows, such as one read from a file; its
+    /// covariance comes back to rounding. Fails when the number is not known.
+    pub fn of_gaussian(gaussian: &Gaussian) -> Result<Self, StatsError> {
+        let Some(n) = gaussian.n() else {
+            let why = "the number of rows is not known, so they cannot be merged; was the file written by another tool?";
+            return Err(StatsError::Inconsistent { what: "moments of a gaussian", why: why.to_owned() });
+        };
+        let mean = gaussian.mean().to_vec();
+        let d = mean.len();
+        let factor = (n - 1) as f64;
+        let entry = |(i, j): (usize, usize)| gaussian.covariance()[i * d + j] * factor;
+        let m2 = (0..d).flat_map(|i| (i..d).map(move |j| (i, j))).map(entry).collect();
+        Ok(Self { n, mean, m2 })
+    }
+
+    /// Returns the moments of the rows seen that are not in `part`, by the update of [`Statistic::merge`] run
+    /// backwards. Digits are lost where `part` has nearly all the spread, so the part should be a small one. Fails on
+    /// unequal widths and when `part` has more rows than this.
+    pub fn without(&self, part: &Self) -> Result<Self, StatsError> {
+        self.check_width(part)?;
+        require_count("moments without a part: rows", part.n, self.n)?;
+        let n_rest = self.n - part.n;
+        if n_rest == 0 {
+            return Self::empty(self.d());
+        }
+        let (n_all, n_part, n_rest_f64) = (self.n as f64, part.n as f64, n_rest as f64);
+        let mean: Vec<f64> = self
+            .mean
+            .iter()
+            .zip(&part.mean)
+            .map(|(all, part)| all + (all - part) * (n_part / n_rest_f64))
+            .collect();
+        let delta: Vec<f64> = part.mean.iter().zip(&mean).map(|(part, rest)| part - rest).collect();
+        let weight = n_part * n_rest_f64 / n_all;
+        let mut m2 = Vec::with_capacity(self.m2.len());
+        for (i, &delta_i) in delta.iter().enumerate() {
+            for (j, &delta_j) in delta.iter().enumerate().skip(i) {
+                let entry = self.m2[m2.len()] - part.m2[m2.len()] - weight * delta_i * delta_j;
+                // Rounding may leave a constant feature a spread below zero.
+                m2.push(if i == j { entry.max(0.0) } else { entry });
+            }
+        }
+        Ok(Self { n: n_rest, mean, m2 })
+    }
+
     /// Number of rows seen.
     pub fn n(&self) -> u64 {
         self.n
@@ -111,6 +156,14 @@ impl Moments {
         }
         Ok(covariance)
     }
+
+    fn check_width(&self, other: &Self) -> Result<(), StatsError> {
+        if other.d() == self.d() {
+            return Ok(());
+        }
+        let what = "moments: features per row";
+        Err(StatsError::WrongSize { what, expected: self.d(), found: other.d() })
+    }
 }
 
 impl Statistic for Moments {
@@ -123,13 +176,7 @@ impl Statistic for Moments {
     }
 
     fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
-        if later.d() != self.d() {
-            return Err(StatsError::WrongSize {
-                what: "moments: features per row",
-                expected: self.d(),
-                found: later.d(),
-            });
-        }
+        self.check_width(later)?;
         if later.n == 0 {
             return Ok(());
         }

@@ -1,28 +1,28 @@
-//! Reads matrices in NumPy's `.npy` format: versions 1 to 3, f32 or f64, one or two axes, C or Fortran order.
+//! Reads matrices in NumPy's `.npy` format: versions 1 to 3, f32, f64 or i64, up to two axes, C or Fortran order.
 //!
 //! Source: the format description in NumPy's documentation (`numpy.lib.format`). Only the header's literal form that
 //! NumPy writes is understood; anything else is refused by name.
 
 use crate::error::StatsError;
 
-/// A dense matrix, `[n_rows, n_columns]` by rows. A vector reads as one row.
+/// A dense matrix, `[n_rows, n_columns]` by rows. A vector reads as one row, a single number as one row of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     /// Rows.
     pub n_rows: usize,
     /// Columns.
     pub n_columns: usize,
-    /// `[n_rows * n_columns]`, f32 files widened exactly.
+    /// `[n_rows * n_columns]`; f32 widens exactly, whole numbers must be below 2^53, where they do too.
     pub values: Vec<f64>,
     /// Whether the file held f32, so that narrowing loses nothing.
     pub is_f32: bool,
 }
 
 impl Matrix {
-    /// Returns the values as f32; fails for an f64 file, where that would round.
+    /// Returns the values as f32; fails for a file of another type, where that would round.
     pub fn to_f32(&self) -> Result<Vec<f32>, StatsError> {
         if !self.is_f32 {
-            return Err(fault("element type", "f32 (<f4)", "f64 (<f8)"));
+            return Err(fault("element type", "f32 (<f4)", "f64 (<f8) or i64 (<i8)"));
         }
         Ok(self.values.iter().map(|&x| x as f32).collect())
     }
@@ -32,10 +32,11 @@ impl Matrix {
 pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     let (header, data) = split_header(bytes)?;
     let descr = quoted(field(header, "descr")?)?;
-    let is_f32 = match descr {
-        "<f4" => true,
-        "<f8" => false,
-        other => return Err(fault("element type", "'<f4' or '<f8'", other)),
+    let (width, number): (usize, fn(&[u8]) -> f64) = match descr {
+        "<f4" => (4, from_f32),
+        "<f8" => (8, from_f64),
+        "<i8" => (8, from_i64),
+        other => return Err(fault("element type", "'<f4', '<f8' or '<i8'", other)),
     };
     let is_fortran = match field(header, "fortran_order")?.get(..4) {
         Some("True") => true,
@@ -43,19 +44,23 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
         _ => return Err(fault("fortran_order", "True or False", field(header, "fortran_order")?)),
     };
     let (n_rows, n_columns) = shape(field(header, "shape")?)?;
-    let width = if is_f32 { 4 } else { 8 };
     let n_bytes = n_rows.checked_mul(n_columns).and_then(|n| n.checked_mul(width));
     if n_bytes != Some(data.len()) {
         let expected = format!("{n_rows} x {n_columns} elements of {width} bytes");
         return Err(fault("data length", &expected, &format!("{} bytes", data.len())));
     }
     let stored: Vec<f64> = data.chunks_exact(width).map(number).collect();
+    if descr == "<i8"
+        && let Some(large) = stored.iter().find(|x| x.abs() >= (1_u64 << 53) as f64)
+    {
+        return Err(fault("whole number", "below 2^53", &large.to_string()));
+    }
     let values = if is_fortran {
         (0..n_rows * n_columns).map(|at| stored[at % n_columns * n_rows + at / n_columns]).collect()
     } else {
         stored
     };
-    Ok(Matrix { n_rows, n_columns, values, is_f32 })
+    Ok(Matrix { n_rows, n_columns, values, is_f32: descr == "<f4" })
 }
 
 /// Returns the header text and the data behind it.
@@ -91,26 +96,30 @@ fn quoted(text: &str) -> Result<&str, StatsError> {
         .ok_or_else(|| fault("header", "a quoted element type", text.trim_end()))
 }
 
-/// Parses `(n,)` as one row and `(n, d)` as it stands.
+/// Parses `()` as one number, `(n,)` as one row, and `(n, d)` as it stands.
 fn shape(text: &str) -> Result<(usize, usize), StatsError> {
-    let wrong = || fault("shape", "one or two axes", text.trim_end());
+    let wrong = || fault("shape", "up to two axes", text.trim_end());
     let (inside, _) = text.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(wrong)?;
     let axes: Result<Vec<usize>, _> =
         inside.split(',').map(str::trim).filter(|axis| !axis.is_empty()).map(str::parse).collect();
     match axes.map_err(|_| wrong())?[..] {
+        [] => Ok((1, 1)),
         [n] => Ok((1, n)),
         [n_rows, n_columns] => Ok((n_rows, n_columns)),
         _ => Err(wrong()),
     }
 }
 
-/// Widens one little-endian element of four or eight bytes.
-fn number(element: &[u8]) -> f64 {
-    match *element {
-        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => unreachable!("elements are cut to four or eight bytes"),
-    }
+fn from_f32(element: &[u8]) -> f64 {
+    f64::from(f32::from_le_bytes(element.try_into().expect("elements are cut to four bytes")))
+}
+
+fn from_f64(element: &[u8]) -> f64 {
+    f64::from_le_bytes(element.try_into().expect("elements are cut to eight bytes"))
+}
+
+fn from_i64(element: &[u8]) -> f64 {
+    i64::from_le_bytes(element.try_into().expect("elements are cut to eight bytes")) as f64
 }
 
 fn fault(what: &'static str, expected: &str, found: &str) -> StatsError {

@@ -120,6 +120,27 @@ fn a_variance_a_million_millionth_of_the_largest_keeps_its_digits() {
 }
 
 #[test]
+fn a_spectrum_over_eight_decades_keeps_the_digits_of_its_exact_trace() {
+    // Commuting diagonal covariances in a common random basis: tr sqrt(S1 S2) is the sum of sqrt(s_i t_i).
+    let d = 40;
+    let reflect = |values: &dyn Fn(usize) -> f64| {
+        // A Householder reflection mixes all directions; H diag H is exact to rounding.
+        let u: Vec<f64> = (0..d).map(|i| ((i * 7 + 3) as f64).sin()).collect();
+        let square: f64 = u.iter().map(|x| x * x).sum();
+        let h = |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * u[i] * u[j] / square;
+        let entry = |i: usize, j: usize| (0..d).map(|k| h(i, k) * values(k) * h(j, k)).sum::<f64>();
+        let covariance = (0..d * d).map(|at| entry((at / d).max(at % d), (at / d).min(at % d))).collect();
+        Gaussian::new(vec![0.0; d], covariance, None).unwrap()
+    };
+    let s = |k: usize| 10_f64.powf(-8.0 * k as f64 / (d - 1) as f64);
+    let t = |k: usize| 3.0 * 10_f64.powf(-8.0 * ((k * 11) % d) as f64 / (d - 1) as f64);
+    let exact: f64 = (0..d).map(|k| (s(k) * t(k)).sqrt()).sum();
+    let got = frechet_distance(&reflect(&s), &reflect(&t)).unwrap().trace_sqrt;
+    // The matrices themselves are rounded, which moves an eigenvalue of 1e-8 by up to 2^-52 and its root by 1e-12.
+    assert!((got / exact - 1.0).abs() < 1e-9, "{got} {exact}");
+}
+
+#[test]
 fn statistics_once_stored_as_f32_cost_no_more_than_their_rounding() {
     let rounded = |name: &str| {
         let exact = gaussian(&shipped(name));

@@ -3,6 +3,7 @@
 
 use specimen_stats::StatsError;
 use specimen_stats::npy::read_npy;
+use specimen_stats::npy_write::{Values, write_npy};
 
 /// A version 1 file with this header dictionary and data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
@@ -44,6 +45,30 @@ fn f32_files_widen_exactly_and_narrow_back() {
 }
 
 #[test]
+fn whole_numbers_and_single_numbers_read_exactly_or_not_at_all() {
+    let scalar = |n: i64| {
+        read_npy(&file("{'descr': '<i8', 'fortran_order': False, 'shape': (), }\n", &n.to_le_bytes()))
+    };
+    let matrix = scalar(5000).unwrap();
+    assert_eq!((matrix.n_rows, matrix.n_columns, &matrix.values[..]), (1, 1, &[5000.0][..]));
+    assert!(matrix.to_f32().is_err());
+    assert!(matches!(scalar(1 << 53), Err(StatsError::Npy { what: "whole number", .. })));
+}
+
+#[test]
+fn what_is_written_reads_back_with_the_bytes_that_numpy_writes() {
+    let matrix = read_npy(&write_npy(&[2, 3], Values::F32(&[0.1, 2.0, 3.0, 4.0, 5.0, -6.5]))).unwrap();
+    assert_eq!((matrix.n_rows, matrix.n_columns), (2, 3));
+    assert_eq!(matrix.to_f32().unwrap(), [0.1, 2.0, 3.0, 4.0, 5.0, -6.5]);
+    assert_eq!(read_npy(&write_npy(&[], Values::I64(&[300]))).unwrap().values, [300.0]);
+    // The shipped matrix was saved by numpy.save.
+    let saved = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/c_lowrank.npy")).unwrap();
+    let values = read_npy(&saved).unwrap();
+    let written = write_npy(&[values.n_rows, values.n_columns], Values::F32(&values.to_f32().unwrap()));
+    assert!(written == saved);
+}
+
+#[test]
 fn what_is_not_read_is_refused_by_name() {
     let refused = |bytes: &[u8]| match read_npy(bytes) {
         Err(StatsError::Npy { what, .. }) => what,
@@ -57,7 +82,7 @@ fn what_is_not_read_is_refused_by_name() {
     let header = |text: &str| refused(&file(text, &f64_bytes(&[1.0, 2.0])));
     assert_eq!(header("{'descr': '>f8', 'fortran_order': False, 'shape': (1, 2), }"), "element type");
     assert_eq!(header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 1), }"), "shape");
-    assert_eq!(header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }"), "shape");
+    assert_eq!(header("{'descr': '<f8', 'fortran_order': False, 'shape': (), }"), "data length");
     assert_eq!(header("{'descr': '<f8', 'shape': (1, 2), }"), "header");
     let mut version_nine = good.clone();
     version_nine[6] = 9;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use specimen_stats::features::FeatureRows;
 use specimen_stats::npy::read_npy;
 
 /// Rows of f32 features.
@@ -15,8 +16,28 @@ pub(crate) struct Features {
     pub(crate) d: usize,
 }
 
+impl Features {
+    /// The rows as checked rows.
+    pub(crate) fn checked(self) -> FeatureRows {
+        FeatureRows::new(self.rows, self.d).unwrap()
+    }
+}
+
+/// The set `name` of the golden values, shipped or rebuilt.
+pub(crate) fn set(name: &str) -> FeatureRows {
+    match name {
+        "e2048" => recipe("e", 60, 2048, 0.0, 1.0).checked(),
+        "f2048" => recipe("f", 50, 2048, 0.03, 1.0).checked(),
+        "b_twice" => {
+            let twice: Vec<usize> = (0..100).flat_map(|i| [i, i]).collect();
+            shipped("b").checked().select(&twice)
+        }
+        shipped_name => shipped(shipped_name).checked(),
+    }
+}
+
 /// Path of a file in `tests/golden`.
-fn golden(name: &str) -> std::path::PathBuf {
+pub(crate) fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
@@ -29,6 +50,16 @@ pub(crate) fn shipped(name: &str) -> Features {
 /// The expected values.
 pub(crate) fn expected() -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(golden("expected.json")).unwrap()).unwrap()
+}
+
+/// The expected values of statistics of sets.
+pub(crate) fn expected_sets() -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(golden("expected_sets.json")).unwrap()).unwrap()
+}
+
+/// Runs `work` on a pool of this many threads.
+pub(crate) fn on_threads<R: Send>(n_threads: usize, work: impl FnOnce() -> R + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap().install(work)
 }
 
 /// A number of the expected values, by JSON pointer.

@@ -1,0 +1,33 @@
+//! Fixed blocks of rows, worked on by any number of threads and combined in one order.
+//!
+//! Where blocks are cut depends on the number of rows only, and partial results are folded in block order, so no digit
+//! depends on how many threads ran.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
+
+/// Rows of one block. Part of the meaning of the last digits of every sum over blocks.
+pub(crate) const BLOCK_ROWS: usize = 256;
+
+/// Returns the blocks of `n` rows; the last may be short.
+pub(crate) fn blocks(n: usize) -> Vec<Range<usize>> {
+    (0..n).step_by(BLOCK_ROWS).map(|start| start..(start + BLOCK_ROWS).min(n)).collect()
+}
+
+/// Returns `work` of every item, in the order of the items, computed on all threads of the pool.
+pub(crate) fn map_in_order<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    items.par_iter().map(&work).collect()
+}
+
+/// Returns the dot products of rows `i` of `x`, `[d, n]`, and rows `j` of `y`, `[i.len(), j.len()]`. Rows are kept as
+/// columns, which lie in one piece.
+pub(crate) fn products(x: &Mat<f64>, i: &Range<usize>, y: &Mat<f64>, j: &Range<usize>) -> Mat<f64> {
+    let x = x.subcols(i.start, i.len());
+    let y = y.subcols(j.start, j.len());
+    let mut products = Mat::zeros(x.ncols(), y.ncols());
+    matmul(products.as_mut(), Accum::Replace, x.transpose(), y, 1.0, Par::Seq);
+    products
+}

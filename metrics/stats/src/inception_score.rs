@@ -1,0 +1,76 @@
+//! Inception Score: how sure a classifier is of each picture, and how evenly the pictures spread over its classes.
+//!
+//! `exp(mean_x KL(p(y|x) || mean_x p(y|x)))` (Salimans et al. 2016, section 4), from logits. The value depends on the
+//! split: torch-fidelity shuffles with `RandomState(2020)`, cuts 10 splits and reports mean and population deviation
+//! over them; with one split the value is that of all pictures. All is f64, summed in row order within a split.
+
+use crate::blocks::map_in_order;
+use crate::error::{StatsError, require_count};
+use crate::features::FeatureRows;
+use crate::numpy_random::NumpyRandom;
+
+/// The number of splits of the paper and of torch-fidelity.
+pub const PUBLISHED_SPLITS: usize = 10;
+
+/// The order in which pictures are cut into splits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitOrder {
+    /// As they come.
+    AsGiven,
+    /// By `RandomState(seed).permutation(n)`; torch-fidelity takes the seed 2020.
+    Shuffled(u32),
+}
+
+/// The score over splits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InceptionScore {
+    /// Mean over splits, from 1 to the number of classes.
+    pub mean: f64,
+    /// Population deviation over splits (divisor `n_splits`); 0 for one split.
+    pub deviation: f64,
+    /// The score of each split.
+    pub values: Vec<f64>,
+}
+
+/// Returns the score of `logits`, `[n, n_classes]`, before any softmax and without the classifier's bias as the tools
+/// have it. Split `i` of `s` holds rows `floor(i n / s)` to `floor((i + 1) n / s)`. Fails for no split and for fewer
+/// pictures than splits.
+pub fn inception_score(
+    logits: &FeatureRows,
+    n_splits: usize,
+    order: SplitOrder,
+) -> Result<InceptionScore, StatsError> {
+    require_count("inception score: splits", 1, n_splits as u64)?;
+    let n = logits.n();
+    require_count("inception score: pictures (one a split)", n_splits as u64, n as u64)?;
+    let order: Vec<usize> = match order {
+        SplitOrder::AsGiven => (0..n).collect(),
+        SplitOrder::Shuffled(seed) => NumpyRandom::new(seed).permutation(n),
+    };
+    let splits: Vec<&[usize]> =
+        (0..n_splits).map(|i| &order[i * n / n_splits..(i + 1) * n / n_splits]).collect();
+    let values = map_in_order(&splits, |rows| score_of_split(logits, rows));
+    let mean = values.iter().sum::<f64>() / n_splits as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Ok(InceptionScore { mean, deviation: (squares / n_splits as f64).sqrt(), values })
+}
+
+/// `exp` of the mean divergence, as the entropy of the mean less the mean entropy.
+fn score_of_split(logits: &FeatureRows, rows: &[usize]) -> f64 {
+    let n = rows.len() as f64;
+    let mut mean = vec![0.0; logits.d()];
+    let mut negative_entropy = 0.0;
+    for &row in rows {
+        let largest = logits.row(row).iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let shifted: Vec<f64> = logits.row(row).iter().map(|&x| f64::from(x) - f64::from(largest)).collect();
+        let total: f64 = shifted.iter().map(|x| x.exp()).sum();
+        for (sum, x) in mean.iter_mut().zip(&shifted) {
+            let p = x.exp() / total;
+            *sum += p / n;
+            negative_entropy += p * (x - total.ln());
+        }
+    }
+    // A class of probability zero adds nothing to either entropy.
+    let negative_entropy_of_mean: f64 = mean.iter().filter(|&&p| p > 0.0).map(|p| p * p.ln()).sum();
+    (negative_entropy / n - negative_entropy_of_mean).exp()
+}

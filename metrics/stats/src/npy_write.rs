@@ -1,0 +1,39 @@
+//! Writes arrays in NumPy's `.npy` format, version 1, C order, byte for byte as `numpy.save` does.
+
+/// The values of an array, by rows.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// `<f4`
+    F32(&'a [f32]),
+    /// `<f8`
+    F64(&'a [f64]),
+    /// `<i8`
+    I64(&'a [i64]),
+}
+
+/// Length of the file's beginning, header included, is a multiple of this.
+const ALIGNMENT: usize = 64;
+
+/// Returns the file of an array of `shape`; an empty shape is a single number. Panics when the shape does not hold as
+/// many values as there are, and for a shape of so many axes that its header passes 64 KiB.
+pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
+    let (descr, n_values, data): (&str, usize, Vec<u8>) = match values {
+        Values::F32(values) => ("<f4", values.len(), values.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Values::F64(values) => ("<f8", values.len(), values.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Values::I64(values) => ("<i8", values.len(), values.iter().flat_map(|x| x.to_le_bytes()).collect()),
+    };
+    assert_eq!(shape.iter().product::<usize>(), n_values, "the shape holds the values");
+    let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    // A tuple of one has a comma in Python.
+    let axes = if let [axis] = &axes[..] { format!("{axis},") } else { axes.join(", ") };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
+    let n_before = b"\x93NUMPY\x01\x00".len() + size_of::<u16>();
+    let n_header = (n_before + header.len() + 1).next_multiple_of(ALIGNMENT) - n_before;
+    header.push_str(&" ".repeat(n_header - header.len() - 1));
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend(u16::try_from(n_header).expect("a header of few axes is short").to_le_bytes());
+    file.extend(header.into_bytes());
+    file.extend(data);
+    file
+}

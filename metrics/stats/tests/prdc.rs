@@ -1,0 +1,135 @@
+//! Precision, recall, density, coverage and realism against prdc, torch-fidelity and their definitions.
+#![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+
+mod features;
+
+use features::{expected_sets, number, on_threads, recipe, set};
+use specimen_stats::StatsError;
+use specimen_stats::features::FeatureRows;
+use specimen_stats::prdc::{Prdc, PrdcValues, prdc};
+use specimen_stats::realism::{Realism, realism};
+
+fn check(pointer: &str, got: &PrdcValues, parts: &[&str]) {
+    let expected = expected_sets();
+    for &part in parts {
+        let value = match part {
+            "precision" => got.precision,
+            "recall" => got.recall,
+            "density" => got.density,
+            _ => got.coverage,
+        };
+        let exact = number(&expected, &format!("{pointer}/{part}"));
+        // Counts are equal; torch-fidelity's shares are f32.
+        let tolerance = if pointer.ends_with("torch_fidelity") { 1e-7 } else { 1e-14 };
+        assert!((value - exact).abs() < tolerance, "{pointer} {part}: {value}, expected {exact}");
+    }
+}
+
+fn check_pair(name: &str, has_ties: bool) {
+    let (real, generated) = name.split_once('|').unwrap();
+    for k in [3, 5] {
+        let got = prdc(&set(real), &set(generated), k).unwrap();
+        let at = format!("/pairs/{name}/prdc_k{k}");
+        let all = ["precision", "recall", "density", "coverage"];
+        check(&format!("{at}/open"), &got.open, &all);
+        check(&format!("{at}/closed"), &got.closed, &all);
+        if !has_ties {
+            check(&format!("{at}/prdc_package"), &got.open, &all);
+            check(&format!("{at}/torch_fidelity"), &got.closed, &all[..2]);
+            assert_eq!(got.open, got.closed, "{name}: continuous features have no ties");
+        }
+    }
+}
+
+#[test]
+fn sets_without_ties_have_the_values_of_the_packages_under_both_rules() {
+    check_pair("a|b", false);
+    check_pair("c_lowrank|d_lowrank", false);
+    check_pair("e2048|f2048", false);
+}
+
+#[test]
+fn copies_are_counted_by_the_rule_and_not_by_rounding() {
+    check_pair("a|a", true);
+    check_pair("b|b_twice", true);
+    check_pair("b_twice|b_twice", true);
+}
+
+#[test]
+fn identical_constant_features_are_inside_closed_balls_and_outside_open_ones() {
+    let constant = FeatureRows::new(vec![0.3; 20 * 7], 7).unwrap();
+    let Prdc { open, closed, .. } = prdc(&constant, &constant, 3).unwrap();
+    assert_eq!(open, PrdcValues { precision: 0.0, recall: 0.0, density: 0.0, coverage: 0.0 });
+    assert_eq!(closed, PrdcValues { precision: 1.0, recall: 1.0, density: 20.0 / 3.0, coverage: 1.0 });
+}
+
+#[test]
+fn the_worked_example_of_one_feature_holds() {
+    // Real 0, 1, 3 with balls of radius 1, 1, 2; generated 0.5, 10 with balls of 9.5 both.
+    let real = FeatureRows::new(vec![0.0, 1.0, 3.0], 1).unwrap();
+    let generated = FeatureRows::new(vec![0.5, 10.0], 1).unwrap();
+    let got = prdc(&real, &generated, 1).unwrap();
+    // 0.5 lies in the balls of 0 and 1; all real rows lie within 9.5 of 0.5.
+    let expected = PrdcValues { precision: 0.5, recall: 1.0, density: 1.0, coverage: 2.0 / 3.0 };
+    assert_eq!((got.open, got.closed), (expected, expected));
+    // Ball of 3 is larger than the median of 1 and is left out; 0.5 is half a radius from 0, 10 is nine from 1.
+    assert_eq!(realism(&real, &generated, 1).unwrap(), [Realism::Score(2.0), Realism::Score(1.0 / 9.0)]);
+}
+
+#[test]
+fn a_common_offset_moves_nothing_and_swapping_the_sets_swaps_precision_and_recall() {
+    let (a, b) = (set("a"), set("b"));
+    let moved =
+        |x: &FeatureRows| FeatureRows::new(x.values().iter().map(|x| x + 8.0).collect(), x.d()).unwrap();
+    // Adding 8 rounds features to 2^-20, far below the gaps between distances here.
+    assert_eq!(prdc(&moved(&a), &moved(&b), 3).unwrap(), prdc(&a, &b, 3).unwrap());
+    let (forward, backward) = (prdc(&a, &b, 3).unwrap().open, prdc(&b, &a, 3).unwrap().open);
+    assert_eq!((forward.precision, forward.recall), (backward.recall, backward.precision));
+}
+
+#[test]
+fn realism_equals_its_definition_and_a_copy_has_no_bound() {
+    let expected = expected_sets();
+    for name in ["a|b", "c_lowrank|d_lowrank", "e2048|f2048"] {
+        let (real, generated) = name.split_once('|').unwrap();
+        for (i, score) in realism(&set(real), &set(generated), 3).unwrap().iter().take(8).enumerate() {
+            let exact = number(&expected, &format!("/pairs/{name}/realism_k3_first8/{i}"));
+            let Realism::Score(score) = *score else { panic!("{name} {i}: {score:?}") };
+            assert!((score / exact - 1.0).abs() < 1e-12, "{name} {i}: {score}, expected {exact}");
+        }
+    }
+    let a = set("a");
+    let n_copies = realism(&a, &a, 3).unwrap().iter().filter(|&&score| score == Realism::Copy).count();
+    assert_eq!(n_copies, 150, "balls up to the median, half of 300, are kept");
+}
+
+#[test]
+fn realism_and_precision_agree_on_who_is_inside_a_kept_ball() {
+    let (a, b) = (set("a"), set("b"));
+    let n_inside = realism(&a, &b, 3).unwrap().iter().filter(|&&x| x >= Realism::Score(1.0)).count();
+    assert!(n_inside as f64 / b.n() as f64 <= prdc(&a, &b, 3).unwrap().closed.precision);
+    assert!(n_inside > 0);
+}
+
+#[test]
+fn merged_shards_and_any_number_of_threads_give_the_same_digits() {
+    let (x, y) = (recipe("x", 700, 20, 0.0, 1.0).checked(), recipe("y", 600, 20, 0.1, 1.0).checked());
+    let mut merged = y.select(&(0..41).collect::<Vec<_>>());
+    merged.merge(&y.select(&(41..600).collect::<Vec<_>>())).unwrap();
+    let whole = on_threads(1, || (prdc(&x, &y, 5).unwrap(), realism(&x, &y, 5).unwrap()));
+    for n_threads in [2, 5] {
+        let got = on_threads(n_threads, || (prdc(&x, &merged, 5).unwrap(), realism(&x, &merged, 5).unwrap()));
+        assert_eq!(got, whole);
+    }
+}
+
+#[test]
+fn too_few_rows_for_the_neighbour_or_unequal_widths_are_errors() {
+    let three = FeatureRows::new(vec![0.0, 1.0, 2.0], 1).unwrap();
+    assert!(prdc(&three, &three, 2).is_ok());
+    assert!(matches!(prdc(&three, &three, 3), Err(StatsError::TooFew { needed: 4, found: 3, .. })));
+    assert!(prdc(&three, &three, 0).is_err());
+    assert!(matches!(prdc(&three, &set("a"), 1), Err(StatsError::WrongSize { .. })));
+    assert!(realism(&three, &three, 3).is_err());
+    assert!(prdc(&FeatureRows::new(Vec::new(), 1).unwrap(), &three, 1).is_err());
+}

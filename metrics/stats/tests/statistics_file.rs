@@ -1,0 +1,145 @@
+//! Statistics files of pytorch-fid and clean-fid: read, written, merged, and refused.
+#![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+
+mod features;
+
+use features::{expected, golden, number, set};
+use specimen_stats::features::FeatureRows;
+use specimen_stats::frechet::frechet_distance;
+use specimen_stats::gaussian::Gaussian;
+use specimen_stats::moments::Moments;
+use specimen_stats::npy_write::{Values, write_npy};
+use specimen_stats::npz::{Npz, Packing, write_npz};
+use specimen_stats::statistics_file::{
+    read_features, read_moments, read_statistics, write_features, write_statistics,
+};
+use specimen_stats::{Statistic, StatsError};
+
+fn file(name: &str) -> Vec<u8> {
+    std::fs::read(golden(name)).unwrap()
+}
+
+fn moments(rows: &FeatureRows) -> Moments {
+    Moments::of_rows(rows.values(), rows.d()).unwrap()
+}
+
+fn distance(first: &Gaussian, second: &Gaussian) -> f64 {
+    frechet_distance(first, second).unwrap().value()
+}
+
+#[test]
+fn deflated_stored_and_fortran_files_give_the_distance_of_pytorch_fid() {
+    let theirs = number(&expected(), "/pairs/a|b/pytorch_fid");
+    let second = read_statistics(&file("b_pytorch_fid_compressed.npz")).unwrap();
+    for name in ["a_pytorch_fid_compressed.npz", "a_cleanfid_uncompressed.npz", "a_fortran.npz"] {
+        let first = read_statistics(&file(name)).unwrap();
+        assert_eq!(first.n(), None);
+        let got = distance(&first, &second);
+        assert!((got / theirs - 1.0).abs() < 1e-10, "{name}: {got}, expected {theirs}");
+    }
+}
+
+#[test]
+fn statistics_kept_in_f32_give_the_distance_to_their_rounding() {
+    let exact = read_statistics(&file("a_cleanfid_uncompressed.npz")).unwrap();
+    let narrow = |values: &[f64]| values.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+    let arrays = [
+        ("mu", write_npy(&[64], Values::F32(&narrow(exact.mean())))),
+        ("sigma", write_npy(&[64, 64], Values::F32(&narrow(exact.covariance())))),
+    ];
+    let first = read_statistics(&write_npz(&arrays, Packing::Deflated).unwrap()).unwrap();
+    let got = distance(&first, &read_statistics(&file("b_pytorch_fid_compressed.npz")).unwrap());
+    assert!((got / number(&expected(), "/pairs/a|b/pytorch_fid") - 1.0).abs() < 1e-5, "{got}");
+}
+
+#[test]
+fn arrays_are_written_with_the_bytes_of_numpy_and_files_repeat_theirs() {
+    let theirs = file("a_cleanfid_uncompressed.npz");
+    let statistics = read_statistics(&theirs).unwrap();
+    let ours = write_statistics(&statistics, Packing::Stored).unwrap();
+    let holds = |npy: &[u8]| theirs.windows(npy.len()).any(|window| window == npy);
+    assert!(holds(&write_npy(&[64], Values::F64(statistics.mean()))));
+    assert!(holds(&write_npy(&[64, 64], Values::F64(statistics.covariance()))));
+    assert_eq!(ours, write_statistics(&statistics, Packing::Stored).unwrap());
+    assert_eq!(Npz::open(&ours).unwrap().names(), ["mu", "sigma"]);
+}
+
+#[test]
+fn what_is_written_reads_back_the_same_in_either_packing() {
+    let statistics = moments(&set("b")).value().unwrap();
+    for packing in [Packing::Stored, Packing::Deflated] {
+        assert_eq!(read_statistics(&write_statistics(&statistics, packing).unwrap()).unwrap(), statistics);
+        let rows = set("c_lowrank");
+        assert_eq!(read_features(&write_features(&rows, packing).unwrap()).unwrap(), rows);
+    }
+    assert_eq!(statistics.n(), Some(256));
+}
+
+#[test]
+fn files_of_shards_merge_to_the_statistics_of_the_whole() {
+    let a = set("a");
+    let shard = |rows: std::ops::Range<usize>| {
+        let moments = moments(&a.select(&rows.collect::<Vec<_>>()));
+        read_moments(&write_statistics(&moments.value().unwrap(), Packing::Deflated).unwrap()).unwrap()
+    };
+    let mut merged = shard(0..70);
+    merged.merge(&shard(70..190)).unwrap();
+    merged.merge(&shard(190..300)).unwrap();
+    let (merged, whole) = (merged.value().unwrap(), moments(&a).value().unwrap());
+    assert_eq!(merged.n(), Some(300));
+    let gaps = merged.covariance().iter().zip(whole.covariance()).map(|(x, y)| (x - y).abs());
+    assert!(gaps.fold(0.0, f64::max) < 1e-13);
+    let b = moments(&set("b")).value().unwrap();
+    assert!((distance(&merged, &b) / distance(&whole, &b) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn statistics_of_other_tools_do_not_merge_because_they_hide_their_count() {
+    let refused = read_moments(&file("a_pytorch_fid_compressed.npz")).unwrap_err();
+    assert!(refused.to_string().contains("number of rows is not known"), "{refused}");
+}
+
+#[test]
+fn features_of_clean_fid_and_dgm_eval_are_read_beside_what_is_not() {
+    assert_eq!(read_features(&file("a_cleanfid_kid.npz")).unwrap(), set("a"));
+    let reps = [0.5, -2.0, 3.25, 4.0];
+    let pickled = b"\x80\x04 objects that are never unpacked".to_vec();
+    let npy = write_npy(&[2, 2], Values::F64(&reps));
+    let bytes = write_npz(&[("hparams", pickled), ("reps", npy)], Packing::Deflated).unwrap();
+    assert_eq!(read_features(&bytes).unwrap().row(1), [3.25, 4.0]);
+    let finer = write_npz(&[("feats", write_npy(&[1, 1], Values::F64(&[0.1])))], Packing::Stored).unwrap();
+    assert!(matches!(read_features(&finer), Err(StatsError::Npz { what: "feature", .. })));
+}
+
+#[test]
+fn files_that_are_something_else_are_refused_by_what_they_hold() {
+    let refused = |bytes: &[u8]| match read_statistics(bytes) {
+        Err(StatsError::Npz { what, found, .. }) => (what, found),
+        other => panic!("expected a refusal, got {other:?}"),
+    };
+    assert_eq!(refused(b"\x93NUMPY").0, "archive");
+    assert_eq!(refused(&file("a_cleanfid_kid.npz")), ("arrays", "`feats`".to_owned()));
+    assert_eq!(refused(&write_npz(&[], Packing::Stored).unwrap()), ("arrays", "none".to_owned()));
+    let good = file("a_cleanfid_uncompressed.npz");
+    assert_eq!(refused(&good[..good.len() / 2]).0, "archive");
+    let with = |mu: &[usize], sigma: &[usize], n: Option<f64>| {
+        let ones = [1.0; 9];
+        let array = |shape: &[usize]| write_npy(shape, Values::F64(&ones[..shape.iter().product()]));
+        let mut arrays = vec![("mu", array(mu)), ("sigma", array(sigma))];
+        arrays.extend(n.map(|n| ("n", write_npy(&[1], Values::F64(&[n])))));
+        write_npz(&arrays, Packing::Stored).unwrap()
+    };
+    assert!(read_statistics(&with(&[3], &[3, 3], Some(5.0))).is_ok());
+    assert_eq!(refused(&with(&[2], &[3, 3], None)).0, "shape of `sigma`");
+    assert_eq!(refused(&with(&[3, 1], &[3, 3], None)).0, "shape of `mu`");
+    assert_eq!(refused(&with(&[3], &[3, 3], Some(2.5))).0, "`n`");
+    assert!(matches!(read_statistics(&with(&[3], &[3, 3], Some(1.0))), Err(StatsError::TooFew { .. })));
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_the_checksum() {
+    let mut bytes = file("a_cleanfid_uncompressed.npz");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    assert!(matches!(read_statistics(&bytes), Err(StatsError::Npz { what: "entry", .. })));
+}
