@@ -1,6 +1,6 @@
 //! Speculative decoding of image tokens, free of any tensor library.
 //!
-//! Read in this order: [`dist`], [`rng`] and [`tree`] (values); [`generation`] and [`drafter`] (what a
+//! Read in this order: [`dist`], [`rng`], [`tree`] and [`vectors`] (values); [`generation`] and [`drafter`] (what a
 //! model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`] (the loop
 //! that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
 //! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against.
@@ -10,6 +10,7 @@
 pub mod dist;
 pub mod rng;
 pub mod tree;
+pub mod vectors;
 pub mod without_replacement;
 
 pub mod generation;

@@ -6,13 +6,18 @@
 
 mod drafter;
 mod error;
+mod parts;
+mod rule;
 mod wire;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::rule::lossless_only;
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
     error::MethodError,
+    parts::{Needs, Parts},
+    rule::{RULE_KEYS, RuleConfig},
 };
 use crate::{
     decoder::Method,
@@ -21,14 +26,13 @@ use crate::{
         ar::NoDraft,
         eagle1::StaticTreeDrafter,
         eagle2::{DynamicTree, DynamicTreeDrafter},
-        sd::{Lossless, chain},
+        sd::chain,
     },
     schedule::{AlwaysVerify, Scheduler},
-    verify::AcceptanceRule,
 };
 
 /// One choice on each of three axes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodConfig {
     /// What proposes tokens; absent means nothing does, which is autoregressive decoding.
@@ -42,14 +46,6 @@ pub struct MethodConfig {
     pub schedule: ScheduleConfig,
 }
 
-/// One acceptance rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum RuleConfig {
-    /// The target's distribution is kept.
-    Lossless {},
-}
-
 /// When the target looks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -58,8 +54,6 @@ pub enum ScheduleConfig {
     Always {},
 }
 
-/// Keys a table of `accept` may have.
-pub const RULE_KEYS: &[&str] = &["kind"];
 /// Keys a `schedule` table may have.
 pub const SCHEDULE_KEYS: &[&str] = &["kind"];
 
@@ -75,50 +69,54 @@ impl MethodConfig {
     /// If a key is missing, out of place or out of range, a tree is unknown or no tree, or rules do not nest.
     pub fn validate(&self) -> Result<(), MethodError> {
         self.drafter.validate()?;
-        let n_rules = self.accept.len();
-        for (position, rule) in self.accept.iter().enumerate() {
-            match rule {
-                RuleConfig::Lossless {} if position + 1 < n_rules => {
-                    return Err(MethodError::LosslessNotLast { position, n_rules });
-                }
-                RuleConfig::Lossless {} => {}
-            }
-        }
-        Ok(())
+        rule::validate(&self.accept)
     }
 
     /// Whether the method provably keeps the target's distribution.
     pub fn is_lossless(&self) -> bool {
-        let keeps = |rule: &RuleConfig| match rule {
-            RuleConfig::Lossless {} => true,
-        };
         let looks = match self.schedule {
             ScheduleConfig::Always {} => true,
         };
-        self.accept.iter().all(keeps) && looks
+        self.accept.iter().all(RuleConfig::is_lossless) && looks
     }
 
     /// One line that is the same for equal configurations and different for different ones, for instance
     /// `drafter=eagle1/static(tree=tiny_13) accept=lossless schedule=always`. An empty `accept` reads as
     /// the `lossless` it means. A listed tree never equals a named one.
     pub fn canonical(&self) -> String {
-        let rule = |rule: &RuleConfig| match rule {
-            RuleConfig::Lossless {} => "lossless".to_owned(),
-        };
         let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
-        let accept: Vec<String> = accept.iter().map(rule).collect();
+        let accept: Vec<String> = accept.iter().map(RuleConfig::canonical).collect();
         let schedule = match self.schedule {
             ScheduleConfig::Always {} => "always",
         };
         format!("drafter={} accept={} schedule={schedule}", self.drafter.canonical(), accept.join(">"))
     }
 
-    /// Puts the method together. `draft_model` is the network of the drafter, `None` for proposer `none`.
+    /// What the method must be put together from.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            draft_model: self.drafter.shape.is_some(),
+            n_nearest: self.accept.iter().filter_map(RuleConfig::n_nearest).max(),
+        }
+    }
+
+    /// Puts together a method that needs no tables. `draft_model` is the network of the drafter, `None` for
+    /// proposer `none`.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate); a draft model that is missing or would not be used.
+    /// Those of [`build_with`](Self::build_with).
     pub fn build(&self, draft_model: Option<Box<dyn DraftModel>>) -> Result<Method, MethodError> {
+        self.build_with(Parts { draft_model, ..Parts::default() })
+    }
+
+    /// Puts the method together. Tables it does not need are ignored.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); a draft model that is missing or would not be used, a table
+    /// that is missing or too small.
+    pub fn build_with(&self, mut parts: Parts) -> Result<Method, MethodError> {
         self.validate()?;
+        let draft_model = parts.draft_model.take();
         let drafter: Box<dyn Drafter> = match (self.drafter.shape.as_ref(), draft_model) {
             (None, None) => Box::new(NoDraft),
             (None, Some(_)) => return Err(MethodError::UnusedDraftModel),
@@ -135,11 +133,7 @@ impl MethodConfig {
                 Box::new(DynamicTreeDrafter::new(model, DynamicTree { top_k, depth, total_token }))
             }
         };
-        // Rules nest from the inside out; the innermost is lossless whether it is written or not.
-        let innermost: Box<dyn AcceptanceRule> = Box::new(Lossless);
-        let rule = self.accept.iter().rev().fold(innermost, |inner, rule| match rule {
-            RuleConfig::Lossless {} => inner,
-        });
+        let rule = rule::build(&self.accept, &parts)?;
         let scheduler: Box<dyn Scheduler> = match self.schedule {
             ScheduleConfig::Always {} => Box::new(AlwaysVerify),
         };
@@ -182,9 +176,4 @@ impl ScheduleConfig {
     pub fn always() -> Self {
         Self::Always {}
     }
-}
-
-/// The rules an absent or empty list means.
-pub(crate) fn lossless_only() -> Vec<RuleConfig> {
-    vec![RuleConfig::Lossless {}]
 }

@@ -33,6 +33,21 @@ pub enum MethodError {
         /// The value given.
         found: usize,
     },
+    /// A real number is outside its range.
+    #[error("{of} has {key} = {found}, expected {expected}")]
+    RealOutOfRange {
+        /// The table it stands in, as in `accept rule lantern`.
+        of: &'static str,
+        /// The key.
+        key: &'static str,
+        /// The range in words.
+        expected: &'static str,
+        /// The value given.
+        found: String,
+    },
+    /// CASCADE without either of its sets.
+    #[error("accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one")]
+    NoThreshold,
     /// No tree has this name.
     #[error("no tree is called `{found}`; known are {known}")]
     UnknownTree {
@@ -58,7 +73,39 @@ pub enum MethodError {
         /// The choice that needs it, as written.
         of: String,
     },
+    /// A table the method needs was not handed in.
+    #[error("{of} was built without {part}; the model must provide it")]
+    MissingPart {
+        /// What needs it.
+        of: &'static str,
+        /// What is missing.
+        part: &'static str,
+    },
+    /// The table of neighbours is too narrow.
+    #[error("{of} needs {needed} neighbours per token, the table lists {found}")]
+    TooFewNeighbours {
+        /// What needs them.
+        of: &'static str,
+        /// Neighbours per token.
+        needed: usize,
+        /// Neighbours per token in the table.
+        found: usize,
+    },
     /// A network was handed in that nothing would use.
     #[error("drafter with proposer = \"none\" was built with a draft model it would not use")]
     UnusedDraftModel,
+}
+
+impl MethodError {
+    /// An error unless `within` holds for the value of `key`.
+    pub(crate) fn check_real(
+        of: &'static str,
+        key: &'static str,
+        expected: &'static str,
+        within: bool,
+        found: f64,
+    ) -> Result<(), Self> {
+        let error = || Self::RealOutOfRange { of, key, expected, found: found.to_string() };
+        if within { Ok(()) } else { Err(error()) }
+    }
 }

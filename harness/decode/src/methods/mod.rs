@@ -6,3 +6,6 @@ pub mod sd;
 
 pub mod eagle1;
 pub mod eagle2;
+
+pub mod cascade;
+pub mod lantern;

@@ -1,8 +1,11 @@
 //! What a spec may say about a method, and what it is told when it says something else.
 
+use std::rc::Rc;
+
 use specimen_decode::{
-    method::{DRAFTER_KEYS, MethodConfig, MethodError, RuleConfig, Shape, Tree},
+    method::{DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RuleConfig, Shape, Tree},
     toy::ToyDraftModel,
+    vectors::Neighbours,
 };
 
 use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, config, drafter};
@@ -52,8 +55,109 @@ fn every_shape_is_read() {
     }
 }
 
+/// A list of rules and how it is written in one line.
+const RULES: &[(&str, &str)] = &[
+    (r#"{ kind = "lantern", k = 1000, delta = 0.1 }"#, "lantern(k=1000,delta=0.1,residual=paper)"),
+    (
+        r#"{ kind = "lantern++", k = 10, lambda = 5, residual = "vanilla" }"#,
+        "lantern++(k=10,lambda=5,residual=vanilla)",
+    ),
+    (
+        r#"{ kind = "cascade", tau_pos = 0.85, tau_seq = 0.5, tvd_budget = 0.5 }, { kind = "lossless" }"#,
+        "cascade(tau_pos=0.85,tau_seq=0.5,tvd_budget=0.5)>lossless",
+    ),
+    (
+        r#"{ kind = "cascade", tau_seq = 0.5, tvd_budget = 0.5, convergence_mass = "next_level",
+             convergence_pairs = "all_next_level", dedupe = "strict", budget_scope = "image", charge = "if_used",
+             residual = "zero_used", threshold = ">=" }, { kind = "lantern", k = 1, delta = 0, residual = "refcode" }"#,
+        "cascade(tau_seq=0.5,tvd_budget=0.5,convergence_mass=next_level,convergence_pairs=all_next_level,\
+         dedupe=strict,budget_scope=image,charge=if_used,residual=zero_used,threshold=>=)\
+         >lantern(k=1,delta=0,residual=refcode)",
+    ),
+];
+
+#[test]
+fn every_rule_is_read_and_rules_nest_outermost_first() {
+    for (accept, expected) in RULES {
+        let accept = accept.replace('\n', " ");
+        check_canonical(
+            &format!("accept = [{accept}]"),
+            &format!("drafter=none accept={expected} schedule=always"),
+        );
+        assert!(!read(&format!("accept = [{accept}]")).unwrap().is_lossless());
+    }
+}
+
+#[test]
+fn every_key_of_a_rule_is_listed() {
+    for (accept, _) in RULES {
+        let rules = read(&format!("accept = [{}]", accept.replace('\n', " "))).unwrap().accept;
+        for rule in &serde_json::to_value(rules).unwrap().as_array().unwrap()[..] {
+            for key in rule.as_object().unwrap().keys() {
+                assert!(RULE_KEYS.contains(&key.as_str()), "{key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_rules_outside_their_range_are_errors() {
+    let error = |accept: &str| {
+        let config = read(&format!("accept = [{accept}]")).unwrap();
+        config.validate().unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(r#"{ kind = "lantern", k = 1, delta = 1.5 }"#),
+        "accept rule lantern has delta = 1.5, expected 0 to 1"
+    );
+    assert_eq!(
+        error(r#"{ kind = "lantern++", k = 1, lambda = 0.5 }"#),
+        "accept rule lantern++ has lambda = 0.5, expected at least 1 and finite"
+    );
+    assert_eq!(
+        error(r#"{ kind = "cascade", tvd_budget = 0.5 }"#),
+        "accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one"
+    );
+    assert_eq!(
+        error(r#"{ kind = "cascade", tau_pos = nan, tvd_budget = 0.5 }"#),
+        "accept rule cascade has tau_pos = NaN, expected a finite cosine threshold"
+    );
+    assert_eq!(
+        error(r#"{ kind = "cascade", tau_pos = 0.5, tvd_budget = -0.1 }"#),
+        "accept rule cascade has tvd_budget = -0.1, expected 0 to 1"
+    );
+}
+
+#[test]
+fn a_table_of_neighbours_is_needed_in_full() {
+    let config =
+        read(r#"accept = [{ kind = "lantern", k = 3, delta = 0.1, residual = "refcode" }]"#).unwrap();
+    assert_eq!(config.needs().n_nearest, Some(4));
+    let build = |n_vocab: usize, n_nearest: usize| {
+        let table = Neighbours::of_vectors(&crate::support::codebook(n_vocab), n_nearest);
+        config.build_with(Parts { neighbours: Some(Rc::new(table)), ..Parts::default() })
+    };
+    assert_eq!(
+        build(9, 3).err().unwrap().to_string(),
+        "accept rule lantern needs 4 neighbours per token, the table lists 3"
+    );
+    assert!(build(9, 4).is_ok());
+    assert!(build(3, 4).is_ok(), "two others are all there are");
+    assert_eq!(
+        config.build(None).err().unwrap().to_string(),
+        "accept rule lantern was built without a table of neighbours; the model must provide it"
+    );
+}
+
 #[test]
 fn a_configuration_survives_toml_and_json() {
+    let rules = RULES.iter().map(|(accept, _)| format!("accept = [{}]", accept.replace('\n', " ")));
+    for text in rules {
+        let config = read(&text).unwrap();
+        assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<MethodConfig>(&json).unwrap(), config);
+    }
     for table in [AR, CHAIN_3, MC_SIM, DYNAMIC, crate::support::STATIC_321] {
         let config = config(table);
         assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
@@ -117,7 +221,10 @@ fn unknown_keys_and_values_are_errors() {
         r#"drafter = { proposer = "eagle9" }"#,
         "unknown variant `eagle9`, expected one of `none`, `eagle1`, `model`",
     );
-    check_error(r#"accept = [{ kind = "lossles" }]"#, "unknown variant `lossles`, expected `lossless`");
+    check_error(
+        r#"accept = [{ kind = "lossles" }]"#,
+        "unknown variant `lossles`, expected one of `lossless`, `lantern`, `lantern++`, `cascade`",
+    );
     check_error(
         r#"accept = [{ kind = "lossless", delta = 1 }]"#,
         "unknown field `delta`, there are no fields",

@@ -5,18 +5,24 @@
 
 use specimen_decode::toy::ToyModel;
 
-use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, STATIC_321, drafter, image, method, target};
+use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, STATIC_321, built, drafter, image, target, with_rules};
 
 /// Tokens, and accepted candidates per step, of a 24-token image over 16 tokens.
 #[track_caller]
 fn check(drafter_table: &str, expected_tokens: [u32; 24], expected_accepted: &[u32]) {
+    check_cell(&format!("drafter = {drafter_table}"), expected_tokens, expected_accepted);
+}
+
+/// The same for a cell with rules or a schedule.
+#[track_caller]
+fn check_cell(text: &str, expected_tokens: [u32; 24], expected_accepted: &[u32]) {
     let larger = |model: ToyModel| ToyModel {
         n_vocab: 16,
         spread: 0.2,
         sampling: specimen_decode::pipeline::Sampling { top_k: 8, ..model.sampling },
         ..model
     };
-    let decoded = image(method(drafter_table, larger(drafter())), larger(target()), 24, 2024);
+    let decoded = image(built(text, larger(drafter())), larger(target()), 24, 2024);
     let accepted: Vec<u32> = decoded.steps.iter().map(|step| step.n_accepted).collect();
     let tokens: Vec<u32> = decoded.tokens.iter().map(|token| token.0).collect();
     assert_eq!((tokens.as_slice(), accepted.as_slice()), (&expected_tokens[..], expected_accepted));
@@ -60,5 +66,32 @@ fn dynamic_tree() {
         DYNAMIC,
         [5, 7, 2, 15, 7, 11, 10, 8, 0, 6, 5, 13, 1, 11, 2, 8, 14, 10, 1, 14, 5, 4, 5, 2],
         &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0],
+    );
+}
+
+#[test]
+fn lantern_on_a_dynamic_tree() {
+    check_cell(
+        &with_rules(DYNAMIC, r#"{ kind = "lantern", k = 6, delta = 0.2 }"#),
+        [5, 0, 3, 12, 3, 8, 9, 4, 10, 14, 11, 7, 11, 3, 10, 7, 15, 2, 8, 14, 7, 12, 11, 15],
+        &[1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1],
+    );
+}
+
+#[test]
+fn lantern_plus_plus_on_a_static_tree() {
+    check_cell(
+        &with_rules(STATIC_321, r#"{ kind = "lantern++", k = 6, lambda = 3.0 }"#),
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 0, 13, 7, 3, 13, 5, 5, 6, 2, 3, 15, 4],
+        &[1, 0, 1, 1, 1, 3, 2, 3, 0, 2],
+    );
+}
+
+#[test]
+fn cascade_on_a_static_tree() {
+    check_cell(
+        &with_rules(STATIC_321, r#"{ kind = "cascade", tau_pos = 0.2, tau_seq = 0.1, tvd_budget = 0.5 }"#),
+        [5, 13, 4, 3, 10, 6, 10, 4, 2, 11, 12, 10, 12, 14, 8, 8, 15, 8, 5, 8, 7, 12, 2, 12],
+        &[2, 3, 2, 0, 2, 1, 2, 2, 0],
     );
 }

@@ -60,11 +60,8 @@ struct Grouped;
 impl AcceptanceRule for Grouped {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let cluster = || (0..=level.tree[candidate].token.0).map(TokenId);
-        Mass {
-            target: cluster().map(|token| level.q.prob(token)).sum(),
-            draft: cluster().map(|token| level.draft_prob(candidate, token)).sum(),
-            lenders: Vec::new(),
-        }
+        let target = cluster().map(|token| level.q.prob(token)).sum();
+        Mass::plain(target, cluster().map(|token| level.draft_prob(candidate, token)).sum())
     }
 }
 
