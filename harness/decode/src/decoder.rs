@@ -36,6 +36,7 @@ pub fn decode(
     clock: &dyn Clock,
 ) -> Decoded {
     let n_tokens = generation.n_tokens();
+    method.drafter.begin_image(n_tokens, generation.n_vocab());
     method.rule.begin_image();
     let mut total = Laps::start(clock);
     let mut laps = Laps::start(clock);

@@ -31,6 +31,11 @@ pub trait DraftModel {
 
 /// Grows the draft tree of each step.
 pub trait Drafter {
+    /// Called once per image, before its first draft: image tokens, and size of their vocabulary.
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize) {
+        let _ = (n_tokens, n_vocab);
+    }
+
     /// A tree below the newest token of `tokens`.
     ///
     /// `room` is the number of tokens the image still misses after the root (at least 1): no node is

@@ -27,6 +27,7 @@ use crate::{
         eagle1::StaticTreeDrafter,
         eagle2::{DynamicTree, DynamicTreeDrafter},
         sd::chain,
+        sjd::JacobiDrafter,
     },
     schedule::{AlwaysVerify, Scheduler},
 };
@@ -77,7 +78,8 @@ impl MethodConfig {
         let looks = match self.schedule {
             ScheduleConfig::Always {} => true,
         };
-        self.accept.iter().all(RuleConfig::is_lossless) && looks
+        let records = self.drafter.jacobi.as_ref().is_none_or(|jacobi| jacobi.refresh.is_lossless());
+        self.accept.iter().all(RuleConfig::is_lossless) && looks && records
     }
 
     /// One line that is the same for equal configurations and different for different ones, for instance
@@ -97,11 +99,12 @@ impl MethodConfig {
         Needs {
             draft_model: self.drafter.shape.is_some(),
             n_nearest: self.accept.iter().filter_map(RuleConfig::n_nearest).max(),
+            embeddings: self.accept.iter().any(RuleConfig::needs_embeddings),
         }
     }
 
     /// Puts together a method that needs no tables. `draft_model` is the network of the drafter, `None` for
-    /// proposer `none`.
+    /// proposers `none` and `jacobi`.
     ///
     /// # Errors
     /// Those of [`build_with`](Self::build_with).
@@ -118,8 +121,13 @@ impl MethodConfig {
         self.validate()?;
         let draft_model = parts.draft_model.take();
         let drafter: Box<dyn Drafter> = match (self.drafter.shape.as_ref(), draft_model) {
-            (None, None) => Box::new(NoDraft),
-            (None, Some(_)) => return Err(MethodError::UnusedDraftModel),
+            (None, None) => match self.drafter.jacobi.as_ref() {
+                Some(jacobi) => Box::new(JacobiDrafter::new(jacobi.clone())),
+                None => Box::new(NoDraft),
+            },
+            (None, Some(_)) => {
+                return Err(MethodError::UnusedDraftModel { of: self.drafter.proposer.as_written() });
+            }
             (Some(_), None) => {
                 return Err(MethodError::NoDraftModel { of: self.drafter.proposer.as_written() });
             }
@@ -146,7 +154,7 @@ impl MethodConfig {
     /// If the configuration is invalid.
     pub fn max_tree_nodes(&self) -> usize {
         1 + match self.drafter.shape.as_ref() {
-            None => 0,
+            None => self.drafter.n_guesses(),
             Some(Shape::Chain { depth }) => *depth,
             Some(Shape::Static { tree }) => {
                 tree.resolve().expect("the configuration was validated").n_drafts()
@@ -163,7 +171,7 @@ impl MethodConfig {
     /// If the configuration is invalid.
     pub fn max_depth(&self) -> usize {
         match self.drafter.shape.as_ref() {
-            None => 0,
+            None => self.drafter.n_guesses(),
             Some(Shape::Chain { depth }) => *depth,
             Some(Shape::Static { tree }) => tree.resolve().expect("the configuration was validated").depth(),
             Some(&Shape::Dynamic { depth, total_token, .. }) => (depth + 1).min(total_token - 1),

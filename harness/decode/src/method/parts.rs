@@ -3,7 +3,10 @@
 use std::rc::Rc;
 
 use super::MethodError;
-use crate::{drafter::DraftModel, vectors::Neighbours};
+use crate::{
+    drafter::DraftModel,
+    vectors::{Neighbours, TokenVectors},
+};
 
 /// Networks and tables. Which of them a method needs is what [`Needs`] says.
 #[derive(Default)]
@@ -12,6 +15,8 @@ pub struct Parts {
     pub draft_model: Option<Box<dyn DraftModel>>,
     /// Nearest tokens in the VQ codebook (LANTERN).
     pub neighbours: Option<Rc<Neighbours>>,
+    /// Input embeddings of the target's tokens (GSD's distance filter).
+    pub embeddings: Option<Rc<TokenVectors>>,
 }
 
 /// What [`MethodConfig::build_with`](super::MethodConfig::build_with) will ask its parts for.
@@ -21,9 +26,16 @@ pub struct Needs {
     pub draft_model: bool,
     /// A table of at least so many neighbours per token (or all, if the vocabulary is smaller).
     pub n_nearest: Option<usize>,
+    /// The target's input embeddings.
+    pub embeddings: bool,
 }
 
 impl Parts {
+    /// The target's input embeddings.
+    pub(super) fn embeddings(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
+        self.embeddings.clone().ok_or(MethodError::MissingPart { of, part: "embeddings of the tokens" })
+    }
+
     /// The table of neighbours, which must list `n_nearest` per token, or all others.
     pub(super) fn neighbours(
         &self,

@@ -6,6 +6,7 @@ use super::{MethodError, Parts};
 use crate::{
     methods::{
         cascade::{Cascade, CascadeConfig},
+        gsd::{Gsd, GsdConfig},
         lantern::{LanternConfig, LanternPlusPlusConfig},
         sd::Lossless,
     },
@@ -25,6 +26,8 @@ pub enum RuleConfig {
     LanternPlusPlus(LanternPlusPlusConfig),
     /// Mass is borrowed from tree nodes whose features agree, up to a budget.
     Cascade(CascadeConfig),
+    /// Clusters of tokens of similar probability are compared.
+    Gsd(GsdConfig),
 }
 
 /// Keys a table of `accept` may have.
@@ -43,6 +46,9 @@ pub const RULE_KEYS: &[&str] = &[
     "budget_scope",
     "charge",
     "threshold",
+    "group",
+    "delta_p",
+    "d_thr",
 ];
 
 /// The rules an absent or empty list means.
@@ -62,6 +68,13 @@ pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
             RuleConfig::Lantern(config) => config.validate()?,
             RuleConfig::LanternPlusPlus(config) => config.validate()?,
             RuleConfig::Cascade(config) => config.validate()?,
+            RuleConfig::Gsd(config) => {
+                let inside = &rules[position + 1..];
+                if inside.iter().any(|rule| !matches!(rule, RuleConfig::Lossless {})) {
+                    return Err(MethodError::NotInnermost { position });
+                }
+                config.validate()?;
+            }
         }
     }
     Ok(())
@@ -80,6 +93,13 @@ pub(super) fn build(rules: &[RuleConfig], parts: &Parts) -> Result<Box<dyn Accep
                 Box::new(config.build(built, parts.neighbours(rule.name(), config.n_nearest())?))
             }
             RuleConfig::Cascade(config) => Box::new(Cascade::new(built, config.clone())),
+            RuleConfig::Gsd(config) => {
+                let embeddings = match config.d_thr {
+                    Some(_) => Some(parts.embeddings(rule.name())?),
+                    None => None,
+                };
+                Box::new(Gsd::new(config.clone(), embeddings))
+            }
         };
     }
     Ok(built)
@@ -93,6 +113,7 @@ impl RuleConfig {
             Self::Lantern(_) => "accept rule lantern",
             Self::LanternPlusPlus(_) => "accept rule lantern++",
             Self::Cascade(_) => "accept rule cascade",
+            Self::Gsd(_) => "accept rule gsd",
         }
     }
 
@@ -100,17 +121,22 @@ impl RuleConfig {
     pub(super) fn is_lossless(&self) -> bool {
         match self {
             Self::Lossless {} => true,
-            Self::Lantern(_) | Self::LanternPlusPlus(_) | Self::Cascade(_) => false,
+            Self::Lantern(_) | Self::LanternPlusPlus(_) | Self::Cascade(_) | Self::Gsd(_) => false,
         }
     }
 
     /// Neighbours per token it needs.
     pub(super) fn n_nearest(&self) -> Option<usize> {
         match self {
-            Self::Lossless {} | Self::Cascade(_) => None,
+            Self::Lossless {} | Self::Cascade(_) | Self::Gsd(_) => None,
             Self::Lantern(config) => Some(config.n_nearest()),
             Self::LanternPlusPlus(config) => Some(config.n_nearest()),
         }
+    }
+
+    /// Whether it needs the target's input embeddings.
+    pub(super) fn needs_embeddings(&self) -> bool {
+        matches!(self, Self::Gsd(GsdConfig { d_thr: Some(_), .. }))
     }
 
     pub(super) fn canonical(&self) -> String {
@@ -119,6 +145,7 @@ impl RuleConfig {
             Self::Lantern(config) => config.canonical(),
             Self::LanternPlusPlus(config) => config.canonical(),
             Self::Cascade(config) => config.canonical(),
+            Self::Gsd(config) => config.canonical(),
         }
     }
 }

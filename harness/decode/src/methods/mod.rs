@@ -9,3 +9,7 @@ pub mod eagle2;
 
 pub mod cascade;
 pub mod lantern;
+
+pub mod gsd;
+pub mod sjd;
+pub mod sjd_vp;

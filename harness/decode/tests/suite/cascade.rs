@@ -36,7 +36,7 @@ const OPTIONS: [&str; 10] = [
     r#", convergence_mass = "next_level", convergence_pairs = "all_next_level", dedupe = "strict", budget_scope = "level", charge = "if_used", residual = "zero_used", threshold = ">=""#,
 ];
 
-fn second(accept: &str, inner: Box<dyn Rules>) -> Cascade {
+pub(crate) fn second(accept: &str, inner: Box<dyn Rules>) -> Cascade {
     let config = parsed(&format!("accept = [{accept}]"));
     let RuleConfig::Cascade(config) = &config.accept[0] else { panic!("a cascade is given") };
     Cascade::new(inner, config.clone())

@@ -8,7 +8,7 @@ use specimen_decode::{
     vectors::Neighbours,
 };
 
-use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, config, drafter};
+use crate::support::{AR, CHAIN_3, DYNAMIC, JACOBI, JACOBI_ABOVE, MC_SIM, config, drafter};
 
 fn read(text: &str) -> Result<MethodConfig, String> {
     toml::from_str(text).map_err(|error| error.message().to_owned())
@@ -31,6 +31,9 @@ fn an_empty_table_is_autoregressive_decoding() {
     check_canonical("", "drafter=none accept=lossless schedule=always");
 }
 
+const VP: &str = r#"{ proposer = "jacobi", window = 4, init = "repeat-left", active = [1, 9],
+    refresh = { kind = "vp-reconstruction", mode = "step", lambda = 20.0, law = "untilted" } }"#;
+
 #[test]
 fn every_shape_is_read() {
     let accept = "accept=lossless schedule=always";
@@ -40,6 +43,13 @@ fn every_shape_is_read() {
         (
             r#"{ proposer = "eagle1", shape = "static", tree = [[0], [0, 0]] }"#.to_owned(),
             "eagle1/static(tree=[[0],[0,0]])",
+        ),
+        (DYNAMIC.replace("eagle1", "eagle3"), "eagle3/dynamic(top_k=3,depth=2,total_token=10)"),
+        (JACOBI.to_owned(), "jacobi(window=3,init=random)"),
+        (JACOBI_ABOVE.to_owned(), "jacobi(window=3,init=repeat-above,width=2)"),
+        (
+            VP.replace('\n', " "),
+            "jacobi(window=4,init=repeat-left,active=1..9,refresh=vp-reconstruction(mode=step,lambda=20,law=untilted))",
         ),
         (DYNAMIC.to_owned(), "eagle1/dynamic(top_k=3,depth=2,total_token=10)"),
         (
@@ -73,6 +83,11 @@ const RULES: &[(&str, &str)] = &[
         "cascade(tau_seq=0.5,tvd_budget=0.5,convergence_mass=next_level,convergence_pairs=all_next_level,\
          dedupe=strict,budget_scope=image,charge=if_used,residual=zero_used,threshold=>=)\
          >lantern(k=1,delta=0,residual=refcode)",
+    ),
+    (r#"{ kind = "gsd", group = 25, delta_p = 0.15, d_thr = 0.5 }"#, "gsd(group=25,delta_p=0.15,d_thr=0.5)"),
+    (
+        r#"{ kind = "cascade", tau_pos = 0.85, tvd_budget = 0.5 }, { kind = "gsd", group = 3 }, { kind = "lossless" }"#,
+        "cascade(tau_pos=0.85,tvd_budget=0.5)>gsd(group=3)>lossless",
     ),
 ];
 
@@ -129,6 +144,76 @@ fn numbers_of_rules_outside_their_range_are_errors() {
 }
 
 #[test]
+fn gsd_stands_innermost_and_within_its_ranges() {
+    let error = |accept: &str| {
+        let config = read(&format!("accept = [{accept}]")).unwrap();
+        config.validate().unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(r#"{ kind = "gsd", group = 3 }, { kind = "lantern", k = 1, delta = 0.1 }"#),
+        "accept rule 0 is gsd, whose claim replaces that of rules inside it; only lossless may follow"
+    );
+    assert_eq!(error(r#"{ kind = "gsd", group = 0 }"#), "accept rule gsd has group = 0, expected at least 1");
+    assert_eq!(
+        error(r#"{ kind = "gsd", group = 3, delta_p = 0 }"#),
+        "accept rule gsd has delta_p = 0, expected above 0, at most 1"
+    );
+    assert_eq!(
+        error(r#"{ kind = "gsd", group = 3, d_thr = -1 }"#),
+        "accept rule gsd has d_thr = -1, expected above 0 and finite"
+    );
+    let config = read(r#"accept = [{ kind = "gsd", group = 3, d_thr = 0.5 }]"#).unwrap();
+    assert!(config.needs().embeddings && config.needs().n_nearest.is_none());
+    assert_eq!(
+        config.build(None).err().unwrap().to_string(),
+        "accept rule gsd was built without embeddings of the tokens; the model must provide it"
+    );
+}
+
+#[test]
+fn a_jacobi_window_has_its_own_keys() {
+    check_error(
+        r#"drafter = { proposer = "jacobi", init = "random" }"#,
+        r#"drafter with proposer = "jacobi" needs the key `window`"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "jacobi", window = 3, init = "repeat-above" }"#,
+        r#"drafter with init = "repeat-above" needs the key `width`"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "jacobi", window = 3, init = "random", width = 4 }"#,
+        r#"drafter with proposer = "jacobi" has no key `width`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "jacobi", window = 3, init = "random", shape = "chain", depth = 3 }"#,
+        r#"drafter with proposer = "jacobi" has no key `shape`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "eagle1", shape = "chain", depth = 3, window = 3 }"#,
+        r#"drafter with shape = "chain" has no key `window`; remove it"#,
+    );
+    check_error(
+        r#"drafter = { proposer = "jacobi", window = 1, init = "random" }"#,
+        "drafter key `window` is 1, expected 2..=1024",
+    );
+    check_error(
+        r#"drafter = { proposer = "jacobi", window = 3, init = "random", active = [5, 5] }"#,
+        "drafter key `active` is [5, 5], expected a start below its end",
+    );
+    check_error(
+        &format!("drafter = {}", VP.replace('\n', " ").replace("20.0", "-1.0")),
+        "refresh vp-reconstruction has lambda = -1, expected 0 to 1000",
+    );
+}
+
+#[test]
+fn a_window_whose_draws_are_not_what_they_are_tested_against_is_not_lossless() {
+    assert!(config(JACOBI).is_lossless());
+    assert!(!config(VP).is_lossless());
+    assert!(config(&VP.replace("untilted", "tilted")).is_lossless());
+}
+
+#[test]
 fn a_table_of_neighbours_is_needed_in_full() {
     let config =
         read(r#"accept = [{ kind = "lantern", k = 3, delta = 0.1, residual = "refcode" }]"#).unwrap();
@@ -158,7 +243,7 @@ fn a_configuration_survives_toml_and_json() {
         let json = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<MethodConfig>(&json).unwrap(), config);
     }
-    for table in [AR, CHAIN_3, MC_SIM, DYNAMIC, crate::support::STATIC_321] {
+    for table in [AR, CHAIN_3, MC_SIM, DYNAMIC, crate::support::STATIC_321, JACOBI, JACOBI_ABOVE, VP] {
         let config = config(table);
         assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
         let json = serde_json::to_string(&config).unwrap();
@@ -215,15 +300,15 @@ fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
 fn unknown_keys_and_values_are_errors() {
     check_error(
         r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
-        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`",
+        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`",
     );
     check_error(
         r#"drafter = { proposer = "eagle9" }"#,
-        "unknown variant `eagle9`, expected one of `none`, `eagle1`, `model`",
+        "unknown variant `eagle9`, expected one of `none`, `eagle1`, `eagle3`, `jacobi`, `model`",
     );
     check_error(
         r#"accept = [{ kind = "lossles" }]"#,
-        "unknown variant `lossles`, expected one of `lossless`, `lantern`, `lantern++`, `cascade`",
+        "unknown variant `lossles`, expected one of `lossless`, `lantern`, `lantern++`, `cascade`, `gsd`",
     );
     check_error(
         r#"accept = [{ kind = "lossless", delta = 1 }]"#,
@@ -301,6 +386,7 @@ fn buffers_are_sized_for_the_largest_tree_a_shape_can_draft() {
     let size = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
     assert_eq!(size(AR), (1, 0));
     assert_eq!(size(CHAIN_3), (4, 3));
+    assert_eq!(size(JACOBI), (3, 2));
     assert_eq!(size(MC_SIM), (26, 5));
     assert_eq!(
         size(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }"#),

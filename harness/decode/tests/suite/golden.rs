@@ -5,7 +5,9 @@
 
 use specimen_decode::toy::ToyModel;
 
-use crate::support::{AR, CHAIN_3, DYNAMIC, MC_SIM, STATIC_321, built, drafter, image, target, with_rules};
+use crate::support::{
+    AR, CHAIN_3, DYNAMIC, JACOBI_LEFT, MC_SIM, STATIC_321, built, drafter, image, target, with_rules,
+};
 
 /// Tokens, and accepted candidates per step, of a 24-token image over 16 tokens.
 #[track_caller]
@@ -93,5 +95,53 @@ fn cascade_on_a_static_tree() {
         &with_rules(STATIC_321, r#"{ kind = "cascade", tau_pos = 0.2, tau_seq = 0.1, tvd_budget = 0.5 }"#),
         [5, 13, 4, 3, 10, 6, 10, 4, 2, 11, 12, 10, 12, 14, 8, 8, 15, 8, 5, 8, 7, 12, 2, 12],
         &[2, 3, 2, 0, 2, 1, 2, 2, 0],
+    );
+}
+
+#[test]
+fn jacobi() {
+    check(
+        r#"{ proposer = "jacobi", window = 6, init = "random", active = [2, 20] }"#,
+        [5, 1, 2, 9, 13, 12, 11, 6, 13, 5, 2, 10, 4, 10, 9, 0, 12, 9, 10, 15, 12, 0, 15, 8],
+        &[0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 2, 0, 0],
+    );
+}
+
+#[test]
+fn jacobi_repeating_the_left() {
+    check(
+        JACOBI_LEFT,
+        [5, 1, 2, 10, 0, 7, 8, 13, 8, 12, 1, 11, 10, 12, 1, 5, 4, 8, 14, 12, 9, 5, 14, 4],
+        &[0, 0, 0, 2, 0, 1, 1, 2, 1, 0, 1, 1, 0, 0],
+    );
+}
+
+#[test]
+fn jacobi_with_the_reconstructed_prediction() {
+    check(
+        r#"{ proposer = "jacobi", window = 6, init = "random",
+             refresh = { kind = "vp-reconstruction", mode = "ratio", lambda = 2.0, law = "tilted" } }"#,
+        [5, 1, 2, 12, 13, 7, 8, 10, 2, 12, 8, 11, 4, 14, 4, 10, 5, 15, 14, 0, 15, 4, 9, 8],
+        &[0, 0, 1, 0, 1, 3, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0],
+    );
+}
+
+const GSD: &str = r#"{ kind = "gsd", group = 4, delta_p = 0.15, d_thr = 0.5 }"#;
+
+#[test]
+fn gsd_on_a_window() {
+    check_cell(
+        &with_rules(JACOBI_LEFT, GSD),
+        [5, 1, 2, 10, 0, 7, 8, 13, 8, 12, 1, 11, 10, 12, 12, 2, 9, 6, 15, 11, 1, 14, 12, 9],
+        &[0, 0, 0, 2, 0, 1, 1, 3, 0, 0, 1, 0, 3],
+    );
+}
+
+#[test]
+fn gsd_on_a_static_tree() {
+    check_cell(
+        &with_rules(STATIC_321, GSD),
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 0, 13, 7, 3, 13, 5, 5, 6, 2, 3, 15, 4],
+        &[1, 0, 1, 1, 1, 3, 2, 3, 0, 2],
     );
 }

@@ -10,6 +10,8 @@ mod cascade;
 mod chi_square;
 mod config;
 mod golden;
+mod gsd;
+mod jacobi;
 mod laws;
 mod mutations;
 mod rates;

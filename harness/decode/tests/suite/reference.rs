@@ -11,7 +11,7 @@ use specimen_decode::{
 
 use crate::{
     rates::wide,
-    support::{ALL, N_TOKENS, drafter, image, method, target},
+    support::{ALL, N_TOKENS, N_VOCAB, drafter, image, method, target},
 };
 
 /// A classic mistake.
@@ -92,6 +92,7 @@ pub(crate) fn decode_with(
     rules.begin_image();
     let uniforms = Uniforms::new(seed);
     let mut drafter = method(drafter_table, drafter()).drafter;
+    drafter.begin_image(N_TOKENS, N_VOCAB);
     let mut generation = ToyGeneration::new(target.clone(), N_TOKENS);
     let mut tokens = vec![pick(&wide(&generation.prefill()), uniforms.uniform(Purpose::Root, 0, 0))];
     for step in 0.. {
@@ -105,8 +106,9 @@ pub(crate) fn decode_with(
         let scores = at_root.score(&tree);
         let laws = |path: &[TokenId]| wide(&target.law(&[&tokens, path].concat()));
         let walk = Walk { tree: &tree, laws: &laws, scores: &*scores, uniforms: &uniforms, step, mistake };
-        let emitted = walk.run(rules, room);
-        tokens.extend(emitted);
+        let (path, next) = walk.run(rules, room);
+        tokens.extend(path.iter().map(|&node| tree[node].token).chain(next));
+        drafter.observe(&tree, &path, Some(&*scores), step, &uniforms);
     }
     tokens
 }
@@ -122,10 +124,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(&self, rules: &mut dyn Rules, room: usize) -> Vec<TokenId> {
+    /// The accepted path, and the token after it unless the path fills the image.
+    fn run(&self, rules: &mut dyn Rules, room: usize) -> (Vec<NodeId>, Option<TokenId>) {
         let &Walk { tree, laws, scores, uniforms, step, mistake } = self;
         rules.begin();
-        let mut path: Vec<TokenId> = Vec::new();
+        let mut path: Vec<NodeId> = Vec::new();
         let mut row: Vec<TokenId> = Vec::new();
         let mut parent = TokenTree::ROOT;
         while path.len() < room {
@@ -163,15 +166,14 @@ impl Walk<'_> {
             let Some(child) = accepted else {
                 let leaf = children.is_empty() && parent != TokenTree::ROOT;
                 let law = if leaf && mistake == Mistake::BonusFromTheRoot { laws(&[]) } else { g };
-                path.push(pick(&law, uniforms.uniform(Purpose::Resample, step, 0)));
-                return path;
+                return (path, Some(pick(&law, uniforms.uniform(Purpose::Resample, step, 0))));
             };
-            path.push(tree[child].token);
+            path.push(child);
             let read = if mistake == Mistake::WrongRow { children[0] } else { child };
             row = tree.path_to(read).into_iter().map(|node| tree[node].token).collect();
             parent = child;
         }
-        path
+        (path, None)
     }
 }
 
@@ -205,7 +207,7 @@ fn pick(law: &[f64], u: f64) -> TokenId {
 #[test]
 fn the_library_decodes_token_by_token_as_the_pseudo_code() {
     for drafter_table in ALL {
-        for seed in 0..5_000 {
+        for seed in 0..3_000 {
             let expected = decode(drafter_table, target(), seed, Mistake::None);
             let found = image(method(drafter_table, drafter()), target(), N_TOKENS, seed).tokens;
             assert_eq!(found, expected, "seed {seed}, {drafter_table}");

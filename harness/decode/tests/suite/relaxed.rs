@@ -9,19 +9,20 @@ use crate::{
     reference::{Asked, Mistake, Rules, decode_with},
     second_rules,
     support::{
-        CHAIN_3, DYNAMIC, N_IMAGES, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, built, check_rate, drafter, image,
-        law_of, method, neighbours, target, with_rules,
+        CHAIN_3, DYNAMIC, JACOBI, JACOBI_LEFT, N_IMAGES, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, built,
+        check_rate, drafter, image, law_of, method, neighbours, target, with_rules,
     },
 };
 
 pub(crate) const TREES: [&str; 3] = [CHAIN_3, STATIC_321, DYNAMIC];
+pub(crate) const DRAFTERS: [&str; 5] = [CHAIN_3, STATIC_321, DYNAMIC, JACOBI, JACOBI_LEFT];
 const RESIDUALS: [(Residual, &str); 3] =
     [(Residual::Paper, "paper"), (Residual::Vanilla, "vanilla"), (Residual::Refcode, "refcode")];
 
 /// The images of many seeds are those of the lossless rule.
 #[track_caller]
 pub(crate) fn check_is_naive(accept: &str) {
-    for drafter_table in TREES {
+    for drafter_table in DRAFTERS {
         let text = with_rules(drafter_table, accept);
         for seed in 0..150 {
             let naive = image(method(drafter_table, drafter()), target(), N_TOKENS, seed);
@@ -81,7 +82,7 @@ fn p9_the_residual_of_the_reference_code_loses_the_law_even_with_nothing_to_borr
 
 #[test]
 fn p15_borrowed_mass_is_detected() {
-    for drafter_table in TREES {
+    for drafter_table in DRAFTERS {
         check_detected(&with_rules(drafter_table, r#"{ kind = "lantern", k = 4, delta = 0.2 }"#));
         check_detected(&with_rules(drafter_table, r#"{ kind = "lantern++", k = 4, lambda = 2.0 }"#));
     }
@@ -89,7 +90,7 @@ fn p15_borrowed_mass_is_detected() {
 
 #[test]
 fn lantern_decodes_token_by_token_as_its_pseudo_code() {
-    for drafter_table in TREES {
+    for drafter_table in DRAFTERS {
         for (residual, name) in RESIDUALS {
             for (k, delta, lambda) in [(4, 0.15, 2.5), (1, 0.3, 4.0)] {
                 let second =

@@ -13,7 +13,7 @@ use specimen_decode::{
         lantern::{Bound, Residual},
     },
     tree::NodeId,
-    vectors::Neighbours,
+    vectors::{Neighbours, TokenVectors},
 };
 
 use crate::{
@@ -65,6 +65,31 @@ impl Rules for Lantern {
             Residual::Refcode => (Vec::new(), zeroed),
         };
         Claim { target: plain.target + sum, gone, spared, ..plain }
+    }
+}
+
+/// GSD, its clusters taken from a full sort.
+pub(crate) struct Gsd {
+    pub(crate) group: usize,
+    pub(crate) delta_p: f64,
+    pub(crate) d_thr: f64,
+    pub(crate) embeddings: TokenVectors,
+}
+
+impl Rules for Gsd {
+    fn claim(&mut self, asked: &Asked<'_>) -> Claim {
+        let &Asked { g, d, x, .. } = asked;
+        let mut ranked: Vec<usize> = (0..g.len()).filter(|&v| g[v] > 0.0).collect();
+        ranked.sort_by(|&a, &b| g[b].total_cmp(&g[a]).then(a.cmp(&b)));
+        let Some(rank) = ranked.iter().position(|&v| v == x) else { return Plain.claim(asked) };
+        let lo = rank as i64 - (self.group / 2) as i64;
+        let lo = lo.min(ranked.len() as i64 - self.group as i64).max(0) as usize;
+        let hi = (lo + self.group).min(ranked.len());
+        let distance = |v: usize| self.embeddings.squared_distance(TokenId(v as u32), TokenId(x as u32));
+        let similar = |&&v: &&usize| (g[v] - g[x]).abs() < self.delta_p && distance(v) < self.d_thr;
+        let cluster: Vec<usize> = ranked[lo..hi].iter().filter(similar).copied().collect();
+        let total = |law: &[f64]| cluster.iter().map(|&v| law[v]).sum();
+        Claim { target: total(g), draft: total(d), ..Plain.claim(asked) }
     }
 }
 

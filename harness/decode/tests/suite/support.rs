@@ -101,7 +101,12 @@ pub(crate) const STATIC_321: &str = r#"{ proposer = "eagle1", shape = "static", 
 pub(crate) const MC_SIM: &str = r#"{ proposer = "eagle1", shape = "static", tree = "mc_sim_7b_63" }"#;
 pub(crate) const DYNAMIC: &str =
     r#"{ proposer = "eagle1", shape = "dynamic", top_k = 3, depth = 2, total_token = 10 }"#;
-pub(crate) const ALL: [&str; 5] = [AR, CHAIN_3, STATIC_321, MC_SIM, DYNAMIC];
+pub(crate) const JACOBI: &str = r#"{ proposer = "jacobi", window = 3, init = "random" }"#;
+pub(crate) const JACOBI_LEFT: &str = r#"{ proposer = "jacobi", window = 4, init = "repeat-left" }"#;
+pub(crate) const JACOBI_ABOVE: &str =
+    r#"{ proposer = "jacobi", window = 3, init = "repeat-above", width = 2 }"#;
+pub(crate) const ALL: [&str; 8] =
+    [AR, CHAIN_3, STATIC_321, MC_SIM, DYNAMIC, JACOBI, JACOBI_LEFT, JACOBI_ABOVE];
 
 pub(crate) fn method(drafter: &str, model: ToyModel) -> Method {
     built(&format!("drafter = {drafter}"), model)
@@ -112,6 +117,7 @@ pub(crate) fn built(text: &str, model: ToyModel) -> Method {
     let config = parsed(text);
     let parts = Parts {
         neighbours: config.needs().n_nearest.map(|_| neighbours(model.n_vocab)),
+        embeddings: config.needs().embeddings.then(|| Rc::new(codebook(model.n_vocab))),
         draft_model: config.needs().draft_model.then(|| Box::new(ToyDraftModel::new(model)) as _),
     };
     config.build_with(parts).unwrap()
