@@ -8,6 +8,7 @@ mod drafter;
 mod error;
 mod parts;
 mod rule;
+mod schedule;
 mod wire;
 
 use serde::{Deserialize, Serialize};
@@ -18,10 +19,12 @@ pub use self::{
     error::MethodError,
     parts::{Needs, Parts},
     rule::{RULE_KEYS, RuleConfig},
+    schedule::{SCHEDULE_KEYS, ScheduleConfig},
 };
 use crate::{
     decoder::Method,
     drafter::{DraftModel, Drafter},
+    features::{FeaturedModel, FeaturesConfig},
     methods::{
         ar::NoDraft,
         eagle1::StaticTreeDrafter,
@@ -29,7 +32,6 @@ use crate::{
         sd::chain,
         sjd::JacobiDrafter,
     },
-    schedule::{AlwaysVerify, Scheduler},
 };
 
 /// One choice on each of three axes.
@@ -47,17 +49,6 @@ pub struct MethodConfig {
     pub schedule: ScheduleConfig,
 }
 
-/// When the target looks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ScheduleConfig {
-    /// At every step.
-    Always {},
-}
-
-/// Keys a `schedule` table may have.
-pub const SCHEDULE_KEYS: &[&str] = &["kind"];
-
 impl MethodConfig {
     /// Autoregressive decoding.
     pub fn ar() -> Self {
@@ -70,16 +61,14 @@ impl MethodConfig {
     /// If a key is missing, out of place or out of range, a tree is unknown or no tree, or rules do not nest.
     pub fn validate(&self) -> Result<(), MethodError> {
         self.drafter.validate()?;
-        rule::validate(&self.accept)
+        rule::validate(&self.accept)?;
+        self.schedule.validate(&self.drafter)
     }
 
     /// Whether the method provably keeps the target's distribution.
     pub fn is_lossless(&self) -> bool {
-        let looks = match self.schedule {
-            ScheduleConfig::Always {} => true,
-        };
         let records = self.drafter.jacobi.as_ref().is_none_or(|jacobi| jacobi.refresh.is_lossless());
-        self.accept.iter().all(RuleConfig::is_lossless) && looks && records
+        self.accept.iter().all(RuleConfig::is_lossless) && self.schedule.is_lossless() && records
     }
 
     /// One line that is the same for equal configurations and different for different ones, for instance
@@ -88,9 +77,7 @@ impl MethodConfig {
     pub fn canonical(&self) -> String {
         let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
         let accept: Vec<String> = accept.iter().map(RuleConfig::canonical).collect();
-        let schedule = match self.schedule {
-            ScheduleConfig::Always {} => "always",
-        };
+        let schedule = self.schedule.canonical();
         format!("drafter={} accept={} schedule={schedule}", self.drafter.canonical(), accept.join(">"))
     }
 
@@ -99,6 +86,7 @@ impl MethodConfig {
         Needs {
             draft_model: self.drafter.shape.is_some(),
             n_nearest: self.accept.iter().filter_map(RuleConfig::n_nearest).max(),
+            codebook: self.schedule.needs_codebook(),
             embeddings: self.accept.iter().any(RuleConfig::needs_embeddings),
         }
     }
@@ -120,6 +108,11 @@ impl MethodConfig {
     pub fn build_with(&self, mut parts: Parts) -> Result<Method, MethodError> {
         self.validate()?;
         let draft_model = parts.draft_model.take();
+        let features = self.drafter.features.clone().unwrap_or_else(FeaturesConfig::fresh);
+        let featured = |model| match self.drafter.proposer {
+            Proposer::Model => FeaturedModel::without_features(model),
+            _ => FeaturedModel::new(model, features),
+        };
         let drafter: Box<dyn Drafter> = match (self.drafter.shape.as_ref(), draft_model) {
             (None, None) => match self.drafter.jacobi.as_ref() {
                 Some(jacobi) => Box::new(JacobiDrafter::new(jacobi.clone())),
@@ -132,19 +125,18 @@ impl MethodConfig {
                 return Err(MethodError::NoDraftModel { of: self.drafter.proposer.as_written() });
             }
             (Some(Shape::Chain { depth }), Some(model)) => {
-                Box::new(StaticTreeDrafter::new(model, chain(*depth)))
+                Box::new(StaticTreeDrafter::over(featured(model), chain(*depth)))
             }
             (Some(Shape::Static { tree }), Some(model)) => {
-                Box::new(StaticTreeDrafter::new(model, tree.resolve()?))
+                Box::new(StaticTreeDrafter::over(featured(model), tree.resolve()?))
             }
             (Some(&Shape::Dynamic { top_k, depth, total_token }), Some(model)) => {
-                Box::new(DynamicTreeDrafter::new(model, DynamicTree { top_k, depth, total_token }))
+                let shape = DynamicTree { top_k, depth, total_token };
+                Box::new(DynamicTreeDrafter::over(featured(model), shape))
             }
         };
         let rule = rule::build(&self.accept, &parts)?;
-        let scheduler: Box<dyn Scheduler> = match self.schedule {
-            ScheduleConfig::Always {} => Box::new(AlwaysVerify),
-        };
+        let scheduler = self.schedule.build(&parts)?;
         Ok(Method { drafter, rule, scheduler })
     }
 
@@ -176,12 +168,5 @@ impl MethodConfig {
             Some(Shape::Static { tree }) => tree.resolve().expect("the configuration was validated").depth(),
             Some(&Shape::Dynamic { depth, total_token, .. }) => (depth + 1).min(total_token - 1),
         }
-    }
-}
-
-impl ScheduleConfig {
-    /// At every step.
-    pub fn always() -> Self {
-        Self::Always {}
     }
 }

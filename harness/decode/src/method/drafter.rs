@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MethodError;
 use crate::{
+    features::FeaturesConfig,
     methods::{eagle1::StaticTree, sjd::JacobiConfig},
     trees::{NAMED_TREES, named_tree},
 };
@@ -20,6 +21,8 @@ pub struct DrafterConfig {
     pub model: Option<String>,
     /// The window; present exactly for [`Proposer::Jacobi`].
     pub jacobi: Option<JacobiConfig>,
+    /// Staleness of the features an EAGLE head continues from; `None`: fresh wherever there are fresh ones.
+    pub features: Option<FeaturesConfig>,
 }
 
 /// The network that proposes.
@@ -86,12 +89,13 @@ pub const DRAFTER_KEYS: &[&str] = &[
     "width",
     "active",
     "refresh",
+    "features",
 ];
 
 impl DrafterConfig {
     /// Nothing proposes.
     pub fn none() -> Self {
-        Self { proposer: Proposer::None, shape: None, model: None, jacobi: None }
+        Self { proposer: Proposer::None, shape: None, model: None, jacobi: None, features: None }
     }
 
     /// Guesses of a Jacobi window; 0 for every other proposer.
@@ -118,6 +122,11 @@ impl DrafterConfig {
             (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "window" }),
             (_, None) => {}
         }
+        match (self.proposer, &self.features) {
+            (_, None) => {}
+            (Proposer::Eagle1 | Proposer::Eagle3, Some(features)) => features.validate()?,
+            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "features" }),
+        }
         match (self.proposer, &self.model) {
             (Proposer::Model, None) => Err(MethodError::MissingKey { of: of(), key: "model" }),
             (Proposer::Model, Some(_)) | (_, None) => Ok(()),
@@ -133,16 +142,20 @@ impl DrafterConfig {
             (Proposer::Jacobi, _) => self.jacobi.as_ref().map(JacobiConfig::canonical).unwrap_or_default(),
             (Proposer::Model, model) => format!("model({})", model.as_deref().unwrap_or_default()),
         };
-        match &self.shape {
-            None => proposer,
-            Some(Shape::Chain { depth }) => format!("{proposer}/chain(depth={depth})"),
-            Some(Shape::Static { tree: Tree::Named(name) }) => format!("{proposer}/static(tree={name})"),
+        let shape = match &self.shape {
+            None => return proposer,
+            Some(Shape::Chain { depth }) => format!("chain(depth={depth})"),
+            Some(Shape::Static { tree: Tree::Named(name) }) => format!("static(tree={name})"),
             Some(Shape::Static { tree: Tree::Listed(paths) }) => {
-                format!("{proposer}/static(tree={})", format!("{paths:?}").replace(' ', ""))
+                format!("static(tree={})", format!("{paths:?}").replace(' ', ""))
             }
             Some(Shape::Dynamic { top_k, depth, total_token }) => {
-                format!("{proposer}/dynamic(top_k={top_k},depth={depth},total_token={total_token})")
+                format!("dynamic(top_k={top_k},depth={depth},total_token={total_token})")
             }
+        };
+        match &self.features {
+            None => format!("{proposer}/{shape}"),
+            Some(features) => format!("{proposer}/{shape}/{}", features.canonical()),
         }
     }
 }

@@ -63,6 +63,12 @@ pub enum MethodError {
         /// 0-based place of the rule.
         position: usize,
     },
+    /// A schedule that picks paths has no tree to pick from.
+    #[error("a schedule other than always needs a drafter that grows a tree, {of} does not")]
+    ScheduleWithoutTree {
+        /// The drafter, as written.
+        of: String,
+    },
     /// CASCADE without either of its sets.
     #[error("accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one")]
     NoThreshold,

@@ -15,6 +15,8 @@ pub struct Parts {
     pub draft_model: Option<Box<dyn DraftModel>>,
     /// Nearest tokens in the VQ codebook (LANTERN).
     pub neighbours: Option<Rc<Neighbours>>,
+    /// Vectors of the VQ codebook (VVS's path similarity).
+    pub codebook: Option<Rc<TokenVectors>>,
     /// Input embeddings of the target's tokens (GSD's distance filter).
     pub embeddings: Option<Rc<TokenVectors>>,
 }
@@ -26,11 +28,18 @@ pub struct Needs {
     pub draft_model: bool,
     /// A table of at least so many neighbours per token (or all, if the vocabulary is smaller).
     pub n_nearest: Option<usize>,
+    /// The VQ codebook.
+    pub codebook: bool,
     /// The target's input embeddings.
     pub embeddings: bool,
 }
 
 impl Parts {
+    /// The VQ codebook.
+    pub(super) fn codebook(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
+        self.codebook.clone().ok_or(MethodError::MissingPart { of, part: "the vectors of its codebook" })
+    }
+
     /// The target's input embeddings.
     pub(super) fn embeddings(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
         self.embeddings.clone().ok_or(MethodError::MissingPart { of, part: "embeddings of the tokens" })

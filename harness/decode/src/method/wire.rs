@@ -7,9 +7,12 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{DrafterConfig, MethodError, Proposer, RuleConfig, Shape, Tree, lossless_only};
-use crate::methods::{
-    sjd::{Init, InitKind, JacobiConfig},
-    sjd_vp::Refresh,
+use crate::{
+    features::FeaturesConfig,
+    methods::{
+        sjd::{Init, InitKind, JacobiConfig},
+        sjd_vp::Refresh,
+    },
 };
 
 /// A drafter table before its keys were checked against its shape.
@@ -39,6 +42,8 @@ pub(crate) struct WireDrafter {
     active: Option<[usize; 2]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<Refresh>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    features: Option<FeaturesConfig>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -79,7 +84,8 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             Proposer::Jacobi => Some(wire.take_jacobi(&of)?),
             _ => None,
         };
-        let config = Self { proposer: wire.proposer, shape, model: wire.model, jacobi };
+        let config =
+            Self { proposer: wire.proposer, shape, model: wire.model, jacobi, features: wire.features };
         // A proposer without its shape is the cause of keys out of place, so it is reported first.
         config.validate()?;
         let left = [
@@ -130,6 +136,7 @@ impl WireDrafter {
             width: None,
             active: None,
             refresh: None,
+            features: None,
         }
     }
 
@@ -147,8 +154,8 @@ impl WireDrafter {
 
 impl From<DrafterConfig> for WireDrafter {
     fn from(config: DrafterConfig) -> Self {
-        let DrafterConfig { proposer, shape, model, jacobi } = config;
-        let bare = Self::bare(proposer, model);
+        let DrafterConfig { proposer, shape, model, jacobi, features } = config;
+        let bare = Self { features, ..Self::bare(proposer, model) };
         let bare = match jacobi {
             Some(jacobi) => bare.with_jacobi(jacobi),
             None => bare,

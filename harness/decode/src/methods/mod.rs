@@ -13,3 +13,6 @@ pub mod lantern;
 pub mod gsd;
 pub mod sjd;
 pub mod sjd_vp;
+
+pub mod redundancy;
+pub mod vvs;

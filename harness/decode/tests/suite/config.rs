@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use specimen_decode::{
-    method::{DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RuleConfig, Shape, Tree},
+    method::{
+        DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, Shape, Tree,
+    },
     toy::ToyDraftModel,
     vectors::Neighbours,
 };
@@ -101,6 +103,106 @@ fn every_rule_is_read_and_rules_nest_outermost_first() {
         );
         assert!(!read(&format!("accept = [{accept}]")).unwrap().is_lossless());
     }
+}
+
+/// A schedule and how it is written in one line.
+const SCHEDULES: &[(&str, &str)] = &[
+    (
+        r#"{ kind = "vvs", trigger = "interval", every = 2 }"#,
+        "vvs(trigger=interval,every=2,selector=random,truncation=true,warm_up=5)",
+    ),
+    (
+        r#"{ kind = "vvs", trigger = "similarity", s = 0.7, selector = "confidence", truncation = false }"#,
+        "vvs(trigger=similarity,s=0.7,alpha=0.9,selector=confidence,truncation=false,warm_up=5)",
+    ),
+    (
+        r#"{ kind = "vvs", trigger = "never", warm_up = 0 }"#,
+        "vvs(trigger=never,selector=random,truncation=true,warm_up=0)",
+    ),
+    (r#"{ kind = "redundancy", every = 3 }"#, "redundancy(every=3,resample=false)"),
+    (r#"{ kind = "redundancy", every = 1, resample = true }"#, "redundancy(every=1,resample=true)"),
+];
+
+#[test]
+fn every_schedule_is_read_and_its_keys_are_listed() {
+    for (schedule, expected) in SCHEDULES {
+        let text = format!("drafter = {CHAIN_3}\nschedule = {schedule}");
+        check_canonical(&text, &format!("drafter=eagle1/chain(depth=3) accept=lossless schedule={expected}"));
+        let config = read(&text).unwrap();
+        assert_eq!(config.validate(), Ok(()));
+        assert!(!config.is_lossless());
+        assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let json = serde_json::to_value(&config).unwrap();
+        assert_eq!(serde_json::from_value::<MethodConfig>(json.clone()).unwrap(), config);
+        for key in json["schedule"].as_object().unwrap().keys() {
+            assert!(SCHEDULE_KEYS.contains(&key.as_str()), "{key}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_that_cannot_be_is_refused() {
+    check_error(
+        r#"schedule = { kind = "vvs", trigger = "interval" }"#,
+        "a vvs schedule with this trigger needs the key `every`",
+    );
+    check_error(
+        r#"schedule = { kind = "vvs", trigger = "similarity" }"#,
+        "a vvs schedule with this trigger needs the key `s`",
+    );
+    check_error(
+        r#"schedule = { kind = "vvs", trigger = "interval", every = 2, s = 0.5 }"#,
+        "a vvs schedule with this trigger has no key `s`; remove it",
+    );
+    let error = |drafter: &str, schedule: &str| {
+        let config = read(&format!("drafter = {drafter}\nschedule = {schedule}")).unwrap();
+        config.validate().unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(CHAIN_3, r#"{ kind = "vvs", trigger = "interval", every = 1 }"#),
+        "schedule vvs has every = 1, expected at least 2"
+    );
+    assert_eq!(
+        error(CHAIN_3, r#"{ kind = "vvs", trigger = "similarity", s = 0.7, alpha = 0 }"#),
+        "schedule vvs has alpha = 0, expected above 0, at most 1"
+    );
+    assert_eq!(
+        error(CHAIN_3, r#"{ kind = "redundancy", every = 0 }"#),
+        "schedule redundancy has every = 0, expected at least 1"
+    );
+    assert_eq!(
+        error(JACOBI, r#"{ kind = "vvs", trigger = "interval", every = 2 }"#),
+        r#"a schedule other than always needs a drafter that grows a tree, proposer = "jacobi" does not"#
+    );
+    let similar = read(&format!("drafter = {CHAIN_3}\nschedule = {}", SCHEDULES[1].0)).unwrap();
+    assert!(similar.needs().codebook);
+    assert_eq!(
+        similar.build(Some(Box::new(ToyDraftModel::new(drafter())))).err().unwrap().to_string(),
+        "schedule vvs was built without the vectors of its codebook; the model must provide it"
+    );
+}
+
+#[test]
+fn stale_features_belong_to_an_eagle_head() {
+    let table = CHAIN_3.replace(" }", ", features = { s1 = -1, s2 = 3 } }");
+    assert_eq!(
+        config(&table).drafter.features.clone().map(|features| (features.after, features.n_cache)),
+        Some((32, 64))
+    );
+    check_canonical(
+        &format!("drafter = {table}"),
+        "drafter=eagle1/chain(depth=3)/features(s1=-1,s2=3,after=32,n_cache=64) accept=lossless schedule=always",
+    );
+    let json = serde_json::to_string(&config(&table)).unwrap();
+    assert_eq!(serde_json::from_str::<MethodConfig>(&json).unwrap(), config(&table));
+    check_error(
+        &format!("drafter = {}", table.replace("eagle1\"", "model\", model = \"tiny\"")),
+        r#"drafter with proposer = "model" has no key `features`; remove it"#,
+    );
+    check_error(
+        &format!("drafter = {}", table.replace("-1", "-2")),
+        "a staleness is -1 (fresh) or at least 0, not -2",
+    );
 }
 
 #[test]
@@ -300,7 +402,7 @@ fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
 fn unknown_keys_and_values_are_errors() {
     check_error(
         r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
-        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`",
+        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `features`",
     );
     check_error(
         r#"drafter = { proposer = "eagle9" }"#,
@@ -315,6 +417,10 @@ fn unknown_keys_and_values_are_errors() {
         "unknown field `delta`, there are no fields",
     );
     check_error(r#"schedule = { kind = "always", every = 2 }"#, "unknown field `every`, there are no fields");
+    check_error(
+        r#"schedule = { kind = "sometimes" }"#,
+        "unknown variant `sometimes`, expected one of `always`, `vvs`, `redundancy`",
+    );
     check_error("draftr = 1", "unknown field `draftr`, expected one of `drafter`, `accept`, `schedule`");
 }
 

@@ -7,6 +7,7 @@ use specimen_decode::toy::ToyModel;
 
 use crate::support::{
     AR, CHAIN_3, DYNAMIC, JACOBI_LEFT, MC_SIM, STATIC_321, built, drafter, image, target, with_rules,
+    with_schedule,
 };
 
 /// Tokens, and accepted candidates per step, of a 24-token image over 16 tokens.
@@ -143,5 +144,47 @@ fn gsd_on_a_static_tree() {
         &with_rules(STATIC_321, GSD),
         [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 0, 13, 7, 3, 13, 5, 5, 6, 2, 3, 15, 4],
         &[1, 0, 1, 1, 1, 3, 2, 3, 0, 2],
+    );
+}
+
+#[test]
+fn vvs_at_an_interval() {
+    check_cell(
+        &with_schedule(STATIC_321, r#"{ kind = "vvs", trigger = "interval", every = 2 }"#),
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 4, 2, 6, 11, 11, 8, 9, 6, 12, 6, 10, 4, 4, 6],
+        &[1, 0, 1, 1, 1, 3, 1, 3, 2, 3],
+    );
+}
+
+#[test]
+fn vvs_by_similarity_over_lantern_over_cascade() {
+    let rules = with_rules(
+        DYNAMIC,
+        r#"{ kind = "lantern", k = 6, delta = 0.2 }, { kind = "cascade", tau_pos = 0.2, tvd_budget = 0.5 }"#,
+    );
+    let schedule = r#"{ kind = "vvs", trigger = "similarity", s = 0.55, selector = "confidence" }"#;
+    check_cell(
+        &format!("{rules}\nschedule = {schedule}"),
+        [5, 0, 3, 12, 3, 8, 9, 4, 12, 15, 9, 12, 12, 11, 6, 9, 5, 8, 2, 14, 8, 15, 10, 7],
+        &[1, 1, 0, 1, 2, 2, 0, 2, 0, 1, 1, 2, 0, 0],
+    );
+}
+
+#[test]
+fn redundant_paths() {
+    check_cell(
+        &with_schedule(STATIC_321, r#"{ kind = "redundancy", every = 2 }"#),
+        [5, 13, 3, 2, 5, 4, 15, 4, 13, 11, 8, 5, 0, 13, 7, 8, 2, 4, 7, 8, 12, 6, 12, 0],
+        &[1, 0, 1, 1, 1, 3, 1, 0, 0, 1, 0, 2],
+    );
+}
+
+#[test]
+fn stale_features() {
+    let stale = STATIC_321.replace(" }", ", features = { s1 = 0, s2 = 2, after = 4 } }");
+    check(
+        &stale,
+        [5, 13, 3, 2, 5, 4, 12, 3, 6, 8, 2, 15, 12, 2, 12, 9, 14, 10, 9, 14, 1, 13, 3, 4],
+        &[1, 0, 1, 1, 0, 2, 0, 0, 3, 0, 0, 0, 3],
     );
 }

@@ -21,3 +21,4 @@ mod seams;
 mod second_rules;
 mod support;
 mod traces;
+mod vvs;

@@ -75,6 +75,11 @@ pub(crate) fn with_rules(drafter: &str, accept: &str) -> String {
     format!("drafter = {drafter}\naccept = [{accept}]")
 }
 
+/// A drafter under a schedule.
+pub(crate) fn with_schedule(drafter: &str, schedule: &str) -> String {
+    format!("drafter = {drafter}\nschedule = {schedule}")
+}
+
 /// Where the tokens of every toy lie: 0, 2, 4, ... and 1, 3, 5, ... are near each other.
 pub(crate) fn codebook(n_vocab: usize) -> TokenVectors {
     let place = |v: usize| (v % 2) as f32 * 0.8 + (v / 2) as f32 * 0.3;
@@ -117,6 +122,7 @@ pub(crate) fn built(text: &str, model: ToyModel) -> Method {
     let config = parsed(text);
     let parts = Parts {
         neighbours: config.needs().n_nearest.map(|_| neighbours(model.n_vocab)),
+        codebook: config.needs().codebook.then(|| Rc::new(codebook(model.n_vocab))),
         embeddings: config.needs().embeddings.then(|| Rc::new(codebook(model.n_vocab))),
         draft_model: config.needs().draft_model.then(|| Box::new(ToyDraftModel::new(model)) as _),
     };
