@@ -76,20 +76,26 @@ impl Gsd {
         if g.prob(x) == 0.0 {
             return vec![x];
         }
-        let by_rank = |&a: &TokenId, &b: &TokenId| g.prob(b).total_cmp(&g.prob(a)).then_with(|| a.cmp(&b));
-        let tokens = (0..g.len() as u32).map(TokenId);
-        let mut window: Vec<TokenId> = tokens.filter(|&token| 0.0 < g.prob(token)).collect();
-        let rank = window.iter().filter(|token| by_rank(token, &x).is_lt()).count();
-        let last_start = window.len().saturating_sub(self.config.group);
+        let (mut rank, mut n_support) = (0_usize, 0_usize);
+        let (mut above, mut below) =
+            (Nearest::new(self.config.group - 1), Nearest::new(self.config.group - 1));
+        for (v, &p) in g.probs().iter().enumerate().filter(|&(_, &p)| 0.0 < p) {
+            n_support += 1;
+            let token = TokenId(v as u32);
+            // Equal probabilities rank by id.
+            if g.prob(x) < p || (p == g.prob(x) && token < x) {
+                rank += 1;
+                above.offer(-p, u32::MAX - token.0, token);
+            } else if token != x {
+                below.offer(p, token.0, token);
+            }
+        }
+        let last_start = n_support.max(self.config.group) - self.config.group;
         let start = rank.saturating_sub(self.config.group / 2).min(last_start);
-        if 0 < start {
-            window.select_nth_unstable_by(start, by_rank);
-            window.drain(..start);
-        }
-        if self.config.group < window.len() {
-            window.select_nth_unstable_by(self.config.group, by_rank);
-            window.truncate(self.config.group);
-        }
+        let n_above = rank - start;
+        let mut window = vec![x];
+        window.extend(above.tokens().take(n_above));
+        window.extend(below.tokens().take(self.config.group - 1 - n_above));
         window.retain(|&token| token == x || self.is_similar(g, x, token));
         window.sort_unstable();
         window
@@ -102,6 +108,35 @@ impl Gsd {
             embeddings.squared_distance(x, other) < d_thr
         };
         self.config.delta_p.is_none_or(|delta_p| gap < delta_p) && self.config.d_thr.is_none_or(is_near)
+    }
+}
+
+/// The tokens of largest key offered, ties to the lowest tie-breaker; one pass, few insertions.
+struct Nearest {
+    n: usize,
+    // Invariant: at most `n` entries, best first.
+    kept: Vec<(f32, u32, TokenId)>,
+}
+
+impl Nearest {
+    fn new(n: usize) -> Self {
+        Self { n, kept: Vec::new() }
+    }
+
+    fn offer(&mut self, key: f32, tie: u32, token: TokenId) {
+        let is_better = |held: &(f32, u32, TokenId)| held.0 < key || (held.0 == key && tie < held.1);
+        if self.kept.len() == self.n {
+            if !self.kept.last().is_some_and(is_better) {
+                return;
+            }
+            self.kept.pop();
+        }
+        let rank = self.kept.partition_point(|held| !is_better(held));
+        self.kept.insert(rank, (key, tie, token));
+    }
+
+    fn tokens(&self) -> impl Iterator<Item = TokenId> {
+        self.kept.iter().map(|&(_, _, token)| token)
     }
 }
 
@@ -142,6 +177,16 @@ mod tests {
         check(of(4), 1, &[0, 1, 2, 5]);
         check(of(99), 2, &[0, 1, 2, 3, 5]);
         check(of(3), 4, &[4]);
+    }
+
+    #[test]
+    fn equal_probabilities_rank_by_id() {
+        let g = Dist::uniform(5);
+        let config = GsdConfig { group: 3, delta_p: None, d_thr: None };
+        let gsd = Gsd::new(config, None);
+        for (x, expected) in [(0, [0, 1, 2]), (1, [0, 1, 2]), (2, [1, 2, 3]), (4, [2, 3, 4])] {
+            assert_eq!(gsd.cluster(&g, TokenId(x)), expected.map(TokenId));
+        }
     }
 
     #[test]

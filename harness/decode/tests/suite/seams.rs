@@ -1,5 +1,5 @@
-//! Methods still to come fit: rules nest and lend, a Jacobi drafter learns through `observe`, a scheduler
-//! skips the target.
+//! Methods of others fit: rules nest and lend, a drafter learns through `observe`, a scheduler skips the
+//! target. The ones here are minimal and share no code with those in `methods`.
 
 use std::rc::Rc;
 
