@@ -76,18 +76,22 @@ impl Gsd {
         if g.prob(x) == 0.0 {
             return vec![x];
         }
-        let (mut rank, mut n_support) = (0_usize, 0_usize);
+        let (probs, p_x) = (g.probs(), g.prob(x));
+        let n_support = probs.iter().filter(|&&p| 0.0 < p).count();
+        // Equal probabilities rank by id.
+        let n_equal_before = probs[..x.idx()].iter().filter(|&&p| p == p_x).count();
+        let rank = probs.iter().filter(|&&p| p_x < p).count() + n_equal_before;
         let (mut above, mut below) =
             (Nearest::new(self.config.group - 1), Nearest::new(self.config.group - 1));
-        for (v, &p) in g.probs().iter().enumerate().filter(|&(_, &p)| 0.0 < p) {
-            n_support += 1;
-            let token = TokenId(v as u32);
-            // Equal probabilities rank by id.
-            if g.prob(x) < p || (p == g.prob(x) && token < x) {
-                rank += 1;
-                above.offer(-p, u32::MAX - token.0, token);
-            } else if token != x {
-                below.offer(p, token.0, token);
+        for (v, &p) in probs.iter().enumerate() {
+            // Few tokens come between the furthest held so far, so this branch is rarely taken.
+            if below.worst() <= p && p <= -above.worst() && 0.0 < p {
+                let token = TokenId(v as u32);
+                if p_x < p || (p == p_x && token < x) {
+                    above.offer(-p, u32::MAX - token.0, token);
+                } else if token != x {
+                    below.offer(p, token.0, token);
+                }
             }
         }
         let last_start = n_support.max(self.config.group) - self.config.group;
@@ -116,11 +120,13 @@ struct Nearest {
     n: usize,
     // Invariant: at most `n` entries, best first.
     kept: Vec<(f32, u32, TokenId)>,
+    // Invariant: the last key once `n` are kept, else minus infinity.
+    worst: f32,
 }
 
 impl Nearest {
     fn new(n: usize) -> Self {
-        Self { n, kept: Vec::new() }
+        Self { n, kept: Vec::new(), worst: f32::NEG_INFINITY }
     }
 
     fn offer(&mut self, key: f32, tie: u32, token: TokenId) {
@@ -133,6 +139,14 @@ impl Nearest {
         }
         let rank = self.kept.partition_point(|held| !is_better(held));
         self.kept.insert(rank, (key, tie, token));
+        if self.kept.len() == self.n {
+            self.worst = self.kept[self.n - 1].0;
+        }
+    }
+
+    /// The key below which nothing is kept any more.
+    fn worst(&self) -> f32 {
+        if self.n == 0 { f32::INFINITY } else { self.worst }
     }
 
     fn tokens(&self) -> impl Iterator<Item = TokenId> {
