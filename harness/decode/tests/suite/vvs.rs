@@ -25,8 +25,8 @@ use crate::{
     cascade::alpha,
     relaxed::{TREES, check_detected},
     support::{
-        CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, built, check_law, drafter, image, law_of, method,
-        parsed, target, with_schedule,
+        AR, CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, built, check_law, drafter, greedy, image, law_of,
+        method, parsed, target, with_schedule,
     },
 };
 
@@ -182,6 +182,9 @@ impl DraftModel for Blind {
         self.0.expand(tree, nodes)
     }
     fn reuse_features(&mut self, _: &[usize]) {}
+    fn is_greedy(&self) -> bool {
+        self.0.is_greedy()
+    }
 }
 
 fn blind(text: &str, model: ToyModel) -> Method {
@@ -189,10 +192,9 @@ fn blind(text: &str, model: ToyModel) -> Method {
     parsed(text).build_with(Parts { draft_model, ..Parts::default() }).unwrap()
 }
 
-/// A skipped path of a perfect chain is a draw from the target, so the law holds if, and only if, the forward
-/// after a skip sees the skipped tokens.
+/// A skipped path of a perfect chain is a draw from the target, so skipping leaves the law alone.
 #[test]
-fn after_a_skip_the_target_continues_from_the_skipped_tokens() {
+fn skips_of_a_perfect_chain_keep_the_target_law() {
     let chain = CHAIN_3.replace("depth = 3", "depth = 1");
     let text = with_schedule(&chain, &interval(2, ", warm_up = 0"));
     check_law(|| blind(&text, target()));
@@ -201,6 +203,19 @@ fn after_a_skip_the_target_continues_from_the_skipped_tokens() {
         decoded.steps.iter().filter(|step| step.n_target_forwards == 0).count()
     };
     assert!(200 < (0..400).map(n_skips).sum::<usize>());
+}
+
+/// A forward after a skip sees the skipped tokens: with a perfect greedy drafter nothing changes.
+#[test]
+fn greedy_tokens_after_many_skips_are_the_autoregressive_ones() {
+    let n_tokens = 32;
+    for drafter_table in TREES {
+        let text = with_schedule(drafter_table, &interval(2, r#", selector = "confidence""#));
+        let expected = image(method(AR, target()), greedy(target()), n_tokens, 0).tokens;
+        let decoded = image(blind(&text, greedy(target())), greedy(target()), n_tokens, 0);
+        assert_eq!(decoded.tokens, expected, "{drafter_table}");
+        assert!(2 < decoded.steps.iter().filter(|step| step.n_target_forwards == 0).count());
+    }
 }
 
 #[test]
