@@ -10,6 +10,7 @@ use specimen_decode::{
     dist::{Dist, TokenId},
     drafter::{DraftModel, Drafter},
     generation::Scores,
+    method::{MethodConfig, Parts},
     methods::{
         eagle1::{StaticTree, StaticTreeDrafter},
         eagle2::{DynamicTree, DynamicTreeDrafter},
@@ -18,14 +19,15 @@ use specimen_decode::{
     rng::{Purpose, Uniforms},
     tree::{NodeId, Proposal, TokenTree},
     trees::named_tree,
-    verify::verify,
+    vectors::Neighbours,
+    verify::{AcceptanceRule, verify},
 };
 
 const N_VOCAB: usize = 16_384;
 const N_REPEATS: u32 = 400;
 
 /// The same row at every node.
-struct Rows(Rc<Dist>);
+struct Rows(Rc<Dist>, Rc<[f32]>);
 
 impl Scores for Rows {
     fn dist(&self, _: NodeId) -> Rc<Dist> {
@@ -33,7 +35,7 @@ impl Scores for Rows {
     }
 
     fn feature(&self, _: NodeId) -> Rc<[f32]> {
-        Rc::from([])
+        self.1.clone()
     }
 }
 
@@ -76,10 +78,27 @@ fn report(name: &str, mut run: impl FnMut(u32)) {
 }
 
 fn report_walk(name: &str, tree: &TokenTree, q: &Rc<Dist>) {
-    let (uniforms, scores) = (Uniforms::new(5), Rows(Rc::clone(q)));
+    report_rule(name, tree, q, &mut Lossless);
+}
+
+fn report_rule(name: &str, tree: &TokenTree, q: &Rc<Dist>, rule: &mut dyn AcceptanceRule) {
+    let (uniforms, scores) = (Uniforms::new(5), Rows(Rc::clone(q), vec![0.5; 1280].into()));
     report(name, |step| {
-        black_box(verify(black_box(tree), &scores, &mut Lossless, &uniforms, step, 99));
+        black_box(verify(black_box(tree), &scores, rule, &uniforms, step, 99));
     });
+}
+
+/// A cell's acceptance rules, with a table of neighbours on a ring.
+fn rule(accept: &str) -> Box<dyn AcceptanceRule> {
+    let config: MethodConfig = toml::from_str(&format!("accept = [{accept}]")).expect("the text is a cell");
+    let near = |token: usize| {
+        let at = |i: usize| TokenId(((token + i) % N_VOCAB) as u32);
+        (1..=1000).map(at).collect()
+    };
+    let rows: Vec<Vec<TokenId>> = (0..N_VOCAB).map(near).collect();
+    let neighbours = Neighbours::from_rows(&rows).expect("a ring has different neighbours");
+    let parts = Parts { neighbours: Some(Rc::new(neighbours)), ..Parts::default() };
+    config.build_with(parts).expect("nothing else is needed").rule
 }
 
 fn main() {
@@ -101,6 +120,17 @@ fn main() {
     report_walk("walk, static, all siblings rejected", &sampled, &rejecting(&q, &sampled));
     report_walk("walk, dynamic, p unlike q", &chosen, &q);
     report_walk("walk, 59 chosen siblings, worst case", &wide, &q);
+    let no_children = rejecting(&q, &sampled);
+    for accept in [
+        r#"{ kind = "lantern", k = 1000, delta = 0.1 }"#,
+        r#"{ kind = "gsd", group = 25, delta_p = 0.15 }"#,
+        r#"{ kind = "cascade", tau_pos = 0.85, tau_seq = 0.5, tvd_budget = 0.5 }"#,
+    ] {
+        println!("{accept}");
+        report_rule("  static, p unlike q", &sampled, &q, &mut *rule(accept));
+        report_rule("  static, all siblings rejected", &sampled, &no_children, &mut *rule(accept));
+        report_rule("  dynamic, p unlike q", &chosen, &q, &mut *rule(accept));
+    }
     report("draft, static (58 nodes, laws given)", |step| {
         black_box(eagle1.draft(&[TokenId(0)], 99, step, &uniforms));
     });

@@ -6,7 +6,7 @@ use crate::{
     drafter::Drafter,
     generation::Generation,
     rng::{Purpose, Uniforms},
-    schedule::{Decision, Scheduler},
+    schedule::{Decision, Scheduler, Verified},
     trace::{Decoded, StepTrace},
     tree::{NodeId, TokenTree},
     verify::{AcceptanceRule, Verdict, verify},
@@ -36,6 +36,9 @@ pub fn decode(
     clock: &dyn Clock,
 ) -> Decoded {
     let n_tokens = generation.n_tokens();
+    method.drafter.begin_image(n_tokens, generation.n_vocab());
+    method.rule.begin_image();
+    method.scheduler.begin_image();
     let mut total = Laps::start(clock);
     let mut laps = Laps::start(clock);
     let first = generation.prefill().sample(uniforms.uniform(Purpose::Root, 0, 0));
@@ -77,6 +80,8 @@ fn decode_step(
             let scores = generation.score(&tree);
             trace.target_ns = laps.lap_ns();
             let verdict = verify(&tree, &*scores, &mut *method.rule, uniforms, step, room);
+            let verified = Verified { tree: &tree, scores: &*scores, step, room, uniforms };
+            let verdict = method.scheduler.revise(&verified, verdict);
             trace.verify_ns = laps.lap_ns();
             trace.n_target_forwards = 1;
             trace.n_emitted = verdict.path.len() as u32 + 1;

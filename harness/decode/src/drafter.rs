@@ -22,6 +22,17 @@ pub trait DraftModel {
     /// Parents were expanded before; the root counts as expanded by [`begin`](Self::begin).
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>>;
 
+    /// Says which features the tokens of the next [`begin`](Self::begin) are paired with, oldest token first,
+    /// by age: 0 is the newest feature the target has given, that of the last slot it ran. Called only where
+    /// they are not the fresh ones: after a skipped verification, or in a staleness experiment. What was taken
+    /// in before stays as it is.
+    ///
+    /// # Panics
+    /// Unless overridden: only heads under a skipping scheduler or with `features` need it.
+    fn reuse_features(&mut self, ages: &[usize]) {
+        panic!("features of ages {ages:?} are to be used, but this draft model has fresh ones only");
+    }
+
     /// Whether decoding is greedy: candidates are then the most probable tokens instead of draws, and the laws
     /// are [`Sampling::of_drafts`](crate::pipeline::Sampling::of_drafts).
     fn is_greedy(&self) -> bool {
@@ -31,6 +42,11 @@ pub trait DraftModel {
 
 /// Grows the draft tree of each step.
 pub trait Drafter {
+    /// Called once per image, before its first draft: image tokens, and size of their vocabulary.
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize) {
+        let _ = (n_tokens, n_vocab);
+    }
+
     /// A tree below the newest token of `tokens`.
     ///
     /// `room` is the number of tokens the image still misses after the root (at least 1): no node is

@@ -1,7 +1,7 @@
 //! Speculative decoding of image tokens, free of any tensor library.
 //!
-//! Read in this order: [`dist`], [`rng`] and [`tree`] (values); [`generation`] and [`drafter`] (what a
-//! model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`] (the loop
+//! Read in this order: [`dist`], [`rng`], [`tree`] and [`vectors`] (values); [`generation`], [`drafter`] and
+//! [`features`] (what a model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`] (the loop
 //! that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
 //! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against.
 //! In all formulas `q` is the target's law and `p` the drafter's.
@@ -10,11 +10,13 @@
 pub mod dist;
 pub mod rng;
 pub mod tree;
+pub mod vectors;
 pub mod without_replacement;
 
 pub mod generation;
 
 pub mod drafter;
+pub mod features;
 
 pub mod verify;
 

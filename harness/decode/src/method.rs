@@ -6,29 +6,36 @@
 
 mod drafter;
 mod error;
+mod parts;
+mod rule;
+mod schedule;
 mod wire;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::rule::lossless_only;
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
     error::MethodError,
+    parts::{Needs, Parts},
+    rule::{RULE_KEYS, RuleConfig},
+    schedule::{SCHEDULE_KEYS, ScheduleConfig},
 };
 use crate::{
     decoder::Method,
     drafter::{DraftModel, Drafter},
+    features::{FeaturedModel, FeaturesConfig},
     methods::{
         ar::NoDraft,
         eagle1::StaticTreeDrafter,
         eagle2::{DynamicTree, DynamicTreeDrafter},
-        sd::{Lossless, chain},
+        sd::chain,
+        sjd::JacobiDrafter,
     },
-    schedule::{AlwaysVerify, Scheduler},
-    verify::AcceptanceRule,
 };
 
 /// One choice on each of three axes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodConfig {
     /// What proposes tokens; absent means nothing does, which is autoregressive decoding.
@@ -42,27 +49,6 @@ pub struct MethodConfig {
     pub schedule: ScheduleConfig,
 }
 
-/// One acceptance rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum RuleConfig {
-    /// The target's distribution is kept.
-    Lossless {},
-}
-
-/// When the target looks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ScheduleConfig {
-    /// At every step.
-    Always {},
-}
-
-/// Keys a table of `accept` may have.
-pub const RULE_KEYS: &[&str] = &["kind"];
-/// Keys a `schedule` table may have.
-pub const SCHEDULE_KEYS: &[&str] = &["kind"];
-
 impl MethodConfig {
     /// Autoregressive decoding.
     pub fn ar() -> Self {
@@ -75,74 +61,82 @@ impl MethodConfig {
     /// If a key is missing, out of place or out of range, a tree is unknown or no tree, or rules do not nest.
     pub fn validate(&self) -> Result<(), MethodError> {
         self.drafter.validate()?;
-        let n_rules = self.accept.len();
-        for (position, rule) in self.accept.iter().enumerate() {
-            match rule {
-                RuleConfig::Lossless {} if position + 1 < n_rules => {
-                    return Err(MethodError::LosslessNotLast { position, n_rules });
-                }
-                RuleConfig::Lossless {} => {}
-            }
-        }
-        Ok(())
+        rule::validate(&self.accept)?;
+        self.schedule.validate(&self.drafter)
     }
 
     /// Whether the method provably keeps the target's distribution.
     pub fn is_lossless(&self) -> bool {
-        let keeps = |rule: &RuleConfig| match rule {
-            RuleConfig::Lossless {} => true,
-        };
-        let looks = match self.schedule {
-            ScheduleConfig::Always {} => true,
-        };
-        self.accept.iter().all(keeps) && looks
+        let records = self.drafter.jacobi.as_ref().is_none_or(|jacobi| jacobi.refresh.is_lossless());
+        self.accept.iter().all(RuleConfig::is_lossless) && self.schedule.is_lossless() && records
     }
 
     /// One line that is the same for equal configurations and different for different ones, for instance
     /// `drafter=eagle1/static(tree=tiny_13) accept=lossless schedule=always`. An empty `accept` reads as
     /// the `lossless` it means. A listed tree never equals a named one.
     pub fn canonical(&self) -> String {
-        let rule = |rule: &RuleConfig| match rule {
-            RuleConfig::Lossless {} => "lossless".to_owned(),
-        };
         let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
-        let accept: Vec<String> = accept.iter().map(rule).collect();
-        let schedule = match self.schedule {
-            ScheduleConfig::Always {} => "always",
-        };
+        let accept: Vec<String> = accept.iter().map(RuleConfig::canonical).collect();
+        let schedule = self.schedule.canonical();
         format!("drafter={} accept={} schedule={schedule}", self.drafter.canonical(), accept.join(">"))
     }
 
-    /// Puts the method together. `draft_model` is the network of the drafter, `None` for proposer `none`.
+    /// What the method must be put together from.
+    pub fn needs(&self) -> Needs {
+        Needs {
+            draft_model: self.drafter.shape.is_some(),
+            n_nearest: self.accept.iter().filter_map(RuleConfig::n_nearest).max(),
+            codebook: self.schedule.needs_codebook(),
+            embeddings: self.accept.iter().any(RuleConfig::needs_embeddings),
+        }
+    }
+
+    /// Puts together a method that needs no tables. `draft_model` is the network of the drafter, `None` for
+    /// proposers `none` and `jacobi`.
     ///
     /// # Errors
-    /// Those of [`validate`](Self::validate); a draft model that is missing or would not be used.
+    /// Those of [`build_with`](Self::build_with).
     pub fn build(&self, draft_model: Option<Box<dyn DraftModel>>) -> Result<Method, MethodError> {
+        self.build_with(Parts { draft_model, ..Parts::default() })
+    }
+
+    /// Puts the method together. Tables it does not need are ignored.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Self::validate); a draft model that is missing or would not be used, a table
+    /// that is missing or too small.
+    pub fn build_with(&self, mut parts: Parts) -> Result<Method, MethodError> {
         self.validate()?;
+        let draft_model = parts.draft_model.take();
+        let features = self.drafter.features.clone().unwrap_or_else(FeaturesConfig::fresh);
+        let featured = |model| match self.drafter.proposer {
+            Proposer::Model => FeaturedModel::without_features(model),
+            _ => FeaturedModel::new(model, features),
+        };
         let drafter: Box<dyn Drafter> = match (self.drafter.shape.as_ref(), draft_model) {
-            (None, None) => Box::new(NoDraft),
-            (None, Some(_)) => return Err(MethodError::UnusedDraftModel),
+            (None, None) => match self.drafter.jacobi.as_ref() {
+                Some(jacobi) => Box::new(JacobiDrafter::new(jacobi.clone())),
+                None => Box::new(NoDraft),
+            },
+            (None, Some(_)) => {
+                return Err(MethodError::UnusedDraftModel { of: self.drafter.proposer.as_written() });
+            }
             (Some(_), None) => {
                 return Err(MethodError::NoDraftModel { of: self.drafter.proposer.as_written() });
             }
             (Some(Shape::Chain { depth }), Some(model)) => {
-                Box::new(StaticTreeDrafter::new(model, chain(*depth)))
+                Box::new(StaticTreeDrafter::over(featured(model), chain(*depth)))
             }
             (Some(Shape::Static { tree }), Some(model)) => {
-                Box::new(StaticTreeDrafter::new(model, tree.resolve()?))
+                Box::new(StaticTreeDrafter::over(featured(model), tree.resolve()?))
             }
             (Some(&Shape::Dynamic { top_k, depth, total_token }), Some(model)) => {
-                Box::new(DynamicTreeDrafter::new(model, DynamicTree { top_k, depth, total_token }))
+                let shape = DynamicTree { top_k, depth, total_token };
+                Box::new(DynamicTreeDrafter::over(featured(model), shape))
             }
         };
-        // Rules nest from the inside out; the innermost is lossless whether it is written or not.
-        let innermost: Box<dyn AcceptanceRule> = Box::new(Lossless);
-        let rule = self.accept.iter().rev().fold(innermost, |inner, rule| match rule {
-            RuleConfig::Lossless {} => inner,
-        });
-        let scheduler: Box<dyn Scheduler> = match self.schedule {
-            ScheduleConfig::Always {} => Box::new(AlwaysVerify),
-        };
+        let rule = rule::build(&self.accept, &parts)?;
+        let scheduler = self.schedule.build(&parts)?;
         Ok(Method { drafter, rule, scheduler })
     }
 
@@ -152,7 +146,7 @@ impl MethodConfig {
     /// If the configuration is invalid.
     pub fn max_tree_nodes(&self) -> usize {
         1 + match self.drafter.shape.as_ref() {
-            None => 0,
+            None => self.drafter.n_guesses(),
             Some(Shape::Chain { depth }) => *depth,
             Some(Shape::Static { tree }) => {
                 tree.resolve().expect("the configuration was validated").n_drafts()
@@ -169,22 +163,10 @@ impl MethodConfig {
     /// If the configuration is invalid.
     pub fn max_depth(&self) -> usize {
         match self.drafter.shape.as_ref() {
-            None => 0,
+            None => self.drafter.n_guesses(),
             Some(Shape::Chain { depth }) => *depth,
             Some(Shape::Static { tree }) => tree.resolve().expect("the configuration was validated").depth(),
             Some(&Shape::Dynamic { depth, total_token, .. }) => (depth + 1).min(total_token - 1),
         }
     }
-}
-
-impl ScheduleConfig {
-    /// At every step.
-    pub fn always() -> Self {
-        Self::Always {}
-    }
-}
-
-/// The rules an absent or empty list means.
-pub(crate) fn lossless_only() -> Vec<RuleConfig> {
-    vec![RuleConfig::Lossless {}]
 }

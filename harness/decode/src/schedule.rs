@@ -2,8 +2,10 @@
 
 use crate::{
     dist::TokenId,
+    generation::Scores,
     rng::Uniforms,
     tree::{NodeId, TokenTree},
+    verify::Verdict,
 };
 
 /// What to do with a drafted tree.
@@ -18,9 +20,34 @@ pub enum Decision {
 
 /// Decides step by step whether the target looks at the draft.
 pub trait Scheduler {
+    /// Called once per image, before its first draft.
+    fn begin_image(&mut self) {}
+
     /// `tokens` are all tokens sampled so far, the last one being the root of `tree`. Draws use
     /// [`Purpose::Skip`](crate::rng::Purpose::Skip), addressed by `step`.
     fn decide(&mut self, tree: &TokenTree, tokens: &[TokenId], step: u32, uniforms: &Uniforms) -> Decision;
+
+    /// May replace the outcome of a verification, for experiments that do. The path must be one of the tree,
+    /// and the next token absent exactly if the path fills the image.
+    fn revise(&mut self, verified: &Verified<'_>, verdict: Verdict) -> Verdict {
+        let _ = verified;
+        verdict
+    }
+}
+
+/// A verification that has just been made.
+#[derive(Clone, Copy)]
+pub struct Verified<'a> {
+    /// The draft.
+    pub tree: &'a TokenTree,
+    /// What the target said.
+    pub scores: &'a dyn Scores,
+    /// Index of the decode loop's iteration.
+    pub step: u32,
+    /// Tokens the image misses after the root.
+    pub room: usize,
+    /// The draws of the image; the verification used no more than one at `Resample`.
+    pub uniforms: &'a Uniforms,
 }
 
 /// Verify every step: all methods but VVS.

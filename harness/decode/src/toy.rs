@@ -64,6 +64,8 @@ pub struct ToyGeneration {
     n_tokens: usize,
     /// Tokens whose keys and values a real model would hold.
     committed: Vec<TokenId>,
+    /// Tokens taken without a forward, whose keys and values the next one writes.
+    queued: Vec<TokenId>,
     scored: Option<Rc<TokenTree>>,
     n_forwards: u32,
 }
@@ -71,7 +73,7 @@ pub struct ToyGeneration {
 impl ToyGeneration {
     /// An image of `n_tokens` tokens, before its prefill.
     pub fn new(model: ToyModel, n_tokens: usize) -> Self {
-        Self { model, n_tokens, committed: Vec::new(), scored: None, n_forwards: 0 }
+        Self { model, n_tokens, committed: Vec::new(), queued: Vec::new(), scored: None, n_forwards: 0 }
     }
 
     /// Forwards so far, the prefill included.
@@ -97,6 +99,7 @@ impl Generation for ToyGeneration {
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
         self.n_forwards += 1;
+        self.committed.append(&mut self.queued);
         let tree = Rc::new(tree.clone());
         self.scored = Some(Rc::clone(&tree));
         let committed = self.committed.clone();
@@ -113,7 +116,7 @@ impl Generation for ToyGeneration {
     }
 
     fn queue(&mut self, tokens: &[TokenId]) {
-        self.committed.extend_from_slice(tokens);
+        self.queued.extend_from_slice(tokens);
     }
 }
 
@@ -137,9 +140,12 @@ impl Scores for ToyScores {
     }
 }
 
-/// A toy model as the network of a drafter.
+/// A toy model as the network of a drafter. Reused features change its laws from then on, as they stay in the
+/// cache of a real one.
 pub struct ToyDraftModel {
     model: ToyModel,
+    /// Ages of the features for the tokens it takes in next, if they are not the fresh ones.
+    ages: Option<Vec<usize>>,
     is_greedy: bool,
     tokens: Vec<TokenId>,
     is_expanded: Vec<bool>,
@@ -150,13 +156,18 @@ impl ToyDraftModel {
     pub fn new(model: ToyModel) -> Self {
         let is_greedy = model.sampling.is_greedy();
         let model = ToyModel { sampling: model.sampling.of_drafts(), ..model };
-        Self { model, is_greedy, tokens: Vec::new(), is_expanded: Vec::new() }
+        Self { model, ages: None, is_greedy, tokens: Vec::new(), is_expanded: Vec::new() }
     }
 }
 
 impl DraftModel for ToyDraftModel {
     fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
         assert!(tokens.starts_with(&self.tokens), "sampled tokens are never taken back");
+        if let Some(ages) = self.ages.take() {
+            let n_new = tokens.len() - self.tokens.len();
+            assert_eq!(ages.len(), n_new, "every token that is taken in is paired with one feature");
+            self.model.seed = hash_all(self.model.seed, ages.iter().map(|&age| age as u64));
+        }
         self.tokens = tokens.to_vec();
         self.is_expanded = vec![true];
         Rc::new(self.model.law(tokens))
@@ -171,6 +182,10 @@ impl DraftModel for ToyDraftModel {
         }
         let (_, before_root) = self.tokens.split_last().expect("begin comes before expand");
         nodes.iter().map(|&node| Rc::new(self.model.law(&context_of(before_root, tree, node)))).collect()
+    }
+
+    fn reuse_features(&mut self, ages: &[usize]) {
+        self.ages = Some(ages.to_vec());
     }
 
     fn is_greedy(&self) -> bool {

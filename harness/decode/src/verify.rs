@@ -25,6 +25,16 @@ pub struct Mass {
     /// Tokens that lent their mass: on rejection they leave the target's law together with the candidate.
     /// Empty where a rule keeps the plain residual.
     pub lenders: Vec<TokenId>,
+    /// Tokens that keep their target mass when a sampled candidate is rejected: its proposal law counts as
+    /// zero there. Empty but for a residual of LANTERN's reference code.
+    pub spared: Vec<TokenId>,
+}
+
+impl Mass {
+    /// The claim of a lossless test: nothing is lent, the residual is the plain one.
+    pub fn plain(target: f32, draft: f32) -> Self {
+        Self { target, draft, lenders: Vec::new(), spared: Vec::new() }
+    }
 }
 
 /// The candidates below one accepted node, as a rule sees them.
@@ -63,11 +73,20 @@ impl Level<'_> {
 /// How much probability a candidate may claim: the identity is lossless, each paper relaxes it. Rules nest:
 /// an outer rule asks its inner one first and adds to the [`Mass`] it returns.
 pub trait AcceptanceRule {
+    /// Called once per image, before its first verification.
+    fn begin_image(&mut self) {}
+
     /// Called once per verification, before the first level.
     fn begin_step(&mut self) {}
 
     /// The claim of one candidate. Called once per tested candidate, in order of testing.
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass;
+
+    /// Learns what became of the last claim: `r` is the draw it was tested with. Not called for a candidate
+    /// that was passed over.
+    fn settle(&mut self, r: f64, accepted: bool) {
+        let _ = (r, accepted);
+    }
 
     /// Total-variation mass moved since [`begin_step`](Self::begin_step), inner rules included.
     fn tvd_spent(&self) -> f64 {
@@ -163,11 +182,13 @@ impl Walk<'_> {
             }
             let depth = self.tree[child].depth;
             let r = self.uniforms.uniform(Purpose::Accept, self.step, slot(depth, sibling));
-            if r * f64::from(mass.draft) < f64::from(mass.target) {
+            let accepted = r * f64::from(mass.draft) < f64::from(mass.target);
+            self.rule.settle(r, accepted);
+            if accepted {
                 return Tested::Accepted(child);
             }
             let mut left = residual.take().unwrap_or_else(|| Dist::clone(q));
-            if reject(&mut left, &self.tree[child].proposal, token, &tried, &mass.lenders) {
+            if reject(&mut left, &self.tree[child].proposal, token, &tried, &mass) {
                 residual = Some(left);
             } else {
                 self.n_residual_fallbacks += 1;
@@ -179,12 +200,13 @@ impl Walk<'_> {
 }
 
 /// Takes a rejected candidate and its lenders out of `g`; false if nothing is left of it.
-fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], lenders: &[TokenId]) -> bool {
+fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], mass: &Mass) -> bool {
     match proposal {
         Proposal::Sampled { law, conditional } => {
-            g.subtract(law, rescale(law, token, *conditional), tried) && g.remove(lenders)
+            let scale = rescale(law, token, *conditional);
+            g.subtract(law, scale, &[tried, &mass.spared].concat()) && g.remove(&mass.lenders)
         }
-        Proposal::Chosen | Proposal::Root => g.remove(&[&[token], lenders].concat()),
+        Proposal::Chosen | Proposal::Root => g.remove(&[&[token], &*mass.lenders].concat()),
     }
 }
 
@@ -222,7 +244,7 @@ mod tests {
     impl AcceptanceRule for RejectAll {
         fn mass(&mut self, level: &Level<'_>, _: NodeId) -> Mass {
             self.seen.push(level.q.probs().to_vec());
-            Mass { target: 0.0, draft: 1.0, lenders: self.lenders.clone() }
+            Mass { lenders: self.lenders.clone(), ..Mass::plain(0.0, 1.0) }
         }
     }
 

@@ -416,6 +416,8 @@ fn drafter_words(drafter: &DrafterConfig) -> String {
     let proposer = match drafter.proposer {
         Proposer::None => return "none".to_owned(),
         Proposer::Eagle1 => "eagle1".to_owned(),
+        Proposer::Eagle3 => "eagle3".to_owned(),
+        Proposer::Jacobi => drafter.jacobi.as_ref().map_or_else(String::new, |jacobi| jacobi.canonical()),
         Proposer::Model => drafter.model.clone().unwrap_or_else(|| "model".to_owned()),
     };
     let shape = match &drafter.shape {

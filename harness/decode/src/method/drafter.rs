@@ -4,20 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use super::MethodError;
 use crate::{
-    methods::eagle1::StaticTree,
+    features::FeaturesConfig,
+    methods::{eagle1::StaticTree, sjd::JacobiConfig},
     trees::{NAMED_TREES, named_tree},
 };
 
 /// What proposes tokens, and in which shape.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "super::wire::WireDrafter", into = "super::wire::WireDrafter")]
 pub struct DrafterConfig {
     /// The network that proposes.
     pub proposer: Proposer,
-    /// How its proposals are arranged; `None` exactly for [`Proposer::None`].
+    /// How its proposals are arranged; `None` exactly for [`Proposer::None`] and [`Proposer::Jacobi`].
     pub shape: Option<Shape>,
     /// Which weights to load; present exactly for [`Proposer::Model`].
     pub model: Option<String>,
+    /// The window; present exactly for [`Proposer::Jacobi`].
+    pub jacobi: Option<JacobiConfig>,
+    /// Staleness of the features an EAGLE head continues from; `None`: fresh wherever there are fresh ones.
+    pub features: Option<FeaturesConfig>,
 }
 
 /// The network that proposes.
@@ -28,6 +33,10 @@ pub enum Proposer {
     None,
     /// An EAGLE-1 head over the target's features.
     Eagle1,
+    /// An EAGLE-3 head over features of three inner layers; its trees are those of EAGLE-1 and EAGLE-2.
+    Eagle3,
+    /// The target's own last iteration.
+    Jacobi,
     /// Another autoregressive model.
     Model,
 }
@@ -67,29 +76,61 @@ pub enum Tree {
 }
 
 /// Keys a `drafter` table may have.
-pub const DRAFTER_KEYS: &[&str] = &["proposer", "shape", "model", "depth", "tree", "top_k", "total_token"];
+pub const DRAFTER_KEYS: &[&str] = &[
+    "proposer",
+    "shape",
+    "model",
+    "depth",
+    "tree",
+    "top_k",
+    "total_token",
+    "window",
+    "init",
+    "width",
+    "active",
+    "refresh",
+    "features",
+];
 
 impl DrafterConfig {
     /// Nothing proposes.
     pub fn none() -> Self {
-        Self { proposer: Proposer::None, shape: None, model: None }
+        Self { proposer: Proposer::None, shape: None, model: None, jacobi: None, features: None }
+    }
+
+    /// Guesses of a Jacobi window; 0 for every other proposer.
+    pub(super) fn n_guesses(&self) -> usize {
+        self.jacobi.as_ref().map_or(0, |jacobi| jacobi.window - 1)
     }
 
     pub(super) fn validate(&self) -> Result<(), MethodError> {
         let of = || self.proposer.as_written();
         match (self.proposer, &self.shape) {
-            (Proposer::None, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "shape" }),
-            (Proposer::Eagle1 | Proposer::Model, None) => {
+            (Proposer::None | Proposer::Jacobi, Some(_)) => {
+                return Err(MethodError::MisplacedKey { of: of(), key: "shape" });
+            }
+            (Proposer::Eagle1 | Proposer::Eagle3 | Proposer::Model, None) => {
                 return Err(MethodError::MissingKey { of: of(), key: "shape" });
             }
             (_, shape) => shape.iter().try_for_each(Shape::validate)?,
         }
+        match (self.proposer, &self.jacobi) {
+            (Proposer::Jacobi, None) => {
+                return Err(MethodError::MissingKey { of: of(), key: "window" });
+            }
+            (Proposer::Jacobi, Some(jacobi)) => jacobi.validate()?,
+            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "window" }),
+            (_, None) => {}
+        }
+        match (self.proposer, &self.features) {
+            (_, None) => {}
+            (Proposer::Eagle1 | Proposer::Eagle3, Some(features)) => features.validate()?,
+            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "features" }),
+        }
         match (self.proposer, &self.model) {
             (Proposer::Model, None) => Err(MethodError::MissingKey { of: of(), key: "model" }),
-            (Proposer::None | Proposer::Eagle1, Some(_)) => {
-                Err(MethodError::MisplacedKey { of: of(), key: "model" })
-            }
-            _ => Ok(()),
+            (Proposer::Model, Some(_)) | (_, None) => Ok(()),
+            (_, Some(_)) => Err(MethodError::MisplacedKey { of: of(), key: "model" }),
         }
     }
 
@@ -97,18 +138,24 @@ impl DrafterConfig {
         let proposer = match (self.proposer, &self.model) {
             (Proposer::None, _) => "none".to_owned(),
             (Proposer::Eagle1, _) => "eagle1".to_owned(),
+            (Proposer::Eagle3, _) => "eagle3".to_owned(),
+            (Proposer::Jacobi, _) => self.jacobi.as_ref().map(JacobiConfig::canonical).unwrap_or_default(),
             (Proposer::Model, model) => format!("model({})", model.as_deref().unwrap_or_default()),
         };
-        match &self.shape {
-            None => proposer,
-            Some(Shape::Chain { depth }) => format!("{proposer}/chain(depth={depth})"),
-            Some(Shape::Static { tree: Tree::Named(name) }) => format!("{proposer}/static(tree={name})"),
+        let shape = match &self.shape {
+            None => return proposer,
+            Some(Shape::Chain { depth }) => format!("chain(depth={depth})"),
+            Some(Shape::Static { tree: Tree::Named(name) }) => format!("static(tree={name})"),
             Some(Shape::Static { tree: Tree::Listed(paths) }) => {
-                format!("{proposer}/static(tree={})", format!("{paths:?}").replace(' ', ""))
+                format!("static(tree={})", format!("{paths:?}").replace(' ', ""))
             }
             Some(Shape::Dynamic { top_k, depth, total_token }) => {
-                format!("{proposer}/dynamic(top_k={top_k},depth={depth},total_token={total_token})")
+                format!("dynamic(top_k={top_k},depth={depth},total_token={total_token})")
             }
+        };
+        match &self.features {
+            None => format!("{proposer}/{shape}"),
+            Some(features) => format!("{proposer}/{shape}/{}", features.canonical()),
         }
     }
 }
@@ -119,6 +166,8 @@ impl Proposer {
         let name = match self {
             Self::None => "none",
             Self::Eagle1 => "eagle1",
+            Self::Eagle3 => "eagle3",
+            Self::Jacobi => "jacobi",
             Self::Model => "model",
         };
         format!("proposer = \"{name}\"")
@@ -128,12 +177,12 @@ impl Proposer {
 impl Shape {
     fn validate(&self) -> Result<(), MethodError> {
         match self {
-            &Self::Chain { depth } => check_range("depth", 1..=64, depth),
+            &Self::Chain { depth } => MethodError::check_range("depth", 1..=64, depth),
             Self::Static { tree } => tree.resolve().map(|_| ()),
             &Self::Dynamic { top_k, depth, total_token } => {
-                check_range("top_k", 1..=256, top_k)?;
-                check_range("depth", 1..=32, depth)?;
-                check_range("total_token", 2..=1024, total_token)
+                MethodError::check_range("top_k", 1..=256, top_k)?;
+                MethodError::check_range("depth", 1..=32, depth)?;
+                MethodError::check_range("total_token", 2..=1024, total_token)
             }
         }
     }
@@ -154,15 +203,4 @@ impl Tree {
         };
         Ok(StaticTree::from_paths(&paths)?)
     }
-}
-
-fn check_range(
-    key: &'static str,
-    range: std::ops::RangeInclusive<usize>,
-    found: usize,
-) -> Result<(), MethodError> {
-    if range.contains(&found) {
-        return Ok(());
-    }
-    Err(MethodError::OutOfRange { key, min: *range.start(), max: *range.end(), found })
 }

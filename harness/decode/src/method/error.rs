@@ -1,5 +1,7 @@
 //! What can be wrong with a configuration.
 
+use std::ops::RangeInclusive;
+
 use crate::methods::eagle1::ShapeError;
 
 /// Why a configuration is no method.
@@ -33,6 +35,43 @@ pub enum MethodError {
         /// The value given.
         found: usize,
     },
+    /// A range of positions that holds none.
+    #[error("drafter key `active` is [{start}, {end}], expected a start below its end")]
+    EmptyRange {
+        /// First position.
+        start: usize,
+        /// First position after it.
+        end: usize,
+    },
+    /// A real number is outside its range.
+    #[error("{of} has {key} = {found}, expected {expected}")]
+    RealOutOfRange {
+        /// The table it stands in, as in `accept rule lantern`.
+        of: &'static str,
+        /// The key.
+        key: &'static str,
+        /// The range in words.
+        expected: &'static str,
+        /// The value given.
+        found: String,
+    },
+    /// A rule that defines the whole claim has rules inside it.
+    #[error(
+        "accept rule {position} is gsd, whose claim replaces that of rules inside it; only lossless may follow"
+    )]
+    NotInnermost {
+        /// 0-based place of the rule.
+        position: usize,
+    },
+    /// A schedule that picks paths has no tree to pick from.
+    #[error("a schedule other than always needs a drafter that grows a tree, {of} does not")]
+    ScheduleWithoutTree {
+        /// The drafter, as written.
+        of: String,
+    },
+    /// CASCADE without either of its sets.
+    #[error("accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one")]
+    NoThreshold,
     /// No tree has this name.
     #[error("no tree is called `{found}`; known are {known}")]
     UnknownTree {
@@ -58,7 +97,54 @@ pub enum MethodError {
         /// The choice that needs it, as written.
         of: String,
     },
+    /// A table the method needs was not handed in.
+    #[error("{of} was built without {part}; the model must provide it")]
+    MissingPart {
+        /// What needs it.
+        of: &'static str,
+        /// What is missing.
+        part: &'static str,
+    },
+    /// The table of neighbours is too narrow.
+    #[error("{of} needs {needed} neighbours per token, the table lists {found}")]
+    TooFewNeighbours {
+        /// What needs them.
+        of: &'static str,
+        /// Neighbours per token.
+        needed: usize,
+        /// Neighbours per token in the table.
+        found: usize,
+    },
     /// A network was handed in that nothing would use.
-    #[error("drafter with proposer = \"none\" was built with a draft model it would not use")]
-    UnusedDraftModel,
+    #[error("drafter with {of} was built with a draft model it would not use")]
+    UnusedDraftModel {
+        /// The choice that has no use for it, as written.
+        of: String,
+    },
+}
+
+impl MethodError {
+    /// An error unless the value of a drafter's `key` is in `range`.
+    pub(crate) fn check_range(
+        key: &'static str,
+        range: RangeInclusive<usize>,
+        found: usize,
+    ) -> Result<(), Self> {
+        if range.contains(&found) {
+            return Ok(());
+        }
+        Err(Self::OutOfRange { key, min: *range.start(), max: *range.end(), found })
+    }
+
+    /// An error unless `within` holds for the value of `key`.
+    pub(crate) fn check_real(
+        of: &'static str,
+        key: &'static str,
+        expected: &'static str,
+        within: bool,
+        found: f64,
+    ) -> Result<(), Self> {
+        let error = || Self::RealOutOfRange { of, key, expected, found: found.to_string() };
+        if within { Ok(()) } else { Err(error()) }
+    }
 }

@@ -2,11 +2,18 @@
 //!
 //! `{ proposer = "none" }`, `{ proposer = "eagle1", shape = "chain", depth = 3 }`,
 //! `{ …, shape = "static", tree = "tiny_13" }`, `{ …, shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }`;
-//! proposer `model` also has `model`. Keys that do not belong to the shape are errors, not ignored.
+//! proposer `model` also has `model`; proposer `jacobi` has no shape but `window`, `init` and their company. Keys that do not belong to the shape are errors, not ignored.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{DrafterConfig, MethodError, Proposer, RuleConfig, Shape, Tree, lossless_only};
+use crate::{
+    features::FeaturesConfig,
+    methods::{
+        sjd::{Init, InitKind, JacobiConfig},
+        sjd_vp::Refresh,
+    },
+};
 
 /// A drafter table before its keys were checked against its shape.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +32,18 @@ pub(crate) struct WireDrafter {
     top_k: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     total_token: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    window: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    init: Option<InitKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    width: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    active: Option<[usize; 2]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refresh: Option<Refresh>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    features: Option<FeaturesConfig>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -61,7 +80,12 @@ impl TryFrom<WireDrafter> for DrafterConfig {
                 total_token: needed(&of, "total_token", wire.total_token.take())?,
             }),
         };
-        let config = Self { proposer: wire.proposer, shape, model: wire.model };
+        let jacobi = match wire.proposer {
+            Proposer::Jacobi => Some(wire.take_jacobi(&of)?),
+            _ => None,
+        };
+        let config =
+            Self { proposer: wire.proposer, shape, model: wire.model, jacobi, features: wire.features };
         // A proposer without its shape is the cause of keys out of place, so it is reported first.
         config.validate()?;
         let left = [
@@ -69,6 +93,11 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             ("tree", wire.tree.is_some()),
             ("top_k", wire.top_k.is_some()),
             ("total_token", wire.total_token.is_some()),
+            ("window", wire.window.is_some()),
+            ("init", wire.init.is_some()),
+            ("width", wire.width.is_some()),
+            ("active", wire.active.is_some()),
+            ("refresh", wire.refresh.is_some()),
         ];
         match left.into_iter().find(|&(_, is_left)| is_left) {
             Some((key, _)) => Err(MethodError::MisplacedKey { of, key }),
@@ -77,11 +106,60 @@ impl TryFrom<WireDrafter> for DrafterConfig {
     }
 }
 
+impl WireDrafter {
+    fn take_jacobi(&mut self, of: &str) -> Result<JacobiConfig, MethodError> {
+        let window = needed(of, "window", self.window.take())?;
+        let init = match needed(of, "init", self.init.take())? {
+            InitKind::Random => Init::Random,
+            InitKind::RepeatLeft => Init::RepeatLeft,
+            InitKind::RepeatAbove => {
+                let width = needed("init = \"repeat-above\"", "width", self.width.take())?;
+                Init::RepeatAbove { width }
+            }
+        };
+        let refresh = self.refresh.take().unwrap_or(Refresh::Plain {});
+        Ok(JacobiConfig { window, init, active: self.active.take(), refresh })
+    }
+
+    /// The table of a proposer alone.
+    fn bare(proposer: Proposer, model: Option<String>) -> Self {
+        Self {
+            proposer,
+            model,
+            shape: None,
+            depth: None,
+            tree: None,
+            top_k: None,
+            total_token: None,
+            window: None,
+            init: None,
+            width: None,
+            active: None,
+            refresh: None,
+            features: None,
+        }
+    }
+
+    fn with_jacobi(self, jacobi: JacobiConfig) -> Self {
+        let JacobiConfig { window, init, active, refresh } = jacobi;
+        let (init, width) = match init {
+            Init::Random => (InitKind::Random, None),
+            Init::RepeatLeft => (InitKind::RepeatLeft, None),
+            Init::RepeatAbove { width } => (InitKind::RepeatAbove, Some(width)),
+        };
+        let refresh = (refresh != Refresh::Plain {}).then_some(refresh);
+        Self { window: Some(window), init: Some(init), width, active, refresh, ..self }
+    }
+}
+
 impl From<DrafterConfig> for WireDrafter {
     fn from(config: DrafterConfig) -> Self {
-        let DrafterConfig { proposer, shape, model } = config;
-        let bare =
-            Self { proposer, model, shape: None, depth: None, tree: None, top_k: None, total_token: None };
+        let DrafterConfig { proposer, shape, model, jacobi, features } = config;
+        let bare = Self { features, ..Self::bare(proposer, model) };
+        let bare = match jacobi {
+            Some(jacobi) => bare.with_jacobi(jacobi),
+            None => bare,
+        };
         match shape {
             None => bare,
             Some(Shape::Chain { depth }) => {

@@ -12,6 +12,8 @@ use std::{ops::Range, rc::Rc};
 use crate::{
     dist::{Dist, TokenId},
     drafter::{DraftModel, Drafter},
+    features::{FeaturedModel, FeaturesConfig},
+    generation::Scores,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
     without_replacement::WithoutReplacement,
@@ -128,7 +130,7 @@ fn check_paths(sorted: &[&[usize]]) -> Result<(), ShapeError> {
 
 /// Fills a static shape with tokens sampled from a draft model, level by level.
 pub struct StaticTreeDrafter {
-    model: Box<dyn DraftModel>,
+    model: FeaturedModel,
     shape: StaticTree,
     n_forwards: u32,
 }
@@ -143,6 +145,11 @@ struct Parent {
 impl StaticTreeDrafter {
     /// A drafter that has drafted nothing yet.
     pub fn new(model: Box<dyn DraftModel>, shape: StaticTree) -> Self {
+        Self::over(FeaturedModel::new(model, FeaturesConfig::fresh()), shape)
+    }
+
+    /// The same over a model whose features may be stale.
+    pub fn over(model: FeaturedModel, shape: StaticTree) -> Self {
         Self { model, shape, n_forwards: 0 }
     }
 
@@ -190,11 +197,21 @@ impl Drafter for StaticTreeDrafter {
             let nodes: Vec<NodeId> = drawn.iter().map(|&(_, node)| node).collect();
             let laws = self.model.expand(&tree, &nodes);
             self.n_forwards += 1;
-            assert_eq!(laws.len(), nodes.len(), "a draft model returns one law per expanded node");
             let grown = drawn.into_iter().zip(laws);
             parents = grown.map(|((shape_idx, node), law)| Parent { shape_idx, node, law }).collect();
         }
         tree
+    }
+
+    fn observe(
+        &mut self,
+        _: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        _: &Uniforms,
+    ) {
+        self.model.observe(path, scores.is_some(), step);
     }
 
     fn n_forwards(&self) -> u32 {

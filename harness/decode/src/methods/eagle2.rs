@@ -12,6 +12,8 @@ use std::rc::Rc;
 use crate::{
     dist::{Dist, TokenId},
     drafter::{DraftModel, Drafter},
+    features::{FeaturedModel, FeaturesConfig},
+    generation::Scores,
     rng::Uniforms,
     tree::{NodeId, Proposal, TokenTree},
 };
@@ -29,7 +31,7 @@ pub struct DynamicTree {
 
 /// Grows a dynamic tree from a draft model.
 pub struct DynamicTreeDrafter {
-    model: Box<dyn DraftModel>,
+    model: FeaturedModel,
     shape: DynamicTree,
     n_forwards: u32,
 }
@@ -81,14 +83,17 @@ impl Recorded {
 impl DynamicTreeDrafter {
     /// A drafter that has drafted nothing yet.
     pub fn new(model: Box<dyn DraftModel>, shape: DynamicTree) -> Self {
+        Self::over(FeaturedModel::new(model, FeaturesConfig::fresh()), shape)
+    }
+
+    /// The same over a model whose features may be stale.
+    pub fn over(model: FeaturedModel, shape: DynamicTree) -> Self {
         Self { model, shape, n_forwards: 0 }
     }
 
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
         self.n_forwards += 1;
-        let laws = self.model.expand(tree, nodes);
-        assert_eq!(laws.len(), nodes.len(), "a draft model returns one law per expanded node");
-        laws
+        self.model.expand(tree, nodes)
     }
 }
 
@@ -110,6 +115,17 @@ impl Drafter for DynamicTreeDrafter {
             }
         }
         recorded.rerank(total_token - 1)
+    }
+
+    fn observe(
+        &mut self,
+        _: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        _: &Uniforms,
+    ) {
+        self.model.observe(path, scores.is_some(), step);
     }
 
     fn n_forwards(&self) -> u32 {

@@ -6,3 +6,13 @@ pub mod sd;
 
 pub mod eagle1;
 pub mod eagle2;
+
+pub mod cascade;
+pub mod lantern;
+
+pub mod gsd;
+pub mod sjd;
+pub mod sjd_vp;
+
+pub mod redundancy;
+pub mod vvs;

@@ -3,8 +3,8 @@
 use specimen_decode::dist::TokenId;
 
 use crate::support::{
-    ALL, AR, CHAIN_3, DYNAMIC, MC_SIM, N_TOKENS, STATIC_321, check_law, drafter, greedy, image, method,
-    target,
+    ALL, AR, CHAIN_3, DYNAMIC, JACOBI, JACOBI_ABOVE, JACOBI_LEFT, MC_SIM, N_TOKENS, STATIC_321, check_law,
+    drafter, greedy, image, method, target,
 };
 
 #[test]
@@ -35,6 +35,13 @@ fn p3_a_static_tree_sampled_without_replacement_keeps_the_target_law() {
 #[test]
 fn p4_a_dynamic_tree_of_chosen_tokens_keeps_the_target_law() {
     check_law(|| method(DYNAMIC, drafter()));
+}
+
+#[test]
+fn p5_jacobi_windows_keep_the_target_law_whatever_they_start_from() {
+    for drafter_table in [JACOBI, JACOBI_LEFT, JACOBI_ABOVE] {
+        check_law(|| method(drafter_table, drafter()));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use specimen_decode::{
     dist::TokenId,
-    generation::Generation,
+    generation::{Generation, Scores},
     rng::{Purpose, Uniforms, slot},
     toy::{ToyGeneration, ToyModel},
     tree::{NodeId, Proposal, TokenTree},
@@ -11,7 +11,7 @@ use specimen_decode::{
 
 use crate::{
     rates::wide,
-    support::{ALL, N_TOKENS, drafter, image, method, target},
+    support::{ALL, N_TOKENS, N_VOCAB, drafter, image, method, target},
 };
 
 /// A classic mistake.
@@ -30,69 +30,150 @@ pub(crate) enum Mistake {
     WrongRow,
 }
 
+/// A walk may also grant more than the lossless test does: the rules of `second_rules`.
+pub(crate) trait Rules {
+    /// Called before each image.
+    fn begin_image(&mut self) {}
+
+    /// Called before each walk.
+    fn begin(&mut self) {}
+
+    /// What a candidate may claim.
+    fn claim(&mut self, asked: &Asked<'_>) -> Claim;
+
+    /// What became of the last claim, tested with the draw `r`.
+    fn tested(&mut self, r: f64, accepted: bool) {
+        let _ = (r, accepted);
+    }
+}
+
+/// A candidate `x` at `child`, tested against `g`, drawn from `d`.
+pub(crate) struct Asked<'a> {
+    pub(crate) g: &'a [f64],
+    pub(crate) d: &'a [f64],
+    pub(crate) x: usize,
+    pub(crate) is_chosen: bool,
+    pub(crate) tree: &'a TokenTree,
+    pub(crate) child: NodeId,
+    pub(crate) parent: NodeId,
+    pub(crate) scores: &'a dyn Scores,
+}
+
+/// Accepted with probability `target / draft`; `gone` leave the target's law on rejection, `spared` keep theirs.
+pub(crate) struct Claim {
+    pub(crate) target: f64,
+    pub(crate) draft: f64,
+    pub(crate) gone: Vec<usize>,
+    pub(crate) spared: Vec<usize>,
+}
+
+/// The lossless test.
+pub(crate) struct Plain;
+
+impl Rules for Plain {
+    fn claim(&mut self, asked: &Asked<'_>) -> Claim {
+        Claim { target: asked.g[asked.x], draft: asked.d[asked.x], gone: Vec::new(), spared: Vec::new() }
+    }
+}
+
 /// Decodes with the mistake built in; the draws are addressed as in the library.
 pub(crate) fn decode(drafter_table: &str, target: ToyModel, seed: u64, mistake: Mistake) -> Vec<TokenId> {
+    decode_with(drafter_table, target, seed, mistake, &mut Plain)
+}
+
+/// Decodes under other rules.
+pub(crate) fn decode_with(
+    drafter_table: &str,
+    target: ToyModel,
+    seed: u64,
+    mistake: Mistake,
+    rules: &mut dyn Rules,
+) -> Vec<TokenId> {
+    rules.begin_image();
     let uniforms = Uniforms::new(seed);
     let mut drafter = method(drafter_table, drafter()).drafter;
+    drafter.begin_image(N_TOKENS, N_VOCAB);
     let mut generation = ToyGeneration::new(target.clone(), N_TOKENS);
     let mut tokens = vec![pick(&wide(&generation.prefill()), uniforms.uniform(Purpose::Root, 0, 0))];
     for step in 0.. {
         if N_TOKENS <= tokens.len() {
             break;
         }
-        let tree = drafter.draft(&tokens, N_TOKENS - tokens.len(), step, &uniforms);
+        let room = N_TOKENS - tokens.len();
+        let tree = drafter.draft(&tokens, room, step, &uniforms);
+        let mut at_root = ToyGeneration::new(target.clone(), N_TOKENS);
+        at_root.queue(&tokens[..tokens.len() - 1]);
+        let scores = at_root.score(&tree);
         let laws = |path: &[TokenId]| wide(&target.law(&[&tokens, path].concat()));
-        let emitted = walk(&tree, &laws, &uniforms, step, mistake);
-        tokens.extend(emitted);
+        let walk = Walk { tree: &tree, laws: &laws, scores: &*scores, uniforms: &uniforms, step, mistake };
+        let (path, next) = walk.run(rules, room);
+        tokens.extend(path.iter().map(|&node| tree[node].token).chain(next));
+        drafter.observe(&tree, &path, Some(&*scores), step, &uniforms);
     }
-    tokens.truncate(N_TOKENS);
     tokens
 }
 
-/// `laws(path)` is the target's law after the tokens of `path` below the root.
-fn walk(
-    tree: &TokenTree,
-    laws: &dyn Fn(&[TokenId]) -> Vec<f64>,
-    uniforms: &Uniforms,
+struct Walk<'a> {
+    tree: &'a TokenTree,
+    /// The target's law after the tokens of a path below the root.
+    laws: &'a dyn Fn(&[TokenId]) -> Vec<f64>,
+    scores: &'a dyn Scores,
+    uniforms: &'a Uniforms,
     step: u32,
     mistake: Mistake,
-) -> Vec<TokenId> {
-    let mut path: Vec<TokenId> = Vec::new();
-    let mut row: Vec<TokenId> = Vec::new();
-    let mut parent = TokenTree::ROOT;
-    loop {
-        let q = laws(&row);
-        let mut g = q.clone();
-        let mut tried: Vec<usize> = Vec::new();
-        let children: Vec<NodeId> = tree.children(parent).collect();
-        let mut accepted = None;
-        for (i, &child) in children.iter().enumerate() {
-            let x = tree[child].token.idx();
-            let r = uniforms.uniform(Purpose::Accept, step, slot(tree[child].depth, i));
-            let d = draw_law(&tree[child].proposal, x, q.len(), &tried, mistake);
-            let pc = match (&tree[child].proposal, mistake) {
-                (Proposal::Sampled { law, .. }, Mistake::UnconditionalRatio) => f64::from(law.probs()[x]),
-                _ => d[x],
+}
+
+impl Walk<'_> {
+    /// The accepted path, and the token after it unless the path fills the image.
+    fn run(&self, rules: &mut dyn Rules, room: usize) -> (Vec<NodeId>, Option<TokenId>) {
+        let &Walk { tree, laws, scores, uniforms, step, mistake } = self;
+        rules.begin();
+        let mut path: Vec<NodeId> = Vec::new();
+        let mut row: Vec<TokenId> = Vec::new();
+        let mut parent = TokenTree::ROOT;
+        while path.len() < room {
+            let q = laws(&row);
+            let mut g = q.clone();
+            let mut tried: Vec<usize> = Vec::new();
+            let children: Vec<NodeId> = tree.children(parent).collect();
+            let mut accepted = None;
+            for (i, &child) in children.iter().enumerate() {
+                let x = tree[child].token.idx();
+                let r = uniforms.uniform(Purpose::Accept, step, slot(tree[child].depth, i));
+                let mut d = draw_law(&tree[child].proposal, x, q.len(), &tried, mistake);
+                let is_chosen = matches!(tree[child].proposal, Proposal::Chosen);
+                let asked = Asked { g: &g, d: &d, x, is_chosen, tree, child, parent, scores };
+                let mut claim = rules.claim(&asked);
+                if let (Proposal::Sampled { law, .. }, Mistake::UnconditionalRatio) =
+                    (&tree[child].proposal, mistake)
+                {
+                    claim.draft = f64::from(law.probs()[x]);
+                }
+                let is_accepted = r < (claim.target / claim.draft).min(1.0);
+                rules.tested(r, is_accepted);
+                if is_accepted {
+                    accepted = Some(child);
+                    break;
+                }
+                if mistake != Mistake::ResidualDropped && !(mistake == Mistake::SiblingKept && d[x] == 1.0) {
+                    claim.spared.iter().for_each(|&v| d[v] = 0.0);
+                    g = g.iter().zip(&d).map(|(g, d)| (g - d).max(0.0)).collect();
+                    claim.gone.iter().for_each(|&v| g[v] = 0.0);
+                    g = if 1e-7 < g.iter().sum() { norm(g) } else { q.clone() };
+                }
+                tried.push(x);
+            }
+            let Some(child) = accepted else {
+                let leaf = children.is_empty() && parent != TokenTree::ROOT;
+                let law = if leaf && mistake == Mistake::BonusFromTheRoot { laws(&[]) } else { g };
+                return (path, Some(pick(&law, uniforms.uniform(Purpose::Resample, step, 0))));
             };
-            if r < (g[x] / pc).min(1.0) {
-                accepted = Some(child);
-                break;
-            }
-            if mistake != Mistake::ResidualDropped && !(mistake == Mistake::SiblingKept && d[x] == 1.0) {
-                g = norm(g.iter().zip(&d).map(|(g, d)| (g - d).max(0.0)).collect());
-            }
-            tried.push(x);
+            path.push(child);
+            let read = if mistake == Mistake::WrongRow { children[0] } else { child };
+            row = tree.path_to(read).into_iter().map(|node| tree[node].token).collect();
+            parent = child;
         }
-        let Some(child) = accepted else {
-            let leaf = children.is_empty() && parent != TokenTree::ROOT;
-            let law = if leaf && mistake == Mistake::BonusFromTheRoot { laws(&[]) } else { g };
-            path.push(pick(&law, uniforms.uniform(Purpose::Resample, step, 0)));
-            return path;
-        };
-        path.push(tree[child].token);
-        let read = if mistake == Mistake::WrongRow { children[0] } else { child };
-        row = tree.path_to(read).into_iter().map(|node| tree[node].token).collect();
-        parent = child;
+        (path, None)
     }
 }
 
@@ -126,7 +207,7 @@ fn pick(law: &[f64], u: f64) -> TokenId {
 #[test]
 fn the_library_decodes_token_by_token_as_the_pseudo_code() {
     for drafter_table in ALL {
-        for seed in 0..5_000 {
+        for seed in 0..3_000 {
             let expected = decode(drafter_table, target(), seed, Mistake::None);
             let found = image(method(drafter_table, drafter()), target(), N_TOKENS, seed).tokens;
             assert_eq!(found, expected, "seed {seed}, {drafter_table}");

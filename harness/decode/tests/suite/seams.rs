@@ -1,5 +1,5 @@
-//! Methods still to come fit: rules nest and lend, a Jacobi drafter learns through `observe`, a scheduler
-//! skips the target.
+//! Methods of others fit: rules nest and lend, a drafter learns through `observe`, a scheduler skips the
+//! target. The ones here are minimal and share no code with those in `methods`.
 
 use std::rc::Rc;
 
@@ -60,11 +60,8 @@ struct Grouped;
 impl AcceptanceRule for Grouped {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let cluster = || (0..=level.tree[candidate].token.0).map(TokenId);
-        Mass {
-            target: cluster().map(|token| level.q.prob(token)).sum(),
-            draft: cluster().map(|token| level.draft_prob(candidate, token)).sum(),
-            lenders: Vec::new(),
-        }
+        let target = cluster().map(|token| level.q.prob(token)).sum();
+        Mass::plain(target, cluster().map(|token| level.draft_prob(candidate, token)).sum())
     }
 }
 

@@ -3,17 +3,18 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
+    rc::Rc,
 };
 
 use specimen_decode::{
     clock::Clock,
     decoder::{Method, decode},
-    drafter::DraftModel,
-    method::{MethodConfig, Proposer},
+    method::{MethodConfig, Parts},
     pipeline::{FilterOrder, Sampling},
     rng::Uniforms,
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
     trace::Decoded,
+    vectors::{Neighbours, TokenVectors},
 };
 
 use crate::chi_square::{ChiSquare, chi_square};
@@ -55,13 +56,45 @@ impl Clock for Ticks {
     }
 }
 
-/// A drafter table as a spec writes it; each is parsed once, law checks use it 30,000 times.
+/// The drafter table of a spec, and whatever follows it.
 pub(crate) fn config(drafter: &str) -> MethodConfig {
+    parsed(&format!("drafter = {drafter}"))
+}
+
+/// A cell as a spec writes it; each is parsed once, law checks use it 30,000 times.
+pub(crate) fn parsed(text: &str) -> MethodConfig {
     thread_local! {
         static PARSED: RefCell<BTreeMap<String, MethodConfig>> = const { RefCell::new(BTreeMap::new()) };
     }
-    let parse = || toml::from_str(&format!("drafter = {drafter}")).unwrap();
-    PARSED.with_borrow_mut(|parsed| parsed.entry(drafter.to_owned()).or_insert_with(parse).clone())
+    let parse = || toml::from_str(text).unwrap();
+    PARSED.with_borrow_mut(|parsed| parsed.entry(text.to_owned()).or_insert_with(parse).clone())
+}
+
+/// A drafter under a list of acceptance rules.
+pub(crate) fn with_rules(drafter: &str, accept: &str) -> String {
+    format!("drafter = {drafter}\naccept = [{accept}]")
+}
+
+/// A drafter under a schedule.
+pub(crate) fn with_schedule(drafter: &str, schedule: &str) -> String {
+    format!("drafter = {drafter}\nschedule = {schedule}")
+}
+
+/// Where the tokens of every toy lie: 0, 2, 4, ... and 1, 3, 5, ... are near each other.
+pub(crate) fn codebook(n_vocab: usize) -> TokenVectors {
+    let place = |v: usize| (v % 2) as f32 * 0.8 + (v / 2) as f32 * 0.3;
+    let row = |v: usize| [place(v).cos(), place(v).sin()];
+    TokenVectors::new((0..n_vocab).flat_map(row).collect(), 2).unwrap()
+}
+
+thread_local! {
+    /// Tables over the vocabulary are made once for each size.
+    static NEIGHBOURS: RefCell<BTreeMap<usize, Rc<Neighbours>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+pub(crate) fn neighbours(n_vocab: usize) -> Rc<Neighbours> {
+    let make = || Rc::new(Neighbours::of_vectors(&codebook(n_vocab), n_vocab));
+    NEIGHBOURS.with_borrow_mut(|made| made.entry(n_vocab).or_insert_with(make).clone())
 }
 
 pub(crate) const AR: &str = r#"{ proposer = "none" }"#;
@@ -73,12 +106,27 @@ pub(crate) const STATIC_321: &str = r#"{ proposer = "eagle1", shape = "static", 
 pub(crate) const MC_SIM: &str = r#"{ proposer = "eagle1", shape = "static", tree = "mc_sim_7b_63" }"#;
 pub(crate) const DYNAMIC: &str =
     r#"{ proposer = "eagle1", shape = "dynamic", top_k = 3, depth = 2, total_token = 10 }"#;
-pub(crate) const ALL: [&str; 5] = [AR, CHAIN_3, STATIC_321, MC_SIM, DYNAMIC];
+pub(crate) const JACOBI: &str = r#"{ proposer = "jacobi", window = 3, init = "random" }"#;
+pub(crate) const JACOBI_LEFT: &str = r#"{ proposer = "jacobi", window = 4, init = "repeat-left" }"#;
+pub(crate) const JACOBI_ABOVE: &str =
+    r#"{ proposer = "jacobi", window = 3, init = "repeat-above", width = 2 }"#;
+pub(crate) const ALL: [&str; 8] =
+    [AR, CHAIN_3, STATIC_321, MC_SIM, DYNAMIC, JACOBI, JACOBI_LEFT, JACOBI_ABOVE];
 
 pub(crate) fn method(drafter: &str, model: ToyModel) -> Method {
-    let config = config(drafter);
-    let network = || -> Box<dyn DraftModel> { Box::new(ToyDraftModel::new(model)) };
-    config.build((config.drafter.proposer != Proposer::None).then(network)).unwrap()
+    built(&format!("drafter = {drafter}"), model)
+}
+
+/// A whole cell, with the toy's network and tables.
+pub(crate) fn built(text: &str, model: ToyModel) -> Method {
+    let config = parsed(text);
+    let parts = Parts {
+        neighbours: config.needs().n_nearest.map(|_| neighbours(model.n_vocab)),
+        codebook: config.needs().codebook.then(|| Rc::new(codebook(model.n_vocab))),
+        embeddings: config.needs().embeddings.then(|| Rc::new(codebook(model.n_vocab))),
+        draft_model: config.needs().draft_model.then(|| Box::new(ToyDraftModel::new(model)) as _),
+    };
+    config.build_with(parts).unwrap()
 }
 
 pub(crate) fn image(mut method: Method, target: ToyModel, n_tokens: usize, seed: u64) -> Decoded {

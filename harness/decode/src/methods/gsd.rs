@@ -1,0 +1,213 @@
+//! Grouped speculative decoding: compare clusters of tokens of similar target probability instead of single
+//! tokens (So et al., arXiv 2508.07747; reference code junhyukso/GSD). Over Jacobi windows as published, and
+//! over draft trees as CASCADE uses it as a baseline, for which no code is public.
+//!
+//! The paper's `p` is the target; here `q` is. Our reading: of the support of the current residual `g`, sorted
+//! by probability, the cluster is a window of `group` ranks around the candidate, `floor(group / 2)` above
+//! it, shifted where it would leave the support; tokens further than `delta_p` in probability or `d_thr` in
+//! squared embedding distance leave it, the candidate never does. The claim is `g(cluster)` against
+//! `d(cluster)`, `d` being the law the candidate was drawn from; the residual is the plain one. A candidate
+//! outside the support is alone and so rejected. The reference's window is a fixed 14 ranks.
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    dist::{Dist, TokenId},
+    method::MethodError,
+    tree::NodeId,
+    vectors::TokenVectors,
+    verify::{AcceptanceRule, Level, Mass},
+};
+
+/// `{ kind = "gsd", group = 25, delta_p = 0.15, d_thr = 0.5 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GsdConfig {
+    /// `G`: ranks of the window, the candidate's included; at least 1, where the rule is lossless.
+    pub group: usize,
+    /// Tokens whose probability differs by as much or more are left out; absent: none is. 0.15 in the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta_p: Option<f64>,
+    /// Tokens at this squared distance of embeddings or more are left out; absent: none is. 0.5 in the code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub d_thr: Option<f64>,
+}
+
+/// Tests clusters instead of tokens. Defines the claim itself, so no rule can stand inside it.
+pub struct Gsd {
+    config: GsdConfig,
+    /// Present if the configuration has a `d_thr`.
+    embeddings: Option<Rc<TokenVectors>>,
+}
+
+impl GsdConfig {
+    pub(crate) fn validate(&self) -> Result<(), MethodError> {
+        const OF: &str = "accept rule gsd";
+        MethodError::check_real(OF, "group", "at least 1", 1 <= self.group, self.group as f64)?;
+        let delta_p = self.delta_p.unwrap_or(1.0);
+        MethodError::check_real(
+            OF,
+            "delta_p",
+            "above 0, at most 1",
+            0.0 < delta_p && delta_p <= 1.0,
+            delta_p,
+        )?;
+        let d_thr = self.d_thr.unwrap_or(1.0);
+        MethodError::check_real(OF, "d_thr", "above 0 and finite", 0.0 < d_thr && d_thr.is_finite(), d_thr)
+    }
+
+    pub(crate) fn canonical(&self) -> String {
+        let delta_p = self.delta_p.map_or(String::new(), |delta_p| format!(",delta_p={delta_p}"));
+        let d_thr = self.d_thr.map_or(String::new(), |d_thr| format!(",d_thr={d_thr}"));
+        format!("gsd(group={}{delta_p}{d_thr})", self.group)
+    }
+}
+
+impl Gsd {
+    /// A checked configuration; `embeddings` are needed exactly if it has a `d_thr`.
+    pub fn new(config: GsdConfig, embeddings: Option<Rc<TokenVectors>>) -> Self {
+        Self { config, embeddings }
+    }
+
+    /// The tokens `x` is tested together with, itself included, by rising id.
+    fn cluster(&self, g: &Dist, x: TokenId) -> Vec<TokenId> {
+        if g.prob(x) == 0.0 {
+            return vec![x];
+        }
+        let (probs, p_x) = (g.probs(), g.prob(x));
+        let n_support = probs.iter().filter(|&&p| 0.0 < p).count();
+        // Equal probabilities rank by id.
+        let n_equal_before = probs[..x.idx()].iter().filter(|&&p| p == p_x).count();
+        let rank = probs.iter().filter(|&&p| p_x < p).count() + n_equal_before;
+        let (mut above, mut below) =
+            (Nearest::new(self.config.group - 1), Nearest::new(self.config.group - 1));
+        for (v, &p) in probs.iter().enumerate() {
+            // Few tokens come between the furthest held so far, so this branch is rarely taken.
+            if below.worst() <= p && p <= -above.worst() && 0.0 < p {
+                let token = TokenId(v as u32);
+                if p_x < p || (p == p_x && token < x) {
+                    above.offer(-p, u32::MAX - token.0, token);
+                } else if token != x {
+                    below.offer(p, token.0, token);
+                }
+            }
+        }
+        let last_start = n_support.max(self.config.group) - self.config.group;
+        let start = rank.saturating_sub(self.config.group / 2).min(last_start);
+        let n_above = rank - start;
+        let mut window = vec![x];
+        window.extend(above.tokens().take(n_above));
+        window.extend(below.tokens().take(self.config.group - 1 - n_above));
+        window.retain(|&token| token == x || self.is_similar(g, x, token));
+        window.sort_unstable();
+        window
+    }
+
+    fn is_similar(&self, g: &Dist, x: TokenId, other: TokenId) -> bool {
+        let gap = (f64::from(g.prob(x)) - f64::from(g.prob(other))).abs();
+        let is_near = |d_thr| {
+            let embeddings = self.embeddings.as_ref().expect("the builder asked for them");
+            embeddings.squared_distance(x, other) < d_thr
+        };
+        self.config.delta_p.is_none_or(|delta_p| gap < delta_p) && self.config.d_thr.is_none_or(is_near)
+    }
+}
+
+/// The tokens of largest key offered, ties to the lowest tie-breaker; one pass, few insertions.
+struct Nearest {
+    n: usize,
+    // Invariant: at most `n` entries, best first.
+    kept: Vec<(f32, u32, TokenId)>,
+    // Invariant: the last key once `n` are kept, else minus infinity.
+    worst: f32,
+}
+
+impl Nearest {
+    fn new(n: usize) -> Self {
+        Self { n, kept: Vec::new(), worst: f32::NEG_INFINITY }
+    }
+
+    fn offer(&mut self, key: f32, tie: u32, token: TokenId) {
+        let is_better = |held: &(f32, u32, TokenId)| held.0 < key || (held.0 == key && tie < held.1);
+        if self.kept.len() == self.n {
+            if !self.kept.last().is_some_and(is_better) {
+                return;
+            }
+            self.kept.pop();
+        }
+        let rank = self.kept.partition_point(|held| !is_better(held));
+        self.kept.insert(rank, (key, tie, token));
+        if self.kept.len() == self.n {
+            self.worst = self.kept[self.n - 1].0;
+        }
+    }
+
+    /// The key below which nothing is kept any more.
+    fn worst(&self) -> f32 {
+        if self.n == 0 { f32::INFINITY } else { self.worst }
+    }
+
+    fn tokens(&self) -> impl Iterator<Item = TokenId> {
+        self.kept.iter().map(|&(_, _, token)| token)
+    }
+}
+
+impl AcceptanceRule for Gsd {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let cluster = self.cluster(level.q, level.tree[candidate].token);
+        let total = |of: &dyn Fn(TokenId) -> f32| -> f32 {
+            cluster.iter().map(|&token| f64::from(of(token))).sum::<f64>() as f32
+        };
+        Mass::plain(total(&|token| level.q.prob(token)), total(&|token| level.draft_prob(candidate, token)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+
+    /// Ranks of these tokens: 3, 0, 5, 1, 2 (4 has none).
+    const LAW: [f32; 6] = [0.25, 0.15, 0.05, 0.35, 0.0, 0.2];
+
+    #[track_caller]
+    fn check(config: GsdConfig, x: u32, expected: &[u32]) {
+        let g = Dist::from_weights(LAW.to_vec()).unwrap();
+        let line = TokenVectors::new(vec![0.0, 1.0, 2.0, 3.0, 4.0, 0.5], 1).unwrap();
+        let cluster = Gsd::new(config, Some(Rc::new(line))).cluster(&g, TokenId(x));
+        assert_eq!(cluster, expected.iter().copied().map(TokenId).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_cluster_is_a_window_of_ranks_shifted_into_the_support() {
+        let of = |group| GsdConfig { group, delta_p: None, d_thr: None };
+        check(of(1), 5, &[5]);
+        check(of(2), 5, &[0, 5]);
+        check(of(3), 5, &[0, 1, 5]);
+        check(of(3), 3, &[0, 3, 5]);
+        check(of(3), 2, &[1, 2, 5]);
+        check(of(4), 1, &[0, 1, 2, 5]);
+        check(of(99), 2, &[0, 1, 2, 3, 5]);
+        check(of(3), 4, &[4]);
+    }
+
+    #[test]
+    fn equal_probabilities_rank_by_id() {
+        let g = Dist::uniform(5);
+        let config = GsdConfig { group: 3, delta_p: None, d_thr: None };
+        let gsd = Gsd::new(config, None);
+        for (x, expected) in [(0, [0, 1, 2]), (1, [0, 1, 2]), (2, [1, 2, 3]), (4, [2, 3, 4])] {
+            assert_eq!(gsd.cluster(&g, TokenId(x)), expected.map(TokenId));
+        }
+    }
+
+    #[test]
+    fn tokens_too_different_leave_the_cluster() {
+        check(GsdConfig { group: 5, delta_p: Some(0.08), d_thr: None }, 5, &[0, 1, 5]);
+        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.26) }, 5, &[0, 1, 5]);
+        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.25) }, 5, &[5]);
+        check(GsdConfig { group: 5, delta_p: Some(0.01), d_thr: Some(1.0) }, 3, &[3]);
+    }
+}

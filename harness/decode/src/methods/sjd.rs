@@ -1,0 +1,182 @@
+//! Speculative Jacobi decoding: the target's last iteration drafts the next one (Teng et al., arXiv
+//! 2410.01699; reference code tyshiwo1/Accelerating-T2I-AR-with-SJD). No drafter network.
+//!
+//! Our reading: a window of `L - 1` guesses is scored in one forward; what the walk leaves unsettled is drawn
+//! anew from the laws of that forward, and these laws are what the next walk tests the draws against. Guesses
+//! for positions never scored are point masses, so the method is lossless whatever they are. Fresh draws and
+//! accept tests have different addresses and so are independent, which losslessness needs. At temperature 0
+//! all laws are point masses and this is the greedy Jacobi iteration.
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    dist::{Dist, TokenId},
+    drafter::Drafter,
+    generation::Scores,
+    method::MethodError,
+    methods::sjd_vp::Refresh,
+    rng::{Purpose, Uniforms, slot},
+    tree::{NodeId, Proposal, TokenTree},
+};
+
+/// `{ proposer = "jacobi", window = 16, init = "random" }`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JacobiConfig {
+    /// `L`: positions of one forward, the newest sampled token included, in `2..=1024`.
+    pub window: usize,
+    /// The first guess for a position.
+    pub init: Init,
+    /// Active for image positions `[l, r)` of the first guess; elsewhere decoding is autoregressive. `None`:
+    /// everywhere.
+    pub active: Option<[usize; 2]>,
+    /// What unsettled positions are drawn from.
+    pub refresh: Refresh,
+}
+
+/// The first guess for a position nothing is known about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Init {
+    /// Each token with the same probability (Lumina-mGPT, Emu3).
+    Random,
+    /// The token before it (LlamaGen's `repeat_horizon`).
+    RepeatLeft,
+    /// The token one row up; that before it in the first row.
+    RepeatAbove {
+        /// Tokens per row.
+        width: usize,
+    },
+}
+
+/// [`Init`] as a spec names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum InitKind {
+    Random,
+    RepeatLeft,
+    RepeatAbove,
+}
+
+/// Drafts from the target's own last forward.
+pub struct JacobiDrafter {
+    config: JacobiConfig,
+    n_vocab: usize,
+    /// Guesses for the positions after the newest sampled token.
+    window: Vec<Guess>,
+    /// Tokens the image missed after the root at the last draft.
+    room: usize,
+}
+
+struct Guess {
+    token: TokenId,
+    /// The law it was drawn from.
+    law: Rc<Dist>,
+    /// Whether the target's law at its position has been seen.
+    is_scored: bool,
+}
+
+impl JacobiConfig {
+    pub(crate) fn validate(&self) -> Result<(), MethodError> {
+        MethodError::check_range("window", 2..=1024, self.window)?;
+        if let Init::RepeatAbove { width } = self.init {
+            MethodError::check_range("width", 1..=4096, width)?;
+        }
+        if let Some([start, end]) = self.active
+            && end <= start
+        {
+            return Err(MethodError::EmptyRange { start, end });
+        }
+        self.refresh.validate()
+    }
+
+    /// One line, for instance `jacobi(window=16,init=random)`.
+    pub fn canonical(&self) -> String {
+        let init = match self.init {
+            Init::Random => "random".to_owned(),
+            Init::RepeatLeft => "repeat-left".to_owned(),
+            Init::RepeatAbove { width } => format!("repeat-above,width={width}"),
+        };
+        let active = self.active.map_or(String::new(), |[start, end]| format!(",active={start}..{end}"));
+        format!("jacobi(window={},init={init}{active}{})", self.window, self.refresh.canonical())
+    }
+}
+
+impl JacobiDrafter {
+    /// A drafter that has drafted nothing yet.
+    pub fn new(config: JacobiConfig) -> Self {
+        Self { config, n_vocab: 0, window: Vec::new(), room: 0 }
+    }
+
+    /// The first guess for the window's next position.
+    fn first_guess(&self, tokens: &[TokenId], step: u32, uniforms: &Uniforms) -> TokenId {
+        let at = |position: usize| match position.checked_sub(tokens.len()) {
+            None => tokens[position],
+            Some(slot) => self.window[slot].token,
+        };
+        let position = tokens.len() + self.window.len();
+        match self.config.init {
+            Init::Random => {
+                let u = uniforms.uniform(Purpose::Init, step, slot(0, self.window.len()));
+                TokenId((u * self.n_vocab as f64) as u32)
+            }
+            Init::RepeatAbove { width } if width <= position => at(position - width),
+            Init::RepeatLeft | Init::RepeatAbove { .. } => at(position - 1),
+        }
+    }
+}
+
+impl Drafter for JacobiDrafter {
+    fn begin_image(&mut self, _: usize, n_vocab: usize) {
+        self.n_vocab = n_vocab;
+        self.window.clear();
+    }
+
+    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        self.room = room;
+        let mut tree = TokenTree::new(*tokens.last().expect("the first token is sampled from the prefill"));
+        let is_active = |[start, end]: [usize; 2]| (start..end).contains(&tokens.len());
+        if !self.config.active.is_none_or(is_active) {
+            self.window.clear();
+            return tree;
+        }
+        let n_guesses = (self.config.window - 1).min(room);
+        self.window.truncate(n_guesses);
+        while self.window.len() < n_guesses {
+            let token = self.first_guess(tokens, step, uniforms);
+            let law = Rc::new(Dist::one_hot(self.n_vocab, token));
+            self.window.push(Guess { token, law, is_scored: false });
+        }
+        let mut parent = TokenTree::ROOT;
+        for Guess { token, law, .. } in &self.window {
+            let proposal = Proposal::Sampled { law: Rc::clone(law), conditional: law.prob(*token) };
+            parent = tree.push(parent, *token, proposal);
+        }
+        tree
+    }
+
+    fn observe(
+        &mut self,
+        tree: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        uniforms: &Uniforms,
+    ) {
+        let scores = scores.expect("a Jacobi window is drawn from the forward of every step");
+        // The node at depth d predicts the position d + 1 after the root. The one after the accepted path
+        // became the new root; the image's last position predicts nothing.
+        let unsettled = path.len() + 1..tree.len().min(self.room);
+        let redraw = |depth: usize| {
+            let before = self.window.get(depth).filter(|guess| guess.is_scored);
+            let laws = self.config.refresh.laws(scores.dist(NodeId(depth)), before.map(|guess| &*guess.law));
+            let token = laws.drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
+            Guess { token, law: laws.recorded, is_scored: true }
+        };
+        self.window = unsettled.map(redraw).collect();
+    }
+
+    fn n_forwards(&self) -> u32 {
+        0
+    }
+}

@@ -1,0 +1,155 @@
+//! SJD-VP, a RECONSTRUCTION: favour tokens whose probability rose since the last Jacobi iteration (Shan et
+//! al., arXiv 2603.27115).
+//!
+//! Only the abstract and the captions were available: "the change of token probabilities between consecutive
+//! iterations guides the sampling of drafts". How is our guess, in two modes; no equation of the paper stands
+//! behind either, and no number of it may be called a reproduction. Recorded as the law a draft was drawn
+//! from, the tilted law keeps the method lossless; recording the untilted one does not, and exists to show
+//! that. A rise from probability 0 has no ratio; it counts as the largest, [`MAX_RATIO`].
+
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{dist::Dist, method::MethodError};
+
+/// What unsettled positions of a Jacobi window are drawn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Refresh {
+    /// The target's newest law (SJD).
+    Plain {},
+    /// That law, tilted towards rising tokens. The word reconstruction stays with every number of it.
+    VpReconstruction {
+        /// How a rise becomes a weight.
+        mode: Tilt,
+        /// `lambda`: strength, at least 0, where it is plain SJD.
+        lambda: f64,
+        /// Which law a draft is tested against.
+        law: RecordedLaw,
+    },
+}
+
+/// How a rise of probability becomes a weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tilt {
+    /// `1 + lambda` for tokens that rose, 1 for others.
+    Step,
+    /// `max(P / previous, 1) ^ lambda`.
+    Ratio,
+}
+
+/// Which law a draft is tested against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RecordedLaw {
+    /// The one it was drawn from: lossless.
+    Tilted,
+    /// The target's own: not lossless.
+    Untilted,
+}
+
+/// Largest ratio a rise counts as.
+pub const MAX_RATIO: f64 = 1e3;
+
+/// The law of one unsettled position.
+pub(crate) struct Laws {
+    /// The draft is drawn from it.
+    pub(crate) drawn: Rc<Dist>,
+    /// The draft is tested against it.
+    pub(crate) recorded: Rc<Dist>,
+}
+
+impl Refresh {
+    /// Whether drafts are tested against the law they were drawn from.
+    pub(crate) fn is_lossless(&self) -> bool {
+        !matches!(self, Self::VpReconstruction { law: RecordedLaw::Untilted, .. })
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), MethodError> {
+        let Self::VpReconstruction { lambda, .. } = *self else { return Ok(()) };
+        let within = (0.0..=1e3).contains(&lambda);
+        MethodError::check_real("refresh vp-reconstruction", "lambda", "0 to 1000", within, lambda)
+    }
+
+    /// Empty for the plain refresh.
+    pub(crate) fn canonical(&self) -> String {
+        let Self::VpReconstruction { mode, lambda, law } = self else { return String::new() };
+        let mode = match mode {
+            Tilt::Step => "step",
+            Tilt::Ratio => "ratio",
+        };
+        let law = match law {
+            RecordedLaw::Tilted => "tilted",
+            RecordedLaw::Untilted => "untilted",
+        };
+        format!(",refresh=vp-reconstruction(mode={mode},lambda={lambda},law={law})")
+    }
+
+    /// The laws of a position the target now gives `current`; `previous` is what was recorded there one
+    /// iteration before, `None` if the position is new.
+    pub(crate) fn laws(&self, current: Rc<Dist>, previous: Option<&Dist>) -> Laws {
+        let (Self::VpReconstruction { mode, lambda, law }, Some(previous)) = (self, previous) else {
+            return Laws { drawn: Rc::clone(&current), recorded: current };
+        };
+        let weight = |(&now, &before): (&f32, &f32)| {
+            let tilt = match mode {
+                Tilt::Step if before < now => 1.0 + lambda,
+                Tilt::Ratio if before < now => {
+                    (f64::from(now) / f64::from(before)).min(MAX_RATIO).powf(*lambda)
+                }
+                Tilt::Step | Tilt::Ratio => 1.0,
+            };
+            f64::from(now) * tilt
+        };
+        let weights: Vec<f64> = current.probs().iter().zip(previous.probs()).map(weight).collect();
+        // Large powers leave the range of f32, so the largest weight becomes 1.
+        let most = weights.iter().copied().fold(0.0, f64::max);
+        let scaled = weights.into_iter().map(|weight| (weight / most) as f32).collect();
+        let drawn = Rc::new(Dist::from_weights(scaled).expect("the largest weight is 1"));
+        let recorded = match law {
+            RecordedLaw::Tilted => Rc::clone(&drawn),
+            RecordedLaw::Untilted => current,
+        };
+        Laws { drawn, recorded }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+
+    fn law(weights: &[f32]) -> Rc<Dist> {
+        Rc::new(Dist::from_weights(weights.to_vec()).unwrap())
+    }
+
+    #[track_caller]
+    fn check(mode: Tilt, lambda: f64, expected: [f64; 3]) {
+        let refresh = Refresh::VpReconstruction { mode, lambda, law: RecordedLaw::Tilted };
+        let laws = refresh.laws(law(&[0.5, 0.3, 0.2]), Some(&law(&[0.25, 0.75, 0.0])));
+        let total: f64 = expected.iter().sum();
+        for (found, expected) in laws.drawn.probs().iter().zip(expected) {
+            assert!((f64::from(*found) - expected / total).abs() < 1e-6, "{mode:?} {:?}", laws.drawn.probs());
+        }
+        assert_eq!(laws.drawn, laws.recorded);
+    }
+
+    #[test]
+    fn rising_tokens_gain_weight_and_falling_ones_keep_theirs() {
+        check(Tilt::Step, 1.0, [1.0, 0.3, 0.4]);
+        check(Tilt::Ratio, 1.0, [1.0, 0.3, 0.2 * MAX_RATIO]);
+        check(Tilt::Ratio, 0.5, [0.5 * 2_f64.sqrt(), 0.3, 0.2 * MAX_RATIO.sqrt()]);
+        check(Tilt::Step, 0.0, [0.5, 0.3, 0.2]);
+    }
+
+    #[test]
+    fn a_position_seen_for_the_first_time_is_not_tilted() {
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: RecordedLaw::Untilted };
+        let current = law(&[0.5, 0.3, 0.2]);
+        assert_eq!(refresh.laws(Rc::clone(&current), None).drawn, current);
+        let laws = refresh.laws(Rc::clone(&current), Some(&law(&[0.2, 0.4, 0.4])));
+        assert!(laws.recorded == current && laws.drawn != current);
+    }
+}
