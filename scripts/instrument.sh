@@ -38,6 +38,6 @@ printf 'merge of 10,002 items: %.2f s\n' "$(seconds_of "$specimen" merge "$scrat
 untimed='cell=[{ name = "ar", timed = false }]'
 for jobs in 1 2; do
     seconds=$(seconds_of "$specimen" run experiments/specs/quickstart.toml --set "$untimed" --set 'metric=[]' \
-        --limit 32 --jobs "$jobs" --shards 2 --out "$scratch/tiny$jobs")
+        --limit 32 --jobs "$jobs" --out "$scratch/tiny$jobs")
     awk "BEGIN { printf \"$jobs worker(s): 32 images of tiny in %.1f s, %.0f an hour\n\", $seconds, 32 * 3600 / $seconds }"
 done

@@ -62,7 +62,7 @@ impl<'t> Progress<'t> {
             Stage::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
                     || "before it began an image".to_owned(),
-                    |key| format!("while it made {key}, which is lost and made again"),
+                    |key| format!("while it made {key}, which is lost"),
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }

@@ -16,14 +16,14 @@ use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
-    Appender, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Record, RunDir, SCHEMA,
-    Status, StepsRow, TimingRow, read_document, write_document,
+    Appender, Block, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Manifest, Record,
+    RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
 };
 
 use crate::{
     error::RunError,
     generate::{Generated, Request, generate, save},
-    load::{Models, device_of, sampling_of},
+    load::{Models, check_weights, device_of, sampling_of},
     load_meter::LoadMeter,
     lock::Lock,
     machine,
@@ -33,6 +33,43 @@ use crate::{
 
 /// How long a worker waits for an orphan to finish its image.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The right to write to a shard.
+pub(crate) struct Claim {
+    shard: u32,
+    number: u32,
+    holder: String,
+    _lock: Lock,
+}
+
+impl Claim {
+    /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has.
+    ///
+    /// # Errors
+    /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is not
+    /// given up for ten minutes.
+    pub(crate) fn take(run: &RunDir, shard: u32, stop: &Stop) -> Result<Self, RunError> {
+        let path = run.lease(shard);
+        let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
+        let number = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
+        let holder = crate::lock::holder();
+        write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
+        let lock = Lock::wait(&run.shard(shard).join("lock"), PATIENCE, stop)?;
+        let claim = Self { shard, number, holder, _lock: lock };
+        claim.check(run)?;
+        Ok(claim)
+    }
+
+    /// Stops a worker whose shard was given to another.
+    fn check(&self, run: &RunDir) -> Result<(), RunError> {
+        let path = run.lease(self.shard);
+        let lease: Lease = read_document(&path)?;
+        if (lease.attempt, &lease.holder) == (self.number, &self.holder) {
+            return Ok(());
+        }
+        Err(RunError::Superseded { path, holder: lease.holder })
+    }
+}
 
 /// The open files of an attempt.
 pub(crate) struct Attempt<'a> {
@@ -51,21 +88,18 @@ pub(crate) struct Attempt<'a> {
     timing: Appender<TimingRow>,
     machine: Appender<MachineRow>,
     load: LoadMeter,
-    _lock: Lock,
+    claim: Claim,
 }
 
 impl<'a> Attempt<'a> {
-    /// Takes the shard over from whoever had it, and opens the next attempt's files.
+    /// Opens the files of the attempt that was claimed.
     pub(crate) fn open(
         run: &'a RunDir,
-        shard: u32,
+        claim: Claim,
         spec: &'a Spec,
         data_root: Option<DataRoot>,
     ) -> Result<Self, RunError> {
-        let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
-        let holder = format!("process {}", std::process::id());
-        write_document(&run.lease(shard), &Lease { schema: SCHEMA, shard, attempt: number, holder })?;
-        let lock = Lock::wait(&run.shard(shard).join("lock"), PATIENCE)?;
+        let Claim { shard, number, .. } = claim;
         // A marker of an earlier end says nothing about what is added now.
         match std::fs::remove_file(run.done(shard)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -88,7 +122,7 @@ impl<'a> Attempt<'a> {
             timing: Appender::create(&run.attempt_timing(shard, number), Durability::EachRow)?,
             machine: Appender::create(&run.attempt_machine(shard, number), Durability::EachRow)?,
             load: LoadMeter::new(),
-            _lock: lock,
+            claim,
             run,
             shard,
             number,
@@ -100,6 +134,17 @@ impl<'a> Attempt<'a> {
     pub(crate) fn cell(&self, key: &ItemKey) -> &'a Cell {
         let name = key.cell();
         self.spec.cells.iter().find(|cell| cell.name == name).expect("the plan was made from this spec")
+    }
+
+    /// Loads the models of `blocks` before any image is begun, and refuses others than the run began with.
+    pub(crate) fn load(&mut self, blocks: &[&Block], manifest: &Manifest) -> Result<(), RunError> {
+        let names: BTreeSet<String> =
+            blocks.iter().flat_map(|block| &block.items).map(ItemKey::cell).collect();
+        for cell in self.spec.cells.iter().filter(|cell| names.contains(&cell.name)) {
+            let model = self.models.get(&cell.model)?;
+            check_weights(&self.run.manifest(), manifest, &cell.model.name, &model.weights())?;
+        }
+        Ok(())
     }
 
     fn generate(&mut self, item: &Item) -> Result<Generated, String> {
@@ -138,7 +183,7 @@ impl<'a> Attempt<'a> {
                 stop.check()?;
                 report(Progress::Begin { key: item.key.clone() });
                 if let Ok(generated) = self.generate(item) {
-                    self.check_lease()?;
+                    self.claim.check(self.run)?;
                     self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
                 }
                 report(Progress::Warmup { cell: cell.clone() });
@@ -156,7 +201,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<(), RunError> {
         report(Progress::Begin { key: item.key.clone() });
         let made = self.generate(item);
-        self.check_lease()?;
+        self.claim.check(self.run)?;
         let (ok, decode_s) = match made {
             Err(why) => {
                 self.records.append(&Record::failed(item, &why))?;
@@ -176,16 +221,6 @@ impl<'a> Attempt<'a> {
         };
         report(Progress::Item { cell: item.cell.clone(), ok, decode_s });
         Ok(())
-    }
-
-    /// Stops a worker whose shard was given to another.
-    fn check_lease(&self) -> Result<(), RunError> {
-        let path = self.run.lease(self.shard);
-        let lease: Lease = read_document(&path)?;
-        if lease.attempt == self.number {
-            return Ok(());
-        }
-        Err(RunError::Superseded { path, holder: lease.holder })
     }
 
     fn timing_row(&self, item: &Item, order: u32, warmup: bool, generated: &Generated) -> TimingRow {

@@ -1,6 +1,9 @@
 //! A whole run: plan, workers, merge, score, summary, seal.
 
-use std::{path::Path, time::SystemTime};
+use std::{
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
@@ -11,6 +14,7 @@ use specimen_record::{
 };
 
 use crate::{
+    attempt::Claim,
     difference::compare,
     error::RunError,
     load::Models,
@@ -23,6 +27,9 @@ use crate::{
     stop::Stop,
     summarise::{summarise, word_of},
 };
+
+/// `status` holds the lock for an instant to see whether anybody has it.
+const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// How to run a plan.
 pub struct Options<'a> {
@@ -103,7 +110,10 @@ pub fn run(
     let mut models = Models::new(options.data_root.clone());
     // Loading here finds absent weights before anything is written.
     let weights = weights_of(plan, &mut models)?;
+    // Workers load their own; until the images are scored this process needs none.
+    drop(models);
     let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
+    fence(&run, stop)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
     let (n_timed, n_untimed) = (options.n_timed_jobs, options.n_jobs);
@@ -113,7 +123,17 @@ pub fn run(
     let local = Local { program: options.program, data_root, run: &run, plan: &file, map };
     local.work(0..map.timed, n_timed as usize, stop, report)?;
     local.work(map.timed..map.n_shards(), n_untimed as usize, stop, report)?;
+    let mut models = Models::new(options.data_root.clone());
     finish(&run, plan, &file, &mut models, data_root, stop, report)
+}
+
+/// Takes every shard from whatever orphan of an earlier driver still works on it, also those that the new cut
+/// does not use.
+fn fence(run: &RunDir, stop: &Stop) -> Result<(), RunError> {
+    for shard in run.shards()? {
+        Claim::take(run, shard, stop)?;
+    }
+    Ok(())
 }
 
 /// Merges the attempts, scores the images, writes the summary and seals the manifest.
@@ -209,7 +229,12 @@ fn open_run(
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     if options.out.join("manifest.json").exists() {
         let run = RunDir::open(options.out)?;
-        let lock = Lock::take(&run.lock())?;
+        let lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never())?;
+        let begun: Manifest = read_document(&run.manifest())?;
+        // A driver that was killed between its first two files.
+        if !run.plan().exists() && begun.plan_digest == file.digest {
+            write_document(&run.plan(), file)?;
+        }
         let found: PlanFile = read_document(&run.plan())?;
         if found.digest != file.digest {
             return Err(RunError::OtherPlan {
@@ -226,7 +251,7 @@ fn open_run(
         return Ok((run, lock));
     }
     let run = RunDir::create(options.out)?;
-    let lock = Lock::take(&run.lock())?;
+    let lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never())?;
     let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
     let provenance = prompts.provenance();
     let manifest = Manifest {
@@ -279,6 +304,12 @@ fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDiges
         });
     }
     // Whatever is added now, the checksums do not hold until the run is sealed again.
+    match std::fs::remove_file(run.checksums()) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(RunError::io(&run.checksums(), "remove")(e));
+        }
+        _ => {}
+    }
     let is_sealed = manifest.sealed.take().is_some();
     if manifest.spec != spec || is_sealed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());

@@ -1,14 +1,15 @@
 //! Models by name, opened once and kept.
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_decode::pipeline::{self, Sampling as DecodeSampling};
 use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling};
 use specimen_models::{
     catalog::{self, OpenModel},
-    target::TargetModel,
+    target::{TargetModel, WeightsId},
 };
+use specimen_record::{Digest, Manifest};
 use tch::{Cuda, Device, Kind};
 
 use crate::error::RunError;
@@ -50,6 +51,28 @@ impl Models {
         self.loaded.insert(spec.clone(), model.clone());
         Ok(model)
     }
+}
+
+/// Refuses weights of `model` other than those that the manifest at `path` names.
+///
+/// # Errors
+/// [`RunError::OtherWeights`] with both digests.
+pub(crate) fn check_weights(
+    path: &Path,
+    manifest: &Manifest,
+    model: &str,
+    files: &[WeightsId],
+) -> Result<(), RunError> {
+    for file in files {
+        let name = format!("{model} {}", file.role);
+        let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
+        let then = manifest.weights.iter().find(|entry| entry.name == name);
+        if let Some(entry) = then.filter(|entry| entry.blake3 != blake3) {
+            let (expected, found) = (entry.blake3.to_string(), blake3.to_string());
+            return Err(RunError::OtherWeights { path: path.to_owned(), name, expected, found });
+        }
+    }
+    Ok(())
 }
 
 /// Word ids of a caption of the scenes vocabulary.

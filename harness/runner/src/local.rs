@@ -3,7 +3,7 @@
 //! becomes a row that says so.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs::OpenOptions,
     io::{BufRead, BufReader},
     os::unix::process::{CommandExt, ExitStatusExt},
@@ -26,8 +26,10 @@ use crate::{
 
 /// Deaths of workers that one item is forgiven; the next makes it a failed row.
 const MAX_DEATHS_OF_AN_ITEM: u32 = 2;
-/// Deaths of a shard's workers before they began an item, after which the run ends.
+/// Deaths of a shard's workers in a row, no image made between, before they began an item and in all; the next
+/// ends the run.
 const MAX_DEATHS_BEFORE_AN_ITEM: u32 = 2;
+const MAX_DEATHS_IN_A_ROW: u32 = 8;
 /// How often requests to stop are looked at while no worker says anything.
 const PULSE: Duration = Duration::from_millis(100);
 /// Exit code of a worker that was asked to stop.
@@ -72,13 +74,15 @@ struct End {
     why: Option<String>,
 }
 
-/// What came of the workers of some shards so far.
+/// The deaths of workers so far.
 #[derive(Default)]
 struct Deaths {
-    /// Of workers that died of an item.
+    /// Of an item.
     by_item: BTreeMap<ItemKey, u32>,
-    /// Of workers that died before one.
-    by_shard: BTreeMap<u32, u32>,
+    /// By shard since it last made an image: in all, and before an item was begun.
+    in_a_row: BTreeMap<u32, (u32, u32)>,
+    /// Items that are not tried again.
+    given_up: BTreeSet<ItemKey>,
 }
 
 impl Local<'_> {
@@ -96,8 +100,11 @@ impl Local<'_> {
     ) -> Result<(), RunError> {
         let mut crew = Crew { running: BTreeMap::new(), messages: channel() };
         let ended = self.drive(&mut crew, shards.collect(), n_workers, stop, report);
-        if ended.is_err() {
-            crew.dismiss();
+        match &ended {
+            Ok(()) => {}
+            Err(RunError::Aborted) => crew.dismiss(true),
+            // The others finish the image under way: it costs little and nothing is lost.
+            Err(_) => crew.dismiss(false),
         }
         ended
     }
@@ -122,8 +129,7 @@ impl Local<'_> {
             }
             while crew.running.len() < n_workers.max(1) {
                 let Some(shard) = waiting.pop_front() else { break };
-                let has_died = deaths.by_item.values().chain(deaths.by_shard.values()).any(|&n| n > 0);
-                crew.start(shard, self.command(shard, has_died)?, self.program)?;
+                crew.start(shard, self.command(shard, &deaths.given_up)?, self.program)?;
             }
             if crew.running.is_empty() {
                 return stop.check();
@@ -136,6 +142,9 @@ impl Local<'_> {
             match message {
                 Message::Said(progress) => {
                     crew.note(shard, &progress);
+                    if matches!(progress, Progress::Item { ok: true, .. }) {
+                        deaths.in_a_row.remove(&shard);
+                    }
                     report(Stage::Worker(progress));
                 }
                 Message::Silent => {
@@ -176,20 +185,19 @@ impl Local<'_> {
             return Err(failed());
         }
         report(Stage::WorkerDied { shard, status: words(status), item: item.clone() });
-        match item {
-            Some(key) => {
-                let n = deaths.by_item.entry(key.clone()).or_default();
-                *n += 1;
-                if *n > MAX_DEATHS_OF_AN_ITEM {
-                    self.give_up(shard, &key, *n, status)?;
-                }
-            }
-            None => {
-                let n = deaths.by_shard.entry(shard).or_default();
-                *n += 1;
-                if *n > MAX_DEATHS_BEFORE_AN_ITEM {
-                    return Err(failed());
-                }
+        let (n_in_all, n_before) = deaths.in_a_row.entry(shard).or_default();
+        *n_in_all += 1;
+        *n_before += u32::from(item.is_none());
+        if *n_in_all > MAX_DEATHS_IN_A_ROW || *n_before > MAX_DEATHS_BEFORE_AN_ITEM {
+            return Err(failed());
+        }
+        if let Some(key) = item {
+            let n = deaths.by_item.entry(key.clone()).or_default();
+            *n += 1;
+            if *n > MAX_DEATHS_OF_AN_ITEM {
+                self.give_up(shard, &key, *n, status)?;
+                report(Stage::Worker(Progress::Item { cell: key.cell(), ok: false, decode_s: 0.0 }));
+                deaths.given_up.insert(key);
             }
         }
         Ok(true)
@@ -210,7 +218,7 @@ impl Local<'_> {
         self.run.shard(shard).join("worker.log")
     }
 
-    fn command(&self, shard: u32, keep_failed: bool) -> Result<Command, RunError> {
+    fn command(&self, shard: u32, given_up: &BTreeSet<ItemKey>) -> Result<Command, RunError> {
         let log = self.log(shard);
         std::fs::create_dir_all(self.run.shard(shard)).map_err(RunError::io(&log, "make the folder of"))?;
         let stderr = OpenOptions::new().create(true).append(true).open(&log);
@@ -231,8 +239,8 @@ impl Local<'_> {
             .stderr(Stdio::from(stderr))
             // An interrupt typed at the terminal is the driver's to pass on.
             .process_group(0);
-        if keep_failed {
-            command.arg("--keep-failed");
+        for key in given_up {
+            command.args(["--skip", key.as_str()]);
         }
         if let Some(root) = self.data_root {
             command.env("SPECIMEN_DATA", root.path());
@@ -290,11 +298,14 @@ impl Crew {
         Ok(End { status, item: worker.item, why: worker.why })
     }
 
-    /// Ends all workers at once.
-    fn dismiss(&mut self) {
+    /// Ends all workers, at once or after the image under way.
+    fn dismiss(&mut self, at_once: bool) {
+        self.slip_leashes();
         for worker in self.running.values_mut() {
             // A worker that has ended by itself is as good.
-            let _ = worker.child.kill();
+            if at_once {
+                let _ = worker.child.kill();
+            }
             let _ = worker.child.wait();
         }
         self.running.clear();

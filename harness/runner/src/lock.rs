@@ -10,7 +10,7 @@ use std::{
 
 use specimen_record::Timestamp;
 
-use crate::{error::RunError, machine};
+use crate::{error::RunError, machine, stop::Stop};
 
 /// A lock, released when dropped or when the process ends.
 #[derive(Debug)]
@@ -54,13 +54,14 @@ impl Lock {
     /// As [`take`](Self::take), trying again for `patience`.
     ///
     /// # Errors
-    /// As [`take`](Self::take) when the time is over.
-    pub fn wait(path: &Path, patience: Duration) -> Result<Self, RunError> {
+    /// As [`take`](Self::take) when the time is over; a request to stop.
+    pub fn wait(path: &Path, patience: Duration, stop: &Stop) -> Result<Self, RunError> {
         const PAUSE: Duration = Duration::from_millis(20);
         let mut left = patience;
         loop {
             match Self::take(path) {
                 Err(RunError::Locked { .. }) if left > PAUSE => {
+                    stop.check()?;
                     std::thread::sleep(PAUSE);
                     left -= PAUSE;
                 }
@@ -90,7 +91,7 @@ impl Lock {
 }
 
 /// This process in words.
-fn holder() -> String {
+pub(crate) fn holder() -> String {
     let now = Timestamp::from(std::time::SystemTime::now());
     format!("process {} on {}, since {now}", std::process::id(), machine::host())
 }
@@ -114,6 +115,6 @@ mod tests {
         assert!(Lock::holder(&path).unwrap().unwrap().starts_with(&me));
         drop(lock);
         assert_eq!(Lock::holder(&path).unwrap(), None);
-        Lock::wait(&path, Duration::from_secs(1)).unwrap();
+        Lock::wait(&path, Duration::from_secs(1), &Stop::never()).unwrap();
     }
 }

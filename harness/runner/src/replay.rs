@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
-use specimen_models::{clock::DeviceClock, target::WeightsId};
+use specimen_models::clock::DeviceClock;
 use specimen_record::{
     Digest, Item, ItemKey, Manifest, PlanFile, Record, RunDir, Status, read_document, read_rows,
 };
@@ -12,7 +12,7 @@ use specimen_record::{
 use crate::{
     error::RunError,
     generate::{Request, generate},
-    load::{Models, device_of, sampling_of},
+    load::{Models, check_weights, device_of, sampling_of},
 };
 
 /// What came of one record.
@@ -79,7 +79,7 @@ impl<'a> Replay<'a> {
         let item = self.items.get(&record.key).ok_or_else(unknown)?;
         let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
         let model = self.models.get(&cell.model)?;
-        check_weights(self.run, &self.manifest, &cell.model.name, &model.weights())?;
+        check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights())?;
         let request = Request {
             model: &*model,
             method: &cell.method,
@@ -103,22 +103,4 @@ impl<'a> Replay<'a> {
         let same_pixels = record.image_digest.as_ref() == Some(&pixels);
         Ok(Replayed { key, first_different_token: differs.or(end), same_pixels, err: None })
     }
-}
-
-fn check_weights(
-    run: &RunDir,
-    manifest: &Manifest,
-    model: &str,
-    files: &[WeightsId],
-) -> Result<(), RunError> {
-    for file in files {
-        let name = format!("{model} {}", file.role);
-        let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
-        let then = manifest.weights.iter().find(|entry| entry.name == name);
-        if let Some(entry) = then.filter(|entry| entry.blake3 != blake3) {
-            let (expected, found) = (entry.blake3.to_string(), blake3.to_string());
-            return Err(RunError::OtherWeights { path: run.manifest(), name, expected, found });
-        }
-    }
-    Ok(())
 }

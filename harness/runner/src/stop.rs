@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicU8, Ordering},
     },
+    time::Duration,
 };
 
 use signal_hook::{
@@ -17,6 +18,11 @@ use signal_hook::{
 };
 
 use crate::error::RunError;
+
+/// How long a process may take to notice that it is to stop at once.
+const GRACE: Duration = Duration::from_secs(2);
+/// Exit code of a process that was stopped at once.
+const ABORTED: i32 = 130;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +61,11 @@ impl Stop {
             for signal in signals.forever() {
                 n_interrupts += u32::from(signal == SIGINT);
                 asked.ask(if n_interrupts > 1 { Request::Abort } else { Request::Finish });
+                if n_interrupts > 1 {
+                    // Whoever looks at requests does so at once; a long computation that does not is ended.
+                    std::thread::sleep(GRACE);
+                    std::process::exit(ABORTED);
+                }
             }
         });
         Ok(stop)

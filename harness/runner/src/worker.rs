@@ -12,7 +12,12 @@ use specimen_record::{
     Block, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, write_document,
 };
 
-use crate::{attempt::Attempt, error::RunError, shard_map::ShardMap, stop::Stop};
+use crate::{
+    attempt::{Attempt, Claim},
+    error::RunError,
+    shard_map::ShardMap,
+    stop::Stop,
+};
 
 /// What a worker tells its driver, one JSON line each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,8 +56,8 @@ pub struct Share {
     pub shard: u32,
     /// How the plan is cut.
     pub map: ShardMap,
-    /// Whether items whose every attempt failed are left alone; otherwise they are tried again.
-    pub keep_failed: bool,
+    /// Items that are left alone: they have killed too many workers.
+    pub skip: BTreeSet<ItemKey>,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
 }
@@ -71,18 +76,20 @@ pub fn run_shard(
 ) -> Result<(), RunError> {
     let plan: PlanFile = read_document(&run.plan())?;
     let manifest: Manifest = read_document(&run.manifest())?;
-    let spec: Spec = serde_json::from_value(manifest.spec)
+    let spec: Spec = serde_json::from_value(manifest.spec.clone())
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
+    // Before anything is counted: an orphan may still be adding to it.
+    let claim = Claim::take(run, share.shard, stop)?;
     // Of all shards: a run may be resumed with another number of them.
-    let covered = coverage(run, &plan)?;
-    let failed = covered.failed.into_iter().filter(|_| share.keep_failed);
-    let left = Left { made: covered.ok.into_iter().collect(), given_up: failed.collect() };
+    let made = coverage(run, &plan)?.ok.into_iter().collect();
+    let left = Left { made, given_up: share.skip.clone() };
     let mut blocks = share.map.blocks(share.shard, &plan, &spec);
     blocks.retain(|block| block.items.iter().any(|key| left.is_missing(key)));
     if blocks.is_empty() {
         return Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?);
     }
-    let mut attempt = Attempt::open(run, share.shard, &spec, share.data_root.clone())?;
+    let mut attempt = Attempt::open(run, claim, &spec, share.data_root.clone())?;
+    attempt.load(&blocks, &manifest)?;
     let ended = run_blocks(&mut attempt, &blocks, &plan, &left, stop, report);
     // What was made is whole and stays, however the loop ended.
     attempt.close()?;

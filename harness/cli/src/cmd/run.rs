@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.warn(warning);
     }
     let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
-    if args.resume && is_finished(&out, &plan)? {
+    if args.resume && is_finished(&out, &plan, talk)? {
         talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
         let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
         return report::show(&summary, talk);
@@ -94,7 +94,7 @@ fn n_cores() -> u32 {
 }
 
 /// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and with every image.
-fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
+fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);
     }
@@ -105,7 +105,13 @@ fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if manifest.sealed.is_none() || !is_same {
         return Ok(false);
     }
-    verify_result(&run)?;
+    if let Err(damage) = verify_result(&run) {
+        talk.warn(format!("{damage}; it is merged again"));
+        return Ok(false);
+    }
+    if !run.checksums().exists() {
+        return Ok(false);
+    }
     // What was merged may have been lost since, images and all.
     let tally = tally(&run, &read_document(&run.plan())?)?;
     Ok(tally.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))

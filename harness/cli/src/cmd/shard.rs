@@ -5,7 +5,7 @@ use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use specimen_record::RunDir;
+use specimen_record::{ItemKey, RunDir};
 use specimen_runner::{
     shard_map::ShardMap,
     stop::Stop,
@@ -37,9 +37,9 @@ pub struct ShardRunArgs {
     /// Shards that the other blocks are cut into
     #[arg(long, value_name = "N")]
     pub untimed_shards: u32,
-    /// Leave items alone whose every attempt failed
-    #[arg(long)]
-    pub keep_failed: bool,
+    /// Leave this item alone; may be repeated
+    #[arg(long, value_name = "KEY")]
+    pub skip: Vec<ItemKey>,
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
     pub leash: bool,
@@ -60,7 +60,8 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
         let n = map.n_shards();
         return Err(CliError::Usage(format!("there is no shard {}, the run has {n}", args.k)).into());
     }
-    let share = Share { shard: args.k, map, keep_failed: args.keep_failed, data_root: data_root() };
+    let share =
+        Share { shard: args.k, map, skip: args.skip.iter().cloned().collect(), data_root: data_root() };
     let mut report = |progress: Progress| tell(&progress);
     run_shard(&run, &share, &stop, &mut report)
         .inspect_err(|e| tell(&Progress::Failed { why: e.to_string() }))

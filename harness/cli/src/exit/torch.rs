@@ -22,10 +22,8 @@ pub(super) fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
 fn of_run(error: &RunError) -> Code {
     match error {
         RunError::Dataset(error) => of_dataset(error),
-        RunError::Plan(_)
-        | RunError::Spec(_)
-        | RunError::OtherPlan { .. }
-        | RunError::OtherWeights { .. } => Code::Spec,
+        RunError::Plan(_) | RunError::Spec(_) | RunError::OtherPlan { .. } => Code::Spec,
+        RunError::OtherWeights { .. } => Code::Missing,
         RunError::Model(error) => of_model(error),
         RunError::Extract(error) => of_extract(error),
         RunError::Record(error) => of_record(error),

@@ -150,7 +150,7 @@ fn a_changed_metric_renews_the_manifest_without_another_attempt() {
     let other = digest.chars().rev().collect::<String>();
     fs::write(desk.path("r/manifest.json"), text.replace(&digest, &other)).unwrap();
     let third = [&one[..], &["--set", "metric=[{ name = \"attribute-accuracy\" }]", "--resume"]].concat();
-    desk.fails(&third, 3, &["other weights of tiny", &digest, &other]);
+    desk.fails(&third, 4, &["other weights of tiny", &digest, &other]);
 }
 
 #[test]
