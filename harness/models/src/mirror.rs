@@ -20,7 +20,6 @@ impl Mirrored {
     }
 
     /// `x`, `[b, n, d]`.
-    #[must_use]
     pub fn value(&self) -> Tensor {
         self.both.select(2, 0)
     }
@@ -50,7 +49,6 @@ impl MirrorNorm {
     }
 
     /// As [`rms_norm`](crate::llama::rms_norm) of the stream, `[b, n, d]`.
-    #[must_use]
     pub fn forward(&self, x: &Mirrored) -> Tensor {
         let normed =
             x.both.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), self.eps, false);

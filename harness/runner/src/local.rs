@@ -56,6 +56,9 @@ enum Message {
     Silent,
 }
 
+/// A message and the shard whose worker it is from.
+type FromShard = (u32, Message);
+
 /// A worker under way.
 struct Worker {
     child: Child,
@@ -252,7 +255,7 @@ impl Local<'_> {
 /// The workers under way and what they say.
 struct Crew {
     running: BTreeMap<u32, Worker>,
-    messages: (Sender<(u32, Message)>, Receiver<(u32, Message)>),
+    messages: (Sender<FromShard>, Receiver<FromShard>),
 }
 
 impl Crew {
