@@ -3,7 +3,7 @@
 //!
 //! Two tools that disagree about a metric mostly disagree here, so every function names the arithmetic that it
 //! follows, and the 8-bit ones are bit-identical to it. Nothing here knows a network, a metric or a run.
-//! Read in this order: [`image`] (what a picture is), [`decode`] (from bytes), [`resample`], [`step`] (what a
+//! Read in this order: [`image`] (what a picture is), [`mod@decode`] (from bytes), [`resample`], [`step`] (what a
 //! protocol is made of), [`source`] (where pictures lie).
 //!
 //! ```
