@@ -109,7 +109,7 @@ fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
         talk.warn(format!("{damage}; it is merged again"));
         return Ok(false);
     }
-    if !run.checksums().exists() {
+    if !run.checksums().exists() || !run.plan().exists() {
         return Ok(false);
     }
     // What was merged may have been lost since, images and all.

@@ -60,12 +60,23 @@ pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
     match complaints.len() {
         0 => Ok(()),
         n => {
-            let remedy = "remove the folder of the shard that is damaged and go on with `run --resume`";
+            let remedy = remedy(&complaints[0]);
             let run = args.run.display();
             let text = format!("{run}: {n} complaints, the first: {}; {remedy}", complaints[0]);
             Err(CliError::Missing(text).into())
         }
     }
+}
+
+/// What mends the damage that a complaint tells of.
+fn remedy(complaint: &str) -> &'static str {
+    let mends = [
+        ("/shards/", "remove the folder of that shard and go on with `run --resume`, which makes it again"),
+        ("/plan.json", "remove the file and go on with `run --resume`, which writes it again"),
+        ("/merged/", "go on with `run --resume`, which merges again"),
+    ];
+    let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
+    found.map_or("bring the file back from a copy, or run again into another folder", |(_, mend)| mend)
 }
 
 /// Raw RGB bytes of an image file.

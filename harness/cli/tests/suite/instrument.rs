@@ -107,3 +107,19 @@ fn every_subcommand_has_a_page_of_the_manual() {
         assert!(page.contains(".SH SYNOPSIS"), "{name}");
     }
 }
+
+#[test]
+fn what_verify_advises_mends_the_damage() {
+    let desk = Desk::new();
+    let before = run(&desk, "r", &[]);
+    fs::write(desk.path("r/plan.json"), "{\"schema\": 1, \"na").unwrap();
+    desk.fails(&["verify", "r"], 4, &["r/plan.json", "remove the file and go on with `run --resume`"]);
+    fs::remove_file(desk.path("r/plan.json")).unwrap();
+    assert!(before == run(&desk, "r", &["--resume"]));
+    desk.succeeds(&["verify", "r"]);
+
+    fs::write(desk.path("r/merged/records.jsonl"), "").unwrap();
+    desk.fails(&["verify", "r"], 4, &["r/merged/records.jsonl", "which merges again"]);
+    assert!(before == run(&desk, "r", &["--resume"]));
+    desk.succeeds(&["verify", "r"]);
+}
