@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use specimen_tidy::{
-    budget, docs, graph, registry, sources, words,
+    budget, docs, features, graph, registry, sources, words,
     workspace::{self, Member, TextFile},
 };
 
@@ -41,6 +41,12 @@ fn heavy_libraries_stay_where_they_belong() {
 #[test]
 fn crates_are_named_after_their_folder_and_inherit_the_workspace() {
     assert_none(graph::check_manifests(&MEMBERS));
+}
+
+#[test]
+fn tests_build_no_library_of_the_binary_a_second_time() {
+    let tree = |edges| features::features(&workspace::root(), edges).expect("cargo tree answers");
+    assert_none(features::check_same(&tree("normal,build"), &tree("normal,build,dev")));
 }
 
 #[test]
