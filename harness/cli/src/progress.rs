@@ -67,6 +67,21 @@ impl<'t> Progress<'t> {
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }
             Stage::Torn { what } => self.warn(what),
+            Stage::Resuming { what } => self.talk.say(format!("going on: {what}")),
+            Stage::OtherMaker { what } => self.warn(&format!(
+                "images that are there were made elsewhere ({what}): equal bytes are promised for one machine and \
+                 one build only"
+            )),
+            Stage::Stopping { n_images } => {
+                let text = match n_images {
+                    0 => "stopping".to_owned(),
+                    n => format!("stopping after the {n} image(s) under way; a second interrupt stops at once"),
+                };
+                match &self.bar {
+                    Some(bar) => bar.suspend(|| self.talk.say(text)),
+                    None => self.talk.say(text),
+                }
+            }
             Stage::Worker(Event::Warmup { cell }) => {
                 if !self.is_warming {
                     self.tell("warming up, the first images are not measured");

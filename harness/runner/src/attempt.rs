@@ -27,6 +27,7 @@ use crate::{
     load_meter::LoadMeter,
     lock::Lock,
     machine,
+    maker::Maker,
     stop::Stop,
     worker::Progress,
 };
@@ -54,7 +55,7 @@ impl Claim {
         let number = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
         let holder = crate::lock::holder();
         write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
-        let lock = Lock::wait(&run.shard(shard).join("lock"), PATIENCE, stop)?;
+        let lock = Lock::wait(&run.shard_lock(shard), PATIENCE, stop)?;
         let claim = Self { shard, number, holder, _lock: lock };
         claim.check(run)?;
         Ok(claim)
@@ -112,8 +113,11 @@ impl<'a> Attempt<'a> {
             let device = &cell.model.device;
             clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
         }
+        let started = Instant::now();
+        // Before the first row: an attempt that is killed has its environment too.
+        write_environment(run, shard, number, Duration::ZERO)?;
         Ok(Self {
-            started: Instant::now(),
+            started,
             clocks,
             models: Models::new(data_root),
             warm: BTreeSet::new(),
@@ -256,22 +260,30 @@ impl<'a> Attempt<'a> {
 
     /// Writes what is known of the machine and closes the files.
     pub(crate) fn close(self) -> Result<(), RunError> {
-        let path = self.run.attempt_env(self.shard, self.number);
-        let environment = Environment {
-            schema: SCHEMA,
-            host_cpu: machine::cpu_model(),
-            load_average: machine::load_average(),
-            cpu_mhz: machine::cpu_mhz(),
-            peak_memory_mb: machine::peak_memory_mb(),
-            seconds: self.started.elapsed().as_secs_f64(),
-        };
-        write_document(&path, &environment)?;
+        write_environment(self.run, self.shard, self.number, self.started.elapsed())?;
         self.machine.finish()?;
         self.steps.finish()?;
         self.timing.finish()?;
         self.records.finish()?;
         Ok(())
     }
+}
+
+/// What is known of the machine `elapsed` after the attempt began.
+fn write_environment(run: &RunDir, shard: u32, number: u32, elapsed: Duration) -> Result<(), RunError> {
+    let maker = Maker::this();
+    let environment = Environment {
+        schema: SCHEMA,
+        host_cpu: maker.host_cpu,
+        cpu_features: Some(maker.cpu_features),
+        program: maker.program,
+        libtorch: Some(maker.libtorch),
+        load_average: machine::load_average(),
+        cpu_mhz: machine::cpu_mhz(),
+        peak_memory_mb: machine::peak_memory_mb(),
+        seconds: elapsed.as_secs_f64(),
+    };
+    Ok(write_document(&run.attempt_env(shard, number), &environment)?)
 }
 
 /// The text of a panic.

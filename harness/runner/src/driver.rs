@@ -8,9 +8,9 @@ use std::{
 use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{plan::Plan, prompts};
 use specimen_record::{
-    Block, Checksums, DatasetDigest, Digest, FileDigest, Item, ItemKey, Manifest, Merged, PlanFile, Record,
-    RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json, merge,
-    read_document, read_rows, write_document,
+    Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Item, ItemKey, Manifest, Merged,
+    PlanFile, Record, RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json,
+    merge, read_document, read_rows, sweep_unfinished, tally, write_document,
 };
 
 use crate::{
@@ -20,9 +20,9 @@ use crate::{
     load::Models,
     local::Local,
     lock::Lock,
-    machine,
+    machine, maker,
     score::score,
-    shard_map::ShardMap,
+    shard_map::{ShardMap, is_timed, timed_cells},
     stage::Stage,
     stop::Stop,
     summarise::{summarise, word_of},
@@ -43,6 +43,8 @@ pub struct Options<'a> {
     pub n_jobs: u32,
     /// Workers at a time for timed blocks; more than one disturb each other's times.
     pub n_timed_jobs: u32,
+    /// Whether the first item that fails ends the run; otherwise it is a row, and the others are made.
+    pub fail_fast: bool,
     /// The program to start workers with, which must understand `shard run`.
     pub program: &'a Path,
     /// The command line as typed, for the manifest.
@@ -114,13 +116,21 @@ pub fn run(
     drop(models);
     let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
     fence(&run, stop)?;
+    take_stock(&run, &file, plan, report)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
     let (n_timed, n_untimed) = (options.n_timed_jobs, options.n_jobs);
     let cut = |n_jobs: u32| options.n_shards.max(n_jobs);
     let map = ShardMap::of_plan(&file, &plan.spec, cut(n_timed), cut(n_untimed));
     let data_root = options.data_root.as_ref();
-    let local = Local { program: options.program, data_root, run: &run, plan: &file, map };
+    let local = Local {
+        program: options.program,
+        data_root,
+        run: &run,
+        plan: &file,
+        map,
+        fail_fast: options.fail_fast,
+    };
     local.work(0..map.timed, n_timed as usize, stop, report)?;
     local.work(map.timed..map.n_shards(), n_untimed as usize, stop, report)?;
     let mut models = Models::new(options.data_root.clone());
@@ -133,6 +143,44 @@ fn fence(run: &RunDir, stop: &Stop) -> Result<(), RunError> {
     for shard in run.shards()? {
         Claim::take(run, shard, stop)?;
     }
+    Ok(())
+}
+
+/// Says what lies there of a run that goes on, and removes files that a killed process left half written: the
+/// lock and the leases say that nobody writes to them.
+fn take_stock(
+    run: &RunDir,
+    file: &PlanFile,
+    plan: &Plan,
+    report: &mut dyn FnMut(Stage),
+) -> Result<(), RunError> {
+    let n_swept = sweep_unfinished(run.root())?;
+    if run.shards()?.is_empty() {
+        return Ok(());
+    }
+    for what in maker::differences(run)? {
+        report(Stage::OtherMaker { what });
+    }
+    let tally = tally(run, file)?;
+    let sum = |of: fn(&CellTally) -> u64| tally.cells.iter().map(of).sum::<u64>();
+    let n_items = file.items.len();
+    let mut what = format!("{} of {n_items} images are there", sum(|cell| cell.n_ok));
+    for (n, rest) in [
+        (sum(|cell| cell.n_missing), "missing"),
+        (sum(|cell| cell.n_failed), "failed and tried again"),
+        (n_swept, "files were never finished and are removed"),
+    ] {
+        if n > 0 {
+            what += &format!(", {n} {rest}");
+        }
+    }
+    let cells = timed_cells(&plan.spec);
+    let is_again = |block: &&Block| tally.begun.contains(&block.index) && is_timed(block, &cells);
+    let again = file.blocks.iter().filter(is_again).count();
+    if again > 0 {
+        what += &format!("; {again} timed block(s) were begun and not ended and are timed again");
+    }
+    report(Stage::Resuming { what });
     Ok(())
 }
 
@@ -152,6 +200,16 @@ pub fn finish(
     let merged: Merged = merge(run, file)?;
     for torn in &merged.torn {
         report(Stage::Torn { what: torn.to_string() });
+    }
+    if let Some(first) = merged.without_steps.first() {
+        let (path, n) = (run.merged_steps(), merged.without_steps.len());
+        return Err(RunError::WithoutSteps { path, n, first: first.to_string() });
+    }
+    // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
+    for shard in run.shards()? {
+        if !run.done(shard).exists() {
+            write_document(&run.done(shard), &Done::of_shard(run, shard)?)?;
+        }
     }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
     score(run, plan, &records, models, data_root, stop, report)?;

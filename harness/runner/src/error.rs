@@ -130,6 +130,28 @@ pub enum RunError {
         /// Its exit code, where it had one: the driver ends with the same.
         code: Option<i32>,
     },
+    /// An item failed in a run that ends with its first failure.
+    #[error(
+        "{key} failed and --fail-fast ends the run; its row says why, everything that was made is kept, continue \
+         with --resume"
+    )]
+    FailedFast {
+        /// The item.
+        key: String,
+    },
+    /// Records whose traces were lost.
+    #[error(
+        "{path}: {n} image(s) have no trace of their steps, the first is {first}; remove the folder of its shard \
+         and go on with --resume, which makes it again"
+    )]
+    WithoutSteps {
+        /// The merged traces.
+        path: PathBuf,
+        /// How many.
+        n: usize,
+        /// Key of the first.
+        first: String,
+    },
     /// Items gave no image.
     #[error("{n_failed} of {n_items} items failed, the first is {first}: {why}; the rest is valid")]
     Failed {

@@ -47,6 +47,8 @@ pub struct Local<'a> {
     pub plan: &'a PlanFile,
     /// How it is cut.
     pub map: ShardMap,
+    /// Whether the first item that fails ends the run.
+    pub fail_fast: bool,
 }
 
 /// What a reader thread says of its worker.
@@ -121,12 +123,16 @@ impl Local<'_> {
         report: &mut dyn FnMut(Stage),
     ) -> Result<(), RunError> {
         let mut deaths = Deaths::default();
+        let mut is_told = false;
         loop {
             match stop.now() {
                 Request::Go => {}
                 Request::Finish => {
                     waiting.clear();
                     crew.slip_leashes();
+                    if !std::mem::replace(&mut is_told, true) {
+                        report(Stage::Stopping { n_images: crew.n_under_way() });
+                    }
                 }
                 Request::Abort => return Err(RunError::Aborted),
             }
@@ -144,11 +150,15 @@ impl Local<'_> {
             };
             match message {
                 Message::Said(progress) => {
-                    crew.note(shard, &progress);
+                    let item = crew.note(shard, &progress);
                     if matches!(progress, Progress::Item { ok: true, .. }) {
                         deaths.in_a_row.remove(&shard);
                     }
+                    let has_failed = matches!(progress, Progress::Item { ok: false, .. });
                     report(Stage::Worker(progress));
+                    if let Some(key) = item.filter(|_| has_failed && self.fail_fast) {
+                        return Err(RunError::FailedFast { key: key.to_string() });
+                    }
                 }
                 Message::Silent => {
                     let end = crew.bury(shard)?;
@@ -200,6 +210,9 @@ impl Local<'_> {
             if *n > MAX_DEATHS_OF_AN_ITEM {
                 self.give_up(shard, &key, *n, status)?;
                 report(Stage::Worker(Progress::Item { cell: key.cell(), ok: false, decode_s: 0.0 }));
+                if self.fail_fast {
+                    return Err(RunError::FailedFast { key: key.to_string() });
+                }
                 deaths.given_up.insert(key);
             }
         }
@@ -218,7 +231,7 @@ impl Local<'_> {
     }
 
     fn log(&self, shard: u32) -> PathBuf {
-        self.run.shard(shard).join("worker.log")
+        self.run.worker_log(shard)
     }
 
     fn command(&self, shard: u32, given_up: &BTreeSet<ItemKey>) -> Result<Command, RunError> {
@@ -278,13 +291,20 @@ impl Crew {
         Ok(())
     }
 
-    fn note(&mut self, shard: u32, progress: &Progress) {
-        let Some(worker) = self.running.get_mut(&shard) else { return };
+    /// Keeps what a worker said; the item that it ended, if it ended one.
+    fn note(&mut self, shard: u32, progress: &Progress) -> Option<ItemKey> {
+        let worker = self.running.get_mut(&shard)?;
         match progress {
             Progress::Begin { key } => worker.item = Some(key.clone()),
-            Progress::Item { .. } | Progress::Warmup { .. } => worker.item = None,
+            Progress::Item { .. } | Progress::Warmup { .. } => return worker.item.take(),
             Progress::Failed { why } => worker.why = Some(why.clone()),
         }
+        None
+    }
+
+    /// Images under way.
+    fn n_under_way(&self) -> usize {
+        self.running.values().filter(|worker| worker.item.is_some()).count()
     }
 
     /// Asks all workers to finish the image under way.

@@ -10,6 +10,8 @@ use std::{
 use specimen_experiments::spec::Spec;
 use specimen_record::{EnvironmentFlag, Git, Hardware, Software};
 
+use crate::gpus;
+
 /// Environment variables this program reads.
 const VARIABLES: [&str; 11] = [
     "CUDA_VISIBLE_DEVICES",
@@ -40,6 +42,14 @@ pub fn cpu_model() -> String {
     cpu_info("model name").into_iter().next().unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// Which of the features that decide speed and rounding the CPU has.
+#[must_use]
+pub(crate) fn cpu_features() -> Vec<String> {
+    let flags = cpu_info("flags").into_iter().next().unwrap_or_default();
+    let has = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
+    FEATURES.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect()
+}
+
 /// Current frequency of each core, where the kernel tells.
 #[must_use]
 pub fn cpu_mhz() -> Vec<f64> {
@@ -66,20 +76,18 @@ pub fn peak_memory_mb() -> Option<u64> {
 /// The machine, with the GPUs that a cell of `spec` computes on.
 #[must_use]
 pub fn hardware(spec: &Spec) -> Hardware {
-    let flags = cpu_info("flags").into_iter().next().unwrap_or_default();
-    let has = |name: &&str| flags.split_whitespace().any(|flag| flag == *name);
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = memory.lines().find(|line| line.starts_with("MemTotal:"));
     let kib = total.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let devices = spec.cells.iter().map(|cell| cell.model.device.as_str());
-    let gpus: BTreeSet<&str> = devices.filter(|device| *device != "cpu").collect();
+    let used: BTreeSet<&str> = devices.filter(|device| *device != "cpu").collect();
     Hardware {
         cpu_model: cpu_model(),
         cores,
-        cpu_features: FEATURES.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect(),
+        cpu_features: cpu_features(),
         memory_mb: kib.unwrap_or(0) / 1024,
-        gpus: gpus.into_iter().map(str::to_owned).collect(),
+        gpus: used.into_iter().map(|device| gpus::words(device, &gpus::of_driver(gpus::DRIVER))).collect(),
     }
 }
 

@@ -44,11 +44,12 @@ impl ShardMap {
     }
 }
 
-fn timed_cells(spec: &Spec) -> BTreeSet<&str> {
+/// The cells whose times count.
+pub(crate) fn timed_cells(spec: &Spec) -> BTreeSet<&str> {
     spec.cells.iter().filter(|cell| cell.timed).map(|cell| cell.name.as_str()).collect()
 }
 
 /// Blocks hold either timed cells only or a single untimed one.
-fn is_timed(block: &Block, timed: &BTreeSet<&str>) -> bool {
+pub(crate) fn is_timed(block: &Block, timed: &BTreeSet<&str>) -> bool {
     block.items.first().is_some_and(|key| timed.contains(key.cell().as_str()))
 }

@@ -23,6 +23,22 @@ pub enum Stage {
         /// The image under way, which is lost.
         item: Option<ItemKey>,
     },
+    /// What lies there of a run that goes on.
+    Resuming {
+        /// What is there and what is made again or for the first time.
+        what: String,
+    },
+    /// Something of a run that goes on is not as it was; the bytes promised for one machine and one build may
+    /// differ.
+    OtherMaker {
+        /// In what.
+        what: String,
+    },
+    /// Workers were asked to finish the image under way.
+    Stopping {
+        /// How many of them make one.
+        n_images: usize,
+    },
     /// A row was begun and never finished; its item was made again or is made now.
     Torn {
         /// The file, the line and what is lost.

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
 use specimen_record::{
-    Block, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, write_document,
+    Block, Coverage, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, write_document,
 };
 
 use crate::{
     attempt::{Attempt, Claim},
     error::RunError,
-    shard_map::ShardMap,
+    shard_map::{ShardMap, is_timed, timed_cells},
     stop::Stop,
 };
 
@@ -81,10 +81,10 @@ pub fn run_shard(
     // Before anything is counted: an orphan may still be adding to it.
     let claim = Claim::take(run, share.shard, stop)?;
     // Of all shards: a run may be resumed with another number of them.
-    let made = coverage(run, &plan)?.ok.into_iter().collect();
-    let left = Left { made, given_up: share.skip.clone() };
+    let left = Left::new(coverage(run, &plan)?, share.skip.clone());
     let mut blocks = share.map.blocks(share.shard, &plan, &spec);
-    blocks.retain(|block| block.items.iter().any(|key| left.is_missing(key)));
+    let timed = timed_cells(&spec);
+    blocks.retain(|block| left.is_unfinished(block, is_timed(block, &timed)));
     if blocks.is_empty() {
         return Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?);
     }
@@ -99,6 +99,8 @@ pub fn run_shard(
 
 /// What earlier attempts left to do.
 struct Left {
+    /// What they made.
+    coverage: Coverage,
     /// Items with an image.
     made: BTreeSet<ItemKey>,
     /// Items that are not tried again.
@@ -106,6 +108,17 @@ struct Left {
 }
 
 impl Left {
+    fn new(coverage: Coverage, given_up: BTreeSet<ItemKey>) -> Self {
+        Self { made: coverage.ok.iter().cloned().collect(), given_up, coverage }
+    }
+
+    /// Whether an item of the block has no image, or the images of a timed block come from several attempts and
+    /// so cannot be compared.
+    fn is_unfinished(&self, block: &Block, is_timed: bool) -> bool {
+        let tried = || block.items.iter().filter(|key| !self.given_up.contains(*key));
+        tried().any(|key| !self.made.contains(key)) || (is_timed && !self.coverage.in_one_attempt(tried()))
+    }
+
     fn is_missing(&self, key: &ItemKey) -> bool {
         !self.made.contains(key) && !self.given_up.contains(key)
     }

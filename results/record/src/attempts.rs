@@ -2,7 +2,7 @@
 //! every attempt. An item may have been tried more than once; the first success wins, and a second
 //! success must be the same to the byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::canonical_row::{OpenFiles, RowPlace, for_each_placed};
@@ -19,6 +19,25 @@ pub struct Coverage {
     pub missing: Vec<ItemKey>,
     /// Rows that were never finished.
     pub torn: Vec<TornTail>,
+    /// The attempts, as shard and number, that made an image of each item of `ok`.
+    makers: BTreeMap<ItemKey, BTreeSet<(u32, u32)>>,
+}
+
+impl Coverage {
+    /// Whether one attempt made all of `keys`. Times are compared within one attempt only, so a timed block is
+    /// finished when this holds, not when each of its items has an image from somewhere.
+    #[must_use]
+    pub fn in_one_attempt<'k>(&self, keys: impl IntoIterator<Item = &'k ItemKey>) -> bool {
+        let mut common: Option<BTreeSet<(u32, u32)>> = None;
+        for key in keys {
+            let Some(makers) = self.makers.get(key) else { return false };
+            common = Some(match common {
+                None => makers.clone(),
+                Some(before) => &before & makers,
+            });
+        }
+        common.is_none_or(|attempts| !attempts.is_empty())
+    }
 }
 
 /// A timing row and the shard it was measured in.
@@ -47,7 +66,13 @@ pub struct Timings {
 pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> {
     let index = Index::of_shards(run, &run.shards()?)?;
     index.check_against(plan)?;
-    let mut coverage = Coverage { ok: Vec::new(), failed: Vec::new(), missing: Vec::new(), torn: index.torn };
+    let mut coverage = Coverage {
+        ok: Vec::new(),
+        failed: Vec::new(),
+        missing: Vec::new(),
+        torn: index.torn,
+        makers: index.makers,
+    };
     for item in &plan.items {
         let list = match index.winners.get(&item.key).map(|w| w.status) {
             Some(Status::Ok) => &mut coverage.ok,
@@ -96,12 +121,14 @@ pub(crate) struct Index<'a> {
     run: &'a RunDir,
     pub(crate) winners: BTreeMap<ItemKey, Winner>,
     pub(crate) torn: Vec<TornTail>,
+    /// The attempts that made an image of each item.
+    makers: BTreeMap<ItemKey, BTreeSet<(u32, u32)>>,
 }
 
 impl<'a> Index<'a> {
     /// Reads the records of these shards.
     pub(crate) fn of_shards(run: &'a RunDir, shards: &[u32]) -> Result<Index<'a>, RecordError> {
-        let mut index = Index { run, winners: BTreeMap::new(), torn: Vec::new() };
+        let mut index = Index { run, winners: BTreeMap::new(), torn: Vec::new(), makers: BTreeMap::new() };
         for &shard in shards {
             for attempt in run.attempts(shard)? {
                 let path = run.attempt_records(shard, attempt);
@@ -119,6 +146,9 @@ impl<'a> Index<'a> {
     }
 
     fn add(&mut self, key: ItemKey, later: Winner) -> Result<(), RecordError> {
+        if later.status == Status::Ok {
+            self.makers.entry(key.clone()).or_default().insert((later.shard, later.attempt));
+        }
         match self.winners.get(&key) {
             Some(earlier) if earlier.status == Status::Ok => {
                 if later.status == Status::Ok && later.place.digest != earlier.place.digest {

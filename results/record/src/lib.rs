@@ -46,7 +46,7 @@ mod verify_run;
 mod schema;
 
 pub use append::{Appender, Durability};
-pub use atomic::{write_atomic, write_document};
+pub use atomic::{sweep_unfinished, write_atomic, write_document};
 pub use attempts::{Coverage, Timed, Timings, coverage, read_timings};
 pub use canonical::canonical_json;
 pub use checksums::Checksums;

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Document;
 use crate::document::plain_document;
+use crate::{Digest, Document};
 
 /// One line of `machine.jsonl`. A quantity that the system does not tell is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,8 @@ impl Document for MachineRow {
     }
 }
 
-/// `env.json` of an attempt: what its timings depend on, written when it ends.
+/// `env.json` of an attempt: what its bytes and timings depend on, written when it begins and again when it
+/// ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -60,13 +61,22 @@ pub struct Environment {
     pub schema: u32,
     /// Model name of the CPU.
     pub host_cpu: String,
+    /// CPU features that decide speed and rounding; absent in runs of programs that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_features: Option<Vec<String>>,
+    /// Digest of the program's file; absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Digest>,
+    /// Version of libtorch; absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libtorch: Option<String>,
     /// Load over 1, 5 and 15 minutes; null where the system does not tell.
     pub load_average: Option<[f64; 3]>,
     /// Frequency of each core in MHz; empty where the system does not tell.
     pub cpu_mhz: Vec<f64>,
     /// Largest resident size of the worker in mebibytes; null where the system does not tell.
     pub peak_memory_mb: Option<u64>,
-    /// Seconds the attempt took.
+    /// Seconds the attempt took; 0 while it runs, and when it was killed.
     pub seconds: f64,
 }
 

@@ -92,6 +92,18 @@ impl RunDir {
         self.shard(k).join("done.json")
     }
 
+    /// `shards/<k>/lock`, held by the worker.
+    #[must_use]
+    pub fn shard_lock(&self, k: u32) -> PathBuf {
+        self.shard(k).join("lock")
+    }
+
+    /// `shards/<k>/worker.log`: what the shard's workers said, one after the other.
+    #[must_use]
+    pub fn worker_log(&self, k: u32) -> PathBuf {
+        self.shard(k).join("worker.log")
+    }
+
     /// `shards/<k>/images`
     #[must_use]
     pub fn images_dir(&self, k: u32) -> PathBuf {
@@ -132,12 +144,6 @@ impl RunDir {
     #[must_use]
     pub fn attempt_env(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("env.json")
-    }
-
-    /// `log.jsonl` of an attempt.
-    #[must_use]
-    pub fn attempt_log(&self, k: u32, n: u32) -> PathBuf {
-        self.attempt(k, n).join("log.jsonl")
     }
 
     /// `merged`
@@ -263,7 +269,7 @@ fn numbered_folders(path: &Path) -> Result<Vec<u32>, RecordError> {
 }
 
 /// What lies in a folder, in no order; nothing when it is absent.
-fn entries(path: &Path) -> Result<Vec<PathBuf>, RecordError> {
+pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let listing = match std::fs::read_dir(path) {
         Ok(listing) => listing,
         Err(absent) if absent.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

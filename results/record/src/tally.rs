@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::read::{for_each_line, parse};
-use crate::{ItemKey, PlanFile, Record, RecordError, RunDir, Status, TornTail};
+use crate::{Block, ItemKey, PlanFile, Record, RecordError, RunDir, Status, TornTail};
 
 /// How far a run is along its plan, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Tally {
     pub shards: Vec<u32>,
     /// Those of them that have their marker, ascending.
     pub finished: Vec<u32>,
+    /// Blocks with some of their images and not all, ascending.
+    pub begun: Vec<u32>,
     /// Records that were never finished; of a run under way, perhaps one that is being written.
     pub torn: Vec<TornTail>,
 }
@@ -76,7 +78,11 @@ pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
         }
     }
     let finished = shards.iter().copied().filter(|&k| run.done(k).is_file()).collect();
-    Ok(Tally { cells: by_cell(plan, &found), shards, finished, torn })
+    let n_made =
+        |keys: &[ItemKey]| keys.iter().filter(|key| found[places[key.as_str()]] == Some(Status::Ok)).count();
+    let is_begun = |block: &&Block| (1..block.items.len()).contains(&n_made(&block.items));
+    let begun = plan.blocks.iter().filter(is_begun).map(|block| block.index).collect();
+    Ok(Tally { cells: by_cell(plan, &found), shards, finished, begun, torn })
 }
 
 /// `found` holds the status of each item, `[n_items]`.

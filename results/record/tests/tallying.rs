@@ -6,7 +6,7 @@ mod fixture;
 use std::fs;
 
 use specimen_record::{
-    CellTally, Done, PlanFile, Record, RecordError, RunDir, coverage, tally, write_document,
+    CellTally, Done, PlanFile, Record, RecordError, RunDir, coverage, sweep_unfinished, tally, write_document,
 };
 
 fn all_records() -> Vec<Record> {
@@ -44,6 +44,46 @@ fn a_tally_counts_what_coverage_lists() {
     assert_eq!((listed.ok.len(), listed.failed.len(), listed.missing.len()), (3, 1, 2));
     assert_eq!(found.torn, listed.torn);
     assert_eq!((found.torn.len(), found.torn[0].n_bytes), (1, 12));
+}
+
+#[test]
+fn a_block_is_whole_where_one_attempt_made_all_of_it() {
+    let plan = fixture::plan();
+    let records = all_records();
+    let (_folder, run) = run_with(&[records[0].clone(), records[1].clone()]);
+    fixture::attempt(&run, 0, 1, &[Record::failed(&plan.items[0], "x"), records[2].clone()]);
+    fixture::attempt(&run, 1, 1, &[records[1].clone(), records[2].clone()]);
+    let listed = coverage(&run, &plan).unwrap();
+    let whole = |items: &[usize]| listed.in_one_attempt(items.iter().map(|&at| &plan.items[at].key));
+    assert!(whole(&[0, 1]) && whole(&[1, 2]) && whole(&[2]) && whole(&[]));
+    // All three have an image, from no single attempt.
+    assert!(!whole(&[0, 1, 2]) && !whole(&[0, 2]) && !whole(&[3]));
+}
+
+#[test]
+fn blocks_with_some_of_their_images_are_begun() {
+    let plan = fixture::plan();
+    let records = all_records();
+    let keys = &plan.blocks[0].items;
+    let first = records.iter().find(|record| record.key == keys[0]).unwrap();
+    let (_folder, run) = run_with(std::slice::from_ref(first));
+    assert_eq!(tally(&run, &plan).unwrap().begun, [plan.blocks[0].index]);
+    fixture::attempt(&run, 0, 1, &records);
+    assert_eq!(tally(&run, &plan).unwrap().begun, [0_u32; 0]);
+}
+
+#[test]
+fn what_a_killed_process_left_half_written_is_swept_and_nothing_else() {
+    let (folder, run) = run_with(&all_records()[..1]);
+    let half = run.images_dir(0).join(".unfinished-x1");
+    fs::create_dir_all(run.images_dir(0)).unwrap();
+    fs::write(&half, "half").unwrap();
+    fs::write(run.images_dir(0).join("whole.png"), "whole").unwrap();
+    let before = fs::read(run.attempt_records(0, 0)).unwrap();
+    assert_eq!(sweep_unfinished(folder.path()).unwrap(), 1);
+    assert!(!half.exists() && run.images_dir(0).join("whole.png").exists());
+    assert_eq!(fs::read(run.attempt_records(0, 0)).unwrap(), before);
+    assert_eq!(sweep_unfinished(&folder.path().join("absent")).unwrap(), 0);
 }
 
 #[test]

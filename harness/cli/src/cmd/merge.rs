@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use specimen_record::{Manifest, RunDir, merge as merge_run, read_document, verify_plan};
+use specimen_runner::lock::Lock;
 
 use crate::{
     args::Format,
@@ -35,6 +36,8 @@ struct Answer {
 /// Merges, and says what came of it. The summary is not made again: `run --resume` scores and summarises.
 pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
+    // A driver merges itself; two that write the same files are one too many.
+    let _lock = Lock::take(&run.lock())?;
     let plan = verify_plan(&run)?;
     let merged = merge_run(&run, &plan)?;
     let manifest: Manifest = read_document(&run.manifest())?;

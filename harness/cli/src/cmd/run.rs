@@ -39,6 +39,9 @@ pub struct RunArgs {
     /// Continue the run that lies in the folder; images that are there stay
     #[arg(long)]
     pub resume: bool,
+    /// End the run with the first item that fails; otherwise its row says why and the others are made
+    #[arg(long)]
+    pub fail_fast: bool,
     #[command(flatten)]
     pub look: report::Look,
 }
@@ -76,6 +79,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         n_shards: args.shards,
         n_jobs: args.jobs.unwrap_or_else(n_cores),
         n_timed_jobs: args.timed_jobs,
+        fail_fast: args.fail_fast,
         program: &program,
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,

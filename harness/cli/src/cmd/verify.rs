@@ -72,6 +72,8 @@ pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
 fn remedy(complaint: &str) -> &'static str {
     let mends = [
         ("/shards/", "remove the folder of that shard and go on with `run --resume`, which makes it again"),
+        ("/checksums.json", "remove the file and go on with `run --resume`, which writes it again"),
+        ("/metrics/", "go on with `run --resume`, which measures again"),
         ("/plan.json", "remove the file and go on with `run --resume`, which writes it again"),
         ("/merged/", "go on with `run --resume`, which merges again"),
     ];

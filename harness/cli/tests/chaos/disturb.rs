@@ -13,6 +13,7 @@ pub(crate) enum Disturbance {
     KillWorker,
     KillDriver,
     KillBoth,
+    KillDriverAtTheEnd,
     StopAndContinueWorker,
     TerminateDriver,
     TerminateWorker,
@@ -23,10 +24,11 @@ pub(crate) enum Disturbance {
 }
 
 impl Disturbance {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::KillWorker,
         Self::KillDriver,
         Self::KillBoth,
+        Self::KillDriverAtTheEnd,
         Self::StopAndContinueWorker,
         Self::TerminateDriver,
         Self::TerminateWorker,
@@ -41,6 +43,7 @@ impl Disturbance {
             Self::KillWorker => "kill -9 of a worker",
             Self::KillDriver => "kill -9 of the driver",
             Self::KillBoth => "kill -9 of driver and workers",
+            Self::KillDriverAtTheEnd => "kill -9 in merge, score, seal",
             Self::StopAndContinueWorker => "SIGSTOP, SIGCONT of a worker",
             Self::TerminateDriver => "SIGTERM to the driver",
             Self::TerminateWorker => "SIGTERM to a worker",
@@ -52,7 +55,7 @@ impl Disturbance {
     }
 
     pub(crate) fn is_kill(self) -> bool {
-        matches!(self, Self::KillWorker | Self::KillDriver)
+        matches!(self, Self::KillWorker | Self::KillDriver | Self::KillBoth)
     }
 }
 

@@ -12,6 +12,9 @@ use specimen_record::{ItemKey, Manifest, PlanFile, Record, RunDir, coverage, rea
 
 use crate::disturb::{Disturbance, Tmpfs, children, signal, tear};
 
+/// Merging, scoring and sealing take about this long.
+const END_MS: f64 = 60.0;
+
 /// The undisturbed run that all others are compared with.
 pub(crate) struct Ground {
     folder: tempfile::TempDir,
@@ -27,8 +30,9 @@ pub(crate) struct Outcome {
     pub(crate) is_equal: bool,
     /// Items that were finished before and made again.
     pub(crate) n_repeated: usize,
-    /// Whether the run said that something was lost or refused; some disturbances come too early or too late to
-    /// cost anything.
+    /// Whether it cost something, or a second driver was refused; some come too early or too late for that.
+    pub(crate) has_cost: bool,
+    /// Whether the run, or the one that went on, said so.
     pub(crate) is_reported: bool,
 }
 
@@ -78,8 +82,13 @@ impl Ground {
         let jobs = |slot: u32| (1 + (draw(slot) * 2.0) as u32).to_string();
         let out = self.folder.path().join(format!("{disturbance:?}-{number}"));
         let driver = self.command(&out, &["--shards", &cut(0), "--jobs", &jobs(1)]).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs_f64(draw(2) * self.duration_ms * 1e-3));
-        let (first, is_reported) = self.disturb(disturbance, driver, &out, draw(3));
+        if disturbance == Disturbance::KillDriverAtTheEnd {
+            self.wait_for_the_end(&out);
+            std::thread::sleep(Duration::from_secs_f64(draw(2) * END_MS * 1e-3));
+        } else {
+            std::thread::sleep(Duration::from_secs_f64(draw(2) * self.duration_ms * 1e-3));
+        }
+        let (first, mut has_cost, mut is_reported) = self.disturb(disturbance, driver, &out, draw(3));
         let what = format!("{} {number}", disturbance.name());
 
         let mut n_repeated = 0;
@@ -91,22 +100,40 @@ impl Ground {
             if out.join("manifest.json").exists() {
                 resume.push("--resume");
             }
+            let is_begun = out.join("shards").exists();
+            let is_torn = disturbance == Disturbance::TornTail && has_cost;
             let second = self.run(&out, &resume);
             assert_eq!(second.code, Some(0), "{what}: {}", second.err);
-            if disturbance == Disturbance::TornTail && is_reported {
-                assert!(second.err.contains("never finished"), "{what}: {}", second.err);
-            }
+            has_cost = is_begun;
+            let word = if is_torn { "never finished" } else { "images are there" };
+            is_reported = second.err.contains(word);
+            let left: Vec<PathBuf> =
+                files_below(&out).into_iter().filter(|file| is_unfinished(file)).collect();
+            assert_eq!(left, [""; 0].map(PathBuf::from), "{what}: half written files are left");
             let later = attempts(&out);
             let made = later.difference(&before).flat_map(|path| keys_of(path));
             n_repeated = made.filter(|key| finished.contains(key)).count();
         }
         let is_equal = digest(&out) == self.digest;
         std::fs::remove_dir_all(&out).unwrap();
-        Outcome { is_equal, n_repeated, is_reported }
+        Outcome { is_equal, n_repeated, has_cost, is_reported }
     }
 
-    /// Does it, and waits for the driver; whether something was lost and reported.
-    fn disturb(&self, disturbance: Disturbance, driver: Child, out: &Path, draw: f64) -> (Ended, bool) {
+    /// Waits until no worker has anything left to do, at most twice as long as that took undisturbed.
+    fn wait_for_the_end(&self, out: &Path) {
+        let started = std::time::Instant::now();
+        let is_done = || {
+            let Ok(run) = RunDir::open(out) else { return false };
+            let shards = run.shards().unwrap_or_default();
+            run.merged_dir().exists() || (shards.len() > 1 && shards.iter().all(|&k| run.done(k).exists()))
+        };
+        while !is_done() && started.elapsed().as_secs_f64() * 1e3 < 2.0 * self.duration_ms {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Does it, and waits for the driver; whether that cost something, and whether it was reported.
+    fn disturb(&self, disturbance: Disturbance, driver: Child, out: &Path, draw: f64) -> (Ended, bool, bool) {
         let id = driver.id();
         let worker = || {
             let workers = children(id);
@@ -114,29 +141,29 @@ impl Ground {
         };
         match disturbance {
             Disturbance::KillWorker => {
-                worker().into_iter().for_each(|worker| signal("KILL", worker));
+                let worker = worker();
+                worker.iter().for_each(|&worker| signal("KILL", worker));
                 let first = ended(driver);
                 assert_eq!(first.code, Some(0), "{}", first.err);
-                // There may have been no worker at that moment.
                 let is_reported = first.err.contains("died of signal 9");
-                (first, is_reported)
+                (first, worker.is_some(), is_reported)
             }
-            Disturbance::KillDriver => {
+            Disturbance::KillDriver | Disturbance::KillDriverAtTheEnd => {
                 signal("KILL", id);
-                (ended(driver), false)
+                (ended(driver), false, false)
             }
             Disturbance::KillBoth => {
                 let workers = children(id);
                 signal("KILL", id);
                 workers.into_iter().for_each(|worker| signal("KILL", worker));
-                (ended(driver), false)
+                (ended(driver), false, false)
             }
             Disturbance::StopAndContinueWorker => {
                 let worker = worker();
                 worker.iter().for_each(|&worker| signal("STOP", worker));
                 std::thread::sleep(Duration::from_millis(300));
                 worker.iter().for_each(|&worker| signal("CONT", worker));
-                (ended(driver), false)
+                (ended(driver), false, false)
             }
             Disturbance::TerminateDriver => self.asked_to_stop(driver, &["TERM"], 75),
             Disturbance::InterruptOnce => self.asked_to_stop(driver, &["INT"], 75),
@@ -145,7 +172,7 @@ impl Ground {
                 worker().into_iter().for_each(|worker| signal("TERM", worker));
                 let first = ended(driver);
                 assert_eq!(first.code, Some(0), "{}", first.err);
-                (first, false)
+                (first, false, false)
             }
             Disturbance::SecondDriver => {
                 let second = self.run(out, &["--resume"]);
@@ -154,7 +181,7 @@ impl Ground {
                 if is_refused {
                     assert!(second.err.contains(&format!("process {id} on ")), "{}", second.err);
                 }
-                (ended(driver), is_refused)
+                (ended(driver), is_refused, is_refused)
             }
             Disturbance::TornTail => {
                 let workers = children(id);
@@ -162,12 +189,12 @@ impl Ground {
                 workers.into_iter().for_each(|worker| signal("KILL", worker));
                 let first = ended(driver);
                 let is_torn = tear(out);
-                (first, is_torn)
+                (first, is_torn, false)
             }
         }
     }
 
-    fn asked_to_stop(&self, driver: Child, signals: &[&str], code: i32) -> (Ended, bool) {
+    fn asked_to_stop(&self, driver: Child, signals: &[&str], code: i32) -> (Ended, bool, bool) {
         let id = driver.id();
         for name in signals {
             signal(name, id);
@@ -181,7 +208,7 @@ impl Ground {
         if is_stopped {
             assert!(first.err.contains("--resume"), "{}", first.err);
         }
-        (first, is_stopped)
+        (first, is_stopped, is_stopped)
     }
 
     /// A disk that fills up, then has room again.
@@ -215,7 +242,7 @@ impl Ground {
         self.resume_to_the_same(&out);
     }
 
-    /// One bit of one file of a finished shard.
+    /// One bit of one file of a finished run.
     pub(crate) fn flipped_bit(&self, number: u32) {
         let lot = Uniforms::new(u64::from(number));
         let out = self.folder.path().join(format!("flipped-{number}"));
@@ -229,21 +256,34 @@ impl Ground {
         };
         assert_eq!(verify().code, Some(0));
 
-        let mut files = files_below(&out.join("shards/0"));
-        // Who held what, and what was said, is no result.
+        let mut files = files_below(&out);
+        // Who held what, and what was said, is no result; a report is drawn again from the summary.
         files.retain(|file| !["lock", "lease.json", "worker.log"].iter().any(|name| file.ends_with(name)));
+        files.retain(|file| !file.starts_with(out.join("report")));
         files.sort();
         let pick = |slot, n: usize| (lot.uniform(Purpose::Init, 1, slot) * n as f64) as usize;
         let file = &files[pick(0, files.len())];
         let mut bytes = std::fs::read(file).unwrap();
+        let before = bytes.clone();
         let at = pick(1, bytes.len());
         bytes[at] ^= 1 << pick(2, 8);
         std::fs::write(file, bytes).unwrap();
         let found = verify();
         assert_eq!(found.code, Some(4), "{}: byte {at}: {}", file.display(), found.err);
-        assert!(found.err.contains("shards/0"), "{}", found.err);
+        let place = file.strip_prefix(&out).unwrap().components().next().unwrap();
+        let place = place.as_os_str().to_str().unwrap();
+        assert!(found.err.contains(place), "{}: {}", file.display(), found.err);
 
-        std::fs::remove_dir_all(out.join("shards/0")).unwrap();
+        // What `verify` advises.
+        match place {
+            "shards" => {
+                let shard = file.ancestors().find(|path| path.parent() == Some(&out.join("shards"))).unwrap();
+                std::fs::remove_dir_all(shard).unwrap();
+            }
+            "plan.json" | "checksums.json" => std::fs::remove_file(file).unwrap(),
+            "manifest.json" => std::fs::write(file, before).unwrap(),
+            _ => {}
+        }
         self.resume_to_the_same(&out);
         assert_eq!(verify().code, Some(0));
         std::fs::remove_dir_all(&out).unwrap();
@@ -270,6 +310,10 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 fn digest(out: &Path) -> String {
     let manifest: Manifest = read_document(&RunDir::open(out).unwrap().manifest()).unwrap();
     manifest.sealed.unwrap().result_digest.to_string()
+}
+
+fn is_unfinished(file: &Path) -> bool {
+    file.file_name().unwrap().to_string_lossy().starts_with(".unfinished-")
 }
 
 /// Items that a resumed run has no reason to make again: those of complete blocks, and all others with an image

@@ -123,3 +123,107 @@ fn what_verify_advises_mends_the_damage() {
     assert!(before == run(&desk, "r", &["--resume"]));
     desk.succeeds(&["verify", "r"]);
 }
+
+/// Opens a finished run again, as if its driver had been killed before the end.
+fn unseal(desk: &Desk, out: &str) {
+    fs::remove_file(desk.path(out).join("checksums.json")).unwrap();
+}
+
+fn rows_of(desk: &Desk, path: &str) -> Vec<String> {
+    fs::read_to_string(desk.path(path)).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_timed_block_whose_images_come_from_two_attempts_is_timed_again() {
+    let desk = Desk::new();
+    let before = run(&desk, "r", &["--jobs", "1"]);
+    // The first two rows are of the first block; its others stay with the first attempt.
+    let rows = rows_of(&desk, "r/shards/0/attempts/0/records.jsonl");
+    fs::create_dir_all(desk.path("r/shards/0/attempts/1")).unwrap();
+    for file in ["records.jsonl", "steps.jsonl"] {
+        let path = |attempt: u32| format!("r/shards/0/attempts/{attempt}/{file}");
+        let rows = rows_of(&desk, &path(0));
+        fs::write(desk.path(&path(1)), rows[..2].join("\n") + "\n").unwrap();
+        fs::write(desk.path(&path(0)), rows[2..].join("\n") + "\n").unwrap();
+    }
+    unseal(&desk, "r");
+    assert!(run(&desk, "r", &["--jobs", "1", "--resume"]) == before);
+    let later = (2..9).map(|n| format!("r/shards/0/attempts/{n}/records.jsonl"));
+    let later: Vec<String> = later.filter(|path| desk.path(path).exists()).collect();
+    assert_eq!(later.len(), 1, "{later:?}");
+    let again = rows_of(&desk, &later[0]);
+    // Four prompts times two timed cells, whole, and nothing of the other blocks.
+    assert_eq!(again.len(), 8, "{again:?}");
+    assert!(rows[..2].iter().all(|row| again.contains(row)));
+}
+
+#[test]
+fn a_run_goes_on_with_another_cut_and_says_what_is_there_and_who_made_it() {
+    let desk = Desk::new();
+    let before = run(&desk, "r", &["--shards", "3", "--jobs", "2"]);
+    unseal(&desk, "r");
+    // The second shard's worker was killed before its last row and its marker, on another machine.
+    fs::remove_file(desk.path("r/shards/1/done.json")).unwrap();
+    let path = "r/shards/1/attempts/0/records.jsonl";
+    let rows = rows_of(&desk, path);
+    fs::write(desk.path(path), rows[..rows.len() - 1].join("\n") + "\n").unwrap();
+    let env = desk.path("r/shards/1/attempts/0/env.json");
+    let mut told: serde_json::Value = serde_json::from_slice(&fs::read(&env).unwrap()).unwrap();
+    told["host_cpu"] = "Example CPU".into();
+    fs::write(&env, told.to_string()).unwrap();
+    fs::write(desk.path("r/shards/1/images/.unfinished-a"), "half").unwrap();
+
+    let args = ["run", &spec("ci/stub.toml"), "--limit", "12", "--out", "r", "--resume", "--jobs", "1"];
+    let ran = desk.run(&args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let there = "going on: 35 of 36 images are there, 1 missing, 1 files were never finished and are removed; 1 timed \
+                 block(s) were begun and not ended and are timed again";
+    assert!(ran.err.contains(there), "{}", ran.err);
+    assert!(ran.err.contains("made elsewhere (CPU Example CPU then, "), "{}", ran.err);
+    assert!(fs::read(desk.path("r/merged/records.jsonl")).unwrap() == before);
+    let shards = fs::read_dir(desk.path("r/shards")).unwrap();
+    assert!(shards.map(|shard| shard.unwrap().path()).all(|shard| shard.join("done.json").exists()));
+    assert_eq!(desk.run(&["verify", "r"]).code, 0);
+}
+
+#[test]
+fn a_record_whose_trace_is_lost_is_named_with_what_mends_it() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let path = "r/shards/0/attempts/0/steps.jsonl";
+    let rows = rows_of(&desk, path);
+    fs::write(desk.path(path), rows[1..].join("\n") + "\n").unwrap();
+    unseal(&desk, "r");
+    let ran = desk.run(&["run", &spec("ci/stub.toml"), "--limit", "12", "--out", "r", "--resume"]);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("1 image(s) have no trace of their steps, the first is "), "{}", ran.err);
+    assert!(ran.err.contains("remove the folder of its shard"), "{}", ran.err);
+}
+
+#[test]
+fn the_first_failure_ends_a_run_that_asks_for_it() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.txt", "a circle\nplease panic here\na square\n");
+    let set = format!("dataset.name=\"{prompts}\"");
+    let cells = "cell=[{ name = \"ar\" }]";
+    let args = ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--limit", "3", "--out", "r"];
+    let ran = desk.run(&[&args[..], &["--fail-fast"]].concat());
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.err.contains("ar/1/0 failed and --fail-fast ends the run"), "{}", ran.err);
+    assert!(!desk.path("r/merged").exists());
+    let ran = desk.run(&[&args[..], &["--resume"]].concat());
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    assert!(ran.err.contains("1 of 3 items failed, the first is ar/1/0"), "{}", ran.err);
+}
+
+#[test]
+fn a_merge_beside_a_driver_is_refused() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let lock = specimen_runner::lock::Lock::take(&desk.path("r/lock")).unwrap();
+    let ran = desk.run(&["merge", "r"]);
+    assert_eq!(ran.code, 7, "{}", ran.err);
+    assert!(ran.err.contains("is working on this"), "{}", ran.err);
+    drop(lock);
+    assert_eq!(desk.run(&["merge", "r"]).code, 0);
+}
