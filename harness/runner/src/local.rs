@@ -53,7 +53,7 @@ pub struct Local<'a> {
 
 /// What a reader thread says of its worker.
 enum Message {
-    Said(Progress),
+    Said(Vec<Progress>),
     /// Its stdout is closed: it ended, or is about to.
     Silent,
 }
@@ -149,15 +149,9 @@ impl Local<'_> {
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the crew holds a sender"),
             };
             match message {
-                Message::Said(progress) => {
-                    let item = crew.note(shard, &progress);
-                    if matches!(progress, Progress::Item { ok: true, .. }) {
-                        deaths.in_a_row.remove(&shard);
-                    }
-                    let has_failed = matches!(progress, Progress::Item { ok: false, .. });
-                    report(Stage::Worker(progress));
-                    if let Some(key) = item.filter(|_| has_failed && self.fail_fast) {
-                        return Err(RunError::FailedFast { key: key.to_string() });
+                Message::Said(said) => {
+                    for progress in said {
+                        self.hear(shard, progress, crew, &mut deaths, report)?;
                     }
                 }
                 Message::Silent => {
@@ -167,6 +161,27 @@ impl Local<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Takes in what a worker says.
+    fn hear(
+        &self,
+        shard: u32,
+        progress: Progress,
+        crew: &mut Crew,
+        deaths: &mut Deaths,
+        report: &mut dyn FnMut(Stage),
+    ) -> Result<(), RunError> {
+        let item = crew.note(shard, &progress);
+        if matches!(progress, Progress::Item { ok: true, .. }) {
+            deaths.in_a_row.remove(&shard);
+        }
+        let has_failed = matches!(progress, Progress::Item { ok: false, .. });
+        report(Stage::Worker(progress));
+        match item.filter(|_| has_failed && self.fail_fast) {
+            Some(key) => Err(RunError::FailedFast { key: key.to_string() }),
+            None => Ok(()),
         }
     }
 
@@ -277,9 +292,13 @@ impl Crew {
         let (stdout, leash) = (child.stdout.take().expect("stdout was piped"), child.stdin.take());
         let say = self.messages.0.clone();
         std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if let Ok(progress) = serde_json::from_str(&line)
-                    && say.send((shard, Message::Said(progress))).is_err()
+            let (mut lines, mut line, mut said) = (BufReader::new(stdout), String::new(), Vec::new());
+            while lines.read_line(&mut line).is_ok_and(|n| n > 0) {
+                said.extend(serde_json::from_str::<Progress>(&line).ok());
+                line.clear();
+                // What came in one piece is passed on in one piece.
+                if lines.buffer().is_empty()
+                    && say.send((shard, Message::Said(std::mem::take(&mut said)))).is_err()
                 {
                     return;
                 }

@@ -62,18 +62,40 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     }
     let share =
         Share { shard: args.k, map, skip: args.skip.iter().cloned().collect(), data_root: data_root() };
-    let mut report = |progress: Progress| tell(&progress);
-    run_shard(&run, &share, &stop, &mut report)
-        .inspect_err(|e| tell(&Progress::Failed { why: e.to_string() }))
-        .with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
+    let mut voice = Voice::default();
+    let ended = run_shard(&run, &share, &stop, &mut |progress| voice.tell(&progress));
+    if let Err(error) = &ended {
+        voice.tell(&Progress::Failed { why: error.to_string() });
+    }
+    voice.flush();
+    ended.with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
 }
 
-/// One line to the driver. A driver that is gone would start this shard again when it resumes, and two
-/// workers must not make the same images: the worker ends too, with all its rows on disk.
-fn tell(progress: &Progress) {
-    let line = serde_json::to_string(progress).expect("a progress report is plain data");
-    let mut out = std::io::stdout().lock();
-    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(Code::Interrupted as i32);
+/// What the driver is told, one line each.
+#[derive(Default)]
+struct Voice {
+    /// Lines that wait for the next: the end of an image is told with the begin of the one that follows, so that
+    /// the driver wakes once for both.
+    waiting: String,
+}
+
+impl Voice {
+    fn tell(&mut self, progress: &Progress) {
+        self.waiting += &serde_json::to_string(progress).expect("a progress report is plain data");
+        self.waiting.push('\n');
+        if !matches!(progress, Progress::Item { .. }) {
+            self.flush();
+        }
+    }
+
+    /// A driver that is gone would start this shard again when it resumes, and two workers must not make the same
+    /// images: the worker ends too, with all its rows on disk.
+    fn flush(&mut self) {
+        // Written in one piece: a line-buffered stdout would wake the driver for each line.
+        let mut out = std::io::stdout().lock();
+        if out.write_all(self.waiting.as_bytes()).and_then(|()| out.flush()).is_err() {
+            std::process::exit(Code::Interrupted as i32);
+        }
+        self.waiting.clear();
     }
 }
