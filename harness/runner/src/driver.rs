@@ -43,6 +43,8 @@ pub struct Options<'a> {
     pub n_jobs: u32,
     /// Workers at a time for timed blocks; more than one disturb each other's times.
     pub n_timed_jobs: u32,
+    /// GPUs by index, for cells whose device is `cuda`; see [`Local::gpus`].
+    pub gpus: Vec<u32>,
     /// Whether the first item that fails ends the run; otherwise it is a row, and the others are made.
     pub fail_fast: bool,
     /// The program to start workers with, which must understand `shard run`.
@@ -129,6 +131,7 @@ pub fn run(
         run: &run,
         plan: &file,
         map,
+        gpus: &options.gpus,
         fail_fast: options.fail_fast,
     };
     local.work(0..map.timed, n_timed as usize, stop, report)?;

@@ -47,6 +47,9 @@ pub struct Local<'a> {
     pub plan: &'a PlanFile,
     /// How it is cut.
     pub map: ShardMap,
+    /// GPUs by index, one worker on each at a time; one that is named twice has two. Cells whose device is `cuda`
+    /// compute on their worker's. Empty: workers are given none.
+    pub gpus: &'a [u32],
     /// Whether the first item that fails ends the run.
     pub fail_fast: bool,
 }
@@ -70,6 +73,8 @@ struct Worker {
     item: Option<ItemKey>,
     /// Why it ends, if it said so.
     why: Option<String>,
+    /// The GPU it was given.
+    gpu: Option<u32>,
 }
 
 /// How a worker ended.
@@ -103,7 +108,9 @@ impl Local<'_> {
         stop: &Stop,
         report: &mut dyn FnMut(Stage),
     ) -> Result<(), RunError> {
-        let mut crew = Crew { running: BTreeMap::new(), messages: channel() };
+        let free = self.gpus.iter().copied().collect();
+        let n_workers = if self.gpus.is_empty() { n_workers } else { n_workers.min(self.gpus.len()) };
+        let mut crew = Crew { running: BTreeMap::new(), messages: channel(), free };
         let ended = self.drive(&mut crew, shards.collect(), n_workers, stop, report);
         match &ended {
             Ok(()) => {}
@@ -284,10 +291,16 @@ impl Local<'_> {
 struct Crew {
     running: BTreeMap<u32, Worker>,
     messages: (Sender<FromShard>, Receiver<FromShard>),
+    /// GPUs without a worker, in the order in which they are given out.
+    free: VecDeque<u32>,
 }
 
 impl Crew {
     fn start(&mut self, shard: u32, mut command: Command, program: &Path) -> Result<(), RunError> {
+        let gpu = self.free.pop_front();
+        if let Some(gpu) = gpu {
+            command.args(["--gpu", &gpu.to_string()]);
+        }
         let mut child = command.spawn().map_err(RunError::io(program, "start a worker of"))?;
         let (stdout, leash) = (child.stdout.take().expect("stdout was piped"), child.stdin.take());
         let say = self.messages.0.clone();
@@ -306,7 +319,7 @@ impl Crew {
             // Nobody listens any more when the crew was dismissed.
             let _ = say.send((shard, Message::Silent));
         });
-        self.running.insert(shard, Worker { child, leash, item: None, why: None });
+        self.running.insert(shard, Worker { child, leash, item: None, why: None, gpu });
         Ok(())
     }
 
@@ -335,6 +348,7 @@ impl Crew {
         let mut worker = self.running.remove(&shard).expect("a worker falls silent once");
         // A pipe that is still open would keep a worker waiting that closed its stdout for another reason.
         worker.leash = None;
+        self.free.extend(worker.gpu);
         let wait = worker.child.wait();
         let status = wait.map_err(|e| RunError::Environment(format!("cannot wait for a worker: {e}")))?;
         Ok(End { status, item: worker.item, why: worker.why })
@@ -368,4 +382,31 @@ fn words(status: ExitStatus) -> String {
 fn last_line(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_goes_to_the_next_worker_when_its_own_has_ended() {
+        let mut crew = Crew { running: BTreeMap::new(), messages: channel(), free: VecDeque::from([4, 7]) };
+        let given = |crew: &Crew, shard: u32| crew.running[&shard].gpu;
+        let start = |crew: &mut Crew, shard| {
+            let mut command = Command::new("true");
+            command.stdin(Stdio::piped()).stdout(Stdio::piped());
+            crew.start(shard, command, Path::new("true")).unwrap();
+        };
+        start(&mut crew, 0);
+        start(&mut crew, 1);
+        assert_eq!((given(&crew, 0), given(&crew, 1)), (Some(4), Some(7)));
+        assert!(crew.bury(1).unwrap().status.success());
+        start(&mut crew, 2);
+        assert_eq!(given(&crew, 2), Some(7));
+        // A machine without GPUs, or more workers than were asked for.
+        start(&mut crew, 3);
+        assert_eq!(given(&crew, 3), None);
+        crew.dismiss(false);
+    }
 }

@@ -19,6 +19,9 @@ use crate::{
     stop::Stop,
 };
 
+/// The device of a spec that leaves the choice of the GPU to the run.
+pub const ANY_GPU: &str = "cuda";
+
 /// What a worker tells its driver, one JSON line each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "event")]
@@ -58,6 +61,8 @@ pub struct Share {
     pub map: ShardMap,
     /// Items that are left alone: they have killed too many workers.
     pub skip: BTreeSet<ItemKey>,
+    /// The GPU that `cuda` without an index means.
+    pub gpu: Option<u32>,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
 }
@@ -76,8 +81,9 @@ pub fn run_shard(
 ) -> Result<(), RunError> {
     let plan: PlanFile = read_document(&run.plan())?;
     let manifest: Manifest = read_document(&run.manifest())?;
-    let spec: Spec = serde_json::from_value(manifest.spec.clone())
+    let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
+    place(&mut spec, share.gpu);
     // Before anything is counted: an orphan may still be adding to it.
     let claim = Claim::take(run, share.shard, stop)?;
     // Of all shards: a run may be resumed with another number of them.
@@ -95,6 +101,14 @@ pub fn run_shard(
     attempt.close()?;
     ended?;
     Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?)
+}
+
+/// Puts the cells whose device is any GPU on the one that the worker was given.
+fn place(spec: &mut Spec, gpu: Option<u32>) {
+    let Some(gpu) = gpu else { return };
+    for cell in spec.cells.iter_mut().filter(|cell| cell.model.device == ANY_GPU) {
+        cell.model.device = format!("{ANY_GPU}:{gpu}");
+    }
 }
 
 /// What earlier attempts left to do.
@@ -148,4 +162,53 @@ fn run_blocks(
         attempt.end_block(block.index)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use specimen_experiments::parse::SpecText;
+
+    use super::*;
+
+    #[test]
+    fn only_cells_that_leave_the_gpu_to_the_run_are_put_on_the_workers() {
+        let text = r#"
+            schema = 1
+            name = "devices"
+            seed = 1
+            analysis = "where cells compute"
+            [dataset]
+            name = "scenes-val"
+            limit = 1
+            [[model]]
+            name = "stub"
+            dtype = "f32"
+            device = "cuda"
+            [[model]]
+            name = "stub"
+            dtype = "f32"
+            device = "cuda:1"
+            [[model]]
+            name = "stub"
+            dtype = "f32"
+            [sampling]
+            temperature = 1.0
+            top_k = 0
+            top_p = 1.0
+            guidance = 2.0
+            [timing]
+            warmup = 1
+            blocks = 1
+            [[cell]]
+            name = "ar"
+        "#;
+        let mut spec = SpecText::parse("devices.toml", text).unwrap().resolve().unwrap();
+        let devices =
+            |spec: &Spec| spec.cells.iter().map(|cell| cell.model.device.clone()).collect::<Vec<_>>();
+        place(&mut spec, None);
+        assert_eq!(devices(&spec), ["cuda", "cuda:1", "cpu"]);
+        place(&mut spec, Some(3));
+        assert_eq!(devices(&spec), ["cuda:3", "cuda:1", "cpu"]);
+    }
 }

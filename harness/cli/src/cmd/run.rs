@@ -10,10 +10,12 @@ use specimen_runner::{
     driver::{self, Options},
     stage::Stage,
     stop::Stop,
+    worker::ANY_GPU,
 };
 
 use crate::{
     cmd::report,
+    exit::CliError,
     progress::Progress,
     spec_args::{SpecArgs, data_root, default_out},
     talk::Talk,
@@ -39,6 +41,9 @@ pub struct RunArgs {
     /// Continue the run that lies in the folder; images that are there stay
     #[arg(long)]
     pub resume: bool,
+    /// GPUs to put workers on, by index, for cells with `device = "cuda"`; one named twice has two workers
+    #[arg(long, value_name = "N,N…", value_delimiter = ',')]
+    pub gpus: Vec<u32>,
     /// End the run with the first item that fails; otherwise its row says why and the others are made
     #[arg(long)]
     pub fail_fast: bool,
@@ -61,6 +66,11 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
         return report::show(&summary, talk);
     }
+    let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
+    if !args.gpus.is_empty() && !is_free {
+        let why = "--gpus is given and no cell of the spec has device = \"cuda\"; set model.device, or leave it out";
+        return Err(CliError::Usage(why.to_owned()).into());
+    }
     if args.timed_jobs > 1 {
         talk.warn("timed cells run side by side: their times disturb each other");
     }
@@ -79,6 +89,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         n_shards: args.shards,
         n_jobs: args.jobs.unwrap_or_else(n_cores),
         n_timed_jobs: args.timed_jobs,
+        gpus: args.gpus.clone(),
         fail_fast: args.fail_fast,
         program: &program,
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),

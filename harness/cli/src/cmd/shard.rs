@@ -40,6 +40,9 @@ pub struct ShardRunArgs {
     /// Leave this item alone; may be repeated
     #[arg(long, value_name = "KEY")]
     pub skip: Vec<ItemKey>,
+    /// The GPU that `device = "cuda"` means
+    #[arg(long, value_name = "N")]
+    pub gpu: Option<u32>,
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
     pub leash: bool,
@@ -60,8 +63,13 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
         let n = map.n_shards();
         return Err(CliError::Usage(format!("there is no shard {}, the run has {n}", args.k)).into());
     }
-    let share =
-        Share { shard: args.k, map, skip: args.skip.iter().cloned().collect(), data_root: data_root() };
+    let share = Share {
+        shard: args.k,
+        map,
+        skip: args.skip.iter().cloned().collect(),
+        gpu: args.gpu,
+        data_root: data_root(),
+    };
     let mut voice = Voice::default();
     let ended = run_shard(&run, &share, &stop, &mut |progress| voice.tell(&progress));
     if let Err(error) = &ended {

@@ -106,7 +106,7 @@ impl Tmpfs {
     pub(crate) fn mount(test: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=600k", "specimen-chaos"])
+            .args(["-t", "tmpfs", "-o", "size=300k", "specimen-chaos"])
             .arg(folder.path())
             .output();
         if mounted.is_ok_and(|output| output.status.success()) {

@@ -218,6 +218,7 @@ impl Ground {
         assert_eq!(first.code, Some(6), "{}", first.err);
         assert!(first.err.contains("No space left on device"), "{}", first.err);
         let n_before = finished(&out).len();
+        assert!((1..self.n_items).contains(&n_before), "the disk was full after {n_before} items");
         disk.remount("size=64m");
         self.resume_to_the_same(&out);
         println!("a full disk: {n_before} items were there, the rest came after");

@@ -227,3 +227,17 @@ fn a_merge_beside_a_driver_is_refused() {
     drop(lock);
     assert_eq!(desk.run(&["merge", "r"]).code, 0);
 }
+
+#[test]
+fn gpus_are_for_cells_that_leave_their_choice_to_the_run() {
+    let desk = Desk::new();
+    let args = ["run", &spec("ci/stub.toml"), "--limit", "2", "--out", "r", "--gpus", "0,1"];
+    let ran = desk.run(&args);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("no cell of the spec has device = \"cuda\""), "{}", ran.err);
+    if specimen_runner::load::device_of("cuda").is_err() {
+        let ran = desk.run(&[&args[..], &["--set", "model.device=\"cuda\""]].concat());
+        assert_eq!(ran.code, 6, "{}", ran.err);
+        assert!(ran.err.contains("device `cuda` is not there: libtorch sees 0 CUDA devices"), "{}", ran.err);
+    }
+}
