@@ -6,7 +6,8 @@
 //! matrix square root, no complex numbers, no added epsilon, and no square root of a rounding error where an eigenvalue
 //! should be zero: fewer rows than features is an ordinary case. The reference tools lose 1e-6 relative there.
 
-use faer::{Mat, Side};
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, Mat, Par, Side};
 
 use crate::error::StatsError;
 use crate::gaussian::{FactoredGaussian, Gaussian};
@@ -53,7 +54,7 @@ pub fn frechet_distance_factored(
 ) -> Result<FrechetDistance, StatsError> {
     check_sizes(first.d(), second.d())?;
     let mean_term = first.mean.iter().zip(&second.mean).map(|(a, b)| (a - b) * (a - b)).sum();
-    let product = first.factor.transpose() * &second.factor;
+    let product = cross_product(first, second);
     let ln_determinant = first.ln_determinant.zip(second.ln_determinant).map(|(a, b)| a + b);
     let trace_sqrt = sum_of_singular_values(&product, ln_determinant)?;
     let covariance_term = (first.trace + second.trace - 2.0 * trace_sqrt).max(0.0);
@@ -64,6 +65,45 @@ pub fn frechet_distance_factored(
         trace_second: second.trace,
         trace_sqrt,
     })
+}
+
+/// Returns `A^T B`; where both factors are triangular, without the products with their zeros.
+fn cross_product(first: &FactoredGaussian, second: &FactoredGaussian) -> Mat<f64> {
+    if !(first.is_lower && second.is_lower) {
+        return first.factor.transpose() * &second.factor;
+    }
+    let d = first.d();
+    let mut product = Mat::zeros(d, d);
+    triangular::matmul(
+        product.as_mut(),
+        BlockStructure::Rectangular,
+        Accum::Replace,
+        first.factor.transpose(),
+        BlockStructure::TriangularUpper,
+        second.factor.as_ref(),
+        BlockStructure::TriangularLower,
+        1.0,
+        Par::Seq,
+    );
+    product
+}
+
+/// Returns the lower triangle of `matrix matrix^T`; zeros above it.
+fn lower_gram(matrix: &Mat<f64>) -> Mat<f64> {
+    let n = matrix.nrows();
+    let mut gram = Mat::zeros(n, n);
+    triangular::matmul(
+        gram.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        matrix.as_ref(),
+        BlockStructure::Rectangular,
+        matrix.transpose(),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    gram
 }
 
 /// Returns the sum of singular values of the product of two factors, the logarithm of whose determinant is known if both
@@ -90,7 +130,7 @@ fn sum_of_singular_values(product: &Mat<f64>, ln_determinant: Option<f64>) -> Re
 /// independent signs moves `sum ln x` by `u sqrt(sum x^-2)` and `sum sqrt x` by `u sqrt(sum 1/(4 x))`.
 fn sum_of_eigenvalue_roots(product: &Mat<f64>, ln_determinant: f64) -> Result<Option<f64>, StatsError> {
     let d = product.nrows();
-    let gram = product * product.transpose();
+    let gram = lower_gram(product);
     let eigenvalues = gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| StatsError::NoConvergence {
         what: "eigenvalues of the product of two covariances",
         n_rows: d,

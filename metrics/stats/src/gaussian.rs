@@ -1,12 +1,13 @@
 //! A Gaussian fitted to features, and the low-rank factor of its covariance.
 //!
-//! The factor `A` with `A A^T = covariance` has as many columns as the covariance has rank. It comes from a diagonally
-//! pivoted Cholesky factorization (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 10.3);
-//! when rounding left the matrix indefinite (statistics once stored as f32), from its symmetric eigenvectors with the
+//! The factor `A` with `A A^T = covariance` has as many columns as the covariance has rank. It comes from a Cholesky
+//! factorization: a plain one where all its pivots stand clear of rounding, else a diagonally pivoted one, which tells
+//! the rank (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 10.3 and section 10.3). When
+//! rounding left the matrix indefinite (statistics once stored as f32), from its symmetric eigenvectors with the
 //! eigenvalues below zero set to zero. No multiple of the identity is ever added.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt_pivoting::factor::{cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::cholesky::{llt, llt_pivoting};
 use faer::{Mat, Par, Side};
 
 use crate::error::{StatsError, require_count, require_finite};
@@ -14,6 +15,9 @@ use crate::features::FeatureRows;
 use crate::moments::Moments;
 use crate::statistic::Statistic;
 
+/// Smallest pivot, as a share of the largest variance, with which the plain factorization is taken. Rounding is some
+/// `d * 2^-53` of the largest variance (2e-13 at 2048 features), so such a matrix has full rank beyond doubt.
+const CLEAR_PIVOT: f64 = 1e-8;
 /// Share of the trace by which a factor's squared norm may miss it before the eigenvector route is taken. Rounding in
 /// the pivoted factorization costs about `d * 2^-52` (5e-13 at 2048 features).
 const TRACE_TOLERANCE: f64 = 1e-9;
@@ -78,11 +82,19 @@ impl Gaussian {
         let matrix = Mat::from_fn(d, d, |i, j| self.covariance[i * d + j]);
         let is_faithful =
             |factor: &Mat<f64>| (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace;
+        let mean = self.mean.clone();
+        if max_rank == d
+            && let Some((factor, ln_determinant)) = plain_cholesky(&matrix)
+            && is_faithful(&factor)
+        {
+            let ln_determinant = Some(ln_determinant);
+            return Ok(FactoredGaussian { mean, trace, factor, is_lower: true, ln_determinant });
+        }
         let (factor, ln_determinant) = match pivoted_cholesky(&matrix, max_rank) {
             Some((factor, ln_determinant)) if is_faithful(&factor) => (factor, ln_determinant),
             _ => (clamped_eigenvectors(&matrix, trace)?, None),
         };
-        Ok(FactoredGaussian { mean: self.mean.clone(), trace, factor, ln_determinant })
+        Ok(FactoredGaussian { mean, trace, factor, is_lower: false, ln_determinant })
     }
 }
 
@@ -95,6 +107,8 @@ pub struct FactoredGaussian {
     pub(crate) trace: f64,
     /// `[d, rank]`
     pub(crate) factor: Mat<f64>,
+    /// Whether the factor is square and lower triangular.
+    pub(crate) is_lower: bool,
     /// Logarithm of the factor's absolute determinant, where it is triangular but for the order of its rows and has
     /// full rank: the sum of its pivots' logarithms, exact to rounding.
     pub(crate) ln_determinant: Option<f64>,
@@ -115,7 +129,7 @@ impl FactoredGaussian {
         let scale = ((n - 1) as f64).sqrt();
         let factor = Mat::from_fn(d, n, |j, i| (f64::from(features.row(i)[j]) - mean[j]) / scale);
         let trace = factor.squared_norm_l2();
-        Ok(Self { mean, trace, factor, ln_determinant: None })
+        Ok(Self { mean, trace, factor, is_lower: false, ln_determinant: None })
     }
 
     /// Number of features.
@@ -146,15 +160,39 @@ fn check_symmetry(covariance: &[f64], d: usize) -> Result<(), StatsError> {
     Ok(())
 }
 
+/// Returns the lower triangular `A` with `A A^T` near `matrix` and the logarithm of its determinant; nothing where a
+/// pivot is not clear of rounding.
+fn plain_cholesky(matrix: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
+    let d = matrix.nrows();
+    let mut lower = matrix.clone();
+    let scratch = llt::factor::cholesky_in_place_scratch::<f64>(d, Par::Seq, Default::default());
+    let mut memory = MemBuffer::new(scratch);
+    let stack = MemStack::new(&mut memory);
+    llt::factor::cholesky_in_place(lower.as_mut(), Default::default(), Par::Seq, stack, Default::default())
+        .ok()?;
+    let largest = (0..d).map(|k| matrix[(k, k)]).fold(0.0, f64::max);
+    let is_clear = |k: usize| lower[(k, k)].powi(2) >= CLEAR_PIVOT * largest;
+    if largest <= 0.0 || !(0..d).all(is_clear) {
+        return None;
+    }
+    // Above the diagonal lies unused input.
+    for k in 1..d {
+        lower.col_mut(k).subrows_mut(0, k).fill(0.0);
+    }
+    let ln_determinant = (0..d).map(|k| lower[(k, k)].ln()).sum();
+    Some((lower, ln_determinant))
+}
+
 /// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, and the logarithm of its determinant if it is
 /// square; or nothing when a pivot is not a number.
 fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<(Mat<f64>, Option<f64>)> {
     let d = matrix.nrows();
     let mut lower = matrix.clone();
     let (mut forward, mut backward) = (vec![0_usize; d], vec![0_usize; d]);
-    let scratch = cholesky_in_place_scratch::<usize, f64>(d, Par::Seq, Default::default());
+    let scratch =
+        llt_pivoting::factor::cholesky_in_place_scratch::<usize, f64>(d, Par::Seq, Default::default());
     let mut memory = MemBuffer::new(scratch);
-    let (info, _) = cholesky_in_place(
+    let (info, _) = llt_pivoting::factor::cholesky_in_place(
         lower.as_mut(),
         &mut forward,
         &mut backward,

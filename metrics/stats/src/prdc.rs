@@ -11,7 +11,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::blocks::blocks;
-use crate::distances::CentredRows;
+use crate::distances::{CentredRows, upward};
 use crate::error::StatsError;
 use crate::features::{FeatureRows, same_width};
 use crate::manifold::Manifold;
@@ -41,7 +41,7 @@ pub struct Prdc {
 }
 
 /// Returns precision, recall, density and coverage of `generated` against `real` with balls to the `k`-th neighbour
-/// (3 for precision and recall, 5 for density and coverage in the papers). Memory is that of both sets in f64. Fails on
+/// (3 for precision and recall, 5 for density and coverage in the papers). Memory is that of both sets once more. Fails on
 /// unequal widths, `k = 0`, and `k` rows or fewer on a side.
 pub fn prdc(real: &FeatureRows, generated: &FeatureRows, k: usize) -> Result<Prdc, StatsError> {
     same_width("prdc: features per row", real, generated)?;
@@ -102,17 +102,34 @@ impl Hits {
     }
 }
 
-fn hits_of_real_block(real: &Manifold, generated: &Manifold, i: &Range<usize>) -> Hits {
+fn hits_of_real_block(real: &Manifold<'_>, generated: &Manifold<'_>, i: &Range<usize>) -> Hits {
     let mut hits = Hits::none(i.len(), generated.rows.n());
+    // Beyond its radius and the bounds of both errors a rough distance decides for both rules; so does one within.
+    let share = real.rows.error_share() + real.rows.rounding_share();
+    let margins: Vec<f32> = i.clone().map(|row| real.rows.margin(row, share)).collect();
+    let radii: Vec<f32> = i.clone().map(|row| upward(real.squared_radii[row])).collect();
     for j in blocks(generated.rows.n()) {
-        let distances = real.rows.squared_distances(i, &generated.rows, &j);
+        let distances = real.rows.rough_distances(i, &generated.rows, &j);
         for (column, generated_row) in distances.col_iter().zip(j) {
             let generated_radius = generated.squared_radii[generated_row];
-            for (at, &distance) in column.iter().enumerate() {
+            let reach = upward(generated_radius);
+            let own = generated.rows.margin(generated_row, share);
+            for (at, ((&rough, margin), radius)) in column.iter().zip(&margins).zip(&radii).enumerate() {
+                let margin = margin + own;
+                // Almost always; never for what is not a number.
+                if rough > radius + margin && rough > reach + margin {
+                    continue;
+                }
                 let real_row = i.start + at;
+                let real_radius = real.squared_radii[real_row];
+                let (margin, rough) = (f64::from(margin), f64::from(rough));
+                let is_clear = |radius: f64| (rough - radius).abs() > margin;
+                let distance = match is_clear(real_radius) && is_clear(generated_radius) {
+                    true => rough,
+                    false => real.rows.squared_distance(real_row, &generated.rows, generated_row),
+                };
+                let (beyond_real, beyond_generated) = (distance - real_radius, distance - generated_radius);
                 let tie = real.rounding(real_row, &generated.rows, generated_row);
-                let beyond_real = distance - real.squared_radii[real_row];
-                let beyond_generated = distance - generated_radius;
                 for (rule, bound) in [-tie, tie].into_iter().enumerate() {
                     // A tie lies on the surface, which the closed ball has and the open one has not.
                     let is_held = |beyond: f64| if rule == 0 { beyond < bound } else { beyond <= bound };

@@ -38,21 +38,27 @@ pub fn realism(real: &FeatureRows, generated: &FeatureRows, k: usize) -> Result<
 }
 
 fn scores_of_block(
-    real: &Manifold,
+    real: &Manifold<'_>,
     radii: &[f64],
     largest_kept: f64,
-    generated: &CentredRows,
+    generated: &CentredRows<'_>,
     j: &Range<usize>,
 ) -> Vec<Realism> {
     let mut scores = vec![Realism::Score(0.0); j.len()];
     for i in blocks(real.rows.n()) {
-        let distances = real.rows.squared_distances(&i, generated, j);
+        let distances = real.rows.rough_distances(&i, generated, j);
         for ((column, score), row) in distances.col_iter().zip(&mut scores).zip(j.clone()) {
-            for (&distance, real_row) in column.iter().zip(i.clone()) {
+            for (&rough, real_row) in column.iter().zip(i.clone()) {
                 let Realism::Score(best) = *score else { break };
-                if radii[real_row] > largest_kept {
+                let nearest = match rough.is_finite() {
+                    true => (f64::from(rough) - real.rows.error(real_row, generated, row)).max(0.0),
+                    false => 0.0,
+                };
+                // Too large a ball, or a ratio that cannot be the largest even at the near end of the bound.
+                if radii[real_row] > largest_kept || radii[real_row] < best * nearest.sqrt() {
                     continue;
                 }
+                let distance = real.rows.squared_distance(real_row, generated, row);
                 *score = if distance <= real.rounding(real_row, generated, row) {
                     Realism::Copy
                 } else {

@@ -5,6 +5,7 @@ mod features;
 
 use features::{expected_sets, number, on_threads, recipe, set};
 use specimen_stats::StatsError;
+use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::prdc::{Prdc, PrdcValues, prdc};
 use specimen_stats::realism::{Realism, realism};
@@ -132,4 +133,54 @@ fn too_few_rows_for_the_neighbour_or_unequal_widths_are_errors() {
     assert!(matches!(prdc(&three, &set("a"), 1), Err(StatsError::WrongSize { .. })));
     assert!(realism(&three, &three, 3).is_err());
     assert!(prdc(&FeatureRows::new(Vec::new(), 1).unwrap(), &three, 1).is_err());
+}
+
+/// Precision, recall, density and coverage by the definition, every distance in f64.
+fn by_definition(real: &[Vec<f64>], generated: &[Vec<f64>], k: usize) -> PrdcValues {
+    let distance = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum::<f64>();
+    let radius = |rows: &[Vec<f64>], i: usize| {
+        let others = (0..rows.len()).filter(|&j| j != i);
+        let mut all: Vec<f64> = others.map(|j| distance(&rows[i], &rows[j])).collect();
+        all.sort_by(f64::total_cmp);
+        all[k - 1]
+    };
+    let real_radii: Vec<f64> = (0..real.len()).map(|i| radius(real, i)).collect();
+    let generated_radii: Vec<f64> = (0..generated.len()).map(|j| radius(generated, j)).collect();
+    let holds = |i: usize, j: usize| distance(&real[i], &generated[j]) < real_radii[i];
+    let is_held = |i: usize, j: usize| distance(&real[i], &generated[j]) < generated_radii[j];
+    let (n, m) = (real.len(), generated.len());
+    let count = |n: usize, what: &dyn Fn(usize) -> bool| (0..n).filter(|&at| what(at)).count() as f64;
+    let n_held: f64 = (0..n).map(|i| count(m, &|j| holds(i, j))).sum();
+    PrdcValues {
+        precision: count(m, &|j| (0..n).any(|i| holds(i, j))) / m as f64,
+        recall: count(n, &|i| (0..m).any(|j| is_held(i, j))) / n as f64,
+        density: n_held / (k * m) as f64,
+        coverage: count(n, &|i| (0..m).any(|j| holds(i, j))) / n as f64,
+    }
+}
+
+#[test]
+fn distances_that_f32_cannot_tell_apart_are_told_apart_by_f64() {
+    let rows = |seed: u64, n: usize, d: usize, scale: f64, offset: f64| -> Vec<Vec<f64>> {
+        let rng = CounterRng::new(seed);
+        let value = |at: usize| f64::from((offset + scale * (rng.uniform(at as u64) - 0.5)) as f32);
+        (0..n).map(|i| (0..d).map(|j| value(i * d + j)).collect()).collect()
+    };
+    let features = |rows: &[Vec<f64>]| {
+        let values = rows.iter().flatten().map(|&x| x as f32).collect();
+        FeatureRows::new(values, rows[0].len()).unwrap()
+    };
+    // High widths where all distances are alike, lengths that differ by far, and squares beyond the range of f32.
+    for (seed, d, scale, offset) in
+        [(1, 2048, 1.0, 0.0), (2, 512, 1e-3, 0.5), (3, 3, 1.0, 0.0), (4, 64, 1e22, 0.0), (5, 64, 1e-22, 0.0)]
+    {
+        let mut real = rows(seed, 300, d, scale, offset);
+        let mut generated = rows(seed + 100, 280, d, scale, offset);
+        if seed == 3 {
+            real.iter_mut().step_by(3).flatten().for_each(|x| *x = f64::from((*x * 1e5) as f32));
+            generated.iter_mut().step_by(4).flatten().for_each(|x| *x = f64::from((*x * 1e5) as f32));
+        }
+        let got = prdc(&features(&real), &features(&generated), 3).unwrap();
+        assert_eq!(got.open, by_definition(&real, &generated, 3), "case {seed}");
+    }
 }
