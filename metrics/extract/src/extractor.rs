@@ -68,6 +68,26 @@ pub enum ExtractError {
         /// Vocabulary size.
         n_words: usize,
     },
+    /// A layer that a network does not have.
+    #[error("{network} has no layer `{found}`; it has {known}")]
+    Layer {
+        /// The network.
+        network: &'static str,
+        /// The layer that was asked for.
+        found: String,
+        /// The layers that there are.
+        known: String,
+    },
+    /// A batch that a network does not take.
+    #[error("{network} takes {expected}, found {found}")]
+    Batch {
+        /// The network.
+        network: String,
+        /// What it takes.
+        expected: String,
+        /// What came.
+        found: String,
+    },
     /// Weights that are not there.
     #[error("{path}: the weights of {extractor} are not there; {remedy}")]
     Absent {
