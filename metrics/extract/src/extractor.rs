@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use specimen_weights::LoadError;
 
+use crate::weights_lookup::LookupError;
+
 /// 8-bit pictures of one size, as decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pictures {
@@ -48,6 +50,9 @@ pub enum ExtractError {
     /// The weights.
     #[error(transparent)]
     Weights(#[from] LoadError),
+    /// Weights or a vocabulary that are not there, or are not what they should be.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
     /// Pictures of a size the network does not take.
     #[error("{extractor} takes pictures of {expected}, found {found}")]
     Size {
@@ -87,6 +92,14 @@ pub enum ExtractError {
         expected: String,
         /// What came.
         found: String,
+    },
+    /// A vocabulary that is not the one the network was trained with, or cannot be read.
+    #[error("{path}: {reason}")]
+    Vocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
     },
     /// Weights that are not there.
     #[error("{path}: the weights of {extractor} are not there; {remedy}")]

@@ -7,6 +7,23 @@ pub mod extractor;
 
 pub mod network;
 
+pub mod open;
+
+mod conv;
+pub mod transformer;
+
+pub mod inception;
+
+pub mod vgg;
+
+pub mod clip;
+
+pub mod dinov2;
+
+pub mod recipe_weights;
+
+pub mod weights_lookup;
+
 pub mod scene_net;
 
 pub mod scene_features;
