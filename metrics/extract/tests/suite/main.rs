@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod clip;
+mod clip_narrow;
 mod dinov2;
 mod golden;
 mod inception;
+mod published_shapes;
 mod real_data;
 mod tokenizer;
 mod vgg;
