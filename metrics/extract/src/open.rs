@@ -215,23 +215,30 @@ impl FeatureNet for OpenNet {
     }
 
     fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError> {
-        let &Batch { n, height, width, ref values } = batch;
-        let side = self.network.input_side();
-        if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * height * width {
-            return Err(ExtractError::Batch {
-                network: self.network.to_string(),
-                expected: format!("at least one picture of {side}x{side} with 3 planes"),
-                found: format!("{n} of {width}x{height} in {} values", values.len()),
-            });
-        }
         let _guard = tch::no_grad_guard();
-        let x = Tensor::from_slice(values).view([n as i64, 3, height as i64, width as i64]);
+        let n = batch.n;
+        let x = batch.to_tensor(&self.name, self.network.input_side())?;
         let outputs = self.net.run(&channels_last(&x.to_kind(kind_of(self.dtype))), &self.layers);
         let rows = |(layer, output): (&Layer, &Tensor)| {
             assert_eq!(output.size(), [n as i64, layer.n_dims as i64], "{} of {}", layer.name, self.network);
             Features { n_dims: layer.n_dims, rows: to_vec(output) }
         };
         Ok(self.layers.iter().zip(&outputs).map(rows).collect())
+    }
+}
+
+impl Batch {
+    /// `[n, 3, side, side]` in f32. Fails for other sizes, as pictures for `network`.
+    pub(crate) fn to_tensor(&self, network: &str, side: usize) -> Result<Tensor, ExtractError> {
+        let &Self { n, height, width, ref values } = self;
+        if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * side * side {
+            return Err(ExtractError::Batch {
+                network: network.to_owned(),
+                expected: format!("at least one picture of {side}x{side} with 3 planes"),
+                found: format!("{n} of {width}x{height} in {} values", values.len()),
+            });
+        }
+        Ok(Tensor::from_slice(values).view([n as i64, 3, side as i64, side as i64]))
     }
 }
 

@@ -287,9 +287,9 @@ impl Places {
             return check(path.clone(), *is_hub, published);
         }
         let wanted = candidates.first().map_or_else(|| converted(published), |(path, _)| path.clone());
-        let pickle = self.pickles(published).into_iter().find(|path| path.is_file());
-        if let Some(path) = pickle {
-            let checked = check_pickle(&path, published)?;
+        let pickle = self.pickles(published).into_iter().find(|(path, _)| path.is_file());
+        if let Some((path, is_hub)) = pickle {
+            let checked = if is_hub { check_stored(&path)? } else { check_pickle(&path, published)? };
             let command = command(&path, &wanted);
             return Err(LookupError::Unconverted { path, checked, command });
         }
@@ -331,19 +331,28 @@ impl Places {
         own.chain(torch).chain(hub).collect()
     }
 
-    fn pickles(&self, published: &Published) -> Vec<PathBuf> {
+    /// Pickles that could be converted, and whether the hub would have stored them.
+    fn pickles(&self, published: &Published) -> Vec<(PathBuf, bool)> {
         let own = self.own.iter().map(|folder| folder.join(FOLDER).join(published.file));
         let torch = self.torch.iter().map(|folder| folder.join(published.file));
         let user = self.user.iter().map(|folder| folder.join(published.cache).join(published.file));
-        own.chain(torch).chain(user).collect()
+        let hub = published.hub.iter().filter_map(|(repo, _)| self.snapshot(repo, "pytorch_model.bin"));
+        own.chain(torch).chain(user).map(|path| (path, false)).chain(hub.map(|path| (path, true))).collect()
     }
 
-    /// `file` in the snapshot of `repo` that its `main` names. Where the repository was never fetched this is the
-    /// place where the snapshot of `main` would be.
+    /// `file` in a snapshot of `repo`: the one that `main` names, or else the first by name that has it. Where no
+    /// snapshot has it this is where that of `main` would have it.
     fn snapshot(&self, repo: &str, file: &str) -> Option<PathBuf> {
         let folder = self.hub.as_ref()?.join(format!("models--{}", repo.replace('/', "--")));
         let revision = fs::read_to_string(folder.join("refs/main")).unwrap_or_else(|_| "main".to_owned());
-        Some(folder.join("snapshots").join(revision.trim()).join(file))
+        let main = folder.join("snapshots").join(revision.trim()).join(file);
+        if main.is_file() {
+            return Some(main);
+        }
+        let snapshots = fs::read_dir(folder.join("snapshots")).into_iter().flatten().flatten();
+        let mut others: Vec<PathBuf> = snapshots.map(|entry| entry.path().join(file)).collect();
+        others.sort();
+        Some(others.into_iter().find(|path| path.is_file()).unwrap_or(main))
     }
 }
 
@@ -361,24 +370,33 @@ fn check(path: PathBuf, is_hub: bool, published: &Published) -> Result<Found, Lo
             return Err(LookupError::Damaged { path, expected, found: format!("one made from {source}") });
         }
         Provenance::Converted(source)
-    } else if let Some(expected) = stored_as(&path).filter(|_| is_hub) {
-        let found = sha256(&path)?;
-        if found != expected {
-            let expected = format!("SHA-256 {expected}");
-            return Err(LookupError::Damaged { path, expected, found: format!("SHA-256 {found}") });
-        }
-        Provenance::Hub(found)
+    } else if is_hub {
+        stored_digest(&path)?.map_or(Provenance::Unknown, Provenance::Hub)
     } else {
         Provenance::Unknown
     };
     Ok(Found { path, digest, provenance })
 }
 
-/// The SHA-256 under which the hub stores the file that the snapshot's link `path` leads to.
-fn stored_as(path: &Path) -> Option<String> {
-    let blob = fs::canonicalize(path).ok()?;
-    let name = blob.file_name()?.to_str()?;
-    (name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| name.to_owned())
+/// The SHA-256 of a file of the hub, when the hub stores it under that; it stores small files under another digest.
+fn stored_digest(path: &Path) -> Result<Option<String>, LookupError> {
+    let blob =
+        fs::canonicalize(path).map_err(|source| LookupError::Read { path: path.to_owned(), source })?;
+    let name = blob.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if name.len() != 64 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(None);
+    }
+    let found = sha256(path)?;
+    if found != name {
+        let (expected, found) = (format!("SHA-256 {name}"), format!("SHA-256 {found}"));
+        return Err(LookupError::Damaged { path: path.to_owned(), expected, found });
+    }
+    Ok(Some(found))
+}
+
+/// What was compared, in words, for a pickle of the hub.
+fn check_stored(path: &Path) -> Result<String, LookupError> {
+    Ok(stored_digest(path)?.map_or("the hub names no digest".to_owned(), |found| format!("SHA-256 {found}")))
 }
 
 /// What was compared, in words.

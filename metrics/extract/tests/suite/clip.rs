@@ -9,8 +9,8 @@ use specimen_extract::{
         vision::ClipVision,
     },
     extractor::Features,
-    network::{Dtype, NetworkName},
-    open::{open, recipe_tensors},
+    network::{Batch, Dtype, NetworkName},
+    open::{open, open_recipe, recipe_tensors},
     transformer::Activation,
 };
 use specimen_stats::npy::read_npy;
@@ -147,4 +147,21 @@ fn weights_of_another_network_or_size_are_refused_by_name() {
     let expected = "clip-vit-b32 has patches of 32 in 224 pixels, these weights have patches of 8 in 32";
     assert!(message.ends_with(expected), "{message}");
     recipe_tensors(NetworkName::ClipVitB32).keys().for_each(|name| assert!(name.starts_with("visual.")));
+}
+
+#[test]
+fn bf16_embeddings_point_where_those_of_f32_do() {
+    let batch =
+        Batch { n: 2, height: 224, width: 224, values: golden::by_recipe("p", 2 * 3 * 224 * 224, 2.0) };
+    let rows = |dtype| {
+        let net = open_recipe(NetworkName::ClipVitB32, &["embedding"], dtype).unwrap();
+        net.forward(&batch).unwrap().rows
+    };
+    let (exact, rounded) = (rows(Dtype::F32), rows(Dtype::Bf16));
+    for (a, b) in exact.chunks_exact(512).zip(rounded.chunks_exact(512)) {
+        let sum = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let cosine = sum(a, b) / (sum(a, a) * sum(b, b)).sqrt();
+        // The reference network is at 0.99992 and above.
+        assert!((0.9995..0.999_999).contains(&cosine), "{cosine}");
+    }
 }

@@ -8,6 +8,7 @@ mod golden;
 mod inception;
 mod published_shapes;
 mod real_data;
+mod scenes;
 mod tokenizer;
 mod vgg;
 mod weights_lookup;

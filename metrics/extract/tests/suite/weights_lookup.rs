@@ -142,6 +142,23 @@ fn a_file_of_the_hub_must_have_the_digest_it_is_stored_under() {
 }
 
 #[test]
+fn a_snapshot_beside_that_of_main_is_taken_when_main_lacks_the_file() {
+    let machine = Machine::new();
+    let repo = "hub/models--facebook--dinov2-base";
+    machine.put(&format!("{repo}/refs/main"), b"abc");
+    let pickle = machine.put(&format!("{repo}/snapshots/abc/pytorch_model.bin"), b"pickle");
+    let message = machine.refusal(NetworkName::Dinov2VitB14);
+    let expected = format!("{}: whole (the hub names no digest), but a pickle", pickle.display());
+    assert!(message.contains(&expected), "{message}");
+    machine.put(&format!("{repo}/snapshots/def/model.safetensors"), &safetensors(""));
+    let first = machine.put(&format!("{repo}/snapshots/bcd/model.safetensors"), &safetensors(""));
+    let found = machine.places.find(NetworkName::Dinov2VitB14).unwrap();
+    assert_eq!((found.path, found.provenance), (first, Provenance::Unknown));
+    let main = machine.put(&format!("{repo}/snapshots/abc/model.safetensors"), &safetensors(""));
+    assert_eq!(machine.places.find(NetworkName::Dinov2VitB14).unwrap().path, main);
+}
+
+#[test]
 fn absent_weights_are_named_with_size_digest_place_and_command() {
     let machine = Machine::new();
     for network in NetworkName::ALL {
