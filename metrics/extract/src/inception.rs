@@ -19,6 +19,11 @@ const N_CLASSES: i64 = 1008;
 /// Width of the pooled feature before it.
 const N_POOLED: i64 = 2048;
 
+/// Pictures that go through the stem at once. Its maps are the largest of the network (up to 5.5 MB a picture in f32):
+/// those of 4 pictures stay in the cache from one convolution to the next, which takes 0.76 of the time for 16 in f32
+/// and 0.85 in bf16.
+const STEM_BATCH: i64 = 4;
+
 /// Layers that are means of a map, from the pixels on; logits lie behind the last.
 const STAGES: [&str; 4] = ["64", "192", "768", "2048"];
 
@@ -223,7 +228,10 @@ impl Inception {
     /// What lies between the layer before `stage_idx` of [`STAGES`] and that layer.
     fn stage(&self, stage_idx: usize, x: &Tensor) -> Tensor {
         match stage_idx {
-            0 | 1 => halve_by_maximum(&self.stem[stage_idx].forward(x)),
+            0 | 1 => {
+                let run = |x: &Tensor| halve_by_maximum(&self.stem[stage_idx].forward(x));
+                Tensor::cat(&x.split(STEM_BATCH, 0).iter().map(run).collect::<Vec<_>>(), 0)
+            }
             2 => run_blocks(&self.middle, x),
             _ => run_blocks(&self.last, x),
         }

@@ -39,6 +39,10 @@ fn fix_text(text: &str) -> String {
 /// Repeats the steps until they change nothing.
 fn fix_line(line: &str, with_entities: bool) -> String {
     let mut text = line.to_owned();
+    // None of the steps changes such text, and most captions are such.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n') && byte != b'&') {
+        return text;
+    }
     loop {
         let before = text.clone();
         if with_entities {
