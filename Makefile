@@ -23,8 +23,8 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 
-bench: libtorch ## time the acceptance walk, a step of the embedded model, statistics and pixels (an idle machine, please)
-	cargo bench --profile release -p specimen-decode -p specimen-models -p specimen-stats -p specimen-pixels
+bench: libtorch ## time the acceptance walk, a step of the embedded model, statistics, pixels and networks (an idle machine, please)
+	cargo bench --profile release -p specimen-decode -p specimen-models -p specimen-stats -p specimen-pixels -p specimen-extract
 
 chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
 	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1

@@ -5,7 +5,9 @@ use specimen_weights::Checkpoint;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
+    conv::channels_last,
     extractor::{ExtractError, FeatureExtractor, Features, Pictures},
+    network::{Batch, FeatureNet, Layer},
     scene_net::{CAPTION_LEN, N_FEATURES, N_JOINT, N_LOGITS, N_WORDS, SIDE, SceneNet},
 };
 
@@ -13,6 +15,9 @@ static WEIGHTS: &[u8] = include_bytes!("../weights/features.safetensors");
 
 /// Pictures run at once.
 const BATCH: usize = 64;
+
+/// The feature of distances.
+const LAYERS: [Layer; 1] = [Layer { name: "feature", n_dims: N_FEATURES as usize }];
 
 /// The scene evaluator, in f32.
 pub struct SceneFeatures {
@@ -73,6 +78,12 @@ impl SceneFeatures {
         Ok(flat.chunks_exact(N_LOGITS as usize).map(row).collect())
     }
 
+    /// `x`: `[n, 3, 64, 64]` in `[-1, 1]`, n at least 1; returns `[n, 128]`.
+    fn feature_blocks(&self, x: &Tensor) -> Tensor {
+        let blocks: Vec<Tensor> = x.split(BATCH as i64, 0).iter().map(|x| self.net.features(x)).collect();
+        Tensor::cat(&blocks, 0)
+    }
+
     fn feature_tensor(&self, pictures: &Pictures) -> Result<Tensor, ExtractError> {
         let Pictures { width, height, channels, .. } = *pictures;
         if (width, height, channels) != (SIDE as usize, SIDE as usize, 3) || pictures.is_empty() {
@@ -103,6 +114,26 @@ impl FeatureExtractor for SceneFeatures {
     fn features(&self, pictures: &Pictures) -> Result<Features, ExtractError> {
         let _guard = tch::no_grad_guard();
         Ok(Features { n_dims: N_FEATURES as usize, rows: to_vec(&self.feature_tensor(pictures)?) })
+    }
+}
+
+/// The scene evaluator among the published networks: it takes pixels in `[-1, 1]`, `byte / 127.5 - 1`.
+impl FeatureNet for SceneFeatures {
+    fn layers(&self) -> &[Layer] {
+        &LAYERS
+    }
+
+    fn identity_of(&self, layer_idx: usize) -> String {
+        format!("scenes-{}-f32@{}", LAYERS[layer_idx].name, &self.digest[..12])
+    }
+
+    fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError> {
+        let _guard = tch::no_grad_guard();
+        let x = batch.to_tensor("scenes", SIDE as usize)?;
+        Ok(vec![Features {
+            n_dims: N_FEATURES as usize,
+            rows: to_vec(&self.feature_blocks(&channels_last(&x))),
+        }])
     }
 }
 

@@ -1,0 +1,14 @@
+//! Networks against the reference implementations, on weights made by recipe or small weights beside the goldens.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod clip;
+mod clip_narrow;
+mod dinov2;
+mod golden;
+mod inception;
+mod published_shapes;
+mod real_data;
+mod scenes;
+mod tokenizer;
+mod vgg;
+mod weights_lookup;
