@@ -94,10 +94,10 @@ impl Journal {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn result(&self, values: &[(&str, f64)]) -> anyhow::Result<()> {
+    pub fn result(&self, values: &[(impl AsRef<str>, f64)]) -> anyhow::Result<()> {
         let map: serde_json::Map<String, serde_json::Value> = values
             .iter()
-            .map(|&(name, value)| (name.to_owned(), serde_json::json!((value * 1e5).round() / 1e5)))
+            .map(|(name, value)| (name.as_ref().to_owned(), serde_json::json!((value * 1e5).round() / 1e5)))
             .collect();
         let path = self.path.with_extension("results.json");
         let text = serde_json::to_string_pretty(&map).context("results are plain numbers")? + "\n";
