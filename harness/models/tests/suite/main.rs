@@ -17,4 +17,5 @@ mod model_draft;
 mod published_igpt;
 mod skipping;
 mod taps;
+mod tiny_heads;
 mod tree_mask;
