@@ -76,7 +76,7 @@ fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
     for network in NETWORKS {
         assert!(said.contains(&format!("training the {network}")), "{said}");
         train(network, "second");
-        for ending in ["safetensors", "json", "csv", "results.json"] {
+        for ending in ["safetensors", "json", "csv", "svg", "results.json"] {
             let name = format!("{network}.{ending}");
             assert!(desk.path("first").join(&name).is_file(), "{name}");
         }
