@@ -54,15 +54,8 @@ model = { taps = [0, 0, 0], prefix = "image-only", n_heads = 1, d_head = 16, d_f
 schedule = { n_steps = 2, batch = 4, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
 "#;
 
-const NETWORKS: [&str; 7] = [
-    "tokenizer",
-    "target",
-    "drafter",
-    "drafter-further",
-    "drafter-cascade",
-    "drafter-eagle3",
-    "features",
-];
+const NETWORKS: [&str; 7] =
+    ["tokenizer", "target", "drafter", "drafter-further", "drafter-cascade", "drafter-eagle3", "features"];
 
 #[test]
 fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
