@@ -29,8 +29,8 @@ bench: libtorch ## time the acceptance walk, a step of the embedded model, stati
 chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
 	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1
 
-train-tiny: build ## train the embedded model again, all four networks (hours on two cores)
-	for network in tokenizer target drafter features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
+train-tiny: build ## train the embedded model again, all networks (hours on two cores)
+	for network in tokenizer target drafter drafter-further drafter-cascade drafter-eagle3 features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
 
 libtorch: ## fill .libtorch with libtorch 2.13.0 (CUDA=1: with its CUDA part)
 	@scripts/libtorch.sh

@@ -58,8 +58,9 @@ fn main() {
     let model =
         TinyModel::embedded(Kind::BFloat16, Device::Cpu, captions).expect("the weights are in the binary");
     let mut generation = model.open("", &sampling, MAX_TREE).expect("the caption fits");
-    let (mut drafter, _) =
-        model.drafter(&DrafterKind::Eagle1, &generation, MAX_TREE).expect("the model has an EAGLE-1 head");
+    let (mut drafter, _) = model
+        .drafter(&DrafterKind::Eagle1(None), &generation, MAX_TREE)
+        .expect("the model has an EAGLE-1 head");
     generation.prefill();
     let mut sizes: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     if sizes.is_empty() {

@@ -12,9 +12,11 @@ use specimen_weights::LoadError;
 use tch::{Device, Kind, Tensor};
 
 use crate::{
+    draft_head::DraftHead,
     draft_time::DraftTime,
     eagle::{EagleConfig, EagleHead, EaglePrefix},
     eagle_draft::EagleDraft,
+    eagle3::{Eagle3Config, Eagle3Head},
     generation::ModelGeneration,
     random_weights::RandomWeights,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
@@ -44,10 +46,11 @@ const CONFIG: TargetConfig = TargetConfig {
 /// Fills the slots of the null caption; prompts never use it.
 const NULL_WORD: i64 = 16;
 
-/// The network and its EAGLE-1 head.
+/// The network and its heads.
 pub struct StubModel {
     backbone: Rc<TinyBackbone>,
-    head: Rc<EagleHead>,
+    eagle1: Rc<EagleHead>,
+    eagle3: Rc<Eagle3Head>,
     device: Device,
 }
 
@@ -71,9 +74,19 @@ impl StubModel {
             d_ffn: CONFIG.d_ffn,
             norm_eps: CONFIG.norm_eps,
         };
-        let mut head = EagleHead::new(&mut weights, &config, CONFIG.d_model)?;
-        head.layer.prepare();
-        Ok(Self { backbone: Rc::new(backbone), head: Rc::new(head), device })
+        let mut eagle1 = EagleHead::new(&mut weights, &config, CONFIG.d_model)?;
+        eagle1.layer.prepare();
+        let config = Eagle3Config {
+            taps: [0; 3],
+            prefix: EaglePrefix::ImageOnly,
+            n_heads: CONFIG.n_heads,
+            d_head: CONFIG.d_head,
+            d_ffn: CONFIG.d_ffn,
+            norm_eps: CONFIG.norm_eps,
+        };
+        let mut eagle3 = Eagle3Head::new(&mut weights, &config, CONFIG.d_model, CONFIG.n_vocab)?;
+        eagle3.prepare();
+        Ok(Self { backbone: Rc::new(backbone), eagle1: Rc::new(eagle1), eagle3: Rc::new(eagle3), device })
     }
 }
 
@@ -145,16 +158,20 @@ impl TargetModel for StubModel {
         generation: &ModelGeneration,
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
-        match kind {
-            DrafterKind::Eagle1 => {
-                let time = DraftTime::new(generation.device());
-                let draft = EagleDraft::new(self.head.clone(), generation, max_tree, time.clone());
-                Ok((Box::new(draft), time))
+        let head: Rc<dyn DraftHead> = match kind {
+            DrafterKind::Eagle1(None) => self.eagle1.clone(),
+            DrafterKind::Eagle3(None) => self.eagle3.clone(),
+            other => {
+                return Err(ModelError::Drafter {
+                    model: NAME.into(),
+                    drafter: other.as_written(),
+                    known: "eagle1, eagle3".into(),
+                });
             }
-            DrafterKind::Model(name) => {
-                Err(ModelError::Drafter { model: NAME.into(), drafter: name.clone(), known: "eagle1".into() })
-            }
-        }
+        };
+        let time = DraftTime::new(generation.device());
+        let draft = EagleDraft::new(head, generation, max_tree, time.clone());
+        Ok((Box::new(draft), time))
     }
 
     /// Token `i` is a block of colour: its digits to base 3 are red, green and blue.

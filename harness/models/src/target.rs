@@ -93,10 +93,27 @@ pub enum ModelError {
 /// Which network proposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrafterKind {
-    /// The model's EAGLE-1 head.
-    Eagle1,
+    /// The model's EAGLE-1 head of this name; `None`: its standard one.
+    Eagle1(Option<String>),
+    /// The model's EAGLE-3 head of this name; `None`: its standard one.
+    Eagle3(Option<String>),
     /// Another whole model, by name.
     Model(String),
+}
+
+impl DrafterKind {
+    /// As messages name it.
+    pub(crate) fn as_written(&self) -> String {
+        let head = |proposer: &str, weights: &Option<String>| match weights {
+            None => proposer.to_owned(),
+            Some(weights) => format!("{proposer} with weights {weights}"),
+        };
+        match self {
+            Self::Eagle1(weights) => head("eagle1", weights),
+            Self::Eagle3(weights) => head("eagle3", weights),
+            Self::Model(name) => name.clone(),
+        }
+    }
 }
 
 /// A target model, loaded once by a worker.

@@ -59,10 +59,8 @@ pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, R
 
     let kind = match method.drafter.proposer {
         Proposer::None | Proposer::Jacobi => None,
-        Proposer::Eagle1 => Some(DrafterKind::Eagle1),
-        Proposer::Eagle3 => {
-            return Err(RunError::Spec("no model here has a head for proposer = \"eagle3\"".to_owned()));
-        }
+        Proposer::Eagle1 => Some(DrafterKind::Eagle1(method.drafter.weights.clone())),
+        Proposer::Eagle3 => Some(DrafterKind::Eagle3(method.drafter.weights.clone())),
         Proposer::Model => {
             let name = method.drafter.model.clone().ok_or_else(|| {
                 RunError::Spec("a drafter with proposer = \"model\" needs `model = \"…\"`".to_owned())

@@ -412,11 +412,15 @@ pub(crate) fn word_of(value: &impl serde::Serialize) -> Result<String, RunError>
     Ok(value.as_str().unwrap_or_default().to_owned())
 }
 
+fn head_words(proposer: &str, drafter: &DrafterConfig) -> String {
+    drafter.weights.as_ref().map_or_else(|| proposer.to_owned(), |weights| format!("{proposer}/{weights}"))
+}
+
 fn drafter_words(drafter: &DrafterConfig) -> String {
     let proposer = match drafter.proposer {
         Proposer::None => return "none".to_owned(),
-        Proposer::Eagle1 => "eagle1".to_owned(),
-        Proposer::Eagle3 => "eagle3".to_owned(),
+        Proposer::Eagle1 => head_words("eagle1", drafter),
+        Proposer::Eagle3 => head_words("eagle3", drafter),
         Proposer::Jacobi => drafter.jacobi.as_ref().map_or_else(String::new, |jacobi| jacobi.canonical()),
         Proposer::Model => drafter.model.clone().unwrap_or_else(|| "model".to_owned()),
     };

@@ -109,6 +109,19 @@ impl<M: Send> Engine<M> {
         Ok(engine)
     }
 
+    /// Starts from the weights of an earlier training instead of fresh ones.
+    ///
+    /// # Errors
+    /// Weights that are missing or have another shape.
+    pub fn start_from(&mut self, weights: &mut Checkpoint) -> anyhow::Result<()> {
+        for slot in &self.slots {
+            let value = weights.take(&slot.name, &slot.shape)?;
+            self.params.narrow(0, slot.from, slot.numel).copy_(&value.reshape([-1]));
+        }
+        self.spread();
+        Ok(())
+    }
+
     /// One step: `loss` sees a replica and its shard and returns a scalar loss (mean over its shard) and
     /// what to report.
     pub fn train<B: Send>(

@@ -1,5 +1,5 @@
 //! The networks by name, in the order in which they need one another: the tokenizer first, the target and the
-//! evaluator on its tokens, the drafter on the target.
+//! evaluator on its tokens, the drafters on the target.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,14 @@ use specimen_models::tiny::{TinyBackbone, Vq};
 use specimen_weights::{Checkpoint, use_threads};
 use tch::{Device, Kind};
 
-use crate::{drafter, features, spec::TrainSpec, stage::StageFiles, target, tokenizer};
+use crate::{
+    drafter, features,
+    further::{self, Given},
+    head_loss::Redundancy,
+    spec::TrainSpec,
+    stage::StageFiles,
+    target, tokenizer,
+};
 
 /// A network of the embedded model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +26,27 @@ pub enum Network {
     Target,
     /// The EAGLE-1 head.
     Drafter,
+    /// The EAGLE-1 head trained on, all slots alike.
+    DrafterFurther,
+    /// The EAGLE-1 head trained on, with CASCADE's weights.
+    DrafterCascade,
+    /// The EAGLE-3 head.
+    DrafterEagle3,
     /// The evaluator.
     Features,
 }
 
 impl Network {
     /// All, each after those it needs.
-    pub const ALL: [Self; 4] = [Self::Tokenizer, Self::Target, Self::Drafter, Self::Features];
+    pub const ALL: [Self; 7] = [
+        Self::Tokenizer,
+        Self::Target,
+        Self::Drafter,
+        Self::DrafterFurther,
+        Self::DrafterCascade,
+        Self::DrafterEagle3,
+        Self::Features,
+    ];
 
     /// Its name, the stem of its files.
     #[must_use]
@@ -34,7 +55,32 @@ impl Network {
             Self::Tokenizer => "tokenizer",
             Self::Target => "target",
             Self::Drafter => "drafter",
+            Self::DrafterFurther => "drafter-further",
+            Self::DrafterCascade => "drafter-cascade",
+            Self::DrafterEagle3 => "drafter-eagle3",
             Self::Features => "features",
+        }
+    }
+}
+
+impl Network {
+    /// Threads of its training.
+    #[must_use]
+    pub fn n_replicas(self, spec: &TrainSpec) -> usize {
+        match self {
+            Self::DrafterFurther | Self::DrafterCascade => spec.further.n_replicas,
+            Self::DrafterEagle3 => spec.eagle3.n_replicas,
+            _ => spec.n_replicas,
+        }
+    }
+
+    /// How slots are weighed in the training of an EAGLE-1 head beyond its first end; the plain one weighs all
+    /// alike, and knows the threshold for the share of redundant slots that it reports.
+    #[must_use]
+    pub fn redundancy(self, spec: &TrainSpec) -> Redundancy {
+        match self {
+            Self::DrafterCascade => spec.further.redundancy,
+            _ => Redundancy { c: 1.0, ..spec.further.redundancy },
         }
     }
 }
@@ -78,8 +124,31 @@ pub fn train(spec: &TrainSpec, network: Network, folders: &Folders) -> anyhow::R
         Network::Tokenizer => tokenizer::train(spec, &files),
         Network::Target => target::train(spec, &vq()?, &files),
         Network::Drafter => drafter::train(spec, &vq()?, &|| open_target(spec, folders), &files),
+        Network::DrafterFurther | Network::DrafterCascade => {
+            let redundancy = network.redundancy(spec);
+            let from =
+                Checkpoint::open(&folders.weights_file(Network::Drafter), Some(Kind::Float), Device::Cpu)
+                    .context("the drafter has to be trained first")?;
+            on_own_images(spec, folders, |given| further::train_on(given, redundancy, from, &files))
+        }
+        Network::DrafterEagle3 => on_own_images(spec, folders, |given| further::train_eagle3(given, &files)),
         Network::Features => features::train(spec, &vq()?, &files),
     }
+}
+
+/// Runs a stage on images of the target's own, which lie beside the states of training.
+fn on_own_images(
+    spec: &TrainSpec,
+    folders: &Folders,
+    stage: impl FnOnce(&Given<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let vq = open_tokenizer(spec, folders)?;
+    let open_target = || open_target(spec, folders);
+    let mut target = open_target()?;
+    target.prepare();
+    let file = folders.work.join("own-images.safetensors");
+    let images = spec.own_images.of(&target, spec.seed ^ 0x0E, spec.n_scenes, &file)?;
+    stage(&Given { spec, vq: &vq, open_target: &open_target, images: &images })
 }
 
 fn open_tokenizer(spec: &TrainSpec, folders: &Folders) -> anyhow::Result<Vq> {

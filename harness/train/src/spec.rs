@@ -6,7 +6,13 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use specimen_models::{
     eagle::EagleConfig,
+    eagle3::Eagle3Config,
     tiny::{TargetConfig, VqConfig},
+};
+
+use crate::{
+    head_loss::{HeadLoss, Redundancy},
+    own_images::OwnImages,
 };
 
 /// A whole training specification.
@@ -27,6 +33,12 @@ pub struct TrainSpec {
     pub target: TargetStage,
     /// The EAGLE-1 head.
     pub drafter: DrafterStage,
+    /// Images of the target's own, on which the next two train.
+    pub own_images: OwnImages,
+    /// The EAGLE-1 head trained on, with and without CASCADE's weights.
+    pub further: FurtherStage,
+    /// The EAGLE-3 head.
+    pub eagle3: Eagle3Stage,
     /// The evaluator.
     pub features: FeaturesStage,
 }
@@ -108,6 +120,56 @@ pub struct DrafterStage {
     pub guidance: f64,
 }
 
+impl DrafterStage {
+    /// Its loss, every slot weighing 1.
+    #[must_use]
+    pub fn loss(&self) -> HeadLoss {
+        let &Self { depth, depth_decay, feature_weight, guidance, .. } = self;
+        HeadLoss { depth, depth_decay, feature_weight: Some(feature_weight), guidance, redundancy: None }
+    }
+}
+
+/// Training of the EAGLE-1 head beyond its first end; sizes, noise and loss are those of [`DrafterStage`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherStage {
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Threads of this stage; part of the result's identity.
+    pub n_replicas: usize,
+    /// CASCADE's weights; the plain head is trained with `c = 1`.
+    pub redundancy: Redundancy,
+}
+
+/// Training of the EAGLE-3 head: soft cross-entropy alone, unrolled on its own predictions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Eagle3Stage {
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Threads of this stage; part of the result's identity.
+    pub n_replicas: usize,
+    /// Taps and sizes.
+    pub model: Eagle3Config,
+    /// Draft depths unrolled in training; 7 in the paper.
+    pub depth: usize,
+    /// Weight of depth `k` relative to depth `k - 1`; 0.8 in the paper.
+    pub depth_decay: f64,
+    /// Half-width of the uniform noise on the target's features; 0 in the paper.
+    pub feature_noise: f64,
+    /// Guidance scale at which the guided laws of drafter and target are matched.
+    pub guidance: f64,
+}
+
+impl Eagle3Stage {
+    /// Its loss.
+    #[must_use]
+    pub fn loss(&self) -> HeadLoss {
+        let &Self { depth, depth_decay, guidance, .. } = self;
+        HeadLoss { depth, depth_decay, feature_weight: None, guidance, redundancy: None }
+    }
+}
+
 /// Evaluator training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,21 +188,29 @@ impl TrainSpec {
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
         let spec: Self = toml::from_str(&text)
             .with_context(|| format!("{}: not a training specification", path.display()))?;
-        anyhow::ensure!(spec.n_replicas >= 1, "{}: n_replicas must be at least 1", path.display());
-        for (name, schedule) in [
-            ("tokenizer", &spec.tokenizer.schedule),
-            ("target", &spec.target.schedule),
-            ("drafter", &spec.drafter.schedule),
-            ("features", &spec.features.schedule),
+        let n = spec.n_replicas;
+        for (name, schedule, n_replicas) in [
+            ("tokenizer", &spec.tokenizer.schedule, n),
+            ("target", &spec.target.schedule, n),
+            ("drafter", &spec.drafter.schedule, n),
+            ("further", &spec.further.schedule, spec.further.n_replicas),
+            ("eagle3", &spec.eagle3.schedule, spec.eagle3.n_replicas),
+            ("features", &spec.features.schedule, n),
         ] {
+            anyhow::ensure!(n_replicas >= 1, "{}: n_replicas must be at least 1", path.display());
             anyhow::ensure!(
-                schedule.batch.is_multiple_of(spec.n_replicas as u64) && schedule.batch > 0,
-                "{}: {name}.schedule.batch is {}, expected a positive multiple of n_replicas ({})",
+                schedule.batch.is_multiple_of(n_replicas as u64) && schedule.batch > 0,
+                "{}: {name}.schedule.batch is {}, expected a positive multiple of n_replicas ({n_replicas})",
                 path.display(),
                 schedule.batch,
-                spec.n_replicas
             );
         }
+        let OwnImages { n, n_validation, .. } = spec.own_images;
+        anyhow::ensure!(
+            0 < n_validation && n_validation < n,
+            "{}: own_images.n_validation is {n_validation}, expected at least 1 and less than n ({n})",
+            path.display(),
+        );
         Ok(spec)
     }
 }

@@ -17,7 +17,8 @@ use crate::{
 /// What to train.
 #[derive(Debug, Args)]
 pub struct TrainArgs {
-    /// The network; the target and the evaluator need the tokenizer, the drafter needs both
+    /// The network; the target and the evaluator need the tokenizer, drafters need both, `drafter-further` and
+    /// `drafter-cascade` the drafter too
     #[arg(value_enum)]
     pub network: Choice,
     /// The training specification, a TOML file
@@ -40,9 +41,15 @@ pub enum Choice {
     Target,
     /// The EAGLE-1 head that drafts for the target.
     Drafter,
+    /// That head trained on, with images of the target's own.
+    DrafterFurther,
+    /// The same with CASCADE's weights on redundant tokens.
+    DrafterCascade,
+    /// The EAGLE-3 head.
+    DrafterEagle3,
     /// The evaluator behind scene-clip, attribute-accuracy and fd-scenes.
     Features,
-    /// All four, in this order.
+    /// All, in this order.
     All,
 }
 
@@ -52,6 +59,9 @@ impl Choice {
             Self::Tokenizer => &[Network::Tokenizer],
             Self::Target => &[Network::Target],
             Self::Drafter => &[Network::Drafter],
+            Self::DrafterFurther => &[Network::DrafterFurther],
+            Self::DrafterCascade => &[Network::DrafterCascade],
+            Self::DrafterEagle3 => &[Network::DrafterEagle3],
             Self::Features => &[Network::Features],
             Self::All => &Network::ALL,
         }
@@ -69,7 +79,7 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     for &network in args.network.networks() {
         let name = network.name();
-        talk.say(format!("training the {name} with {} threads", spec.n_replicas));
+        talk.say(format!("training the {name} with {} threads", network.n_replicas(&spec)));
         train_network(&spec, network, &folders).with_context(|| format!("training the {name}"))?;
         talk.say(format!("weights: {}", folders.weights_file(network).display()));
     }

@@ -31,11 +31,31 @@ guidance       = 3.0
 schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
 model = { bias = false, input_norm = true, output_norm = true, prefix = "image-only", n_heads = 1, d_head = 16, d_ffn = 16, norm_eps = 1e-5 }
 
+[own_images]
+n            = 4
+n_validation = 2
+guidance     = 3.0
+
+[further]
+n_replicas = 1
+redundancy = { c = 2.0, tau_seq = 0.5 }
+schedule   = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+
+[eagle3]
+n_replicas    = 1
+depth         = 2
+depth_decay   = 0.8
+feature_noise = 0.0
+guidance      = 3.0
+schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
+model = { taps = [0, 0, 0], prefix = "image-only", n_heads = 1, d_head = 16, d_ffn = 16, norm_eps = 1e-5 }
+
 [features]
 schedule = { n_steps = 2, batch = 4, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
 "#;
 
-const NETWORKS: [&str; 4] = ["tokenizer", "target", "drafter", "features"];
+const NETWORKS: [&str; 7] =
+    ["tokenizer", "target", "drafter", "drafter-further", "drafter-cascade", "drafter-eagle3", "features"];
 
 #[test]
 fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
@@ -49,7 +69,7 @@ fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
     for network in NETWORKS {
         assert!(said.contains(&format!("training the {network}")), "{said}");
         train(network, "second");
-        for ending in ["safetensors", "json", "csv", "results.json"] {
+        for ending in ["safetensors", "json", "csv", "svg", "results.json"] {
             let name = format!("{network}.{ending}");
             assert!(desk.path("first").join(&name).is_file(), "{name}");
         }

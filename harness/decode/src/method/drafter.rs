@@ -19,6 +19,8 @@ pub struct DrafterConfig {
     pub shape: Option<Shape>,
     /// Which weights to load; present exactly for [`Proposer::Model`].
     pub model: Option<String>,
+    /// Which of the target's heads of this kind; `None`: its standard one. For EAGLE heads only.
+    pub weights: Option<String>,
     /// The window; present exactly for [`Proposer::Jacobi`].
     pub jacobi: Option<JacobiConfig>,
     /// Staleness of the features an EAGLE head continues from; `None`: fresh wherever there are fresh ones.
@@ -80,6 +82,7 @@ pub const DRAFTER_KEYS: &[&str] = &[
     "proposer",
     "shape",
     "model",
+    "weights",
     "depth",
     "tree",
     "top_k",
@@ -95,7 +98,14 @@ pub const DRAFTER_KEYS: &[&str] = &[
 impl DrafterConfig {
     /// Nothing proposes.
     pub fn none() -> Self {
-        Self { proposer: Proposer::None, shape: None, model: None, jacobi: None, features: None }
+        Self {
+            proposer: Proposer::None,
+            shape: None,
+            model: None,
+            weights: None,
+            jacobi: None,
+            features: None,
+        }
     }
 
     /// Guesses of a Jacobi window; 0 for every other proposer.
@@ -127,6 +137,10 @@ impl DrafterConfig {
             (Proposer::Eagle1 | Proposer::Eagle3, Some(features)) => features.validate()?,
             (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "features" }),
         }
+        match (self.proposer, &self.weights) {
+            (_, None) | (Proposer::Eagle1 | Proposer::Eagle3, Some(_)) => {}
+            (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "weights" }),
+        }
         match (self.proposer, &self.model) {
             (Proposer::Model, None) => Err(MethodError::MissingKey { of: of(), key: "model" }),
             (Proposer::Model, Some(_)) | (_, None) => Ok(()),
@@ -141,6 +155,10 @@ impl DrafterConfig {
             (Proposer::Eagle3, _) => "eagle3".to_owned(),
             (Proposer::Jacobi, _) => self.jacobi.as_ref().map(JacobiConfig::canonical).unwrap_or_default(),
             (Proposer::Model, model) => format!("model({})", model.as_deref().unwrap_or_default()),
+        };
+        let proposer = match &self.weights {
+            None => proposer,
+            Some(weights) => format!("{proposer}(weights={weights})"),
         };
         let shape = match &self.shape {
             None => return proposer,

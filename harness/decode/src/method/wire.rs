@@ -2,7 +2,7 @@
 //!
 //! `{ proposer = "none" }`, `{ proposer = "eagle1", shape = "chain", depth = 3 }`,
 //! `{ …, shape = "static", tree = "tiny_13" }`, `{ …, shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }`;
-//! proposer `model` also has `model`; proposer `jacobi` has no shape but `window`, `init` and their company. Keys that do not belong to the shape are errors, not ignored.
+//! proposer `model` also has `model`, EAGLE proposers may have `weights`; proposer `jacobi` has no shape but `window`, `init` and their company. Keys that do not belong to the shape are errors, not ignored.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -22,6 +22,8 @@ pub(crate) struct WireDrafter {
     proposer: Proposer,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shape: Option<WireShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,8 +86,9 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             Proposer::Jacobi => Some(wire.take_jacobi(&of)?),
             _ => None,
         };
-        let config =
-            Self { proposer: wire.proposer, shape, model: wire.model, jacobi, features: wire.features };
+        let WireDrafter { proposer, ref model, ref weights, ref features, .. } = wire;
+        let (model, weights, features) = (model.clone(), weights.clone(), features.clone());
+        let config = Self { proposer, shape, model, weights, jacobi, features };
         // A proposer without its shape is the cause of keys out of place, so it is reported first.
         config.validate()?;
         let left = [
@@ -126,6 +129,7 @@ impl WireDrafter {
         Self {
             proposer,
             model,
+            weights: None,
             shape: None,
             depth: None,
             tree: None,
@@ -154,8 +158,8 @@ impl WireDrafter {
 
 impl From<DrafterConfig> for WireDrafter {
     fn from(config: DrafterConfig) -> Self {
-        let DrafterConfig { proposer, shape, model, jacobi, features } = config;
-        let bare = Self { features, ..Self::bare(proposer, model) };
+        let DrafterConfig { proposer, shape, model, weights, jacobi, features } = config;
+        let bare = Self { weights, features, ..Self::bare(proposer, model) };
         let bare = match jacobi {
             Some(jacobi) => bare.with_jacobi(jacobi),
             None => bare,

@@ -47,6 +47,10 @@ fn every_shape_is_read() {
             "eagle1/static(tree=[[0],[0,0]])",
         ),
         (DYNAMIC.replace("eagle1", "eagle3"), "eagle3/dynamic(top_k=3,depth=2,total_token=10)"),
+        (
+            CHAIN_3.replace("eagle1\"", "eagle1\", weights = \"cascade\""),
+            "eagle1(weights=cascade)/chain(depth=3)",
+        ),
         (JACOBI.to_owned(), "jacobi(window=3,init=random)"),
         (JACOBI_ABOVE.to_owned(), "jacobi(window=3,init=repeat-above,width=2)"),
         (
@@ -396,13 +400,17 @@ fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
         r#"drafter = { proposer = "eagle1", model = "x", shape = "chain", depth = 3 }"#,
         r#"drafter with proposer = "eagle1" has no key `model`; remove it"#,
     );
+    check_error(
+        r#"drafter = { proposer = "model", model = "x", weights = "y", shape = "chain", depth = 3 }"#,
+        r#"drafter with proposer = "model" has no key `weights`; remove it"#,
+    );
 }
 
 #[test]
 fn unknown_keys_and_values_are_errors() {
     check_error(
         r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
-        "unknown field `dept`, expected one of `proposer`, `model`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `features`",
+        "unknown field `dept`, expected one of `proposer`, `model`, `weights`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `features`",
     );
     check_error(
         r#"drafter = { proposer = "eagle9" }"#,

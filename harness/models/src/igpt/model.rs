@@ -205,8 +205,8 @@ impl TargetModel for IgptModel {
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let name = match kind {
-            DrafterKind::Eagle1 => return Err(self.unknown_drafter("eagle1".into())),
             DrafterKind::Model(name) => name,
+            head => return Err(self.unknown_drafter(head.as_written())),
         };
         let (network, vocabulary) = if *name == self.which.model_name() {
             (&self.network, None)

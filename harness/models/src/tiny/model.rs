@@ -8,9 +8,11 @@ use tch::{Device, Kind, Tensor};
 
 use super::{TargetConfig, TinyBackbone, Vq, VqConfig};
 use crate::{
+    draft_head::DraftHead,
     draft_time::DraftTime,
-    eagle::{EagleConfig, EagleHead},
+    eagle::EagleHead,
     eagle_draft::EagleDraft,
+    eagle3::Eagle3Head,
     generation::ModelGeneration,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
 };
@@ -36,7 +38,16 @@ macro_rules! embedded {
 
 static TOKENIZER: Embedded = embedded!("tokenizer");
 static TARGET: Embedded = embedded!("target");
-static DRAFTER: Embedded = embedded!("drafter");
+/// EAGLE-1 heads by their names in specs, the standard one first.
+static EAGLE1: [(&str, Embedded); 3] = [
+    (STANDARD, embedded!("drafter")),
+    ("further", embedded!("drafter-further")),
+    ("cascade", embedded!("drafter-cascade")),
+];
+static EAGLE3: Embedded = embedded!("drafter-eagle3");
+
+/// The head that a spec gets without naming one.
+const STANDARD: &str = "standard";
 
 impl Embedded {
     fn config<T: serde::de::DeserializeOwned>(&self) -> Result<T, LoadError> {
@@ -62,7 +73,9 @@ pub type CaptionEncoder = Box<dyn Fn(&str) -> Result<Vec<u16>, String>>;
 pub struct TinyModel {
     config: TargetConfig,
     backbone: Rc<TinyBackbone>,
-    head: Rc<EagleHead>,
+    /// In the order of [`EAGLE1`].
+    eagle1: Vec<Rc<EagleHead>>,
+    eagle3: Rc<Eagle3Head>,
     vq: Vq,
     weights: Vec<WeightsId>,
     encode: CaptionEncoder,
@@ -93,13 +106,35 @@ impl TinyModel {
         let vq = Vq::new(&mut checkpoint, &vq_config)?;
         checkpoint.finish()?;
 
-        let eagle_config: EagleConfig = DRAFTER.config()?;
-        let mut checkpoint = DRAFTER.open(kind, device)?;
-        weights.push(DRAFTER.id(&checkpoint));
-        let mut head = EagleHead::new(&mut checkpoint, &eagle_config, config.d_model)?;
+        let mut eagle1 = Vec::new();
+        for (_, embedded) in &EAGLE1 {
+            let mut checkpoint = embedded.open(kind, device)?;
+            weights.push(embedded.id(&checkpoint));
+            let mut head = EagleHead::new(&mut checkpoint, &embedded.config()?, config.d_model)?;
+            checkpoint.finish()?;
+            head.layer.prepare();
+            eagle1.push(Rc::new(head));
+        }
+        let mut checkpoint = EAGLE3.open(kind, device)?;
+        weights.push(EAGLE3.id(&checkpoint));
+        let mut eagle3 = Eagle3Head::new(&mut checkpoint, &EAGLE3.config()?, config.d_model, config.n_vocab)?;
         checkpoint.finish()?;
-        head.layer.prepare();
-        Ok(Self { config, backbone: Rc::new(backbone), head: Rc::new(head), vq, weights, encode, device })
+        eagle3.prepare();
+        let (backbone, eagle3) = (Rc::new(backbone), Rc::new(eagle3));
+        Ok(Self { config, backbone, eagle1, eagle3, vq, weights, encode, device })
+    }
+
+    /// The head of this kind and name, if there is one.
+    fn head(&self, kind: &DrafterKind) -> Option<Rc<dyn DraftHead>> {
+        let name = |weights: &Option<String>| weights.clone().unwrap_or_else(|| STANDARD.to_owned());
+        match kind {
+            DrafterKind::Eagle1(weights) => {
+                let at = EAGLE1.iter().position(|(known, _)| *known == name(weights))?;
+                Some(self.eagle1[at].clone())
+            }
+            DrafterKind::Eagle3(weights) => (name(weights) == STANDARD).then(|| self.eagle3.clone() as _),
+            DrafterKind::Model(_) => None,
+        }
     }
 
     /// Tokens of pictures, by the embedded tokenizer. `rgb`: `[n, 64, 64, 3]` bytes; returns `n` rows.
@@ -162,18 +197,17 @@ impl TargetModel for TinyModel {
         generation: &ModelGeneration,
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
-        match kind {
-            DrafterKind::Eagle1 => {
-                let time = DraftTime::new(generation.device());
-                let draft = EagleDraft::new(self.head.clone(), generation, max_tree, time.clone());
-                Ok((Box::new(draft), time))
-            }
-            DrafterKind::Model(name) => Err(ModelError::Drafter {
+        let head = self.head(kind).ok_or_else(|| {
+            let names: Vec<&str> = EAGLE1.iter().map(|(name, _)| *name).collect();
+            ModelError::Drafter {
                 model: self.name().into(),
-                drafter: name.clone(),
-                known: "eagle1".into(),
-            }),
-        }
+                drafter: kind.as_written(),
+                known: format!("eagle1 with weights {}; eagle3 with weights {STANDARD}", names.join(", ")),
+            }
+        })?;
+        let time = DraftTime::new(generation.device());
+        let draft = EagleDraft::new(head, generation, max_tree, time.clone());
+        Ok((Box::new(draft), time))
     }
 
     fn picture(&self, tokens: &[TokenId]) -> Picture {

@@ -15,4 +15,7 @@ mod likelihood;
 mod mirror;
 mod model_draft;
 mod published_igpt;
+mod skipping;
+mod taps;
+mod tiny_heads;
 mod tree_mask;

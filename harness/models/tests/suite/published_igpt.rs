@@ -217,7 +217,7 @@ fn what_the_model_cannot_do_is_said_clearly() {
     assert!(matches!(guidance, ModelError::Sampling { .. }), "{guidance}");
     assert!(guidance.to_string().contains("guidance must be 1, found 2.5"), "{guidance}");
     let generation = model.open("", &Sampling { temperature: 0.0, ..PLAIN }, 1).unwrap();
-    for kind in [DrafterKind::Eagle1, DrafterKind::Model("tiny".into())] {
+    for kind in [DrafterKind::Eagle1(None), DrafterKind::Eagle3(None), DrafterKind::Model("tiny".into())] {
         let error = model.drafter(&kind, &generation, 1).map(|_| ()).unwrap_err();
         let message = error.to_string();
         assert!(NAMES.iter().all(|name| message.contains(name)), "{message}");

@@ -1,0 +1,35 @@
+//! The committed training specification, and what a specification must say.
+
+use std::path::Path;
+
+use specimen_train::{pipeline::Network, spec::TrainSpec};
+
+fn committed() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tiny.toml")).unwrap()
+}
+
+fn read(text: &str) -> anyhow::Result<TrainSpec> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spec.toml");
+    std::fs::write(&path, text).unwrap();
+    TrainSpec::read(&path)
+}
+
+#[test]
+fn plain_and_weighed_heads_differ_in_nothing_but_the_weight() {
+    let spec = read(&committed()).unwrap();
+    assert_eq!(spec.further.redundancy.c, 2.0);
+    let [plain, weighed] = [Network::DrafterFurther, Network::DrafterCascade].map(|n| n.redundancy(&spec));
+    assert_eq!((plain.c, weighed), (1.0, spec.further.redundancy));
+    assert_eq!(plain.tau_seq, weighed.tau_seq);
+}
+
+#[test]
+fn a_batch_that_cannot_be_split_and_a_holdout_that_leaves_nothing_are_refused() {
+    let text = committed();
+    let refusal = |text: String| format!("{:#}", read(&text).map(|_| ()).unwrap_err());
+    let split = refusal(text.replace("[eagle3]\nn_replicas    = 1", "[eagle3]\nn_replicas    = 3"));
+    assert!(split.contains("eagle3.schedule.batch is 4"), "{split}");
+    let held_out = refusal(text.replace("n_validation = 32", "n_validation = 1056"));
+    assert!(held_out.contains("own_images.n_validation is 1056"), "{held_out}");
+}

@@ -1,0 +1,99 @@
+//! Small networks with random weights.
+
+use specimen_datasets::scenes::CAPTION_LEN;
+use specimen_models::{
+    draft_head::DraftHead,
+    eagle::{EagleConfig, EagleHead, EaglePrefix},
+    eagle3::{Eagle3Config, Eagle3Head},
+    random_weights::RandomWeights,
+    tiny::{TargetConfig, TinyBackbone},
+};
+use specimen_train::head_loss::{HeadBatch, Pair};
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::Tensor;
+
+pub(crate) const N_VOCAB: i64 = 11;
+pub(crate) const N_TOKENS: i64 = 16;
+
+/// Random weights that collect gradients.
+struct Trainable(RandomWeights);
+
+impl ParamSource for Trainable {
+    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        Ok(self.0.param(name, shape, init)?.set_requires_grad(true))
+    }
+}
+
+pub(crate) fn target_config() -> TargetConfig {
+    TargetConfig {
+        d_model: 16,
+        n_layers: 3,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        n_vocab: N_VOCAB,
+        grid: 4,
+        caption_len: CAPTION_LEN as i64,
+        n_words: 41,
+        rope_base: 100.0,
+        norm_eps: 1e-5,
+    }
+}
+
+pub(crate) fn target() -> TinyBackbone {
+    let mut target = TinyBackbone::new(&mut RandomWeights::new(1), &target_config()).unwrap();
+    target.prepare();
+    target
+}
+
+pub(crate) fn eagle1() -> Pair<EagleHead> {
+    let config = EagleConfig {
+        bias: true,
+        input_norm: true,
+        output_norm: true,
+        prefix: EaglePrefix::ImageOnly,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        norm_eps: 1e-5,
+    };
+    let head = EagleHead::new(&mut Trainable(RandomWeights::new(2)), &config, 16).unwrap();
+    Pair { head, target: target() }
+}
+
+pub(crate) fn eagle3() -> Pair<Eagle3Head> {
+    let config = Eagle3Config {
+        taps: [0, 1, 2],
+        prefix: EaglePrefix::ImageOnly,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        norm_eps: 1e-5,
+    };
+    let head = Eagle3Head::new(&mut Trainable(RandomWeights::new(3)), &config, 16, N_VOCAB).unwrap();
+    Pair { head, target: target() }
+}
+
+/// `n` numbers below `limit` that look random.
+fn numbers(n: i64, limit: i64, salt: i64) -> Tensor {
+    let values: Vec<i64> = (0..n).map(|i| (i * i * 7 + i * 3 + salt * 5) % limit).collect();
+    Tensor::from_slice(&values)
+}
+
+/// Two images, without noise.
+pub(crate) fn batch() -> HeadBatch {
+    let captions = numbers(2 * CAPTION_LEN as i64, 41, 2).view([2, -1]);
+    HeadBatch { tokens: numbers(2 * N_TOKENS, N_VOCAB, 1).view([2, -1]), captions, noise: None }
+}
+
+/// The target with the caption and with the null caption: features after the final norm, and what `head` reads.
+pub(crate) fn truth(head: &dyn DraftHead, batch: &HeadBatch) -> (Tensor, Tensor) {
+    let null = batch.captions.full_like(i64::from(specimen_datasets::scenes::NULL_ID));
+    let both = Tensor::cat(&[&batch.captions, &null], 0);
+    let tapped = target().features_tapped(&both, &batch.tokens.repeat([2, 1]), head.taps());
+    let read = match tapped.inner.as_slice() {
+        [] => tapped.features.shallow_clone(),
+        inner => Tensor::cat(inner, -1),
+    };
+    (tapped.features, read)
+}
