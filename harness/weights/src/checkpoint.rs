@@ -129,6 +129,8 @@ pub struct Checkpoint {
     path: PathBuf,
     bytes: Bytes,
     entries: BTreeMap<String, Entry>,
+    /// The header's own words.
+    notes: BTreeMap<String, String>,
     digest: String,
     kind: Option<Kind>,
     device: Device,
@@ -180,8 +182,10 @@ impl Checkpoint {
                 (name, Entry { dtype: info.dtype, shape, range, taken: false })
             })
             .collect();
+        let notes =
+            metadata.metadata().iter().flatten().map(|(key, note)| (key.clone(), note.clone())).collect();
         let digest = blake3::hash(buffer).to_hex().to_string();
-        Ok(Self { path, bytes, entries, digest, kind, device })
+        Ok(Self { path, bytes, entries, notes, digest, kind, device })
     }
 
     /// blake3 of the whole file, in hex.
@@ -192,6 +196,11 @@ impl Checkpoint {
     /// The file, or the name of the embedded weights.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the file's header says under `key` beside its tensors (`__metadata__`).
+    pub fn note(&self, key: &str) -> Option<String> {
+        self.notes.get(key).cloned()
     }
 
     /// Shape of the tensor `name`, without taking it.

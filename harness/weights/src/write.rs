@@ -23,7 +23,8 @@ pub fn write_safetensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> std
             Kind::Uint8 => Dtype::U8,
             other => return Err(invalid(format!("tensor `{name}` has kind {other:?}, which is not stored"))),
         };
-        let flat = tensor.detach().to_device(Device::Cpu).contiguous();
+        // A number without axes becomes a list of one, which alone can be seen as bytes.
+        let flat = tensor.detach().to_device(Device::Cpu).contiguous().view([-1]);
         let n_bytes = flat.numel() * flat.kind().elt_size_in_bytes();
         let mut bytes = vec![0_u8; n_bytes];
         flat.view_dtype(Kind::Uint8).copy_data_u8(&mut bytes, n_bytes);

@@ -53,6 +53,7 @@ fn what_was_written_is_read_back() {
         ("f16", Tensor::from_slice(&[1.5_f32, -2.0]).to_kind(Kind::Half)),
         ("i64", Tensor::from_slice(&[i64::MIN, i64::MAX])),
         ("u8", Tensor::from_slice(&[0_u8, 255, 7])),
+        ("without axes", Tensor::from(-3_i64)),
         ("strided", Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0]).view([2, 2]).transpose(0, 1)),
     ];
     let file = write(&tensors);
@@ -188,4 +189,19 @@ fn a_scoped_source_prepends_its_prefix() {
     let mut scoped = Scoped::new(&mut checkpoint, "head.");
     assert_eq!(scoped.param("weight", &[2, 3], ANY).unwrap().size(), [2, 3]);
     check_message(&scoped.param("bias", &[2], ANY).unwrap_err(), &["`head.bias` is missing"]);
+}
+
+#[test]
+fn what_the_header_says_beside_the_tensors_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("noted.safetensors");
+    let header = r#"{"__metadata__":{"source_sha256":"6726825d"},"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.push(7);
+    std::fs::write(&path, bytes).unwrap();
+    let checkpoint = open(&path).unwrap();
+    assert_eq!(checkpoint.note("source_sha256").as_deref(), Some("6726825d"));
+    assert_eq!(checkpoint.note("other"), None);
+    assert_eq!(open(&two_tensors().path).unwrap().note("source_sha256"), None);
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use specimen_weights::LoadError;
 
+use crate::weights_lookup::LookupError;
+
 /// 8-bit pictures of one size, as decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pictures {
@@ -48,6 +50,9 @@ pub enum ExtractError {
     /// The weights.
     #[error(transparent)]
     Weights(#[from] LoadError),
+    /// Weights or a vocabulary that are not there, or are not what they should be.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
     /// Pictures of a size the network does not take.
     #[error("{extractor} takes pictures of {expected}, found {found}")]
     Size {
@@ -67,6 +72,34 @@ pub enum ExtractError {
         expected: usize,
         /// Vocabulary size.
         n_words: usize,
+    },
+    /// A layer that a network does not have.
+    #[error("{network} has no layer `{found}`; it has {known}")]
+    Layer {
+        /// The network.
+        network: &'static str,
+        /// The layer that was asked for.
+        found: String,
+        /// The layers that there are.
+        known: String,
+    },
+    /// A batch that a network does not take.
+    #[error("{network} takes {expected}, found {found}")]
+    Batch {
+        /// The network.
+        network: String,
+        /// What it takes.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+    /// A vocabulary that is not the one the network was trained with, or cannot be read.
+    #[error("{path}: {reason}")]
+    Vocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
     },
     /// Weights that are not there.
     #[error("{path}: the weights of {extractor} are not there; {remedy}")]

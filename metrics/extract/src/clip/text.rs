@@ -1,0 +1,208 @@
+//! CLIP's tower of texts: the token at the end of the text behind the last norm, projected into the joint space.
+//!
+//! The mask is causal and the feature is taken at the end token, so what lies behind it changes nothing: texts are
+//! cut to the longest of their batch instead of being padded to the 77 tokens of the context, and batches are formed
+//! by length. Vectors are not scaled to length 1; the statistics do that.
+
+use std::path::Path;
+
+use specimen_weights::{Checkpoint, Init, LoadError, ParamSource};
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    clip::{
+        shape::{ClipLayout, TextShape},
+        tokenizer::{CONTEXT, ClipTokenizer, END, TextPrefix},
+    },
+    extractor::{ExtractError, Features},
+    open::to_vec,
+    transformer::{LayerNorm, Linear, Stack, StackShape, fan_in},
+    weights_lookup::find_vocabulary,
+};
+
+/// Texts run at once.
+const BATCH: usize = 64;
+
+/// The tower of texts.
+pub struct TextTower {
+    /// `[n_vocab, width]`
+    words: Tensor,
+    /// `[context, width]`
+    positions: Tensor,
+    stack: Stack,
+    norm: LayerNorm,
+    joint: Linear,
+    shape: TextShape,
+    logit_scale: f64,
+    /// First 12 digits of the weights' digest; absent where they come from no file.
+    digest: Option<String>,
+}
+
+/// The tower of texts with its tokenizer.
+pub struct ClipText {
+    tower: TextTower,
+    tokenizer: ClipTokenizer,
+}
+
+impl ClipText {
+    /// Opens the safetensors file `weights`, which may hold both towers, and the vocabulary of this machine.
+    ///
+    /// # Errors
+    /// Weights or a vocabulary that are absent, damaged or another network's.
+    pub fn open(weights: &Path) -> Result<Self, ExtractError> {
+        let vocabulary = find_vocabulary()?;
+        Self::new(TextTower::open(weights)?, ClipTokenizer::read(&vocabulary)?)
+    }
+
+    /// Puts both together.
+    ///
+    /// # Errors
+    /// A tower that has no room for the tokenizer's ids or texts.
+    pub fn new(tower: TextTower, tokenizer: ClipTokenizer) -> Result<Self, ExtractError> {
+        let TextShape { context, n_vocab, .. } = tower.shape;
+        if context < CONTEXT as i64 || n_vocab != i64::from(END) + 1 {
+            return Err(ExtractError::Batch {
+                network: "a tokenizer of CLIP".to_owned(),
+                expected: format!("a tower of {CONTEXT} tokens of {} words", END + 1),
+                found: format!("one of {context} tokens of {n_vocab} words"),
+            });
+        }
+        Ok(Self { tower, tokenizer })
+    }
+
+    /// Embeddings of texts as they are, `[n, n_joint]`.
+    ///
+    /// # Errors
+    /// None for texts; as [`TextTower::embed_ids`].
+    pub fn embed(&self, texts: &[String]) -> Result<Features, ExtractError> {
+        self.embed_prefixed(texts, TextPrefix::None)
+    }
+
+    /// Embeddings of texts behind a prefix, `[n, n_joint]`.
+    ///
+    /// # Errors
+    /// As [`ClipText::embed`].
+    pub fn embed_prefixed(&self, texts: &[String], prefix: TextPrefix) -> Result<Features, ExtractError> {
+        let ids = texts.iter().map(|text| self.tokenizer.sequence(text, prefix)).collect::<Vec<_>>();
+        self.tower.embed_ids(&ids)
+    }
+
+    /// The tower.
+    pub fn tower(&self) -> &TextTower {
+        &self.tower
+    }
+}
+
+impl TextTower {
+    /// Opens the safetensors file `weights`, which may hold both towers, in f32.
+    ///
+    /// # Errors
+    /// Weights that are absent, damaged or another network's.
+    pub fn open(weights: &Path) -> Result<Self, ExtractError> {
+        let _guard = tch::no_grad_guard();
+        let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), Device::Cpu)?;
+        let layout = ClipLayout::of(&checkpoint)?;
+        let shape = TextShape::of(&checkpoint, layout)?;
+        let digest = checkpoint.digest()[..12].to_owned();
+        checkpoint.ignore(|name| layout.is_beside_text(name));
+        let tower = Self::new(&mut checkpoint, layout, &shape, Kind::Float)?;
+        checkpoint.finish()?;
+        Ok(Self { digest: Some(digest), ..tower })
+    }
+
+    /// Width, depth and weights, as `clip-text[512x12]-embedding-f32@1a2b3c4d5e6f`.
+    pub fn identity(&self) -> String {
+        let StackShape { width, depth, .. } = self.shape.stack;
+        let digest = self.digest.as_deref().unwrap_or("recipe");
+        format!("clip-text[{width}x{depth}]-embedding-f32@{digest}")
+    }
+
+    /// Reads the parameters of this tower and the temperature.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(
+        source: &mut dyn ParamSource,
+        layout: ClipLayout,
+        shape: &TextShape,
+        kind: Kind,
+    ) -> Result<Self, LoadError> {
+        let &TextShape { stack, context, n_vocab, n_joint } = shape;
+        let (width, names) = (stack.width, layout.names());
+        let mut param = |name: &str, shape: &[i64], init: Init| {
+            Ok::<Tensor, LoadError>(source.param(name, shape, init)?.to_kind(kind))
+        };
+        let joint = param(names.text_joint, &layout.joint_shape(width, n_joint), fan_in(width))?;
+        Ok(Self {
+            words: param(names.words, &[n_vocab, width], Init::Uniform(0.5))?,
+            positions: param(names.text_positions, &[context, width], Init::Uniform(0.5))?,
+            logit_scale: source.param("logit_scale", &[], Init::Constant(2.6))?.double_value(&[]),
+            stack: Stack::new(source, names.text_blocks, &names.block, &stack, kind)?,
+            norm: LayerNorm::new(source, names.text_norm, width, stack.eps, kind)?,
+            joint: Linear::of(layout.upright(joint)),
+            shape: *shape,
+            digest: None,
+        })
+    }
+
+    /// Logarithm of the factor that the network was trained to multiply cosines with.
+    pub fn logit_scale(&self) -> f64 {
+        self.logit_scale
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> &TextShape {
+        &self.shape
+    }
+
+    /// Embeddings of texts, `[n, n_joint]`, in their order. A text is its tokens from the start token to the end
+    /// token; the end token is the greatest id of the vocabulary in it, the first such if there are several.
+    ///
+    /// # Errors
+    /// A text without tokens, with more than the context has, or with an id outside the vocabulary.
+    pub fn embed_ids(&self, texts: &[Vec<u32>]) -> Result<Features, ExtractError> {
+        let TextShape { context, n_vocab, n_joint, .. } = self.shape;
+        for (text_idx, ids) in texts.iter().enumerate() {
+            let fits = !ids.is_empty() && ids.len() as i64 <= context;
+            if !fits || ids.iter().any(|&id| i64::from(id) >= n_vocab) {
+                return Err(ExtractError::Batch {
+                    network: "the tower of texts".to_owned(),
+                    expected: format!("1 to {context} ids below {n_vocab}"),
+                    found: format!("text {text_idx} with {} ids up to {:?}", ids.len(), ids.iter().max()),
+                });
+            }
+        }
+        let _guard = tch::no_grad_guard();
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        order.sort_by_key(|&idx| texts[idx].len());
+        let width = n_joint as usize;
+        let mut rows = vec![0.0; texts.len() * width];
+        for batch in order.chunks(BATCH) {
+            let found = to_vec(&self.embed_batch(texts, batch));
+            for (&text_idx, row) in batch.iter().zip(found.chunks_exact(width)) {
+                rows[text_idx * width..][..width].copy_from_slice(row);
+            }
+        }
+        Ok(Features { n_dims: width, rows })
+    }
+
+    /// `[batch.len(), n_joint]` in f32.
+    fn embed_batch(&self, texts: &[Vec<u32>], batch: &[usize]) -> Tensor {
+        let n_tokens = batch.iter().map(|&idx| texts[idx].len()).max().expect("a batch has a text");
+        let mut ids = vec![0_i64; batch.len() * n_tokens];
+        let mut ends = Vec::with_capacity(batch.len());
+        for (row, &text_idx) in ids.chunks_exact_mut(n_tokens).zip(batch) {
+            let text = &texts[text_idx];
+            row.iter_mut().zip(text).for_each(|(slot, &id)| *slot = i64::from(id));
+            let end = text.iter().max().expect("a text has tokens");
+            ends.push(text.iter().position(|id| id == end).expect("the greatest id is among the ids") as i64);
+        }
+        let (n, n_tokens) = (batch.len() as i64, n_tokens as i64);
+        let width = self.shape.stack.width;
+        let words = self.words.index_select(0, &Tensor::from_slice(&ids)).view([n, n_tokens, width]);
+        let tokens = self.stack.forward(&(words + self.positions.narrow(0, 0, n_tokens)), true);
+        let ends = Tensor::from_slice(&ends).view([n, 1, 1]).expand([n, 1, width], false);
+        let last = tokens.gather(1, &ends, false).squeeze_dim(1);
+        self.joint.forward(&self.norm.forward(&last)).to_kind(Kind::Float)
+    }
+}

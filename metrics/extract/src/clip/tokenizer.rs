@@ -1,0 +1,229 @@
+//! CLIP's byte pairs: text to ids as OpenAI's `clip.tokenize(truncate=True)` and open_clip give them.
+//!
+//! The vocabulary is OpenAI's `bpe_simple_vocab_16e6.txt.gz`, or the same 48,894 merges as Hugging Face stores them in
+//! `merges.txt`. It is not part of this program. The names of the start and end token mean nothing inside a text:
+//! they are split like any other characters (open_clip takes `<|endoftext|>` so, OpenAI takes it for the end).
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+use crate::{clip::clean::clean, extractor::ExtractError};
+
+/// Id that begins every text.
+pub const START: u32 = 49_406;
+/// Id that ends every text.
+pub const END: u32 = 49_407;
+/// Most ids of a text, start and end included.
+pub const CONTEXT: usize = 77;
+/// What some scores put before every caption.
+pub const PREFIX: &str = "A photo depicts ";
+
+/// Merges of the published vocabulary.
+const N_MERGES: usize = 48_894;
+/// SHA-256 of these merges, one a line, without a newline at the end.
+const MERGES_SHA256: &str = "f61f2adf497e6f5357c347aeb4646fabe82f341e946de5bdec5d2858e41bef4a";
+/// Ids of bytes; those of bytes at the end of a word follow.
+const N_BYTES: u32 = 256;
+/// What marks the end of a word in the file.
+const WORD_END: &str = "</w>";
+
+/// How [`PREFIX`] comes before a caption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextPrefix {
+    /// Not at all.
+    None,
+    /// As text (jmhessel/clipscore).
+    Text,
+    /// As three ids behind the start token of a text that was cut before (GigaGAN, LlamaGen, LANTERN).
+    Ids,
+}
+
+/// The tokenizer.
+#[derive(Debug)]
+pub struct ClipTokenizer {
+    /// Rank of a merge by what it merges; the merged id is `2 * N_BYTES + rank`.
+    ranks: BTreeMap<(u32, u32), u32>,
+    /// Id of each byte.
+    byte_ids: [u32; N_BYTES as usize],
+}
+
+impl ClipTokenizer {
+    /// Reads the published vocabulary, gzipped or not.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that holds other merges than the published ones.
+    pub fn read(path: &Path) -> Result<Self, ExtractError> {
+        let refuse = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
+        let bytes = fs::read(path).map_err(|error| refuse(format!("cannot read the vocabulary: {error}")))?;
+        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
+            let mut text = String::new();
+            // Twice the size of the published file, so that no archive fills the memory.
+            let mut limited = GzDecoder::new(bytes.as_slice()).take(1 << 23);
+            limited.read_to_string(&mut text).map_err(|error| refuse(format!("damaged: {error}")))?;
+            text
+        } else {
+            String::from_utf8(bytes).map_err(|error| refuse(format!("not UTF-8: {error}")))?
+        };
+        // The first line names the format; behind the merges the gzipped file has lines that CLIP does not use.
+        let merges: Vec<&str> = text.split('\n').skip(1).take(N_MERGES).collect();
+        let found =
+            Sha256::digest(merges.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        if found != MERGES_SHA256 {
+            return Err(refuse(format!(
+                "the merges are not CLIP's: expected {N_MERGES} with SHA-256 {MERGES_SHA256}, found {} with {found}; \
+                 take bpe_simple_vocab_16e6.txt.gz of openai/CLIP or merges.txt of openai/clip-vit-base-patch32",
+                merges.len()
+            )));
+        }
+        Self::from_merges(&merges).map_err(|line| refuse(format!("line {}: not two known parts", line + 2)))
+    }
+
+    /// A tokenizer with these merges, most frequent first, as `t h</w>`.
+    ///
+    /// # Errors
+    /// The index of a merge that is not two parts apart by a blank, each a byte or the result of an earlier merge.
+    pub fn from_merges(merges: &[&str]) -> Result<Self, usize> {
+        let mut byte_ids = [0; N_BYTES as usize];
+        let mut ids = BTreeMap::new();
+        for (id, (byte, letter)) in letters().enumerate() {
+            byte_ids[usize::from(byte)] = id as u32;
+            ids.insert(letter.to_string(), id as u32);
+            ids.insert(format!("{letter}{WORD_END}"), id as u32 + N_BYTES);
+        }
+        let mut ranks = BTreeMap::new();
+        for (rank, merge) in merges.iter().enumerate() {
+            let parts = merge.split_once(' ').and_then(|(a, b)| Some((a, b, *ids.get(a)?, *ids.get(b)?)));
+            let (first, second, first_id, second_id) = parts.ok_or(rank)?;
+            ranks.insert((first_id, second_id), rank as u32);
+            ids.insert(format!("{first}{second}"), 2 * N_BYTES + rank as u32);
+        }
+        Ok(Self { ranks, byte_ids })
+    }
+
+    /// Ids of a whole text, without start and end.
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        let mut ids = Vec::new();
+        let text = clean(text);
+        let mut rest = text.as_str();
+        while let Some(c) = rest.chars().next() {
+            let len = if c == ' ' { 1 } else { word_len(rest) };
+            if c != ' ' {
+                self.push_word(&rest[..len], &mut ids);
+            }
+            rest = &rest[len..];
+        }
+        ids
+    }
+
+    /// Ids of a text from the start token to the end token, at most [`CONTEXT`]; of a longer text the end token is
+    /// the last one.
+    pub fn sequence(&self, text: &str, prefix: TextPrefix) -> Vec<u32> {
+        let text = if prefix == TextPrefix::Text { format!("{PREFIX}{text}") } else { text.to_owned() };
+        let mut ids = vec![START];
+        ids.extend(self.encode(&text));
+        ids.push(END);
+        cut(&mut ids);
+        if prefix == TextPrefix::Ids {
+            ids.splice(1..1, self.encode(PREFIX));
+            cut(&mut ids);
+        }
+        ids
+    }
+
+    /// Merges the bytes of a word, the pair of lowest rank first, wherever it stands.
+    fn push_word(&self, word: &str, ids: &mut Vec<u32>) {
+        let mut parts: Vec<u32> = word.bytes().map(|byte| self.byte_ids[usize::from(byte)]).collect();
+        if let Some(last) = parts.last_mut() {
+            *last += N_BYTES;
+        }
+        loop {
+            let rank = parts.windows(2).filter_map(|pair| self.ranks.get(&(pair[0], pair[1]))).min();
+            let Some(&rank) = rank else { break };
+            let mut merged = Vec::with_capacity(parts.len());
+            let mut idx = 0;
+            while idx < parts.len() {
+                let pair = parts.get(idx + 1).map(|&second| (parts[idx], second));
+                if pair.is_some_and(|pair| self.ranks.get(&pair) == Some(&rank)) {
+                    merged.push(2 * N_BYTES + rank);
+                    idx += 2;
+                } else {
+                    merged.push(parts[idx]);
+                    idx += 1;
+                }
+            }
+            parts = merged;
+        }
+        ids.extend(parts);
+    }
+}
+
+fn cut(ids: &mut Vec<u32>) {
+    if ids.len() > CONTEXT {
+        ids.truncate(CONTEXT);
+        ids[CONTEXT - 1] = END;
+    }
+}
+
+/// Every byte with the letter that stands for it in the file: printable ones for themselves, first and in order, the
+/// others for letters from U+0100 on.
+fn letters() -> impl Iterator<Item = (u8, char)> {
+    let is_printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    let printable = (0..=u8::MAX).filter(is_printable).map(|byte| (byte, char::from(byte)));
+    let others = (0..=u8::MAX).filter(move |byte| !is_printable(byte));
+    let letter = |idx: u32| char::from_u32(0x100 + idx).expect("these are letters of Latin Extended-A");
+    printable.chain(others.zip(0..).map(move |(byte, idx)| (byte, letter(idx))))
+}
+
+/// Bytes of the word that `text`, which is not empty and begins with no blank, begins with: an English ending, letters,
+/// one digit, or anything else up to the next of these.
+fn word_len(text: &str) -> usize {
+    const ENDINGS: [&str; 8] = ["'s", "'ſ", "'t", "'re", "'ve", "'m", "'ll", "'d"];
+    if let Some(ending) = ENDINGS.iter().find(|ending| text.starts_with(**ending)) {
+        return ending.len();
+    }
+    let run = |of: CharKind| {
+        let letters = text.chars().take_while(|&c| kind(c) == of);
+        letters.map(char::len_utf8).sum::<usize>()
+    };
+    let first = text.chars().next().expect("a word has a character");
+    match kind(first) {
+        CharKind::Number => first.len_utf8(),
+        kind => run(kind),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CharKind {
+    Letter,
+    Number,
+    Space,
+    Other,
+}
+
+fn kind(c: char) -> CharKind {
+    use GeneralCategory as Category;
+    match get_general_category(c) {
+        Category::UppercaseLetter
+        | Category::LowercaseLetter
+        | Category::TitlecaseLetter
+        | Category::ModifierLetter
+        | Category::OtherLetter => CharKind::Letter,
+        Category::DecimalNumber | Category::LetterNumber | Category::OtherNumber => CharKind::Number,
+        _ if c.is_whitespace() => CharKind::Space,
+        _ => CharKind::Other,
+    }
+}
+
+/// Where a vocabulary lies below a folder of data or weights, in the order tried.
+pub(crate) fn vocabulary_files(folder: &Path) -> [PathBuf; 3] {
+    ["tokenizers/bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt.gz", "merges.txt"]
+        .map(|file| folder.join(file))
+}

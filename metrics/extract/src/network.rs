@@ -1,0 +1,225 @@
+//! The seam of published feature networks: a batch as a protocol's pixel steps made it goes in, rows of features
+//! of one or several layers come out, under an identity that names network, layer, element type and weights.
+//!
+//! Pixels are the protocol's business: a network neither resizes nor normalises, so the identity of a number is
+//! that of the protocol's steps and the one given here, together.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::extractor::{ExtractError, Features};
+
+/// Pictures of one size, ready for a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// How many pictures, at least 1.
+    pub n: usize,
+    /// Pixels down.
+    pub height: usize,
+    /// Pixels across.
+    pub width: usize,
+    /// `[n, 3, height, width]`, row-major: red, green and blue planes in the range that the protocol leaves.
+    pub values: Vec<f32>,
+}
+
+/// What the arithmetic of a network is done in. Weights are read and folded in f32 or wider either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    /// 32 bits: what the reference tools use, and the default of every protocol.
+    F32,
+    /// 16 bits with 8 of mantissa: faster where the processor multiplies it, features off by about 0.5 %. A number
+    /// made with it says so in its identity.
+    Bf16,
+}
+
+/// The networks that metrics are published with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkName {
+    /// Inception-v3 with the weights of the TensorFlow release of 2015-12-05: FID, KID, IS.
+    InceptionFid,
+    /// VGG16 of torchvision (ImageNet): precision and recall of LANTERN and VVS.
+    Vgg16,
+    /// OpenAI CLIP ViT-B/32.
+    ClipVitB32,
+    /// OpenAI CLIP ViT-B/16.
+    ClipVitB16,
+    /// OpenAI CLIP ViT-L/14.
+    ClipVitL14,
+    /// OpenAI CLIP ViT-L/14 at 336 pixels: CMMD.
+    ClipVitL14At336,
+    /// DINOv2 ViT-B/14, without registers.
+    Dinov2VitB14,
+    /// DINOv2 ViT-L/14, without registers: FD-DINOv2.
+    Dinov2VitL14,
+}
+
+/// A layer whose output is a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Layer {
+    /// Its name in protocols.
+    pub name: &'static str,
+    /// Width of a row.
+    pub n_dims: usize,
+}
+
+/// Inception's layers. Those of convolutions are means over the picture; `logits-unbiased` leaves the bias of the
+/// last layer out (torch-fidelity's Inception Score).
+const INCEPTION_LAYERS: [Layer; 6] = [
+    Layer { name: "64", n_dims: 64 },
+    Layer { name: "192", n_dims: 192 },
+    Layer { name: "768", n_dims: 768 },
+    Layer { name: "2048", n_dims: 2048 },
+    Layer { name: "logits", n_dims: 1008 },
+    Layer { name: "logits-unbiased", n_dims: 1008 },
+];
+/// The second linear layer, before its ReLU.
+const VGG_LAYERS: [Layer; 1] = [Layer { name: "fc2", n_dims: 4096 }];
+/// The joint space of pictures and texts, before the vector is scaled to length 1.
+const CLIP_512: [Layer; 1] = [Layer { name: "embedding", n_dims: 512 }];
+const CLIP_768: [Layer; 1] = [Layer { name: "embedding", n_dims: 768 }];
+/// The class token after the last norm.
+const DINO_B: [Layer; 1] = [Layer { name: "cls", n_dims: 768 }];
+const DINO_L: [Layer; 1] = [Layer { name: "cls", n_dims: 1024 }];
+
+impl NetworkName {
+    /// Every network, in the order of their names here.
+    pub const ALL: [Self; 8] = [
+        Self::InceptionFid,
+        Self::Vgg16,
+        Self::ClipVitB32,
+        Self::ClipVitB16,
+        Self::ClipVitL14,
+        Self::ClipVitL14At336,
+        Self::Dinov2VitB14,
+        Self::Dinov2VitL14,
+    ];
+
+    /// Its stable name, as protocols and identities spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InceptionFid => "inception-fid",
+            Self::Vgg16 => "vgg16",
+            Self::ClipVitB32 => "clip-vit-b32",
+            Self::ClipVitB16 => "clip-vit-b16",
+            Self::ClipVitL14 => "clip-vit-l14",
+            Self::ClipVitL14At336 => "clip-vit-l14-at336",
+            Self::Dinov2VitB14 => "dinov2-vit-b14",
+            Self::Dinov2VitL14 => "dinov2-vit-l14",
+        }
+    }
+
+    /// Its layers, from the pixels on.
+    pub fn layers(self) -> &'static [Layer] {
+        match self {
+            Self::InceptionFid => &INCEPTION_LAYERS,
+            Self::Vgg16 => &VGG_LAYERS,
+            Self::ClipVitB32 | Self::ClipVitB16 => &CLIP_512,
+            Self::ClipVitL14 | Self::ClipVitL14At336 => &CLIP_768,
+            Self::Dinov2VitB14 => &DINO_B,
+            Self::Dinov2VitL14 => &DINO_L,
+        }
+    }
+
+    /// The layer called `name`.
+    ///
+    /// # Errors
+    /// A name that is not one of [`NetworkName::layers`].
+    pub fn layer(self, name: &str) -> Result<Layer, ExtractError> {
+        let known = self.layers();
+        known.iter().find(|layer| layer.name == name).copied().ok_or_else(|| ExtractError::Layer {
+            network: self.name(),
+            found: name.to_owned(),
+            known: known.iter().map(|layer| layer.name).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// Pixels along each edge of the pictures that it takes; pictures are square.
+    pub fn input_side(self) -> usize {
+        match self {
+            Self::InceptionFid => 299,
+            Self::ClipVitL14At336 => 336,
+            _ => 224,
+        }
+    }
+}
+
+impl fmt::Display for NetworkName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Dtype {
+    /// Its name in identities.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
+/// A network with its weights, opened for one or several of its layers. A pass computes them all; what lies behind
+/// the last of them is not computed.
+pub trait FeatureNet {
+    /// The layers that it was opened for, in the order asked for; at least one.
+    fn layers(&self) -> &[Layer];
+
+    /// Name of network, layer and element type and the first 12 digits of the weights' BLAKE3, as
+    /// `inception-fid-2048-f32@1a2b3c4d5e6f`, for the layer at `layer_idx` of [`FeatureNet::layers`].
+    fn identity_of(&self, layer_idx: usize) -> String;
+
+    /// Features of every layer of [`FeatureNet::layers`], each `[n, n_dims]`, from one pass.
+    ///
+    /// # Errors
+    /// A batch of another size than the network takes, or whose values are not those of its shape.
+    fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError>;
+
+    /// As [`FeatureNet::identity_of`], of the first layer.
+    fn identity(&self) -> String {
+        self.identity_of(0)
+    }
+
+    /// Width of a row of the first layer.
+    fn n_dims(&self) -> usize {
+        self.layers()[0].n_dims
+    }
+
+    /// Features of the first layer, `[n, n_dims]`.
+    ///
+    /// # Errors
+    /// As [`FeatureNet::forward_layers`].
+    fn forward(&self, batch: &Batch) -> Result<Features, ExtractError> {
+        Ok(self.forward_layers(batch)?.swap_remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    #[test]
+    fn the_stored_name_of_a_network_is_the_one_it_shows() {
+        for network in NetworkName::ALL {
+            let stored = format!("\"{network}\"");
+            assert_eq!(serde_json::to_string(&network).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<NetworkName>(&stored).unwrap(), network);
+        }
+        assert_eq!(serde_json::to_string(&Dtype::Bf16).unwrap(), "\"bf16\"");
+    }
+
+    #[test]
+    fn an_unknown_layer_is_answered_with_the_known_ones() {
+        assert_eq!(NetworkName::InceptionFid.layer("768").unwrap().n_dims, 768);
+        let message = NetworkName::InceptionFid.layer("pool3").unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "inception-fid has no layer `pool3`; it has 64, 192, 768, 2048, logits, logits-unbiased"
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! From the name of a network and a file of weights to an open network.
+//!
+//! A network is one file that implements `Network`, and its line in `load`.
+
+use std::{collections::BTreeMap, path::Path};
+
+use specimen_weights::{Checkpoint, LoadError, ParamSource};
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    clip::{
+        shape::{ClipLayout, VisionShape},
+        vision::ClipVision,
+    },
+    conv::channels_last,
+    dinov2::{DinoLayout, DinoShape, Dinov2},
+    extractor::{ExtractError, Features},
+    inception::Inception,
+    network::{Batch, Dtype, FeatureNet, Layer, NetworkName},
+    recipe_weights::RecipeWeights,
+    vgg::Vgg16,
+};
+
+/// What the file of one network implements.
+pub trait Network {
+    /// The output of each of `layers`, `[n, n_dims]` in f32. `x`: `[n, 3, h, w]`, channels last, in the kind that the
+    /// network was made for.
+    fn run(&self, x: &Tensor, layers: &[Layer]) -> Vec<Tensor>;
+}
+
+/// Opens `network` with the safetensors file `weights`, for one layer.
+///
+/// # Errors
+/// A layer that the network does not have; weights that are absent, damaged or another network's.
+pub fn open(
+    network: NetworkName,
+    layer: &str,
+    dtype: Dtype,
+    weights: &Path,
+) -> Result<Box<dyn FeatureNet>, ExtractError> {
+    open_layers(network, &[layer], dtype, weights)
+}
+
+/// As [`open()`], for several layers of one pass.
+///
+/// # Errors
+/// As [`open()`].
+///
+/// # Panics
+/// Without a layer.
+pub fn open_layers(
+    network: NetworkName,
+    layers: &[&str],
+    dtype: Dtype,
+    weights: &Path,
+) -> Result<Box<dyn FeatureNet>, ExtractError> {
+    assert!(!layers.is_empty(), "a network is opened for at least one layer");
+    let layers = layers.iter().map(|name| network.layer(name)).collect::<Result<Vec<_>, _>>()?;
+    let _guard = tch::no_grad_guard();
+    let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), Device::Cpu)?;
+    let digest = checkpoint.digest()[..12].to_owned();
+    let Loaded { net, stand_in, n_dims } = load(network, kind_of(dtype), &mut checkpoint)?;
+    checkpoint.finish()?;
+    let layers = layers.into_iter().map(|layer| Layer { n_dims: n_dims.unwrap_or(layer.n_dims), ..layer });
+    let name = stand_in.map_or(network.to_string(), |size| format!("{network}[{size}]"));
+    Ok(Box::new(OpenNet { network, name, layers: layers.collect(), dtype, digest, net }))
+}
+
+/// Opens `network` with weights made from the names of its tensors, for several layers: known features for a machine
+/// without published weights.
+///
+/// # Errors
+/// A layer that the network does not have.
+///
+/// # Panics
+/// Without a layer.
+pub fn open_recipe(
+    network: NetworkName,
+    layers: &[&str],
+    dtype: Dtype,
+) -> Result<Box<dyn FeatureNet>, ExtractError> {
+    assert!(!layers.is_empty(), "a network is opened for at least one layer");
+    let layers = layers.iter().map(|name| network.layer(name)).collect::<Result<Vec<_>, _>>()?;
+    let _guard = tch::no_grad_guard();
+    let net = published(network, &mut RecipeWeights::new(), kind_of(dtype))?;
+    let name = network.to_string();
+    Ok(Box::new(OpenNet { network, name, layers, dtype, digest: "recipe".to_owned(), net }))
+}
+
+/// The weights of [`open_recipe`] by name, in the layout of the release; of CLIP, those of its tower of pictures.
+pub fn recipe_tensors(network: NetworkName) -> BTreeMap<String, Tensor> {
+    let _guard = tch::no_grad_guard();
+    let mut recipe = RecipeWeights::keeping();
+    published(network, &mut recipe, Kind::Float).expect("weights by recipe have every name and shape");
+    recipe.into_made()
+}
+
+/// `network` in the layout of its release and of published shape.
+fn published(
+    network: NetworkName,
+    source: &mut dyn ParamSource,
+    kind: Kind,
+) -> Result<Box<dyn Network>, LoadError> {
+    let clip = |source: &mut dyn ParamSource, shape: VisionShape| {
+        Ok::<_, LoadError>(Box::new(ClipVision::new(source, ClipLayout::OpenAi, &shape, kind)?))
+    };
+    Ok(match network {
+        NetworkName::InceptionFid => Box::new(Inception::new(source, kind)?),
+        NetworkName::Vgg16 => Box::new(Vgg16::new(source, kind)?),
+        NetworkName::ClipVitB32 => clip(source, VisionShape::B32)?,
+        NetworkName::ClipVitB16 => clip(source, VisionShape::B16)?,
+        NetworkName::ClipVitL14 => clip(source, VisionShape::L14)?,
+        NetworkName::ClipVitL14At336 => clip(source, VisionShape::L14_AT_336)?,
+        NetworkName::Dinov2VitB14 => {
+            Box::new(Dinov2::new(source, DinoLayout::Release, &DinoShape::B14, kind)?)
+        }
+        NetworkName::Dinov2VitL14 => {
+            Box::new(Dinov2::new(source, DinoLayout::Release, &DinoShape::L14, kind)?)
+        }
+    })
+}
+
+/// A network, and where it is not the one that its name stands for.
+struct Loaded {
+    net: Box<dyn Network>,
+    /// Width and depth where they are not the published ones: part of the identity.
+    stand_in: Option<String>,
+    /// Width of a row where it is not the published one.
+    n_dims: Option<usize>,
+}
+
+impl Loaded {
+    fn published(net: impl Network + 'static) -> Self {
+        Self { net: Box::new(net), stand_in: None, n_dims: None }
+    }
+}
+
+/// The registry of networks.
+fn load(network: NetworkName, kind: Kind, checkpoint: &mut Checkpoint) -> Result<Loaded, LoadError> {
+    Ok(match network {
+        NetworkName::InceptionFid => {
+            checkpoint.ignore(|name| name.ends_with(".num_batches_tracked"));
+            Loaded::published(Inception::new(checkpoint, kind)?)
+        }
+        NetworkName::Vgg16 => {
+            checkpoint.ignore(|name| name.starts_with("classifier.6."));
+            Loaded::published(Vgg16::new(checkpoint, kind)?)
+        }
+        NetworkName::ClipVitB32 => clip_vision(checkpoint, network, VisionShape::B32, kind)?,
+        NetworkName::ClipVitB16 => clip_vision(checkpoint, network, VisionShape::B16, kind)?,
+        NetworkName::ClipVitL14 => clip_vision(checkpoint, network, VisionShape::L14, kind)?,
+        NetworkName::ClipVitL14At336 => clip_vision(checkpoint, network, VisionShape::L14_AT_336, kind)?,
+        NetworkName::Dinov2VitB14 => dinov2(checkpoint, &DinoShape::B14, kind)?,
+        NetworkName::Dinov2VitL14 => dinov2(checkpoint, &DinoShape::L14, kind)?,
+    })
+}
+
+/// The tower of pictures. Patches and size are the network's, without which its pixels would be others; width and
+/// depth are those of the file, so that small stand-ins open too and are named as such.
+fn clip_vision(
+    checkpoint: &mut Checkpoint,
+    network: NetworkName,
+    published: VisionShape,
+    kind: Kind,
+) -> Result<Loaded, LoadError> {
+    let layout = ClipLayout::of(checkpoint)?;
+    let shape = VisionShape::of(checkpoint, layout)?;
+    if (shape.patch, shape.grid) != (published.patch, published.grid) {
+        return Err(LoadError::Config {
+            path: checkpoint.path().to_owned(),
+            reason: format!(
+                "{network} has patches of {} in {} pixels, these weights have patches of {} in {}",
+                published.patch,
+                published.side(),
+                shape.patch,
+                shape.side()
+            ),
+        });
+    }
+    checkpoint.ignore(|name| layout.is_beside_vision(name));
+    let (found, expected) = (shape.stack, published.stack);
+    let stands_in = (found.width, found.depth) != (expected.width, expected.depth);
+    Ok(Loaded {
+        stand_in: stands_in.then(|| format!("{}x{}", found.width, found.depth)),
+        n_dims: Some(shape.n_joint as usize),
+        ..Loaded::published(ClipVision::new(checkpoint, layout, &shape, kind)?)
+    })
+}
+
+fn dinov2(checkpoint: &mut Checkpoint, shape: &DinoShape, kind: Kind) -> Result<Loaded, LoadError> {
+    let layout = DinoLayout::of(checkpoint)?;
+    checkpoint.ignore(|name| name == layout.mask_token());
+    Ok(Loaded::published(Dinov2::new(checkpoint, layout, shape, kind)?))
+}
+
+struct OpenNet {
+    network: NetworkName,
+    /// As in identities.
+    name: String,
+    layers: Vec<Layer>,
+    dtype: Dtype,
+    /// First 12 digits of the weights' digest.
+    digest: String,
+    net: Box<dyn Network>,
+}
+
+impl FeatureNet for OpenNet {
+    fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    fn identity_of(&self, layer_idx: usize) -> String {
+        let Self { name, layers, dtype, digest, .. } = self;
+        format!("{name}-{}-{}@{digest}", layers[layer_idx].name, dtype.name())
+    }
+
+    fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError> {
+        let &Batch { n, height, width, ref values } = batch;
+        let side = self.network.input_side();
+        if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * height * width {
+            return Err(ExtractError::Batch {
+                network: self.network.to_string(),
+                expected: format!("at least one picture of {side}x{side} with 3 planes"),
+                found: format!("{n} of {width}x{height} in {} values", values.len()),
+            });
+        }
+        let _guard = tch::no_grad_guard();
+        let x = Tensor::from_slice(values).view([n as i64, 3, height as i64, width as i64]);
+        let outputs = self.net.run(&channels_last(&x.to_kind(kind_of(self.dtype))), &self.layers);
+        let rows = |(layer, output): (&Layer, &Tensor)| {
+            assert_eq!(output.size(), [n as i64, layer.n_dims as i64], "{} of {}", layer.name, self.network);
+            Features { n_dims: layer.n_dims, rows: to_vec(output) }
+        };
+        Ok(self.layers.iter().zip(&outputs).map(rows).collect())
+    }
+}
+
+fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+    }
+}
+
+/// The values of `x` in f32, row-major.
+pub(crate) fn to_vec(x: &Tensor) -> Vec<f32> {
+    let flat = x.to_kind(Kind::Float).contiguous();
+    let mut values = vec![0.0; flat.numel()];
+    let n = values.len();
+    flat.copy_data(&mut values, n);
+    values
+}

@@ -1,0 +1,150 @@
+//! CLIP's towers against transformers and open_clip, each on weights in its own key layout.
+
+use std::path::PathBuf;
+
+use specimen_extract::{
+    clip::{
+        shape::{ClipLayout, TextShape, VisionShape},
+        text::TextTower,
+        vision::ClipVision,
+    },
+    extractor::Features,
+    network::{Dtype, NetworkName},
+    open::{open, recipe_tensors},
+    transformer::Activation,
+};
+use specimen_stats::npy::read_npy;
+use specimen_weights::{Checkpoint, write_safetensors};
+use tch::{Device, Kind, Tensor};
+
+use crate::golden;
+
+const LAYOUTS: [(ClipLayout, &str, &str); 2] = [
+    (ClipLayout::HuggingFace, "hf", "clip/hf/model.safetensors"),
+    (ClipLayout::OpenAi, "openai", "clip/openai/open_clip_model.safetensors"),
+];
+
+fn values(tensor: &Tensor) -> Vec<f32> {
+    Vec::try_from(tensor.flatten(0, -1)).unwrap()
+}
+
+/// The golden texts, end token included, padding not.
+fn texts() -> Vec<Vec<u32>> {
+    let ids = read_npy(&std::fs::read(golden::path("clip/input_ids.npy")).unwrap()).unwrap();
+    let text = |row: &[f64]| {
+        let n = row.iter().position(|&id| id == 599.0).unwrap() + 1;
+        row[..n].iter().map(|&id| id as u32).collect()
+    };
+    ids.values.chunks_exact(ids.n_columns).map(text).collect()
+}
+
+#[test]
+fn pictures_have_the_reference_embeddings_in_both_layouts() {
+    let pixels = Tensor::from_slice(&golden::by_recipe("pixels", 4 * 3 * 32 * 32, 1.0)).view([4, 3, 32, 32]);
+    for (layout, name, file) in LAYOUTS {
+        let mut checkpoint = Checkpoint::open(&golden::path(file), Some(Kind::Float), Device::Cpu).unwrap();
+        assert_eq!(ClipLayout::of(&checkpoint).unwrap(), layout);
+        let shape = VisionShape::of(&checkpoint, layout).unwrap();
+        assert_eq!((shape.side(), shape.stack.n_heads, shape.n_joint), (32, 4, 24), "{name}");
+        let tower = ClipVision::new(&mut checkpoint, layout, &shape, Kind::Float).unwrap();
+        let found = Features { n_dims: 24, rows: values(&tower.embed(&pixels)) };
+        let expected = golden::features(&format!("clip/{name}_image_embeds.npy"));
+        golden::check_close(name, &found, &expected, 1e-5);
+    }
+}
+
+#[test]
+fn texts_have_the_reference_embeddings_in_both_layouts() {
+    for (_, name, file) in LAYOUTS {
+        let tower = TextTower::open(&golden::path(file)).unwrap();
+        let expected = golden::features(&format!("clip/{name}_text_embeds.npy"));
+        golden::check_close(name, &tower.embed_ids(&texts()).unwrap(), &expected, 1e-5);
+        assert!(tower.identity().starts_with("clip-text[32x2]-embedding-f32@"), "{}", tower.identity());
+    }
+    let tower = TextTower::open(&golden::path(LAYOUTS[0].2)).unwrap();
+    let expected = golden::json("clip/expected.json")["logit_scale"].as_f64().unwrap();
+    assert!((tower.logit_scale() - expected).abs() < 1e-6);
+}
+
+#[test]
+fn a_text_has_the_same_embedding_whatever_stands_beside_it() {
+    let tower = TextTower::open(&golden::path(LAYOUTS[1].2)).unwrap();
+    let texts = texts();
+    let together = tower.embed_ids(&texts).unwrap();
+    let alone = texts.iter().flat_map(|text| tower.embed_ids(std::slice::from_ref(text)).unwrap().rows);
+    let alone = Features { n_dims: 24, rows: alone.collect() };
+    // Sums of at most 128 products in another order, at values up to 3.
+    golden::check_close("one by one", &alone, &together, 2e-6);
+    assert_eq!(tower.embed_ids(&[]).unwrap(), Features { n_dims: 24, rows: Vec::new() });
+}
+
+#[test]
+fn ids_that_the_tower_does_not_know_are_refused() {
+    let tower = TextTower::open(&golden::path(LAYOUTS[0].2)).unwrap();
+    let refused = |text: Vec<u32>| tower.embed_ids(&[vec![598, 599], text]).unwrap_err().to_string();
+    let expected = "the tower of texts takes 1 to 16 ids below 600, found text 1 with ";
+    assert_eq!(refused(vec![598, 600]), format!("{expected}2 ids up to Some(600)"));
+    assert_eq!(refused(vec![1; 17]), format!("{expected}17 ids up to Some(1)"));
+    assert_eq!(refused(Vec::new()), format!("{expected}0 ids up to None"));
+}
+
+/// A copy of the weights `file` in a folder of its own, with `config` beside it.
+fn copied(file: &str, config: Option<(&str, &str)>) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights.safetensors");
+    std::fs::copy(golden::path(file), &path).unwrap();
+    if let Some((name, text)) = config {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    (folder, path)
+}
+
+fn text_shape(file: &str, config: Option<(&str, &str)>) -> Result<TextShape, String> {
+    let (_folder, path) = copied(file, config);
+    let checkpoint = Checkpoint::open(&path, None, Device::Cpu).unwrap();
+    let layout = ClipLayout::of(&checkpoint).unwrap();
+    TextShape::of(&checkpoint, layout).map_err(|error| error.to_string())
+}
+
+#[test]
+fn what_tensors_do_not_say_is_read_from_the_configuration_beside_them() {
+    let [(_, _, hf), (_, _, openai)] = LAYOUTS;
+    let told = text_shape(
+        hf,
+        Some(("config.json", r#"{"text_config": {"num_attention_heads": 2, "hidden_act": "gelu"}}"#)),
+    );
+    let stack = told.unwrap().stack;
+    assert_eq!((stack.n_heads, stack.activation), (2, Activation::Gelu));
+    let told =
+        text_shape(openai, Some(("open_clip_config.json", r#"{"model_cfg": {"text_cfg": {"heads": 8}}}"#)));
+    let stack = told.unwrap().stack;
+    assert_eq!((stack.n_heads, stack.activation), (8, Activation::Gelu));
+    // A width of 32 is no multiple of 64.
+    let untold = text_shape(openai, None).unwrap_err();
+    assert!(untold.ends_with("put the open_clip_config.json of these weights beside them"), "{untold}");
+    let other =
+        text_shape(hf, Some(("config.json", r#"{"text_config": {"hidden_size": 512}}"#))).unwrap_err();
+    assert!(other.ends_with("its text width is 512, that of the weights beside it 32"), "{other}");
+    let act =
+        text_shape(hf, Some(("config.json", r#"{"text_config": {"hidden_act": "relu"}}"#))).unwrap_err();
+    assert!(act.contains("hidden_act `relu` is neither"), "{act}");
+    assert!(text_shape(hf, Some(("config.json", "{"))).unwrap_err().contains("no JSON"));
+}
+
+#[test]
+fn weights_of_another_network_or_size_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.safetensors");
+    write_safetensors(&path, &[("w".to_owned(), Tensor::from(1.0_f32))].into()).unwrap();
+    let refused = |path: &std::path::Path| {
+        let Err(error) = open(NetworkName::ClipVitB32, "embedding", Dtype::F32, path) else {
+            panic!("{} was not refused", path.display())
+        };
+        error.to_string()
+    };
+    assert!(refused(&path).contains("these are no CLIP weights"));
+    let message = refused(&golden::path(LAYOUTS[1].2));
+    let expected = "clip-vit-b32 has patches of 32 in 224 pixels, these weights have patches of 8 in 32";
+    assert!(message.ends_with(expected), "{message}");
+    recipe_tensors(NetworkName::ClipVitB32).keys().for_each(|name| assert!(name.starts_with("visual.")));
+}

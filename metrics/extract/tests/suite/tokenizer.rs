@@ -1,0 +1,157 @@
+//! CLIP's tokenizer against OpenAI's and open_clip's: single texts, and whole lists by digest.
+
+use std::path::Path;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use specimen_extract::{
+    clip::{
+        clean::clean,
+        tokenizer::{CONTEXT, ClipTokenizer, END, START, TextPrefix},
+    },
+    extractor::ExtractError,
+};
+
+use crate::{golden, real_data};
+
+const VOCABULARY: &str = "tokenizers/bpe_simple_vocab_16e6.txt.gz";
+
+fn ids(value: &Value) -> Vec<u32> {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+#[test]
+fn texts_are_cleaned_as_ftfy_and_html_unescape_do() {
+    let cases = golden::json("tok/clean.json");
+    for case in cases.as_array().unwrap() {
+        let text = case["text"].as_str().unwrap();
+        assert_eq!(clean(text), case["cleaned"].as_str().unwrap(), "{text:?}");
+    }
+}
+
+#[test]
+fn sequences_are_those_of_open_clip_under_every_prefix() {
+    let test = "sequences_are_those_of_open_clip_under_every_prefix";
+    let Some(path) = real_data::find(test, VOCABULARY) else { return };
+    let tokenizer = ClipTokenizer::read(&path).unwrap();
+    let golden = golden::json("tok/expected.json");
+    let keys = [
+        ("ids", TextPrefix::None),
+        ("prefixed_jmhessel", TextPrefix::Text),
+        ("prefixed_lantern_gigagan", TextPrefix::Ids),
+    ];
+    for (key, prefix) in keys {
+        let expected = golden[key].as_array().unwrap();
+        for (prompt, expected) in golden["prompts"].as_array().unwrap().iter().zip(expected) {
+            let prompt = prompt.as_str().unwrap();
+            assert_eq!(tokenizer.sequence(prompt, prefix), ids(expected), "{key}: {prompt:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_have_the_ids_of_the_reference_tokenizer() {
+    let test = "texts_have_the_ids_of_the_reference_tokenizer";
+    let Some(path) = real_data::find(test, VOCABULARY) else { return };
+    let Some(cases) = real_data::find(test, "tokenizers/clip_golden.json") else { return };
+    let tokenizer = ClipTokenizer::read(&path).unwrap();
+    let golden: Value = serde_json::from_slice(&std::fs::read(cases).unwrap()).unwrap();
+    let cases = golden["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 77);
+    for case in cases {
+        let text = case["text"].as_str().unwrap();
+        assert_eq!(tokenizer.encode(text), ids(&case["ids"]), "{text:?}");
+    }
+}
+
+/// SHA-256 of the ids of `texts`: ids apart by blanks, texts by newlines, no start and end.
+fn digest_of<'a>(tokenizer: &ClipTokenizer, texts: impl Iterator<Item = &'a str>) -> String {
+    let line = |text: &str| tokenizer.encode(text).iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = texts.map(line).collect();
+    Sha256::digest(lines.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn all_parti_prompts_have_the_reference_ids() {
+    let test = "all_parti_prompts_have_the_reference_ids";
+    let Some(path) = real_data::find(test, VOCABULARY) else { return };
+    let Some(prompts) = real_data::find(test, "parti/PartiPrompts.tsv") else { return };
+    let text = std::fs::read_to_string(prompts).unwrap();
+    let prompts: Vec<&str> = text.lines().skip(1).map(|line| line.split('\t').next().unwrap()).collect();
+    let tokenizer = ClipTokenizer::read(&path).unwrap();
+    // open_clip 3.3 on the prompts as they are.
+    let digest = digest_of(&tokenizer, prompts.iter().copied());
+    assert_eq!(digest, "28285100b8393c5354a9c2ceb49ff1a3f5fe11cc58b4acea84797218107c4469");
+    // A CSV reader that takes quotes for its own drops those of the one prompt that begins with one.
+    let unquoted: Vec<String> = prompts
+        .iter()
+        .map(|prompt| if prompt.starts_with('"') { prompt.replace('"', "") } else { (*prompt).to_owned() })
+        .collect();
+    let digest = digest_of(&tokenizer, unquoted.iter().map(String::as_str));
+    assert_eq!(digest, "7604c7245ee878939c49fc96735a4d760ff2a32bb3ecc937ec29ff2e4c5e9dc1");
+}
+
+#[test]
+fn the_longest_captions_of_coco_have_the_reference_ids() {
+    let test = "the_longest_captions_of_coco_have_the_reference_ids";
+    let Some(path) = real_data::find(test, VOCABULARY) else { return };
+    let Some(captions) = real_data::find(test, "coco/captions_val2017_longest1.json") else { return };
+    let captions: Value = serde_json::from_slice(&std::fs::read(captions).unwrap()).unwrap();
+    let captions = captions["annotations"].as_array().unwrap();
+    assert_eq!(captions.len(), 5000);
+    let captions = captions.iter().map(|caption| caption["caption"].as_str().unwrap());
+    let digest = digest_of(&ClipTokenizer::read(&path).unwrap(), captions);
+    assert_eq!(digest, "285933b4e19d943c08c14311a59c116e0546efb0ee7a039a55a065e46de3fac6");
+}
+
+/// A tokenizer that knows `th`, `the` and `e` at the end of a word.
+fn small() -> ClipTokenizer {
+    ClipTokenizer::from_merges(&["t h", "th e</w>", "e e</w>"]).unwrap()
+}
+
+#[test]
+fn the_lowest_rank_is_merged_first_and_words_end_where_their_kind_does() {
+    let small = small();
+    let byte = |letter: u8| u32::from(letter - b'!');
+    let ends = |letter: u8| byte(letter) + 256;
+    assert_eq!(small.encode("The"), [513]);
+    assert_eq!(small.encode("thee"), [512, 514]);
+    assert_eq!(
+        small.encode("12'd!?e"),
+        [ends(b'1'), ends(b'2'), byte(b'\''), ends(b'd'), byte(b'!'), ends(b'?'), ends(b'e')]
+    );
+    // U+00E9 in UTF-8; both bytes stand for themselves in the list of letters.
+    assert_eq!(small.encode("é"), [byte(b'~') + 1 + (0xc3 - 0xae) + 12, 256 + byte(b'~') + 1 + 8]);
+    assert_eq!(small.encode(" \n"), Vec::<u32>::new());
+}
+
+#[test]
+fn a_long_text_is_cut_and_keeps_its_end() {
+    let text = "the ".repeat(90);
+    for prefix in [TextPrefix::None, TextPrefix::Text, TextPrefix::Ids] {
+        let ids = small().sequence(&text, prefix);
+        assert_eq!((ids.len(), ids[0], ids[CONTEXT - 1]), (CONTEXT, START, END), "{prefix:?}");
+    }
+}
+
+fn refused(file: &Path) -> String {
+    let error = ClipTokenizer::read(file).unwrap_err();
+    assert!(matches!(error, ExtractError::Vocabulary { .. }));
+    error.to_string()
+}
+
+#[test]
+fn another_vocabulary_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("merges.txt");
+    assert!(refused(&file).contains("cannot read the vocabulary"));
+    std::fs::write(&file, "#version: 0.2\nt h\nth e</w>\n").unwrap();
+    assert!(refused(&file).contains("the merges are not CLIP's: expected 48894 with SHA-256 f61f2adf"));
+    std::fs::write(&file, [0x1f, 0x8b, 8, 0]).unwrap();
+    assert!(refused(&file).contains("damaged"));
+    std::fs::write(&file, [0xff, 0xff]).unwrap();
+    assert!(refused(&file).contains("not UTF-8"));
+    assert_eq!(ClipTokenizer::from_merges(&["t h", "x"]).unwrap_err(), 1);
+    assert_eq!(ClipTokenizer::from_merges(&["t h", "th", "a b"]).unwrap_err(), 1);
+    assert_eq!(ClipTokenizer::from_merges(&["tx h"]).unwrap_err(), 0);
+}
