@@ -18,8 +18,6 @@ use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED, Meter, check_widths};
 use crate::rules::{ClipScoreRule, Scaling};
 
 const NAME: &str = "clip-score";
-/// Captions in one pass of the network.
-const TEXTS_AT_ONCE: usize = 32;
 /// Every scale, with the name under which it stands among the details.
 const SCALINGS: [(&str, Scaling); 3] = [
     ("raw_cosine", Scaling::RawCosine),
@@ -60,11 +58,8 @@ pub fn clip_score(
     let texts: Vec<String> = places.iter().map(|&at| captions.by_id()[&ids[at]].clone()).collect();
     let network = &meter.protocol().recipe().network;
     let text_network = meter.networks().texts(network, &rule.prefix, rule.prefix_as)?;
-    let mut embeddings = Vec::new();
-    for some in texts.chunks(TEXTS_AT_ONCE) {
-        let fault = |source| MeasureError::Network { network: network.name.clone(), source };
-        embeddings.extend(text_network.embed(some).map_err(fault)?);
-    }
+    let fault = |source| MeasureError::Network { network: network.name.clone(), source };
+    let embeddings = text_network.embed(&texts).map_err(fault)?;
     let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME)?;
     let measured = score(meter, &rule, &rows.features, &embeddings, rows.extractor)?;
     let (measured, scores) = measured;

@@ -2,8 +2,7 @@
 //! on all threads beside the network, and what the cache holds is not computed.
 //!
 //! Memory does not grow with the number of pictures. Every pass of the network has the same number of pictures, the
-//! last one filled up with copies, so that a row never depends on which pictures were in the cache. Without a
-//! cache the same holds for any cut of a source into parts.
+//! last one filled up with copies, so that a row never depends on which pictures were in the cache.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -175,7 +174,7 @@ impl Reader<'_> {
         (pictures.len()..self.batch).for_each(|_| values.extend_from_slice(last));
         let batch = Batch { n: self.batch, height, width, values };
         let fault = |source| MeasureError::Network { network: self.network.identity(), source };
-        let rows = self.network.forward(&batch).map_err(fault)?;
+        let rows = self.network.forward(batch).map_err(fault)?;
         let n_dims = self.network.n_dims();
         if rows.len() != self.batch * n_dims {
             let found = format!("{} numbers for {} rows of {n_dims}", rows.len(), self.batch);

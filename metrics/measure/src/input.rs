@@ -14,6 +14,9 @@ use specimen_stats::statistics_file::{read_features, read_statistics};
 
 use crate::error::MeasureError;
 
+/// Whether JPEG files are decoded with SIMD, which changes no pixel.
+pub use specimen_pixels::simd_jpeg;
+
 /// One side of a comparison.
 #[derive(Debug)]
 pub enum Input {

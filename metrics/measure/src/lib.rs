@@ -3,8 +3,8 @@
 //! Read in this order: [`protocol`] (what a number depends on), [`input`] (what may lie at a path), [`network`] (the
 //! seam to the feature networks), [`images`] (from pictures to rows: decoding beside the network, cache between the
 //! two), [`meter`] (one protocol with all that it takes to measure), then one file a metric.
-//! Nothing here knows a tensor. Without networks, features or statistics that were made elsewhere are measured all the
-//! same.
+//! Nothing here knows a tensor; without the feature `torch` there are no networks, and features or statistics that
+//! were made elsewhere are measured all the same.
 //!
 //! A Frechet distance:
 //!
@@ -18,6 +18,7 @@
 //!
 //! fn compare(real: &std::path::Path, generated: &std::path::Path) -> Result<f64, MeasureError> {
 //!     let protocol = Protocol::named("pytorch-fid")?;
+//!     // `published::Published` takes folders of pictures too.
 //!     let mut meter = Meter::new(protocol, &NoNetworks);
 //!     let measured = fid(&mut meter, real, generated)?;
 //!     println!("{} under {}", measured.value, measured.protocol);
@@ -61,6 +62,9 @@ pub mod image_id;
 pub mod statistics;
 
 pub mod known_answers;
+
+#[cfg(feature = "torch")]
+pub mod published;
 
 pub use error::MeasureError;
 pub use measurement::Measurement;

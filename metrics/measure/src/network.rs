@@ -27,7 +27,7 @@ pub trait ImageNetwork {
 
     /// Features of `batch`, `[n, n_dims]` by rows. The row of a picture does not depend on the pictures beside it,
     /// nor on its place.
-    fn forward(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault>;
+    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault>;
 }
 
 /// A network for texts, with its weights.
