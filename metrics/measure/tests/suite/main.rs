@@ -8,6 +8,8 @@ mod edge_files;
 mod golden;
 mod known;
 mod order;
+#[cfg(feature = "torch")]
+mod photos;
 mod protocols;
 mod stand_in;
 mod statistics;
