@@ -123,7 +123,7 @@ impl Reader<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Report, MeasureError> {
         let n_all = source.keys().len();
-        let mut report = Report::default();
+        let (mut report, mut n_told) = (Report::default(), 0);
         let mut queue = Queue { waiting: VecDeque::new(), next_idx: 0, pictures: Vec::new() };
         for picture in prepared.iter().flatten() {
             match picture {
@@ -143,10 +143,10 @@ impl Reader<'_> {
             if queue.pictures.len() == self.batch || queue.waiting.len() > MAX_WAITING {
                 self.pass(&mut queue, &mut report, on)?;
             }
-            let n_before = queue.next_idx;
             queue.give_out(&mut report, sink)?;
-            if queue.next_idx > n_before {
-                on(Event::Done { n_done: queue.next_idx, n_all });
+            if queue.next_idx >= n_told + self.batch {
+                n_told = queue.next_idx;
+                on(Event::Done { n_done: n_told, n_all });
             }
         }
         self.pass(&mut queue, &mut report, on)?;
