@@ -20,7 +20,8 @@ const AFTER_HELP: &str = "\
 Exit codes: 0 ok, 1 mismatch, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
 items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
 resumable, 130 aborted by a second interrupt.
-Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; NO_COLOR turns colours off.
+Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; SPECIMEN_CACHE the one that \
+features of pictures are kept in [default: specimen below XDG_CACHE_HOME or ~/.cache]; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
 
 /// What every subcommand takes.
@@ -69,6 +70,22 @@ pub enum Command {
     Replay(cmd::replay::ReplayArgs),
     /// Write tables and figures of a run again
     Report(cmd::report::ReportArgs),
+    /// Measure the Frechet distance of two sets of pictures, features or statistics
+    Fid(cmd::fid::FidArgs),
+    /// Measure the kernel distance of two sets
+    Kid(cmd::kid::KidArgs),
+    /// Measure precision, recall, density and coverage of a set against another
+    Prdc(cmd::prdc::PrdcArgs),
+    /// Measure the maximum mean discrepancy of the CLIP embeddings of two sets
+    Cmmd(cmd::cmmd::CmmdArgs),
+    /// Measure how many different pictures a set holds
+    Vendi(cmd::vendi::VendiArgs),
+    /// Measure the Inception Score of a set
+    Is(cmd::inception_score::InceptionScoreArgs),
+    /// Measure how well pictures show their captions
+    ClipScore(cmd::clip_score::ClipScoreArgs),
+    /// Write a file of statistics or features
+    Stats(cmd::stats::StatsArgs),
     /// Check that this machine computes as it should
     #[cfg(feature = "torch")]
     Doctor,

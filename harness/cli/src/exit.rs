@@ -8,6 +8,7 @@ use specimen_experiments::{
     error::{Fault, PlanError, SpecError},
     place::Place,
 };
+use specimen_measure::MeasureError;
 use specimen_record::RecordError;
 use specimen_report::ReportError;
 
@@ -82,6 +83,9 @@ pub enum CliError {
     /// Data that is not there or not what it should be.
     #[error("{0}")]
     Missing(String),
+    /// Some items failed; what was answered is valid without them.
+    #[error("{0}")]
+    Failed(String),
     /// A machine that does not do what it should.
     #[error("{0}")]
     Environment(String),
@@ -106,6 +110,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
         cause.downcast_ref().map(of_dataset),
         cause.downcast_ref().map(of_record),
         cause.downcast_ref().map(of_report),
+        cause.downcast_ref().and_then(of_measure),
         cause.downcast_ref::<std::io::Error>().map(|_| Code::Environment),
     ];
     known.into_iter().flatten().next()
@@ -116,6 +121,7 @@ fn of_cli(error: &CliError) -> Code {
         CliError::Usage(_) => Code::Usage,
         CliError::Spec(_) => Code::Spec,
         CliError::Missing(_) => Code::Missing,
+        CliError::Failed(_) => Code::Failed,
         CliError::Environment(_) => Code::Environment,
     }
 }
@@ -166,6 +172,21 @@ fn of_report(error: &ReportError) -> Code {
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,
     }
+}
+
+/// What is wrong with a network says its own error, further down the chain.
+fn of_measure(error: &MeasureError) -> Option<Code> {
+    Some(match error {
+        MeasureError::UnknownProtocol { .. }
+        | MeasureError::NoRule { .. }
+        | MeasureError::NeedsRows { .. } => Code::Usage,
+        MeasureError::Protocol { .. } => Code::Spec,
+        MeasureError::Network { .. } => return None,
+        MeasureError::NoNetworks { .. } => Code::Environment,
+        MeasureError::Io { action: "read", .. } => Code::Missing,
+        MeasureError::Io { .. } => Code::Environment,
+        _ => Code::Missing,
+    })
 }
 
 #[cfg(test)]

@@ -169,6 +169,49 @@ impl CellProgress {
     }
 }
 
+/// How far one source of pictures is: a bar on a terminal, otherwise a line for every twentieth of the way.
+pub(crate) struct ImageBar<'t> {
+    talk: &'t Talk,
+    clock: MonotonicClock,
+    pace: Pace,
+    bar: Option<ProgressBar>,
+}
+
+impl<'t> ImageBar<'t> {
+    /// Of a source of `total` pictures.
+    pub(crate) fn new(talk: &'t Talk, total: u64) -> Self {
+        let style = || ProgressStyle::with_template("[{bar:32}] {msg}").expect("the template is a constant");
+        let bar = (talk.is_heard() && talk.is_terminal())
+            .then(|| ProgressBar::new(total).with_style(style().progress_chars("=> ")));
+        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar }
+    }
+
+    /// So many pictures are done.
+    pub(crate) fn reached(&mut self, n_done: u64) {
+        let now_ns = self.clock.now_ns();
+        let mut is_due = false;
+        while self.pace.done < n_done {
+            is_due |= self.pace.item(true, now_ns);
+        }
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(n_done);
+                bar.set_message(self.pace.line(now_ns));
+            }
+            None if is_due => self.talk.say(self.pace.line(now_ns)),
+            None => {}
+        }
+    }
+}
+
+impl Drop for ImageBar<'_> {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Counts and rate, apart from the clock and the terminal.
 struct Pace {
     total: u64,

@@ -44,6 +44,11 @@ pub enum Step {
         /// Red, green, blue; none is 0.
         divide: [f32; 3],
     },
+    /// `x * by` in `f32`, which differs from a division by the inverse in the last digit.
+    Multiply {
+        /// A finite number that is not 0.
+        by: f32,
+    },
 }
 
 /// Side of a square to keep.
@@ -266,6 +271,11 @@ impl Flow {
                 }
                 Ok(Self { is_float: true, ..self })
             }
+            Step::Multiply { by } if !by.is_finite() || by == 0.0 => bad(format!("multiply by {by}")),
+            Step::Multiply { .. } if !self.is_float => {
+                self.wrong_kind(step_idx, "floats", "put a `standardise` before it")
+            }
+            Step::Multiply { .. } => Ok(self),
         }
     }
 
@@ -292,6 +302,7 @@ fn apply(step: &Step, picture: Picture) -> Result<Picture, StepError> {
         (Step::Standardise { subtract, divide }, picture) => {
             each(picture, |channel, value| (value - subtract[channel]) / divide[channel])
         }
+        (Step::Multiply { by }, picture) => each(picture, |_, value| value * by),
     })
 }
 
@@ -433,6 +444,8 @@ mod tests {
         assert!(refused("{ step = \"clip\" }").contains("step 0 takes floats"));
         assert!(refused("{ step = \"quantise\", rounding = \"truncate\" }").contains("takes floats"));
         assert!(refused(&pil.replace('9', "0")).contains("a side of 0 pixels"));
+        assert!(refused("{ step = \"multiply\", by = 2 }").contains("step 0 takes floats"));
+        assert!(refused(&format!("{floats}, {{ step = \"multiply\", by = 0 }}")).contains("multiply by 0"));
         assert!(refused(&floats.replace("[255, 255", "[0, 255")).contains("divide"));
         assert!(refused(&pil.replace("step =", "more = 1, step =")).contains("more"));
         let both = "{ engine = \"torch-bilinear\", antialias = true, align_corners = true }";

@@ -107,6 +107,24 @@ pub fn jackknife(
     plan.estimate(value, &without.into_iter().collect::<Result<Vec<f64>, _>>()?, &groups)
 }
 
+/// Like [`jackknife`], for `N` statistics that one pass over the rows computes together.
+pub fn jackknife_each<const N: usize>(
+    n: usize,
+    plan: &JackknifePlan,
+    statistics: impl Fn(&[usize]) -> Result<[f64; N], StatsError> + Sync,
+) -> Result<[JackknifeEstimate; N], StatsError> {
+    let groups = plan.groups(n)?;
+    let all: Vec<usize> = (0..n).collect();
+    let values = statistics(&all)?;
+    let without = map_in_order(&groups, |group| statistics(&kept(n, group)));
+    let without = without.into_iter().collect::<Result<Vec<[f64; N]>, _>>()?;
+    let estimate = |at: usize| {
+        plan.estimate(values[at], &without.iter().map(|values| values[at]).collect::<Vec<f64>>(), &groups)
+    };
+    let estimates = (0..N).map(estimate).collect::<Result<Vec<JackknifeEstimate>, StatsError>>()?;
+    Ok(estimates.try_into().expect("there is one estimate for each statistic"))
+}
+
 /// Returns the indices below `n` that are not in `group`, which ascends.
 pub(crate) fn kept(n: usize, group: &[usize]) -> Vec<usize> {
     (0..n).filter(|row| group.binary_search(row).is_err()).collect()

@@ -72,6 +72,7 @@ pub mod decode_metrics;
 pub mod predicted_speedup;
 
 pub mod npy;
+pub mod npy_rows;
 pub mod npy_write;
 pub mod npz;
 pub mod statistics_file;

@@ -28,14 +28,48 @@ impl Matrix {
     }
 }
 
-/// Reads a whole `.npy` file held in `bytes`.
-pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
-    let (header, data) = split_header(bytes)?;
-    let descr = quoted(field(header, "descr")?)?;
-    let (width, number): (usize, fn(&[u8]) -> f64) = match descr {
-        "<f4" => (4, from_f32),
-        "<f8" => (8, from_f64),
-        "<i8" => (8, from_i64),
+/// What the header of a file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) element: Element,
+    pub(crate) is_fortran: bool,
+    pub(crate) n_rows: usize,
+    pub(crate) n_columns: usize,
+}
+
+/// Type of the elements of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    F32,
+    F64,
+    I64,
+}
+
+impl Element {
+    /// Bytes of one.
+    pub(crate) fn width(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F64 | Self::I64 => 8,
+        }
+    }
+
+    /// The number that `bytes`, of this element's width, hold.
+    pub(crate) fn number(self, bytes: &[u8]) -> f64 {
+        match self {
+            Self::F32 => from_f32(bytes),
+            Self::F64 => from_f64(bytes),
+            Self::I64 => from_i64(bytes),
+        }
+    }
+}
+
+/// Reads the text of a header.
+pub(crate) fn parse_header(header: &str) -> Result<Header, StatsError> {
+    let element = match quoted(field(header, "descr")?)? {
+        "<f4" => Element::F32,
+        "<f8" => Element::F64,
+        "<i8" => Element::I64,
         other => return Err(fault("element type", "'<f4', '<f8' or '<i8'", other)),
     };
     let is_fortran = match field(header, "fortran_order")?.get(..4) {
@@ -44,13 +78,21 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
         _ => return Err(fault("fortran_order", "True or False", field(header, "fortran_order")?)),
     };
     let (n_rows, n_columns) = shape(field(header, "shape")?)?;
+    Ok(Header { element, is_fortran, n_rows, n_columns })
+}
+
+/// Reads a whole `.npy` file held in `bytes`.
+pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
+    let (header, data) = split_header(bytes)?;
+    let Header { element, is_fortran, n_rows, n_columns } = parse_header(header)?;
+    let width = element.width();
     let n_bytes = n_rows.checked_mul(n_columns).and_then(|n| n.checked_mul(width));
     if n_bytes != Some(data.len()) {
         let expected = format!("{n_rows} x {n_columns} elements of {width} bytes");
         return Err(fault("data length", &expected, &format!("{} bytes", data.len())));
     }
-    let stored: Vec<f64> = data.chunks_exact(width).map(number).collect();
-    if descr == "<i8"
+    let stored: Vec<f64> = data.chunks_exact(width).map(|bytes| element.number(bytes)).collect();
+    if element == Element::I64
         && let Some(large) = stored.iter().find(|x| x.abs() >= (1_u64 << 53) as f64)
     {
         return Err(fault("whole number", "below 2^53", &large.to_string()));
@@ -60,7 +102,7 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     } else {
         stored
     };
-    Ok(Matrix { n_rows, n_columns, values, is_f32: descr == "<f4" })
+    Ok(Matrix { n_rows, n_columns, values, is_f32: element == Element::F32 })
 }
 
 /// Returns the header text and the data behind it.
@@ -122,6 +164,6 @@ fn from_i64(element: &[u8]) -> f64 {
     i64::from_le_bytes(element.try_into().expect("elements are cut to eight bytes")) as f64
 }
 
-fn fault(what: &'static str, expected: &str, found: &str) -> StatsError {
+pub(crate) fn fault(what: &'static str, expected: &str, found: &str) -> StatsError {
     StatsError::Npy { what, expected: expected.to_owned(), found: found.to_owned() }
 }

@@ -10,7 +10,7 @@ use specimen_stats::fid_infinity::{Subsets, fid_infinity, published_sizes};
 use specimen_stats::frechet::frechet_distance_factored;
 use specimen_stats::frechet_interval::frechet_interval;
 use specimen_stats::gaussian::{FactoredGaussian, Gaussian};
-use specimen_stats::jackknife::{JackknifePlan, jackknife};
+use specimen_stats::jackknife::{JackknifePlan, jackknife, jackknife_each};
 use specimen_stats::paired_features::PairedFeatures;
 use specimen_stats::vendi::vendi;
 use specimen_stats::{Statistic, StatsError, moments::Moments};
@@ -51,6 +51,17 @@ fn the_jackknife_of_a_mean_is_its_standard_error() {
     assert!(got.bias.abs() < 1e-15 && (got.n, got.n_groups) == (30, 30));
     // Student's t of 29 degrees of freedom at 97.5 %.
     assert!((got.interval.upper - got.value - 2.045_229_642 * exact).abs() < 1e-8);
+}
+
+#[test]
+fn statistics_of_one_pass_have_the_estimates_of_each_alone() {
+    let values: Vec<f64> = (0..30).map(|i| (f64::from(i) * 0.7).sin()).collect();
+    let sum = |kept: &[usize], power: i32| kept.iter().map(|&i| values[i].powi(power)).sum::<f64>();
+    let together = jackknife_each(30, &plan(10), |kept| Ok([sum(kept, 1), sum(kept, 2)])).unwrap();
+    for (estimate, power) in together.iter().zip([1, 2]) {
+        assert_eq!(*estimate, jackknife(30, &plan(10), |kept| Ok(sum(kept, power))).unwrap());
+    }
+    assert!(jackknife_each(5, &plan(10), |_| Ok([0.0])).is_err());
 }
 
 #[test]

@@ -6,6 +6,10 @@ use specimen_datasets::{data_root::DATA_VARIABLE, scenes::Scene};
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
 use specimen_extract::{extractor::FeatureExtractor, scene_features::SceneFeatures};
+use specimen_measure::{
+    known_answers::{known_answers, wrong_pixels},
+    protocol::Protocol,
+};
 use specimen_models::clock::DeviceClock;
 use specimen_record::Digest;
 use specimen_runner::{
@@ -58,7 +62,8 @@ struct DoctorAnswer {
 /// Runs all checks and prints them; fails when one did.
 pub(crate) fn doctor(talk: &Talk) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
-    let checks = vec![library(), cores(), bf16(), weights(), evaluator(), data(), known_answer()];
+    let mut checks = vec![library(), cores(), bf16(), weights(), evaluator(), data(), known_answer()];
+    checks.extend([metric_answers(), protocol_pixels(), jpeg()]);
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
     let error = (!failed.is_empty()).then(|| {
@@ -197,6 +202,52 @@ fn known_answer() -> Check {
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
     }
+}
+
+/// Every metric on numbers whose answer is exact arithmetic.
+fn metric_answers() -> Check {
+    const NAME: &str = "metrics";
+    let answers = match known_answers() {
+        Ok(answers) => answers,
+        Err(error) => {
+            return failed(NAME, message_of(&error.into()), "a folder for temporary files is needed");
+        }
+    };
+    let wrong: Vec<String> = answers
+        .iter()
+        .filter(|answer| !answer.is_right())
+        .map(|answer| format!("{} is {}, exactly {}", answer.metric, answer.found, answer.expected))
+        .collect();
+    if wrong.is_empty() {
+        let names: Vec<&str> = answers.iter().map(|answer| answer.metric).collect();
+        ok(NAME, format!("{} give their known answers", names.join(", ")))
+    } else {
+        failed(NAME, wrong.join("; "), "numbers of this machine are wrong; test its memory and processor")
+    }
+}
+
+/// One picture through the steps of every protocol.
+fn protocol_pixels() -> Check {
+    const NAME: &str = "protocols";
+    match wrong_pixels() {
+        Ok(wrong) if wrong.is_empty() => {
+            ok(NAME, format!("{} make the pixels they should", Protocol::names().count()))
+        }
+        Ok(wrong) => {
+            let found = format!("other pixels under {}", wrong.join(", "));
+            failed(NAME, found, "features of this machine are others; build it again")
+        }
+        Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
+    }
+}
+
+fn jpeg() -> Check {
+    const NAME: &str = "jpeg";
+    if specimen_measure::input::simd_jpeg() {
+        return ok(NAME, "decoded with SIMD".to_owned());
+    }
+    let remedy = "the pixels are the same; install nasm and build again for twice the speed";
+    note(NAME, "decoded without SIMD".to_owned(), remedy)
 }
 
 /// Digest of the pixels of a greedy image by a freshly loaded model.

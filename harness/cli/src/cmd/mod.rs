@@ -1,11 +1,20 @@
 //! The subcommands, one file each.
 
+pub(crate) mod clip_score;
+pub(crate) mod cmmd;
 pub(crate) mod completions;
 pub(crate) mod data;
+pub(crate) mod fid;
+pub(crate) mod inception_score;
+pub(crate) mod kid;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod metric_args;
 pub(crate) mod plan;
+pub(crate) mod prdc;
 pub(crate) mod report;
+pub(crate) mod stats;
+pub(crate) mod vendi;
 pub(crate) mod verify;
 
 #[cfg(feature = "torch")]
@@ -42,6 +51,14 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),
+        Command::Fid(args) => fid::fid(args, talk),
+        Command::Kid(args) => kid::kid(args, talk),
+        Command::Prdc(args) => prdc::prdc(args, talk),
+        Command::Cmmd(args) => cmmd::cmmd(args, talk),
+        Command::Vendi(args) => vendi::vendi(args, talk),
+        Command::Is(args) => inception_score::inception_score(args, talk),
+        Command::ClipScore(args) => clip_score::clip_score(args, talk),
+        Command::Stats(args) => stats::stats(args, talk),
         #[cfg(feature = "torch")]
         Command::Doctor => doctor::doctor(talk),
         Command::Data(command) => data::data(command, talk),

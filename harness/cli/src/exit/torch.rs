@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use specimen_extract::extractor::ExtractError;
+use specimen_extract::{extractor::ExtractError, weights_lookup::LookupError};
 use specimen_models::target::ModelError;
 use specimen_runner::error::RunError;
 use specimen_weights::LoadError;
@@ -15,6 +15,7 @@ pub(super) fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
         cause.downcast_ref().map(of_model),
         cause.downcast_ref().map(of_extract),
         cause.downcast_ref::<LoadError>().map(|_| Code::Missing),
+        cause.downcast_ref::<LookupError>().map(|_| Code::Missing),
     ];
     known.into_iter().flatten().next()
 }
@@ -49,8 +50,14 @@ fn of_model(error: &ModelError) -> Code {
 
 fn of_extract(error: &ExtractError) -> Code {
     match error {
-        ExtractError::Weights(_) | ExtractError::Absent { .. } => Code::Missing,
-        ExtractError::Size { .. } | ExtractError::Caption { .. } => Code::Internal,
+        ExtractError::Weights(_)
+        | ExtractError::Lookup(_)
+        | ExtractError::Vocabulary { .. }
+        | ExtractError::Absent { .. } => Code::Missing,
+        ExtractError::Layer { .. } => Code::Spec,
+        ExtractError::Batch { .. } | ExtractError::Size { .. } | ExtractError::Caption { .. } => {
+            Code::Internal
+        }
     }
 }
 

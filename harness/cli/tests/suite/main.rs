@@ -1,6 +1,7 @@
 //! The built binary from outside: exit codes, messages, files.
 
 mod instrument;
+mod metrics;
 mod support;
 #[cfg(feature = "torch")]
 mod training;

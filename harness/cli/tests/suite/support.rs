@@ -67,6 +67,7 @@ impl Desk {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_specimen"));
         command.args(args).current_dir(self.folder.path()).env_remove("SPECIMEN_DATA").env_remove("NO_COLOR");
+        command.env("SPECIMEN_CACHE", self.folder.path().join("cache"));
         if let Some(data) = &self.data {
             command.env("SPECIMEN_DATA", data.canonicalize().unwrap());
         }

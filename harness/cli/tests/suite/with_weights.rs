@@ -62,7 +62,7 @@ fn an_image_that_cannot_be_written_is_named() {
 fn this_machine_is_healthy() {
     let answer = Desk::new().json(&["doctor"]);
     assert_eq!(answer["healthy"], true, "{answer:#}");
-    assert_eq!(answer["checks"].as_array().unwrap().len(), 7);
+    assert_eq!(answer["checks"].as_array().unwrap().len(), 10);
 }
 
 #[test]

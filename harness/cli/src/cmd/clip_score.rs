@@ -1,0 +1,71 @@
+//! `specimen clip-score`: how well pictures show their captions, on every published scale.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use specimen_measure::{
+    captions::{Captions, Choice},
+    clip_score::{PictureScore, clip_score as score, clip_score_of_rows},
+    whole_file::write_whole,
+};
+
+use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+
+/// What to score.
+#[derive(Debug, Args)]
+pub struct ClipScoreArgs {
+    /// A folder, .zip, list (.txt) or .npy of pictures; or embeddings (.npy), then CAPTIONS are embeddings too
+    pub images: PathBuf,
+    /// Captions with ids: COCO .json, .json by id, .jsonl, .csv or .tsv; or embeddings (.npy), row by row
+    pub captions: PathBuf,
+    /// A built-in protocol or the path of a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = "clipscore")]
+    pub protocol: String,
+    /// Which caption counts where a picture has several; without it that is an error
+    #[arg(long, value_enum)]
+    pub caption: Option<CaptionChoice>,
+    /// Write id, file, cosine and caption of every picture to this file
+    #[arg(long, value_name = "FILE.csv")]
+    pub per_image: Option<PathBuf>,
+    #[command(flatten)]
+    pub shared: MetricArgs,
+}
+
+/// A caption of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CaptionChoice {
+    /// The first in the file.
+    First,
+    /// The longest (LANTERN).
+    Longest,
+}
+
+/// Scores and prints it.
+pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()> {
+    let choice = match args.caption {
+        None => Choice::Only,
+        Some(CaptionChoice::First) => Choice::First,
+        Some(CaptionChoice::Longest) => Choice::Longest,
+    };
+    args.shared.run(&args.protocol, talk, |meter| {
+        if args.captions.extension().is_some_and(|extension| extension == "npy") {
+            return Ok(clip_score_of_rows(meter, &args.images, &args.captions)?.into());
+        }
+        let captions = Captions::read(&args.captions, choice)?;
+        let (measured, pictures) = score(meter, &args.images, &captions)?;
+        if let Some(path) = &args.per_image {
+            write_table(path, &pictures)?;
+        }
+        Ok(measured.into())
+    })
+}
+
+fn write_table(path: &Path, pictures: &[PictureScore]) -> anyhow::Result<()> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(["id", "file", "cosine", "caption"])?;
+    for PictureScore { id, file, caption, cosine } in pictures {
+        table.write_record([id, file, &cosine.to_string(), caption])?;
+    }
+    let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    Ok(write_whole(path, &bytes)?)
+}

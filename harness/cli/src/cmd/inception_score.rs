@@ -1,0 +1,26 @@
+//! `specimen is`: the Inception Score of a set.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub struct InceptionScoreArgs {
+    /// A folder, .zip, list (.txt) or .npy of pictures, or logits without the last bias (.npy, .npz)
+    pub images: PathBuf,
+    /// A built-in protocol or the path of a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = "tf1")]
+    pub protocol: String,
+    #[command(flatten)]
+    pub shared: MetricArgs,
+}
+
+/// Measures it and prints it.
+pub(crate) fn inception_score(args: &InceptionScoreArgs, talk: &Talk) -> anyhow::Result<()> {
+    args.shared.run(&args.protocol, talk, |meter| {
+        Ok(specimen_measure::inception_score::inception_score(meter, &args.images)?.into())
+    })
+}

@@ -1,0 +1,28 @@
+//! `specimen kid`: the kernel distance of two sets.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub struct KidArgs {
+    /// The reference: a folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz)
+    pub real: PathBuf,
+    /// What is measured: as the reference
+    pub generated: PathBuf,
+    /// A built-in protocol or the path of a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = "pytorch-fid")]
+    pub protocol: String,
+    #[command(flatten)]
+    pub shared: MetricArgs,
+}
+
+/// Measures it and prints it.
+pub(crate) fn kid(args: &KidArgs, talk: &Talk) -> anyhow::Result<()> {
+    args.shared.run(&args.protocol, talk, |meter| {
+        Ok(specimen_measure::kid::kid(meter, &args.real, &args.generated)?.into())
+    })
+}

@@ -1,0 +1,258 @@
+//! What the metrics over any two sets take, and how they answer.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use specimen_measure::{
+    MeasureError, Measurement,
+    cache::cache_folder,
+    images::{BATCH, Event},
+    meter::{Meter, Settings},
+    network::Networks,
+    protocol::Protocol,
+    rules::Dtype,
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    talk::{Talk, answer, answer_json},
+};
+
+/// How to measure.
+#[derive(Debug, Args)]
+pub struct MetricArgs {
+    /// Break off at nothing that concerns one picture only: leave broken ones out, list and count them
+    #[arg(long)]
+    pub keep_going: bool,
+    /// Compute an interval of 95 %: 20 groups of rows are left out in turn
+    #[arg(long)]
+    pub ci: bool,
+    /// Compute every feature, and keep none
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Pictures in one pass of the network
+    #[arg(long, value_name = "N", default_value_t = BATCH, value_parser = batch)]
+    pub batch: usize,
+    /// Another layer of the protocol's network, `192` say; another recipe
+    #[arg(long, value_name = "NAME")]
+    pub layer: Option<String>,
+    /// Another element type of the network; another recipe
+    #[arg(long, value_enum)]
+    pub dtype: Option<DtypeChoice>,
+    /// The network's weights, instead of where they are looked for
+    #[cfg(feature = "torch")]
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+}
+
+/// An element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DtypeChoice {
+    /// 32 bits, as the reference tools.
+    F32,
+    /// 16 bits with 8 of mantissa.
+    Bf16,
+}
+
+fn batch(text: &str) -> Result<usize, String> {
+    let n: usize = text.parse().map_err(|_| format!("`{text}` is no number of pictures"))?;
+    if (1..=1024).contains(&n) { Ok(n) } else { Err("1 to 1024 pictures are possible".to_owned()) }
+}
+
+impl MetricArgs {
+    /// The protocol that an argument means, with the layer and the type asked for.
+    pub(crate) fn protocol(&self, name_or_path: &str) -> Result<Protocol, MeasureError> {
+        let mut protocol = Protocol::find(name_or_path)?;
+        if let Some(layer) = &self.layer {
+            protocol = protocol.with_layer(layer);
+        }
+        Ok(match self.dtype {
+            None => protocol,
+            Some(DtypeChoice::F32) => protocol.with_dtype(Dtype::F32),
+            Some(DtypeChoice::Bf16) => protocol.with_dtype(Dtype::Bf16),
+        })
+    }
+
+    /// Measures under the protocol `name_or_path` by `measure`, prints what comes of it, and fails when pictures were
+    /// left out.
+    pub(crate) fn run(
+        &self,
+        name_or_path: &str,
+        talk: &Talk,
+        measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
+    ) -> anyhow::Result<()> {
+        let protocol = self.protocol(name_or_path)?;
+        let networks = self.networks();
+        let settings = Settings {
+            cache: if self.no_cache { None } else { cache_folder() },
+            keep_going: self.keep_going,
+            interval: self.ci,
+            batch: self.batch,
+        };
+        let mut meter = Meter::with(protocol, &*networks, settings);
+        let mut progress = ImageProgress::new(talk);
+        meter.listen(move |path, event| progress.on(path, event));
+        let answered = measure(&mut meter)?;
+        let broken: Vec<String> = meter.broken().iter().map(|(_, broken)| broken.why.clone()).collect();
+        // What draws the progress ends with the meter, before the answer.
+        drop(meter);
+        answered.print(talk)?;
+        if broken.is_empty() {
+            return Ok(());
+        }
+        broken.iter().for_each(|why| talk.warn(why));
+        let n = broken.len();
+        Err(CliError::Failed(format!("{n} pictures were left out, the first: {}", broken[0])).into())
+    }
+
+    #[cfg(feature = "torch")]
+    fn networks(&self) -> Box<dyn Networks> {
+        let data = crate::spec_args::data_root();
+        let data = data.as_ref().map(|root| root.path());
+        Box::new(specimen_measure::published::Published::new(data, self.weights.clone()))
+    }
+
+    #[cfg(not(feature = "torch"))]
+    fn networks(&self) -> Box<dyn Networks> {
+        Box::new(specimen_measure::network::NoNetworks)
+    }
+}
+
+/// What a metric answers.
+pub(crate) enum Answer {
+    /// One value: an object in JSON.
+    One(Box<Measurement>),
+    /// Several: a list.
+    Several(Vec<Measurement>),
+    /// A file was written.
+    Written {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        what: String,
+    },
+}
+
+impl From<Measurement> for Answer {
+    fn from(measured: Measurement) -> Self {
+        Self::One(Box::new(measured))
+    }
+}
+
+impl Answer {
+    fn print(&self, talk: &Talk) -> anyhow::Result<()> {
+        match (self, talk.format()) {
+            (Self::One(measured), Format::Json) => answer_json(measured),
+            (Self::Several(measured), Format::Json) => answer_json(measured),
+            (Self::Written { path, what }, Format::Json) => {
+                answer_json(&serde_json::json!({"schema": 1, "file": path, "holds": what}))
+            }
+            (Self::One(measured), Format::Human) => answer(&human(std::slice::from_ref(measured))),
+            (Self::Several(measured), Format::Human) => answer(&human(measured)),
+            (Self::Written { path, what }, Format::Human) => answer(&format!("{}: {what}", path.display())),
+        }
+    }
+}
+
+/// The values, one a line, and below them what they share.
+fn human(measured: &[Measurement]) -> String {
+    let width = measured.iter().map(|one| one.metric.len()).max().unwrap_or(0).max(9);
+    let mut text = String::new();
+    for one in measured {
+        let interval = one.ci95.map(|[lower, upper]| format!("  [{}, {}]", digits(lower), digits(upper)));
+        let (name, value) = (one.metric, digits(one.value));
+        text.push_str(&format!("{name:width$}  {value}{}\n", interval.unwrap_or_default()));
+    }
+    let Some(first) = measured.first() else { return text };
+    for (key, value) in &first.details {
+        let value = value.as_f64().filter(|_| value.is_f64()).map_or_else(|| value.to_string(), digits);
+        text.push_str(&format!("  {key:width$}{}\n", value.trim_matches('"'), width = width.max(16)));
+    }
+    let n: Vec<String> = first.n.iter().map(|n| n.map_or("unknown".to_owned(), |n| n.to_string())).collect();
+    let given = "features or statistics as given".to_owned();
+    for (key, value) in [
+        ("n", n.join(" and ")),
+        ("extractor", first.extractor.clone().unwrap_or(given)),
+        ("protocol", first.protocol.clone()),
+    ] {
+        text.push_str(&format!("  {key:width$}{value}\n", width = width.max(16)));
+    }
+    text
+}
+
+/// Eight digits that count.
+fn digits(value: f64) -> String {
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    match usize::try_from(7 - magnitude) {
+        Ok(decimals) if decimals <= 12 => format!("{value:.decimals$}"),
+        _ => format!("{value:.7e}"),
+    }
+}
+
+/// Tells how far a source is, and what is odd about the cache.
+struct ImageProgress<'t> {
+    talk: &'t Talk,
+    #[cfg(feature = "torch")]
+    bar: Option<(PathBuf, crate::progress::ImageBar<'t>)>,
+}
+
+impl<'t> ImageProgress<'t> {
+    fn new(talk: &'t Talk) -> Self {
+        Self {
+            talk,
+            #[cfg(feature = "torch")]
+            bar: None,
+        }
+    }
+
+    fn on(&mut self, path: &Path, event: Event) {
+        match event {
+            Event::Done { n_done, n_all } => self.done(path, n_done, n_all),
+            Event::Damaged { path } => {
+                self.talk.warn(format!(
+                    "{}: damaged cache entry, its features are computed again",
+                    path.display()
+                ));
+            }
+            Event::NotKept { why } => self.talk.warn(format!("features are not kept: {why}")),
+        }
+    }
+
+    #[cfg(feature = "torch")]
+    fn done(&mut self, path: &Path, n_done: usize, n_all: usize) {
+        if self.bar.as_ref().is_none_or(|(known, _)| known != path) {
+            self.bar = None;
+            self.talk.say(format!("{}: {n_all} pictures", path.display()));
+            self.bar = Some((path.to_owned(), crate::progress::ImageBar::new(self.talk, n_all as u64)));
+        }
+        if let Some((_, bar)) = &mut self.bar {
+            bar.reached(n_done as u64);
+        }
+    }
+
+    #[cfg(not(feature = "torch"))]
+    fn done(&mut self, path: &Path, n_done: usize, n_all: usize) {
+        self.talk.detail(format!("{}: {n_done} of {n_all} pictures", path.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn values_have_eight_digits_that_count() {
+        let cases = [
+            (2.769_068_483_553_24, "2.7690685"),
+            (0.0, "0.0000000"),
+            (-0.001_918_182_626, "-0.0019181826"),
+            (697.995_41, "697.99541"),
+            (1.2e-9, "1.2000000e-9"),
+            (123_456_789.0, "1.2345679e8"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(digits(value), text);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `specimen prdc`: precision, recall, density and coverage of one set against another.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::{
+    cmd::metric_args::{Answer, MetricArgs},
+    talk::Talk,
+};
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub struct PrdcArgs {
+    /// The reference: a folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz)
+    pub real: PathBuf,
+    /// What is measured: as the reference
+    pub generated: PathBuf,
+    /// A built-in protocol or the path of a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = "prdc")]
+    pub protocol: String,
+    #[command(flatten)]
+    pub shared: MetricArgs,
+}
+
+/// Measures them and prints a list.
+pub(crate) fn prdc(args: &PrdcArgs, talk: &Talk) -> anyhow::Result<()> {
+    args.shared.run(&args.protocol, talk, |meter| {
+        Ok(Answer::Several(specimen_measure::prdc::prdc(meter, &args.real, &args.generated)?))
+    })
+}

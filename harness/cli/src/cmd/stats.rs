@@ -1,0 +1,62 @@
+//! `specimen stats`: files of statistics and features, from pictures, and merged from parts.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
+
+use crate::{
+    cmd::metric_args::{Answer, MetricArgs},
+    talk::Talk,
+};
+
+/// What to write.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// A folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz) or statistics with `n` (.npz); several
+    /// are merged in this order
+    #[arg(required = true)]
+    pub sources: Vec<PathBuf>,
+    /// The file to write, which pytorch-fid and clean-fid read too
+    #[arg(short, long, value_name = "FILE.npz")]
+    pub out: PathBuf,
+    /// What it holds
+    #[arg(long, value_enum, default_value_t = Kind::Moments)]
+    pub kind: Kind,
+    /// A built-in protocol or the path of a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = "pytorch-fid")]
+    pub protocol: String,
+    #[command(flatten)]
+    pub shared: MetricArgs,
+}
+
+/// Contents of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// `mu`, `sigma` and `n`, for `fid`.
+    Moments,
+    /// `feats`, one row a picture, for every metric.
+    Features,
+}
+
+/// Writes it.
+pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
+    let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
+    args.shared.run(&args.protocol, talk, |meter| {
+        let what = match args.kind {
+            Kind::Moments => {
+                let gaussian = collect(meter, &sources)?;
+                write(&gaussian, &args.out)?;
+                let n = gaussian.n().map_or("an unknown number of".to_owned(), |n| n.to_string());
+                format!("mean and covariance of {n} rows of {} features", gaussian.mean().len())
+            }
+            Kind::Features => {
+                let rows = collect_rows(meter, &sources)?;
+                write_rows(&rows, &args.out)?;
+                format!("{} rows of {} features", rows.n(), rows.d())
+            }
+        };
+        let what = format!("{what}, {}", meter.protocol());
+        Ok(Answer::Written { path: args.out.clone(), what })
+    })
+}

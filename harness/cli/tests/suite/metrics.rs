@@ -1,0 +1,165 @@
+//! The metrics over any two sets: what they print, and what they refuse. None needs weights.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Desk, workspace};
+
+fn golden(name: &str) -> String {
+    workspace("metrics/stats/tests/golden").join(name).to_str().unwrap().to_owned()
+}
+
+/// A `.npy` of `rows`, `[n, d]`.
+fn features(desk: &Desk, name: &str, d: usize, rows: &[f32]) -> String {
+    let shape = format!("({}, {d})", rows.len() / d);
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\0".to_vec();
+    file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    file.extend(header.bytes());
+    file.extend(rows.iter().flat_map(|value| value.to_le_bytes()));
+    std::fs::write(desk.path(name), file).unwrap();
+    name.to_owned()
+}
+
+fn two_sets(desk: &Desk) -> [String; 2] {
+    let real = features(desk, "real.npy", 2, &[0., 0., 2., 0., 0., 2., 2., 2.]);
+    [real, features(desk, "generated.npy", 2, &[3., 0., 7., 0., 3., 4., 7., 4.])]
+}
+
+#[test]
+fn the_json_of_a_distance_is_what_scripts_rely_on() {
+    let desk = Desk::new();
+    let [real, generated] = two_sets(&desk);
+    let ran = desk.succeeds(&["fid", &real, &generated, "--format", "json"]);
+    assert_eq!(ran.err, "");
+    let expected = r#"{
+  "schema": 1,
+  "metric": "fid",
+  "value": VALUE,
+  "ci95": null,
+  "protocol": "pytorch-fid@f39a2d84888d",
+  "n": [
+    4,
+    4
+  ],
+  "extractor": null,
+  "details": {
+    "mean_term": 17.0,
+    "covariance_term": COVARIANCE
+  }
+}
+"#;
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let (value, covariance) = (&found["value"], &found["details"]["covariance_term"]);
+    assert!((value.as_f64().unwrap() - 17.0 - 8.0 / 3.0).abs() < 1e-12);
+    let expected =
+        expected.replace("VALUE", &value.to_string()).replace("COVARIANCE", &covariance.to_string());
+    assert_eq!(ran.out, expected);
+}
+
+#[test]
+fn prdc_is_a_list_and_the_others_are_objects_of_the_same_keys() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let four = desk.json(&["prdc", &a, &b]);
+    let names: Vec<&Value> = four.as_array().unwrap().iter().map(|one| &one["metric"]).collect();
+    assert_eq!(names, ["precision", "recall", "density", "coverage"]);
+    let kid = desk.json(&["kid", &a, &b]);
+    let cmmd = desk.json(&["cmmd", &a, &b]);
+    let vendi = desk.json(&["vendi", &a]);
+    let is = desk.json(&["is", &a]);
+    let clip = desk.json(&["clip-score", &a, &a]);
+    for one in [&four[0], &kid, &cmmd, &vendi, &is, &clip] {
+        let keys: Vec<&str> = one.as_object().unwrap().keys().map(String::as_str).take(7).collect();
+        assert_eq!(keys, ["schema", "metric", "value", "ci95", "protocol", "n", "extractor"]);
+        assert!(one["value"].is_f64(), "{one}");
+    }
+    assert_eq!(vendi["n"], serde_json::json!([300]));
+    assert!((clip["value"].as_f64().unwrap() - 2.5).abs() < 1e-9);
+}
+
+#[test]
+fn an_interval_lies_about_the_value_when_it_is_asked_for() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    for command in ["fid", "kid", "cmmd"] {
+        let measured = desk.json(&[command, &a, &b, "--ci"]);
+        let value = measured["value"].as_f64().unwrap();
+        let ends = [0, 1].map(|end| measured["ci95"][end].as_f64().unwrap());
+        assert!(ends[0] < value && value < ends[1], "{measured}");
+    }
+    let statistics = golden("b_pytorch_fid_compressed.npz");
+    desk.fails(&["fid", &a, &statistics, "--ci"], 2, &["b_pytorch_fid_compressed.npz", "needs features"]);
+}
+
+#[test]
+fn people_read_value_counts_and_protocol() {
+    let desk = Desk::new();
+    let text = desk.succeeds(&["fid", &golden("a.npy"), &golden("b.npy")]).out;
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "fid        2.7690685");
+    assert!(text.contains("300 and 256"), "{text}");
+    assert!(text.contains("pytorch-fid@f39a2d84888d"), "{text}");
+    assert!(text.contains("features or statistics as given"), "{text}");
+}
+
+#[test]
+fn saved_statistics_stand_for_their_side() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let first = desk.json(&["fid", &a, &b, "--save-stats", "a.npz"]);
+    let again = desk.json(&["fid", "a.npz", &b]);
+    let difference = first["value"].as_f64().unwrap() - again["value"].as_f64().unwrap();
+    assert!(difference.abs() < 1e-9 && again["n"] == first["n"]);
+    let written = desk.json(&["stats", &a, &b, "-o", "both.npz"]);
+    assert!(written["holds"].as_str().unwrap().starts_with("mean and covariance of 556 rows of 64"));
+    desk.succeeds(&["stats", &a, "-o", "feats.npz", "--kind", "features"]);
+    let value = desk.json(&["kid", "feats.npz", &b])["value"].clone();
+    assert_eq!(value, desk.json(&["kid", &a, &b])["value"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_reason() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    desk.fails(&["fid", &a, &b, "--protocol", "pytorch_fid"], 2, &["`pytorch_fid`", "torchmetrics-1.8"]);
+    desk.fails(&["fid", &a, &b, "--protocol", "clipscore"], 2, &["does not say how fid", "take clean"]);
+    desk.fails(&["fid", &a, &b, "--protocol", "no.toml"], 4, &["no.toml: cannot read"]);
+    let broken = desk.file("mine.toml", "schema = 1\nnam = \"x\"\n");
+    desk.fails(&["fid", &a, &b, "--protocol", &broken], 3, &["mine.toml", "nam"]);
+    desk.fails(&["fid", "nowhere", &b], 4, &["nowhere: cannot be read"]);
+    desk.fails(&["fid", &a, &golden("expected.json")], 4, &["expected.json", "a folder, a .zip archive"]);
+    desk.fails(&["kid", &a, &golden("b_pytorch_fid_compressed.npz")], 2, &["kid needs features"]);
+    let narrow = features(&desk, "narrow.npy", 2, &[0., 0., 1., 1.]);
+    desk.fails(&["fid", &a, &narrow], 4, &["narrow.npy: 2 features a row", "has 64"]);
+    desk.fails(&["fid", &a, &b, "--batch", "0"], 2, &["--batch"]);
+    let ran = desk.run(&["fid", &a]);
+    assert_eq!(ran.code, 2);
+}
+
+#[test]
+fn a_protocol_file_of_ones_own_has_the_digest_of_its_recipe() {
+    let desk = Desk::new();
+    let text = std::fs::read_to_string(workspace("metrics/protocols/sjd.toml")).unwrap();
+    let mine = desk.file("mine.toml", &text.replace("name = \"sjd\"", "name = \"mine\""));
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let measured = desk.json(&["fid", &a, &b, "--protocol", &mine]);
+    let sjd = desk.json(&["fid", &a, &b, "--protocol", "sjd"]);
+    let digest =
+        |measured: &Value| measured["protocol"].as_str().unwrap().split('@').nth(1).unwrap().to_owned();
+    assert!(measured["protocol"].as_str().unwrap().starts_with("mine@"));
+    assert_eq!((digest(&measured), &measured["value"]), (digest(&sjd), &sjd["value"]));
+}
+
+#[test]
+fn pictures_and_captions_that_do_not_match_are_listed() {
+    let desk = Desk::new();
+    for name in ["1.ppm", "2.ppm"] {
+        std::fs::create_dir_all(desk.path("images")).unwrap();
+        std::fs::write(Path::new(&desk.path("images")).join(name), b"P6 1 1 255\nabc").unwrap();
+    }
+    let captions = desk.file("captions.csv", "id,caption\n2,a dog\n3,a cat\n");
+    let parts = ["1 pictures have no caption (1)", "1 captions have no picture (3)"];
+    desk.fails(&["clip-score", "images", &captions], 4, &parts);
+}

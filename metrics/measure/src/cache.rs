@@ -1,0 +1,181 @@
+//! Features on disk, one small file a picture, shared by all metrics and protocols that make them alike.
+//!
+//! A file's name is the content of the picture (BLAKE3) below a folder for what was done to it: the pixel steps and
+//! the network's identity. A second metric over the same pictures runs no network. Files are written aside and
+//! renamed, and carry a digest: a damaged one is found, told and made again. Any number of processes may share it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::MeasureError;
+use crate::whole_file::write_whole;
+
+/// Environment variable with the cache's folder.
+pub const CACHE_VARIABLE: &str = "SPECIMEN_CACHE";
+
+/// The arithmetic of pixels and networks, and the layout of an entry. Raise it when a change moves any feature.
+const VERSION: u32 = 1;
+/// First bytes of an entry.
+const MAGIC: &[u8; 8] = b"spcfeat\x01";
+/// Bytes of the digest at an entry's end.
+const N_DIGEST: usize = 32;
+
+/// The folder of the cache: `SPECIMEN_CACHE`, else `specimen` below `XDG_CACHE_HOME`, else `.cache/specimen` below the
+/// home folder; `None` without any of them.
+pub fn cache_folder() -> Option<PathBuf> {
+    folder_of(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+fn folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let xdg = || variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let below = || xdg().or_else(home).map(|folder| folder.join("specimen"));
+    variable(CACHE_VARIABLE).map(PathBuf::from).or_else(below)
+}
+
+/// The features of one network behind one list of pixel steps.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// `ROOT/features/RECIPE`
+    folder: PathBuf,
+    recipe: [u8; 32],
+    n_dims: usize,
+}
+
+/// What lies in the cache for a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// Its features.
+    Features(Vec<f32>),
+    /// Nothing.
+    Absent,
+    /// A file that is not what was written.
+    Damaged(PathBuf),
+}
+
+impl Cache {
+    /// The part of the cache at `root` for rows of `n_dims` by the network `identity` behind the steps with this
+    /// digest. Makes no folder yet.
+    pub fn new(root: &Path, pixels_digest: [u8; 32], identity: &str, n_dims: usize) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&VERSION.to_le_bytes());
+        hasher.update(&pixels_digest);
+        hasher.update(identity.as_bytes());
+        let recipe = hasher.finalize();
+        let folder = root.join("features").join(&recipe.to_hex()[..32]);
+        Self { folder, recipe: recipe.into(), n_dims }
+    }
+
+    /// The features of the picture with this content.
+    pub fn find(&self, content: &[u8; 32]) -> Found {
+        let path = self.path(content);
+        match std::fs::read(&path) {
+            Ok(bytes) => self.decode(content, &bytes).map_or(Found::Damaged(path), Found::Features),
+            // What cannot be read is not there; writing tells what is wrong with the folder.
+            Err(_) => Found::Absent,
+        }
+    }
+
+    /// Keeps the features of the picture with this content. Fails when the folder cannot be written.
+    pub fn keep(&self, content: &[u8; 32], features: &[f32]) -> Result<(), MeasureError> {
+        let path = self.path(content);
+        let folder = path.parent().expect("an entry lies in a folder");
+        std::fs::create_dir_all(folder).map_err(|e| MeasureError::io(folder, "make the folder", e))?;
+        write_whole(&path, &self.encode(content, features))
+    }
+
+    fn path(&self, content: &[u8; 32]) -> PathBuf {
+        let name = blake3::Hash::from_bytes(*content).to_hex();
+        self.folder.join(&name[..2]).join(&name[2..])
+    }
+
+    /// Magic, number of values, values, and the digest of all of it with recipe and content.
+    fn encode(&self, content: &[u8; 32], features: &[f32]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((features.len() as u64).to_le_bytes());
+        bytes.extend(features.iter().flat_map(|value| value.to_le_bytes()));
+        let digest = self.digest(content, &bytes);
+        bytes.extend(digest);
+        bytes
+    }
+
+    fn decode(&self, content: &[u8; 32], bytes: &[u8]) -> Option<Vec<f32>> {
+        let (body, digest) = bytes.split_at_checked(bytes.len().checked_sub(N_DIGEST)?)?;
+        if digest != self.digest(content, body) {
+            return None;
+        }
+        let values = body.strip_prefix(MAGIC)?.get(size_of::<u64>()..)?;
+        let values: Vec<f32> = values
+            .chunks_exact(4)
+            .map(|value| f32::from_le_bytes(value.try_into().expect("chunks have four bytes")))
+            .collect();
+        (values.len() == self.n_dims).then_some(values)
+    }
+
+    fn digest(&self, content: &[u8; 32], body: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.recipe);
+        hasher.update(content);
+        hasher.update(body);
+        hasher.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    const CONTENT: [u8; 32] = [7; 32];
+
+    #[test]
+    fn the_own_variable_wins_over_xdg_and_that_over_the_home_folder() {
+        let folder = |set: &[(&str, &str)]| {
+            let set: Vec<(String, String)> =
+                set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            folder_of(|name| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(folder(&[]), None);
+        assert_eq!(folder(&[("HOME", "/h")]), Some("/h/.cache/specimen".into()));
+        assert_eq!(folder(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]), Some("/x/specimen".into()));
+        // The XDG specification has relative paths ignored.
+        assert_eq!(folder(&[("HOME", "/h"), ("XDG_CACHE_HOME", "x")]), Some("/h/.cache/specimen".into()));
+        assert_eq!(folder(&[("HOME", "/h"), ("SPECIMEN_CACHE", "here")]), Some("here".into()));
+    }
+
+    #[test]
+    fn what_was_kept_is_found_and_another_network_finds_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::new(root.path(), [1; 32], "net@1", 3);
+        assert_eq!(cache.find(&CONTENT), Found::Absent);
+        cache.keep(&CONTENT, &[1.0, -2.5, 0.0]).unwrap();
+        assert_eq!(cache.find(&CONTENT), Found::Features(vec![1.0, -2.5, 0.0]));
+        for other in
+            [Cache::new(root.path(), [1; 32], "net@2", 3), Cache::new(root.path(), [2; 32], "net@1", 3)]
+        {
+            assert_eq!(other.find(&CONTENT), Found::Absent);
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_cut_is_noticed() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::new(root.path(), [1; 32], "net@1", 2);
+        cache.keep(&CONTENT, &[1.0, 2.0]).unwrap();
+        let path = cache.path(&CONTENT);
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            std::fs::write(&path, changed).unwrap();
+            assert_eq!(cache.find(&CONTENT), Found::Damaged(path.clone()), "byte {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(cache.find(&CONTENT), Found::Damaged(path.clone()), "cut at {at}");
+        }
+        // An entry under another picture's name is damaged too.
+        let other = cache.path(&[8; 32]);
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(&other, whole).unwrap();
+        assert_eq!(cache.find(&[8; 32]), Found::Damaged(other));
+    }
+}

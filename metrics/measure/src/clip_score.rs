@@ -1,0 +1,148 @@
+//! `clip-score`: the cosine of each picture and its caption, on every published scale.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+use specimen_stats::bootstrap::{BootstrapPlan, MIN_RESAMPLES, bootstrap};
+use specimen_stats::clip_scalings::ClipScaling;
+use specimen_stats::cosine_score::{CosineScores, cosine};
+use specimen_stats::features::FeatureRows;
+
+use crate::captions::Captions;
+use crate::error::{InMetric, MeasureError};
+use crate::image_id::{Listed, image_id};
+use crate::input::Input;
+use crate::measurement::Measurement;
+use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED, Meter, check_widths};
+use crate::rules::{ClipScoreRule, Scaling};
+
+const NAME: &str = "clip-score";
+/// Every scale, with the name under which it stands among the details.
+const SCALINGS: [(&str, Scaling); 3] = [
+    ("raw_cosine", Scaling::RawCosine),
+    ("clipscore", Scaling::Clipscore),
+    ("torchmetrics", Scaling::Torchmetrics),
+];
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PictureScore {
+    /// The id by which it was paired.
+    pub id: String,
+    /// Its name in the source.
+    pub file: String,
+    /// Its caption.
+    pub caption: String,
+    /// The raw cosine, from -1 to 1.
+    pub cosine: f64,
+}
+
+/// Returns the score of the pictures at `images` with their `captions`, and every picture's, in the order of the
+/// pictures' names. Fails when an id stands on one side only, listing what is missing on each.
+pub fn clip_score(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    captions: &Captions,
+) -> Result<(Measurement, Vec<PictureScore>), MeasureError> {
+    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
+    let Input::Images(source) = Input::open(images)? else {
+        return Err(MeasureError::NeedsRows {
+            path: images.to_path_buf(),
+            metric: format!("{NAME} with captions"),
+        });
+    };
+    let keys = source.keys().to_vec();
+    let ids = pair(&keys, captions)?;
+    let (places, rows) = meter.rows_of_images(source, images)?;
+    let texts: Vec<String> = places.iter().map(|&at| captions.by_id()[&ids[at]].clone()).collect();
+    let network = &meter.protocol().recipe().network;
+    let text_network = meter.networks().texts(network, &rule.prefix, rule.prefix_as)?;
+    let fault = |source| MeasureError::Network { network: network.name.clone(), source };
+    let embeddings = text_network.embed(&texts).map_err(fault)?;
+    let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME)?;
+    let measured = score(meter, &rule, &rows.features, &embeddings, rows.extractor)?;
+    let (measured, scores) = measured;
+    let pictures = places.iter().zip(texts).zip(scores.cosines()).map(|((&at, caption), &cosine)| {
+        PictureScore { id: ids[at].clone(), file: keys[at].clone(), caption, cosine }
+    });
+    Ok((measured, pictures.collect()))
+}
+
+/// Returns the score of embeddings that were made before: row `i` of `images` belongs to row `i` of `texts`.
+pub fn clip_score_of_rows(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    texts: &Path,
+) -> Result<Measurement, MeasureError> {
+    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
+    let of_images = meter.rows(images, NAME)?;
+    let of_texts = meter.rows(texts, NAME)?;
+    check_widths((images, of_images.features.d()), (texts, of_texts.features.d()))?;
+    Ok(score(meter, &rule, &of_images.features, &of_texts.features, of_images.extractor)?.0)
+}
+
+fn score(
+    meter: &Meter<'_>,
+    rule: &ClipScoreRule,
+    images: &FeatureRows,
+    texts: &FeatureRows,
+    extractor: Option<String>,
+) -> Result<(Measurement, CosineScores), MeasureError> {
+    if images.n() != texts.n() {
+        let what = "clip score: rows of texts, one for each picture";
+        let source = specimen_stats::StatsError::WrongSize { what, expected: images.n(), found: texts.n() };
+        return Err(MeasureError::Statistic { metric: NAME, source });
+    }
+    let cosines: Result<Vec<f64>, _> = (0..images.n()).map(|i| cosine(images.row(i), texts.row(i))).collect();
+    let cosines = cosines.in_metric(NAME)?;
+    let scores = CosineScores::try_from(cosines.clone()).in_metric(NAME)?;
+    let scaling = rule.scaling.statistic();
+    let value = scaling.of_set(&scores).in_metric(NAME)?;
+    let interval = match meter.interval() {
+        None => None,
+        Some(_) => {
+            let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(NAME)?;
+            let of = |kept: &[usize]| of_some(scaling, &cosines, kept);
+            Some(bootstrap(cosines.len(), &plan, of).in_metric(NAME)?.interval)
+        }
+    };
+    let mut measured =
+        meter.measurement(NAME, value, vec![Some(cosines.len() as u64)], extractor)?.with_interval(interval);
+    for (name, scaling) in SCALINGS {
+        measured = measured.with_detail(name, json!(scaling.statistic().of_set(&scores).in_metric(NAME)?));
+    }
+    Ok((measured, scores))
+}
+
+/// The score of the pictures at `kept`, of which there is at least one.
+fn of_some(scaling: ClipScaling, cosines: &[f64], kept: &[usize]) -> f64 {
+    let some: Vec<f64> = kept.iter().map(|&at| cosines[at]).collect();
+    let scores = CosineScores::try_from(some).expect("each cosine was checked with the set");
+    scaling.of_set(&scores).expect("a resample is as large as the set")
+}
+
+/// The id of each picture; fails unless each has one caption and each caption one picture.
+fn pair(keys: &[String], captions: &Captions) -> Result<Vec<String>, MeasureError> {
+    let ids: Vec<String> = keys.iter().map(|key| image_id(key)).collect();
+    let mut key_of: BTreeMap<&str, &str> = BTreeMap::new();
+    for (id, key) in ids.iter().zip(keys) {
+        if let Some(first) = key_of.insert(id, key) {
+            let (first, second) = (first.to_owned(), key.clone());
+            return Err(MeasureError::SameId { id: id.clone(), first, second });
+        }
+    }
+    let without_caption: Vec<String> =
+        ids.iter().filter(|id| !captions.by_id().contains_key(*id)).cloned().collect();
+    let without_picture: Vec<String> =
+        captions.by_id().keys().filter(|id| !key_of.contains_key(id.as_str())).cloned().collect();
+    if without_caption.is_empty() && without_picture.is_empty() {
+        return Ok(ids);
+    }
+    Err(MeasureError::Unpaired {
+        n_without_caption: without_caption.len(),
+        without_caption: Listed(without_caption),
+        n_without_picture: without_picture.len(),
+        without_picture: Listed(without_picture),
+    })
+}

@@ -1,0 +1,29 @@
+//! `cmmd`: the maximum mean discrepancy of the CLIP embeddings of two sets.
+
+use std::path::Path;
+
+use specimen_stats::jackknife::jackknife;
+
+use crate::error::{InMetric, MeasureError};
+use crate::measurement::Measurement;
+use crate::meter::{Meter, check_widths};
+
+const NAME: &str = "cmmd";
+
+/// Returns the discrepancy between what lies at `real` and at `generated`. The interval, if one is asked for, is the
+/// uncertainty that comes from the generated side.
+pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
+    meter.protocol().rule(NAME, |recipe| recipe.cmmd.as_ref())?;
+    let reference = meter.rows(real, NAME)?;
+    let other = meter.rows(generated, NAME)?;
+    check_widths((real, reference.features.d()), (generated, other.features.d()))?;
+    let (real, generated) = (&reference.features, &other.features);
+    let value = specimen_stats::cmmd::cmmd(real, generated).in_metric(NAME)?;
+    let interval = meter.interval().map(|plan| {
+        let of = |kept: &[usize]| specimen_stats::cmmd::cmmd(real, &generated.select(kept));
+        jackknife(generated.n(), &plan, of).in_metric(NAME)
+    });
+    let n = vec![Some(real.n() as u64), Some(generated.n() as u64)];
+    let measured = meter.measurement(NAME, value, n, reference.extractor.or(other.extractor))?;
+    Ok(measured.with_interval(interval.transpose()?.map(|estimate| estimate.interval)))
+}

@@ -1,0 +1,194 @@
+//! What can go wrong between a path and a number, with the facts a person needs.
+
+use std::path::{Path, PathBuf};
+
+use specimen_pixels::{PixelError, step::StepError};
+use specimen_stats::StatsError;
+
+use crate::image_id::Listed;
+
+/// What a network says is wrong with it, its weights or its input.
+pub type NetworkFault = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a metric could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// A protocol by a name that none has.
+    #[error("unknown protocol `{found}`, expected one of {known}, or the path of a .toml file")]
+    UnknownProtocol {
+        /// What was asked for.
+        found: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A protocol's file that cannot be used.
+    #[error("protocol {place}: {reason}")]
+    Protocol {
+        /// The file, or the name.
+        place: String,
+        /// What is wrong, with the place in the file where there is one.
+        reason: String,
+    },
+    /// A metric that the protocol does not pin.
+    #[error("the protocol `{protocol}` does not say how {metric} is computed; take {known}")]
+    NoRule {
+        /// The protocol.
+        protocol: String,
+        /// The metric.
+        metric: &'static str,
+        /// The protocols that do.
+        known: String,
+    },
+    /// A source of pictures, or one picture of it.
+    #[error(transparent)]
+    Pixels(#[from] PixelError),
+    /// A picture that the protocol's steps do not fit.
+    #[error("{path}: {source}", path = path.display())]
+    Step {
+        /// The picture.
+        path: PathBuf,
+        /// Why.
+        source: StepError,
+    },
+    /// Nothing is left of a source whose broken pictures were left out.
+    #[error("{path}: none of the {n} pictures can be read; the first: {first}", path = path.display())]
+    NothingLeft {
+        /// The source.
+        path: PathBuf,
+        /// How many there were.
+        n: usize,
+        /// What is wrong with the first.
+        first: String,
+    },
+    /// A file of features or statistics.
+    #[error("{path}: {source}", path = path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: StatsError,
+    },
+    /// Statistics where the rows behind them are needed.
+    #[error(
+        "{path}: holds the mean and covariance only, {metric} needs features; give the pictures, a .npy of features, \
+         or a .npz with `feats`",
+        path = path.display()
+    )]
+    NeedsRows {
+        /// The file.
+        path: PathBuf,
+        /// What needs the rows.
+        metric: String,
+    },
+    /// The statistic itself.
+    #[error("{metric}: {source}")]
+    Statistic {
+        /// The metric.
+        metric: &'static str,
+        /// Why.
+        source: StatsError,
+    },
+    /// Two sides whose features cannot be of the same network.
+    #[error(
+        "{path}: {found} features a row, {other} has {expected}; were they made by the same network and layer?",
+        path = path.display(), other = other.display()
+    )]
+    Width {
+        /// The second side.
+        path: PathBuf,
+        /// Its features.
+        found: usize,
+        /// The first side.
+        other: PathBuf,
+        /// The features there.
+        expected: usize,
+    },
+    /// A network, or its weights.
+    #[error("{network}: {source}")]
+    Network {
+        /// The network.
+        network: String,
+        /// Why.
+        source: NetworkFault,
+    },
+    /// Pictures where no network can be had.
+    #[error(
+        "{network} is needed for pictures, and this build has no networks; build it with the feature `torch`, or give \
+         features (.npy) or statistics (.npz)"
+    )]
+    NoNetworks {
+        /// The network.
+        network: String,
+    },
+    /// A file of captions that cannot be used.
+    #[error("{path}: {place}: expected {expected}, found {found}", path = path.display())]
+    Captions {
+        /// The file.
+        path: PathBuf,
+        /// Line, row or record.
+        place: String,
+        /// What the format asks for.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// Pictures and captions that do not belong together.
+    #[error(
+        "pictures and captions are paired by id and do not match: {n_without_caption} pictures have no caption \
+         ({without_caption}), {n_without_picture} captions have no picture ({without_picture})"
+    )]
+    Unpaired {
+        /// How many pictures are alone.
+        n_without_caption: usize,
+        /// Their ids.
+        without_caption: Listed,
+        /// How many captions are alone.
+        n_without_picture: usize,
+        /// Their ids.
+        without_picture: Listed,
+    },
+    /// Two pictures of one id.
+    #[error(
+        "{first} and {second} both have the id `{id}`; pictures are paired by the last digits of their names"
+    )]
+    SameId {
+        /// The id.
+        id: String,
+        /// A picture.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// The operating system refused.
+    #[error("{path}: cannot {action}: {source}", path = path.display())]
+    Io {
+        /// What for.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The operating system's answer.
+        source: std::io::Error,
+    },
+}
+
+impl MeasureError {
+    pub(crate) fn io(path: &Path, action: &'static str, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), action, source }
+    }
+
+    pub(crate) fn array(path: &Path, source: StatsError) -> Self {
+        Self::Array { path: path.to_path_buf(), source }
+    }
+}
+
+/// Names the metric in what is wrong with it.
+pub(crate) trait InMetric<T> {
+    /// The same, with a name.
+    fn in_metric(self, metric: &'static str) -> Result<T, MeasureError>;
+}
+
+impl<T> InMetric<T> for Result<T, StatsError> {
+    fn in_metric(self, metric: &'static str) -> Result<T, MeasureError> {
+        self.map_err(|source| MeasureError::Statistic { metric, source })
+    }
+}

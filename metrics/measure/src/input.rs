@@ -1,0 +1,88 @@
+//! What lies at a path: pictures, rows of features, or their mean and covariance. The content decides, not the option
+//! under which it was given.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use specimen_pixels::Source;
+use specimen_stats::features::FeatureRows;
+use specimen_stats::gaussian::Gaussian;
+use specimen_stats::npy_rows::{NpyRows, element_type};
+use specimen_stats::npz::Npz;
+use specimen_stats::statistics_file::{read_features, read_statistics};
+
+use crate::error::MeasureError;
+
+/// Whether JPEG files are decoded with SIMD, which changes no pixel.
+pub use specimen_pixels::simd_jpeg;
+
+/// One side of a comparison.
+#[derive(Debug)]
+pub enum Input {
+    /// A folder, archive, list or array of pictures.
+    Images(Source),
+    /// A `.npy` matrix of features, `[n, d]`, not read yet.
+    Rows(RowsFile),
+    /// The features in a `.npz` (`feats` of clean-fid, `reps` of dgm-eval).
+    Features(FeatureRows),
+    /// The mean and covariance in a `.npz` (pytorch-fid, clean-fid, ours).
+    Statistics(Gaussian),
+}
+
+/// An opened matrix of features.
+#[derive(Debug)]
+pub struct RowsFile {
+    path: PathBuf,
+    rows: NpyRows<BufReader<File>>,
+}
+
+impl Input {
+    /// Opens what lies at `path`: a `.npz` with `mu` and `sigma` or with features; a `.npy` of bytes (pictures) or of
+    /// floats (features); else a source of pictures. Fails when it is none of these.
+    pub fn open(path: &Path) -> Result<Self, MeasureError> {
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match extension.as_str() {
+            "npz" => Self::open_npz(path),
+            "npy" if !is_bytes(path)? => RowsFile::open(path).map(Self::Rows),
+            _ => Ok(Self::Images(Source::open(path)?)),
+        }
+    }
+
+    fn open_npz(path: &Path) -> Result<Self, MeasureError> {
+        let bytes = std::fs::read(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let in_file = |source| MeasureError::array(path, source);
+        let names = Npz::open(&bytes).map_err(in_file)?.names();
+        if names.iter().any(|name| name == "mu") {
+            read_statistics(&bytes).map(Self::Statistics).map_err(in_file)
+        } else {
+            read_features(&bytes).map(Self::Features).map_err(in_file)
+        }
+    }
+}
+
+impl RowsFile {
+    /// Opens the matrix at `path`.
+    pub fn open(path: &Path) -> Result<Self, MeasureError> {
+        let file = File::open(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let rows = NpyRows::open(BufReader::new(file)).map_err(|source| MeasureError::array(path, source))?;
+        Ok(Self { path: path.to_path_buf(), rows })
+    }
+
+    /// Features of a row.
+    pub fn n_dims(&self) -> usize {
+        self.rows.n_columns()
+    }
+
+    /// The next rows, at most `max_rows`; none behind the last.
+    pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, MeasureError> {
+        self.rows.next_rows(max_rows).map_err(|source| MeasureError::array(&self.path, source))
+    }
+}
+
+/// Whether the `.npy` at `path` holds bytes, which are pixels.
+fn is_bytes(path: &Path) -> Result<bool, MeasureError> {
+    let mut file = File::open(path).map_err(|e| MeasureError::io(path, "read", e))?;
+    let element = element_type(&mut file).map_err(|source| MeasureError::array(path, source))?;
+    Ok(element.trim_start_matches(['|', '<', '>', '=']) == "u1")
+}

@@ -1,0 +1,51 @@
+//! `prdc`: precision, recall, density and coverage of one set against another.
+
+use std::path::Path;
+
+use specimen_stats::StatsError;
+use specimen_stats::features::FeatureRows;
+use specimen_stats::jackknife::jackknife_each;
+
+use crate::error::{InMetric, MeasureError};
+use crate::measurement::Measurement;
+use crate::meter::{Meter, check_widths};
+use crate::rules::{PrdcRule, Surface};
+
+const NAME: &str = "prdc";
+/// The four values, in the order of their names.
+const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
+
+/// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked for,
+/// are the uncertainty that comes from the generated side.
+pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
+    let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;
+    let reference = meter.rows(real, NAME)?;
+    let other = meter.rows(generated, NAME)?;
+    check_widths((real, reference.features.d()), (generated, other.features.d()))?;
+    let (real, generated) = (&reference.features, &other.features);
+    let values = values(real, generated, rule).in_metric(NAME)?;
+    let intervals = meter.interval().map(|plan| {
+        jackknife_each(generated.n(), &plan, |kept| self::values(real, &generated.select(kept), rule))
+            .in_metric(NAME)
+    });
+    let intervals = intervals.transpose()?.map(|estimates| estimates.map(|estimate| estimate.interval));
+    let extractor = reference.extractor.or(other.extractor);
+    let measured = NAMES.into_iter().zip(values).enumerate().map(|(at, (name, value))| {
+        let n = vec![Some(real.n() as u64), Some(generated.n() as u64)];
+        Ok(meter
+            .measurement(name, value, n, extractor.clone())?
+            .with_interval(intervals.map(|intervals| intervals[at]))
+            .with_detail("k", rule.k)
+            .with_detail("rule", rule.rule.sign()))
+    });
+    measured.collect()
+}
+
+fn values(real: &FeatureRows, generated: &FeatureRows, rule: PrdcRule) -> Result<[f64; 4], StatsError> {
+    let both = specimen_stats::prdc::prdc(real, generated, rule.k)?;
+    let values = match rule.rule {
+        Surface::Open => both.open,
+        Surface::Closed => both.closed,
+    };
+    Ok([values.precision, values.recall, values.density, values.coverage])
+}

@@ -1,0 +1,252 @@
+//! A protocol: everything a metric's value depends on besides the pictures, as data with a name and a digest.
+//!
+//! Its file pins the pixel steps, the network with layer and element type, and a table for each metric it defines.
+//! The digest is BLAKE3 of the canonical JSON of all that (not of name and prose), so two names with one recipe have
+//! one digest; `NAME@DIGEST12` is printed with every value.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use specimen_pixels::Pipeline;
+
+use crate::error::MeasureError;
+use crate::named::PROTOCOLS;
+use crate::rules::{
+    ClipScoreRule, CmmdRule, Dtype, FidRule, InceptionScoreRule, KidRule, NetworkRule, PrdcRule, VendiRule,
+};
+
+/// The schema of protocol files.
+const SCHEMA: u32 = 1;
+/// Hexadecimal digits of a digest that are printed.
+const DIGEST_DIGITS: usize = 12;
+
+/// A protocol.
+// Invariant: every picture leaves the steps with one size; at least one metric has its table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Protocol {
+    name: String,
+    about: String,
+    source: String,
+    recipe: Recipe,
+}
+
+/// What the digest covers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Recipe {
+    schema: u32,
+    /// From a decoded picture to what the network sees.
+    pub pixels: Pipeline,
+    /// What makes features of that.
+    pub network: NetworkRule,
+    /// Frechet distance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fid: Option<FidRule>,
+    /// Kernel distance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kid: Option<KidRule>,
+    /// Precision, recall, density and coverage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prdc: Option<PrdcRule>,
+    /// Inception Score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is: Option<InceptionScoreRule>,
+    /// CMMD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cmmd: Option<CmmdRule>,
+    /// Vendi score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendi: Option<VendiRule>,
+    /// CLIP score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_score: Option<ClipScoreRule>,
+}
+
+/// A protocol's file.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Wire {
+    schema: u32,
+    name: String,
+    about: String,
+    source: String,
+    pixels: Pipeline,
+    network: NetworkRule,
+    fid: Option<FidRule>,
+    kid: Option<KidRule>,
+    prdc: Option<PrdcRule>,
+    is: Option<InceptionScoreRule>,
+    cmmd: Option<CmmdRule>,
+    vendi: Option<VendiRule>,
+    clip_score: Option<ClipScoreRule>,
+}
+
+impl Protocol {
+    /// The names of the protocols that are built in, sorted.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        PROTOCOLS.iter().map(|(name, _)| *name)
+    }
+
+    /// The built-in protocol called `name`.
+    pub fn named(name: &str) -> Result<Self, MeasureError> {
+        match PROTOCOLS.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Self::parse(name, text),
+            None => {
+                let known = Self::names().collect::<Vec<_>>().join(", ");
+                Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
+            }
+        }
+    }
+
+    /// The protocol that an argument means: the path of a `.toml` file, or a name.
+    pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
+        if !name_or_path.ends_with(".toml") {
+            return Self::named(name_or_path);
+        }
+        let path = Path::new(name_or_path);
+        let text = std::fs::read_to_string(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        Self::parse(name_or_path, &text)
+    }
+
+    /// Reads the text of a protocol's file, which messages call `place`. Fails on what is no TOML, on unknown keys, on
+    /// steps that do not fit together, and on a protocol without a metric.
+    pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
+        let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
+        let wire: Wire = toml::from_str(text).map_err(|error| fault(one_line(&error.to_string())))?;
+        let Wire {
+            schema,
+            name,
+            about,
+            source,
+            pixels,
+            network,
+            fid,
+            kid,
+            prdc,
+            is,
+            cmmd,
+            vendi,
+            clip_score,
+        } = wire;
+        if schema != SCHEMA {
+            return Err(fault(format!("schema {schema}, this program reads {SCHEMA}")));
+        }
+        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '@') {
+            return Err(fault(format!("the name `{name}`; a name has no spaces and no `@`")));
+        }
+        if pixels.output_size().is_none() {
+            let remedy = "end them with a square `resize` or a `centre-crop` of fixed size";
+            return Err(fault(format!("the pixel steps leave pictures of various sizes; {remedy}")));
+        }
+        if let Some(FidRule { ddof }) = fid.filter(|rule| rule.ddof != 1) {
+            return Err(fault(format!(
+                "[fid] ddof = {ddof}; covariances are divided by n - 1 here, write 1"
+            )));
+        }
+        let recipe = Recipe { schema, pixels, network, fid, kid, prdc, is, cmmd, vendi, clip_score };
+        if recipe.metrics().is_empty() {
+            return Err(fault("no metric has a table, such as [fid]".to_owned()));
+        }
+        Ok(Self { name, about, source, recipe })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in prose.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// Where its facts come from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Everything that a value depends on.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// BLAKE3 of the recipe's canonical JSON.
+    pub fn digest(&self) -> [u8; 32] {
+        let json = serde_json::to_vec(&self.recipe).expect("a recipe is plain data");
+        blake3::hash(&json).into()
+    }
+
+    /// The same, its network computing in `dtype`; another recipe, and the name says so.
+    #[must_use]
+    pub fn with_dtype(mut self, dtype: Dtype) -> Self {
+        if self.recipe.network.dtype != dtype {
+            self.recipe.network.dtype = dtype;
+            let suffix = if dtype == Dtype::Bf16 { "bf16" } else { "f32" };
+            self.name = format!("{}+{suffix}", self.name);
+        }
+        self
+    }
+
+    /// The same on another layer of its network; another recipe, and the name says so.
+    #[must_use]
+    pub fn with_layer(mut self, layer: &str) -> Self {
+        if self.recipe.network.layer != layer {
+            layer.clone_into(&mut self.recipe.network.layer);
+            self.name = format!("{}+{layer}", self.name);
+        }
+        self
+    }
+
+    /// The rule that `of` picks, which is that of `metric`.
+    pub(crate) fn rule<'r, R>(
+        &'r self,
+        metric: &'static str,
+        of: impl Fn(&'r Recipe) -> Option<&'r R>,
+    ) -> Result<&'r R, MeasureError> {
+        of(&self.recipe).ok_or_else(|| {
+            let known: Vec<&str> = PROTOCOLS
+                .iter()
+                .filter(|(name, text)| {
+                    Self::parse(name, text).is_ok_and(|known| known.recipe.metrics().contains(&metric))
+                })
+                .map(|(name, _)| *name)
+                .collect();
+            MeasureError::NoRule { protocol: self.name.clone(), metric, known: known.join(", ") }
+        })
+    }
+}
+
+impl Recipe {
+    /// The metrics that have a table, by their names in commands.
+    pub fn metrics(&self) -> Vec<&'static str> {
+        let tables = [
+            ("fid", self.fid.is_some()),
+            ("kid", self.kid.is_some()),
+            ("prdc", self.prdc.is_some()),
+            ("is", self.is.is_some()),
+            ("cmmd", self.cmmd.is_some()),
+            ("vendi", self.vendi.is_some()),
+            ("clip-score", self.clip_score.is_some()),
+        ];
+        tables.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
+    }
+
+    /// BLAKE3 of the pixel steps' canonical JSON.
+    pub(crate) fn pixels_digest(&self) -> [u8; 32] {
+        blake3::hash(&serde_json::to_vec(&self.pixels).expect("steps are plain data")).into()
+    }
+}
+
+/// `NAME@DIGEST12`.
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = blake3::Hash::from_bytes(self.digest()).to_hex();
+        write!(f, "{}@{}", self.name, &digest[..DIGEST_DIGITS])
+    }
+}
+
+/// The lines of a message of the TOML parser as one.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

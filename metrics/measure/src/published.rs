@@ -1,0 +1,164 @@
+//! The published networks behind the seam of this crate: weights where the tools keep them, or in a file that is named.
+
+use std::path::{Path, PathBuf};
+
+use specimen_extract::{
+    clip::{
+        text::{ClipText, TextTower},
+        tokenizer::{ClipTokenizer, PREFIX, TextPrefix},
+    },
+    network::{self as extract, FeatureNet, NetworkName},
+    open::open,
+    weights_lookup::Places,
+};
+
+use crate::error::{MeasureError, NetworkFault};
+use crate::network::{Batch, ImageNetwork, Networks, TextNetwork};
+use crate::rules::{Dtype, NetworkRule, PrefixAs};
+
+/// Opens published networks.
+#[derive(Clone, Debug)]
+pub struct Published {
+    places: Places,
+    weights: Option<PathBuf>,
+}
+
+impl Published {
+    /// Looks for weights below the folder `data`, then where the environment says. `weights` is taken instead for any
+    /// network, as a file of both towers for CLIP.
+    pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
+        let mut places = Places::of_environment(|name| std::env::var_os(name).map(PathBuf::from));
+        if let Some(data) = data.filter(|data| !places.own.iter().any(|known| known == data)) {
+            places.own.insert(0, data.to_owned());
+        }
+        Self { places, weights }
+    }
+
+    fn weights_of(&self, network: NetworkName) -> Result<PathBuf, MeasureError> {
+        if let Some(path) = &self.weights {
+            return Ok(path.clone());
+        }
+        self.places.find(network).map(|found| found.path).map_err(fault(network.name()))
+    }
+}
+
+impl Networks for Published {
+    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        let network = known(rule)?;
+        let weights = self.weights_of(network)?;
+        let dtype = match rule.dtype {
+            Dtype::F32 => extract::Dtype::F32,
+            Dtype::Bf16 => extract::Dtype::Bf16,
+        };
+        let net = open(network, &rule.layer, dtype, &weights).map_err(fault(network.name()))?;
+        Ok(Box::new(Images(net)))
+    }
+
+    fn texts(
+        &self,
+        rule: &NetworkRule,
+        prefix: &str,
+        prefix_as: PrefixAs,
+    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
+        let network = known(rule)?;
+        let prefix = match (prefix, prefix_as) {
+            ("", _) => TextPrefix::None,
+            (PREFIX, PrefixAs::Text) => TextPrefix::Text,
+            (PREFIX, PrefixAs::Tokens) => TextPrefix::Ids,
+            (other, _) => {
+                return Err(MeasureError::Protocol {
+                    place: "[clip-score]".to_owned(),
+                    reason: format!("prefix `{other}`; texts begin with nothing or with `{PREFIX}`"),
+                });
+            }
+        };
+        let weights = self.weights_of(network)?;
+        let vocabulary = self.places.find_vocabulary().map_err(fault(network.name()))?;
+        let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
+        let tower = TextTower::open(&weights).map_err(fault(network.name()))?;
+        let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;
+        Ok(Box::new(Texts { text, prefix }))
+    }
+}
+
+fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
+    let network = NetworkName::ALL.into_iter().find(|network| network.name() == rule.name);
+    network.ok_or_else(|| {
+        let known: Vec<&str> = NetworkName::ALL.iter().map(|network| network.name()).collect();
+        MeasureError::Protocol {
+            place: "[network]".to_owned(),
+            reason: format!("unknown network `{}`, expected one of {}", rule.name, known.join(", ")),
+        }
+    })
+}
+
+fn fault<E: std::error::Error + Send + Sync + 'static>(network: &'static str) -> impl Fn(E) -> MeasureError {
+    move |error| MeasureError::Network { network: network.to_owned(), source: Box::new(error) }
+}
+
+struct Images(Box<dyn FeatureNet>);
+
+impl ImageNetwork for Images {
+    fn identity(&self) -> String {
+        self.0.identity()
+    }
+
+    fn n_dims(&self) -> usize {
+        self.0.n_dims()
+    }
+
+    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
+        let Batch { n, height, width, values } = batch;
+        Ok(self.0.forward(&extract::Batch { n, height, width, values })?.rows)
+    }
+}
+
+struct Texts {
+    text: ClipText,
+    prefix: TextPrefix,
+}
+
+impl TextNetwork for Texts {
+    fn n_dims(&self) -> usize {
+        self.text.tower().shape().n_joint as usize
+    }
+
+    fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {
+        Ok(self.text.embed_prefixed(texts, self.prefix)?.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+    use crate::protocol::Protocol;
+
+    #[test]
+    fn every_protocol_names_a_network_a_layer_and_the_size_that_exist() {
+        for name in Protocol::names() {
+            let protocol = Protocol::named(name).unwrap();
+            let rule = &protocol.recipe().network;
+            let network = known(rule).unwrap();
+            network.layer(&rule.layer).unwrap();
+            if let Some(is) = &protocol.recipe().is {
+                network.layer(&is.layer).unwrap();
+            }
+            let side = network.input_side();
+            assert_eq!(protocol.recipe().pixels.output_size(), Some((side, side)), "{name}");
+        }
+    }
+
+    #[test]
+    fn absent_weights_say_which_network_and_what_to_fetch() {
+        let root = tempfile::tempdir().unwrap();
+        let networks = Published {
+            places: Places { own: vec![root.path().to_owned()], ..Places::default() },
+            weights: None,
+        };
+        let rule = Protocol::named("pytorch-fid").unwrap().recipe().network.clone();
+        let Err(error) = networks.images(&rule) else { panic!("there are no weights") };
+        let message = error.to_string();
+        assert!(message.contains("pt_inception-2015-12-05-6726825d.pth"), "{message}");
+    }
+}

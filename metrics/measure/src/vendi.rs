@@ -1,0 +1,25 @@
+//! `vendi`: how many different pictures one set holds.
+
+use std::path::Path;
+
+use specimen_stats::jackknife::jackknife;
+
+use crate::error::{InMetric, MeasureError};
+use crate::measurement::Measurement;
+use crate::meter::Meter;
+
+const NAME: &str = "vendi";
+
+/// Returns the Vendi score of what lies at `path`, with an interval if one is asked for.
+pub fn vendi(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
+    meter.protocol().rule(NAME, |recipe| recipe.vendi.as_ref())?;
+    let rows = meter.rows(path, NAME)?;
+    let value = specimen_stats::vendi::vendi(&rows.features).in_metric(NAME)?;
+    let interval = meter.interval().map(|plan| {
+        let of = |kept: &[usize]| specimen_stats::vendi::vendi(&rows.features.select(kept));
+        jackknife(rows.features.n(), &plan, of).in_metric(NAME)
+    });
+    let n = vec![Some(rows.features.n() as u64)];
+    let measured = meter.measurement(NAME, value, n, rows.extractor.clone())?;
+    Ok(measured.with_interval(interval.transpose()?.map(|estimate| estimate.interval)))
+}

@@ -1,0 +1,138 @@
+//! Pictures and captions are paired by id, in every format of captions, or refused with what is missing.
+
+use std::path::Path;
+
+use specimen_measure::captions::{Captions, Choice};
+use specimen_measure::clip_score::{clip_score, clip_score_of_rows};
+use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::protocol::Protocol;
+
+use crate::stand_in::{StandIns, pictures};
+
+const NAMES: [&str; 3] = ["000000000007.ppm", "sub/prompt_12.ppm", "x_3.ppm"];
+
+/// The same three captions in every format.
+const FORMATS: [(&str, &str); 7] = [
+    (
+        "coco.json",
+        r#"{"images": [], "annotations": [{"image_id": 12, "id": 5, "caption": "a dog"},
+            {"image_id": 3, "id": 6, "caption": "two cats, asleep"}, {"image_id": 7, "id": 8, "caption": "\"red\""}]}"#,
+    ),
+    ("by_id.json", r#"{"prompt_12": "a dog", "3": "two cats, asleep", "000000000007": "\"red\""}"#),
+    (
+        "list.json",
+        r#"[{"id": "12", "prompt": "a dog"}, {"id": 3, "prompt": "two cats, asleep"}, {"id": 7, "prompt": "\"red\""}]"#,
+    ),
+    (
+        "lines.jsonl",
+        "{\"file\": \"prompt_12.png\", \"text\": \"a dog\"}\n{\"id\": 3, \"caption\": \"two cats, asleep\"}\n\n\
+         {\"image_id\": 7, \"caption\": \"\\\"red\\\"\"}\n",
+    ),
+    ("table.csv", "caption,image_id\na dog,12\n\"two cats, asleep\",3\n\"\"\"red\"\"\",7\n"),
+    ("table.tsv", "id\tprompt\n12\ta dog\n3\ttwo cats, asleep\n7\t\"red\"\n"),
+    ("bom.tsv", "\u{feff}id\tprompt\r\n12\ta dog\r\n3\ttwo cats, asleep\r\n7\t\"red\"\r\n"),
+];
+
+fn captions(root: &Path, name: &str, text: &str, choice: Choice) -> Result<Captions, String> {
+    let path = root.join(name);
+    std::fs::write(&path, text).unwrap();
+    Captions::read(&path, choice).map_err(|error| error.to_string())
+}
+
+#[test]
+fn every_format_gives_the_same_pairs_and_the_same_score() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &NAMES);
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let mut scores = Vec::new();
+    for (name, text) in FORMATS {
+        let captions = captions(root.path(), name, text, Choice::Only).unwrap();
+        scores.push((name, clip_score(&mut meter, &images, &captions).unwrap()));
+    }
+    let (_, (measured, pictures)) = scores[0].clone();
+    let pairs: Vec<(&str, &str, &str)> =
+        pictures.iter().map(|p| (p.id.as_str(), p.file.as_str(), p.caption.as_str())).collect();
+    assert_eq!(
+        pairs,
+        [("7", NAMES[0], "\"red\""), ("12", NAMES[1], "a dog"), ("3", NAMES[2], "two cats, asleep")]
+    );
+    let mean = pictures.iter().map(|p| 2.5 * p.cosine.max(0.0)).sum::<f64>() / 3.0;
+    assert!((measured.value - mean).abs() < 1e-12);
+    assert_eq!(measured.n, [Some(3)]);
+    for scale in ["raw_cosine", "clipscore", "torchmetrics"] {
+        assert!(measured.details[scale].is_f64(), "{scale}");
+    }
+    for (name, score) in &scores {
+        assert_eq!(score, &scores[0].1, "{name}");
+    }
+}
+
+#[test]
+fn a_mismatch_lists_what_is_missing_on_each_side() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &NAMES);
+    let text = "id\tprompt\n12\ta dog\n44\ta cat\n45\ta cow\n";
+    let captions = captions(root.path(), "c.tsv", text, Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
+    assert!(message.contains("2 pictures have no caption (7, 3)"), "{message}");
+    assert!(message.contains("2 captions have no picture (44, 45)"), "{message}");
+    assert_eq!(networks.passes(), 0);
+}
+
+#[test]
+fn two_pictures_of_one_id_are_refused_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &["a/1.ppm", "b/01.ppm"]);
+    let captions = captions(root.path(), "c.tsv", "id\tprompt\n1\ta dog\n", Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
+    assert!(message.contains("a/1.ppm and b/01.ppm both have the id `1`"), "{message}");
+}
+
+#[test]
+fn of_several_captions_one_is_chosen_or_they_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let text = "id\tcaption\n1\tshort\n1\ta longer one\n1\ta longer two\n";
+    let read = |choice| captions(root.path(), "c.tsv", text, choice);
+    assert!(read(Choice::Only).unwrap_err().contains("row 2: expected one caption"));
+    assert_eq!(read(Choice::First).unwrap().by_id()["1"], "short");
+    assert_eq!(read(Choice::Longest).unwrap().by_id()["1"], "a longer one");
+}
+
+#[test]
+fn records_that_are_none_are_named_with_their_place() {
+    let root = tempfile::tempdir().unwrap();
+    for (name, text, part) in [
+        ("a.json", "{\"annotations\": [{\"image_id\": 1}]}", "annotation 0: expected a caption under"),
+        ("a.json", "{\"annotations\": 3}", "annotations: expected a list, found a number"),
+        ("a.json", "{\"1\": [\"a\"]}", "key `1`: expected a caption, found a list"),
+        ("a.json", "[1]", "item 0: expected an object"),
+        ("a.json", "{", "file: expected JSON"),
+        ("a.jsonl", "{\"id\": 1, \"caption\": \"a\"}\n{\"caption\": \"b\"}", "line 2: expected an id under"),
+        ("a.jsonl", "nonsense", "line 1: expected a JSON object"),
+        ("a.csv", "id,words\n1,a\n", "header: expected a column caption"),
+        ("a.csv", "id,caption\n1\n", "table: expected rows like the header"),
+        ("a.tsv", "id\tcaption\n1\t \n", "row 1: expected a caption, found blanks"),
+        ("a.tsv", "id\tcaption\n", "file: expected captions, found none"),
+        ("a.txt", "a dog", "file name: expected .json"),
+    ] {
+        let message = captions(root.path(), name, text, Choice::Only).unwrap_err();
+        assert!(message.contains(part) && message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn embeddings_that_were_made_before_are_paired_row_by_row() {
+    let golden = crate::golden::path;
+    let networks = StandIns::default();
+    let settings = Settings { cache: None, keep_going: false, interval: true, batch: 4 };
+    let mut meter = Meter::with(Protocol::named("clipscore").unwrap(), &networks, settings);
+    let same = clip_score_of_rows(&mut meter, &golden("a.npy"), &golden("a.npy")).unwrap();
+    assert!((same.value - 2.5).abs() < 1e-12 && same.ci95.is_some());
+    let message = clip_score_of_rows(&mut meter, &golden("a.npy"), &golden("b.npy")).unwrap_err().to_string();
+    assert!(message.contains("expected 300, found 256"), "{message}");
+}

@@ -1,0 +1,15 @@
+//! The tests of this crate, one file a subject. None needs weights: networks are stand-ins whose features are a
+//! function of the pixels.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod cache;
+mod clip;
+mod edge_files;
+mod golden;
+mod known;
+mod order;
+#[cfg(feature = "torch")]
+mod photos;
+mod protocols;
+mod stand_in;
+mod statistics;

@@ -1,0 +1,102 @@
+//! The same digits whatever the order of files, the number of threads, the cut into passes, and the kind of source.
+
+use std::path::Path;
+
+use specimen_measure::fid::fid;
+use specimen_measure::images::{BATCH, Event};
+use specimen_measure::kid::kid;
+use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::protocol::Protocol;
+
+use crate::stand_in::{StandIns, folder_of, names, pictures};
+
+fn settings(batch: usize) -> Settings {
+    Settings { cache: None, keep_going: false, interval: false, batch }
+}
+
+/// FID and KID between two sources, to the last digit.
+fn values(real: &Path, generated: &Path, batch: usize) -> [f64; 2] {
+    let networks = StandIns::default();
+    let mut meter = Meter::with(Protocol::named("pytorch-fid").unwrap(), &networks, settings(batch));
+    [fid(&mut meter, real, generated).unwrap().value, kid(&mut meter, real, generated).unwrap().value]
+}
+
+#[test]
+fn a_set_is_at_distance_zero_from_itself() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = folder_of(root.path(), "real", 40);
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clean").unwrap(), &networks);
+    let measured = fid(&mut meter, &folder, &folder).unwrap();
+    // Of the traces only rounding may be left.
+    assert!(measured.value < 1e-9, "{}", measured.value);
+    assert_eq!(measured.details["mean_term"], 0.0);
+    assert_eq!(measured.n, [Some(40), Some(40)]);
+}
+
+#[test]
+fn threads_and_the_cut_into_passes_change_no_digit() {
+    let root = tempfile::tempdir().unwrap();
+    let (real, generated) = (folder_of(root.path(), "real", 37), folder_of(root.path(), "generated", 23));
+    let expected = values(&real, &generated, BATCH);
+    for batch in [1, 5, 64] {
+        assert_eq!(values(&real, &generated, batch), expected, "{batch} in a pass");
+    }
+    for n_threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        assert_eq!(pool.install(|| values(&real, &generated, BATCH)), expected, "{n_threads} threads");
+    }
+}
+
+#[test]
+fn the_order_of_files_and_lines_changes_no_digit() {
+    let root = tempfile::tempdir().unwrap();
+    let (real, generated) = (folder_of(root.path(), "real", 21), folder_of(root.path(), "generated", 21));
+    let expected = values(&real, &generated, BATCH);
+    let mut listed = names("real_", 21);
+    listed.reverse();
+    let lines: Vec<String> = listed.iter().map(|name| format!("real/{name}")).collect();
+    std::fs::write(root.path().join("real.txt"), lines.join("\n")).unwrap();
+    assert_eq!(values(&root.path().join("real.txt"), &generated, BATCH), expected);
+    // Written in the reverse order, a folder may list them so.
+    let reversed: Vec<&str> = listed.iter().map(String::as_str).collect();
+    let copy = pictures(&root.path().join("copy"), &reversed);
+    assert_eq!(values(&copy, &generated, BATCH), expected);
+}
+
+#[test]
+fn progress_reaches_the_number_of_pictures_and_never_goes_back() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = folder_of(root.path(), "real", 50);
+    let networks = StandIns::default();
+    let mut seen = Vec::new();
+    {
+        let mut meter = Meter::new(Protocol::named("clean").unwrap(), &networks);
+        meter.listen(|_, event| {
+            if let Event::Done { n_done, n_all } = event {
+                seen.push((n_done, n_all));
+            }
+        });
+        meter.rows(&folder, "kid").unwrap();
+        assert_eq!(meter.n_forward(), 50);
+    }
+    assert!(seen.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    assert_eq!(seen.last(), Some(&(50, 50)));
+    assert_eq!(networks.passes(), 50_usize.div_ceil(BATCH));
+}
+
+#[test]
+fn another_width_is_refused_with_both_files() {
+    let root = tempfile::tempdir().unwrap();
+    let networks = StandIns::default();
+    let folder = folder_of(root.path(), "real", 4);
+    let golden = crate::golden::path("a.npy");
+    let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &networks);
+    for message in [
+        fid(&mut meter, &folder, &golden).unwrap_err().to_string(),
+        kid(&mut meter, &folder, &golden).unwrap_err().to_string(),
+    ] {
+        assert!(message.contains("a.npy: 64 features a row"), "{message}");
+        assert!(message.contains("has 6; were they made by the same network"), "{message}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Two halves of real photos, from files to the value, against what the reference tools print for the same weights
+//! (`tests/golden/halves.json`, made by the script beside it). Weights are those by recipe, so none are needed.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use specimen_extract::network::{self as extract, FeatureNet, NetworkName};
+use specimen_extract::open::open_recipe;
+use specimen_measure::error::{MeasureError, NetworkFault};
+use specimen_measure::fid::fid;
+use specimen_measure::inception_score::inception_score;
+use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::network::{Batch, ImageNetwork, Networks, TextNetwork};
+use specimen_measure::prdc::prdc;
+use specimen_measure::protocol::Protocol;
+use specimen_measure::rules::{NetworkRule, PrefixAs};
+
+/// Inception with weights by recipe.
+struct Recipe;
+
+impl Networks for Recipe {
+    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        let layers = [rule.layer.as_str()];
+        Ok(Box::new(Net(open_recipe(NetworkName::InceptionFid, &layers, extract::Dtype::F32).unwrap())))
+    }
+
+    fn texts(&self, _: &NetworkRule, _: &str, _: PrefixAs) -> Result<Box<dyn TextNetwork>, MeasureError> {
+        unreachable!("no text is scored here")
+    }
+}
+
+struct Net(Box<dyn FeatureNet>);
+
+impl ImageNetwork for Net {
+    fn identity(&self) -> String {
+        self.0.identity()
+    }
+
+    fn n_dims(&self) -> usize {
+        self.0.n_dims()
+    }
+
+    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
+        let Batch { n, height, width, values } = batch;
+        Ok(self.0.forward(&extract::Batch { n, height, width, values })?.rows)
+    }
+}
+
+/// The first and the last twenty photos by name, as lists of paths.
+fn halves(root: &Path, photos: &Path) -> [PathBuf; 2] {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(photos)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().canonicalize().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 40);
+    [("real.txt", &files[..20]), ("generated.txt", &files[20..])].map(|(name, half)| {
+        let list = root.join(name);
+        let lines: Vec<&str> = half.iter().map(|file| file.to_str().unwrap()).collect();
+        std::fs::write(&list, lines.join("\n")).unwrap();
+        list
+    })
+}
+
+fn check(what: &str, found: f64, expected: &Value, tolerance: f64) {
+    let expected = expected.as_f64().unwrap();
+    assert!((found - expected).abs() <= tolerance * expected.abs(), "{what}: {found}, the tool {expected}");
+}
+
+#[test]
+fn two_halves_of_the_photos_have_the_values_of_the_reference_tools() {
+    let test = "two_halves_of_the_photos_have_the_values_of_the_reference_tools";
+    let Some(photos) = crate::edge_files::data(test, "photos/coco_val2017") else { return };
+    let root = tempfile::tempdir().unwrap();
+    let [real, generated] = halves(root.path(), &photos);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/halves.json");
+    let expected: Value = serde_json::from_slice(&std::fs::read(golden).unwrap()).unwrap();
+    let settings =
+        Settings { cache: Some(root.path().join("cache")), keep_going: false, interval: false, batch: 4 };
+    let meter = |protocol| Meter::with(Protocol::named(protocol).unwrap(), &Recipe, settings.clone());
+    // 20 rows of 2048 features: the tools take roots of eigenvalues that should be zero, which adds up to 2.8e-5 of the
+    // value; exact arithmetic on pytorch-fid's own features has nothing to add.
+    let exact = fid(&mut meter("pytorch-fid"), &real, &generated).unwrap().value;
+    check("exact", exact, &expected["exact"]["pytorch-fid"], 1e-6);
+    for protocol in [
+        "pytorch-fid",
+        "clean",
+        "clean-legacy-pytorch",
+        "clean-legacy-tf",
+        "lantern",
+        "tf1",
+        "torchmetrics-1.8",
+    ] {
+        let measured = fid(&mut meter(protocol), &real, &generated).unwrap();
+        check(protocol, measured.value, &expected["fid"][protocol], 3e-5);
+        assert_eq!(measured.n, [Some(20), Some(20)]);
+        assert_eq!(measured.extractor.as_deref(), Some("inception-fid-2048-f32@recipe"));
+    }
+    // The features of `tf1` are there already; only the logits are new.
+    let mut tf1 = meter("tf1");
+    let four = prdc(&mut tf1, &real, &generated).unwrap();
+    assert_eq!(tf1.n_forward(), 0);
+    check("precision", four[0].value, &expected["torch_fidelity"]["precision"], 1e-6);
+    check("recall", four[1].value, &expected["torch_fidelity"]["recall"], 1e-6);
+    let score = inception_score(&mut tf1, &generated).unwrap();
+    check("is", score.value, &expected["torch_fidelity"]["inception_score_mean"], 1e-5);
+}

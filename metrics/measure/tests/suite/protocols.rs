@@ -1,0 +1,129 @@
+//! The built-in protocols are complete, and their recipes do not change unseen.
+
+use std::path::Path;
+
+use specimen_measure::protocol::Protocol;
+use specimen_measure::rules::Dtype;
+
+/// What each protocol prints. A digest that changes is another recipe: say so in CHANGELOG.md.
+const DIGESTS: [&str; 14] = [
+    "clean@45e47af96a37",
+    "clean-legacy-pytorch@bc2f57eb16ff",
+    "clean-legacy-tf@2074d84ae610",
+    "clipscore@e6436fce0e86",
+    "cmmd@43f3888765e6",
+    "lantern@2d1dda2269e4",
+    "lantern-clip@7086ff6bc0af",
+    "lantern-pr@255e36c2d68c",
+    "prdc@3380ee73a728",
+    "pytorch-fid@f39a2d84888d",
+    "sjd@3ccdd880c4f6",
+    "tf1@3aaaffb71b88",
+    "torchmetrics-1.8@dd71fd752715",
+    "torchmetrics-clip@ede43c73024d",
+];
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols")
+}
+
+#[test]
+fn every_file_is_built_in_under_its_name() {
+    let mut files: Vec<String> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let names: Vec<String> = Protocol::names().map(|name| format!("{name}.toml")).collect();
+    let mut sorted = names.clone();
+    sorted.sort();
+    assert_eq!(files, sorted);
+    for name in Protocol::names() {
+        assert_eq!(Protocol::named(name).unwrap().name(), name);
+    }
+}
+
+#[test]
+fn recipes_are_those_that_were_published() {
+    let printed: Vec<String> =
+        Protocol::names().map(|name| Protocol::named(name).unwrap().to_string()).collect();
+    assert_eq!(printed, DIGESTS);
+}
+
+#[test]
+fn every_protocol_says_what_it_is_and_where_from() {
+    for name in Protocol::names() {
+        let protocol = Protocol::named(name).unwrap();
+        assert!(protocol.about().len() > 40 && protocol.source().contains(" at "), "{name}");
+        assert!(protocol.recipe().pixels.output_size().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn every_metric_has_a_protocol() {
+    let known: Vec<&str> =
+        Protocol::names().flat_map(|name| Protocol::named(name).unwrap().recipe().metrics()).collect();
+    for metric in ["fid", "kid", "prdc", "is", "cmmd", "vendi", "clip-score"] {
+        assert!(known.contains(&metric), "{metric}");
+    }
+}
+
+#[test]
+fn a_protocol_of_ones_own_is_a_file() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("mine.toml");
+    let text = std::fs::read_to_string(folder().join("sjd.toml")).unwrap();
+    std::fs::write(&path, text.replace("name = \"sjd\"", "name = \"mine\"")).unwrap();
+    let mine = Protocol::find(path.to_str().unwrap()).unwrap();
+    let sjd = Protocol::named("sjd").unwrap();
+    assert_eq!((mine.name(), mine.digest()), ("mine", sjd.digest()));
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_with_its_place() {
+    let text = std::fs::read_to_string(folder().join("pytorch-fid.toml")).unwrap();
+    let refused = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        Protocol::parse("p.toml", &text.replace(from, to)).unwrap_err().to_string()
+    };
+    for (from, to, part) in [
+        ("schema = 1", "schema = 2", "schema 2, this program reads 1"),
+        ("ddof = 1", "ddof = 0", "divided by n - 1"),
+        ("ddof = 1", "ddof = 1\nmore = 2", "more"),
+        ("square = 299", "shortest-side = 299", "pictures of various sizes"),
+        ("\"2048\"", "\"2048", "line"),
+        ("name = \"pytorch-fid\"", "name = \"a b\"", "no spaces"),
+        ("estimator = \"all-pairs\"", "estimator = \"some-pairs\"", "some-pairs"),
+    ] {
+        let message = refused(from, to);
+        assert!(message.starts_with("protocol p.toml: ") && message.contains(part), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+    let names = Protocol::named("pytorch_fid").unwrap_err().to_string();
+    assert!(names.contains("`pytorch_fid`") && names.contains("torchmetrics-1.8"), "{names}");
+}
+
+#[test]
+fn another_layer_or_type_is_another_recipe_with_another_name() {
+    let protocol = || Protocol::named("pytorch-fid").unwrap();
+    let other = protocol().with_layer("192").with_dtype(Dtype::Bf16);
+    assert_eq!(other.name(), "pytorch-fid+192+bf16");
+    assert_ne!(other.digest(), protocol().digest());
+    assert_eq!(protocol().with_layer("2048").with_dtype(Dtype::F32), protocol());
+}
+
+#[test]
+fn lanterns_way_through_floats_darkens_the_bytes_that_torch_darkens() {
+    // torch 2.13: bytes x of 0 to 255 with ((x / 255 - 0.5) / 0.5 + 1) * 127.5 truncated below x: exactly 1 to 63.
+    use specimen_pixels::{Image, Picture, Pipeline, Step};
+    let steps = Protocol::named("lantern-clip").unwrap().recipe().pixels.steps().to_vec();
+    let begin = steps.iter().position(|step| matches!(step, Step::Standardise { .. })).unwrap();
+    let end = steps.iter().position(|step| matches!(step, Step::Quantise { .. })).unwrap();
+    let ramp = Image::new(256, 1, (0..=255).flat_map(|x| [x; 3]).collect());
+    let made = Pipeline::new(steps[begin..=end].to_vec()).unwrap().apply(ramp).unwrap();
+    let Picture::Bytes(image) = made else { panic!("the way ends in bytes") };
+    for (x, pixel) in image.rgb().chunks_exact(3).enumerate() {
+        let expected = if (1..=63).contains(&x) { x - 1 } else { x };
+        assert_eq!(usize::from(pixel[0]), expected, "{x}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Statistics files: what is written is read back, and parts merge to the whole.
+
+use specimen_measure::fid::{fid, fid_saving};
+use specimen_measure::meter::Meter;
+use specimen_measure::network::NoNetworks;
+use specimen_measure::protocol::Protocol;
+use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
+use specimen_stats::npy_write::{Values, write_npy};
+use specimen_stats::statistics_file::read_features;
+
+use crate::golden::path;
+use crate::stand_in::{StandIns, folder_of};
+
+fn meter() -> Meter<'static> {
+    Meter::new(Protocol::named("pytorch-fid").unwrap(), &NoNetworks)
+}
+
+#[test]
+fn written_statistics_are_at_distance_zero_from_their_rows() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.npz");
+    write(&collect(&mut meter(), &[&path("a.npy")]).unwrap(), &file).unwrap();
+    let measured = fid(&mut meter(), &file, &path("a.npy")).unwrap();
+    assert!(measured.value < 1e-9, "{}", measured.value);
+    assert_eq!(measured.n, [Some(300), Some(300)]);
+}
+
+#[test]
+fn parts_merge_to_the_statistics_of_the_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let (a, b) = (path("a.npy"), path("b.npy"));
+    let part = root.path().join("a.npz");
+    write(&collect(&mut meter(), &[&a]).unwrap(), &part).unwrap();
+    let merged = collect(&mut meter(), &[&part, &b]).unwrap();
+    let rows = collect_rows(&mut meter(), &[&a, &b]).unwrap();
+    let whole = root.path().join("whole.npy");
+    std::fs::write(&whole, write_npy(&[rows.n(), rows.d()], Values::F32(rows.values()))).unwrap();
+    let together = collect(&mut meter(), &[&whole]).unwrap();
+    assert_eq!(merged.n(), Some(556));
+    for (merged, whole) in [(merged.mean(), together.mean()), (merged.covariance(), together.covariance())] {
+        let worst = merged.iter().zip(whole).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-12, "{worst}");
+    }
+}
+
+#[test]
+fn statistics_without_a_count_do_not_merge_and_say_why() {
+    let sources = [path("a_pytorch_fid_compressed.npz"), path("b.npy")];
+    let message = collect(&mut meter(), &[&sources[0], &sources[1]]).unwrap_err().to_string();
+    assert!(message.contains("a_pytorch_fid_compressed.npz"), "{message}");
+    assert!(message.contains("the number of rows is not known"), "{message}");
+    // Alone they pass through as they are.
+    assert_eq!(collect(&mut meter(), &[&sources[0]]).unwrap().n(), None);
+}
+
+#[test]
+fn features_are_written_as_clean_fid_keeps_them() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a_kid.npz");
+    let rows = collect_rows(&mut meter(), &[&path("a.npy")]).unwrap();
+    write_rows(&rows, &file).unwrap();
+    assert_eq!(read_features(&std::fs::read(&file).unwrap()).unwrap(), rows);
+    assert_eq!(collect_rows(&mut meter(), &[&path("a_cleanfid_kid.npz")]).unwrap(), rows);
+}
+
+#[test]
+fn the_reference_of_one_comparison_is_saved_for_the_next() {
+    let root = tempfile::tempdir().unwrap();
+    let (real, generated) = (folder_of(root.path(), "real", 30), folder_of(root.path(), "generated", 30));
+    let saved = root.path().join("real.npz");
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &networks);
+    let first = fid_saving(&mut meter, &real, &generated, Some(&saved)).unwrap();
+    let again = fid(&mut meter, &saved, &generated).unwrap();
+    assert!((first.value - again.value).abs() <= 1e-9 * first.value, "{} {}", first.value, again.value);
+    assert_eq!((again.n, again.extractor), (first.n, first.extractor));
+}
+
+#[test]
+fn memory_of_statistics_does_not_need_the_rows_of_a_file_at_once() {
+    use specimen_measure::sample::Spread;
+    // More rows than features pass into moments; fewer stay rows, which are exact without full rank.
+    let mut spread = Spread::new(3).unwrap();
+    for i in 0..1000_u16 {
+        let x = f32::from(i);
+        spread.push(&[x.sin(), x.cos(), (x * 0.5).sin()]).unwrap();
+    }
+    let factored = spread.factored().unwrap();
+    assert_eq!((factored.n, factored.factored.rank()), (Some(1000), 3));
+}

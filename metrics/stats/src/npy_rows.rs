@@ -1,0 +1,139 @@
+//! Reads a `.npy` matrix of features some rows at a time, so that memory does not grow with the file.
+//!
+//! The format is that of [`crate::npy`]; f32, or f64 that hold f32 values, in C order. A matrix in Fortran order has
+//! its rows scattered over the file and is refused by name.
+
+use std::io::Read;
+
+use crate::error::StatsError;
+use crate::npy::{Element, Header, fault, parse_header};
+
+/// Bytes that a header may have; NumPy's own fit into a few hundred.
+const MAX_HEADER_BYTES: usize = 1 << 16;
+
+/// An opened matrix, some of its rows read.
+#[derive(Debug)]
+pub struct NpyRows<R> {
+    reader: R,
+    header: Header,
+    n_left: usize,
+}
+
+/// Returns the element type that a `.npy` file declares, as NumPy spells it (`|u1`, `<f4`), whether or not it is read
+/// here. Fails on what is no such file.
+pub fn element_type(reader: &mut impl Read) -> Result<String, StatsError> {
+    let header = read_header(reader)?;
+    let value = header.split_once("'descr'").map(|(_, rest)| rest.trim_start_matches([' ', ':']));
+    let value = value.and_then(|rest| rest.strip_prefix('\'')?.split_once('\''));
+    value.map(|(name, _)| name.to_owned()).ok_or_else(|| fault("header", "a key 'descr'", header.trim_end()))
+}
+
+impl<R: Read> NpyRows<R> {
+    /// Opens the matrix at the beginning of `reader`; a vector is one row. Fails on what is no `.npy` file, on other
+    /// element types, and on Fortran order.
+    pub fn open(mut reader: R) -> Result<Self, StatsError> {
+        let header = parse_header(&read_header(&mut reader)?)?;
+        if header.element == Element::I64 {
+            return Err(fault("element type", "'<f4' or '<f8'", "<i8"));
+        }
+        if header.is_fortran && header.n_rows > 1 && header.n_columns > 1 {
+            let found = "Fortran order; save numpy.ascontiguousarray of it";
+            return Err(fault("order of elements", "C order", found));
+        }
+        Ok(Self { reader, header, n_left: header.n_rows })
+    }
+
+    /// Rows of the matrix.
+    pub fn n_rows(&self) -> usize {
+        self.header.n_rows
+    }
+
+    /// Numbers in a row.
+    pub fn n_columns(&self) -> usize {
+        self.header.n_columns
+    }
+
+    /// Returns the next rows, at most `max_rows` of them and none behind the last, `[n, n_columns]` by rows. Fails
+    /// when the file ends early or goes on behind the last row, and on f64 values that f32 cannot hold.
+    pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, StatsError> {
+        let Header { element, n_columns, .. } = self.header;
+        let n_rows = self.n_left.min(max_rows);
+        let mut bytes = vec![0; n_rows * n_columns * element.width()];
+        self.reader.read_exact(&mut bytes).map_err(|error| {
+            let expected = format!("{} rows of {n_columns} elements", self.header.n_rows);
+            fault("data", &expected, &format!("at row {}: {error}", self.header.n_rows - self.n_left))
+        })?;
+        self.n_left -= n_rows;
+        if self.n_left == 0 && self.reader.read(&mut [0]).is_ok_and(|n_more| n_more > 0) {
+            return Err(fault("data", "nothing behind the last row", "more bytes"));
+        }
+        let numbers = bytes.chunks_exact(element.width()).map(|bytes| element.number(bytes));
+        numbers.map(narrow).collect()
+    }
+}
+
+fn narrow(number: f64) -> Result<f32, StatsError> {
+    let narrowed = number as f32;
+    if number.is_finite() && f64::from(narrowed) != number {
+        let expected = "features that are f32, whatever type they are kept in (save them as numpy.float32)";
+        return Err(fault("feature", expected, &number.to_string()));
+    }
+    Ok(narrowed)
+}
+
+fn read_header(reader: &mut impl Read) -> Result<String, StatsError> {
+    let short = |error: std::io::Error| fault("header", "a complete header", &error.to_string());
+    let mut exactly = |n_bytes: usize| {
+        let mut bytes = vec![0; n_bytes];
+        reader.read_exact(&mut bytes).map(|()| bytes).map_err(short)
+    };
+    let magic = exactly(8)?;
+    let n_length = match magic.as_slice() {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _] => 2,
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _] => 4,
+        other => return Err(fault("magic", "\\x93NUMPY and a version of 1 to 3", &format!("{other:02x?}"))),
+    };
+    let length = exactly(n_length)?.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    if length > MAX_HEADER_BYTES {
+        return Err(fault("header", "at most 65,536 bytes", &length.to_string()));
+    }
+    String::from_utf8(exactly(length)?).map_err(|_| fault("header", "text", "other bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+    use crate::npy_write::{Values, write_npy};
+
+    #[test]
+    fn rows_come_in_groups_of_any_size_and_then_none() {
+        let file = write_npy(&[5, 2], Values::F64(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]));
+        let mut rows = NpyRows::open(file.as_slice()).unwrap();
+        assert_eq!((rows.n_rows(), rows.n_columns()), (5, 2));
+        assert_eq!(rows.next_rows(2).unwrap(), [0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(rows.next_rows(9).unwrap(), [4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        assert!(rows.next_rows(1).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_short_file_a_long_one_and_what_f32_cannot_hold_are_errors() {
+        let file = write_npy(&[3, 1], Values::F32(&[1.0, 2.0, 3.0]));
+        let message = |bytes: &[u8]| NpyRows::open(bytes).unwrap().next_rows(9).unwrap_err().to_string();
+        assert!(message(&file[..file.len() - 1]).contains("3 rows of 1 elements"));
+        assert!(message(&[file.as_slice(), b"x"].concat()).contains("behind the last row"));
+        assert!(message(&write_npy(&[1, 1], Values::F64(&[0.1]))).contains("numpy.float32"));
+        assert!(NpyRows::open(write_npy(&[1], Values::I64(&[1])).as_slice()).is_err());
+        assert!(NpyRows::open(b"\x93NUMPY\x07\0".as_slice()).is_err());
+    }
+
+    #[test]
+    fn the_element_type_is_told_of_arrays_that_are_not_read_here() {
+        let mut file = b"\x93NUMPY\x01\0".to_vec();
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2, 2, 3), }\n";
+        file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+        file.extend(header.bytes());
+        assert_eq!(element_type(&mut file.as_slice()).unwrap(), "|u1");
+        assert!(element_type(&mut b"PK\x03\x04abcdef".as_slice()).is_err());
+    }
+}
