@@ -115,14 +115,13 @@ impl<'t> Progress<'t> {
         }
         let now_ns = self.clock.now_ns();
         let is_due = self.pace.item(ok, now_ns);
-        let line = self.pace.line(now_ns);
         match &self.bar {
             Some(bar) => {
                 bar.set_position(self.pace.done);
-                bar.set_message(line);
+                bar.set_message(self.pace.line(now_ns));
             }
             None if is_due => {
-                self.talk.say(line);
+                self.talk.say(self.pace.line(now_ns));
                 let cells: Vec<String> = self.cells.iter().map(CellProgress::words).collect();
                 self.talk.detail(cells.join(", "));
             }

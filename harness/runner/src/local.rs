@@ -5,7 +5,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fs::OpenOptions,
-    io::{BufRead, BufReader},
+    io::Read,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
@@ -32,6 +32,8 @@ const MAX_DEATHS_BEFORE_AN_ITEM: u32 = 2;
 const MAX_DEATHS_IN_A_ROW: u32 = 8;
 /// How often requests to stop are looked at while no worker says anything.
 const PULSE: Duration = Duration::from_millis(100);
+/// How long a worker's words may wait in its pipe, which holds hundreds of images' worth.
+const LISTENING_PAUSE: Duration = Duration::from_millis(50);
 /// Exit code of a worker that was asked to stop.
 const INTERRUPTED: i32 = 75;
 
@@ -287,6 +289,34 @@ impl Local<'_> {
     }
 }
 
+/// The lines of a pipe, as many at a time as are there.
+struct Lines<R> {
+    from: R,
+    /// What was read and not yet passed on, at most a part of a line between calls.
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Lines<R> {
+    /// Waits for at least one whole line; `None` at the end. What is no report is passed over.
+    fn read(&mut self) -> Option<Vec<Progress>> {
+        let mut chunk = [0_u8; 1 << 16];
+        loop {
+            match self.from.read(&mut chunk) {
+                Ok(0) => return None,
+                Ok(n) => self.bytes.extend_from_slice(&chunk[..n]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            }
+            if let Some(end) = self.bytes.iter().rposition(|&byte| byte == b'\n') {
+                let whole = self.bytes[..end].split(|&byte| byte == b'\n');
+                let said = whole.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+                self.bytes.drain(..=end);
+                return Some(said);
+            }
+        }
+    }
+}
+
 /// The workers under way and what they say.
 struct Crew {
     running: BTreeMap<u32, Worker>,
@@ -305,16 +335,13 @@ impl Crew {
         let (stdout, leash) = (child.stdout.take().expect("stdout was piped"), child.stdin.take());
         let say = self.messages.0.clone();
         std::thread::spawn(move || {
-            let (mut lines, mut line, mut said) = (BufReader::new(stdout), String::new(), Vec::new());
-            while lines.read_line(&mut line).is_ok_and(|n| n > 0) {
-                said.extend(serde_json::from_str::<Progress>(&line).ok());
-                line.clear();
-                // What came in one piece is passed on in one piece.
-                if lines.buffer().is_empty()
-                    && say.send((shard, Message::Said(std::mem::take(&mut said)))).is_err()
-                {
+            let mut lines = Lines { from: stdout, bytes: Vec::new() };
+            while let Some(said) = lines.read() {
+                if say.send((shard, Message::Said(said))).is_err() {
                     return;
                 }
+                // What comes meanwhile is read in one piece: waking for each line is most of what driving costs.
+                std::thread::sleep(LISTENING_PAUSE);
             }
             // Nobody listens any more when the crew was dismissed.
             let _ = say.send((shard, Message::Silent));
@@ -388,6 +415,27 @@ fn last_line(log: &Path) -> String {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_whole_whatever_the_pieces_they_come_in() {
+        /// Hands out its pieces one by one.
+        struct Pieces(Vec<&'static str>);
+        impl Read for Pieces {
+            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+                if self.0.is_empty() {
+                    return Ok(0);
+                }
+                let piece = self.0.remove(0);
+                to[..piece.len()].copy_from_slice(piece.as_bytes());
+                Ok(piece.len())
+            }
+        }
+        let pieces = ["{\"warmup\":{\"ce", "ll\":\"a\"}}\nnoise\n{\"fai", "led\":{\"why\":\"x\"}}\n{\"cut"];
+        let mut lines = Lines { from: Pieces(pieces.to_vec()), bytes: Vec::new() };
+        assert_eq!(lines.read(), Some(vec![Progress::Warmup { cell: "a".to_owned() }]));
+        assert_eq!(lines.read(), Some(vec![Progress::Failed { why: "x".to_owned() }]));
+        assert_eq!(lines.read(), None);
+    }
 
     #[test]
     fn a_gpu_goes_to_the_next_worker_when_its_own_has_ended() {

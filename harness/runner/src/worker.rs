@@ -24,7 +24,7 @@ pub const ANY_GPU: &str = "cuda";
 
 /// What a worker tells its driver, one JSON line each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "event")]
+#[serde(rename_all = "kebab-case")]
 pub enum Progress {
     /// An image is begun; a worker that dies died of it.
     Begin {
