@@ -69,9 +69,9 @@ pub enum Command {
     Replay(cmd::replay::ReplayArgs),
     /// Write tables and figures of a run again
     Report(cmd::report::ReportArgs),
-    /// Check that this machine computes as it should
+    /// Check that this machine computes as it should, or that every method keeps the law it claims to keep
     #[cfg(feature = "torch")]
-    Doctor,
+    Doctor(cmd::doctor::DoctorArgs),
     /// Datasets on disk, and the embedded one
     #[command(subcommand)]
     Data(cmd::data::DataCommand),

@@ -3,7 +3,7 @@
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
 //! of), [`laws`] and [`generation`] (one image under way), [`eagle`] and [`model_draft`] (what drafts),
-//! [`target`] (what the runner sees), then one folder per model and the [`catalog`] of them.
+//! [`target`] and [`token_tables`] (what the runner sees), then one folder per model and the [`catalog`] of them.
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -25,6 +25,7 @@ pub mod eagle_draft;
 pub mod model_draft;
 
 pub mod target;
+pub mod token_tables;
 
 pub mod igpt;
 pub mod random_weights;

@@ -15,6 +15,8 @@ pub(crate) mod generate;
 #[cfg(feature = "torch")]
 mod libtorch;
 #[cfg(feature = "torch")]
+mod lossless;
+#[cfg(feature = "torch")]
 pub(crate) mod replay;
 #[cfg(feature = "torch")]
 pub(crate) mod run;
@@ -43,7 +45,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),
         #[cfg(feature = "torch")]
-        Command::Doctor => doctor::doctor(talk),
+        Command::Doctor(args) => doctor::doctor(args, talk),
         Command::Data(command) => data::data(command, talk),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, talk),

@@ -13,6 +13,7 @@ use crate::{
     eagle_draft::EagleDraft,
     generation::ModelGeneration,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
+    token_tables::{TokenTables, vectors_of},
 };
 
 /// One embedded file with its configuration.
@@ -64,6 +65,7 @@ pub struct TinyModel {
     backbone: Rc<TinyBackbone>,
     head: Rc<EagleHead>,
     vq: Vq,
+    tables: TokenTables,
     weights: Vec<WeightsId>,
     encode: CaptionEncoder,
     device: Device,
@@ -99,7 +101,12 @@ impl TinyModel {
         let mut head = EagleHead::new(&mut checkpoint, &eagle_config, config.d_model)?;
         checkpoint.finish()?;
         head.layer.prepare();
-        Ok(Self { config, backbone: Rc::new(backbone), head: Rc::new(head), vq, weights, encode, device })
+        let tables = TokenTables::of_codebook(
+            vectors_of(TOKENIZER.file, &vq.unit_codebook())?,
+            vectors_of(TARGET.file, backbone.token_table())?,
+        );
+        let (backbone, head) = (Rc::new(backbone), Rc::new(head));
+        Ok(Self { config, backbone, head, vq, tables, weights, encode, device })
     }
 
     /// Tokens of pictures, by the embedded tokenizer. `rgb`: `[n, 64, 64, 3]` bytes; returns `n` rows.
@@ -174,6 +181,10 @@ impl TargetModel for TinyModel {
                 known: "eagle1".into(),
             }),
         }
+    }
+
+    fn tables(&self) -> &TokenTables {
+        &self.tables
     }
 
     fn picture(&self, tokens: &[TokenId]) -> Picture {
