@@ -40,7 +40,7 @@ pub const ABILITIES: &[Abilities] = &[
         neighbours: true,
         codebook: true,
         embeddings: true,
-        reuses_features: false,
+        reuses_features: true,
     },
     Abilities { model: "igpt-mnist", ..IGPT },
     Abilities { model: "igpt-fmnist", ..IGPT },
@@ -51,7 +51,7 @@ pub const ABILITIES: &[Abilities] = &[
         neighbours: true,
         codebook: true,
         embeddings: true,
-        reuses_features: false,
+        reuses_features: true,
     },
 ];
 
@@ -195,6 +195,13 @@ cell = [
             r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "similarity", s = 0.7 }}"#
         );
         check_refused("igpt-mnist", &cell, "the vectors of a codebook", "use one that has: tiny, stub");
+        let cell = format!(
+            r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "interval", every = 2 }}"#
+        );
+        let what = "a head that continues from older features";
+        check_refused("igpt-mnist", &cell, what, "use one that has: tiny, stub");
+        let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
+        check_refused("tiny", &cell, "an EAGLE-3 head", "no model here has any");
     }
 
     #[test]

@@ -21,6 +21,14 @@ pub struct BackboneShape {
     pub n_positions: i64,
 }
 
+/// What a forward hands out.
+pub struct Tapped {
+    /// After the final norm, `[b, n, d]`.
+    pub features: Tensor,
+    /// The residual stream as it enters each layer that was asked for, without a norm, `[b, n, d]` each.
+    pub inner: Vec<Tensor>,
+}
+
 /// A causal transformer over image tokens. A new model is one of these, a picture decoder, a configuration
 /// and a prompt format.
 pub trait Backbone {
@@ -33,10 +41,26 @@ pub trait Backbone {
     /// Input vectors of image tokens. `tokens`, `positions`: `[n]`, i64; returns `[n, d]`.
     fn embed(&self, tokens: &Tensor, positions: &Tensor) -> Tensor;
 
-    /// Features after the final norm, the input of the head. `x`: `[b, n, d]`; `positions`: `[n]`, i64;
-    /// `mask`: additive `[n, n_cached + n]`, absent when everything is visible. Writes keys and values
-    /// behind the cache's end without moving it. Returns `[b, n, d]`.
-    fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor;
+    /// Features after the final norm, the input of the head, and the residual stream as it enters each of
+    /// `layers` (0-based, ascending; repeats count). `x`: `[b, n, d]`; `positions`: `[n]`, i64; `mask`: additive
+    /// `[n, n_cached + n]`, absent when everything is visible. Writes keys and values behind the cache's end
+    /// without moving it.
+    ///
+    /// # Panics
+    /// If a layer is none of the network's.
+    fn forward_tapped(
+        &self,
+        x: &Tensor,
+        positions: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped;
+
+    /// The features of [`Backbone::forward_tapped`] alone, `[b, n, d]`.
+    fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
+        self.forward_tapped(x, positions, cache, mask, &[]).features
+    }
 
     /// Logits in f32. `features`: `[.., d]`; returns `[.., n_vocab]`.
     fn logits(&self, features: &Tensor) -> Tensor;

@@ -9,8 +9,10 @@ use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::Tensor;
 
 use crate::{
+    backbone::Backbone,
+    draft_head::{DraftHead, Opened},
     kv::LayerCache,
-    llama::{Layer, LayerShape, rms_norm},
+    llama::{Layer, LayerShape, Rotary, rms_norm},
     mirror::Mirrored,
 };
 
@@ -47,6 +49,7 @@ pub enum EaglePrefix {
 /// The weights of a head. Concatenation order: embedding first, then feature (LANTERN's).
 pub struct EagleHead {
     config: EagleConfig,
+    shape: LayerShape,
     /// `[d, 2 d]`
     fc: Tensor,
     /// `[d]`
@@ -77,7 +80,7 @@ impl EagleHead {
         let shape = LayerShape { d_model: d, n_heads, d_head, d_ffn };
         let layer =
             Layer::new(&mut Scoped::new(source, "layers.0."), shape, config.input_norm, 1, config.norm_eps)?;
-        Ok(Self { config: config.clone(), fc, fc_bias, layer, norm })
+        Ok(Self { config: config.clone(), shape, fc, fc_bias, layer, norm })
     }
 
     /// The flags and sizes.
@@ -97,10 +100,33 @@ impl EagleHead {
             None => x.shallow_clone(),
         }
     }
+}
 
-    /// `n` nodes behind the cache. `embeddings`, `features`: `[b, n, d]`; `turns` as from
-    /// [`Turns::at`](crate::llama::Turns::at); `mask` as in [`Layer::step`]. Returns predicted features `[b, n, d]`.
-    pub fn step(
+impl DraftHead for EagleHead {
+    fn layer_shape(&self) -> LayerShape {
+        self.shape
+    }
+
+    /// None: it reads the feature after the final norm.
+    fn taps(&self) -> &[usize] {
+        &[]
+    }
+
+    fn admit(&self, features: &Tensor) -> Tensor {
+        features.shallow_clone()
+    }
+
+    fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
+        let x = self.join(embeddings, features);
+        let projected = self.layer.project(&x, rotary);
+        Opened { x, projected }
+    }
+
+    fn close(&self, x: &Tensor, context: &Tensor) -> Tensor {
+        self.finish(&self.layer.finish(x, context))
+    }
+
+    fn step(
         &self,
         embeddings: &Tensor,
         features: &Tensor,
@@ -110,5 +136,9 @@ impl EagleHead {
     ) -> Tensor {
         let joined = Mirrored::new(&self.join(embeddings, features));
         self.finish(&self.layer.step(&joined, turns, cache, mask).value())
+    }
+
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        target.logits(predicted)
     }
 }

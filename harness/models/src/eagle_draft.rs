@@ -1,5 +1,6 @@
-//! Drafting one image with an EAGLE-1 head: a stable cache of committed (token, feature) pairs, and tree
-//! nodes behind it that the next step forgets.
+//! Drafting one image with a head that continues features: a stable cache of committed (token, feature) pairs,
+//! and tree nodes behind it that the next step forgets. A pair stays as it was taken in: where the feature was
+//! an old one, as after a skipped verification, the fresh one never replaces it.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,9 +12,10 @@ use specimen_decode::{
 use tch::Tensor;
 
 use crate::{
+    draft_head::DraftHead,
     draft_time::DraftTime,
-    eagle::EagleHead,
-    generation::{FeatureTap, ModelGeneration},
+    feature_tap::FeatureTap,
+    generation::ModelGeneration,
     kv::{KvCache, KvShape},
     laws::{LawRows, laws},
     mask::{ancestor_mask, causal_behind},
@@ -21,10 +23,12 @@ use crate::{
 
 /// One image's drafter state.
 pub struct EagleDraft {
-    head: Rc<EagleHead>,
+    head: Rc<dyn DraftHead>,
     context: Context,
     cache: KvCache,
     tap: Rc<RefCell<FeatureTap>>,
+    /// Ages of the features for the tokens it takes in next, if they are not the fresh ones.
+    reused: Option<Vec<usize>>,
     /// Predicted features of the root and of every expanded node, `[b, m, d]`.
     predicted: Tensor,
     /// Row of `predicted`, and place behind the stable cache, of every expanded node; `None` if not run.
@@ -43,17 +47,26 @@ struct Context {
 
 impl EagleDraft {
     /// A drafter for `generation`, whose trees have at most `max_tree` nodes, root included.
+    ///
+    /// # Panics
+    /// If `generation` has run its prefill: what the head reads is asked for before.
     #[must_use]
-    pub fn new(head: Rc<EagleHead>, generation: &ModelGeneration, max_tree: usize, time: DraftTime) -> Self {
+    pub fn new(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_tree: usize,
+        time: DraftTime,
+    ) -> Self {
         use specimen_decode::generation::Generation;
         let backbone = generation.backbone().clone();
-        let config = head.config();
+        generation.tap().borrow_mut().ask_for(head.taps());
+        let layer = head.layer_shape();
         let capacity = (generation.n_tokens() + max_tree + 2) as i64;
         let shape = KvShape {
             n_layers: 1,
             n_rows: generation.n_rows(),
-            n_heads: config.n_heads,
-            d_head: config.d_head,
+            n_heads: layer.n_heads,
+            d_head: layer.d_head,
             capacity: (capacity + 7) / 8 * 8,
         };
         let device = generation.device();
@@ -67,6 +80,7 @@ impl EagleDraft {
         Self {
             cache: KvCache::new(shape, context.backbone.kind(), device),
             tap: generation.tap(),
+            reused: None,
             predicted: Tensor::new(),
             rows: Vec::new(),
             head,
@@ -75,7 +89,8 @@ impl EagleDraft {
         }
     }
 
-    /// Runs pairs at the image positions `positions` (0-based) behind `from` cached entries.
+    /// Runs pairs at the image positions `positions` (0-based) behind `from` cached entries. `features`:
+    /// `[b, n, d]`, admitted or predicted.
     fn run(
         &mut self,
         tokens: &[i64],
@@ -91,7 +106,7 @@ impl EagleDraft {
         let embeddings = backbone.embed(&Tensor::from_slice(tokens).to_device(*device), &positions);
         let embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
-        let turns = turns.at(&positions, self.head.config().n_heads);
+        let turns = turns.at(&positions, self.head.layer_shape().n_heads);
         // A dynamic tree runs more nodes than it keeps, so the tree's size does not bound the cache.
         self.cache.reserve(from + tokens.len() as i64);
         let layer = &mut self.cache.layers_from(from)[0];
@@ -99,19 +114,26 @@ impl EagleDraft {
     }
 
     fn laws_of(&self, predicted: &Tensor) -> Vec<Rc<Dist>> {
-        LawRows::new(laws(&self.context.backbone.logits(predicted), &self.context.sampling.of_drafts())).all()
+        let logits = self.head.logits(&*self.context.backbone, predicted);
+        LawRows::new(laws(&logits, &self.context.sampling.of_drafts())).all()
     }
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
         let stable = self.cache.len();
-        let fresh = self.tap.borrow_mut().take();
         let n = tokens.len() as i64 - stable;
-        assert_eq!(fresh.size()[1], n, "one feature is committed for every token the drafter has not seen");
+        let features = match self.reused.take() {
+            None => self.tap.borrow_mut().fresh(n as usize),
+            Some(ages) => {
+                assert_eq!(ages.len() as i64, n, "every token that is taken in is paired with one feature");
+                self.tap.borrow_mut().aged(&ages)
+            }
+        };
+        let features = self.head.admit(&features);
         let new: Vec<i64> = tokens[stable as usize..].iter().map(|t| i64::from(t.0)).collect();
         let positions: Vec<i64> = (stable..stable + n).collect();
         let kind = self.cache.kind();
         let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
-        let out = self.run(&new, &positions, &fresh, stable, mask.as_ref());
+        let out = self.run(&new, &positions, &features, stable, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
@@ -156,6 +178,10 @@ impl DraftModel for EagleDraft {
         let _guard = tch::no_grad_guard();
         let time = self.time.clone();
         time.measure(|| self.expand_nodes(tree, nodes))
+    }
+
+    fn reuse_features(&mut self, ages: &[usize]) {
+        self.reused = Some(ages.to_vec());
     }
 
     fn is_greedy(&self) -> bool {

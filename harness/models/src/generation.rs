@@ -4,7 +4,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use specimen_decode::{
-    dist::Dist,
+    dist::{Dist, TokenId},
     generation::{Generation, Scores},
     pipeline::Sampling,
     tree::{NodeId, TokenTree},
@@ -12,34 +12,12 @@ use specimen_decode::{
 use tch::{Kind, Tensor};
 
 use crate::{
-    backbone::Backbone,
+    backbone::{Backbone, Tapped},
+    feature_tap::FeatureTap,
     kv::{KvCache, KvShape},
     laws::{LawRows, laws},
     mask::tree_mask,
 };
-
-/// Features of committed slots that a draft head has not read yet, on the device, both guidance rows.
-#[derive(Default)]
-pub struct FeatureTap {
-    /// Each `[b, n, d]`, oldest first. The first is the last prefix slot.
-    fresh: Vec<Tensor>,
-}
-
-impl FeatureTap {
-    /// Takes what has gathered since the last call, `[b, n, d]`.
-    ///
-    /// # Panics
-    /// If nothing was committed since: the decoder drafts once per commit.
-    pub fn take(&mut self) -> Tensor {
-        assert!(!self.fresh.is_empty(), "features are taken after a commit");
-        let fresh = std::mem::take(&mut self.fresh);
-        if fresh.len() == 1 {
-            fresh.into_iter().next().expect("one is there")
-        } else {
-            Tensor::cat(&fresh, 1)
-        }
-    }
-}
 
 /// A generation over any [`Backbone`].
 pub struct ModelGeneration {
@@ -50,7 +28,9 @@ pub struct ModelGeneration {
     n_tokens: usize,
     cache: KvCache,
     tap: Rc<RefCell<FeatureTap>>,
-    /// Features of the last scored tree, `[b, n, d]`.
+    /// Tokens accepted without a forward: the next one runs them before its tree.
+    queued: Vec<TokenId>,
+    /// What the tap is to get of the last scored tree, `[b, n, w]`.
     scored: Option<Tensor>,
 }
 
@@ -76,7 +56,16 @@ impl ModelGeneration {
             capacity: (capacity + 7) / 8 * 8,
         };
         let cache = KvCache::new(kv, backbone.kind(), prefix.device());
-        Self { backbone, sampling, prefix, n_tokens, cache, tap: Rc::default(), scored: None }
+        Self {
+            backbone,
+            sampling,
+            prefix,
+            n_tokens,
+            cache,
+            tap: Rc::default(),
+            queued: Vec::new(),
+            scored: None,
+        }
     }
 
     /// The features that a draft head continues from.
@@ -120,6 +109,16 @@ impl ModelGeneration {
         self.prefix.size()[1]
     }
 
+    /// Runs slots behind the cache. `x`: `[b, n, d]`. Returns the features `[b, n, d]`, and what the tap is to get
+    /// of them, `[b, n, w]`.
+    fn run(&mut self, x: &Tensor, positions: &Tensor, mask: Option<&Tensor>) -> (Tensor, Tensor) {
+        let tap = self.tap.borrow();
+        let Tapped { features, inner } =
+            self.backbone.forward_tapped(x, positions, &mut self.cache, mask, tap.layers());
+        let tapped = if inner.is_empty() { features.shallow_clone() } else { Tensor::cat(&inner, -1) };
+        (features, tapped)
+    }
+
     fn laws_of(&self, features: &Tensor) -> LawRows {
         LawRows::new(laws(&self.backbone.logits(features), &self.sampling))
     }
@@ -140,41 +139,56 @@ impl Generation for ModelGeneration {
         let options = (Kind::Int64, self.prefix.device());
         let mask = (n > 1).then(|| crate::llama::causal_mask(n, self.cache.kind()).to_device(options.1));
         let positions = Tensor::arange(n, options);
-        let features = self.backbone.forward(&self.prefix, &positions, &mut self.cache, mask.as_ref());
+        let (features, tapped) = self.run(&self.prefix.shallow_clone(), &positions, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
-        let last = features.narrow(1, n - 1, 1);
-        self.tap.borrow_mut().fresh.push(last.shallow_clone());
-        self.laws_of(&last).row(0)
+        self.tap.borrow_mut().give(tapped.narrow(1, n - 1, 1));
+        self.laws_of(&features.narrow(1, n - 1, 1)).row(0)
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
         let _guard = tch::no_grad_guard();
         let device = self.prefix.device();
         let last = self.backbone.shape().n_positions - 1;
-        let tokens: Vec<i64> = tree.ids().map(|id| i64::from(tree[id].token.0)).collect();
-        let positions: Vec<i64> =
-            tree.ids().map(|id| (self.cache.len() + tree[id].depth as i64).min(last)).collect();
+        let queued = std::mem::take(&mut self.queued);
+        let n_queued = queued.len() as i64;
+        let all = queued.into_iter().chain(tree.ids().map(|id| tree[id].token));
+        let tokens: Vec<i64> = all.map(|token| i64::from(token.0)).collect();
+        let root = self.cache.len() + n_queued;
+        let below = tree.ids().map(|id| root + tree[id].depth as i64);
+        let positions: Vec<i64> = (self.cache.len()..root).chain(below).map(|at| at.min(last)).collect();
         let (tokens, positions) =
             (Tensor::from_slice(&tokens).to_device(device), Tensor::from_slice(&positions).to_device(device));
         let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
-        let mask = tree_mask(tree, self.cache.len()).map(|m| m.to_kind(self.cache.kind()).to_device(device));
-        let features = self.backbone.forward(&x, &positions, &mut self.cache, mask.as_ref());
+        let mask = tree_mask(tree, self.cache.len(), n_queued)
+            .map(|m| m.to_kind(self.cache.kind()).to_device(device));
+        let (mut features, mut tapped) = self.run(&x, &positions, mask.as_ref());
+        if n_queued > 0 {
+            // The missing keys and values are written; the tree lies behind them.
+            self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
+            self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
+            let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);
+            (features, tapped) = (of_tree(&features), of_tree(&tapped));
+        }
         let laws = self.laws_of(&features);
-        self.scored = Some(features.shallow_clone());
+        self.scored = Some(tapped);
         Box::new(ModelScores { laws, features })
     }
 
     fn commit(&mut self, path: &[NodeId]) {
         let _guard = tch::no_grad_guard();
-        let features = self.scored.take().expect("a tree was scored before it is committed");
+        let tapped = self.scored.take().expect("a tree was scored before it is committed");
         let offsets: Vec<i64> = path.iter().map(|node| node.0 as i64).collect();
         self.cache.keep(&offsets);
-        let kept = if offsets.len() as i64 == features.size()[1] {
-            features
+        let kept = if offsets.len() as i64 == tapped.size()[1] {
+            tapped
         } else {
-            features.index_select(1, &Tensor::from_slice(&offsets).to_device(self.prefix.device()))
+            tapped.index_select(1, &Tensor::from_slice(&offsets).to_device(self.prefix.device()))
         };
-        self.tap.borrow_mut().fresh.push(kept);
+        self.tap.borrow_mut().give(kept);
+    }
+
+    fn queue(&mut self, tokens: &[TokenId]) {
+        self.queued.extend_from_slice(tokens);
     }
 }
 

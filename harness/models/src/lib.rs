@@ -2,8 +2,9 @@
 //! rule.
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
-//! of), [`laws`] and [`generation`] (one image under way), [`eagle`] and [`model_draft`] (what drafts),
-//! [`target`] and [`token_tables`] (what the runner sees), then one folder per model and the [`catalog`] of them.
+//! of), [`laws`], [`feature_tap`] and [`generation`] (one image under way), [`draft_head`], [`eagle`], [`eagle3`],
+//! [`eagle_draft`] and [`model_draft`] (what drafts), [`target`] and [`token_tables`] (what the runner sees), then
+//! one folder per model and the [`catalog`] of them.
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -15,11 +16,14 @@ pub mod mirror;
 pub mod laws;
 mod mask;
 
+pub mod feature_tap;
 pub mod generation;
 
 pub mod clock;
+pub mod draft_head;
 pub mod draft_time;
 pub mod eagle;
+pub mod eagle3;
 pub mod eagle_draft;
 
 pub mod model_draft;

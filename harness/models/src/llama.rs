@@ -112,7 +112,7 @@ pub struct Layer {
     eps: f64,
     /// `[d]`; absent in the LlamaGen EAGLE-1 head.
     attention_norm: Option<Tensor>,
-    /// `[3 * n_heads * d_head, d]`: query, key, value rows.
+    /// `[3 * n_heads * d_head, d_input]`: query, key, value rows.
     qkv: Tensor,
     /// `[d, n_heads * d_head]`
     out: Tensor,
@@ -147,26 +147,54 @@ impl Layer {
         n_layers: i64,
         eps: f64,
     ) -> Result<Self, LoadError> {
+        let norm = if input_norm {
+            Some(source.param("attention_norm.weight", &[shape.d_model], Init::Constant(1.0))?)
+        } else {
+            None
+        };
+        Self::behind(source, norm, shape, shape.d_model, n_layers, eps)
+    }
+
+    /// A layer whose attention reads a vector of width `d_input` that the caller makes beside the residual
+    /// stream, for [`Layer::project_from`] and [`Layer::step_from`].
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn with_input(
+        source: &mut dyn ParamSource,
+        shape: LayerShape,
+        d_input: i64,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
+        Self::behind(source, None, shape, d_input, n_layers, eps)
+    }
+
+    fn behind(
+        source: &mut dyn ParamSource,
+        attention_norm: Option<Tensor>,
+        shape: LayerShape,
+        d_input: i64,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
         let LayerShape { d_model, n_heads, d_head, d_ffn } = shape;
-        let std = Init::Normal((d_model as f64).powf(-0.5));
+        let fan_in = |n: i64| Init::Normal((n as f64).powf(-0.5));
         // Residual branches start small so that the depth does not grow the stream.
         let residual =
             |fan_in: i64| Init::Normal((fan_in as f64).powf(-0.5) / (2.0 * n_layers as f64).sqrt());
-        let ones = Init::Constant(1.0);
-        let attention_norm =
-            if input_norm { Some(source.param("attention_norm.weight", &[d_model], ones)?) } else { None };
         Ok(Self {
             shape,
             eps,
             attention_norm,
-            qkv: source.param("attention.qkv.weight", &[3 * n_heads * d_head, d_model], std)?,
+            qkv: source.param("attention.qkv.weight", &[3 * n_heads * d_head, d_input], fan_in(d_input))?,
             out: source.param(
                 "attention.out.weight",
                 &[d_model, n_heads * d_head],
                 residual(n_heads * d_head),
             )?,
-            ffn_norm: source.param("ffn_norm.weight", &[d_model], ones)?,
-            gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], std)?,
+            ffn_norm: source.param("ffn_norm.weight", &[d_model], Init::Constant(1.0))?,
+            gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], fan_in(d_model))?,
             down: source.param("ffn.down.weight", &[d_model, d_ffn], residual(d_ffn))?,
             decoding: None,
         })
@@ -175,10 +203,10 @@ impl Layer {
     /// Builds what [`Layer::step`] needs.
     pub fn prepare(&mut self) {
         let _guard = tch::no_grad_guard();
-        let LayerShape { d_model, n_heads, d_head, .. } = self.shape;
-        let n_turned = 2 * n_heads * d_head;
-        let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_model]);
-        let pairs = halves.transpose(1, 2).reshape([n_turned, d_model]);
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (n_turned, d_input) = (2 * n_heads * d_head, self.qkv.size()[1]);
+        let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_input]);
+        let pairs = halves.transpose(1, 2).reshape([n_turned, d_input]);
         let norm = |weight: &Tensor| MirrorNorm::new(weight, self.eps);
         self.decoding = Some(Decoding {
             attention_norm: self.attention_norm.as_ref().map(norm),
@@ -189,9 +217,13 @@ impl Layer {
 
     /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
     pub fn project(&self, x: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
+        self.project_from(&self.normed_input(x), rotary)
+    }
+
+    /// The same of what attention reads as it is. `normed`: `[b, n, d_input]`.
+    pub fn project_from(&self, normed: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
         let LayerShape { n_heads, d_head, .. } = self.shape;
-        let (b, n, _) = x.size3().expect("hidden states have three axes");
-        let normed = self.normed_input(x);
+        let (b, n, _) = normed.size3().expect("hidden states have three axes");
         let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
         let qk = qkv.narrow(2, 0, 2 * n_heads);
         let half = d_head / 2;
@@ -231,12 +263,24 @@ impl Layer {
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Mirrored {
-        let LayerShape { n_heads, d_head, .. } = self.shape;
-        let decoding = self.decoding.as_ref().expect("prepare() ran before decoding");
-        let normed = match &decoding.attention_norm {
+        let normed = match &self.decoding().attention_norm {
             Some(norm) => norm.forward(x),
             None => x.value(),
         };
+        self.step_from(&normed, x, turns, cache, mask)
+    }
+
+    /// As [`Layer::step`], with attention reading `normed` (`[b, n, d_input]`) beside the residual stream `x`.
+    pub fn step_from(
+        &self,
+        normed: &Tensor,
+        x: &Mirrored,
+        turns: &Tensor,
+        cache: &mut LayerCache,
+        mask: Option<&Tensor>,
+    ) -> Mirrored {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let decoding = self.decoding();
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
         let qkv = normed.linear(&decoding.paired, None::<&Tensor>).to_kind(Kind::Float);
         let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
@@ -247,6 +291,10 @@ impl Layer {
         let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]).to_kind(normed.kind());
         let x = x.plus(&context.linear(&self.out, None::<&Tensor>));
         x.plus(&self.feed_forward(&decoding.ffn_norm.forward(&x)))
+    }
+
+    fn decoding(&self) -> &Decoding {
+        self.decoding.as_ref().expect("prepare() ran before decoding")
     }
 
     fn normed_input(&self, x: &Tensor) -> Tensor {
@@ -260,7 +308,7 @@ impl Layer {
 /// Softmax attention written out, which trains faster on a CPU than the fused kernel's backward.
 ///
 /// `q`, `k`, `v`: `[b, n, heads, d_head]`; `mask`: additive `[n, n]`. Returns `[b, n, heads * d_head]`.
-fn whole_attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Tensor {
+pub fn whole_attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Tensor {
     let (b, n, n_heads, d_head) = q.size4().expect("queries have four axes");
     let flat = |x: &Tensor| x.transpose(1, 2).reshape([b * n_heads, n, d_head]);
     let (q, k, v) = (flat(q) * (d_head as f64).powf(-0.5), flat(k), flat(v));

@@ -3,15 +3,22 @@
 use specimen_decode::tree::{NodeId, TokenTree};
 use tch::Tensor;
 
-/// Mask `[n, n_cached + n]` of a whole tree behind `n_cached` entries: a node sees the cache, its ancestors
-/// and itself. `None` for a lone root, which sees everything.
-pub(crate) fn tree_mask(tree: &TokenTree, n_cached: i64) -> Option<Tensor> {
+/// Mask `[n, n_cached + n]` of `n_chain` slots in sequence and a whole tree behind them, `n` together, after
+/// `n_cached` entries: a slot of the chain sees the cache and the chain up to itself, a node the cache, the
+/// chain, its ancestors and itself. `None` for a lone root, which sees everything.
+pub(crate) fn tree_mask(tree: &TokenTree, n_cached: i64, n_chain: i64) -> Option<Tensor> {
     if tree.len() == 1 {
-        return None;
+        return causal_behind(n_cached, n_chain + 1);
     }
     let nodes: Vec<NodeId> = tree.ids().collect();
-    let width = n_cached + nodes.len() as i64;
-    Some(ancestor_mask(tree, &nodes, n_cached, width, |node| Some(n_cached + node.0 as i64)))
+    let root = n_cached + n_chain;
+    let width = root + nodes.len() as i64;
+    let of_tree = ancestor_mask(tree, &nodes, root, width, |node| Some(root + node.0 as i64));
+    if n_chain == 0 {
+        return Some(of_tree);
+    }
+    let chain = Tensor::full([n_chain, width], f64::NEG_INFINITY, (tch::Kind::Float, tch::Device::Cpu));
+    Some(Tensor::cat(&[chain.triu(n_cached + 1), of_tree], 0))
 }
 
 /// Mask `[nodes.len(), width]` by which each of `nodes` sees the first `n_seen` entries and, from itself

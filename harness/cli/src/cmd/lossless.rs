@@ -63,6 +63,9 @@ struct LosslessAnswer<'e> {
     examination: &'e Examination,
 }
 
+/// Fewer images of the toy leave too few of its 256 possible ones expected often enough to be counted.
+const TOY_MIN: u64 = 1000;
+
 /// Examines all methods and prints what came of it; fails when an exact method does not keep the law, or a
 /// relaxed one was not found out.
 pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
@@ -80,6 +83,10 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
         let known: Vec<&str> = spec.cells.iter().map(|cell| cell.name.as_str()).collect();
         return Err(CliError::Usage(format!("no method is named so; known: {}", known.join(", "))).into());
     };
+    if args.model == On::Toy && args.samples.is_some_and(|n| n < TOY_MIN) {
+        let few = format!("the law of all images of the toy needs at least {TOY_MIN} images to be tested");
+        return Err(CliError::Usage(few).into());
+    }
     let (subject, n_images): (Box<dyn Subject>, u64) = match args.model {
         On::Toy => (Box::new(Toy::new()), 30_000),
         On::Tiny => {

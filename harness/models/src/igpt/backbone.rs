@@ -9,7 +9,7 @@ use super::{
     block::{Block, LayerNorm},
 };
 use crate::{
-    backbone::{Backbone, BackboneShape},
+    backbone::{Backbone, BackboneShape, Tapped},
     kv::KvCache,
     llama::Turns,
 };
@@ -87,12 +87,27 @@ impl Backbone for IgptBackbone {
         self.tokens.index_select(0, tokens) + self.positions.index_select(0, positions)
     }
 
-    fn forward(&self, x: &Tensor, _: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
+    fn forward_tapped(
+        &self,
+        x: &Tensor,
+        _: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped {
         let mut x = x.shallow_clone();
-        for (block, cache) in self.blocks.iter().zip(cache.layers()) {
+        let mut inner = Vec::new();
+        for (at, (block, cache)) in self.blocks.iter().zip(cache.layers()).enumerate() {
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.shallow_clone()));
             x = block.step(&x, cache, mask);
         }
-        self.norm.forward(&x)
+        assert_eq!(
+            inner.len(),
+            layers.len(),
+            "layers {layers:?} are tapped, in a network of {}",
+            self.blocks.len()
+        );
+        Tapped { features: self.norm.forward(&x), inner }
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {

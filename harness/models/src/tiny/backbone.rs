@@ -6,7 +6,7 @@ use tch::{Kind, Tensor};
 
 use super::TargetConfig;
 use crate::{
-    backbone::{Backbone, BackboneShape},
+    backbone::{Backbone, BackboneShape, Tapped},
     kv::KvCache,
     llama::{Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
     mirror::Mirrored,
@@ -91,6 +91,12 @@ impl TinyBackbone {
     /// Features of whole images, with the graph. `words`: `[b, caption_len]`; `tokens`: `[b, n_tokens]`,
     /// i64. Returns `[b, n_tokens, d]`: row `j` is the hidden state that predicts token `j`.
     pub fn features(&self, words: &Tensor, tokens: &Tensor) -> Tensor {
+        self.features_tapped(words, tokens, &[]).features
+    }
+
+    /// The same with the residual stream as it enters each of `layers` (0-based, ascending), all with rows as in
+    /// [`TinyBackbone::features`].
+    pub fn features_tapped(&self, words: &Tensor, tokens: &Tensor, layers: &[usize]) -> Tapped {
         let n_tokens = tokens.size()[1];
         let prefix = self.config.caption_len;
         let fed = tokens.narrow(1, 0, n_tokens - 1);
@@ -98,10 +104,23 @@ impl TinyBackbone {
         let n = prefix + n_tokens - 1;
         let rotary = self.rotary.narrow(0, n).to_kind(x.kind());
         let mask = causal_mask(n, x.kind());
-        for layer in &self.layers {
+        let predicting = |x: &Tensor| x.narrow(1, prefix - 1, n_tokens);
+        let mut inner = Vec::new();
+        for (at, layer) in self.layers.iter().enumerate() {
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| predicting(&x)));
             x = layer.whole(&x, &rotary, &mask);
         }
-        rms_norm(&x.narrow(1, prefix - 1, n_tokens), &self.norm, self.config.norm_eps)
+        Tapped { features: rms_norm(&predicting(&x), &self.norm, self.config.norm_eps), inner }
+    }
+
+    /// Weight of the norm before the output head, `[d]`.
+    pub fn norm(&self) -> &Tensor {
+        &self.norm
+    }
+
+    /// The output head, `[n_vocab, d]`.
+    pub fn head(&self) -> &Tensor {
+        &self.head
     }
 
     /// Rotary rows of the image tokens `from..from + n` (0-based in the image).
@@ -131,13 +150,28 @@ impl Backbone for TinyBackbone {
         self.tokens.index_select(0, tokens)
     }
 
-    fn forward(&self, x: &Tensor, positions: &Tensor, cache: &mut KvCache, mask: Option<&Tensor>) -> Tensor {
+    fn forward_tapped(
+        &self,
+        x: &Tensor,
+        positions: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped {
         let turns = self.turns.at(positions, self.config.n_heads);
         let mut x = Mirrored::new(x);
-        for (layer, cache) in self.layers.iter().zip(cache.layers()) {
+        let mut inner = Vec::new();
+        for (at, (layer, cache)) in self.layers.iter().zip(cache.layers()).enumerate() {
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.value()));
             x = layer.step(&x, &turns, cache, mask);
         }
-        rms_norm(&x.value(), &self.norm, self.config.norm_eps)
+        assert_eq!(
+            inner.len(),
+            layers.len(),
+            "layers {layers:?} are tapped, in a network of {}",
+            self.layers.len()
+        );
+        Tapped { features: rms_norm(&x.value(), &self.norm, self.config.norm_eps), inner }
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {

@@ -1,4 +1,5 @@
-//! The EAGLE draft: tree nodes see their own path only, and nothing of an earlier step's tree survives.
+//! The draft of every head: tree nodes see their own path only, nothing of an earlier step's tree survives, and
+//! each token keeps the feature it was taken in with.
 
 use std::rc::Rc;
 
@@ -10,20 +11,32 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    backbone::Backbone, draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration,
-    laws::laws, llama::causal_mask, target::teacher_forced,
+    draft_head::DraftHead,
+    draft_time::DraftTime,
+    eagle_draft::EagleDraft,
+    generation::ModelGeneration,
+    laws::laws,
+    llama::{causal_mask, whole_attention},
 };
 use tch::{Kind, Tensor, no_grad};
 
 use crate::support::{
-    Choices, F32, GUIDED, MAX_TREE, PLAIN, check_law, eagle_head, path_tokens, random_history, row_values,
-    tiny, tiny_backbone,
+    Choices, EVERY_HEAD, F32, GUIDED, Head, MAX_TREE, PLAIN, TakenIn, caption_rows, check_law, draft_for,
+    eagle_head, path_tokens, random_history, row_values, skipping_history, tiny, tiny_backbone,
 };
 
+/// Every head, without and with guidance.
+fn every_draft() -> impl Iterator<Item = (String, Head, Sampling)> {
+    let samplings = [("", PLAIN), (", guided", GUIDED)];
+    EVERY_HEAD.into_iter().flat_map(move |(name, head)| {
+        samplings.into_iter().map(move |(note, sampling)| (format!("{name}{note}"), head, sampling))
+    })
+}
+
 /// A generation that has committed all of `tokens` but the last, in one step, and its fresh drafter.
-fn committed(sampling: Sampling, tokens: &[TokenId]) -> (ModelGeneration, EagleDraft) {
+fn committed(head: Head, sampling: Sampling, tokens: &[TokenId]) -> (ModelGeneration, EagleDraft) {
     let mut generation = tiny(sampling);
-    let draft = EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+    let draft = draft_for(head(), &generation);
     generation.prefill();
     if let Some((_, [first, rest @ ..])) = tokens.split_last() {
         let (tree, path) = chain(*first, rest);
@@ -58,8 +71,14 @@ fn laws_by_level(draft: &mut dyn DraftModel, tokens: &[TokenId], tree: &TokenTre
 }
 
 /// The law after `node` of a fresh drafter that is fed the path to it as a chain.
-fn law_of_chain(sampling: Sampling, tokens: &[TokenId], tree: &TokenTree, node: NodeId) -> Rc<Dist> {
-    let (_generation, mut draft) = committed(sampling, tokens);
+fn law_of_chain(
+    head: Head,
+    sampling: Sampling,
+    tokens: &[TokenId],
+    tree: &TokenTree,
+    node: NodeId,
+) -> Rc<Dist> {
+    let (_generation, mut draft) = committed(head, sampling, tokens);
     let below = path_tokens(tree, node);
     let (chain, _) = chain(below[0], &below[1..]);
     laws_by_level(&mut draft, tokens, &chain).pop().unwrap()
@@ -67,39 +86,49 @@ fn law_of_chain(sampling: Sampling, tokens: &[TokenId], tree: &TokenTree, node: 
 
 #[test]
 fn a_tree_node_has_the_law_of_its_path_as_a_chain() {
-    for sampling in [PLAIN, GUIDED] {
+    for (name, head, sampling) in every_draft() {
         let mut choices = Choices::new(9);
         for n_sampled in [1, 2, 5] {
             let tokens: Vec<TokenId> = (0..n_sampled).map(|_| choices.token(11)).collect();
             let tree = choices.tree(tokens[n_sampled - 1], 12, 4, 11);
-            let (_generation, mut draft) = committed(sampling, &tokens);
+            let (_generation, mut draft) = committed(head, sampling, &tokens);
             let laws = laws_by_level(&mut draft, &tokens, &tree);
             for node in tree.ids() {
-                let expected = law_of_chain(sampling, &tokens, &tree, node);
-                check_law(&laws[node.0], expected.probs(), F32, &format!("node {node:?} of {n_sampled}"));
+                let expected = law_of_chain(head, sampling, &tokens, &tree, node);
+                let what = format!("{name}: node {node:?} of {n_sampled}");
+                check_law(&laws[node.0], expected.probs(), F32, &what);
             }
         }
     }
 }
 
 /// The law after the last of `below` (root first), from the head run over whole sequences as in training:
-/// slot `j` pairs token `j` with the feature that predicted it, the target's own up to the root, predicted
-/// ones below.
-fn law_by_whole_sequences(sampling: Sampling, tokens: &[TokenId], below: &[TokenId]) -> Vec<f32> {
-    let (backbone, head, generation) = (tiny_backbone(), eagle_head(), tiny(sampling));
+/// slot `j` pairs token `j` with the target's feature `paired[j]`, up to the root, and with predicted ones below.
+fn law_by_whole_sequences(
+    head: &dyn DraftHead,
+    sampling: Sampling,
+    tokens: &[TokenId],
+    paired: &[usize],
+    below: &[TokenId],
+) -> Vec<f32> {
+    let (backbone, n_rows) = (tiny_backbone(), tiny(sampling).n_rows());
     no_grad(|| {
         let mut fed: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
-        let mut features = teacher_forced(&generation, tokens);
+        let ids = |fed: &[i64]| Tensor::from_slice(fed).unsqueeze(0).expand([n_rows, -1], false);
+        let tapped = backbone.features_tapped(&caption_rows(n_rows), &ids(&fed), head.taps());
+        let read = if tapped.inner.is_empty() { tapped.features } else { Tensor::cat(&tapped.inner, -1) };
+        let paired: Vec<i64> = paired.iter().map(|&feature| feature as i64).collect();
+        let mut features = head.admit(&read.index_select(1, &Tensor::from_slice(&paired)));
         let mut remaining = below[1..].iter();
         loop {
             let n = fed.len() as i64;
-            let ids = Tensor::from_slice(&fed).unsqueeze(0).expand([generation.n_rows(), -1], false);
-            let x = head.join(&backbone.embed_batch(&ids), &features);
-            let mask = causal_mask(n, Kind::Float);
-            let predicted = head.finish(&head.layer.whole(&x, &backbone.image_rotary(0, n), &mask));
-            let last = predicted.narrow(1, n - 1, 1);
+            let rotary = backbone.image_rotary(0, n);
+            let opened = head.open(&backbone.embed_batch(&ids(&fed)), &features, &rotary);
+            let (q, k, v) = &opened.projected;
+            let context = whole_attention(q, k, v, &causal_mask(n, Kind::Float));
+            let last = head.close(&opened.x, &context).narrow(1, n - 1, 1);
             match remaining.next() {
-                None => return row_values(&laws(&backbone.logits(&last), &sampling).get(0)),
+                None => return row_values(&laws(&head.logits(&backbone, &last), &sampling).get(0)),
                 Some(token) => fed.push(i64::from(token.0)),
             }
             features = Tensor::cat(&[&features, &last], 1);
@@ -107,36 +136,75 @@ fn law_by_whole_sequences(sampling: Sampling, tokens: &[TokenId], below: &[Token
     })
 }
 
+/// Compares what `draft` says of every node of `tree` with the head run over whole sequences.
+fn check_against_whole_sequences(
+    (name, head, sampling): (&str, Head, Sampling),
+    draft: &mut EagleDraft,
+    (tokens, paired): (&[TokenId], &[usize]),
+    tree: &TokenTree,
+) {
+    let found = laws_by_level(draft, tokens, tree);
+    // A node in the image's last position has no law.
+    for node in tree.ids().filter(|&node| tokens.len() + tree[node].depth < 16) {
+        let expected = law_by_whole_sequences(&*head(), sampling, tokens, paired, &path_tokens(tree, node));
+        let what = format!("{name}: node {node:?} after {}", tokens.len());
+        check_law(&found[node.0], &expected, F32, &what);
+    }
+}
+
 #[test]
 fn draft_laws_are_those_of_the_head_run_over_whole_sequences() {
-    for sampling in [PLAIN, GUIDED] {
+    for (name, head, sampling) in every_draft() {
         let mut generation = tiny(sampling);
-        let mut draft =
-            EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+        let mut draft = draft_for(head(), &generation);
         random_history(&mut generation, 8, |tokens, tree, _| {
-            let found = laws_by_level(&mut draft, tokens, tree);
-            // A node in the image's last position has no law.
-            for node in tree.ids().filter(|&node| tokens.len() + tree[node].depth < 16) {
-                let expected = law_by_whole_sequences(sampling, tokens, &path_tokens(tree, node));
-                check_law(&found[node.0], &expected, F32, &format!("node {node:?} after {}", tokens.len()));
-            }
+            let paired: Vec<usize> = (0..tokens.len()).collect();
+            check_against_whole_sequences((&name, head, sampling), &mut draft, (tokens, &paired), tree);
         });
     }
 }
 
 #[test]
+fn after_skips_a_head_goes_on_from_the_features_it_was_told_to_and_keeps_them() {
+    for (name, head, sampling) in every_draft() {
+        let mut n_skips = 0;
+        for seed in 0..2 {
+            let mut generation = tiny(sampling);
+            let mut draft = draft_for(head(), &generation);
+            let taken_in = |TakenIn { tokens, paired, ages }: TakenIn<'_>, tree: &TokenTree| {
+                if let Some(ages) = ages {
+                    draft.reuse_features(ages);
+                }
+                check_against_whole_sequences((&name, head, sampling), &mut draft, (tokens, paired), tree);
+            };
+            n_skips += skipping_history(&mut generation, seed, taken_in, |_, _, _| {});
+        }
+        assert!(n_skips > 3, "{name}: {n_skips} skips show nothing");
+    }
+}
+
+#[test]
+#[should_panic(expected = "2 tokens need features, and 0 are fresh")]
+fn a_head_that_is_not_told_of_a_skip_is_found_out() {
+    let tokens: Vec<TokenId> = [3, 1, 4].map(TokenId).to_vec();
+    let (mut generation, mut draft) = committed(|| eagle_head(), PLAIN, &tokens);
+    draft.begin(&tokens);
+    generation.queue(&tokens[2..]);
+    draft.begin(&[tokens, [5, 6].map(TokenId).to_vec()].concat());
+}
+
+#[test]
 fn trees_of_earlier_steps_leave_no_trace() {
-    for sampling in [PLAIN, GUIDED] {
+    for (name, head, sampling) in every_draft() {
         let mut generation = tiny(sampling);
-        let mut draft =
-            EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+        let mut draft = draft_for(head(), &generation);
         let mut n_steps = 0;
         random_history(&mut generation, 7, |tokens, tree, _| {
-            let (_generation, mut fresh) = committed(sampling, tokens);
+            let (_generation, mut fresh) = committed(head, sampling, tokens);
             let found = laws_by_level(&mut draft, tokens, tree);
             let expected = laws_by_level(&mut fresh, tokens, tree);
             for (found, expected) in found.iter().zip(&expected) {
-                check_law(found, expected.probs(), F32, &format!("step {n_steps}"));
+                check_law(found, expected.probs(), F32, &format!("{name}: step {n_steps}"));
             }
             n_steps += 1;
         });
@@ -147,7 +215,7 @@ fn trees_of_earlier_steps_leave_no_trace() {
 #[test]
 fn the_law_depends_on_the_whole_path() {
     let tokens = [TokenId(2)];
-    let (_generation, mut draft) = committed(PLAIN, &tokens);
+    let (_generation, mut draft) = committed(|| eagle_head(), PLAIN, &tokens);
     let mut tree = TokenTree::new(tokens[0]);
     let parents = [1, 5].map(|token| tree.push(TokenTree::ROOT, TokenId(token), Proposal::Chosen));
     let children = parents.map(|parent| tree.push(parent, TokenId(3), Proposal::Chosen));

@@ -1,10 +1,18 @@
-//! P16: whatever was accepted and rejected before, laws are those of one fresh forward.
+//! P16 and P17: whatever was accepted, rejected and skipped before, laws are those of one fresh forward.
 
-use specimen_decode::generation::Generation;
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::Generation,
+    tree::TokenTree,
+};
 use specimen_models::kv::{KvCache, KvShape};
 use tch::{Device, Kind, Tensor};
 
-use crate::support::{EVERY_NETWORK, F32, check_law, fresh_law, path_tokens, random_history};
+use crate::support::{
+    EVERY_NETWORK, F32, check_law, fresh_law, path_tokens, random_history, skipping_history,
+};
 
 #[test]
 fn laws_after_any_history_equal_those_of_a_fresh_forward() {
@@ -21,6 +29,26 @@ fn laws_after_any_history_equal_those_of_a_fresh_forward() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn the_forward_after_a_skip_writes_the_missing_keys_and_values() {
+    for (name, open) in EVERY_NETWORK {
+        let fresh = open();
+        let mut n_skips = 0;
+        for seed in 0..6 {
+            let check = |tokens: &[TokenId], tree: &TokenTree, dists: &[Rc<Dist>]| {
+                for (node, dist) in tree.ids().zip(dists) {
+                    if tokens.len() + tree[node].depth < fresh.n_tokens() {
+                        let all = [&tokens[..tokens.len() - 1], &path_tokens(tree, node)].concat();
+                        check_law(dist, &fresh_law(&fresh, &all), F32, name);
+                    }
+                }
+            };
+            n_skips += skipping_history(&mut open(), seed, |_, _| {}, check);
+        }
+        assert!(n_skips > 5, "{name}: {n_skips} skips show nothing");
     }
 }
 

@@ -15,4 +15,6 @@ mod likelihood;
 mod mirror;
 mod model_draft;
 mod published_igpt;
+mod skipping;
+mod taps;
 mod tree_mask;

@@ -12,7 +12,11 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
+    draft_head::DraftHead,
+    draft_time::DraftTime,
     eagle::{EagleConfig, EagleHead, EaglePrefix},
+    eagle_draft::EagleDraft,
+    eagle3::{Eagle3Config, Eagle3Head},
     generation::ModelGeneration,
     igpt::{IgptBackbone, IgptConfig},
     laws::laws,
@@ -107,6 +111,34 @@ pub(crate) fn eagle_head() -> Rc<EagleHead> {
     })
 }
 
+pub(crate) fn eagle3_head() -> Rc<Eagle3Head> {
+    let config = Eagle3Config {
+        taps: [0, 1, 1],
+        prefix: EaglePrefix::ImageOnly,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        norm_eps: 1e-5,
+    };
+    let TargetConfig { d_model, n_vocab, .. } = tiny_config();
+    no_grad(|| {
+        let mut head = Eagle3Head::new(&mut RandomWeights::new(4), &config, d_model, n_vocab).unwrap();
+        head.prepare();
+        Rc::new(head)
+    })
+}
+
+/// A way to get a head.
+pub(crate) type Head = fn() -> Rc<dyn DraftHead>;
+
+/// Every kind of head over the tiny architecture, by its name as a proposer.
+pub(crate) const EVERY_HEAD: [(&str, Head); 2] = [("eagle1", || eagle_head()), ("eagle3", || eagle3_head())];
+
+/// A drafter for an image whose prefill has not run.
+pub(crate) fn draft_for(head: Rc<dyn DraftHead>, generation: &ModelGeneration) -> EagleDraft {
+    EagleDraft::new(head, generation, MAX_TREE, DraftTime::new(tch::Device::Cpu))
+}
+
 /// A method from its `drafter` table, written as JSON.
 pub(crate) fn method(drafter: &str) -> MethodConfig {
     serde_json::from_str(&format!(r#"{{ "drafter": {drafter} }}"#)).unwrap()
@@ -176,6 +208,61 @@ impl Choices {
 pub(crate) fn path_tokens(tree: &TokenTree, node: NodeId) -> Vec<TokenId> {
     let below = tree.path_to(node).into_iter().map(|id| tree[id].token);
     std::iter::once(tree[TokenTree::ROOT].token).chain(below).collect()
+}
+
+/// Tokens that a head takes in next, and where their features come from.
+pub(crate) struct TakenIn<'a> {
+    /// All tokens sampled so far.
+    pub(crate) tokens: &'a [TokenId],
+    /// Index, for each token, of the feature it is paired with: feature `i` predicts token `i`.
+    pub(crate) paired: &'a [usize],
+    /// Ages of the features of the new ones, if they are not fresh.
+    pub(crate) ages: Option<&'a [usize]>,
+}
+
+/// Decodes `generation` to its end through random trees and random paths; after a verification the next path
+/// may be taken without a forward, its tokens paired with features as old as they come. `draft` sees what a head
+/// takes in before each step, and the step's tree; `check` the tokens before the root and the laws after scoring.
+pub(crate) fn skipping_history(
+    generation: &mut ModelGeneration,
+    seed: u64,
+    mut draft: impl FnMut(TakenIn<'_>, &TokenTree),
+    mut check: impl FnMut(&[TokenId], &TokenTree, &[Rc<Dist>]),
+) -> usize {
+    let (n_tokens, n_vocab) = (generation.n_tokens(), generation.n_vocab());
+    let mut choices = Choices::new(seed);
+    generation.prefill();
+    let mut tokens = vec![choices.token(n_vocab)];
+    let (mut n_run, mut paired, mut ages, mut n_skips) = (0, vec![0], None::<Vec<usize>>, 0);
+    while tokens.len() < n_tokens {
+        let room = n_tokens - tokens.len();
+        let tree = choices.tree(tokens[tokens.len() - 1], 9, room.min(4), n_vocab);
+        draft(TakenIn { tokens: &tokens, paired: &paired, ages: ages.as_deref() }, &tree);
+        let taken = NodeId(choices.below(tree.len()));
+        let path = tree.path_to(taken);
+        let may_skip = ages.is_none() && !path.is_empty();
+        let new = path.iter().map(|&id| tree[id].token);
+        if may_skip && choices.below(2) == 0 {
+            let unscored = [&tokens[tokens.len() - 1..], &new.clone().collect::<Vec<_>>()].concat();
+            generation.queue(&unscored[..path.len()]);
+            let drawn: Vec<usize> = path.iter().map(|_| choices.below(n_run + 1)).collect();
+            paired.extend(drawn.iter().map(|age| n_run - age));
+            tokens.extend(new);
+            ages = Some(drawn);
+            n_skips += 1;
+        } else {
+            let scores = generation.score(&tree);
+            let dists: Vec<Rc<Dist>> = tree.ids().map(|id| scores.dist(id)).collect();
+            check(&tokens, &tree, &dists);
+            generation.commit(&[&[TokenTree::ROOT], &*path].concat());
+            paired.extend(tokens.len()..=tokens.len() + path.len());
+            tokens.extend(new);
+            n_run = tokens.len();
+            tokens.push(choices.token(n_vocab));
+            ages = None;
+        }
+    }
+    n_skips
 }
 
 /// Decodes `generation` to its end through random trees and random accepted paths. Before each step `check`
