@@ -167,6 +167,18 @@ pub enum PlanError {
         /// The most items a plan can have.
         max: u32,
     },
+    /// A method on a model that does not have what it needs.
+    #[error("cell `{cell}`: its method needs {what}, which model `{model}` does not have; {remedy}")]
+    Lacking {
+        /// The cell.
+        cell: String,
+        /// Its model.
+        model: String,
+        /// What the method needs.
+        what: String,
+        /// What to do, or which models have it.
+        remedy: String,
+    },
 }
 
 /// `, did you mean …?` where a name is near, otherwise the names that would do.

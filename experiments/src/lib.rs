@@ -1,10 +1,11 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`warnings`]
-//! (what is allowed but probably not meant), [`seeds`] and [`plan`] (items and blocks), [`estimate`] (what
-//! they will take). Nothing here generates, measures or touches a run directory.
+//! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
+//! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
+//! (items and blocks), [`estimate`] (what they will take). Nothing here generates, measures or touches a run directory.
 
+pub mod abilities;
 mod axes;
 mod canonical;
 mod cells;

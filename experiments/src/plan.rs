@@ -6,6 +6,7 @@ use specimen_datasets::PromptSet;
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{
+    abilities,
     canonical::{self, ItemRow},
     error::PlanError,
     interleave,
@@ -74,9 +75,11 @@ impl Plan {
     /// ([`prompts::open`](crate::prompts::open)).
     ///
     /// # Errors
-    /// If the prompts are of another dataset, or there are more than `u32::MAX` items.
+    /// If the prompts are of another dataset, a method needs what its model does not have, or there are more than
+    /// `u32::MAX` items.
     pub fn new(spec: Spec, prompts: &PromptSet) -> Result<Self, PlanError> {
         check_dataset(&spec, prompts)?;
+        abilities::check(&spec)?;
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
         if n_items.is_none_or(|n| u32::try_from(n).is_err()) {

@@ -86,9 +86,9 @@ pub enum Command {
     ClipScore(cmd::clip_score::ClipScoreArgs),
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
-    /// Check that this machine computes as it should
+    /// Check that this machine computes as it should, or that every method keeps the law it claims to keep
     #[cfg(feature = "torch")]
-    Doctor,
+    Doctor(cmd::doctor::DoctorArgs),
     /// Datasets on disk, and the embedded one
     #[command(subcommand)]
     Data(cmd::data::DataCommand),

@@ -89,6 +89,9 @@ pub enum CliError {
     /// A machine that does not do what it should.
     #[error("{0}")]
     Environment(String),
+    /// Results that are not what they should be.
+    #[error("{0}")]
+    Mismatch(String),
 }
 
 /// The code of a failure: that of the first error in its chain whose type is known, else
@@ -123,6 +126,7 @@ fn of_cli(error: &CliError) -> Code {
         CliError::Missing(_) => Code::Missing,
         CliError::Failed(_) => Code::Failed,
         CliError::Environment(_) => Code::Environment,
+        CliError::Mismatch(_) => Code::Mismatch,
     }
 }
 

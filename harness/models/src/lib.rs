@@ -3,8 +3,8 @@
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
 //! of), [`laws`], [`feature_tap`] and [`generation`] (one image under way), [`draft_head`], [`eagle`], [`eagle3`],
-//! [`eagle_draft`] and [`model_draft`] (what drafts),
-//! [`target`] (what the runner sees), then one folder per model and the [`catalog`] of them.
+//! [`eagle_draft`] and [`model_draft`] (what drafts), [`target`] and [`token_tables`] (what the runner sees), then
+//! one folder per model and the [`catalog`] of them.
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -29,6 +29,7 @@ pub mod eagle_draft;
 pub mod model_draft;
 
 pub mod target;
+pub mod token_tables;
 
 pub mod igpt;
 pub mod random_weights;

@@ -7,7 +7,7 @@
 
 use std::rc::Rc;
 
-use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling, vectors::TokenVectors};
 use specimen_weights::LoadError;
 use tch::{Device, Kind, Tensor};
 
@@ -21,6 +21,7 @@ use crate::{
     random_weights::RandomWeights,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
     tiny::{TargetConfig, TinyBackbone},
+    token_tables::{TokenTables, vectors_of},
 };
 
 /// Its name in specs.
@@ -51,6 +52,7 @@ pub struct StubModel {
     backbone: Rc<TinyBackbone>,
     eagle1: Rc<EagleHead>,
     eagle3: Rc<Eagle3Head>,
+    tables: TokenTables,
     device: Device,
 }
 
@@ -86,8 +88,21 @@ impl StubModel {
         };
         let mut eagle3 = Eagle3Head::new(&mut weights, &config, CONFIG.d_model, CONFIG.n_vocab)?;
         eagle3.prepare();
-        Ok(Self { backbone: Rc::new(backbone), eagle1: Rc::new(eagle1), eagle3: Rc::new(eagle3), device })
+        let tables = TokenTables::of_codebook(colours(), vectors_of(NAME, backbone.token_table())?);
+        let (backbone, eagle1, eagle3) = (Rc::new(backbone), Rc::new(eagle1), Rc::new(eagle3));
+        Ok(Self { backbone, eagle1, eagle3, tables, device })
     }
+}
+
+/// Its codebook: the colour of every token, `[n_vocab, 3]`, around grey.
+fn colours() -> TokenVectors {
+    let values = (0..CONFIG.n_vocab as u32).flat_map(|id| digits(id).map(|digit| digit as f32 - 1.0));
+    TokenVectors::new(values.collect(), 3).expect("three finite digits a token")
+}
+
+/// Red, green and blue of a token, each in `0..3`: its digits to base 3.
+fn digits(token: u32) -> [u32; 3] {
+    [token / 9, token / 3 % 3, token % 3]
 }
 
 /// Random weights on their device.
@@ -174,11 +189,15 @@ impl TargetModel for StubModel {
         Ok((Box::new(draft), time))
     }
 
+    fn tables(&self) -> &TokenTables {
+        &self.tables
+    }
+
     /// Token `i` is a block of colour: its digits to base 3 are red, green and blue.
     fn picture(&self, tokens: &[TokenId]) -> Picture {
         let grid = CONFIG.grid as u32;
         let block = SIDE / grid;
-        let colour = |token: TokenId| [token.0 / 9, token.0 / 3 % 3, token.0 % 3].map(|d| (d * 127) as u8);
+        let colour = |token: TokenId| digits(token.0).map(|digit| (digit * 127) as u8);
         let at = |y: u32, x: u32| colour(tokens[(y / block * grid + x / block) as usize]);
         let rgb = (0..SIDE).flat_map(|y| (0..SIDE).flat_map(move |x| at(y, x))).collect();
         Picture { width: SIDE, height: SIDE, rgb }

@@ -3,13 +3,19 @@
 
 use std::rc::Rc;
 
-use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_decode::{dist::Dist, dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_weights::LoadError;
 use tch::{Kind, Tensor};
 
 use crate::{
-    backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, kv::KvCache, kv::KvShape,
-    laws::guided_logits, llama::causal_mask,
+    backbone::Backbone,
+    draft_time::DraftTime,
+    generation::ModelGeneration,
+    kv::KvCache,
+    kv::KvShape,
+    laws::{LawRows, guided_logits, laws},
+    llama::causal_mask,
+    token_tables::TokenTables,
 };
 
 /// One weights file of a model.
@@ -145,6 +151,9 @@ pub trait TargetModel {
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError>;
 
+    /// What it knows of its tokens besides their probability.
+    fn tables(&self) -> &TokenTables;
+
     /// The picture of `tokens`.
     fn picture(&self, tokens: &[TokenId]) -> Picture;
 }
@@ -171,6 +180,23 @@ pub fn nll_bits(generation: &ModelGeneration, tokens: &[TokenId]) -> f64 {
         .collect();
     assert!(!free.is_empty(), "an image has tokens that are not forced");
     free.iter().sum::<f64>() / free.len() as f64 / std::f64::consts::LN_2
+}
+
+/// The law that each of `tokens` is drawn from, given those before it, from one teacher-forced pass. A forced
+/// position has its point mass. The tokens may be the beginning of an image.
+///
+/// `generation` must be fresh: its prefix is used, its cache is not.
+#[must_use]
+pub fn conditional_laws(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<Rc<Dist>> {
+    use specimen_decode::generation::Generation;
+    let _guard = tch::no_grad_guard();
+    let features = teacher_forced(generation, tokens);
+    let rows = LawRows::new(laws(&generation.backbone().logits(&features), generation.sampling()));
+    let law = |(position, row)| match generation.forced(position) {
+        Some(token) => Rc::new(Dist::one_hot(generation.n_vocab(), token)),
+        None => row,
+    };
+    rows.all().into_iter().enumerate().map(law).collect()
 }
 
 /// Features that predict each of `tokens`, `[b, n_tokens, d]`, from one forward without earlier cache.

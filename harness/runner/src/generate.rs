@@ -4,17 +4,12 @@ use std::path::Path;
 
 use image::{ColorType, ImageEncoder, codecs::png::PngEncoder};
 use specimen_decode::{
-    clock::Clock,
-    decoder::decode,
-    method::{MethodConfig, Proposer},
-    pipeline::Sampling,
-    rng::Uniforms,
-    trace::Decoded,
+    clock::Clock, decoder::decode, method::MethodConfig, pipeline::Sampling, rng::Uniforms, trace::Decoded,
 };
-use specimen_models::target::{DrafterKind, Picture, TargetModel};
+use specimen_models::target::{Picture, TargetModel};
 use specimen_record::{Phases, write_atomic};
 
-use crate::error::RunError;
+use crate::{build::build, error::RunError};
 
 /// What to generate with.
 pub struct Request<'a> {
@@ -52,30 +47,11 @@ pub struct Generated {
 /// A prompt or method that the model cannot take.
 pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, RunError> {
     let Request { model, method, sampling, prompt, seed } = request;
-    let max_tree = method.max_tree_nodes();
     let started = clock.now_ns();
-    let mut generation = model.open(prompt, sampling, max_tree)?;
+    let mut generation = model.open(prompt, sampling, method.max_tree_nodes())?;
     let opened = clock.now_ns();
 
-    let kind = match method.drafter.proposer {
-        Proposer::None | Proposer::Jacobi => None,
-        Proposer::Eagle1 => Some(DrafterKind::Eagle1(method.drafter.weights.clone())),
-        Proposer::Eagle3 => Some(DrafterKind::Eagle3(method.drafter.weights.clone())),
-        Proposer::Model => {
-            let name = method.drafter.model.clone().ok_or_else(|| {
-                RunError::Spec("a drafter with proposer = \"model\" needs `model = \"…\"`".to_owned())
-            })?;
-            Some(DrafterKind::Model(name))
-        }
-    };
-    let (draft_model, draft_time) = match &kind {
-        Some(kind) => {
-            let (draft_model, time) = model.drafter(kind, &generation, max_tree)?;
-            (Some(draft_model), Some(time))
-        }
-        None => (None, None),
-    };
-    let mut built = method.build(draft_model).map_err(|e| RunError::Spec(e.to_string()))?;
+    let (mut built, draft_time) = build(method, *model, &generation)?;
     let ready = clock.now_ns();
     let decoded = decode(&mut built, &mut generation, &Uniforms::new(*seed), clock);
     let done = clock.now_ns();

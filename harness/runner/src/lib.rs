@@ -1,13 +1,15 @@
 //! From a plan to images, traces, timings and numbers. Owns the order of work and the files of a run;
 //! knows no paper and no tensor operation.
 //!
-//! Read in this order: [`load`] (models by name), [`generate`] (one image, phase by phase), [`worker`] and
+//! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
+//! phase by phase), [`lossless`] (which methods keep the law), [`worker`] and
 //! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
 //! (plan, workers, merge, score, seal), [`score`] (metrics of the images), [`summarise`] (the numbers of each
 //! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
 //! computer).
 
 mod attempt;
+pub mod build;
 pub(crate) mod cell_images;
 mod difference;
 pub mod driver;
@@ -18,6 +20,7 @@ pub mod load;
 mod load_meter;
 pub mod local;
 pub mod lock;
+pub mod lossless;
 pub mod machine;
 mod maker;
 pub mod probe;

@@ -139,12 +139,14 @@ fn counts(
     let mut totals = DecodeTotals::default();
     for record in records {
         let trace = steps.get(&record.key).map_or(&[][..], |row| &row.steps);
+        // Acceptance by depth leaves forced positions out, where it is certain.
+        let n_unforced = record.accepted_by_depth.iter().map(|&n| u64::from(n)).sum::<u64>();
         let depths = record.tested_by_depth.iter().zip(&record.accepted_by_depth);
         totals.push(&ImageCounts {
             n_tokens: record.n_tokens,
             n_target_forwards: record.nfe,
             n_accepted_by_verify: trace.iter().filter(|s| s[3] > 0).map(|s| u64::from(s[1])).collect(),
-            n_forced_accepted: 0,
+            n_forced_accepted: record.accepted.saturating_sub(n_unforced),
             n_committed_by_skip: trace.iter().filter(|s| s[3] == 0).map(|s| u64::from(s[2])).collect(),
             depths: depths
                 .map(|(&t, &a)| DepthCounts { n_tested: u64::from(t), n_accepted: u64::from(a) })
@@ -210,6 +212,9 @@ fn cell_summary(
         speedup,
         speedup_e2e,
         accepted_per_step: rates.map(|rates| rates.accepted_per_step),
+        accepted_per_step_unforced: rates
+            .filter(|_| material.records.iter().any(|record| record.forced > 0))
+            .map(|rates| rates.accepted_per_step_unforced),
         tokens_per_forward: rates.map(|rates| rates.tokens_per_forward),
         tpf: rates.map(|rates| rates.tokens_per_forward_with_skips),
         pooled: Pooled {

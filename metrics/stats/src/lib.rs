@@ -59,7 +59,9 @@ pub mod fid_infinity;
 pub mod frechet_interval;
 pub mod paired_features;
 
+pub mod chi_square_power;
 pub mod gamma;
+pub mod multiple_tests;
 pub mod normal;
 pub mod significance;
 pub mod student;

@@ -107,6 +107,9 @@ pub struct CellSummary {
     pub speedup_e2e: Ratio,
     /// Draft tokens accepted per verification, without the bonus token; mean over images.
     pub accepted_per_step: Option<f64>,
+    /// The same without tokens that the format forces, whose acceptance is certain; absent where it forces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_per_step_unforced: Option<f64>,
     /// Tokens per verification, with the bonus token; mean over images.
     pub tokens_per_forward: Option<f64>,
     /// Tokens per verification, with those committed in skipped steps; mean over images.

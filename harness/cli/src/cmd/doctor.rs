@@ -1,6 +1,7 @@
 //! `specimen doctor`: whether this machine computes as it should. Each check says what it found; a failed one
 //! says what to do.
 
+use clap::Args;
 use serde::Serialize;
 use specimen_datasets::{data_root::DATA_VARIABLE, scenes::Scene};
 use specimen_decode::method::MethodConfig;
@@ -21,11 +22,24 @@ use specimen_runner::{
 
 use crate::{
     args::Format,
-    cmd::libtorch,
+    cmd::{
+        libtorch,
+        lossless::{LosslessArgs, lossless},
+    },
     exit::CliError,
     spec_args::data_root,
     talk::{Talk, answer, answer_json, message_of},
 };
+
+/// What to check.
+#[derive(Clone, Debug, Args)]
+pub struct DoctorArgs {
+    /// Decode with every method instead, and test what it decoded against the target's law
+    #[arg(long)]
+    pub lossless: bool,
+    #[command(flatten)]
+    pub examined: LosslessArgs,
+}
 
 /// One check.
 #[derive(Debug, Serialize)]
@@ -60,7 +74,10 @@ struct DoctorAnswer {
 }
 
 /// Runs all checks and prints them; fails when one did.
-pub(crate) fn doctor(talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn doctor(args: &DoctorArgs, talk: &Talk) -> anyhow::Result<()> {
+    if args.lossless {
+        return lossless(&args.examined, talk);
+    }
     specimen_weights::use_threads(1);
     let mut checks = vec![library(), cores(), bf16(), weights(), evaluator(), data(), known_answer()];
     checks.extend([metric_answers(), protocol_pixels(), jpeg()]);

@@ -24,6 +24,8 @@ pub(crate) mod generate;
 #[cfg(feature = "torch")]
 mod libtorch;
 #[cfg(feature = "torch")]
+mod lossless;
+#[cfg(feature = "torch")]
 pub(crate) mod replay;
 #[cfg(feature = "torch")]
 pub(crate) mod run;
@@ -60,7 +62,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::ClipScore(args) => clip_score::clip_score(args, talk),
         Command::Stats(args) => stats::stats(args, talk),
         #[cfg(feature = "torch")]
-        Command::Doctor => doctor::doctor(talk),
+        Command::Doctor(args) => doctor::doctor(args, talk),
         Command::Data(command) => data::data(command, talk),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, talk),

@@ -66,6 +66,34 @@ fn this_machine_is_healthy() {
 }
 
 #[test]
+fn the_doctor_finds_exact_methods_exact_and_relaxed_ones_relaxed_over_the_toy() {
+    let toy = ["doctor", "--lossless", "--model", "toy", "--samples", "3000", "--only"];
+    let answer = Desk::new().json(&[&toy[..], &["cascade"]].concat());
+    assert_eq!(answer["passed"], true, "{answer:#}");
+    let methods = answer["methods"].as_array().unwrap();
+    assert!(methods.iter().all(|m| m["claim"] == "relaxed" && m["verdict"] == "detected"), "{answer:#}");
+    let answer = Desk::new().json(&[&toy[..], &["eagle"]].concat());
+    let methods = answer["methods"].as_array().unwrap();
+    assert!(methods.iter().all(|m| m["claim"] == "exact" && m["verdict"] == "kept"), "{answer:#}");
+    assert!(answer["detectable_tv"].as_f64().unwrap() < 0.15, "{answer:#}");
+}
+
+#[test]
+fn a_relaxed_method_that_cannot_be_told_from_the_target_is_a_mismatch() {
+    // Twenty times eight tokens are too few to find it.
+    let few = ["doctor", "--lossless", "--samples", "20", "--tokens", "8", "--only", "gsd-sjd"];
+    Desk::new().fails(&few, 1, &["could not be told from the target", "gsd-sjd"]);
+}
+
+#[test]
+fn what_cannot_be_examined_is_said_with_what_can() {
+    let unknown = ["doctor", "--lossless", "--only", "nothing"];
+    Desk::new().fails(&unknown, 2, &["no method is named so", "cascade-i"]);
+    let few = ["doctor", "--lossless", "--model", "toy", "--samples", "100"];
+    Desk::new().fails(&few, 2, &["at least 1000 images"]);
+}
+
+#[test]
 fn a_data_folder_that_is_not_there_is_found_by_the_doctor() {
     let desk = Desk::new();
     let output = desk.command(&["doctor"]).env("SPECIMEN_DATA", desk.path("nowhere")).output().unwrap();

@@ -6,7 +6,7 @@ use super::{DrafterConfig, MethodError, Parts};
 use crate::{
     methods::{
         redundancy::{Redundancy, RedundancyConfig},
-        vvs::{Vvs, VvsConfig},
+        vvs::{Trigger, Vvs, VvsConfig},
     },
     schedule::{AlwaysVerify, Scheduler},
 };
@@ -45,11 +45,12 @@ impl ScheduleConfig {
         }
     }
 
-    /// Whether it provably keeps the target's law, whatever its numbers are.
+    /// Whether it provably keeps the target's law: it never skips and replaces nothing.
     pub(super) fn is_lossless(&self) -> bool {
         match self {
             Self::Always {} => true,
-            Self::Vvs(_) | Self::Redundancy(_) => false,
+            Self::Vvs(config) => config.trigger == Trigger::Never,
+            Self::Redundancy(_) => false,
         }
     }
 

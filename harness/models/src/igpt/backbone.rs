@@ -55,6 +55,11 @@ impl IgptBackbone {
         &self.config
     }
 
+    /// Input embeddings of the grey levels, `[n_vocab, d]`.
+    pub fn token_table(&self) -> &Tensor {
+        &self.tokens
+    }
+
     /// The one slot before the image, `[1, 1, d]`.
     pub fn prefix(&self) -> Tensor {
         let _guard = tch::no_grad_guard();

@@ -5,7 +5,7 @@ use std::{path::Path, rc::Rc};
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_weights::{Checkpoint, LoadError};
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 use super::{IgptBackbone, IgptConfig, Palette};
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     generation::ModelGeneration,
     model_draft::{ModelDraft, VocabularyMap},
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
+    token_tables::{TokenTables, vectors_of},
 };
 
 /// Which published weights.
@@ -116,6 +117,7 @@ fn absent(which: IgptWeights, file: AbsentFile) -> ModelError {
 pub struct IgptModel {
     which: IgptWeights,
     network: Loaded,
+    tables: TokenTables,
     /// The model of the other data set, where its weights are there too.
     other: Result<Loaded, AbsentFile>,
     device: Device,
@@ -135,7 +137,12 @@ impl IgptModel {
     ) -> Result<Self, ModelError> {
         let load = |which| Loaded::open(which, data_root, kind, device);
         let network = load(which)?.map_err(|file| absent(which, file))?;
-        Ok(Self { which, network, other: load(which.other())?, device })
+        let grey = Tensor::from_slice(network.palette.centroids()).unsqueeze(1);
+        let tables = TokenTables::of_values(
+            vectors_of(which.file(), &grey)?,
+            vectors_of(which.file(), network.backbone.token_table())?,
+        );
+        Ok(Self { which, network, tables, other: load(which.other())?, device })
     }
 
     /// Tokens of a picture. `grey`: `[28, 28]` row by row, 0 (black) to 255.
@@ -232,6 +239,10 @@ impl TargetModel for IgptModel {
             time.clone(),
         );
         Ok((Box::new(draft), time))
+    }
+
+    fn tables(&self) -> &TokenTables {
+        &self.tables
     }
 
     fn picture(&self, tokens: &[TokenId]) -> Picture {

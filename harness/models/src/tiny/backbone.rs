@@ -71,6 +71,11 @@ impl TinyBackbone {
         &self.config
     }
 
+    /// Input embeddings of the image tokens, `[n_vocab, d]`.
+    pub fn token_table(&self) -> &Tensor {
+        &self.tokens
+    }
+
     /// Caption slots. `words`: `[b, caption_len]`, i64; returns `[b, caption_len, d]`.
     pub fn embed_caption(&self, words: &Tensor) -> Tensor {
         let (b, n) = words.size2().expect("captions have two axes");

@@ -15,6 +15,7 @@ use crate::{
     eagle3::Eagle3Head,
     generation::ModelGeneration,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
+    token_tables::{TokenTables, vectors_of},
 };
 
 /// One embedded file with its configuration.
@@ -77,6 +78,7 @@ pub struct TinyModel {
     eagle1: Vec<Rc<EagleHead>>,
     eagle3: Rc<Eagle3Head>,
     vq: Vq,
+    tables: TokenTables,
     weights: Vec<WeightsId>,
     encode: CaptionEncoder,
     device: Device,
@@ -120,8 +122,12 @@ impl TinyModel {
         let mut eagle3 = Eagle3Head::new(&mut checkpoint, &EAGLE3.config()?, config.d_model, config.n_vocab)?;
         checkpoint.finish()?;
         eagle3.prepare();
+        let tables = TokenTables::of_codebook(
+            vectors_of(TOKENIZER.file, &vq.unit_codebook())?,
+            vectors_of(TARGET.file, backbone.token_table())?,
+        );
         let (backbone, eagle3) = (Rc::new(backbone), Rc::new(eagle3));
-        Ok(Self { config, backbone, eagle1, eagle3, vq, weights, encode, device })
+        Ok(Self { config, backbone, eagle1, eagle3, vq, tables, weights, encode, device })
     }
 
     /// The head of this kind and name, if there is one.
@@ -208,6 +214,10 @@ impl TargetModel for TinyModel {
         let time = DraftTime::new(generation.device());
         let draft = EagleDraft::new(head, generation, max_tree, time.clone());
         Ok((Box::new(draft), time))
+    }
+
+    fn tables(&self) -> &TokenTables {
+        &self.tables
     }
 
     fn picture(&self, tokens: &[TokenId]) -> Picture {

@@ -1,0 +1,114 @@
+//! What a model knows of its tokens besides their probability: code vectors, input embeddings, and who is near
+//! whom. Methods ask for it through [`Needs`]; plain rows on the host, made when a method first asks.
+//!
+//! Near is near in the VQ codebook: Euclidean distance, the token itself left out, ties to the lowest id
+//! (LANTERN, Jang et al., arXiv 2410.03355, and its reference code). Rows of length 1 rank as by cosine.
+
+use std::{cell::RefCell, rc::Rc};
+
+use specimen_decode::{
+    method::{Needs, Parts},
+    vectors::{Neighbours, TokenVectors},
+};
+use specimen_weights::LoadError;
+use tch::{Device, Kind, Tensor};
+
+/// The tables of one model; each is absent where the model has none.
+#[derive(Default)]
+pub struct TokenTables {
+    /// Vectors of the VQ codebook, `[n_vocab, d_code]`.
+    codebook: Option<Rc<TokenVectors>>,
+    /// The target's input embeddings of the image tokens, `[n_vocab, d_model]`.
+    embeddings: Option<Rc<TokenVectors>>,
+    /// Where distances between tokens are measured.
+    space: Option<Rc<TokenVectors>>,
+    /// The widest table of neighbours that a method has asked for.
+    neighbours: RefCell<Option<Rc<Neighbours>>>,
+}
+
+impl TokenTables {
+    /// Those of a model with a VQ codebook, in which neighbours are looked for.
+    #[must_use]
+    pub fn of_codebook(codebook: TokenVectors, embeddings: TokenVectors) -> Self {
+        let codebook = Rc::new(codebook);
+        Self {
+            codebook: Some(codebook.clone()),
+            embeddings: Some(Rc::new(embeddings)),
+            space: Some(codebook),
+            neighbours: RefCell::default(),
+        }
+    }
+
+    /// Those of a model whose tokens are no codes but values, such as grey levels: neighbours are near in
+    /// `values`, and there is no codebook, since an angle between values means nothing.
+    #[must_use]
+    pub fn of_values(values: TokenVectors, embeddings: TokenVectors) -> Self {
+        Self {
+            codebook: None,
+            embeddings: Some(Rc::new(embeddings)),
+            space: Some(Rc::new(values)),
+            neighbours: RefCell::default(),
+        }
+    }
+
+    /// Whether there is a VQ codebook.
+    #[must_use]
+    pub fn has_codebook(&self) -> bool {
+        self.codebook.is_some()
+    }
+
+    /// Whether there are input embeddings.
+    #[must_use]
+    pub fn has_embeddings(&self) -> bool {
+        self.embeddings.is_some()
+    }
+
+    /// Whether tokens have neighbours.
+    #[must_use]
+    pub fn has_neighbours(&self) -> bool {
+        self.space.is_some()
+    }
+
+    /// The tables that `needs` names, as far as there are any; no draft model. Making neighbours takes time
+    /// that grows with the square of the vocabulary, once a width.
+    #[must_use]
+    pub fn parts(&self, needs: &Needs) -> Parts {
+        Parts {
+            draft_model: None,
+            neighbours: needs.n_nearest.and_then(|n_nearest| self.neighbours(n_nearest)),
+            codebook: self.codebook.clone().filter(|_| needs.codebook),
+            embeddings: self.embeddings.clone().filter(|_| needs.embeddings),
+        }
+    }
+
+    /// At least `n_nearest` neighbours of every token, or all others.
+    fn neighbours(&self, n_nearest: usize) -> Option<Rc<Neighbours>> {
+        let space = self.space.as_ref()?;
+        let mut held = self.neighbours.borrow_mut();
+        let is_wide_enough = |table: &Rc<Neighbours>| {
+            n_nearest <= table.n_nearest() || table.n_nearest() + 1 == table.n_vocab()
+        };
+        if !held.as_ref().is_some_and(is_wide_enough) {
+            *held = Some(Rc::new(Neighbours::of_vectors(space, n_nearest)));
+        }
+        held.clone()
+    }
+}
+
+/// The rows of `table`, `[n, dim]`, on the host in f32; bf16 entries keep their value. `file` is where the
+/// table was read from, for messages.
+///
+/// # Errors
+/// An entry that is not finite.
+///
+/// # Panics
+/// If the table has not two axes.
+pub fn vectors_of(file: &str, table: &Tensor) -> Result<TokenVectors, LoadError> {
+    let (_, dim) = table.size2().expect("a table of vectors has two axes");
+    let table = table.detach().to_kind(Kind::Float).to_device(Device::Cpu).contiguous();
+    let mut values = vec![0.0_f32; table.numel()];
+    let n = values.len();
+    table.copy_data(&mut values, n);
+    TokenVectors::new(values, dim as usize)
+        .map_err(|error| LoadError::Config { path: file.into(), reason: error.to_string() })
+}

@@ -1,0 +1,46 @@
+//! The beginning of an image as an image of its own: decoding stops after a few tokens.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::{Generation, Scores},
+    tree::{NodeId, TokenTree},
+};
+
+/// A generation that ends after `n_tokens`.
+pub(crate) struct FirstTokens<'a> {
+    pub(crate) generation: &'a mut dyn Generation,
+    /// At most those of the whole image.
+    pub(crate) n_tokens: usize,
+}
+
+impl Generation for FirstTokens<'_> {
+    fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    fn n_vocab(&self) -> usize {
+        self.generation.n_vocab()
+    }
+
+    fn prefill(&mut self) -> Rc<Dist> {
+        self.generation.prefill()
+    }
+
+    fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
+        self.generation.score(tree)
+    }
+
+    fn commit(&mut self, path: &[NodeId]) {
+        self.generation.commit(path);
+    }
+
+    fn queue(&mut self, tokens: &[TokenId]) {
+        self.generation.queue(tokens);
+    }
+
+    fn forced(&self, position: usize) -> Option<TokenId> {
+        self.generation.forced(position)
+    }
+}

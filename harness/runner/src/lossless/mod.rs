@@ -1,0 +1,59 @@
+//! Which methods keep the target's law, tested by what they decode: every method that claims exactness must pass,
+//! every relaxed one must be found out.
+//!
+//! Read in this order: [`subject`] (what decodes, and knows the law of each token: the toy, or a model on one
+//! prompt), [`law_tests`] (the tests), [`verdict`] (p-values of all methods together). Seeds are fixed, so the
+//! answer is the same every time.
+
+mod first_tokens;
+pub mod law_tests;
+pub mod subject;
+pub mod verdict;
+
+use specimen_decode::{method::MethodConfig, verify::AcceptanceRule};
+
+use self::{
+    subject::Subject,
+    verdict::{Claim, Examination, Examined},
+};
+use crate::error::RunError;
+
+/// A method under test.
+pub struct Case {
+    /// Its name in the answer.
+    pub name: String,
+    /// The method.
+    pub method: MethodConfig,
+    /// A rule in place of the configured ones: how a rule is tried before it has a configuration.
+    pub rule: Option<fn() -> Box<dyn AcceptanceRule>>,
+}
+
+impl Case {
+    /// A method as configured.
+    #[must_use]
+    pub fn new(name: &str, method: MethodConfig) -> Self {
+        Self { name: name.to_owned(), method, rule: None }
+    }
+}
+
+/// Decodes `n_images` images of `subject` with each of `cases` and judges them. `on` is told of every method
+/// once its images are there.
+///
+/// # Errors
+/// A method that the subject cannot run, or too few images for a test.
+pub fn examine(
+    subject: &dyn Subject,
+    cases: &[Case],
+    n_images: u64,
+    on: &mut dyn FnMut(&Examined),
+) -> Result<Examination, RunError> {
+    let mut examined = Vec::with_capacity(cases.len());
+    for case in cases {
+        let images = (0..n_images).map(|seed| subject.image(case, seed)).collect::<Result<Vec<_>, _>>()?;
+        let claim = if case.method.is_lossless() { Claim::Exact } else { Claim::Relaxed };
+        let found = Examined::new(case, claim, &subject.test(&images)?);
+        on(&found);
+        examined.push(found);
+    }
+    Examination::new(subject, n_images, examined)
+}

@@ -1,0 +1,199 @@
+//! What the methods decode: a toy whose joint law is known exactly, or the beginning of a model's image for one
+//! prompt, whose conditional laws are.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    clock::Clock,
+    decoder::{Method, decode},
+    dist::TokenId,
+    method::{MethodConfig, Parts},
+    pipeline::{FilterOrder, Sampling},
+    rng::Uniforms,
+    toy::{ToyDraftModel, ToyGeneration, ToyModel},
+    vectors::{Neighbours, TokenVectors},
+};
+use specimen_models::target::{TargetModel, conditional_laws};
+
+use super::{
+    Case,
+    first_tokens::FirstTokens,
+    law_tests::{Drawn, LawTests, N_RANKS, of_conditionals, of_joint},
+};
+use crate::{build::build, error::RunError};
+
+/// Something that decodes and knows the law of what it should have decoded.
+pub trait Subject {
+    /// What it is, in words.
+    fn describe(&self) -> String;
+
+    /// Tokens of an image.
+    fn n_tokens(&self) -> usize;
+
+    /// Decodes one image.
+    ///
+    /// # Errors
+    /// A method it cannot run.
+    fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError>;
+
+    /// Tests images against their law.
+    ///
+    /// # Errors
+    /// Too few images.
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError>;
+
+    /// Tests of one method, each of which may reject.
+    fn n_tests(&self) -> usize;
+
+    /// Cells and observations of the test that sees most, for `n_images` images.
+    fn power_of(&self, n_images: u64) -> (u64, u64);
+}
+
+/// Images of four tokens out of five, top-k 4, guidance 3: 256 of 625 images are possible.
+pub struct Toy {
+    target: ToyModel,
+    joint: Vec<f64>,
+    /// Where the tokens lie; stands for codebook and embeddings.
+    places: Rc<TokenVectors>,
+    neighbours: Rc<Neighbours>,
+}
+
+/// Tokens of the toy's vocabulary.
+const TOY_VOCAB: usize = 5;
+/// Tokens of its images.
+const TOY_TOKENS: usize = 4;
+
+impl Default for Toy {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Toy {
+    /// The same toy every time.
+    #[must_use]
+    pub fn new() -> Self {
+        let sampling = Sampling {
+            guidance: 3.0,
+            temperature: 1.0,
+            top_k: 4,
+            top_p: 1.0,
+            filter_order: FilterOrder::TopKFirst,
+        };
+        let target = ToyModel { seed: 11, n_vocab: TOY_VOCAB, spread: 0.5, sampling };
+        // 0, 2 and 4 lie near each other on the unit circle, and so do 1 and 3.
+        let angle = |v: usize| (v % 2) as f32 * 0.8 + (v / 2) as f32 * 0.3;
+        let rows = (0..TOY_VOCAB).flat_map(|v| [angle(v).cos(), angle(v).sin()]).collect();
+        let places = Rc::new(TokenVectors::new(rows, 2).expect("two finite numbers a token"));
+        let neighbours = Rc::new(Neighbours::of_vectors(&places, TOY_VOCAB));
+        Self { joint: target.joint(TOY_TOKENS), target, places, neighbours }
+    }
+
+    fn build(&self, config: &MethodConfig) -> Result<Method, RunError> {
+        let drafter = ToyModel { seed: self.target.seed + 1, ..self.target.clone() };
+        let needs = config.needs();
+        let parts = Parts {
+            draft_model: needs.draft_model.then(|| Box::new(ToyDraftModel::new(drafter)) as _),
+            neighbours: Some(self.neighbours.clone()),
+            codebook: Some(self.places.clone()),
+            embeddings: Some(self.places.clone()),
+        };
+        config.build_with(parts).map_err(|e| RunError::Spec(format!("the toy: {e}")))
+    }
+}
+
+impl Subject for Toy {
+    fn describe(&self) -> String {
+        format!("toy, {TOY_TOKENS} tokens of {TOY_VOCAB}, its joint law counted whole")
+    }
+
+    fn n_tokens(&self) -> usize {
+        TOY_TOKENS
+    }
+
+    fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
+        let mut method = with_rule(self.build(&case.method)?, case);
+        let mut generation = ToyGeneration::new(self.target.clone(), TOY_TOKENS);
+        Ok(decode(&mut method, &mut generation, &Uniforms::new(seed), &Untimed).tokens)
+    }
+
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError> {
+        let mut counts = vec![0; self.joint.len()];
+        for image in images {
+            counts[image.iter().fold(0, |cell, token| cell * TOY_VOCAB + token.idx())] += 1;
+        }
+        let total: f64 = self.joint.iter().sum();
+        let joint: Vec<f64> = self.joint.iter().map(|mass| mass / total).collect();
+        Ok(of_joint(&counts, &joint)?)
+    }
+
+    fn n_tests(&self) -> usize {
+        1
+    }
+
+    fn power_of(&self, n_images: u64) -> (u64, u64) {
+        (self.joint.iter().filter(|&&mass| 0.0 < mass).count() as u64, n_images)
+    }
+}
+
+/// The first tokens of a model's image for one prompt.
+pub struct ModelPrompt {
+    /// The model; in f32, so that a forward over a tree and one over a sequence give the same law.
+    pub model: Rc<dyn TargetModel>,
+    /// The prompt.
+    pub prompt: String,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// Tokens decoded, at most those of the image.
+    pub n_tokens: usize,
+}
+
+impl Subject for ModelPrompt {
+    fn describe(&self) -> String {
+        format!("{}, the first {} tokens for \"{}\"", self.model.name(), self.n_tokens, self.prompt)
+    }
+
+    fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
+        let mut generation = self.model.open(&self.prompt, &self.sampling, case.method.max_tree_nodes())?;
+        let (method, _) = build(&case.method, &*self.model, &generation)?;
+        let mut first = FirstTokens { generation: &mut generation, n_tokens: self.n_tokens };
+        Ok(decode(&mut with_rule(method, case), &mut first, &Uniforms::new(seed), &Untimed).tokens)
+    }
+
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError> {
+        let mut drawn = Vec::with_capacity(images.len());
+        for tokens in images {
+            let fresh = self.model.open(&self.prompt, &self.sampling, 1)?;
+            drawn.push(Drawn { laws: conditional_laws(&fresh, tokens), tokens: tokens.clone() });
+        }
+        Ok(of_conditionals(&drawn)?)
+    }
+
+    fn n_tests(&self) -> usize {
+        3
+    }
+
+    fn power_of(&self, n_images: u64) -> (u64, u64) {
+        (N_RANKS as u64, n_images * self.n_tokens as u64)
+    }
+}
+
+fn with_rule(method: Method, case: &Case) -> Method {
+    match case.rule {
+        None => method,
+        Some(rule) => Method { rule: rule(), ..method },
+    }
+}
+
+/// Nothing is timed here.
+struct Untimed;
+
+impl Clock for Untimed {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,184 @@
+//! The examination of methods itself: exact ones pass and relaxed ones are found out, on the toy and on a small
+//! network, and a rule that is broken on purpose does not slip through.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+use std::path::Path;
+
+use specimen_datasets::scenes::{Scene, VAL_SEED};
+use specimen_decode::{
+    method::{MethodConfig, Proposer},
+    methods::sd::Lossless,
+    tree::NodeId,
+    verify::{AcceptanceRule, Level, Mass},
+};
+use specimen_experiments::{
+    abilities::ABILITIES,
+    parse::SpecText,
+    spec::{Dtype, ModelSpec},
+};
+use specimen_models::target::{DrafterKind, TargetModel};
+use specimen_runner::{
+    load::{Models, sampling_of},
+    lossless::{
+        Case, examine,
+        subject::{ModelPrompt, Subject, Toy},
+        verdict::{Claim, Examination, Verdict},
+    },
+};
+use std::rc::Rc;
+
+/// The cells of the spec of all methods.
+fn all_methods() -> Vec<(String, MethodConfig)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/ci/methods_tiny.toml");
+    let spec = SpecText::read(&path).unwrap().resolve().unwrap();
+    spec.cells.into_iter().map(|cell| (cell.name, cell.method)).collect()
+}
+
+fn method(name: &str) -> MethodConfig {
+    all_methods().into_iter().find(|(known, _)| known == name).unwrap().1
+}
+
+fn model(name: &str) -> Rc<dyn TargetModel> {
+    let spec =
+        ModelSpec { name: name.to_owned(), dtype: Dtype::F32, device: "cpu".to_owned(), weights: None };
+    Models::new(None).get(&spec).unwrap()
+}
+
+/// A network of random weights over 27 tokens: 16 of them, in milliseconds.
+fn stub() -> ModelPrompt {
+    let sampling = specimen_experiments::spec::Sampling {
+        temperature: 1.0,
+        top_k: 0,
+        top_p: 1.0,
+        guidance: 3.0,
+        filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+    };
+    ModelPrompt {
+        model: model("stub"),
+        prompt: "a prompt".to_owned(),
+        sampling: sampling_of(&sampling),
+        n_tokens: 12,
+    }
+}
+
+fn examined(subject: &dyn Subject, cases: &[Case], n_images: u64) -> Examination {
+    examine(subject, cases, n_images, &mut |_| {}).unwrap()
+}
+
+#[test]
+fn every_exact_method_keeps_the_law_of_the_toy_and_every_relaxed_one_is_detected() {
+    let cases: Vec<Case> = all_methods().into_iter().map(|(name, method)| Case::new(&name, method)).collect();
+    let found = examined(&Toy::new(), &cases, 6_000);
+    let table = found.methods.iter().map(|m| format!("{} {:?} {}\n", m.name, m.verdict, m.p_holm));
+    assert!(found.passed, "{}", table.collect::<String>());
+    let of = |claim| found.methods.iter().filter(|m| m.claim == claim).count();
+    assert!(of(Claim::Exact) >= 11 && of(Claim::Relaxed) >= 10);
+    assert!(found.methods.iter().all(|m| m.tests.len() == 1 && m.tests[0].what == "joint"));
+}
+
+#[test]
+fn exact_methods_keep_the_law_of_a_network_and_its_tests_are_three() {
+    let cases = ["ar", "sd-chain", "eagle1-static", "eagle2-dynamic", "sjd-random", "stale-features"];
+    let cases: Vec<Case> = cases.iter().map(|name| Case::new(name, method(name))).collect();
+    let found = examined(&stub(), &cases, 80);
+    assert!(found.passed, "{found:?}");
+    let tests: Vec<&str> = found.methods[0].tests.iter().map(|test| test.what).collect();
+    assert_eq!(tests, ["marginals", "pairs", "ranks"]);
+    assert_eq!(found.methods[0].tests[0].p_by_position.len(), 12);
+    assert!(found.detectable_tv < 0.12, "{}", found.detectable_tv);
+}
+
+/// Grants a candidate a tenth more than the target gives it.
+struct TenthTooMuch;
+
+/// Takes any candidate.
+struct TakesAny;
+
+impl AcceptanceRule for TenthTooMuch {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let mass = Lossless.mass(level, candidate);
+        Mass { target: mass.target + 0.1, ..mass }
+    }
+}
+
+impl AcceptanceRule for TakesAny {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let mass = Lossless.mass(level, candidate);
+        Mass { target: mass.draft, ..mass }
+    }
+}
+
+fn broken(name: &str, rule: fn() -> Box<dyn AcceptanceRule>) -> Case {
+    Case { rule: Some(rule), ..Case::new(name, method("eagle1-static")) }
+}
+
+#[track_caller]
+fn check_caught(subject: &dyn Subject, n_images: u64) {
+    let cases = [
+        Case::new("sound", method("eagle1-static")),
+        broken("a tenth too much", || Box::new(TenthTooMuch)),
+        broken("takes any", || Box::new(TakesAny)),
+    ];
+    let found = examined(subject, &cases, n_images);
+    assert_eq!(found.with_verdict(Verdict::Kept), ["sound"], "{found:?}");
+    assert_eq!(found.with_verdict(Verdict::Broken), ["a tenth too much", "takes any"], "{found:?}");
+    assert!(!found.passed);
+}
+
+#[test]
+fn a_rule_that_is_broken_on_purpose_is_caught_on_the_toy() {
+    check_caught(&Toy::new(), 6_000);
+}
+
+#[test]
+fn a_rule_that_is_broken_on_purpose_is_caught_on_a_network() {
+    check_caught(&stub(), 150);
+}
+
+#[test]
+fn a_relaxed_method_that_does_nothing_is_told_as_unnoticed() {
+    let text = r#"{ "drafter": { "proposer": "eagle1", "shape": "chain", "depth": 3 },
+                    "accept": [{ "kind": "lantern++", "k": 4, "lambda": 1.0 }] }"#;
+    let found = examined(&Toy::new(), &[Case::new("idle", serde_json::from_str(text).unwrap())], 2_000);
+    assert_eq!(found.with_verdict(Verdict::Unnoticed), ["idle"]);
+    assert!(!found.passed);
+}
+
+#[test]
+fn models_have_what_specs_are_told_they_have() {
+    for abilities in ABILITIES.iter().filter(|abilities| ["tiny", "stub"].contains(&abilities.model)) {
+        let model = model(abilities.model);
+        let tables = model.tables();
+        let found = (tables.has_neighbours(), tables.has_codebook(), tables.has_embeddings());
+        let told = (abilities.neighbours, abilities.codebook, abilities.embeddings);
+        assert_eq!(found, told, "{}", abilities.model);
+    }
+}
+
+#[test]
+fn models_have_the_heads_that_specs_are_told_they_have_and_no_others() {
+    let sampling = sampling_of(&specimen_experiments::spec::Sampling {
+        temperature: 1.0,
+        top_k: 0,
+        top_p: 1.0,
+        guidance: 3.0,
+        filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+    });
+    for abilities in ABILITIES.iter().filter(|abilities| ["tiny", "stub"].contains(&abilities.model)) {
+        let model = model(abilities.model);
+        let generation = model.open(&Scene::new(VAL_SEED, 0).caption(), &sampling, 1).unwrap();
+        let opened = |kind: DrafterKind| model.drafter(&kind, &generation, 1).map(|_| ());
+        for heads in abilities.heads {
+            let kind = |weights: Option<&str>| match heads.proposer {
+                Proposer::Eagle1 => DrafterKind::Eagle1(weights.map(str::to_owned)),
+                Proposer::Eagle3 => DrafterKind::Eagle3(weights.map(str::to_owned)),
+                other => panic!("{other:?} is no head"),
+            };
+            for weights in std::iter::once(None).chain(heads.weights.iter().copied().map(Some)) {
+                assert!(opened(kind(weights)).is_ok(), "{}: {:?}", abilities.model, kind(weights));
+            }
+            let message = opened(kind(Some("no such head"))).unwrap_err().to_string();
+            assert!(message.contains(&heads.weights.join(", ")), "{message}");
+        }
+    }
+}
