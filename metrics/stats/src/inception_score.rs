@@ -21,24 +21,44 @@ pub enum SplitOrder {
     Shuffled(u32),
 }
 
+/// How pictures in their order are cut into splits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SplitCut {
+    /// Split `i` of `s` holds rows `floor(i n / s)` to `floor((i + 1) n / s)`, and the deviation is that of the splits
+    /// as they are (divisor `s`): torch-fidelity.
+    Even,
+    /// Splits of `ceil(n / s)` rows, the last of what is left, so that there may be fewer than `s`; the deviation is
+    /// that of a sample (divisor one less): `torch.chunk` and `torch.std`, torchmetrics.
+    Chunks,
+}
+
 /// The score over splits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InceptionScore {
     /// Mean over splits, from 1 to the number of classes.
     pub mean: f64,
-    /// Population deviation over splits (divisor `n_splits`); 0 for one split.
+    /// Deviation over splits, with the divisor of the cut; 0 for one split, where torch.std has none.
     pub deviation: f64,
     /// The score of each split.
     pub values: Vec<f64>,
 }
 
 /// Returns the score of `logits`, `[n, n_classes]`, before any softmax and without the classifier's bias as the tools
-/// have it. Split `i` of `s` holds rows `floor(i n / s)` to `floor((i + 1) n / s)`. Fails for no split and for fewer
-/// pictures than splits.
+/// have it, over splits that are cut evenly. Fails for no split and for fewer pictures than splits.
 pub fn inception_score(
     logits: &FeatureRows,
     n_splits: usize,
     order: SplitOrder,
+) -> Result<InceptionScore, StatsError> {
+    inception_score_cut(logits, n_splits, order, SplitCut::Even)
+}
+
+/// As [`inception_score`], over splits that are cut by `cut`.
+pub fn inception_score_cut(
+    logits: &FeatureRows,
+    n_splits: usize,
+    order: SplitOrder,
+    cut: SplitCut,
 ) -> Result<InceptionScore, StatsError> {
     require_count("inception score: splits", 1, n_splits as u64)?;
     let n = logits.n();
@@ -47,12 +67,19 @@ pub fn inception_score(
         SplitOrder::AsGiven => (0..n).collect(),
         SplitOrder::Shuffled(seed) => NumpyRandom::new(seed).permutation(n),
     };
-    let splits: Vec<&[usize]> =
-        (0..n_splits).map(|i| &order[i * n / n_splits..(i + 1) * n / n_splits]).collect();
+    let splits: Vec<&[usize]> = match cut {
+        SplitCut::Even => (0..n_splits).map(|i| &order[i * n / n_splits..(i + 1) * n / n_splits]).collect(),
+        SplitCut::Chunks => order.chunks(n.div_ceil(n_splits)).collect(),
+    };
     let values = map_in_order(&splits, |rows| score_of_split(logits, rows));
-    let mean = values.iter().sum::<f64>() / n_splits as f64;
+    let n_values = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n_values;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Ok(InceptionScore { mean, deviation: (squares / n_splits as f64).sqrt(), values })
+    let divisor = match cut {
+        SplitCut::Even => n_values,
+        SplitCut::Chunks => (n_values - 1.0).max(1.0),
+    };
+    Ok(InceptionScore { mean, deviation: (squares / divisor).sqrt(), values })
 }
 
 /// `exp` of the mean divergence, as the entropy of the mean less the mean entropy.

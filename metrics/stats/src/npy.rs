@@ -105,6 +105,24 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     Ok(Matrix { n_rows, n_columns, values, is_f32: element == Element::F32 })
 }
 
+/// Reads a `.npy` file of one text (`<U`), as `numpy.save` writes `numpy.array(text)`.
+pub fn read_npy_text(bytes: &[u8]) -> Result<String, StatsError> {
+    let (header, data) = split_header(bytes)?;
+    let descr = quoted(field(header, "descr")?)?;
+    let n_characters = descr.strip_prefix("<U").and_then(|n| n.parse::<usize>().ok());
+    let n_characters = n_characters.ok_or_else(|| fault("element type", "a text ('<U...')", descr))?;
+    if shape(field(header, "shape")?)? != (1, 1) || n_characters.checked_mul(4) != Some(data.len()) {
+        let expected = format!("one text of {n_characters} characters");
+        return Err(fault("text", &expected, &format!("{} bytes", data.len())));
+    }
+    let characters = data.chunks_exact(4).map(|unit| {
+        let unit = u32::from_le_bytes(unit.try_into().expect("units are cut to four bytes"));
+        char::from_u32(unit).ok_or_else(|| fault("text", "Unicode", &format!("U+{unit:X}")))
+    });
+    let text = characters.collect::<Result<String, _>>()?;
+    Ok(text.trim_end_matches('\0').to_owned())
+}
+
 /// Returns the header text and the data behind it.
 fn split_header(bytes: &[u8]) -> Result<(&str, &[u8]), StatsError> {
     if bytes.get(..6) != Some(b"\x93NUMPY") {

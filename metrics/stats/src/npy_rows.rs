@@ -40,6 +40,12 @@ impl<R: Read> NpyRows<R> {
             let found = "Fortran order; save numpy.ascontiguousarray of it";
             return Err(fault("order of elements", "C order", found));
         }
+        let n_bytes =
+            header.n_rows.checked_mul(header.n_columns).and_then(|n| n.checked_mul(header.element.width()));
+        if n_bytes.is_none() {
+            let found = format!("({}, {})", header.n_rows, header.n_columns);
+            return Err(fault("shape", "a matrix that an address space can hold", &found));
+        }
         Ok(Self { reader, header, n_left: header.n_rows })
     }
 
@@ -58,11 +64,18 @@ impl<R: Read> NpyRows<R> {
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, StatsError> {
         let Header { element, n_columns, .. } = self.header;
         let n_rows = self.n_left.min(max_rows);
-        let mut bytes = vec![0; n_rows * n_columns * element.width()];
-        self.reader.read_exact(&mut bytes).map_err(|error| {
+        let n_bytes = n_rows * n_columns * element.width();
+        let fault_at = |reason: &str| {
             let expected = format!("{} rows of {n_columns} elements", self.header.n_rows);
-            fault("data", &expected, &format!("at row {}: {error}", self.header.n_rows - self.n_left))
-        })?;
+            fault("data", &expected, &format!("at row {}: {reason}", self.header.n_rows - self.n_left))
+        };
+        // Memory grows with what is there, not with what the header says.
+        let mut bytes = Vec::new();
+        let read = self.reader.by_ref().take(n_bytes as u64).read_to_end(&mut bytes);
+        read.map_err(|error| fault_at(&error.to_string()))?;
+        if bytes.len() < n_bytes {
+            return Err(fault_at(&format!("the file ends after {} bytes of {n_bytes}", bytes.len())));
+        }
         self.n_left -= n_rows;
         if self.n_left == 0 && self.reader.read(&mut [0]).is_ok_and(|n_more| n_more > 0) {
             return Err(fault("data", "nothing behind the last row", "more bytes"));
@@ -125,6 +138,26 @@ mod tests {
         assert!(message(&write_npy(&[1, 1], Values::F64(&[0.1]))).contains("numpy.float32"));
         assert!(NpyRows::open(write_npy(&[1], Values::I64(&[1])).as_slice()).is_err());
         assert!(NpyRows::open(b"\x93NUMPY\x07\0".as_slice()).is_err());
+    }
+
+    /// A version 1 file whose header says `shape`, with four bytes of data.
+    fn file_of_shape(shape: &str) -> Vec<u8> {
+        let mut file = b"\x93NUMPY\x01\0".to_vec();
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+        file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+        file.extend(header.bytes());
+        file.extend([0; 4]);
+        file
+    }
+
+    #[test]
+    fn a_header_with_a_huge_shape_is_an_error_and_takes_no_memory() {
+        let rows = |shape: &str| NpyRows::open(std::io::Cursor::new(file_of_shape(shape)));
+        // 4e15 bytes, which no machine has.
+        let message = rows("(4, 1000000000000000)").unwrap().next_rows(1).unwrap_err().to_string();
+        assert!(message.contains("ends after 4 bytes of 4000000000000000"), "{message}");
+        let message = rows("(4611686018427387904, 4611686018427387904)").unwrap_err().to_string();
+        assert!(message.contains("shape") && message.contains("4611686018427387904"), "{message}");
     }
 
     #[test]

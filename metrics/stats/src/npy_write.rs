@@ -11,6 +11,8 @@ pub enum Values<'a> {
     I64(&'a [i64]),
 }
 
+/// Bytes of a character of a text, which NumPy keeps in UTF-32.
+const TEXT_UNIT: usize = 4;
 /// Length of the file's beginning, header included, is a multiple of this.
 const ALIGNMENT: usize = 64;
 
@@ -26,6 +28,20 @@ pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
     let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
     // A tuple of one has a comma in Python.
     let axes = if let [axis] = &axes[..] { format!("{axis},") } else { axes.join(", ") };
+    file(descr, &axes, &data)
+}
+
+/// Returns the file of one text as `numpy.save` writes `numpy.array(text)`; an empty one has one NUL, as NumPy has it.
+pub fn write_npy_text(text: &str) -> Vec<u8> {
+    let mut data: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    if data.is_empty() {
+        data = vec![0; TEXT_UNIT];
+    }
+    file(&format!("<U{}", data.len() / TEXT_UNIT), "", &data)
+}
+
+/// A header that says type and axes, and `data`.
+fn file(descr: &str, axes: &str, data: &[u8]) -> Vec<u8> {
     let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
     let n_before = b"\x93NUMPY\x01\x00".len() + size_of::<u16>();
     let n_header = (n_before + header.len() + 1).next_multiple_of(ALIGNMENT) - n_before;
@@ -34,6 +50,6 @@ pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend(u16::try_from(n_header).expect("a header of few axes is short").to_le_bytes());
     file.extend(header.into_bytes());
-    file.extend(data);
+    file.extend_from_slice(data);
     file
 }

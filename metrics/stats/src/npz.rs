@@ -9,7 +9,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
 use crate::error::StatsError;
-use crate::npy::{Matrix, read_npy};
+use crate::npy::{Matrix, read_npy, read_npy_text};
 
 /// The largest array that is unpacked, in bytes: a set of 260,000 rows of 2048 features.
 const MAX_ARRAY_BYTES: u64 = 2 << 30;
@@ -50,6 +50,15 @@ impl<'a> Npz<'a> {
     /// Returns the array `name`; fails when it is absent, damaged, above 2 GiB, or of a kind that
     /// [`read_npy`] does not read.
     pub fn array(&mut self, name: &str) -> Result<Matrix, StatsError> {
+        read_npy(&self.bytes(name)?)
+    }
+
+    /// Returns the text `name`; fails when it is absent, damaged, or no single text.
+    pub fn text(&mut self, name: &str) -> Result<String, StatsError> {
+        read_npy_text(&self.bytes(name)?)
+    }
+
+    fn bytes(&mut self, name: &str) -> Result<Vec<u8>, StatsError> {
         let names = self.names();
         if !names.iter().any(|found| found == name) {
             let found =
@@ -74,7 +83,7 @@ impl<'a> Npz<'a> {
             let found = format!("another size in `{name}`");
             return Err(fault("entry", &format!("{n_declared} bytes"), found));
         }
-        read_npy(&bytes)
+        Ok(bytes)
     }
 }
 

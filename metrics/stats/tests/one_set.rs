@@ -6,7 +6,7 @@ mod features;
 use features::{expected_sets, number, on_threads, recipe, set};
 use specimen_stats::StatsError;
 use specimen_stats::features::FeatureRows;
-use specimen_stats::inception_score::{SplitOrder, inception_score};
+use specimen_stats::inception_score::{SplitCut, SplitOrder, inception_score, inception_score_cut};
 use specimen_stats::vendi::vendi;
 
 fn logits() -> FeatureRows {
@@ -50,6 +50,24 @@ fn the_inception_score_equals_torch_fidelity_for_any_order_and_number_of_splits(
         }
         assert_eq!(got.values.len(), n_splits);
     }
+}
+
+#[test]
+fn chunks_are_those_of_torch_and_their_deviation_that_of_a_sample() {
+    // torch.chunk cuts 23 rows for 10 splits into seven of 3 and one of 2.
+    let rows = logits().select(&(0..23).collect::<Vec<_>>());
+    let got = inception_score_cut(&rows, 10, SplitOrder::AsGiven, SplitCut::Chunks).unwrap();
+    let alone = |from: usize, to: usize| {
+        inception_score(&rows.select(&(from..to).collect::<Vec<_>>()), 1, SplitOrder::AsGiven).unwrap().mean
+    };
+    let expected: Vec<f64> = (0..8).map(|i| alone(3 * i, (3 * i + 3).min(23))).collect();
+    assert_eq!(got.values.len(), 8);
+    for (value, expected) in got.values.iter().zip(&expected) {
+        assert!((value / expected - 1.0).abs() < 1e-13, "{value} {expected}");
+    }
+    let mean = expected.iter().sum::<f64>() / 8.0;
+    let variance = expected.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 7.0;
+    assert!((got.mean - mean).abs() < 1e-12 && (got.deviation - variance.sqrt()).abs() < 1e-12);
 }
 
 #[test]

@@ -8,10 +8,11 @@ use specimen_stats::features::FeatureRows;
 use specimen_stats::frechet::frechet_distance;
 use specimen_stats::gaussian::Gaussian;
 use specimen_stats::moments::Moments;
-use specimen_stats::npy_write::{Values, write_npy};
+use specimen_stats::npy::read_npy_text;
+use specimen_stats::npy_write::{Values, write_npy, write_npy_text};
 use specimen_stats::npz::{Npz, Packing, write_npz};
 use specimen_stats::statistics_file::{
-    read_features, read_moments, read_statistics, write_features, write_statistics,
+    Origin, read_features, read_moments, read_origin, read_statistics, write_features, write_statistics,
 };
 use specimen_stats::{Statistic, StatsError};
 
@@ -56,11 +57,11 @@ fn statistics_kept_in_f32_give_the_distance_to_their_rounding() {
 fn arrays_are_written_with_the_bytes_of_numpy_and_files_repeat_theirs() {
     let theirs = file("a_cleanfid_uncompressed.npz");
     let statistics = read_statistics(&theirs).unwrap();
-    let ours = write_statistics(&statistics, Packing::Stored).unwrap();
+    let ours = write_statistics(&statistics, None, Packing::Stored).unwrap();
     let holds = |npy: &[u8]| theirs.windows(npy.len()).any(|window| window == npy);
     assert!(holds(&write_npy(&[64], Values::F64(statistics.mean()))));
     assert!(holds(&write_npy(&[64, 64], Values::F64(statistics.covariance()))));
-    assert_eq!(ours, write_statistics(&statistics, Packing::Stored).unwrap());
+    assert_eq!(ours, write_statistics(&statistics, None, Packing::Stored).unwrap());
     assert_eq!(Npz::open(&ours).unwrap().names(), ["mu", "sigma"]);
 }
 
@@ -68,11 +69,39 @@ fn arrays_are_written_with_the_bytes_of_numpy_and_files_repeat_theirs() {
 fn what_is_written_reads_back_the_same_in_either_packing() {
     let statistics = moments(&set("b")).value().unwrap();
     for packing in [Packing::Stored, Packing::Deflated] {
-        assert_eq!(read_statistics(&write_statistics(&statistics, packing).unwrap()).unwrap(), statistics);
+        assert_eq!(
+            read_statistics(&write_statistics(&statistics, None, packing).unwrap()).unwrap(),
+            statistics
+        );
         let rows = set("c_lowrank");
-        assert_eq!(read_features(&write_features(&rows, packing).unwrap()).unwrap(), rows);
+        assert_eq!(read_features(&write_features(&rows, None, packing).unwrap()).unwrap(), rows);
     }
     assert_eq!(statistics.n(), Some(256));
+}
+
+#[test]
+fn what_made_the_features_is_written_beside_them_and_read_back() {
+    let origin = Origin { extractor: "inception-fid-2048-f32@1a2b".into(), pixels: "00ff".repeat(16) };
+    let statistics = moments(&set("b")).value().unwrap();
+    let rows = set("c_lowrank");
+    for file in [
+        write_statistics(&statistics, Some(&origin), Packing::Deflated).unwrap(),
+        write_features(&rows, Some(&origin), Packing::Stored).unwrap(),
+    ] {
+        assert_eq!(read_origin(&file).unwrap().as_ref(), Some(&origin));
+    }
+    let plain = write_features(&rows, None, Packing::Stored).unwrap();
+    assert_eq!(read_origin(&plain).unwrap(), None);
+    assert_eq!(read_origin(&file("a_pytorch_fid_compressed.npz")).unwrap(), None);
+    let half = [("pixels", write_npy_text("00ff"))];
+    assert!(read_origin(&write_npz(&half, Packing::Stored).unwrap()).is_err());
+    // What NumPy 2.4 saves of numpy.array("né").
+    let header = "{'descr': '<U2', 'fortran_order': False, 'shape': (), }";
+    let mut saved = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    saved.extend(format!("{header:<117}\n").into_bytes());
+    saved.extend([0x6e, 0, 0, 0, 0xe9, 0, 0, 0]);
+    assert_eq!(write_npy_text("né"), saved);
+    assert_eq!(read_npy_text(&saved).unwrap(), "né");
 }
 
 #[test]
@@ -80,7 +109,7 @@ fn files_of_shards_merge_to_the_statistics_of_the_whole() {
     let a = set("a");
     let shard = |rows: std::ops::Range<usize>| {
         let moments = moments(&a.select(&rows.collect::<Vec<_>>()));
-        read_moments(&write_statistics(&moments.value().unwrap(), Packing::Deflated).unwrap()).unwrap()
+        read_moments(&write_statistics(&moments.value().unwrap(), None, Packing::Deflated).unwrap()).unwrap()
     };
     let mut merged = shard(0..70);
     merged.merge(&shard(70..190)).unwrap();
