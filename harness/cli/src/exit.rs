@@ -183,7 +183,8 @@ fn of_measure(error: &MeasureError) -> Option<Code> {
     Some(match error {
         MeasureError::UnknownProtocol { .. }
         | MeasureError::NoRule { .. }
-        | MeasureError::NeedsRows { .. } => Code::Usage,
+        | MeasureError::NeedsRows { .. }
+        | MeasureError::NeedsPictures { .. } => Code::Usage,
         MeasureError::Protocol { .. } => Code::Spec,
         MeasureError::Network { .. } => return None,
         MeasureError::NoNetworks { .. } => Code::Environment,

@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     clip::{
-        shape::{ClipLayout, VisionShape},
+        shape::{ClipLayout, VisionShape, is_told, words},
         vision::ClipVision,
     },
     conv::channels_last,
@@ -123,7 +123,7 @@ fn published(
 /// A network, and where it is not the one that its name stands for.
 struct Loaded {
     net: Box<dyn Network>,
-    /// Width and depth where they are not the published ones: part of the identity.
+    /// Width, depth, heads and activation where they are not the published ones or not known: part of the identity.
     stand_in: Option<String>,
     /// Width of a row where it is not the published one.
     n_dims: Option<usize>,
@@ -178,10 +178,10 @@ fn clip_vision(
         });
     }
     checkpoint.ignore(|name| layout.is_beside_vision(name));
-    let (found, expected) = (shape.stack, published.stack);
-    let stands_in = (found.width, found.depth) != (expected.width, expected.depth);
+    let is_told = is_told(checkpoint, layout);
+    let stands_in = shape.stack != published.stack || !is_told;
     Ok(Loaded {
-        stand_in: stands_in.then(|| format!("{}x{}", found.width, found.depth)),
+        stand_in: stands_in.then(|| words(&shape.stack, is_told)),
         n_dims: Some(shape.n_joint as usize),
         ..Loaded::published(ClipVision::new(checkpoint, layout, &shape, kind)?)
     })
@@ -242,7 +242,7 @@ impl Batch {
     }
 }
 
-fn kind_of(dtype: Dtype) -> Kind {
+pub(crate) fn kind_of(dtype: Dtype) -> Kind {
     match dtype {
         Dtype::F32 => Kind::Float,
         Dtype::Bf16 => Kind::BFloat16,

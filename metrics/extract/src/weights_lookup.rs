@@ -3,7 +3,7 @@
 //! with the command that converts it.
 
 use std::{
-    env, fs, io,
+    env, fmt, fs, io,
     path::{Path, PathBuf},
 };
 
@@ -112,6 +112,10 @@ const DINOV2_L14: Published = Published {
     hub: &[("facebook/dinov2-large", "model.safetensors")],
 };
 
+/// SHA-256 of OpenAI's releases of CLIP, whose heads and activation are known.
+pub(crate) const CLIP_RELEASES: [&str; 4] =
+    [CLIP_B32.sha256, CLIP_B16.sha256, CLIP_L14.sha256, CLIP_L14_336.sha256];
+
 /// The published weights of `network`.
 pub fn published(network: NetworkName) -> &'static Published {
     match network {
@@ -133,8 +137,30 @@ pub enum Provenance {
     Hub(String),
     /// It says that it was made from the published file: the SHA-256 that it names is the published one.
     Converted(String),
+    /// It names the SHA-256 of what it was made from, and the authors publish none to compare it with.
+    Claimed(String),
     /// Nothing that was published says what it must contain; its names and shapes are checked when it is opened.
     Unknown,
+}
+
+impl Provenance {
+    /// Whether a published digest vouches for it.
+    pub fn is_published(&self) -> bool {
+        matches!(self, Self::Hub(_) | Self::Converted(_))
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hub(sha256) => write!(f, "as the Hugging Face hub stores it, SHA-256 {sha256}"),
+            Self::Converted(sha256) => write!(f, "converted from the published file, SHA-256 {sha256}"),
+            Self::Claimed(sha256) => {
+                write!(f, "converted from a file with SHA-256 {sha256}, of which no digest is published")
+            }
+            Self::Unknown => f.write_str("of unknown origin: it does not name the file it was made from"),
+        }
+    }
 }
 
 /// Weights on this machine.
@@ -361,6 +387,14 @@ fn converted(published: &Published) -> PathBuf {
     Path::new(published.file).with_extension("safetensors")
 }
 
+/// As [`find()`], of a file that is given by name, wherever it lies.
+///
+/// # Errors
+/// A file that cannot be read, or that names another source than the published one.
+pub fn check_given(path: &Path, network: NetworkName) -> Result<Found, LookupError> {
+    check(path.to_owned(), false, published(network))
+}
+
 fn check(path: PathBuf, is_hub: bool, published: &Published) -> Result<Found, LookupError> {
     let checkpoint = Checkpoint::open(&path, None, Device::Cpu)?;
     let digest = checkpoint.digest().to_owned();
@@ -369,7 +403,7 @@ fn check(path: PathBuf, is_hub: bool, published: &Published) -> Result<Found, Lo
             let expected = format!("one made from a file with SHA-256 {}", published.sha256);
             return Err(LookupError::Damaged { path, expected, found: format!("one made from {source}") });
         }
-        Provenance::Converted(source)
+        if published.sha256.is_empty() { Provenance::Claimed(source) } else { Provenance::Converted(source) }
     } else if is_hub {
         stored_digest(&path)?.map_or(Provenance::Unknown, Provenance::Hub)
     } else {
@@ -434,9 +468,10 @@ fn command(from: &Path, to: &Path) -> String {
         format!("torch.load('{}', 'cpu', weights_only=True)", from.display())
     };
     format!(
-        "python -c \"import torch, safetensors.torch as s; s.save_file({{k: v.clone().contiguous() for k, v in \
-         {load}.items()}}, '{}')\"",
-        to.display()
+        "python -c \"import hashlib, torch, safetensors.torch as s; s.save_file({{k: v.clone().contiguous() for k, v in \
+         {load}.items()}}, '{}', {{'{SOURCE_KEY}': hashlib.sha256(open('{}', 'rb').read()).hexdigest()}})\"",
+        to.display(),
+        from.display()
     )
 }
 

@@ -14,7 +14,7 @@ use crate::whole_file::write_whole;
 pub const CACHE_VARIABLE: &str = "SPECIMEN_CACHE";
 
 /// The arithmetic of pixels and networks, and the layout of an entry. Raise it when a change moves any feature.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// First bytes of an entry.
 const MAGIC: &[u8; 8] = b"spcfeat\x01";
 /// Bytes of the digest at an entry's end.
@@ -33,7 +33,7 @@ fn folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     variable(CACHE_VARIABLE).map(PathBuf::from).or_else(below)
 }
 
-/// The features of one network behind one list of pixel steps.
+/// The features of one network in passes of one size behind one list of pixel steps.
 #[derive(Clone, Debug)]
 pub struct Cache {
     /// `ROOT/features/RECIPE`
@@ -54,12 +54,13 @@ pub enum Found {
 }
 
 impl Cache {
-    /// The part of the cache at `root` for rows of `n_dims` by the network `identity` behind the steps with this
-    /// digest. Makes no folder yet.
-    pub fn new(root: &Path, pixels_digest: [u8; 32], identity: &str, n_dims: usize) -> Self {
+    /// The part of the cache at `root` for rows of `n_dims` by the network `identity`, `batch` pictures in a pass, behind
+    /// the steps with this digest. Makes no folder yet.
+    pub fn new(root: &Path, pixels_digest: [u8; 32], identity: &str, batch: usize, n_dims: usize) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&VERSION.to_le_bytes());
         hasher.update(&pixels_digest);
+        hasher.update(&(batch as u64).to_le_bytes());
         hasher.update(identity.as_bytes());
         let recipe = hasher.finalize();
         let folder = root.join("features").join(&recipe.to_hex()[..32]);
@@ -146,13 +147,15 @@ mod tests {
     #[test]
     fn what_was_kept_is_found_and_another_network_finds_nothing() {
         let root = tempfile::tempdir().unwrap();
-        let cache = Cache::new(root.path(), [1; 32], "net@1", 3);
+        let cache = Cache::new(root.path(), [1; 32], "net@1", 16, 3);
         assert_eq!(cache.find(&CONTENT), Found::Absent);
         cache.keep(&CONTENT, &[1.0, -2.5, 0.0]).unwrap();
         assert_eq!(cache.find(&CONTENT), Found::Features(vec![1.0, -2.5, 0.0]));
-        for other in
-            [Cache::new(root.path(), [1; 32], "net@2", 3), Cache::new(root.path(), [2; 32], "net@1", 3)]
+        // Another network, other pixels, and passes of another size, which may move a feature in its last digits.
+        for (pixels, identity, batch) in
+            [([1; 32], "net@2", 16), ([2; 32], "net@1", 16), ([1; 32], "net@1", 8)]
         {
+            let other = Cache::new(root.path(), pixels, identity, batch, 3);
             assert_eq!(other.find(&CONTENT), Found::Absent);
         }
     }
@@ -160,7 +163,7 @@ mod tests {
     #[test]
     fn every_changed_byte_and_every_cut_is_noticed() {
         let root = tempfile::tempdir().unwrap();
-        let cache = Cache::new(root.path(), [1; 32], "net@1", 2);
+        let cache = Cache::new(root.path(), [1; 32], "net@1", 16, 2);
         cache.keep(&CONTENT, &[1.0, 2.0]).unwrap();
         let path = cache.path(&CONTENT);
         let whole = std::fs::read(&path).unwrap();

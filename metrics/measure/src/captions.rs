@@ -9,7 +9,7 @@
 //! first of these that is there counts. Ids are read like the names of pictures (see [`crate::image_id`]).
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -32,9 +32,22 @@ pub enum Choice {
     Longest,
 }
 
+impl Choice {
+    /// Its name in answers: `only`, `first` or `longest`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Only => "only",
+            Self::First => "first",
+            Self::Longest => "longest",
+        }
+    }
+}
+
 /// One caption for each id, by id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captions {
+    path: PathBuf,
+    choice: Choice,
     by_id: BTreeMap<String, String>,
 }
 
@@ -59,6 +72,16 @@ impl Captions {
             }
         };
         Self::of(path, records, choice)
+    }
+
+    /// The file they were read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Which caption counted.
+    pub fn choice(&self) -> Choice {
+        self.choice
     }
 
     /// The captions by id.
@@ -89,7 +112,7 @@ impl Captions {
         if by_id.is_empty() {
             return Err(fault(path, "file", "captions", "none"));
         }
-        Ok(Self { by_id })
+        Ok(Self { path: path.to_path_buf(), choice, by_id })
     }
 }
 
@@ -140,7 +163,9 @@ fn of_object(path: &Path, place: String, object: &Map<String, Value>) -> Result<
     let first = |names: &[&str]| names.iter().find_map(|name| object.get(*name));
     let id = match first(&IDS) {
         Some(Value::String(id)) => image_id(id),
-        Some(Value::Number(id)) => image_id(&id.to_string()),
+        Some(Value::Number(id)) if id.as_f64().is_some_and(|id| id.fract() == 0.0) => {
+            image_id(&id.to_string())
+        }
         other => {
             let expected = format!("an id under {}", IDS.join(", "));
             return Err(fault(path, &place, &expected, other.map_or("none", kind)));

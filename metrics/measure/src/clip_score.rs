@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::json;
+use specimen_stats::StatsError;
 use specimen_stats::bootstrap::{BootstrapPlan, MIN_RESAMPLES, bootstrap};
 use specimen_stats::clip_scalings::ClipScaling;
 use specimen_stats::cosine_score::{CosineScores, cosine};
@@ -13,12 +13,14 @@ use crate::captions::Captions;
 use crate::error::{InMetric, MeasureError};
 use crate::image_id::{Listed, image_id};
 use crate::input::Input;
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED, Meter, check_widths};
 use crate::rules::{ClipScoreRule, Scaling};
+use crate::sample::Rows;
 
 const NAME: &str = "clip-score";
-/// Every scale, with the name under which it stands among the details.
+/// Every scale that all networks have, with the name under which it stands among the details. That of HPSv2 is the raw
+/// cosine of a network of its own.
 const SCALINGS: [(&str, Scaling); 3] = [
     ("raw_cosine", Scaling::RawCosine),
     ("clipscore", Scaling::Clipscore),
@@ -47,22 +49,29 @@ pub fn clip_score(
 ) -> Result<(Measurement, Vec<PictureScore>), MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
     let Input::Images(source) = Input::open(images)? else {
-        return Err(MeasureError::NeedsRows {
+        return Err(MeasureError::NeedsPictures {
             path: images.to_path_buf(),
             metric: format!("{NAME} with captions"),
         });
     };
     let keys = source.keys().to_vec();
-    let ids = pair(&keys, captions)?;
+    let ids = pair(images, &keys, captions)?;
+    // Opened before the pictures, so that what is absent is told before they are gone through.
+    let network = meter.protocol().recipe().network.clone();
+    let text_network = meter.networks().texts(&network, &rule)?;
     let (places, rows) = meter.rows_of_images(source, images)?;
     let texts: Vec<String> = places.iter().map(|&at| captions.by_id()[&ids[at]].clone()).collect();
-    let network = &meter.protocol().recipe().network;
-    let text_network = meter.networks().texts(network, &rule.prefix, rule.prefix_as)?;
     let fault = |source| MeasureError::Network { network: network.name.clone(), source };
+    let of = [images, captions.path()];
     let embeddings = text_network.embed(&texts).map_err(fault)?;
-    let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME)?;
-    let measured = score(meter, &rule, &rows.features, &embeddings, rows.extractor)?;
-    let (measured, scores) = measured;
+    let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME, &of)?;
+    let (measured, scores) = score(meter, &rule, of, &rows, &embeddings)?;
+    let scaling = ClipScaling::LogitScale { logit_scale: text_network.logit_scale() };
+    let by_logit_scale = scaling.of_set(&scores).in_metric(NAME, &of)?;
+    let measured = measured
+        .with_detail("logit_scale", by_logit_scale)
+        .with_detail("text_extractor", text_network.identity())
+        .with_detail("caption", captions.choice().name());
     let pictures = places.iter().zip(texts).zip(scores.cosines()).map(|((&at, caption), &cosine)| {
         PictureScore { id: ids[at].clone(), file: keys[at].clone(), caption, cosine }
     });
@@ -79,38 +88,42 @@ pub fn clip_score_of_rows(
     let of_images = meter.rows(images, NAME)?;
     let of_texts = meter.rows(texts, NAME)?;
     check_widths((images, of_images.features.d()), (texts, of_texts.features.d()))?;
-    Ok(score(meter, &rule, &of_images.features, &of_texts.features, of_images.extractor)?.0)
+    Ok(score(meter, &rule, [images, texts], &of_images, &of_texts.features)?.0)
 }
 
+/// `of`: where pictures and texts lie.
 fn score(
     meter: &Meter<'_>,
     rule: &ClipScoreRule,
-    images: &FeatureRows,
+    of: [&Path; 2],
+    rows: &Rows,
     texts: &FeatureRows,
-    extractor: Option<String>,
 ) -> Result<(Measurement, CosineScores), MeasureError> {
+    let images = &rows.features;
     if images.n() != texts.n() {
         let what = "clip score: rows of texts, one for each picture";
-        let source = specimen_stats::StatsError::WrongSize { what, expected: images.n(), found: texts.n() };
-        return Err(MeasureError::Statistic { metric: NAME, source });
+        let error = StatsError::WrongSize { what, expected: images.n(), found: texts.n() };
+        return Err(error).in_metric(NAME, &of);
     }
+    check_widths((of[0], images.d()), (of[1], texts.d()))?;
     let cosines: Result<Vec<f64>, _> = (0..images.n()).map(|i| cosine(images.row(i), texts.row(i))).collect();
-    let cosines = cosines.in_metric(NAME)?;
-    let scores = CosineScores::try_from(cosines.clone()).in_metric(NAME)?;
+    let cosines = cosines.in_metric(NAME, &of)?;
+    let scores = CosineScores::try_from(cosines.clone()).in_metric(NAME, &of)?;
     let scaling = rule.scaling.statistic();
-    let value = scaling.of_set(&scores).in_metric(NAME)?;
+    let value = scaling.of_set(&scores).in_metric(NAME, &of)?;
     let interval = match meter.interval() {
         None => None,
         Some(_) => {
-            let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(NAME)?;
-            let of = |kept: &[usize]| of_some(scaling, &cosines, kept);
-            Some(bootstrap(cosines.len(), &plan, of).in_metric(NAME)?.interval)
+            let plan =
+                BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(NAME, &of)?;
+            let of_kept = |kept: &[usize]| of_some(scaling, &cosines, kept);
+            Some(bootstrap(cosines.len(), &plan, of_kept).in_metric(NAME, &of)?.interval)
         }
     };
-    let mut measured =
-        meter.measurement(NAME, value, vec![Some(cosines.len() as u64)], extractor)?.with_interval(interval);
+    let mut measured = meter.measurement(NAME, value, &of, &[SideFacts::of(rows)])?.with_interval(interval);
     for (name, scaling) in SCALINGS {
-        measured = measured.with_detail(name, json!(scaling.statistic().of_set(&scores).in_metric(NAME)?));
+        let value = scaling.statistic().of_set(&scores).in_metric(NAME, &of)?;
+        measured = measured.with_detail(name, value);
     }
     Ok((measured, scores))
 }
@@ -123,13 +136,13 @@ fn of_some(scaling: ClipScaling, cosines: &[f64], kept: &[usize]) -> f64 {
 }
 
 /// The id of each picture; fails unless each has one caption and each caption one picture.
-fn pair(keys: &[String], captions: &Captions) -> Result<Vec<String>, MeasureError> {
+fn pair(images: &Path, keys: &[String], captions: &Captions) -> Result<Vec<String>, MeasureError> {
     let ids: Vec<String> = keys.iter().map(|key| image_id(key)).collect();
     let mut key_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (id, key) in ids.iter().zip(keys) {
         if let Some(first) = key_of.insert(id, key) {
             let (first, second) = (first.to_owned(), key.clone());
-            return Err(MeasureError::SameId { id: id.clone(), first, second });
+            return Err(MeasureError::SameId { images: images.to_path_buf(), id: id.clone(), first, second });
         }
     }
     let without_caption: Vec<String> =
@@ -140,6 +153,8 @@ fn pair(keys: &[String], captions: &Captions) -> Result<Vec<String>, MeasureErro
         return Ok(ids);
     }
     Err(MeasureError::Unpaired {
+        images: images.to_path_buf(),
+        captions: captions.path().to_path_buf(),
         n_without_caption: without_caption.len(),
         without_caption: Listed(without_caption),
         n_without_picture: without_picture.len(),

@@ -5,8 +5,8 @@ use std::path::Path;
 use specimen_stats::jackknife::jackknife;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
-use crate::meter::{Meter, check_widths};
+use crate::measurement::{Measurement, SideFacts};
+use crate::meter::{Meter, check_rows};
 
 const NAME: &str = "cmmd";
 
@@ -14,16 +14,17 @@ const NAME: &str = "cmmd";
 /// uncertainty that comes from the generated side.
 pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.cmmd.as_ref())?;
+    let of = [real, generated];
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
-    check_widths((real, reference.features.d()), (generated, other.features.d()))?;
+    check_rows((real, &reference), (generated, &other))?;
     let (real, generated) = (&reference.features, &other.features);
-    let value = specimen_stats::cmmd::cmmd(real, generated).in_metric(NAME)?;
+    let value = specimen_stats::cmmd::cmmd(real, generated).in_metric(NAME, &of)?;
     let interval = meter.interval().map(|plan| {
-        let of = |kept: &[usize]| specimen_stats::cmmd::cmmd(real, &generated.select(kept));
-        jackknife(generated.n(), &plan, of).in_metric(NAME)
+        let of_some = |kept: &[usize]| specimen_stats::cmmd::cmmd(real, &generated.select(kept));
+        jackknife(generated.n(), &plan, of_some).in_metric(NAME, &of)
     });
-    let n = vec![Some(real.n() as u64), Some(generated.n() as u64)];
-    let measured = meter.measurement(NAME, value, n, reference.extractor.or(other.extractor))?;
+    let sides = [SideFacts::of(&reference), SideFacts::of(&other)];
+    let measured = meter.measurement(NAME, value, &of, &sides)?;
     Ok(measured.with_interval(interval.transpose()?.map(|estimate| estimate.interval)))
 }

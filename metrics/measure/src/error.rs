@@ -80,13 +80,57 @@ pub enum MeasureError {
         /// What needs the rows.
         metric: String,
     },
+    /// Features where pictures are needed.
+    #[error(
+        "{path}: holds features, {metric} needs pictures; give the pictures, or embeddings on both sides (.npy)",
+        path = path.display()
+    )]
+    NeedsPictures {
+        /// The file.
+        path: PathBuf,
+        /// What needs the pictures.
+        metric: String,
+    },
     /// The statistic itself.
-    #[error("{metric}: {source}")]
+    #[error("{metric} of {of}: {source}")]
     Statistic {
         /// The metric.
         metric: &'static str,
+        /// The sides.
+        of: String,
         /// Why.
         source: StatsError,
+    },
+    /// Features that were made otherwise than the protocol says.
+    #[error(
+        "{path}: its features were made by {found}; `{protocol}` takes {expected}; give the protocol under which the \
+         file was written, or the pictures",
+        path = path.display()
+    )]
+    OtherRecipe {
+        /// The file.
+        path: PathBuf,
+        /// What made them.
+        found: String,
+        /// The protocol.
+        protocol: String,
+        /// What it says.
+        expected: String,
+    },
+    /// Two sides whose features were made differently.
+    #[error(
+        "{path}: features by {found}, those of {other} by {expected}; they cannot be compared: make both alike",
+        path = path.display(), other = other.display()
+    )]
+    OtherOrigin {
+        /// The second side.
+        path: PathBuf,
+        /// What made its features.
+        found: String,
+        /// The first side.
+        other: PathBuf,
+        /// What made its features.
+        expected: String,
     },
     /// Two sides whose features cannot be of the same network.
     #[error(
@@ -134,10 +178,15 @@ pub enum MeasureError {
     },
     /// Pictures and captions that do not belong together.
     #[error(
-        "pictures and captions are paired by id and do not match: {n_without_caption} pictures have no caption \
-         ({without_caption}), {n_without_picture} captions have no picture ({without_picture})"
+        "{images} and {captions}: pictures and captions are paired by id and do not match: {n_without_caption} pictures \
+         have no caption ({without_caption}), {n_without_picture} captions have no picture ({without_picture})",
+        images = images.display(), captions = captions.display()
     )]
     Unpaired {
+        /// The source of pictures.
+        images: PathBuf,
+        /// The file of captions.
+        captions: PathBuf,
         /// How many pictures are alone.
         n_without_caption: usize,
         /// Their ids.
@@ -149,9 +198,12 @@ pub enum MeasureError {
     },
     /// Two pictures of one id.
     #[error(
-        "{first} and {second} both have the id `{id}`; pictures are paired by the last digits of their names"
+        "{images}: {first} and {second} both have the id `{id}`; pictures are paired by the last digits of their names",
+        images = images.display()
     )]
     SameId {
+        /// The source of pictures.
+        images: PathBuf,
         /// The id.
         id: String,
         /// A picture.
@@ -183,12 +235,15 @@ impl MeasureError {
 
 /// Names the metric in what is wrong with it.
 pub(crate) trait InMetric<T> {
-    /// The same, with a name.
-    fn in_metric(self, metric: &'static str) -> Result<T, MeasureError>;
+    /// The same, with a name and the sides that it is of.
+    fn in_metric(self, metric: &'static str, of: &[&Path]) -> Result<T, MeasureError>;
 }
 
 impl<T> InMetric<T> for Result<T, StatsError> {
-    fn in_metric(self, metric: &'static str) -> Result<T, MeasureError> {
-        self.map_err(|source| MeasureError::Statistic { metric, source })
+    fn in_metric(self, metric: &'static str, of: &[&Path]) -> Result<T, MeasureError> {
+        self.map_err(|source| {
+            let of: Vec<String> = of.iter().map(|path| path.display().to_string()).collect();
+            MeasureError::Statistic { metric, of: of.join(" and "), source }
+        })
     }
 }

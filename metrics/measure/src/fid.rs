@@ -7,8 +7,8 @@ use specimen_stats::frechet_interval::frechet_interval;
 use specimen_stats::gaussian::FactoredGaussian;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
-use crate::meter::{Meter, check_widths};
+use crate::measurement::{Measurement, SideFacts};
+use crate::meter::{Meter, check_origins, check_widths};
 use crate::sample::Factored;
 use crate::statistics;
 
@@ -28,32 +28,36 @@ pub fn fid_saving(
     save: Option<&Path>,
 ) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.fid.as_ref())?;
-    let (reference, extractor) = meter.side(real)?;
+    let of = [real, generated];
+    let (reference, origin) = meter.side(real)?;
     if let Some(save) = save {
         let gaussian = reference.clone().gaussian().map_err(|e| MeasureError::array(real, e))?;
-        statistics::write(&gaussian, save)?;
+        statistics::write(&gaussian, origin.as_ref(), save)?;
     }
     let d = reference.d();
     let reference = reference.factored().map_err(|e| MeasureError::array(real, e))?;
-    let (other, extractor_of_other, interval) = match meter.interval() {
+    let (other, origin_of_other, interval) = match meter.interval() {
         None => {
-            let (side, extractor) = meter.side(generated)?;
+            let (side, other_origin) = meter.side(generated)?;
+            check_origins((real, origin.as_ref()), (generated, other_origin.as_ref()))?;
             check_widths((real, d), (generated, side.d()))?;
-            (side.factored().map_err(|e| MeasureError::array(generated, e))?, extractor, None)
+            (side.factored().map_err(|e| MeasureError::array(generated, e))?, other_origin, None)
         }
         Some(plan) => {
             let rows = meter.rows(generated, "the interval of fid")?;
+            check_origins((real, origin.as_ref()), (generated, rows.origin.as_ref()))?;
             check_widths((real, d), (generated, rows.features.d()))?;
-            let interval = frechet_interval(&reference.factored, &rows.features, &plan).in_metric(NAME)?;
+            let interval =
+                frechet_interval(&reference.factored, &rows.features, &plan).in_metric(NAME, &of)?;
             let factored =
                 FactoredGaussian::of_rows(&rows.features).map_err(|e| MeasureError::array(generated, e))?;
             let n = Some(rows.features.n() as u64);
-            (Factored { n, factored }, rows.extractor, Some(interval.interval))
+            (Factored { n, factored }, rows.origin, Some(interval.interval))
         }
     };
-    let distance = frechet_distance_factored(&reference.factored, &other.factored).in_metric(NAME)?;
-    let n = vec![reference.n, other.n];
-    let measured = meter.measurement(NAME, distance.value(), n, extractor.or(extractor_of_other))?;
+    let distance = frechet_distance_factored(&reference.factored, &other.factored).in_metric(NAME, &of)?;
+    let sides = [SideFacts { n: reference.n, origin }, SideFacts { n: other.n, origin: origin_of_other }];
+    let measured = meter.measurement(NAME, distance.value(), &of, &sides)?;
     Ok(measured
         .with_interval(interval)
         .with_detail("mean_term", distance.mean_term)

@@ -1,5 +1,6 @@
 //! The id of a picture, by which it is paired with its caption: the last run of digits of its file's name, without
-//! leading zeros (`000000012280.jpg`, `prompt_12.png`); a name without digits is its own id.
+//! leading zeros (`000000012280.jpg`, `prompt_12.png`); a name without digits is its own id. A whole number that a table
+//! shows with a fraction of zero (`12.0`) is that number.
 
 use std::fmt;
 
@@ -9,6 +10,12 @@ const N_LISTED: usize = 10;
 /// The id in `name`, which may be a path or a number; of a path, folders and extension do not count.
 pub fn image_id(name: &str) -> String {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let file = match file.split_once('.') {
+        Some((whole, zeros)) if is_number(whole) && is_number(zeros) && zeros.bytes().all(|b| b == b'0') => {
+            whole
+        }
+        _ => file,
+    };
     let stem = match file.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() && !is_number(extension) => stem,
         _ => file,
@@ -54,6 +61,8 @@ mod tests {
             ("a/b/cat.png", "cat"),
             ("v2.1_0007-final.webp", "7"),
             ("12280", "12280"),
+            ("12.0", "12"),
+            ("012.00", "12"),
             ("12.5", "5"),
             (".5", "5"),
             ("", ""),

@@ -1,18 +1,18 @@
 //! From a source of pictures to rows of features, in the order of the keys: reading, decoding and the pixel steps run
-//! on all threads beside the network, and what the cache holds is not computed.
+//! on all threads of the caller's pool beside the network, and what the cache holds is not computed.
 //!
 //! Memory does not grow with the number of pictures. Every pass of the network has the same number of pictures, the
 //! last one filled up with copies, so that a row never depends on which pictures were in the cache.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rayon::prelude::*;
 use specimen_pixels::{Pipeline, Source};
 
+use crate::ahead::ahead;
 use crate::cache::{Cache, Found};
 use crate::error::MeasureError;
-use crate::network::{Batch, ImageNetwork};
+use crate::network::{Batch, ImageNetwork, Provenance};
 
 /// Pictures in one pass of the network.
 pub const BATCH: usize = 16;
@@ -61,7 +61,14 @@ pub enum Event {
         /// The file.
         path: std::path::PathBuf,
     },
-    /// The cache cannot be written; the value is not concerned.
+    /// A network was opened.
+    Opened {
+        /// Name, layer, element type and digest.
+        identity: String,
+        /// Where its weights came from; absent for a network without weights.
+        provenance: Option<Provenance>,
+    },
+    /// The cache cannot be written; nothing is kept of this source any more, and the value is not concerned.
     NotKept {
         /// Why.
         why: String,
@@ -106,49 +113,29 @@ impl Reader<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Report, MeasureError> {
         let prepare = Prepare { pixels: self.pixels, cache: self.cache };
-        let (sender, receiver) = sync_channel(1);
-        std::thread::scope(|scope| {
-            // Taken along, so that an early end here closes the channel and with it the thread.
-            let receiver = receiver;
-            scope.spawn(move || prepare.all(source, 2 * BATCH, &sender));
-            self.consume(source, &receiver, on, sink)
-        })
-    }
-
-    fn consume(
-        &self,
-        source: &Source,
-        prepared: &Receiver<Vec<Prepared>>,
-        on: &mut dyn FnMut(Event),
-        sink: &mut Sink<'_>,
-    ) -> Result<Report, MeasureError> {
-        let n_all = source.keys().len();
+        let places: Vec<usize> = (0..source.keys().len()).collect();
+        let groups: Vec<&[usize]> = places.chunks(2 * BATCH).collect();
+        let n_all = places.len();
         let (mut report, mut n_told) = (Report::default(), 0);
-        let mut queue = Queue { waiting: VecDeque::new(), next_idx: 0, pictures: Vec::new() };
-        for picture in prepared.iter().flatten() {
-            match picture {
-                Prepared::Cached(row) => queue.waiting.push_back(Waiting::Row(row)),
-                Prepared::Pixels { content, planes, damaged } => {
-                    damaged.into_iter().for_each(|path| on(Event::Damaged { path }));
-                    queue.waiting.push_back(Waiting::Pass);
-                    queue.pictures.push((content, planes));
+        let mut queue = Queue { waiting: VecDeque::new(), next_idx: 0, pictures: Vec::new(), can_keep: true };
+        ahead(
+            &groups,
+            |group| prepare.all(source, group),
+            |prepared| {
+                for picture in prepared {
+                    self.take_in(picture, source, &mut queue, &mut report, on)?;
+                    if queue.pictures.len() == self.batch || queue.waiting.len() > MAX_WAITING {
+                        self.pass(&mut queue, &mut report, on)?;
+                    }
+                    queue.give_out(&mut report, sink)?;
+                    if queue.next_idx >= n_told + self.batch {
+                        n_told = queue.next_idx;
+                        on(Event::Done { n_done: n_told, n_all });
+                    }
                 }
-                Prepared::Broken(error) if !self.keep_going => return Err(error),
-                Prepared::Broken(error) => {
-                    let key = source.keys()[queue.next_idx + queue.waiting.len()].clone();
-                    report.broken.push(Broken { key, why: error.to_string() });
-                    queue.waiting.push_back(Waiting::Nothing);
-                }
-            }
-            if queue.pictures.len() == self.batch || queue.waiting.len() > MAX_WAITING {
-                self.pass(&mut queue, &mut report, on)?;
-            }
-            queue.give_out(&mut report, sink)?;
-            if queue.next_idx >= n_told + self.batch {
-                n_told = queue.next_idx;
-                on(Event::Done { n_done: n_told, n_all });
-            }
-        }
+                Ok::<(), MeasureError>(())
+            },
+        )?;
         self.pass(&mut queue, &mut report, on)?;
         queue.give_out(&mut report, sink)?;
         on(Event::Done { n_done: queue.next_idx, n_all });
@@ -157,6 +144,32 @@ impl Reader<'_> {
             return Err(MeasureError::NothingLeft { path: source.path().to_path_buf(), n: n_all, first });
         }
         Ok(report)
+    }
+
+    /// Puts a picture behind those that wait.
+    fn take_in(
+        &self,
+        picture: Prepared,
+        source: &Source,
+        queue: &mut Queue,
+        report: &mut Report,
+        on: &mut dyn FnMut(Event),
+    ) -> Result<(), MeasureError> {
+        match picture {
+            Prepared::Cached(row) => queue.waiting.push_back(Waiting::Row(row)),
+            Prepared::Pixels { content, planes, damaged } => {
+                damaged.into_iter().for_each(|path| on(Event::Damaged { path }));
+                queue.waiting.push_back(Waiting::Pass);
+                queue.pictures.push((content, planes));
+            }
+            Prepared::Broken(error) if !self.keep_going => return Err(error),
+            Prepared::Broken(error) => {
+                let key = source.keys()[queue.next_idx + queue.waiting.len()].clone();
+                report.broken.push(Broken { key, why: error.to_string() });
+                queue.waiting.push_back(Waiting::Nothing);
+            }
+        }
+        Ok(())
     }
 
     /// Runs the pictures that wait through the network.
@@ -182,11 +195,11 @@ impl Reader<'_> {
         }
         report.n_forward += pictures.len();
         let mut rows = rows.chunks_exact(n_dims).zip(pictures);
-        let mut can_keep = true;
         for place in queue.waiting.iter_mut().filter(|place| matches!(place, Waiting::Pass)) {
             let (row, (content, _)) = rows.next().expect("as many pictures as rows that wait for them");
-            if let Some(Err(error)) = self.cache.filter(|_| can_keep).map(|cache| cache.keep(&content, row)) {
-                can_keep = false;
+            let cache = self.cache.filter(|_| queue.can_keep);
+            if let Some(Err(error)) = cache.map(|cache| cache.keep(&content, row)) {
+                queue.can_keep = false;
                 on(Event::NotKept { why: error.to_string() });
             }
             *place = Waiting::Row(row.to_vec());
@@ -202,6 +215,8 @@ struct Queue {
     next_idx: usize,
     /// Content and planes of the pictures that wait for the network.
     pictures: Vec<([u8; 32], Vec<f32>)>,
+    /// Whether the cache could be written so far.
+    can_keep: bool,
 }
 
 impl Queue {
@@ -233,15 +248,9 @@ struct Prepare<'a> {
 }
 
 impl Prepare<'_> {
-    /// Prepares all pictures, some at a time, until nobody takes them.
-    fn all(self, source: &Source, n_at_once: usize, sender: &SyncSender<Vec<Prepared>>) {
-        let places: Vec<usize> = (0..source.keys().len()).collect();
-        for some in places.chunks(n_at_once) {
-            let prepared = some.par_iter().map(|&idx| self.one(source, idx)).collect();
-            if sender.send(prepared).is_err() {
-                return;
-            }
-        }
+    /// Prepares the pictures at `places`, on all threads.
+    fn all(self, source: &Source, places: &[usize]) -> Vec<Prepared> {
+        places.par_iter().map(|&idx| self.one(source, idx)).collect()
     }
 
     fn one(self, source: &Source, idx: usize) -> Prepared {

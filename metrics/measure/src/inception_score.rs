@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use specimen_stats::inception_score::{SplitOrder, inception_score as score_of};
+use specimen_stats::inception_score::{SplitOrder, inception_score_cut};
 use specimen_stats::jackknife::jackknife;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, SideFacts};
 use crate::meter::Meter;
 
 const NAME: &str = "is";
@@ -17,15 +17,16 @@ pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement
     let rule = meter.protocol().rule(NAME, |recipe| recipe.is.as_ref())?.clone();
     let rows = meter.rows_of_layer(path, NAME, &rule.layer)?;
     let order = rule.shuffle_seed.map_or(SplitOrder::AsGiven, SplitOrder::Shuffled);
-    let score = score_of(&rows.features, rule.n_splits, order).in_metric(NAME)?;
+    let (n_splits, cut) = (rule.n_splits, rule.split.cut());
+    let score = inception_score_cut(&rows.features, n_splits, order, cut).in_metric(NAME, &[path])?;
     let interval = meter.interval().map(|plan| {
-        let of = |kept: &[usize]| Ok(score_of(&rows.features.select(kept), rule.n_splits, order)?.mean);
-        jackknife(rows.features.n(), &plan, of).in_metric(NAME)
+        let of =
+            |kept: &[usize]| Ok(inception_score_cut(&rows.features.select(kept), n_splits, order, cut)?.mean);
+        jackknife(rows.features.n(), &plan, of).in_metric(NAME, &[path])
     });
-    let n = vec![Some(rows.features.n() as u64)];
-    let measured = meter.measurement(NAME, score.mean, n, rows.extractor.clone())?;
+    let measured = meter.measurement(NAME, score.mean, &[path], &[SideFacts::of(&rows)])?;
     Ok(measured
         .with_interval(interval.transpose()?.map(|estimate| estimate.interval))
         .with_detail("deviation", score.deviation)
-        .with_detail("n_splits", rule.n_splits))
+        .with_detail("n_splits", score.values.len()))
 }

@@ -10,7 +10,7 @@ use specimen_stats::features::FeatureRows;
 use specimen_stats::gaussian::Gaussian;
 use specimen_stats::npy_rows::{NpyRows, element_type};
 use specimen_stats::npz::Npz;
-use specimen_stats::statistics_file::{read_features, read_statistics};
+use specimen_stats::statistics_file::{Origin, read_features, read_origin, read_statistics};
 
 use crate::error::MeasureError;
 
@@ -24,10 +24,10 @@ pub enum Input {
     Images(Source),
     /// A `.npy` matrix of features, `[n, d]`, not read yet.
     Rows(RowsFile),
-    /// The features in a `.npz` (`feats` of clean-fid, `reps` of dgm-eval).
-    Features(FeatureRows),
-    /// The mean and covariance in a `.npz` (pytorch-fid, clean-fid, ours).
-    Statistics(Gaussian),
+    /// The features in a `.npz` (`feats` of clean-fid, `reps` of dgm-eval), and what made them, if the file says it.
+    Features(FeatureRows, Option<Origin>),
+    /// The mean and covariance in a `.npz` (pytorch-fid, clean-fid, ours), likewise.
+    Statistics(Gaussian, Option<Origin>),
 }
 
 /// An opened matrix of features.
@@ -53,10 +53,11 @@ impl Input {
         let bytes = std::fs::read(path).map_err(|e| MeasureError::io(path, "read", e))?;
         let in_file = |source| MeasureError::array(path, source);
         let names = Npz::open(&bytes).map_err(in_file)?.names();
+        let origin = read_origin(&bytes).map_err(in_file)?;
         if names.iter().any(|name| name == "mu") {
-            read_statistics(&bytes).map(Self::Statistics).map_err(in_file)
+            Ok(Self::Statistics(read_statistics(&bytes).map_err(in_file)?, origin))
         } else {
-            read_features(&bytes).map(Self::Features).map_err(in_file)
+            Ok(Self::Features(read_features(&bytes).map_err(in_file)?, origin))
         }
     }
 }

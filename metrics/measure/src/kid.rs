@@ -2,39 +2,50 @@
 
 use std::path::Path;
 
+use specimen_stats::bootstrap::Interval;
 use specimen_stats::jackknife::jackknife;
 use specimen_stats::kid::kid_of_rows;
 use specimen_stats::kid_subsets::kid_over_subsets;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
-use crate::meter::{Meter, check_widths};
+use crate::measurement::{Measurement, SideFacts};
+use crate::meter::{Meter, check_rows};
+use crate::rules::{FirstSet, KidRule};
 
 const NAME: &str = "kid";
 
 /// Returns the distance of what lies at `generated` from what lies at `real` by the protocol's estimator. The interval,
-/// if one is asked for, is that of the estimate over all pairs, of which subsets are a noisy copy.
+/// if one is asked for, is that of the estimate over all pairs; under a rule of subsets, which are a noisy copy of that
+/// estimate, value and interval over all pairs stand among the details, and the mean over subsets has none.
 pub fn kid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
+    let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.kid.as_ref())?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
-    check_widths((real, reference.features.d()), (generated, other.features.d()))?;
+    check_rows((real, &reference), (generated, &other))?;
     let (real, generated) = (&reference.features, &other.features);
-    let n = vec![Some(real.n() as u64), Some(generated.n() as u64)];
+    let sides = [SideFacts::of(&reference), SideFacts::of(&other)];
     let interval = meter.interval().map(|plan| {
-        jackknife(generated.n(), &plan, |kept| kid_of_rows(real, &generated.select(kept))).in_metric(NAME)
+        let of_some = |kept: &[usize]| kid_of_rows(real, &generated.select(kept));
+        jackknife(generated.n(), &plan, of_some).in_metric(NAME, &of)
     });
     let interval = interval.transpose()?.map(|estimate| estimate.interval);
-    let extractor = reference.extractor.or(other.extractor);
-    let Some(plan) = rule.subsets().in_metric(NAME)? else {
-        let value = kid_of_rows(real, generated).in_metric(NAME)?;
-        return Ok(meter.measurement(NAME, value, n, extractor)?.with_interval(interval));
+    let KidRule::Subsets { first, .. } = rule else {
+        let value = kid_of_rows(real, generated).in_metric(NAME, &of)?;
+        return Ok(meter.measurement(NAME, value, &of, &sides)?.with_interval(interval));
     };
-    let over_subsets = kid_over_subsets(real, generated, &plan).in_metric(NAME)?;
-    let measured = meter.measurement(NAME, over_subsets.mean, n, extractor)?;
-    Ok(measured
-        .with_interval(interval)
+    let plan = rule.subsets().in_metric(NAME, &of)?.expect("a rule of subsets has a plan");
+    let over_subsets = match first {
+        FirstSet::Real => kid_over_subsets(real, generated, &plan),
+        FirstSet::Generated => kid_over_subsets(generated, real, &plan),
+    };
+    let over_subsets = over_subsets.in_metric(NAME, &of)?;
+    let measured = meter.measurement(NAME, over_subsets.mean, &of, &sides)?;
+    let measured = measured
         .with_detail("deviation", over_subsets.deviation)
         .with_detail("n_subsets", over_subsets.values.len())
-        .with_detail("subset_size", over_subsets.subset_size))
+        .with_detail("subset_size", over_subsets.subset_size);
+    let Some(Interval { lower, upper, .. }) = interval else { return Ok(measured) };
+    let all_pairs = kid_of_rows(real, generated).in_metric(NAME, &of)?;
+    Ok(measured.with_detail("all_pairs", all_pairs).with_detail("all_pairs_ci95", vec![lower, upper]))
 }

@@ -39,6 +39,7 @@ pub mod network;
 
 pub mod whole_file;
 
+mod ahead;
 pub mod cache;
 pub mod images;
 

@@ -3,6 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use specimen_stats::bootstrap::Interval;
+use specimen_stats::statistics_file::Origin;
+
+use crate::sample::Rows;
 
 /// The schema of [`Measurement`]'s JSON.
 pub const SCHEMA: u32 = 1;
@@ -22,12 +25,38 @@ pub struct Measurement {
     pub protocol: String,
     /// Pictures or rows of each side, real side first; absent where a statistics file does not say.
     pub n: Vec<Option<u64>>,
-    /// The network that made the features here; absent when both sides were given as features or statistics, whose
-    /// network is not known.
+    /// The network that made the features, as far as it is known of any side; sides of two networks are refused.
     pub extractor: Option<String>,
+    /// What made the features of each side, network and pixels, real side first; `unknown` where they were given and
+    /// the file does not say it.
+    pub made_by: Vec<String>,
     /// What else the metric has to say; its keys differ from metric to metric.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
+}
+
+/// What is known of one side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SideFacts {
+    /// Pictures or rows, if known.
+    pub(crate) n: Option<u64>,
+    /// What made the features, if known.
+    pub(crate) origin: Option<Origin>,
+}
+
+impl SideFacts {
+    /// Of rows.
+    pub(crate) fn of(rows: &Rows) -> Self {
+        Self { n: Some(rows.features.n() as u64), origin: rows.origin.clone() }
+    }
+}
+
+/// Network and pixels in words.
+pub(crate) fn made_by(origin: Option<&Origin>) -> String {
+    origin.map_or("unknown".to_owned(), |Origin { extractor, pixels }| {
+        let short = pixels.get(..12).unwrap_or(pixels);
+        format!("{extractor} behind pixels {short}")
+    })
 }
 
 impl Measurement {

@@ -8,12 +8,13 @@ use specimen_pixels::Source;
 use specimen_stats::StatsError;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::JackknifePlan;
+use specimen_stats::statistics_file::Origin;
 
 use crate::cache::Cache;
 use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader};
 use crate::input::Input;
-use crate::measurement::{Measurement, SCHEMA};
+use crate::measurement::{Measurement, SCHEMA, SideFacts, made_by};
 use crate::network::{ImageNetwork, Networks};
 use crate::protocol::Protocol;
 use crate::rules::NetworkRule;
@@ -111,6 +112,33 @@ impl<'a> Meter<'a> {
         self.settings.interval.then(|| plan().expect("the constants are in their ranges"))
     }
 
+    /// What the protocol and the network `identity` make of pictures.
+    fn origin_of(&self, identity: String) -> Origin {
+        let pixels = blake3::Hash::from_bytes(self.protocol.recipe().pixels_digest()).to_hex();
+        Origin { extractor: identity, pixels: pixels.to_string() }
+    }
+
+    /// Fails when the file at `path` says that its features are not those of `layer` under this protocol. Weights are
+    /// held against each other where two sides meet.
+    fn check_origin(&self, path: &Path, origin: Option<&Origin>, layer: &str) -> Result<(), MeasureError> {
+        let Some(origin) = origin else { return Ok(()) };
+        let NetworkRule { name, dtype, .. } = &self.protocol.recipe().network;
+        let expected = self.origin_of(format!("{name}-{layer}-{}", dtype.name()));
+        let network = origin.extractor.split('@').next().unwrap_or_default();
+        let shape = network.strip_prefix(name.as_str()).unwrap_or_default();
+        let is_network =
+            shape.starts_with(['-', '[']) && shape.ends_with(&format!("-{layer}-{}", dtype.name()));
+        if is_network && origin.pixels == expected.pixels {
+            return Ok(());
+        }
+        Err(MeasureError::OtherRecipe {
+            path: path.to_path_buf(),
+            found: made_by(Some(origin)),
+            protocol: self.protocol.name().to_owned(),
+            expected: made_by(Some(&expected)),
+        })
+    }
+
     /// All rows of what lies at `path`, for `metric`, of the protocol's own layer.
     pub fn rows(&mut self, path: &Path, metric: &'static str) -> Result<Rows, MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
@@ -125,30 +153,31 @@ impl<'a> Meter<'a> {
         layer: &str,
     ) -> Result<Rows, MeasureError> {
         let (mut values, mut n_dims) = (Vec::new(), 0);
-        let extractor = self.each(path, metric, layer, &mut |_, d, rows| {
+        let origin = self.each(path, metric, layer, &mut |_, d, rows| {
             n_dims = d;
             values.extend_from_slice(rows);
             Ok(())
         })?;
         let features = FeatureRows::new(values, n_dims).map_err(|e| MeasureError::array(path, e))?;
-        Ok(Rows { features, extractor })
+        Ok(Rows { features, origin })
     }
 
-    /// Mean and covariance of what lies at `path`, and what made the features, where they were made here.
-    pub fn side(&mut self, path: &Path) -> Result<(Side, Option<String>), MeasureError> {
+    /// Mean and covariance of what lies at `path`, and what made the features, where it is known.
+    pub fn side(&mut self, path: &Path) -> Result<(Side, Option<Origin>), MeasureError> {
         let input = Input::open(path)?;
-        if let Input::Statistics(gaussian) = input {
-            return Ok((Side::Given(gaussian), None));
+        let layer = self.protocol.recipe().network.layer.clone();
+        if let Input::Statistics(gaussian, origin) = input {
+            self.check_origin(path, origin.as_ref(), &layer)?;
+            return Ok((Side::Given(gaussian), origin));
         }
         let mut spread: Option<Spread> = None;
-        let layer = self.protocol.recipe().network.layer.clone();
-        let extractor = self.each_of(path, input, "fid", &layer, &mut |_, d, rows| match &mut spread {
+        let origin = self.each_of(path, input, "fid", &layer, &mut |_, d, rows| match &mut spread {
             Some(spread) => spread.push(rows),
             none => none.insert(Spread::new(d)?).push(rows),
         })?;
         let none = StatsError::TooFew { what: "features", needed: 2, found: 0 };
         let spread = spread.ok_or_else(|| MeasureError::array(path, none))?;
-        Ok((Side::Spread(spread), extractor))
+        Ok((Side::Spread(spread), origin))
     }
 
     /// Rows of the pictures of `source` with their places among its keys, and what made them.
@@ -159,14 +188,14 @@ impl<'a> Meter<'a> {
     ) -> Result<(Vec<usize>, Rows), MeasureError> {
         let (mut places, mut values, mut n_dims) = (Vec::new(), Vec::new(), 0);
         let layer = self.protocol.recipe().network.layer.clone();
-        let extractor = self.each_of(path, Input::Images(source), "", &layer, &mut |place, d, row| {
+        let origin = self.each_of(path, Input::Images(source), "", &layer, &mut |place, d, row| {
             n_dims = d;
             places.push(place);
             values.extend_from_slice(row);
             Ok(())
         })?;
         let features = FeatureRows::new(values, n_dims).map_err(|e| MeasureError::array(path, e))?;
-        Ok((places, Rows { features, extractor }))
+        Ok((places, Rows { features, origin }))
     }
 
     fn each(
@@ -175,11 +204,11 @@ impl<'a> Meter<'a> {
         metric: &str,
         layer: &str,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<String>, MeasureError> {
+    ) -> Result<Option<Origin>, MeasureError> {
         self.each_of(path, Input::open(path)?, metric, layer, sink)
     }
 
-    /// Gives `sink` the rows of `input`, and returns what made them, where they were made here.
+    /// Gives `sink` the rows of `input`, and returns what made them, where it is known.
     fn each_of(
         &mut self,
         path: &Path,
@@ -187,14 +216,18 @@ impl<'a> Meter<'a> {
         metric: &str,
         layer: &str,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<String>, MeasureError> {
+    ) -> Result<Option<Origin>, MeasureError> {
         let in_file = |source| MeasureError::array(path, source);
         match input {
             Input::Images(source) => return self.each_image(path, &source, layer, sink).map(Some),
-            Input::Statistics(_) => {
+            Input::Statistics(..) => {
                 return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
             }
-            Input::Features(rows) => sink(0, rows.d(), rows.values()).map_err(in_file)?,
+            Input::Features(rows, origin) => {
+                self.check_origin(path, origin.as_ref(), layer)?;
+                sink(0, rows.d(), rows.values()).map_err(in_file)?;
+                return Ok(origin);
+            }
             Input::Rows(mut file) => loop {
                 let rows = file.next_rows(ROWS_AT_ONCE)?;
                 if rows.is_empty() {
@@ -212,21 +245,26 @@ impl<'a> Meter<'a> {
         source: &Source,
         layer: &str,
         sink: &mut Sink<'_>,
-    ) -> Result<String, MeasureError> {
+    ) -> Result<Origin, MeasureError> {
         if !self.opened.contains_key(layer) {
             let rule = NetworkRule { layer: layer.to_owned(), ..self.protocol.recipe().network.clone() };
-            self.opened.insert(layer.to_owned(), self.networks.images(&rule)?);
+            let network = self.networks.images(&rule)?;
+            let (identity, provenance) = (network.identity(), network.provenance());
+            (self.on)(path, Event::Opened { identity, provenance });
+            self.opened.insert(layer.to_owned(), network);
         }
         let network = &*self.opened[layer];
         let (identity, d) = (network.identity(), network.n_dims());
+        let origin = self.origin_of(identity.clone());
         let recipe = self.protocol.recipe();
-        let cache =
-            self.settings.cache.as_ref().map(|root| Cache::new(root, recipe.pixels_digest(), &identity, d));
+        let batch = self.settings.batch.max(1);
+        let cache = self.settings.cache.as_ref();
+        let cache = cache.map(|root| Cache::new(root, recipe.pixels_digest(), &identity, batch, d));
         let reader = Reader {
             pixels: &recipe.pixels,
             network,
             cache: cache.as_ref(),
-            batch: self.settings.batch.max(1),
+            batch,
             keep_going: self.settings.keep_going,
         };
         let on = &mut self.on;
@@ -235,32 +273,60 @@ impl<'a> Meter<'a> {
         })?;
         self.n_forward += report.n_forward;
         self.broken.extend(report.broken.into_iter().map(|broken| (path.to_path_buf(), broken)));
-        Ok(identity)
+        Ok(origin)
     }
 
-    /// A value under this protocol; fails when it is not finite.
+    /// A value under this protocol of the sides at `of`; fails when it is not finite.
     pub(crate) fn measurement(
         &self,
         metric: &'static str,
         value: f64,
-        n: Vec<Option<u64>>,
-        extractor: Option<String>,
+        of: &[&Path],
+        sides: &[SideFacts],
     ) -> Result<Measurement, MeasureError> {
         if !value.is_finite() {
-            return Err(StatsError::NotFinite { what: "the value", at: 0, value }).in_metric(metric);
+            return Err(StatsError::NotFinite { what: "the value", at: 0, value }).in_metric(metric, of);
         }
-        let protocol = self.protocol.to_string();
+        let known = sides.iter().find_map(|side| side.origin.as_ref());
         Ok(Measurement {
             schema: SCHEMA,
             metric,
             value,
             ci95: None,
-            protocol,
-            n,
-            extractor,
+            protocol: self.protocol.label(table_of(metric)),
+            n: sides.iter().map(|side| side.n).collect(),
+            extractor: known.map(|origin| origin.extractor.clone()),
+            made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
             details: Map::new(),
         })
     }
+}
+
+/// The table of a protocol that a value depends on: four values share that of `prdc`.
+fn table_of(metric: &str) -> &str {
+    if crate::prdc::NAMES.contains(&metric) { crate::prdc::NAME } else { metric }
+}
+
+/// Fails when it is known that the sides of a comparison were made differently.
+pub(crate) fn check_origins(
+    first: (&Path, Option<&Origin>),
+    second: (&Path, Option<&Origin>),
+) -> Result<(), MeasureError> {
+    match (first.1, second.1) {
+        (Some(expected), Some(found)) if expected != found => Err(MeasureError::OtherOrigin {
+            path: second.0.to_path_buf(),
+            found: made_by(Some(found)),
+            other: first.0.to_path_buf(),
+            expected: made_by(Some(expected)),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Fails when the rows of two sides cannot be of one network, or are known not to be made alike.
+pub(crate) fn check_rows(first: (&Path, &Rows), second: (&Path, &Rows)) -> Result<(), MeasureError> {
+    check_origins((first.0, first.1.origin.as_ref()), (second.0, second.1.origin.as_ref()))?;
+    check_widths((first.0, first.1.features.d()), (second.0, second.1.features.d()))
 }
 
 /// Fails when the sides of a comparison cannot be of one network.

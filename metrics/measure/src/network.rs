@@ -2,7 +2,16 @@
 //! that names network, layer, element type and weights. What implements it may use tensors; this crate does not.
 
 use crate::error::{MeasureError, NetworkFault};
-use crate::rules::{NetworkRule, PrefixAs};
+use crate::rules::{ClipScoreRule, NetworkRule};
+
+/// Where weights came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provenance {
+    /// In words.
+    pub words: String,
+    /// Whether a published digest vouches for it.
+    pub is_published: bool,
+}
 
 /// Pictures of one size as the protocol's steps left them.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,13 +34,24 @@ pub trait ImageNetwork {
     /// Width of a row.
     fn n_dims(&self) -> usize;
 
+    /// Where its weights came from; absent for a network without weights.
+    fn provenance(&self) -> Option<Provenance> {
+        None
+    }
+
     /// Features of `batch`, `[n, n_dims]` by rows. The row of a picture does not depend on the pictures beside it,
-    /// nor on its place.
+    /// nor on its place; it may depend on how many they are, in its last digits.
     fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault>;
 }
 
 /// A network for texts, with its weights.
 pub trait TextNetwork {
+    /// As [`ImageNetwork::identity`].
+    fn identity(&self) -> String;
+
+    /// Logarithm of the factor that the network was trained to multiply cosines with.
+    fn logit_scale(&self) -> f64;
+
     /// Width of a row, that of the picture network it belongs to.
     fn n_dims(&self) -> usize;
 
@@ -44,13 +64,8 @@ pub trait Networks {
     /// The network for pictures that a rule names.
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError>;
 
-    /// The network for texts beside it, every text beginning with `prefix`.
-    fn texts(
-        &self,
-        rule: &NetworkRule,
-        prefix: &str,
-        prefix_as: PrefixAs,
-    ) -> Result<Box<dyn TextNetwork>, MeasureError>;
+    /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.
+    fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError>;
 }
 
 /// No networks: features and statistics that were made before are all that can be measured.
@@ -62,12 +77,7 @@ impl Networks for NoNetworks {
         Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 
-    fn texts(
-        &self,
-        rule: &NetworkRule,
-        _prefix: &str,
-        _prefix_as: PrefixAs,
-    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
+    fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 }

@@ -7,33 +7,33 @@ use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::jackknife_each;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
-use crate::meter::{Meter, check_widths};
+use crate::measurement::{Measurement, SideFacts};
+use crate::meter::{Meter, check_rows};
 use crate::rules::{PrdcRule, Surface};
 
-const NAME: &str = "prdc";
+pub(crate) const NAME: &str = "prdc";
 /// The four values, in the order of their names.
-const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
+pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
 
 /// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked for,
 /// are the uncertainty that comes from the generated side.
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
+    let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
-    check_widths((real, reference.features.d()), (generated, other.features.d()))?;
+    check_rows((real, &reference), (generated, &other))?;
     let (real, generated) = (&reference.features, &other.features);
-    let values = values(real, generated, rule).in_metric(NAME)?;
+    let values = values(real, generated, rule).in_metric(NAME, &of)?;
     let intervals = meter.interval().map(|plan| {
         jackknife_each(generated.n(), &plan, |kept| self::values(real, &generated.select(kept), rule))
-            .in_metric(NAME)
+            .in_metric(NAME, &of)
     });
     let intervals = intervals.transpose()?.map(|estimates| estimates.map(|estimate| estimate.interval));
-    let extractor = reference.extractor.or(other.extractor);
+    let sides = [SideFacts::of(&reference), SideFacts::of(&other)];
     let measured = NAMES.into_iter().zip(values).enumerate().map(|(at, (name, value))| {
-        let n = vec![Some(real.n() as u64), Some(generated.n() as u64)];
         Ok(meter
-            .measurement(name, value, n, extractor.clone())?
+            .measurement(name, value, &of, &sides)?
             .with_interval(intervals.map(|intervals| intervals[at]))
             .with_detail("k", rule.k)
             .with_detail("rule", rule.rule.sign()))

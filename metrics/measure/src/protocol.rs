@@ -1,8 +1,8 @@
 //! A protocol: everything a metric's value depends on besides the pictures, as data with a name and a digest.
 //!
 //! Its file pins the pixel steps, the network with layer and element type, and a table for each metric it defines.
-//! The digest is BLAKE3 of the canonical JSON of all that (not of name and prose), so two names with one recipe have
-//! one digest; `NAME@DIGEST12` is printed with every value.
+//! The digest of a metric is BLAKE3 of the canonical JSON of pixels, network and that metric's table (not of name and
+//! prose), so two names with one recipe have one digest; `NAME@DIGEST12` is printed with every value.
 
 use std::fmt;
 use std::path::Path;
@@ -188,14 +188,32 @@ impl Protocol {
         self
     }
 
-    /// The same on another layer of its network; another recipe, and the name says so.
+    /// The same on another layer of its network for `metric`; another recipe, and the name says so. For `is` that is the
+    /// layer of its logits, for all others the layer of the features.
     #[must_use]
-    pub fn with_layer(mut self, layer: &str) -> Self {
-        if self.recipe.network.layer != layer {
-            layer.clone_into(&mut self.recipe.network.layer);
+    pub fn with_layer(mut self, layer: &str, metric: &str) -> Self {
+        let of_metric = match &mut self.recipe.is {
+            Some(is) if metric == "is" => &mut is.layer,
+            _ => &mut self.recipe.network.layer,
+        };
+        if of_metric != layer {
+            layer.clone_into(of_metric);
             self.name = format!("{}+{layer}", self.name);
         }
         self
+    }
+
+    /// `NAME@DIGEST12` of what a value of `metric` depends on: pixel steps, network, and that metric's table alone, so
+    /// that two protocols that agree in these have one digest. A name without a table is that of features alone.
+    pub fn label(&self, metric: &str) -> String {
+        let digest = blake3::Hash::from_bytes(self.digest_of(metric)).to_hex();
+        format!("{}@{}", self.name, &digest[..DIGEST_DIGITS])
+    }
+
+    /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
+    pub fn digest_of(&self, metric: &str) -> [u8; 32] {
+        let json = serde_json::to_vec(&self.recipe.only(metric)).expect("a recipe is plain data");
+        blake3::hash(&json).into()
     }
 
     /// The rule that `of` picks, which is that of `metric`.
@@ -232,13 +250,34 @@ impl Recipe {
         tables.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
     }
 
+    /// The recipe of one metric: without the tables of the others, and with the layer that the metric takes.
+    fn only(&self, metric: &str) -> Self {
+        let mut network = self.network.clone();
+        let is = self.is.clone().filter(|_| metric == "is");
+        if let Some(is) = &is {
+            network.layer.clone_from(&is.layer);
+        }
+        Self {
+            schema: self.schema,
+            pixels: self.pixels.clone(),
+            network,
+            fid: self.fid.filter(|_| metric == "fid"),
+            kid: self.kid.filter(|_| metric == "kid"),
+            prdc: self.prdc.filter(|_| metric == "prdc"),
+            is,
+            cmmd: self.cmmd.filter(|_| metric == "cmmd"),
+            vendi: self.vendi.filter(|_| metric == "vendi"),
+            clip_score: self.clip_score.clone().filter(|_| metric == "clip-score"),
+        }
+    }
+
     /// BLAKE3 of the pixel steps' canonical JSON.
     pub(crate) fn pixels_digest(&self) -> [u8; 32] {
         blake3::hash(&serde_json::to_vec(&self.pixels).expect("steps are plain data")).into()
     }
 }
 
-/// `NAME@DIGEST12`.
+/// `NAME@DIGEST12` of the whole file, all metrics together.
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = blake3::Hash::from_bytes(self.digest()).to_hex();

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use specimen_extract::{
     clip::{
         text::{ClipText, TextTower},
-        tokenizer::{ClipTokenizer, PREFIX, TextPrefix},
+        tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
     network::{self as extract, FeatureNet, NetworkName},
     open::open,
-    weights_lookup::Places,
+    weights_lookup::{Found, Places, check_given},
 };
 
 use crate::error::{MeasureError, NetworkFault};
-use crate::network::{Batch, ImageNetwork, Networks, TextNetwork};
-use crate::rules::{Dtype, NetworkRule, PrefixAs};
+use crate::network::{Batch, ImageNetwork, Networks, Provenance, TextNetwork};
+use crate::rules::{ClipScoreRule, Dtype, NetworkRule, PrefixAs, TextCleaning};
 
 /// Opens published networks.
 #[derive(Clone, Debug)]
@@ -34,11 +34,12 @@ impl Published {
         Self { places, weights }
     }
 
-    fn weights_of(&self, network: NetworkName) -> Result<PathBuf, MeasureError> {
-        if let Some(path) = &self.weights {
-            return Ok(path.clone());
-        }
-        self.places.find(network).map(|found| found.path).map_err(fault(network.name()))
+    fn weights_of(&self, network: NetworkName) -> Result<Found, MeasureError> {
+        let found = match &self.weights {
+            Some(path) => check_given(path, network),
+            None => self.places.find(network),
+        };
+        found.map_err(fault(network.name()))
     }
 }
 
@@ -46,22 +47,17 @@ impl Networks for Published {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
         let network = known(rule)?;
         let weights = self.weights_of(network)?;
-        let dtype = match rule.dtype {
-            Dtype::F32 => extract::Dtype::F32,
-            Dtype::Bf16 => extract::Dtype::Bf16,
+        let net = open(network, &rule.layer, dtype_of(rule), &weights.path).map_err(fault(network.name()))?;
+        let provenance = Provenance {
+            words: format!("{}: {}", weights.path.display(), weights.provenance),
+            is_published: weights.provenance.is_published(),
         };
-        let net = open(network, &rule.layer, dtype, &weights).map_err(fault(network.name()))?;
-        Ok(Box::new(Images(net)))
+        Ok(Box::new(Images { net, provenance }))
     }
 
-    fn texts(
-        &self,
-        rule: &NetworkRule,
-        prefix: &str,
-        prefix_as: PrefixAs,
-    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
+    fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         let network = known(rule)?;
-        let prefix = match (prefix, prefix_as) {
+        let prefix = match (texts.prefix.as_str(), texts.prefix_as) {
             ("", _) => TextPrefix::None,
             (PREFIX, PrefixAs::Text) => TextPrefix::Text,
             (PREFIX, PrefixAs::Tokens) => TextPrefix::Ids,
@@ -75,9 +71,20 @@ impl Networks for Published {
         let weights = self.weights_of(network)?;
         let vocabulary = self.places.find_vocabulary().map_err(fault(network.name()))?;
         let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
-        let tower = TextTower::open(&weights).map_err(fault(network.name()))?;
+        let tower = TextTower::open(&weights.path, dtype_of(rule)).map_err(fault(network.name()))?;
         let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;
-        Ok(Box::new(Texts { text, prefix }))
+        let rule = match texts.text {
+            TextCleaning::OpenAi => TextRule::OpenAi,
+            TextCleaning::Hf => TextRule::HuggingFace,
+        };
+        Ok(Box::new(Texts { text, prefix, rule }))
+    }
+}
+
+fn dtype_of(rule: &NetworkRule) -> extract::Dtype {
+    match rule.dtype {
+        Dtype::F32 => extract::Dtype::F32,
+        Dtype::Bf16 => extract::Dtype::Bf16,
     }
 }
 
@@ -96,35 +103,51 @@ fn fault<E: std::error::Error + Send + Sync + 'static>(network: &'static str) ->
     move |error| MeasureError::Network { network: network.to_owned(), source: Box::new(error) }
 }
 
-struct Images(Box<dyn FeatureNet>);
+struct Images {
+    net: Box<dyn FeatureNet>,
+    provenance: Provenance,
+}
 
 impl ImageNetwork for Images {
     fn identity(&self) -> String {
-        self.0.identity()
+        self.net.identity()
     }
 
     fn n_dims(&self) -> usize {
-        self.0.n_dims()
+        self.net.n_dims()
+    }
+
+    fn provenance(&self) -> Option<Provenance> {
+        Some(self.provenance.clone())
     }
 
     fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
         let Batch { n, height, width, values } = batch;
-        Ok(self.0.forward(&extract::Batch { n, height, width, values })?.rows)
+        Ok(self.net.forward(&extract::Batch { n, height, width, values })?.rows)
     }
 }
 
 struct Texts {
     text: ClipText,
     prefix: TextPrefix,
+    rule: TextRule,
 }
 
 impl TextNetwork for Texts {
+    fn identity(&self) -> String {
+        self.text.tower().identity()
+    }
+
+    fn logit_scale(&self) -> f64 {
+        self.text.tower().logit_scale()
+    }
+
     fn n_dims(&self) -> usize {
         self.text.tower().shape().n_joint as usize
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {
-        Ok(self.text.embed_prefixed(texts, self.prefix)?.rows)
+        Ok(self.text.embed_prefixed(texts, self.prefix, self.rule)?.rows)
     }
 }
 

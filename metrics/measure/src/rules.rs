@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use specimen_stats::{
     StatsError,
     clip_scalings::ClipScaling,
+    inception_score::SplitCut,
     kid_subsets::{SubsetPlan, SubsetRule},
 };
 
@@ -30,6 +31,16 @@ pub enum Dtype {
     Bf16,
 }
 
+impl Dtype {
+    /// Its name in identities.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
 /// `[fid]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -48,6 +59,8 @@ pub enum KidRule {
     Subsets {
         /// Whose order of draws.
         draw: Draw,
+        /// The side that is the tool's first set, which its order of draws speaks of.
+        first: FirstSet,
         /// How many.
         n_subsets: usize,
         /// Rows of each.
@@ -65,6 +78,16 @@ pub enum Draw {
     TorchFidelity,
     /// clean-fid's.
     CleanFid,
+}
+
+/// The side of a comparison that a tool takes for its first set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstSet {
+    /// The reference: torchmetrics, clean-fid.
+    Real,
+    /// What is measured: torch-fidelity's input 1.
+    Generated,
 }
 
 /// `[prdc]`
@@ -106,9 +129,33 @@ pub struct InceptionScoreRule {
     pub layer: String,
     /// Splits, over which the score is averaged.
     pub n_splits: usize,
+    /// How pictures are cut into splits.
+    #[serde(default)]
+    pub split: Split,
     /// Seed of the shuffle before the split; without it pictures are split in the order of their names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shuffle_seed: Option<u32>,
+}
+
+/// How pictures are cut into splits, and what the deviation over them is divided by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// As even as can be, divisor `n`: torch-fidelity.
+    #[default]
+    Even,
+    /// `torch.chunk`: of equal size but the last, maybe fewer than asked for; divisor `n - 1`: torchmetrics.
+    Chunks,
+}
+
+impl Split {
+    /// The statistic's name for it.
+    pub fn cut(self) -> SplitCut {
+        match self {
+            Self::Even => SplitCut::Even,
+            Self::Chunks => SplitCut::Chunks,
+        }
+    }
 }
 
 /// `[cmmd]`
@@ -156,6 +203,20 @@ pub struct ClipScoreRule {
     /// Where it is put.
     #[serde(default)]
     pub prefix_as: PrefixAs,
+    /// How texts are cleaned and cut.
+    #[serde(default)]
+    pub text: TextCleaning,
+}
+
+/// Whose cleaning of texts, and whose cut of those that are too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextCleaning {
+    /// OpenAI's: ftfy and HTML entities are mended, and a text that is too long keeps its end token.
+    #[default]
+    OpenAi,
+    /// transformers': NFC, white space and lower case only, and a text that is too long loses its end token.
+    Hf,
 }
 
 /// The scales of CLIP scores.
@@ -197,7 +258,7 @@ impl KidRule {
     pub fn subsets(&self) -> Result<Option<SubsetPlan>, StatsError> {
         match *self {
             Self::AllPairs => Ok(None),
-            Self::Subsets { draw, n_subsets, subset_size, seed } => {
+            Self::Subsets { draw, first: _, n_subsets, subset_size, seed } => {
                 let rule = match draw {
                     Draw::TorchFidelity => SubsetRule::TorchFidelity,
                     Draw::CleanFid => SubsetRule::CleanFid,

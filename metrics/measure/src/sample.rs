@@ -5,6 +5,7 @@ use specimen_stats::features::FeatureRows;
 use specimen_stats::gaussian::{FactoredGaussian, Gaussian};
 use specimen_stats::moments::{Moments, MomentsAccumulator};
 use specimen_stats::statistic::Statistic;
+use specimen_stats::statistics_file::Origin;
 
 /// Takes in rows one after the other and keeps their mean and covariance. As long as there are no more rows than
 /// features the rows themselves are kept: they are the exact factor of a covariance without full rank.
@@ -32,6 +33,10 @@ impl Spread {
     pub fn push(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         match &mut self.state {
             State::Few(kept) => {
+                if let Some(at) = rows.iter().position(|x| !x.is_finite()) {
+                    let value = f64::from(rows[at]);
+                    return Err(StatsError::NotFinite { what: "feature rows", at, value });
+                }
                 kept.extend_from_slice(rows);
                 if kept.len() > self.d * self.d {
                     let mut moments = MomentsAccumulator::new(self.d)?;
@@ -129,6 +134,6 @@ impl Side {
 pub struct Rows {
     /// The rows, in the order of their keys.
     pub features: FeatureRows,
-    /// What made them, where they were made here.
-    pub extractor: Option<String>,
+    /// What made them, where it is known.
+    pub origin: Option<Origin>,
 }

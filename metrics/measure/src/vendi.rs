@@ -5,7 +5,7 @@ use std::path::Path;
 use specimen_stats::jackknife::jackknife;
 
 use crate::error::{InMetric, MeasureError};
-use crate::measurement::Measurement;
+use crate::measurement::{Measurement, SideFacts};
 use crate::meter::Meter;
 
 const NAME: &str = "vendi";
@@ -14,12 +14,11 @@ const NAME: &str = "vendi";
 pub fn vendi(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.vendi.as_ref())?;
     let rows = meter.rows(path, NAME)?;
-    let value = specimen_stats::vendi::vendi(&rows.features).in_metric(NAME)?;
+    let value = specimen_stats::vendi::vendi(&rows.features).in_metric(NAME, &[path])?;
     let interval = meter.interval().map(|plan| {
         let of = |kept: &[usize]| specimen_stats::vendi::vendi(&rows.features.select(kept));
-        jackknife(rows.features.n(), &plan, of).in_metric(NAME)
+        jackknife(rows.features.n(), &plan, of).in_metric(NAME, &[path])
     });
-    let n = vec![Some(rows.features.n() as u64)];
-    let measured = meter.measurement(NAME, value, n, rows.extractor.clone())?;
+    let measured = meter.measurement(NAME, value, &[path], &[SideFacts::of(&rows)])?;
     Ok(measured.with_interval(interval.transpose()?.map(|estimate| estimate.interval)))
 }

@@ -9,7 +9,7 @@ use specimen_measure::{
     whole_file::write_whole,
 };
 
-use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
 
 /// What to score.
 #[derive(Debug, Args)]
@@ -47,8 +47,16 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
         Some(CaptionChoice::First) => Choice::First,
         Some(CaptionChoice::Longest) => Choice::Longest,
     };
-    args.shared.run(&args.protocol, talk, |meter| {
-        if args.captions.extension().is_some_and(|extension| extension == "npy") {
+    let are_embeddings = args.captions.extension().is_some_and(|extension| extension == "npy");
+    if are_embeddings && (args.caption.is_some() || args.per_image.is_some()) {
+        let option = if args.caption.is_some() { "--caption" } else { "--per-image" };
+        let path = args.captions.display();
+        let why =
+            format!("{path} holds embeddings without ids and captions, so `{option}` has no meaning there");
+        return Err(CliError::Usage(why).into());
+    }
+    args.shared.run("clip-score", &args.protocol, talk, |meter| {
+        if are_embeddings {
             return Ok(clip_score_of_rows(meter, &args.images, &args.captions)?.into());
         }
         let captions = Captions::read(&args.captions, choice)?;

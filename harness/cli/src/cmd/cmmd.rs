@@ -22,7 +22,7 @@ pub struct CmmdArgs {
 
 /// Measures it and prints it.
 pub(crate) fn cmmd(args: &CmmdArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("cmmd", &args.protocol, talk, |meter| {
         Ok(specimen_measure::cmmd::cmmd(meter, &args.real, &args.generated)?.into())
     })
 }

@@ -25,7 +25,7 @@ pub struct FidArgs {
 
 /// Measures it and prints it.
 pub(crate) fn fid(args: &FidArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("fid", &args.protocol, talk, |meter| {
         let save = args.save_stats.as_deref();
         Ok(specimen_measure::fid::fid_saving(meter, &args.real, &args.generated, save)?.into())
     })

@@ -20,7 +20,7 @@ pub struct InceptionScoreArgs {
 
 /// Measures it and prints it.
 pub(crate) fn inception_score(args: &InceptionScoreArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("is", &args.protocol, talk, |meter| {
         Ok(specimen_measure::inception_score::inception_score(meter, &args.images)?.into())
     })
 }

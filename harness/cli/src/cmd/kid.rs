@@ -22,7 +22,7 @@ pub struct KidArgs {
 
 /// Measures it and prints it.
 pub(crate) fn kid(args: &KidArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("kid", &args.protocol, talk, |meter| {
         Ok(specimen_measure::kid::kid(meter, &args.real, &args.generated)?.into())
     })
 }

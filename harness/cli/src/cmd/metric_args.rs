@@ -62,10 +62,10 @@ fn batch(text: &str) -> Result<usize, String> {
 
 impl MetricArgs {
     /// The protocol that an argument means, with the layer and the type asked for.
-    pub(crate) fn protocol(&self, name_or_path: &str) -> Result<Protocol, MeasureError> {
+    fn protocol(&self, metric: &str, name_or_path: &str) -> Result<Protocol, MeasureError> {
         let mut protocol = Protocol::find(name_or_path)?;
         if let Some(layer) = &self.layer {
-            protocol = protocol.with_layer(layer);
+            protocol = protocol.with_layer(layer, metric);
         }
         Ok(match self.dtype {
             None => protocol,
@@ -74,15 +74,16 @@ impl MetricArgs {
         })
     }
 
-    /// Measures under the protocol `name_or_path` by `measure`, prints what comes of it, and fails when pictures were
-    /// left out.
+    /// Measures `metric` under the protocol `name_or_path` by `measure`, prints what comes of it, and fails when pictures
+    /// were left out.
     pub(crate) fn run(
         &self,
+        metric: &str,
         name_or_path: &str,
         talk: &Talk,
         measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<()> {
-        let protocol = self.protocol(name_or_path)?;
+        let protocol = self.protocol(metric, name_or_path)?;
         let networks = self.networks();
         let settings = Settings {
             cache: if self.no_cache { None } else { cache_folder() },
@@ -170,15 +171,26 @@ fn human(measured: &[Measurement]) -> String {
         text.push_str(&format!("  {key:width$}{}\n", value.trim_matches('"'), width = width.max(16)));
     }
     let n: Vec<String> = first.n.iter().map(|n| n.map_or("unknown".to_owned(), |n| n.to_string())).collect();
-    let given = "features or statistics as given".to_owned();
-    for (key, value) in [
-        ("n", n.join(" and ")),
-        ("extractor", first.extractor.clone().unwrap_or(given)),
-        ("protocol", first.protocol.clone()),
-    ] {
+    for (key, value) in
+        [("n", n.join(" and ")), ("made by", makers(first)), ("protocol", first.protocol.clone())]
+    {
         text.push_str(&format!("  {key:width$}{value}\n", width = width.max(16)));
     }
     text
+}
+
+/// What made the features of all sides, or of each where they differ.
+fn makers(measured: &Measurement) -> String {
+    match &*measured.made_by {
+        [first, others @ ..] if others.iter().all(|other| other == first) => {
+            if measured.extractor.is_some() {
+                first.clone()
+            } else {
+                format!("{first} (features or statistics as given)")
+            }
+        }
+        several => several.join(" and "),
+    }
 }
 
 /// Eight digits that count.
@@ -209,6 +221,16 @@ impl<'t> ImageProgress<'t> {
     fn on(&mut self, path: &Path, event: Event) {
         match event {
             Event::Done { n_done, n_all } => self.done(path, n_done, n_all),
+            Event::Opened { identity, provenance: None } => self.talk.detail(identity),
+            Event::Opened { identity, provenance: Some(weights) } if weights.is_published => {
+                self.talk.detail(format!("{identity}: {}", weights.words));
+            }
+            Event::Opened { identity, provenance: Some(weights) } => {
+                self.talk.warn(format!(
+                    "{identity}: no published digest vouches for its weights: {}",
+                    weights.words
+                ));
+            }
             Event::Damaged { path } => {
                 self.talk.warn(format!(
                     "{}: damaged cache entry, its features are computed again",

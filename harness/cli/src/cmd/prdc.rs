@@ -25,7 +25,7 @@ pub struct PrdcArgs {
 
 /// Measures them and prints a list.
 pub(crate) fn prdc(args: &PrdcArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("prdc", &args.protocol, talk, |meter| {
         Ok(Answer::Several(specimen_measure::prdc::prdc(meter, &args.real, &args.generated)?))
     })
 }

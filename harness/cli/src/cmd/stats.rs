@@ -7,6 +7,7 @@ use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
 
 use crate::{
     cmd::metric_args::{Answer, MetricArgs},
+    exit::CliError,
     talk::Talk,
 };
 
@@ -41,22 +42,25 @@ pub enum Kind {
 
 /// Writes it.
 pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
+    if args.shared.ci {
+        return Err(CliError::Usage("`stats` has no value, so `--ci` has no meaning there".to_owned()).into());
+    }
     let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
-    args.shared.run(&args.protocol, talk, |meter| {
+    args.shared.run("stats", &args.protocol, talk, |meter| {
         let what = match args.kind {
             Kind::Moments => {
-                let gaussian = collect(meter, &sources)?;
-                write(&gaussian, &args.out)?;
+                let (gaussian, origin) = collect(meter, &sources)?;
+                write(&gaussian, origin.as_ref(), &args.out)?;
                 let n = gaussian.n().map_or("an unknown number of".to_owned(), |n| n.to_string());
                 format!("mean and covariance of {n} rows of {} features", gaussian.mean().len())
             }
             Kind::Features => {
                 let rows = collect_rows(meter, &sources)?;
                 write_rows(&rows, &args.out)?;
-                format!("{} rows of {} features", rows.n(), rows.d())
+                format!("{} rows of {} features", rows.features.n(), rows.features.d())
             }
         };
-        let what = format!("{what}, {}", meter.protocol());
+        let what = format!("{what}, {}", meter.protocol().label("stats"));
         Ok(Answer::Written { path: args.out.clone(), what })
     })
 }

@@ -20,6 +20,7 @@ pub struct VendiArgs {
 
 /// Measures it and prints it.
 pub(crate) fn vendi(args: &VendiArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared
-        .run(&args.protocol, talk, |meter| Ok(specimen_measure::vendi::vendi(meter, &args.images)?.into()))
+    args.shared.run("vendi", &args.protocol, talk, |meter| {
+        Ok(specimen_measure::vendi::vendi(meter, &args.images)?.into())
+    })
 }

@@ -38,12 +38,16 @@ fn the_json_of_a_distance_is_what_scripts_rely_on() {
   "metric": "fid",
   "value": VALUE,
   "ci95": null,
-  "protocol": "pytorch-fid@f39a2d84888d",
+  "protocol": "pytorch-fid@3ccdd880c4f6",
   "n": [
     4,
     4
   ],
   "extractor": null,
+  "made_by": [
+    "unknown",
+    "unknown"
+  ],
   "details": {
     "mean_term": 17.0,
     "covariance_term": COVARIANCE
@@ -100,8 +104,8 @@ fn people_read_value_counts_and_protocol() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "fid        2.7690685");
     assert!(text.contains("300 and 256"), "{text}");
-    assert!(text.contains("pytorch-fid@f39a2d84888d"), "{text}");
-    assert!(text.contains("features or statistics as given"), "{text}");
+    assert!(text.contains("pytorch-fid@3ccdd880c4f6"), "{text}");
+    assert!(text.contains("unknown (features or statistics as given)"), "{text}");
 }
 
 #[test]
@@ -134,6 +138,15 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     let narrow = features(&desk, "narrow.npy", 2, &[0., 0., 1., 1.]);
     desk.fails(&["fid", &a, &narrow], 4, &["narrow.npy: 2 features a row", "has 64"]);
     desk.fails(&["fid", &a, &b, "--batch", "0"], 2, &["--batch"]);
+    desk.fails(&["stats", &a, "-o", "a.npz", "--ci"], 2, &["`--ci`"]);
+    desk.fails(&["clip-score", &a, &a, "--caption", "first"], 2, &["a.npy holds embeddings", "`--caption`"]);
+    desk.fails(
+        &["clip-score", &a, &a, "--per-image", "x.csv"],
+        2,
+        &["a.npy holds embeddings", "`--per-image`"],
+    );
+    let captions = desk.file("captions.csv", "id,caption\n2,a dog\n");
+    desk.fails(&["clip-score", &a, &captions], 2, &["a.npy: holds features", "needs pictures"]);
     let ran = desk.run(&["fid", &a]);
     assert_eq!(ran.code, 2);
 }

@@ -21,6 +21,14 @@ pub fn clean(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
+/// Cleans `text` as transformers' tokenizer of CLIP does: composed (NFC), words apart by one space each, each character
+/// in lower case. Nothing is mended. Its names of special tokens are none here, in any text.
+pub fn clean_hugging_face(text: &str) -> String {
+    let composed: String = text.nfc().collect();
+    let words = composed.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().flat_map(char::to_lowercase).collect()
+}
+
 /// The character that a C1 control was meant to be.
 pub(crate) fn of_windows_1252(control: u32) -> Option<char> {
     control.checked_sub(0x80).and_then(|idx| WINDOWS_1252.get(idx as usize)).copied()

@@ -2,7 +2,8 @@
 //!
 //! Widths and depths are those of the tensors. What tensors do not say (heads, activation) is read from the
 //! configuration that is published beside the weights, `config.json` of Hugging Face or `open_clip_config.json`;
-//! without one it is OpenAI's rule: heads of 64, and QuickGELU.
+//! without one it is OpenAI's rule: heads of 64, and QuickGELU, and the identity of the network says that it was assumed
+//! unless the weights name OpenAI's release as their source.
 
 use std::{fs, path::Path};
 
@@ -11,6 +12,7 @@ use specimen_weights::{Checkpoint, LoadError};
 use tch::Tensor;
 
 use crate::transformer::{Activation, BlockNames, QkvNames, StackShape};
+use crate::weights_lookup::{CLIP_RELEASES, SOURCE_KEY};
 
 /// What norms add to a variance.
 const EPS: f64 = 1e-5;
@@ -184,6 +186,26 @@ impl ClipLayout {
         let [first, second] = *shape else { return None };
         Some(if self == Self::OpenAi { second } else { first })
     }
+}
+
+/// What identities say about a stack: width, depth, heads and activation, as `768x12,h12,quick-gelu`, and `,assumed`
+/// where heads and activation are OpenAI's rule, because nothing beside the weights says them.
+pub(crate) fn words(stack: &StackShape, is_told: bool) -> String {
+    let StackShape { width, depth, n_heads, activation, .. } = stack;
+    let activation = match activation {
+        Activation::QuickGelu => "quick-gelu",
+        Activation::Gelu => "gelu",
+    };
+    let assumed = if is_told { "" } else { ",assumed" };
+    format!("{width}x{depth},h{n_heads},{activation}{assumed}")
+}
+
+/// Whether heads and activation are known: from the configuration beside the weights, or because they were made of
+/// OpenAI's release, whose SHA-256 they name.
+pub(crate) fn is_told(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
+    let source = checkpoint.note(SOURCE_KEY);
+    let is_release = source.is_some_and(|source| CLIP_RELEASES.contains(&source.as_str()));
+    is_release || checkpoint.path().with_file_name(config_name(layout)).is_file()
 }
 
 /// What the configuration beside the weights says about one tower.

@@ -11,12 +11,13 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     clip::{
-        shape::{ClipLayout, TextShape},
-        tokenizer::{CONTEXT, ClipTokenizer, END, TextPrefix},
+        shape::{ClipLayout, TextShape, is_told, words},
+        tokenizer::{CONTEXT, ClipTokenizer, END, TextPrefix, TextRule},
     },
     extractor::{ExtractError, Features},
-    open::to_vec,
-    transformer::{LayerNorm, Linear, Stack, StackShape, fan_in},
+    network::Dtype,
+    open::{kind_of, to_vec},
+    transformer::{LayerNorm, Linear, Stack, fan_in},
     weights_lookup::find_vocabulary,
 };
 
@@ -34,6 +35,9 @@ pub struct TextTower {
     joint: Linear,
     shape: TextShape,
     logit_scale: f64,
+    dtype: Dtype,
+    /// Whether heads and activation are known.
+    is_told: bool,
     /// First 12 digits of the weights' digest; absent where they come from no file.
     digest: Option<String>,
 }
@@ -49,9 +53,9 @@ impl ClipText {
     ///
     /// # Errors
     /// Weights or a vocabulary that are absent, damaged or another network's.
-    pub fn open(weights: &Path) -> Result<Self, ExtractError> {
+    pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
         let vocabulary = find_vocabulary()?;
-        Self::new(TextTower::open(weights)?, ClipTokenizer::read(&vocabulary)?)
+        Self::new(TextTower::open(weights, dtype)?, ClipTokenizer::read(&vocabulary)?)
     }
 
     /// Puts both together.
@@ -70,20 +74,25 @@ impl ClipText {
         Ok(Self { tower, tokenizer })
     }
 
-    /// Embeddings of texts as they are, `[n, n_joint]`.
+    /// Embeddings of texts as they are, `[n, n_joint]`, cleaned and cut as OpenAI does.
     ///
     /// # Errors
     /// None for texts; as [`TextTower::embed_ids`].
     pub fn embed(&self, texts: &[String]) -> Result<Features, ExtractError> {
-        self.embed_prefixed(texts, TextPrefix::None)
+        self.embed_prefixed(texts, TextPrefix::None, TextRule::OpenAi)
     }
 
-    /// Embeddings of texts behind a prefix, `[n, n_joint]`.
+    /// Embeddings of texts behind a prefix, `[n, n_joint]`, cleaned and cut by `rule`.
     ///
     /// # Errors
     /// As [`ClipText::embed`].
-    pub fn embed_prefixed(&self, texts: &[String], prefix: TextPrefix) -> Result<Features, ExtractError> {
-        let ids = texts.iter().map(|text| self.tokenizer.sequence(text, prefix)).collect::<Vec<_>>();
+    pub fn embed_prefixed(
+        &self,
+        texts: &[String],
+        prefix: TextPrefix,
+        rule: TextRule,
+    ) -> Result<Features, ExtractError> {
+        let ids = texts.iter().map(|text| self.tokenizer.sequence_by(text, prefix, rule)).collect::<Vec<_>>();
         self.tower.embed_ids(&ids)
     }
 
@@ -94,27 +103,30 @@ impl ClipText {
 }
 
 impl TextTower {
-    /// Opens the safetensors file `weights`, which may hold both towers, in f32.
+    /// Opens the safetensors file `weights`, which may hold both towers, to compute in `dtype`.
     ///
     /// # Errors
     /// Weights that are absent, damaged or another network's.
-    pub fn open(weights: &Path) -> Result<Self, ExtractError> {
+    pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
         let _guard = tch::no_grad_guard();
         let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), Device::Cpu)?;
         let layout = ClipLayout::of(&checkpoint)?;
         let shape = TextShape::of(&checkpoint, layout)?;
         let digest = checkpoint.digest()[..12].to_owned();
+        let is_told = is_told(&checkpoint, layout);
         checkpoint.ignore(|name| layout.is_beside_text(name));
-        let tower = Self::new(&mut checkpoint, layout, &shape, Kind::Float)?;
+        let tower = Self::new(&mut checkpoint, layout, &shape, kind_of(dtype))?;
         checkpoint.finish()?;
-        Ok(Self { digest: Some(digest), ..tower })
+        Ok(Self { digest: Some(digest), dtype, is_told, ..tower })
     }
 
-    /// Width, depth and weights, as `clip-text[512x12]-embedding-f32@1a2b3c4d5e6f`.
+    /// Width, depth, heads, activation, element type and weights, as
+    /// `clip-text[512x12,h8,quick-gelu]-embedding-f32@1a2b3c4d5e6f`; heads and activation that nothing says are marked
+    /// `,assumed`.
     pub fn identity(&self) -> String {
-        let StackShape { width, depth, .. } = self.shape.stack;
         let digest = self.digest.as_deref().unwrap_or("recipe");
-        format!("clip-text[{width}x{depth}]-embedding-f32@{digest}")
+        let shape = words(&self.shape.stack, self.is_told);
+        format!("clip-text[{shape}]-embedding-{}@{digest}", self.dtype.name())
     }
 
     /// Reads the parameters of this tower and the temperature.
@@ -141,6 +153,8 @@ impl TextTower {
             norm: LayerNorm::new(source, names.text_norm, width, stack.eps, kind)?,
             joint: Linear::of(layout.upright(joint)),
             shape: *shape,
+            dtype: if kind == Kind::BFloat16 { Dtype::Bf16 } else { Dtype::F32 },
+            is_told: true,
             digest: None,
         })
     }

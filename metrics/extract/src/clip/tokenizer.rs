@@ -15,7 +15,10 @@ use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::{clip::clean::clean, extractor::ExtractError};
+use crate::{
+    clip::clean::{clean, clean_hugging_face},
+    extractor::ExtractError,
+};
 
 /// Id that begins every text.
 pub const START: u32 = 49_406;
@@ -44,6 +47,17 @@ pub enum TextPrefix {
     Text,
     /// As three ids behind the start token of a text that was cut before (GigaGAN, LlamaGen, LANTERN).
     Ids,
+}
+
+/// Whose cleaning and whose cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextRule {
+    /// OpenAI and open_clip: ftfy and HTML entities are mended; a text that is too long ends with the end token.
+    OpenAi,
+    /// transformers' tokenizer as torchmetrics uses it: NFC, white space made single, lower case, nothing mended; ids
+    /// are cut behind the 77th, so that a text that is too long has no end token. (transformers pools at the greatest
+    /// id, which is then the start token: all such texts have one embedding.)
+    HuggingFace,
 }
 
 /// The tokenizer.
@@ -110,8 +124,15 @@ impl ClipTokenizer {
 
     /// Ids of a whole text, without start and end.
     pub fn encode(&self, text: &str) -> Vec<u32> {
+        self.encode_by(text, TextRule::OpenAi)
+    }
+
+    fn encode_by(&self, text: &str, rule: TextRule) -> Vec<u32> {
         let mut ids = Vec::new();
-        let text = clean(text);
+        let text = match rule {
+            TextRule::OpenAi => clean(text),
+            TextRule::HuggingFace => clean_hugging_face(text),
+        };
         let mut rest = text.as_str();
         while let Some(c) = rest.chars().next() {
             let len = if c == ' ' { 1 } else { word_len(rest) };
@@ -126,14 +147,19 @@ impl ClipTokenizer {
     /// Ids of a text from the start token to the end token, at most [`CONTEXT`]; of a longer text the end token is
     /// the last one.
     pub fn sequence(&self, text: &str, prefix: TextPrefix) -> Vec<u32> {
+        self.sequence_by(text, prefix, TextRule::OpenAi)
+    }
+
+    /// As [`ClipTokenizer::sequence`], cleaned and cut by `rule`.
+    pub fn sequence_by(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> Vec<u32> {
         let text = if prefix == TextPrefix::Text { format!("{PREFIX}{text}") } else { text.to_owned() };
         let mut ids = vec![START];
-        ids.extend(self.encode(&text));
+        ids.extend(self.encode_by(&text, rule));
         ids.push(END);
-        cut(&mut ids);
+        cut(&mut ids, rule);
         if prefix == TextPrefix::Ids {
             ids.splice(1..1, self.encode(PREFIX));
-            cut(&mut ids);
+            cut(&mut ids, rule);
         }
         ids
     }
@@ -165,10 +191,12 @@ impl ClipTokenizer {
     }
 }
 
-fn cut(ids: &mut Vec<u32>) {
+fn cut(ids: &mut Vec<u32>, rule: TextRule) {
     if ids.len() > CONTEXT {
         ids.truncate(CONTEXT);
-        ids[CONTEXT - 1] = END;
+        if rule == TextRule::OpenAi {
+            ids[CONTEXT - 1] = END;
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use specimen_extract::{
     extractor::Features,
     network::{Batch, Dtype, NetworkName},
     open::{open, open_recipe, recipe_tensors},
-    transformer::Activation,
+    recipe_weights::RecipeWeights,
+    transformer::{Activation, StackShape},
 };
 use specimen_stats::npy::read_npy;
 use specimen_weights::{Checkpoint, write_safetensors};
@@ -56,19 +57,84 @@ fn pictures_have_the_reference_embeddings_in_both_layouts() {
 #[test]
 fn texts_have_the_reference_embeddings_in_both_layouts() {
     for (_, name, file) in LAYOUTS {
-        let tower = TextTower::open(&golden::path(file)).unwrap();
+        let tower = TextTower::open(&golden::path(file), Dtype::F32).unwrap();
         let expected = golden::features(&format!("clip/{name}_text_embeds.npy"));
         golden::check_close(name, &tower.embed_ids(&texts()).unwrap(), &expected, 1e-5);
-        assert!(tower.identity().starts_with("clip-text[32x2]-embedding-f32@"), "{}", tower.identity());
+        assert!(
+            tower.identity().starts_with("clip-text[32x2,h4,quick-gelu]-embedding-f32@"),
+            "{}",
+            tower.identity()
+        );
     }
-    let tower = TextTower::open(&golden::path(LAYOUTS[0].2)).unwrap();
+    let tower = TextTower::open(&golden::path(LAYOUTS[0].2), Dtype::F32).unwrap();
     let expected = golden::json("clip/expected.json")["logit_scale"].as_f64().unwrap();
     assert!((tower.logit_scale() - expected).abs() < 1e-6);
 }
 
 #[test]
+fn texts_are_computed_in_the_type_asked_for_and_named_so() {
+    let path = golden::path(LAYOUTS[1].2);
+    let [exact, rounded] = [Dtype::F32, Dtype::Bf16].map(|dtype| TextTower::open(&path, dtype).unwrap());
+    let identity = rounded.identity();
+    assert!(identity.starts_with("clip-text[32x2,h4,quick-gelu]-embedding-bf16@"), "{identity}");
+    let [exact, rounded] = [exact, rounded].map(|tower| tower.embed_ids(&texts()).unwrap());
+    assert_ne!(exact, rounded);
+    let sum = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    for (a, b) in exact.rows.chunks_exact(24).zip(rounded.rows.chunks_exact(24)) {
+        let cosine = sum(a, b) / (sum(a, a) * sum(b, b)).sqrt();
+        assert!((0.999..0.999_999_9).contains(&cosine), "{cosine}");
+    }
+}
+
+#[test]
+fn heads_and_activation_are_part_of_the_identity_and_so_is_that_they_are_assumed() {
+    let (file, heads) = (LAYOUTS[0].2, |n: u32, act: &str| {
+        format!(r#"{{"text_config": {{"num_attention_heads": {n}, "hidden_act": "{act}"}}}}"#)
+    });
+    let identity = |config: &str| {
+        let (_folder, path) = copied(file, Some(("config.json", config)));
+        TextTower::open(&path, Dtype::F32).unwrap().identity()
+    };
+    let names =
+        [identity(&heads(4, "quick_gelu")), identity(&heads(2, "quick_gelu")), identity(&heads(4, "gelu"))];
+    for (name, part) in names.iter().zip(["[32x2,h4,quick-gelu]", "[32x2,h2,quick-gelu]", "[32x2,h4,gelu]"]) {
+        assert!(name.contains(part), "{name}");
+    }
+    // Of a tower whose width is a multiple of 64 heads can be assumed, unless the weights name OpenAI's release.
+    let stack = StackShape {
+        width: 64,
+        depth: 1,
+        n_heads: 1,
+        mlp: 256,
+        activation: Activation::QuickGelu,
+        eps: 1e-5,
+    };
+    let mut recipe = RecipeWeights::keeping();
+    let shape = TextShape { stack, context: 8, n_vocab: 20, n_joint: 8 };
+    TextTower::new(&mut recipe, ClipLayout::OpenAi, &shape, Kind::Float).unwrap();
+    let vision = VisionShape { stack, patch: 32, grid: 7, n_joint: 8 };
+    ClipVision::new(&mut recipe, ClipLayout::OpenAi, &vision, Kind::Float).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weights.safetensors");
+    write_safetensors(&path, &recipe.into_made()).unwrap();
+    let text = || TextTower::open(&path, Dtype::F32).unwrap().identity();
+    let pictures = || open(NetworkName::ClipVitB32, "embedding", Dtype::F32, &path).unwrap().identity();
+    assert!(text().starts_with("clip-text[64x1,h1,quick-gelu,assumed]-embedding-f32@"), "{}", text());
+    assert!(
+        pictures().starts_with("clip-vit-b32[64x1,h1,quick-gelu,assumed]-embedding-f32@"),
+        "{}",
+        pictures()
+    );
+    let config =
+        r#"{"model_cfg": {"quick_gelu": true, "text_cfg": {"heads": 2}, "vision_cfg": {"head_width": 32}}}"#;
+    std::fs::write(folder.path().join("open_clip_config.json"), config).unwrap();
+    assert!(text().starts_with("clip-text[64x1,h2,quick-gelu]-"), "{}", text());
+    assert!(pictures().starts_with("clip-vit-b32[64x1,h2,quick-gelu]-"), "{}", pictures());
+}
+
+#[test]
 fn a_text_has_the_same_embedding_whatever_stands_beside_it() {
-    let tower = TextTower::open(&golden::path(LAYOUTS[1].2)).unwrap();
+    let tower = TextTower::open(&golden::path(LAYOUTS[1].2), Dtype::F32).unwrap();
     let texts = texts();
     let together = tower.embed_ids(&texts).unwrap();
     let alone = texts.iter().flat_map(|text| tower.embed_ids(std::slice::from_ref(text)).unwrap().rows);
@@ -80,7 +146,7 @@ fn a_text_has_the_same_embedding_whatever_stands_beside_it() {
 
 #[test]
 fn ids_that_the_tower_does_not_know_are_refused() {
-    let tower = TextTower::open(&golden::path(LAYOUTS[0].2)).unwrap();
+    let tower = TextTower::open(&golden::path(LAYOUTS[0].2), Dtype::F32).unwrap();
     let refused = |text: Vec<u32>| tower.embed_ids(&[vec![598, 599], text]).unwrap_err().to_string();
     let expected = "the tower of texts takes 1 to 16 ids below 600, found text 1 with ";
     assert_eq!(refused(vec![598, 600]), format!("{expected}2 ids up to Some(600)"));

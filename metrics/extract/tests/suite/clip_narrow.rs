@@ -84,10 +84,13 @@ fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
         write_both_towers(&path, layout);
         let vision = open(NetworkName::ClipVitB32, "embedding", Dtype::F32, &path).unwrap();
         let identity = vision.identity();
-        assert!(identity.starts_with("clip-vit-b32[128x2]-embedding-f32@"), "{identity}");
+        assert!(
+            identity.starts_with("clip-vit-b32[128x2,h2,quick-gelu,assumed]-embedding-f32@"),
+            "{identity}"
+        );
         assert_eq!(vision.n_dims(), 64);
         let tokenizer = ClipTokenizer::read(&vocabulary).unwrap();
-        let text = ClipText::new(TextTower::open(&path).unwrap(), tokenizer).unwrap();
+        let text = ClipText::new(TextTower::open(&path, Dtype::F32).unwrap(), tokenizer).unwrap();
         let (images, texts) = (vision.forward(&batch).unwrap(), text.embed(&texts).unwrap());
         golden::check_close(name, &images, &golden::features(&format!("clip_narrow/{name}_image.npy")), 1e-5);
         golden::check_close(name, &texts, &golden::features(&format!("clip_narrow/{name}_text.npy")), 1e-5);
@@ -103,7 +106,7 @@ fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
 
 #[test]
 fn a_tower_for_another_vocabulary_takes_no_tokenizer() {
-    let tiny = TextTower::open(&golden::path("clip/hf/model.safetensors")).unwrap();
+    let tiny = TextTower::open(&golden::path("clip/hf/model.safetensors"), Dtype::F32).unwrap();
     let tokenizer = ClipTokenizer::from_merges(&[]).unwrap();
     let Err(error) = ClipText::new(tiny, tokenizer) else { panic!("600 words were taken for 49408") };
     let expected = "takes a tower of 77 tokens of 49408 words, found one of 16 tokens of 600 words";

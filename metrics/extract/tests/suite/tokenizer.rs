@@ -6,8 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use specimen_extract::{
     clip::{
-        clean::clean,
-        tokenizer::{CONTEXT, ClipTokenizer, END, START, TextPrefix},
+        clean::{clean, clean_hugging_face},
+        tokenizer::{CONTEXT, ClipTokenizer, END, START, TextPrefix, TextRule},
     },
     extractor::ExtractError,
 };
@@ -132,6 +132,23 @@ fn a_long_text_is_cut_and_keeps_its_end() {
         let ids = small().sequence(&text, prefix);
         assert_eq!((ids.len(), ids[0], ids[CONTEXT - 1]), (CONTEXT, START, END), "{prefix:?}");
     }
+}
+
+#[test]
+fn transformers_mends_nothing_and_cuts_the_end_away() {
+    // ftfy makes quotes straight and OpenAI takes entities for characters; transformers leaves both.
+    assert_eq!(clean("A \u{201c}Cat\u{201d} &amp;\u{a0} dog"), "a \"cat\" & dog");
+    assert_eq!(
+        clean_hugging_face("A \u{201c}Cat\u{201d} &amp;\u{a0} dog"),
+        "a \u{201c}cat\u{201d} &amp; dog"
+    );
+    // Composed, and lower case character by character: no final sigma.
+    assert_eq!(clean_hugging_face("E\u{301} \u{39f}\u{3a3}"), "\u{e9} \u{3bf}\u{3c3}");
+    let long = "the ".repeat(90);
+    let ids = small().sequence_by(&long, TextPrefix::None, TextRule::HuggingFace);
+    assert_eq!((ids.len(), ids[0], ids[CONTEXT - 1]), (CONTEXT, START, 513));
+    let short = small().sequence_by("The", TextPrefix::None, TextRule::HuggingFace);
+    assert_eq!(short, [START, 513, END]);
 }
 
 fn refused(file: &Path) -> String {

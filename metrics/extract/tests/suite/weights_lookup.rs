@@ -9,7 +9,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use specimen_extract::{
     network::NetworkName,
-    weights_lookup::{Places, Provenance, SOURCE_KEY, published},
+    weights_lookup::{Places, Provenance, SOURCE_KEY, check_given, published},
 };
 use tempfile::TempDir;
 
@@ -115,6 +115,20 @@ fn a_converted_file_must_name_the_published_source() {
     );
 }
 
+#[test]
+fn a_source_that_no_published_digest_vouches_for_is_only_claimed() {
+    let machine = Machine::new();
+    let note = safetensors(&format!(r#""__metadata__":{{"{SOURCE_KEY}":"dead"}},"#));
+    let path = machine.put("data/weights/dinov2_vitb14_pretrain.safetensors", &note);
+    let found = machine.places.find(NetworkName::Dinov2VitB14).unwrap();
+    assert_eq!(found.provenance, Provenance::Claimed("dead".to_owned()));
+    assert!(!found.provenance.is_published() && !Provenance::Unknown.is_published());
+    // A file that is given by name is held against the same digest.
+    assert!(check_given(&path, INCEPTION).unwrap_err().to_string().contains("found one made from dead"));
+    let plain = machine.put("plain.safetensors", &safetensors(""));
+    assert_eq!(check_given(&plain, INCEPTION).unwrap().provenance, Provenance::Unknown);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_of_the_hub_must_have_the_digest_it_is_stored_under() {
@@ -176,7 +190,9 @@ fn absent_weights_are_named_with_size_digest_place_and_command() {
             known.source.to_owned(),
             "tools usually put it below ~/.cache/".to_owned(),
             wanted.display().to_string(),
-            "python -c \"import torch, safetensors.torch as s; s.save_file(".to_owned(),
+            "python -c \"import hashlib, torch, safetensors.torch as s; s.save_file(".to_owned(),
+            // What it writes is found again as made from the published file.
+            format!("'{SOURCE_KEY}': hashlib.sha256(open('{}', 'rb').read()).hexdigest()", known.file),
         ];
         for part in parts {
             assert!(message.contains(&part), "`{part}` is not in `{message}`");
@@ -195,7 +211,7 @@ fn a_pickle_is_checked_and_answered_with_what_converts_it() {
     for part in [
         format!("{}: whole (6 bytes; its authors publish no digest), but a pickle", path.display()),
         format!("torch.load('{}', 'cpu', weights_only=True)", path.display()),
-        format!("'{}')\"", wanted.display()),
+        format!("'{}', {{'{SOURCE_KEY}': hashlib.sha256(open('{}'", wanted.display(), path.display()),
     ] {
         assert!(message.contains(&part), "`{part}` is not in `{message}`");
     }

@@ -103,7 +103,8 @@ fn a_cache_that_cannot_be_written_is_told_once_and_the_value_stays() {
     let root = tempfile::tempdir().unwrap();
     let not_a_folder = root.path().join("file");
     std::fs::write(&not_a_folder, "").unwrap();
-    let folder = folder_of(root.path(), "real", 4);
+    // Three passes.
+    let folder = folder_of(root.path(), "real", 40);
     let networks = StandIns::default();
     let mut told = Vec::new();
     {
@@ -113,7 +114,7 @@ fn a_cache_that_cannot_be_written_is_told_once_and_the_value_stays() {
                 told.push(why);
             }
         });
-        assert_eq!(meter.rows(&folder, "kid").unwrap().features.n(), 4);
+        assert_eq!(meter.rows(&folder, "kid").unwrap().features.n(), 40);
     }
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("cannot make the folder"), "{told:?}");

@@ -4,8 +4,11 @@ use std::path::Path;
 
 use specimen_measure::captions::{Captions, Choice};
 use specimen_measure::clip_score::{clip_score, clip_score_of_rows};
+use specimen_measure::error::MeasureError;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::network::{ImageNetwork, Networks, TextNetwork};
 use specimen_measure::protocol::Protocol;
+use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 use crate::stand_in::{StandIns, pictures};
 
@@ -60,9 +63,13 @@ fn every_format_gives_the_same_pairs_and_the_same_score() {
     let mean = pictures.iter().map(|p| 2.5 * p.cosine.max(0.0)).sum::<f64>() / 3.0;
     assert!((measured.value - mean).abs() < 1e-12);
     assert_eq!(measured.n, [Some(3)]);
-    for scale in ["raw_cosine", "clipscore", "torchmetrics"] {
+    for scale in ["raw_cosine", "clipscore", "torchmetrics", "logit_scale"] {
         assert!(measured.details[scale].is_f64(), "{scale}");
     }
+    let scaled = 1.5_f64.exp() * measured.details["raw_cosine"].as_f64().unwrap();
+    assert!((measured.details["logit_scale"].as_f64().unwrap() - scaled).abs() < 1e-12);
+    assert_eq!(measured.details["caption"], "only");
+    assert_eq!(measured.details["text_extractor"], "letters-f32@0123456789ab");
     for (name, score) in &scores {
         assert_eq!(score, &scores[0].1, "{name}");
     }
@@ -79,6 +86,7 @@ fn a_mismatch_lists_what_is_missing_on_each_side() {
     let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
     assert!(message.contains("2 pictures have no caption (7, 3)"), "{message}");
     assert!(message.contains("2 captions have no picture (44, 45)"), "{message}");
+    assert!(message.contains("images and ") && message.contains("c.tsv: pictures"), "{message}");
     assert_eq!(networks.passes(), 0);
 }
 
@@ -90,7 +98,53 @@ fn two_pictures_of_one_id_are_refused_by_name() {
     let networks = StandIns::default();
     let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
     let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
-    assert!(message.contains("a/1.ppm and b/01.ppm both have the id `1`"), "{message}");
+    assert!(message.contains("images: a/1.ppm and b/01.ppm both have the id `1`"), "{message}");
+}
+
+/// Networks of which that for texts is absent.
+struct NoTexts(StandIns);
+
+impl Networks for NoTexts {
+    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        self.0.images(rule)
+    }
+
+    fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
+        Err(MeasureError::NoNetworks { network: rule.name.clone() })
+    }
+}
+
+#[test]
+fn what_is_absent_for_texts_is_told_before_the_pictures_are_gone_through() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &["1.ppm"]);
+    let captions = captions(root.path(), "c.tsv", "id\tprompt\n1\ta dog\n", Choice::Only).unwrap();
+    let networks = NoTexts(StandIns::default());
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    assert!(clip_score(&mut meter, &images, &captions).is_err());
+    assert_eq!((networks.0.passes(), meter.n_forward()), (0, 0));
+}
+
+#[test]
+fn features_with_captions_are_told_what_they_are() {
+    let root = tempfile::tempdir().unwrap();
+    let captions = captions(root.path(), "c.tsv", "id\tprompt\n1\ta dog\n", Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let message = clip_score(&mut meter, &crate::golden::path("a.npy"), &captions).unwrap_err().to_string();
+    assert!(message.contains("a.npy: holds features, clip-score with captions needs pictures"), "{message}");
+}
+
+#[test]
+fn an_id_with_a_fraction_of_zero_is_the_whole_number() {
+    let root = tempfile::tempdir().unwrap();
+    for (name, text) in
+        [("a.jsonl", "{\"id\": 12.0, \"caption\": \"a dog\"}\n"), ("a.csv", "id,caption\n12.0,a dog\n")]
+    {
+        assert_eq!(captions(root.path(), name, text, Choice::Only).unwrap().by_id()["12"], "a dog", "{name}");
+    }
+    let message = captions(root.path(), "b.jsonl", "{\"id\": 12.5, \"caption\": \"a\"}", Choice::Only);
+    assert!(message.unwrap_err().contains("line 1: expected an id under"));
 }
 
 #[test]
@@ -134,5 +188,6 @@ fn embeddings_that_were_made_before_are_paired_row_by_row() {
     let same = clip_score_of_rows(&mut meter, &golden("a.npy"), &golden("a.npy")).unwrap();
     assert!((same.value - 2.5).abs() < 1e-12 && same.ci95.is_some());
     let message = clip_score_of_rows(&mut meter, &golden("a.npy"), &golden("b.npy")).unwrap_err().to_string();
+    assert!(message.contains("a.npy and ") && message.contains("b.npy: "), "{message}");
     assert!(message.contains("expected 300, found 256"), "{message}");
 }

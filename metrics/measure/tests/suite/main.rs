@@ -10,6 +10,7 @@ mod known;
 mod order;
 #[cfg(feature = "torch")]
 mod photos;
+mod pixels;
 mod protocols;
 mod stand_in;
 mod statistics;

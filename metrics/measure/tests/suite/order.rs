@@ -1,4 +1,6 @@
-//! The same digits whatever the order of files, the number of threads, the cut into passes, and the kind of source.
+//! The same digits whatever the order of files, the number of decoding threads, the cut into passes, and the kind of
+//! source. The network is a stand-in whose row depends on nothing but its picture; a real one may move in its last digits
+//! with the size of a pass, which is why that is part of the cache's key.
 
 use std::path::Path;
 

@@ -2,25 +2,38 @@
 
 use std::path::Path;
 
+use specimen_measure::inception_score::inception_score;
+use specimen_measure::meter::Meter;
 use specimen_measure::protocol::Protocol;
 use specimen_measure::rules::Dtype;
 
-/// What each protocol prints. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 14] = [
-    "clean@45e47af96a37",
-    "clean-legacy-pytorch@bc2f57eb16ff",
-    "clean-legacy-tf@2074d84ae610",
-    "clipscore@e6436fce0e86",
-    "cmmd@43f3888765e6",
-    "lantern@2d1dda2269e4",
-    "lantern-clip@7086ff6bc0af",
-    "lantern-pr@255e36c2d68c",
-    "prdc@3380ee73a728",
-    "pytorch-fid@f39a2d84888d",
-    "sjd@3ccdd880c4f6",
-    "tf1@3aaaffb71b88",
-    "torchmetrics-1.8@dd71fd752715",
-    "torchmetrics-clip@ede43c73024d",
+/// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
+const DIGESTS: [&str; 25] = [
+    "fid clean@56cb1d697a55",
+    "kid clean@4ac310ca2629",
+    "vendi clean@ea61dd1b3bcd",
+    "fid clean-legacy-pytorch@bc418c42a027",
+    "kid clean-legacy-pytorch@f2be2cac57ad",
+    "fid clean-legacy-tf@23e17650a258",
+    "kid clean-legacy-tf@cb329acf9b17",
+    "clip-score clipscore@1f29c49debf3",
+    "cmmd cmmd@43f3888765e6",
+    "fid lantern@2d1dda2269e4",
+    "clip-score lantern-clip@2ca693ec26b8",
+    "prdc lantern-pr@255e36c2d68c",
+    "prdc prdc@3380ee73a728",
+    "fid pytorch-fid@3ccdd880c4f6",
+    "kid pytorch-fid@2a2b8d9514cf",
+    "vendi pytorch-fid@2ed87d994eb8",
+    "fid sjd@3ccdd880c4f6",
+    "fid tf1@23e17650a258",
+    "kid tf1@68abef03c9e4",
+    "prdc tf1@800dfa18c26d",
+    "is tf1@5b901d9e557c",
+    "fid torchmetrics-1.8@1b8f13e8c4ed",
+    "kid torchmetrics-1.8@6b0b120c31bb",
+    "is torchmetrics-1.8@51287af1e175",
+    "clip-score torchmetrics-clip@e788dacce38d",
 ];
 
 fn folder() -> std::path::PathBuf {
@@ -45,8 +58,12 @@ fn every_file_is_built_in_under_its_name() {
 
 #[test]
 fn recipes_are_those_that_were_published() {
-    let printed: Vec<String> =
-        Protocol::names().map(|name| Protocol::named(name).unwrap().to_string()).collect();
+    let labels = |name: &'static str| {
+        let protocol = Protocol::named(name).unwrap();
+        let metrics = protocol.recipe().metrics();
+        metrics.into_iter().map(move |metric| format!("{metric} {}", protocol.label(metric)))
+    };
+    let printed: Vec<String> = Protocol::names().flat_map(labels).collect();
     assert_eq!(printed, DIGESTS);
 }
 
@@ -106,10 +123,42 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
 #[test]
 fn another_layer_or_type_is_another_recipe_with_another_name() {
     let protocol = || Protocol::named("pytorch-fid").unwrap();
-    let other = protocol().with_layer("192").with_dtype(Dtype::Bf16);
+    let other = protocol().with_layer("192", "fid").with_dtype(Dtype::Bf16);
     assert_eq!(other.name(), "pytorch-fid+192+bf16");
     assert_ne!(other.digest(), protocol().digest());
-    assert_eq!(protocol().with_layer("2048").with_dtype(Dtype::F32), protocol());
+    assert_eq!(protocol().with_layer("2048", "fid").with_dtype(Dtype::F32), protocol());
+}
+
+#[test]
+fn another_layer_is_that_of_the_metric_at_hand() {
+    let tf1 = || Protocol::named("tf1").unwrap();
+    let is = tf1().with_layer("logits", "is");
+    assert_eq!((is.name(), is.recipe().network.layer.as_str()), ("tf1+logits", "2048"));
+    assert_eq!(is.recipe().is.as_ref().unwrap().layer, "logits");
+    assert_ne!(is.digest_of("is"), tf1().digest_of("is"));
+    assert_eq!(is.digest_of("fid"), tf1().digest_of("fid"));
+    assert_eq!(tf1().with_layer("logits-unbiased", "is"), tf1());
+    // The layer of the features is another one than that of the logits.
+    assert_eq!(tf1().with_layer("2048", "is").name(), "tf1+2048");
+    let fid = tf1().with_layer("768", "fid");
+    assert_eq!(fid.digest_of("is"), tf1().digest_of("is"));
+    let networks = crate::stand_in::StandIns::default();
+    let root = tempfile::tempdir().unwrap();
+    let folder = crate::stand_in::folder_of(root.path(), "real", 20);
+    let mut meter = Meter::new(is, &networks);
+    let measured = inception_score(&mut meter, &folder).unwrap();
+    assert!(measured.extractor.unwrap().starts_with("inception-fid-logits-f32@"));
+    assert!(measured.protocol.starts_with("tf1+logits@"));
+}
+
+#[test]
+fn one_recipe_of_a_metric_has_one_digest_whatever_else_a_protocol_says() {
+    let digest = |name: &str, metric: &str| Protocol::named(name).unwrap().digest_of(metric);
+    // One says more metrics than the other.
+    assert_eq!(digest("sjd", "fid"), digest("pytorch-fid", "fid"));
+    assert_ne!(digest("sjd", "fid"), digest("clean", "fid"));
+    assert_ne!(digest("pytorch-fid", "fid"), digest("pytorch-fid", "kid"));
+    assert_ne!(digest("pytorch-fid", "fid"), digest("pytorch-fid", "stats"));
 }
 
 #[test]

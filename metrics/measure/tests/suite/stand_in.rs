@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use specimen_measure::error::{MeasureError, NetworkFault};
 use specimen_measure::network::{Batch, ImageNetwork, Networks, TextNetwork};
-use specimen_measure::rules::{NetworkRule, PrefixAs};
+use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 /// Width of the stand-in's rows.
 pub(crate) const N_DIMS: usize = 6;
@@ -25,17 +25,12 @@ impl StandIns {
 
 impl Networks for StandIns {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        let identity = format!("{}-{}@0123456789ab", rule.name, rule.layer);
+        let identity = format!("{}-{}-{}@0123456789ab", rule.name, rule.layer, rule.dtype.name());
         Ok(Box::new(Sums { identity, n_passes: self.n_passes.clone() }))
     }
 
-    fn texts(
-        &self,
-        _: &NetworkRule,
-        prefix: &str,
-        _: PrefixAs,
-    ) -> Result<Box<dyn TextNetwork>, MeasureError> {
-        Ok(Box::new(Letters { prefix: prefix.to_owned() }))
+    fn texts(&self, _: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
+        Ok(Box::new(Letters { prefix: texts.prefix.clone() }))
     }
 }
 
@@ -75,6 +70,14 @@ struct Letters {
 }
 
 impl TextNetwork for Letters {
+    fn identity(&self) -> String {
+        "letters-f32@0123456789ab".to_owned()
+    }
+
+    fn logit_scale(&self) -> f64 {
+        1.5
+    }
+
     fn n_dims(&self) -> usize {
         N_DIMS
     }
