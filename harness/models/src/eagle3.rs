@@ -38,6 +38,21 @@ pub struct Eagle3Config {
     pub norm_eps: f64,
 }
 
+impl Eagle3Config {
+    /// Whether a target of `n_layers` has the layers that are tapped, in the order in which a forward meets them:
+    /// features of layers in another order would be mixed by weights that are not theirs.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub fn check_taps(&self, n_layers: i64) -> Result<(), String> {
+        let n_layers = usize::try_from(n_layers).unwrap_or(0);
+        if self.taps.is_sorted() && self.taps.iter().all(|&tap| tap < n_layers) {
+            return Ok(());
+        }
+        Err(format!("taps are {:?}, expected ascending layers below {n_layers}", self.taps))
+    }
+}
+
 /// The weights of a head. Attention reads the embedding first, then the feature.
 pub struct Eagle3Head {
     config: Eagle3Config,
@@ -134,5 +149,24 @@ impl DraftHead for Eagle3Head {
     fn logits(&self, _: &dyn Backbone, predicted: &Tensor) -> Tensor {
         let normed = rms_norm(predicted, &self.norm, self.config.norm_eps);
         normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taps_have_to_ascend_and_to_exist() {
+        let check = |taps: [usize; 3], n_layers: i64| {
+            let prefix = EaglePrefix::ImageOnly;
+            let config = Eagle3Config { taps, prefix, n_heads: 1, d_head: 8, d_ffn: 8, norm_eps: 1e-5 };
+            config.check_taps(n_layers)
+        };
+        assert_eq!((check([2, 6, 9], 12), check([0, 0, 0], 1)), (Ok(()), Ok(())));
+        let expected =
+            |taps: &str, n: i64| Err(format!("taps are {taps}, expected ascending layers below {n}"));
+        assert_eq!(check([2, 9, 6], 12), expected("[2, 9, 6]", 12));
+        assert_eq!(check([2, 6, 12], 12), expected("[2, 6, 12]", 12));
     }
 }

@@ -32,8 +32,24 @@ pub struct OwnImages {
     pub guidance: f64,
 }
 
+/// What images are drawn from. A file of images keeps it in words, and is only taken up again under the same ones.
+#[derive(Clone, Copy)]
+pub struct DrawnFrom<'a> {
+    /// The target, ready to decode.
+    pub target: &'a TinyBackbone,
+    /// Digest of its weights.
+    pub weights: &'a str,
+    /// Seed of captions and tokens.
+    pub seed: u64,
+    /// Training scenes whose captions are taken.
+    pub n_scenes: u64,
+}
+
 /// Images that are drawn together; part of the result's identity.
 const CHUNK: u64 = 32;
+
+/// Name of the tensor that says in UTF-8 what the images were drawn from.
+const ORIGIN: &str = "drawn_from";
 
 /// Tokens of images with the captions they were drawn for.
 pub struct CaptionedRows {
@@ -77,22 +93,19 @@ impl CaptionedRows {
 }
 
 impl OwnImages {
-    /// The images of `target`, which is ready to decode: read from `file` as far as they are there, drawn and
-    /// added to it where not. An image depends on `seed` and its place alone, not on how the drawing was cut.
+    /// The images of a target: read from `file` as far as they are there, drawn and added to it where not. An
+    /// image depends on what it is drawn from and its place alone, not on how the drawing was cut.
     ///
     /// # Errors
-    /// A damaged or unwritable file; a caption outside the vocabulary, which would be a bug of the generator.
-    pub fn of(
-        &self,
-        target: &TinyBackbone,
-        seed: u64,
-        n_scenes: u64,
-        file: &Path,
-    ) -> anyhow::Result<CaptionedRows> {
+    /// A damaged or unwritable file, one of images that were drawn from something else; a caption outside the
+    /// vocabulary, which would be a bug of the generator.
+    pub fn of(&self, from: &DrawnFrom<'_>, file: &Path) -> anyhow::Result<CaptionedRows> {
+        let &DrawnFrom { target, seed, n_scenes, .. } = from;
         let _guard = tch::no_grad_guard();
         use_threads(1);
         let n_tokens = target.config().n_tokens();
-        let mut rows = if file.exists() { read(file, n_tokens)? } else { empty(n_tokens) };
+        let origin = self.origin(from);
+        let mut rows = if file.exists() { read(file, n_tokens, &origin)? } else { empty(n_tokens) };
         let (first, started) = (rows.len(), Instant::now());
         while rows.len() < self.n {
             let chunk = rows.len() / CHUNK;
@@ -101,7 +114,7 @@ impl OwnImages {
             let tokens = draw(target, &captions, self.guidance, StepDraws::new(seed, chunk));
             rows.tokens = Tensor::cat(&[&rows.tokens, &tokens], 0);
             rows.captions = Tensor::cat(&[&rows.captions, &captions], 0);
-            write(file, &rows)?;
+            write(file, &rows, &origin)?;
             let seconds = started.elapsed().as_secs_f64();
             let left = seconds / (rows.len() - first) as f64 * self.n.saturating_sub(rows.len()) as f64;
             let mut err = std::io::stderr().lock();
@@ -111,6 +124,14 @@ impl OwnImages {
             tokens: rows.tokens.narrow(0, 0, self.n as i64),
             captions: rows.captions.narrow(0, 0, self.n as i64),
         })
+    }
+}
+
+impl OwnImages {
+    /// What decides the tokens of an image beside its place, in words.
+    fn origin(&self, from: &DrawnFrom<'_>) -> String {
+        let DrawnFrom { weights, seed, n_scenes, .. } = from;
+        format!("target {weights}, seed {seed}, {n_scenes} scenes, guidance {}", self.guidance)
     }
 }
 
@@ -161,8 +182,18 @@ fn empty(n_tokens: i64) -> CaptionedRows {
     CaptionedRows { tokens: none(n_tokens), captions: none(CAPTION_LEN as i64) }
 }
 
-fn read(file: &Path, n_tokens: i64) -> anyhow::Result<CaptionedRows> {
+fn read(file: &Path, n_tokens: i64, origin: &str) -> anyhow::Result<CaptionedRows> {
     let mut checkpoint = Checkpoint::open(file, None, Device::Cpu)?;
+    let n_bytes = checkpoint.shape(ORIGIN).map_or(0, |shape| shape[0]);
+    let found = match n_bytes {
+        0 => "nothing it tells of".to_owned(),
+        n => String::from_utf8_lossy(&Vec::<u8>::try_from(checkpoint.take(ORIGIN, &[n])?)?).into_owned(),
+    };
+    anyhow::ensure!(
+        found == origin,
+        "{}: its images were drawn from {found}; expected: {origin}. Delete the file to draw them again",
+        file.display(),
+    );
     let n = checkpoint.shape("tokens").map_or(0, |shape| shape[0]);
     let tokens = checkpoint.take("tokens", &[n, n_tokens])?;
     let captions = checkpoint.take("captions", &[n, CAPTION_LEN as i64])?;
@@ -170,10 +201,11 @@ fn read(file: &Path, n_tokens: i64) -> anyhow::Result<CaptionedRows> {
     Ok(CaptionedRows { tokens, captions })
 }
 
-fn write(file: &Path, rows: &CaptionedRows) -> anyhow::Result<()> {
+fn write(file: &Path, rows: &CaptionedRows, origin: &str) -> anyhow::Result<()> {
     let tensors = BTreeMap::from([
         ("tokens".to_owned(), rows.tokens.shallow_clone()),
         ("captions".to_owned(), rows.captions.shallow_clone()),
+        (ORIGIN.to_owned(), Tensor::from_slice(origin.as_bytes())),
     ]);
     write_safetensors(file, &tensors).with_context(|| format!("{}: cannot write the images", file.display()))
 }

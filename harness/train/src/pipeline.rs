@@ -12,6 +12,7 @@ use crate::{
     drafter, features,
     further::{self, Given},
     head_loss::Redundancy,
+    own_images::DrawnFrom,
     spec::TrainSpec,
     stage::StageFiles,
     target, tokenizer,
@@ -147,7 +148,14 @@ fn on_own_images(
     let mut target = open_target()?;
     target.prepare();
     let file = folders.work.join("own-images.safetensors");
-    let images = spec.own_images.of(&target, spec.seed ^ 0x0E, spec.n_scenes, &file)?;
+    let weights = Checkpoint::open(&folders.weights_file(Network::Target), None, Device::Cpu)?;
+    let from = DrawnFrom {
+        target: &target,
+        weights: weights.digest(),
+        seed: spec.seed ^ 0x0E,
+        n_scenes: spec.n_scenes,
+    };
+    let images = spec.own_images.of(&from, &file)?;
     stage(&Given { spec, vq: &vq, open_target: &open_target, images: &images })
 }
 

@@ -205,6 +205,9 @@ impl TrainSpec {
                 schedule.batch,
             );
         }
+        if let Err(reason) = spec.eagle3.model.check_taps(spec.target.model.n_layers) {
+            anyhow::bail!("{}: eagle3.model.{reason}", path.display());
+        }
         let OwnImages { n, n_validation, .. } = spec.own_images;
         anyhow::ensure!(
             0 < n_validation && n_validation < n,

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_datasets::scenes::{Scene, VAL_SEED};
+use specimen_decode::pipeline::Sampling;
 use specimen_experiments::{
     parse::SpecText,
     spec::{Dtype, ModelSpec},
@@ -12,7 +13,7 @@ use specimen_runner::{
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
-        verdict::{Claim, Examination, Examined, Verdict},
+        verdict::{Claim, Examination, Examined, Gap, Missing, Told, Verdict},
     },
 };
 
@@ -41,6 +42,9 @@ pub struct LosslessArgs {
     /// Tokens of each image of the embedded model, from the first
     #[arg(long, requires = "lossless", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub tokens: u16,
+    /// Most probable tokens that the embedded model keeps, 0 for all; the toy keeps 4 of its 5
+    #[arg(long, requires = "lossless", value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub top_k: Option<u16>,
     /// Only the methods whose name contains this
     #[arg(long, requires = "lossless", value_name = "TEXT")]
     pub only: Option<String>,
@@ -99,6 +103,8 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
             };
             let model = Models::new(data_root()).get(&model)?;
             let prompt = Scene::new(VAL_SEED, 0).caption();
+            let top_k = args.top_k.map_or(sampling.top_k, usize::from);
+            let sampling = Sampling { top_k, ..sampling };
             (Box::new(ModelPrompt { model, prompt, sampling, n_tokens: usize::from(args.tokens) }), 32)
         }
     };
@@ -120,15 +126,20 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
 
 fn human(found: &Examination) -> String {
     let Examination { subject, n_images, alpha, detectable_tv, methods, .. } = found;
+    let tv_of = methods.first().map_or("cells", |method| method.tv_of);
     let mut text = format!(
         "{subject}; {n_images} images a method\n\
-         level {alpha} over all exact methods (Holm), and over all relaxed ones; a total variation of \
-         {detectable_tv:.3} would be found with 80 %\n\n"
+         level {alpha} over all exact methods (Holm), and over all relaxed ones"
     );
+    if let Some(tv) = detectable_tv {
+        text.push_str(&format!("; a total variation of {tv_of} of {tv:.3} would be found with 80 %"));
+    }
+    text.push_str("\n\n");
     let width = methods.iter().map(|method| method.name.chars().count()).max().unwrap_or(0);
+    let tv = format!("TV of {tv_of} (noise)");
     text.push_str(&format!(
-        "{:9}  {:width$}  {:7}  {:>9}  {:>9}  {:>13}  chi2/df by test\n",
-        "", "method", "claims", "p", "p (Holm)", "TV (noise)"
+        "{:9}  {:width$}  {:7}  {:>9}  {:>9}  {tv:>20}  {:>16}  chi2/df [df] by test\n",
+        "", "method", "claims", "p", "p (Holm)", "nats/token (SE)"
     ));
     for method in methods {
         let mark = match method.verdict {
@@ -141,25 +152,22 @@ fn human(found: &Examination) -> String {
             Claim::Exact => "exact",
             Claim::Relaxed => "relaxed",
         };
-        let tests: Vec<String> = method
-            .tests
-            .iter()
-            .map(|test| match test.statistic {
-                Some(statistic) => {
-                    format!("{} {:.2}", test.what, statistic / test.degrees_of_freedom.max(1) as f64)
-                }
-                None => format!("{} impossible", test.what),
-            })
-            .collect();
+        let tests: Vec<String> = method.tests.iter().map(test_in_short).collect();
         text.push_str(&format!(
-            "{mark:9}  {:width$}  {claim:7}  {:>9}  {:>9}  {:>5.3} ({:.3})  {}\n",
+            "{mark:9}  {:width$}  {claim:7}  {:>9}  {:>9}  {:>20}  {:>16}  {}\n",
             method.name,
             in_short(method.p),
             in_short(method.p_holm),
-            method.tv,
-            method.tv_of_noise,
+            format!("{:.3} ({:.3})", method.tv, method.tv_of_noise),
+            method.gap.map_or("-".to_owned(), |gap| format!("{:+.3} ({:.3})", gap.nats, gap.standard_error)),
             tests.join(", "),
         ));
+        for Missing { what, why } in &method.absent {
+            text.push_str(&format!("{:9}  {:width$}  no test of {what}: {why}\n", "", ""));
+        }
+        if let Some(Gap { n_ruled_out: n @ 1.., .. }) = method.gap {
+            text.push_str(&format!("{:9}  {:width$}  {n} tokens of probability zero\n", "", ""));
+        }
     }
     text
 }
@@ -167,4 +175,18 @@ fn human(found: &Examination) -> String {
 /// A p-value in three digits.
 fn in_short(p: f64) -> String {
     if p == 0.0 || p >= 1e-3 { format!("{p:.3}") } else { format!("{p:.1e}") }
+}
+
+/// A test in a few words, with positions that were tested where it goes by them.
+fn test_in_short(test: &Told) -> String {
+    let Told { what, statistic, degrees_of_freedom, p_by_position, .. } = test;
+    let Some(statistic) = statistic else { return format!("{what} impossible") };
+    let ratio = statistic / (*degrees_of_freedom).max(1) as f64;
+    match p_by_position.len() {
+        0 => format!("{what} {ratio:.2} [{degrees_of_freedom}]"),
+        n => {
+            let n_tested = p_by_position.iter().flatten().count();
+            format!("{what} {ratio:.2} [{degrees_of_freedom} over {n_tested} of {n} positions]")
+        }
+    }
 }

@@ -12,7 +12,7 @@ use crate::{
     draft_time::DraftTime,
     eagle::EagleHead,
     eagle_draft::EagleDraft,
-    eagle3::Eagle3Head,
+    eagle3::{Eagle3Config, Eagle3Head},
     generation::ModelGeneration,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
     token_tables::{TokenTables, vectors_of},
@@ -119,7 +119,11 @@ impl TinyModel {
         }
         let mut checkpoint = EAGLE3.open(kind, device)?;
         weights.push(EAGLE3.id(&checkpoint));
-        let mut eagle3 = Eagle3Head::new(&mut checkpoint, &EAGLE3.config()?, config.d_model, config.n_vocab)?;
+        let eagle3_config: Eagle3Config = EAGLE3.config()?;
+        eagle3_config
+            .check_taps(config.n_layers)
+            .map_err(|reason| LoadError::Config { path: EAGLE3.file.into(), reason })?;
+        let mut eagle3 = Eagle3Head::new(&mut checkpoint, &eagle3_config, config.d_model, config.n_vocab)?;
         checkpoint.finish()?;
         eagle3.prepare();
         let tables = TokenTables::of_codebook(

@@ -10,7 +10,7 @@ pub mod law_tests;
 pub mod subject;
 pub mod verdict;
 
-use specimen_decode::{method::MethodConfig, verify::AcceptanceRule};
+use specimen_decode::{decoder::Method, method::MethodConfig};
 
 use self::{
     subject::Subject,
@@ -24,15 +24,16 @@ pub struct Case {
     pub name: String,
     /// The method.
     pub method: MethodConfig,
-    /// A rule in place of the configured ones: how a rule is tried before it has a configuration.
-    pub rule: Option<fn() -> Box<dyn AcceptanceRule>>,
+    /// What is done to the configured method: how a part is tried before it has a configuration, and how the
+    /// examination itself is tried with broken ones.
+    pub change: Option<fn(Method) -> Method>,
 }
 
 impl Case {
     /// A method as configured.
     #[must_use]
     pub fn new(name: &str, method: MethodConfig) -> Self {
-        Self { name: name.to_owned(), method, rule: None }
+        Self { name: name.to_owned(), method, change: None }
     }
 }
 

@@ -18,7 +18,7 @@ use specimen_models::target::{TargetModel, conditional_laws};
 use super::{
     Case,
     first_tokens::FirstTokens,
-    law_tests::{Drawn, LawTests, N_RANKS, of_conditionals, of_joint},
+    law_tests::{Drawn, LawTests, of_conditionals, of_joint},
 };
 use crate::{build::build, error::RunError};
 
@@ -45,8 +45,8 @@ pub trait Subject {
     /// Tests of one method, each of which may reject.
     fn n_tests(&self) -> usize;
 
-    /// Cells and observations of the test that sees most, for `n_images` images.
-    fn power_of(&self, n_images: u64) -> (u64, u64);
+    /// The test of the table whose total variation is told, and its observations for `n_images` images.
+    fn counted(&self, n_images: u64) -> (&'static str, u64);
 }
 
 /// Images of four tokens out of five, top-k 4, guidance 3: 256 of 625 images are possible.
@@ -112,7 +112,7 @@ impl Subject for Toy {
     }
 
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
-        let mut method = with_rule(self.build(&case.method)?, case);
+        let mut method = changed(self.build(&case.method)?, case);
         let mut generation = ToyGeneration::new(self.target.clone(), TOY_TOKENS);
         Ok(decode(&mut method, &mut generation, &Uniforms::new(seed), &Untimed).tokens)
     }
@@ -131,8 +131,8 @@ impl Subject for Toy {
         1
     }
 
-    fn power_of(&self, n_images: u64) -> (u64, u64) {
-        (self.joint.iter().filter(|&&mass| 0.0 < mass).count() as u64, n_images)
+    fn counted(&self, n_images: u64) -> (&'static str, u64) {
+        ("joint", n_images)
     }
 }
 
@@ -161,7 +161,7 @@ impl Subject for ModelPrompt {
         let mut generation = self.model.open(&self.prompt, &self.sampling, case.method.max_tree_nodes())?;
         let (method, _) = build(&case.method, &*self.model, &generation)?;
         let mut first = FirstTokens { generation: &mut generation, n_tokens: self.n_tokens };
-        Ok(decode(&mut with_rule(method, case), &mut first, &Uniforms::new(seed), &Untimed).tokens)
+        Ok(decode(&mut changed(method, case), &mut first, &Uniforms::new(seed), &Untimed).tokens)
     }
 
     fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError> {
@@ -174,18 +174,18 @@ impl Subject for ModelPrompt {
     }
 
     fn n_tests(&self) -> usize {
-        3
+        4
     }
 
-    fn power_of(&self, n_images: u64) -> (u64, u64) {
-        (N_RANKS as u64, n_images * self.n_tokens as u64)
+    fn counted(&self, n_images: u64) -> (&'static str, u64) {
+        ("ranks", n_images * self.n_tokens as u64)
     }
 }
 
-fn with_rule(method: Method, case: &Case) -> Method {
-    match case.rule {
+fn changed(method: Method, case: &Case) -> Method {
+    match case.change {
         None => method,
-        Some(rule) => Method { rule: rule(), ..method },
+        Some(change) => change(method),
     }
 }
 

@@ -5,7 +5,11 @@
 use serde::Serialize;
 use specimen_stats::{chi_square_power::detectable_tv, multiple_tests::holm};
 
-use super::{Case, law_tests::LawTests, subject::Subject};
+use super::{
+    Case,
+    law_tests::{Absent, LawTest, LawTests, Surprise},
+    subject::Subject,
+};
 use crate::error::RunError;
 
 /// Level of all tests of one kind of method together.
@@ -40,15 +44,35 @@ pub enum Verdict {
 pub struct Told {
     /// What was counted.
     pub what: &'static str,
-    /// Pearson's statistic; null if a token was drawn that the law rules out.
+    /// The statistic; null if a token was drawn that its law rules out.
     pub statistic: Option<f64>,
     /// Its degrees of freedom.
     pub degrees_of_freedom: u64,
     /// Its p-value.
     pub p: f64,
-    /// By position or pair of positions; null where too little was counted.
+    /// By position; null where the laws leave too little to chance to be tested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub p_by_position: Vec<Option<f64>>,
+}
+
+/// A test that is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// What would have been tested.
+    pub what: &'static str,
+    /// What there was too little of.
+    pub why: String,
+}
+
+/// How improbable tokens are, beyond those of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Gap {
+    /// Mean of `-log q(x) - H(q)` over tokens, in nats.
+    pub nats: f64,
+    /// Its standard error under the target.
+    pub standard_error: f64,
+    /// Tokens of probability zero, which `nats` leaves out.
+    pub n_ruled_out: u64,
 }
 
 /// One method.
@@ -62,14 +86,21 @@ pub struct Examined {
     pub claim: Claim,
     /// The tests.
     pub tests: Vec<Told>,
+    /// Tests that there was too little for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Missing>,
     /// p-value of all its tests.
     pub p: f64,
     /// The same after Holm's correction over all methods of its claim.
     pub p_holm: f64,
+    /// What `tv` is about: `images`, all of whose law was counted, or `ranks` of tokens in their laws.
+    pub tv_of: &'static str,
     /// Total variation from the law in the cells that were counted, noise included.
     pub tv: f64,
     /// What noise alone gives on average.
     pub tv_of_noise: f64,
+    /// Distance in nats a token; null where images are counted whole.
+    pub gap: Option<Gap>,
     /// What came of it.
     pub verdict: Verdict,
 }
@@ -85,8 +116,9 @@ pub struct Examination {
     pub n_tokens: usize,
     /// Level of all tests of one claim together.
     pub alpha: f64,
-    /// Total variation that would have been found with a probability of 80 % wherever it lies.
-    pub detectable_tv: f64,
+    /// Total variation between the cells compared that would have been found with a probability of 80 % wherever
+    /// it lies: after pooling, in the test of `tv`. Null where no method has that test.
+    pub detectable_tv: Option<f64>,
     /// Whether every exact method kept the law and every relaxed one was detected.
     pub passed: bool,
     /// The methods, in the order given.
@@ -98,7 +130,8 @@ impl Examined {
     pub(super) fn new(case: &Case, claim: Claim, found: &LawTests) -> Self {
         let smallest = found.tests.iter().map(|test| test.p).fold(1.0, f64::min);
         let p = (smallest * found.tests.len() as f64).min(1.0);
-        let told = |test: &super::law_tests::LawTest| Told {
+        let missing = |absent: &Absent| Missing { what: absent.what, why: absent.why.clone() };
+        let told = |test: &LawTest| Told {
             what: test.what,
             statistic: test.statistic,
             degrees_of_freedom: test.degrees_of_freedom,
@@ -110,10 +143,17 @@ impl Examined {
             method: case.method.canonical(),
             claim,
             tests: found.tests.iter().map(told).collect(),
+            absent: found.absent.iter().map(missing).collect(),
             p,
             p_holm: p,
-            tv: found.tv,
-            tv_of_noise: found.tv_of_noise,
+            tv_of: found.variation.of,
+            tv: found.variation.found,
+            tv_of_noise: found.variation.of_noise,
+            gap: found.surprise.map(|Surprise { nats, standard_error, n_ruled_out }| Gap {
+                nats,
+                standard_error,
+                n_ruled_out,
+            }),
             verdict: verdict(claim, p),
         }
     }
@@ -136,14 +176,19 @@ impl Examination {
             }
         }
         let n_exact = methods.iter().filter(|method| method.claim == Claim::Exact).count().max(1);
-        let (n_cells, n) = subject.power_of(n_images);
+        let (counted, n) = subject.counted(n_images);
+        let tests = methods.iter().flat_map(|method| &method.tests);
+        let n_cells = tests
+            .filter(|test| test.what == counted && test.statistic.is_some())
+            .map(|test| test.degrees_of_freedom + 1)
+            .max();
         let alpha_of_one = ALPHA / (n_exact * subject.n_tests()) as f64;
         Ok(Self {
             subject: subject.describe(),
             n_images,
             n_tokens: subject.n_tokens(),
             alpha: ALPHA,
-            detectable_tv: detectable_tv(alpha_of_one, n_cells, n)?,
+            detectable_tv: n_cells.map(|n_cells| detectable_tv(alpha_of_one, n_cells, n)).transpose()?,
             passed: methods.iter().all(|m| matches!(m.verdict, Verdict::Kept | Verdict::Detected)),
             methods,
         })

@@ -4,7 +4,7 @@ use specimen_datasets::scenes::NULL_ID;
 use specimen_models::backbone::Backbone;
 use specimen_train::{
     corpus::StepDraws,
-    own_images::{CaptionedRows, OwnImages},
+    own_images::{CaptionedRows, DrawnFrom, OwnImages},
 };
 use tch::{Kind, Tensor, no_grad};
 
@@ -14,8 +14,39 @@ const SEED: u64 = 9;
 const GUIDANCE: f64 = 2.5;
 
 fn images(n: u64, file: &std::path::Path) -> CaptionedRows {
-    let own = OwnImages { n, n_validation: 1, guidance: GUIDANCE };
-    own.of(&target(), SEED, 100, file).unwrap()
+    drawn(n, GUIDANCE, "weights", SEED, 100, file).unwrap()
+}
+
+fn drawn(
+    n: u64,
+    guidance: f64,
+    weights: &str,
+    seed: u64,
+    n_scenes: u64,
+    file: &std::path::Path,
+) -> anyhow::Result<CaptionedRows> {
+    let own = OwnImages { n, n_validation: 1, guidance };
+    own.of(&DrawnFrom { target: &target(), weights, seed, n_scenes }, file)
+}
+
+#[test]
+fn images_that_were_drawn_from_something_else_are_refused_by_the_name_of_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("images.safetensors");
+    images(2, &file);
+    let others = [
+        drawn(2, 3.0, "weights", SEED, 100, &file),
+        drawn(2, GUIDANCE, "other weights", SEED, 100, &file),
+        drawn(2, GUIDANCE, "weights", SEED + 1, 100, &file),
+        drawn(2, GUIDANCE, "weights", SEED, 101, &file),
+    ];
+    for refused in others {
+        let message = refused.map(|_| ()).unwrap_err().to_string();
+        for part in ["images.safetensors", "target weights, seed 9, 100 scenes, guidance 2.5", "expected"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+    assert_eq!(images(2, &file).len(), 2);
 }
 
 fn all(rows: &CaptionedRows) -> (Tensor, Tensor) {
@@ -39,8 +70,7 @@ fn a_damaged_file_of_images_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("images.safetensors");
     std::fs::write(&file, [1; 20]).unwrap();
-    let own = OwnImages { n: 2, n_validation: 1, guidance: 1.0 };
-    let error = own.of(&target(), SEED, 100, &file).map(|_| ()).unwrap_err();
+    let error = drawn(2, GUIDANCE, "weights", SEED, 100, &file).map(|_| ()).unwrap_err();
     assert!(format!("{error:#}").contains("images.safetensors"), "{error:#}");
 }
 

@@ -32,4 +32,6 @@ fn a_batch_that_cannot_be_split_and_a_holdout_that_leaves_nothing_are_refused() 
     assert!(split.contains("eagle3.schedule.batch is 4"), "{split}");
     let held_out = refusal(text.replace("n_validation = 32", "n_validation = 1056"));
     assert!(held_out.contains("own_images.n_validation is 1056"), "{held_out}");
+    let taps = refusal(text.replace("taps      = [2, 6, 9]", "taps      = [2, 9, 6]"));
+    assert!(taps.contains("eagle3.model.taps are [2, 9, 6]"), "{taps}");
 }
