@@ -1,5 +1,7 @@
 //! The metrics over any two sets: what they print, and what they refuse. None needs weights.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::path::Path;
 
 use serde_json::Value;

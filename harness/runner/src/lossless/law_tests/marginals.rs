@@ -107,11 +107,13 @@ fn inverse_form(mut a: Vec<Vec<f64>>, mut x: Vec<f64>) -> Option<f64> {
             return None;
         }
         form += x[j] * x[j] / pivot;
-        for i in j + 1..x.len() {
-            let factor = a[i][j] / pivot;
-            x[i] -= factor * x[j];
-            for k in j + 1..x.len() {
-                a[i][k] -= factor * a[j][k];
+        let (above, below) = a.split_at_mut(j + 1);
+        let (own, x_own) = (&above[j], x[j]);
+        for (row, x) in below.iter_mut().zip(&mut x[j + 1..]) {
+            let factor = row[j] / pivot;
+            *x -= factor * x_own;
+            for (entry, own) in row[j + 1..].iter_mut().zip(&own[j + 1..]) {
+                *entry -= factor * own;
             }
         }
     }
