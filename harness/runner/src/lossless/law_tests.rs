@@ -2,8 +2,8 @@
 //!
 //! Over a toy all images are counted against their exact joint law. A model has too many images for that, but
 //! the law of every token given those before it is known from one teacher-forced pass. So the tests are about
-//! conditional laws: what tokens stand at a position ([`marginals`]), where a token stands in its law, alone and
-//! beside its neighbour ([`ranks`]), and how improbable tokens are on the whole ([`surprise`]).
+//! conditional laws: what tokens stand at a position (`marginals`), where a token stands in its law, alone and
+//! beside its neighbour (`ranks`), and how improbable tokens are on the whole (`surprise`).
 
 mod marginals;
 mod ranks;
