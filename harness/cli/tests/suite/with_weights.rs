@@ -70,12 +70,17 @@ fn the_doctor_finds_exact_methods_exact_and_relaxed_ones_relaxed_over_the_toy() 
     let toy = ["doctor", "--lossless", "--model", "toy", "--samples", "3000", "--only"];
     let answer = Desk::new().json(&[&toy[..], &["cascade"]].concat());
     assert_eq!(answer["passed"], true, "{answer:#}");
-    let methods = answer["methods"].as_array().unwrap();
-    assert!(methods.iter().all(|m| m["claim"] == "relaxed" && m["verdict"] == "detected"), "{answer:#}");
-    let answer = Desk::new().json(&[&toy[..], &["eagle"]].concat());
-    let methods = answer["methods"].as_array().unwrap();
-    assert!(methods.iter().all(|m| m["claim"] == "exact" && m["verdict"] == "kept"), "{answer:#}");
     assert!(answer["detectable_tv"].as_f64().unwrap() < 0.15, "{answer:#}");
+    let verdicts_of = |claim: &str| -> Vec<&str> {
+        let methods = answer["methods"].as_array().unwrap();
+        let claiming = methods.iter().filter(|method| method["claim"] == claim);
+        claiming.map(|method| method["verdict"].as_str().unwrap()).collect()
+    };
+    // The head that was trained with CASCADE's weights drafts for an exact method; the rules of that name are relaxed.
+    for (claim, verdict) in [("exact", "kept"), ("relaxed", "detected")] {
+        let verdicts = verdicts_of(claim);
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|found| *found == verdict), "{answer:#}");
+    }
 }
 
 #[test]
