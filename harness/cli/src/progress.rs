@@ -92,10 +92,10 @@ impl<'t> Progress<'t> {
             Stage::Worker(Event::Item { cell, ok, decode_s }) => {
                 self.is_warming = false;
                 self.item(cell, *ok);
-                self.talk.detail(match ok {
-                    true => format!("{cell}: {decode_s:.2} s"),
-                    false => format!("{cell}: failed"),
-                });
+                match ok {
+                    true => self.talk.detail(format_args!("{cell}: {decode_s:.2} s")),
+                    false => self.talk.detail(format_args!("{cell}: failed")),
+                }
             }
             Stage::Scoring { metric, cell } => {
                 if self.clear() {

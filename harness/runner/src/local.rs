@@ -33,7 +33,7 @@ const MAX_DEATHS_IN_A_ROW: u32 = 8;
 /// How often requests to stop are looked at while no worker says anything.
 const PULSE: Duration = Duration::from_millis(100);
 /// How long a worker's words may wait in its pipe, which holds hundreds of images' worth.
-const LISTENING_PAUSE: Duration = Duration::from_millis(50);
+const LISTENING_PAUSE: Duration = Duration::from_millis(100);
 /// Exit code of a worker that was asked to stop.
 const INTERRUPTED: i32 = 75;
 
