@@ -26,7 +26,7 @@ while kill -0 "$driver" 2>/dev/null; do
     finished=$(find "$scratch/stub" -name done.json 2>/dev/null | wc -l) || true
     # What comes after the last worker is merging and scoring, which is not driving.
     [ "$finished" -ge 3 ] && break
-    sleep 0.1
+    sleep 0.03
 done
 end=$(date +%s.%N)
 wait "$driver"

@@ -151,7 +151,7 @@ fn run_blocks(
         let timed = block.items.iter().any(|key| attempt.cell(key).timed);
         let wanted =
             |key: &&ItemKey| if timed { !left.given_up.contains(*key) } else { left.is_missing(key) };
-        let rows: Vec<&Item> = block.items.iter().filter(wanted).map(|key| items[key].1).collect();
+        let rows: Vec<&Item> = block.items.iter().filter(wanted).map(|key| items[key.as_str()].1).collect();
         if timed {
             attempt.warm_up(&rows, stop, report)?;
         }

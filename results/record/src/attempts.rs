@@ -167,7 +167,7 @@ impl<'a> Index<'a> {
         let planned = plan.by_key();
         for (key, winner) in &self.winners {
             let (path, line, key) = (self.path(winner), winner.place.line(), key.clone());
-            match planned.get(&key) {
+            match planned.get(key.as_str()) {
                 None => return Err(RecordError::NotInPlan { path, line, key }),
                 Some((_, item)) if item.seed != winner.seed => {
                     let (expected, found) = (item.seed, winner.seed);
