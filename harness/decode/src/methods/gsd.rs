@@ -8,6 +8,10 @@
 //! squared embedding distance leave it, the candidate never does. The claim is `g(cluster)` against
 //! `d(cluster)`, `d` being the law the candidate was drawn from; the residual is the plain one. A candidate
 //! outside the support is alone and so rejected. The reference's window is a fixed 14 ranks.
+//!
+//! The paper counts no total variation. Here a tested candidate costs `d(x) |a' - a|`, `a'` and `a` being its
+//! chances under this test and under the plain one: what LANTERN's lent mass is for a chosen candidate, and 0
+//! where the cluster is the candidate alone.
 
 use std::rc::Rc;
 
@@ -40,6 +44,8 @@ pub struct Gsd {
     config: GsdConfig,
     /// Present if the configuration has a `d_thr`.
     embeddings: Option<Rc<TokenVectors>>,
+    /// In this verification.
+    spent: f64,
 }
 
 impl GsdConfig {
@@ -68,7 +74,7 @@ impl GsdConfig {
 impl Gsd {
     /// A checked configuration; `embeddings` are needed exactly if it has a `d_thr`.
     pub fn new(config: GsdConfig, embeddings: Option<Rc<TokenVectors>>) -> Self {
-        Self { config, embeddings }
+        Self { config, embeddings, spent: 0.0 }
     }
 
     /// The tokens `x` is tested together with, itself included, by rising id.
@@ -155,12 +161,28 @@ impl Nearest {
 }
 
 impl AcceptanceRule for Gsd {
+    fn begin_step(&mut self) {
+        self.spent = 0.0;
+    }
+
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
-        let cluster = self.cluster(level.q, level.tree[candidate].token);
+        let x = level.tree[candidate].token;
+        let cluster = self.cluster(level.q, x);
+        let (g, d) = (|token| level.q.prob(token), |token| level.draft_prob(candidate, token));
         let total = |of: &dyn Fn(TokenId) -> f32| -> f32 {
             cluster.iter().map(|&token| f64::from(of(token))).sum::<f64>() as f32
         };
-        Mass::plain(total(&|token| level.q.prob(token)), total(&|token| level.draft_prob(candidate, token)))
+        let mass = Mass::plain(total(&g), total(&d));
+        let own = f64::from(d(x));
+        if 0.0 < own {
+            let chance = |target: f32, draft: f64| (f64::from(target) / draft).min(1.0);
+            self.spent += own * (chance(mass.target, f64::from(mass.draft)) - chance(g(x), own)).abs();
+        }
+        mass
+    }
+
+    fn tvd_spent(&self) -> f64 {
+        self.spent
     }
 }
 
@@ -168,6 +190,10 @@ impl AcceptanceRule for Gsd {
 mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
+    use crate::{
+        generation::Scores,
+        tree::{Proposal, TokenTree},
+    };
 
     /// Ranks of these tokens: 3, 0, 5, 1, 2 (4 has none).
     const LAW: [f32; 6] = [0.25, 0.15, 0.05, 0.35, 0.0, 0.2];
@@ -209,5 +235,36 @@ mod tests {
         check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.26) }, 5, &[0, 1, 5]);
         check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.25) }, 5, &[5]);
         check(GsdConfig { group: 5, delta_p: Some(0.01), d_thr: Some(1.0) }, 3, &[3]);
+    }
+
+    #[test]
+    fn a_candidate_costs_what_the_cluster_adds_to_its_chance() {
+        struct Nothing;
+        impl Scores for Nothing {
+            fn dist(&self, _: NodeId) -> Rc<Dist> {
+                unreachable!("the rule reads the level's law")
+            }
+            fn feature(&self, _: NodeId) -> Rc<[f32]> {
+                unreachable!("the rule reads no features")
+            }
+        }
+        let (q, uniform) = (Dist::from_weights(LAW.to_vec()).unwrap(), Rc::new(Dist::uniform(6)));
+        let sampled = || Proposal::Sampled { law: Rc::clone(&uniform), conditional: 1.0 / 6.0 };
+        let mut tree = TokenTree::new(TokenId(0));
+        let mut cost = |x: u32, proposal: Proposal| {
+            let candidate = tree.push(TokenTree::ROOT, TokenId(x), proposal);
+            let level = Level { tree: &tree, scores: &Nothing, parent: TokenTree::ROOT, q: &q, tried: &[] };
+            let mut gsd = Gsd::new(GsdConfig { group: 3, delta_p: None, d_thr: None }, None);
+            gsd.mass(&level, candidate);
+            let spent = gsd.tvd_spent();
+            gsd.begin_step();
+            assert_eq!(gsd.tvd_spent(), 0.0);
+            spent
+        };
+        // Clusters {0, 1, 5} and {1, 2, 5}: 0.6 against 0.2, then 0.4 / 0.5 against 0.05 * 6 at a sixth.
+        assert!((cost(5, Proposal::Chosen) - 0.4).abs() < 1e-6);
+        assert!((cost(2, sampled()) - 0.5 / 6.0).abs() < 1e-6);
+        assert!(cost(5, sampled()).abs() < 1e-6, "both tests are sure to pass");
+        assert!((cost(4, Proposal::Chosen)).abs() < 1e-6, "outside the support nothing is granted");
     }
 }
