@@ -110,7 +110,8 @@ pub(crate) fn expectation(
     let fields = Fields::new(node, "[[expect]]", &path, EXPECT_KEYS)?;
     let cell = cell_name(&fields, cells)?;
     let measure = fields.text("measure", "it is the quantity that is expected")?;
-    let known = || MEASURES.iter().copied().chain(metrics.iter().map(|metric| metric.name.as_str()));
+    let values: Vec<String> = metrics.iter().flat_map(MetricSpec::values).collect();
+    let known = || MEASURES.iter().copied().chain(values.iter().map(String::as_str));
     if !known().any(|name| name == measure) {
         let node = fields.required("measure", "it was read above")?;
         return Err(unknown_name(node, &fields.path("measure"), "measure", measure, known()));

@@ -25,7 +25,24 @@ pub struct Metric {
     pub what: &'static str,
     /// Whether it compares distributions. Such a value is biased for few images, and `min_n` is expected.
     pub compares_distributions: bool,
+    /// What its table in a spec must say besides.
+    pub needs: Needs,
+    /// Names of its values where there are several.
+    pub values: &'static [&'static str],
 }
+
+/// What a metric's table must say besides its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing: there is one way to compute it.
+    Nothing,
+    /// The protocol.
+    Protocol,
+    /// The protocol, and what to compare with.
+    ProtocolAndReal,
+}
+
+const PRDC_VALUES: &[&str] = &["precision", "recall", "density", "coverage"];
 
 /// All metrics.
 pub const METRICS: &[Metric] = &[
@@ -33,26 +50,85 @@ pub const METRICS: &[Metric] = &[
         name: "target-nll",
         what: "mean negative log-likelihood of the tokens under the target, bits per token, before top-k and top-p",
         compares_distributions: false,
+        needs: Needs::Nothing,
+        values: &[],
     },
     Metric {
         name: "scene-clip",
         what: "cosine between image and caption in the scenes evaluator's joint space",
         compares_distributions: false,
+        needs: Needs::Nothing,
+        values: &[],
     },
     Metric {
         name: "attribute-accuracy",
         what: "share of a caption's attributes that the scenes evaluator sees in the image",
         compares_distributions: false,
+        needs: Needs::Nothing,
+        values: &[],
     },
     Metric {
         name: "fd-scenes",
         what: "Frechet distance to rendered scenes in the scenes evaluator's features",
         compares_distributions: true,
+        needs: Needs::Nothing,
+        values: &[],
     },
     Metric {
         name: "fd-lenet",
         what: "Frechet distance to the MNIST test images in LeNet-5 features",
         compares_distributions: true,
+        needs: Needs::Nothing,
+        values: &[],
+    },
+    Metric {
+        name: "fid",
+        what: "Frechet distance to pictures, features or statistics under a named protocol",
+        compares_distributions: true,
+        needs: Needs::ProtocolAndReal,
+        values: &[],
+    },
+    Metric {
+        name: "kid",
+        what: "kernel distance to pictures or features under a named protocol",
+        compares_distributions: true,
+        needs: Needs::ProtocolAndReal,
+        values: &[],
+    },
+    Metric {
+        name: "prdc",
+        what: "precision, recall, density and coverage against pictures or features under a named protocol",
+        compares_distributions: true,
+        needs: Needs::ProtocolAndReal,
+        values: PRDC_VALUES,
+    },
+    Metric {
+        name: "cmmd",
+        what: "maximum mean discrepancy of CLIP embeddings to pictures or features under a named protocol",
+        compares_distributions: true,
+        needs: Needs::ProtocolAndReal,
+        values: &[],
+    },
+    Metric {
+        name: "is",
+        what: "Inception Score under a named protocol",
+        compares_distributions: false,
+        needs: Needs::Protocol,
+        values: &[],
+    },
+    Metric {
+        name: "vendi",
+        what: "effective number of different images under a named protocol",
+        compares_distributions: false,
+        needs: Needs::Protocol,
+        values: &[],
+    },
+    Metric {
+        name: "clip-score",
+        what: "cosine of image and prompt under a named protocol, on its scale",
+        compares_distributions: false,
+        needs: Needs::Protocol,
+        values: &[],
     },
 ];
 

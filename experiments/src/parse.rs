@@ -11,7 +11,7 @@ use crate::{
     expect,
     fields::{self, Fields, out_of_range, unknown_name},
     matrix,
-    names::{METRICS, UNCONDITIONAL, datasets, is_prompt_file},
+    names::{METRICS, Needs, UNCONDITIONAL, datasets, is_prompt_file},
     place::Place,
     spec::{DatasetSpec, MetricSpec, SCHEMA, Spec, Timing},
 };
@@ -36,7 +36,7 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
 ];
 const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "caption", "samples"];
 const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
-const METRIC_KEYS: &[&str] = &["name", "min_n"];
+const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
 
 /// A spec as written, before it is resolved. Overrides ([`set`](Self::set), [`sweep`](Self::sweep)) act here.
 #[derive(Clone, Debug)]
@@ -214,20 +214,66 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
         let fields = Fields::new(node, "[[metric]]", &format!("metric.{index}"), METRIC_KEYS)?;
         let name_node = fields.required("name", "it says what is computed")?;
         let name = fields::text(name_node, &fields.path("name"))?;
-        if !METRICS.iter().any(|metric| metric.name == name) {
+        let Some(known) = METRICS.iter().find(|metric| metric.name == name) else {
             let known = METRICS.iter().map(|metric| metric.name);
             return Err(unknown_name(name_node, &fields.path("name"), "metric", name, known));
-        }
-        if let Some((_, first)) = metrics.iter().find(|(metric, _)| metric.name == name) {
-            return Err(duplicate("metric", name, &name_node.place, first));
-        }
+        };
         let min_n = fields
             .get("min_n")
             .map(|node| fields::integer(node, &fields.path("min_n"), 1..=i64::from(u32::MAX)));
         let min_n = min_n.transpose()?.map(|n| n.unsigned_abs() as usize);
-        metrics.push((MetricSpec { name: name.to_owned(), min_n }, name_node.place.clone()));
+        let metric = MetricSpec {
+            name: name.to_owned(),
+            min_n,
+            protocol: needed(&fields, "protocol", known.needs != Needs::Nothing, PROTOCOL_WHY)?,
+            real: needed(&fields, "real", known.needs == Needs::ProtocolAndReal, REAL_WHY)?,
+            weights: fields.get("weights").map(|node| filled(node, &fields.path("weights"))).transpose()?,
+        };
+        if known.needs == Needs::Nothing && metric.weights.is_some() {
+            return Err(no_use(&fields, "weights", name));
+        }
+        if let Some((_, first)) = metrics.iter().find(|(other, _)| other.values() == metric.values()) {
+            return Err(duplicate("metric", &metric.values().join(", "), &name_node.place, first));
+        }
+        metrics.push((metric, name_node.place.clone()));
     }
     Ok(metrics.into_iter().map(|(metric, _)| metric).collect())
+}
+
+const PROTOCOL_WHY: &str = "values under two protocols are not comparable; it names one, or a .toml file";
+const REAL_WHY: &str = "it is the path of what the images are compared with";
+
+/// The text under `key`, which must be there if `is_needed`, and must not otherwise.
+fn needed(
+    fields: &Fields<'_>,
+    key: &'static str,
+    is_needed: bool,
+    why: &str,
+) -> Result<Option<String>, SpecError> {
+    match fields.get(key) {
+        None if is_needed => Err(fields.required(key, why).expect_err("it is not there")),
+        None => Ok(None),
+        Some(node) if is_needed => filled(node, &fields.path(key)).map(Some),
+        Some(_) => Err(no_use(fields, key, fields.text("name", "it was read before")?)),
+    }
+}
+
+/// A text that is not empty.
+fn filled(node: &Node, path: &str) -> Result<String, SpecError> {
+    match fields::text(node, path)? {
+        "" => Err(fields::out_of_range(node, path, "a name or a path", "an empty text".to_owned())),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// The error for a key that the metric `name` does not have.
+fn no_use(fields: &Fields<'_>, key: &'static str, name: &str) -> SpecError {
+    let node = fields.get(key).expect("the caller has seen it");
+    Fault::Conflict {
+        conflict: format!("the metric `{name}` has no `{key}`"),
+        remedy: "remove it".to_owned(),
+    }
+    .at(node.place.clone())
 }
 
 /// The error for a name given twice.

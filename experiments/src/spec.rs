@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     expect::{Expectation, PublishedRef},
-    names::BASELINE,
+    names::{BASELINE, METRICS},
 };
 
 /// Schema number of specs.
@@ -165,6 +165,43 @@ pub struct MetricSpec {
     pub name: String,
     /// With fewer images the value is null, with the reason.
     pub min_n: Option<usize>,
+    /// Under which protocol: its name or the path of its `.toml` file, for the metrics that have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// What the images are compared with: pictures, features or statistics, below the data folder or an absolute
+    /// path; for the metrics that compare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<String>,
+    /// Weights of the protocol's network, likewise a path; absent: where they are looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+}
+
+impl MetricSpec {
+    /// A metric that needs nothing else.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), min_n: None, protocol: None, real: None, weights: None }
+    }
+
+    /// The values it gives, as tables and expectations call them: `target-nll`, `fid:lantern`, and for `prdc` one for
+    /// each of its four.
+    #[must_use]
+    pub fn values(&self) -> Vec<String> {
+        let names = METRICS.iter().find(|known| known.name == self.name).map(|known| known.values);
+        let names = names.filter(|values| !values.is_empty());
+        let of_protocol = |name: &str| match &self.protocol {
+            None => name.to_owned(),
+            Some(protocol) => {
+                let file = protocol.rsplit('/').next().unwrap_or(protocol);
+                format!("{name}:{}", file.strip_suffix(".toml").unwrap_or(file))
+            }
+        };
+        match names {
+            None => vec![of_protocol(&self.name)],
+            Some(values) => values.iter().map(|name| of_protocol(name)).collect(),
+        }
+    }
 }
 
 impl Cell {

@@ -68,6 +68,9 @@ pub enum Command {
     /// Make records of a run again and compare tokens and pixels
     #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),
+    /// Score the images of a run again, or under further protocols
+    #[cfg(feature = "torch")]
+    Score(cmd::score::ScoreArgs),
     /// Write tables and figures of a run again
     Report(cmd::report::ReportArgs),
     /// Measure the Frechet distance of two sets of pictures, features or statistics

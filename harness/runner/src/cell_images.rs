@@ -104,12 +104,7 @@ pub(crate) fn too_few(images: &CellImages<'_>, metric: &MetricSpec) -> Option<St
 /// The saved images of a cell, in record order, decoded on all cores.
 pub(crate) fn read_pictures(run: &RunDir, images: &CellImages<'_>) -> Result<Pictures, RunError> {
     let decode = |record: &&Record| -> Result<image::RgbImage, RunError> {
-        let name = record.image.as_deref().unwrap_or_default();
-        let path = run.find_image(name)?.ok_or_else(|| RunError::Io {
-            path: run.root().join(name),
-            what: "find the image",
-            source: std::io::ErrorKind::NotFound.into(),
-        })?;
+        let path = image_path(run, record)?;
         let picture = image::open(&path);
         let picture =
             picture.map_err(|e| RunError::io(&path, "decode the image")(std::io::Error::other(e)))?;
@@ -119,4 +114,14 @@ pub(crate) fn read_pictures(run: &RunDir, images: &CellImages<'_>) -> Result<Pic
     let (width, height) = decoded.first().map_or((0, 0), image::RgbImage::dimensions);
     let bytes = decoded.into_iter().flat_map(image::RgbImage::into_raw).collect();
     Ok(Pictures { width: width as usize, height: height as usize, channels: 3, bytes })
+}
+
+/// Where the image of a record lies.
+pub(crate) fn image_path(run: &RunDir, record: &Record) -> Result<std::path::PathBuf, RunError> {
+    let name = record.image.as_deref().unwrap_or_default();
+    run.find_image(name)?.ok_or_else(|| RunError::Io {
+        path: run.root().join(name),
+        what: "find the image",
+        source: std::io::ErrorKind::NotFound.into(),
+    })
 }

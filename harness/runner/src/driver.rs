@@ -6,7 +6,11 @@ use std::{
 };
 
 use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
-use specimen_experiments::{plan::Plan, prompts};
+use specimen_experiments::{
+    plan::Plan,
+    prompts,
+    spec::{MetricSpec, Spec},
+};
 use specimen_record::{
     Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Item, ItemKey, Manifest, Merged,
     PlanFile, Record, RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json,
@@ -20,7 +24,7 @@ use crate::{
     load::Models,
     local::Local,
     lock::Lock,
-    machine, maker,
+    machine, maker, protocol_scores,
     score::score,
     shard_map::{ShardMap, is_timed, timed_cells},
     stage::Stage,
@@ -89,10 +93,7 @@ impl Outcome {
 ///
 /// # Errors
 /// Data that is absent or damaged.
-pub fn plan_of(
-    spec: specimen_experiments::spec::Spec,
-    data_root: Option<&DataRoot>,
-) -> Result<(Plan, PromptSet), RunError> {
+pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, PromptSet), RunError> {
     let prompts = prompts::open(&spec.dataset, data_root)?;
     let plan = Plan::new(spec, &prompts)?;
     Ok((plan, prompts))
@@ -114,6 +115,7 @@ pub fn run(
     let mut models = Models::new(options.data_root.clone());
     // Loading here finds absent weights before anything is written.
     let weights = weights_of(plan, &mut models)?;
+    protocol_scores::check(&plan.spec, options.data_root.as_ref())?;
     // Workers load their own; until the images are scored this process needs none.
     drop(models);
     let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
@@ -229,6 +231,46 @@ pub fn finish(
     let failed = records.iter().find(|record| record.status == Status::Err);
     let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
     Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
+}
+
+/// Scores the images of a run again, by the metrics of its spec and by those of `add`, which become part of it; one
+/// that gives a value of the same name is replaced.
+///
+/// # Errors
+/// A run that somebody works on, is not complete, or whose data or weights are not those it was made with; images,
+/// weights or data that cannot be read.
+pub fn rescore(
+    run: &RunDir,
+    add: &[MetricSpec],
+    data_root: Option<&DataRoot>,
+    stop: &Stop,
+    report: &mut dyn FnMut(Stage),
+) -> Result<Outcome, RunError> {
+    let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never())?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
+        .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
+    let is_replaced = |old: &MetricSpec| add.iter().any(|new| new.values() == old.values());
+    spec.metrics.retain(|metric| !is_replaced(metric));
+    spec.metrics.extend_from_slice(add);
+    protocol_scores::check(&spec, data_root)?;
+    let (plan, _) = plan_of(spec, data_root)?;
+    let file: PlanFile = read_document(&run.plan())?;
+    let now = plan_file(&plan)?;
+    if now.digest != file.digest {
+        return Err(RunError::OtherPlan {
+            path: run.root().to_owned(),
+            expected: now.digest.to_string(),
+            found: file.digest.to_string(),
+            differences: "the prompts are others than those the run was made with".to_owned(),
+        });
+    }
+    let mut models = Models::new(data_root.cloned());
+    let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
+    let weights = if asks_model { weights_of(&plan, &mut models)? } else { manifest.weights };
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+    renew_manifest(run, spec, &weights)?;
+    finish(run, &plan, &file, &mut models, data_root, stop, report)
 }
 
 /// The plan as it is stored.

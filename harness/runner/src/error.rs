@@ -24,6 +24,9 @@ pub enum RunError {
     /// A feature network.
     #[error(transparent)]
     Extract(#[from] ExtractError),
+    /// A metric under a protocol.
+    #[error(transparent)]
+    Measure(Box<specimen_measure::MeasureError>),
     /// The run directory.
     #[error(transparent)]
     Record(#[from] RecordError),

@@ -4,7 +4,8 @@
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
 //! phase by phase), [`lossless`] (which methods keep the law), [`worker`] and
 //! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
-//! (plan, workers, merge, score, seal), [`score`] (metrics of the images), [`summarise`] (the numbers of each
+//! (plan, workers, merge, score, seal), [`score`] (metrics of the images),
+//! [`protocol_scores`] (those under a named protocol), [`summarise`] (the numbers of each
 //! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
 //! computer).
 
@@ -24,6 +25,7 @@ pub mod lossless;
 pub mod machine;
 mod maker;
 pub mod probe;
+pub mod protocol_scores;
 pub mod replay;
 pub mod scene_scores;
 pub mod score;

@@ -16,6 +16,7 @@ use crate::{
     cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
     error::RunError,
     load::{Models, sampling_of},
+    protocol_scores,
     scene_scores::SceneScores,
     stage::Stage,
     stop::Stop,
@@ -46,6 +47,10 @@ pub fn score(
                 records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();
             let prompts = records.iter().map(|r| prompt_of[r.prompt_id.as_str()]).collect();
             let images = CellImages { cell, records, prompts };
+            if metric.protocol.is_some() {
+                protocol_scores::score(run, &images, metric, data_root)?;
+                continue;
+            }
             let file = match metric.name.as_str() {
                 "target-nll" => target_nll(&images, models)?,
                 "fd-lenet" => fd_lenet(run, &images, metric, data_root)?,

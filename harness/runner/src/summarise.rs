@@ -9,7 +9,7 @@ use serde_json::Value;
 use specimen_decode::method::{DrafterConfig, Proposer, Shape, Tree};
 use specimen_experiments::{
     plan::Plan,
-    spec::{Cell, Spec},
+    spec::{Cell, MetricSpec, Spec},
 };
 use specimen_record::{
     CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
@@ -355,12 +355,12 @@ fn metrics(
     resamples: &BootstrapPlan,
 ) -> Result<Vec<MetricSummary>, RunError> {
     let mut rows = Vec::new();
-    for metric in &spec.metrics {
-        let file: MetricFile = read_document(&run.metrics(&metric.name, &cell.name))?;
+    for metric in spec.metrics.iter().flat_map(MetricSpec::values) {
+        let file: MetricFile = read_document(&run.metrics(&metric, &cell.name))?;
         let vs_baseline = match baseline.filter(|baseline| baseline.name != cell.name) {
             None => None,
             Some(baseline) => {
-                let other: MetricFile = read_document(&run.metrics(&metric.name, &baseline.name))?;
+                let other: MetricFile = read_document(&run.metrics(&metric, &baseline.name))?;
                 versus(&file, &other, resamples)?
             }
         };

@@ -7,10 +7,16 @@
 //! Inception this is the recipe under which values of pytorch-fid, clean-fid, torch-fidelity and torchmetrics were
 //! computed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-use specimen_weights::{Init, LoadError, ParamSource};
-use tch::Tensor;
+use specimen_weights::{Init, LoadError, ParamSource, write_safetensors};
+use tch::{Kind, Tensor};
+
+use crate::clip::{
+    shape::{ClipLayout, TextShape, VisionShape},
+    text::TextTower,
+    vision::ClipVision,
+};
 
 /// The source of such weights.
 #[derive(Debug, Default)]
@@ -33,6 +39,23 @@ impl RecipeWeights {
     pub fn into_made(self) -> BTreeMap<String, Tensor> {
         self.made.unwrap_or_default()
     }
+}
+
+/// Writes both towers of a CLIP of these shapes, in f32 and with the names of `layout`, to one file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_clip(
+    path: &Path,
+    layout: ClipLayout,
+    vision: &VisionShape,
+    text: &TextShape,
+) -> std::io::Result<()> {
+    const ANY_TENSOR: &str = "a recipe has every tensor that is asked for";
+    let mut recipe = RecipeWeights::keeping();
+    ClipVision::new(&mut recipe, layout, vision, Kind::Float).expect(ANY_TENSOR);
+    TextTower::new(&mut recipe, layout, text, Kind::Float).expect(ANY_TENSOR);
+    write_safetensors(path, &recipe.into_made())
 }
 
 /// `n` values in `[-1, 1)` that belong to `name`.

@@ -4,11 +4,13 @@
 //!   (clipscore's candidates); or an array of objects as in `.jsonl`.
 //! - `.jsonl`: one object a line, with an id and a caption.
 //! - `.tsv`, `.csv` (RFC 4180): a header that names an id and a caption.
+//! - any of these compressed by gzip, with `.gz` behind.
 //!
 //! An id stands under `image_id`, `id`, `image`, `file` or `file_name`, a caption under `caption`, `prompt` or `text`; the
 //! first of these that is there counts. Ids are read like the names of pictures (see [`crate::image_id`]).
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -21,6 +23,9 @@ const IDS: [&str; 5] = ["image_id", "id", "image", "file", "file_name"];
 /// Under what a caption stands.
 const CAPTIONS: [&str; 3] = ["caption", "prompt", "text"];
 
+/// A compressed file may not grow beyond this.
+const MAX_UNPACKED: u64 = 1 << 30;
+
 /// Which caption counts where a picture has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
@@ -30,15 +35,19 @@ pub enum Choice {
     First,
     /// The longest in characters; of equal ones the first (LANTERN).
     Longest,
+    /// As SJD's evaluation code takes it, with its bug: images by rising id; the place of the longest caption so far
+    /// *over all images* is taken of each, since it is not set back between them.
+    Sjd,
 }
 
 impl Choice {
-    /// Its name in answers: `only`, `first` or `longest`.
+    /// Its name in answers: `only`, `first`, `longest` or `sjd`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Only => "only",
             Self::First => "first",
             Self::Longest => "longest",
+            Self::Sjd => "sjd",
         }
     }
 }
@@ -58,9 +67,8 @@ impl Captions {
     /// Reads the file at `path`. Fails on another extension, on a record without id or caption, on a blank caption, and
     /// on a second caption of an id where there may be one only.
     pub fn read(path: &Path, choice: Choice) -> Result<Self, MeasureError> {
-        let text = std::fs::read_to_string(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let (text, extension) = text_of(path)?;
         let text = text.trim_start_matches('\u{feff}');
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         let records = match extension.as_str() {
             "json" => json(path, text)?,
             "jsonl" => lines(path, text)?,
@@ -68,7 +76,8 @@ impl Captions {
             "tsv" => delimited(path, text, b'\t')?,
             _ => {
                 let found = format!("the extension `{extension}`");
-                return Err(fault(path, "file name", ".json, .jsonl, .csv or .tsv", &found));
+                let expected = ".json, .jsonl, .csv or .tsv, perhaps with .gz behind";
+                return Err(fault(path, "file name", expected, &found));
             }
         };
         Self::of(path, records, choice)
@@ -90,30 +99,90 @@ impl Captions {
     }
 
     fn of(path: &Path, records: Vec<Record>, choice: Choice) -> Result<Self, MeasureError> {
-        let mut by_id: BTreeMap<String, String> = BTreeMap::new();
+        let mut of_id: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (place, id, caption) in records {
             if caption.trim().is_empty() {
                 return Err(fault(path, &place, "a caption", "blanks"));
             }
-            match by_id.get_mut(&id) {
-                None => drop(by_id.insert(id, caption)),
-                Some(_) if choice == Choice::Only => {
-                    let expected = "one caption for each id (or say which counts: first or longest)";
-                    return Err(fault(path, &place, expected, &format!("another one for `{id}`")));
-                }
-                Some(longest) if choice == Choice::Longest => {
-                    if caption.chars().count() > longest.chars().count() {
-                        *longest = caption;
-                    }
-                }
-                Some(_) => {}
+            let captions = of_id.entry(id.clone()).or_default();
+            if choice == Choice::Only && !captions.is_empty() {
+                let expected = "one caption for each id (or say which counts: first, longest or sjd)";
+                return Err(fault(path, &place, expected, &format!("another one for `{id}`")));
             }
+            captions.push(caption);
         }
+        let by_id = match choice {
+            Choice::Only | Choice::First => chosen(of_id, |captions| Some(captions.swap_remove(0))),
+            Choice::Longest => chosen(of_id, |captions| {
+                // `max_by_key` takes the last of equals.
+                captions.reverse();
+                captions.drain(..).max_by_key(|caption| caption.chars().count())
+            }),
+            Choice::Sjd => stuck(path, of_id)?,
+        };
         if by_id.is_empty() {
             return Err(fault(path, "file", "captions", "none"));
         }
         Ok(Self { path: path.to_path_buf(), choice, by_id })
     }
+}
+
+/// One caption for each id.
+fn chosen(
+    of_id: BTreeMap<String, Vec<String>>,
+    choose: impl Fn(&mut Vec<String>) -> Option<String>,
+) -> BTreeMap<String, String> {
+    let one = |(id, mut captions): (String, Vec<String>)| {
+        let caption = choose(&mut captions).expect("an id is there with its first caption");
+        (id, caption)
+    };
+    of_id.into_iter().map(one).collect()
+}
+
+/// See [`Choice::Sjd`].
+fn stuck(
+    path: &Path,
+    of_id: BTreeMap<String, Vec<String>>,
+) -> Result<BTreeMap<String, String>, MeasureError> {
+    let mut images: Vec<(String, Vec<String>)> = of_id.into_iter().collect();
+    images.sort_by_key(|(id, _)| (id.parse::<u64>().unwrap_or(u64::MAX), id.clone()));
+    let (mut n_most, mut place) = (0, 0);
+    let mut by_id = BTreeMap::new();
+    for (id, mut captions) in images {
+        for (at, caption) in captions.iter().enumerate() {
+            let n = caption.chars().count();
+            if n_most < n {
+                (n_most, place) = (n, at);
+            }
+        }
+        if captions.len() <= place {
+            let expected = format!(
+                "more than {place} captions, which sjd's rule asks for (the original stops here too)"
+            );
+            return Err(fault(path, &format!("id `{id}`"), &expected, &captions.len().to_string()));
+        }
+        by_id.insert(id, captions.swap_remove(place));
+    }
+    Ok(by_id)
+}
+
+/// The text at `path`, unpacked if it is compressed, and the extension that says its form, in lower case.
+fn text_of(path: &Path) -> Result<(String, String), MeasureError> {
+    let extension =
+        |path: &Path| path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let unreadable = |error| MeasureError::io(path, "read", error);
+    if extension(path) != "gz" {
+        return Ok((std::fs::read_to_string(path).map_err(unreadable)?, extension(path)));
+    }
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(MAX_UNPACKED + 1);
+    unpacked.read_to_string(&mut text).map_err(unreadable)?;
+    if MAX_UNPACKED < text.len() as u64 {
+        let expected = format!("at most {MAX_UNPACKED} bytes when unpacked");
+        return Err(fault(path, "file", &expected, "more"));
+    }
+    Ok((text, extension(&path.with_extension(""))))
 }
 
 fn json(path: &Path, text: &str) -> Result<Vec<Record>, MeasureError> {

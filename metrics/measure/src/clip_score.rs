@@ -78,6 +78,25 @@ pub fn clip_score(
     Ok((measured, pictures.collect()))
 }
 
+/// Returns the score of the pictures at `images` with the caption at the same place of `texts`, in the order of the
+/// pictures' names, and every picture's raw cosine. Fails when there are not as many.
+pub fn clip_score_of_pictures(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    texts: &[String],
+) -> Result<(Measurement, Vec<f64>), MeasureError> {
+    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
+    let network = meter.protocol().recipe().network.clone();
+    let text_network = meter.networks().texts(&network, &rule)?;
+    let rows = meter.rows(images, NAME)?;
+    let fault = |source| MeasureError::Network { network: network.name.clone(), source };
+    let embeddings = text_network.embed(texts).map_err(fault)?;
+    let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME, &[images])?;
+    let (measured, scores) = score(meter, &rule, [images, images], &rows, &embeddings)?;
+    let measured = measured.with_detail("text_extractor", text_network.identity());
+    Ok((measured, scores.cosines().to_vec()))
+}
+
 /// Returns the score of embeddings that were made before: row `i` of `images` belongs to row `i` of `texts`.
 pub fn clip_score_of_rows(
     meter: &mut Meter<'_>,

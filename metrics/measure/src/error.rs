@@ -35,7 +35,7 @@ pub enum MeasureError {
         /// The protocol.
         protocol: String,
         /// The metric.
-        metric: &'static str,
+        metric: String,
         /// The protocols that do.
         known: String,
     },

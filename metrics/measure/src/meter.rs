@@ -92,6 +92,22 @@ impl<'a> Meter<'a> {
         &self.protocol
     }
 
+    /// Fails when `metric`, by its name in commands, could not be measured: the protocol has no table for it, or its
+    /// networks cannot be opened. Says so before pictures are there.
+    pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
+        let recipe = self.protocol.recipe();
+        let layer = match &recipe.is {
+            Some(is) if metric == "is" => is.layer.clone(),
+            _ => recipe.network.layer.clone(),
+        };
+        self.protocol.check_metric(metric)?;
+        self.networks.images(&NetworkRule { layer, ..recipe.network.clone() })?;
+        if let Some(rule) = recipe.clip_score.as_ref().filter(|_| metric == "clip-score") {
+            self.networks.texts(&recipe.network, rule)?;
+        }
+        Ok(())
+    }
+
     /// Pictures that were left out so far, with their sources.
     pub fn broken(&self) -> &[(PathBuf, Broken)] {
         &self.broken

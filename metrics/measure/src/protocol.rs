@@ -222,16 +222,25 @@ impl Protocol {
         metric: &'static str,
         of: impl Fn(&'r Recipe) -> Option<&'r R>,
     ) -> Result<&'r R, MeasureError> {
-        of(&self.recipe).ok_or_else(|| {
-            let known: Vec<&str> = PROTOCOLS
-                .iter()
-                .filter(|(name, text)| {
-                    Self::parse(name, text).is_ok_and(|known| known.recipe.metrics().contains(&metric))
-                })
-                .map(|(name, _)| *name)
-                .collect();
-            MeasureError::NoRule { protocol: self.name.clone(), metric, known: known.join(", ") }
-        })
+        of(&self.recipe).ok_or_else(|| self.no_rule(metric))
+    }
+
+    /// Fails when `metric`, by its name in commands, has no table.
+    pub(crate) fn check_metric(&self, metric: &str) -> Result<(), MeasureError> {
+        if self.recipe.metrics().contains(&metric) { Ok(()) } else { Err(self.no_rule(metric)) }
+    }
+
+    fn no_rule(&self, metric: &str) -> MeasureError {
+        let defines = |name: &str, text: &str| {
+            Self::parse(name, text).is_ok_and(|known| known.recipe.metrics().contains(&metric))
+        };
+        let known = PROTOCOLS.iter().filter(|(name, text)| defines(name, text)).map(|(name, _)| *name);
+        let known: Vec<&str> = known.collect();
+        MeasureError::NoRule {
+            protocol: self.name.clone(),
+            metric: metric.to_owned(),
+            known: known.join(", "),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
 pub struct ClipScoreArgs {
     /// A folder, .zip, list (.txt) or .npy of pictures; or embeddings (.npy), then CAPTIONS are embeddings too
     pub images: PathBuf,
-    /// Captions with ids: COCO .json, .json by id, .jsonl, .csv or .tsv; or embeddings (.npy), row by row
+    /// Captions with ids: COCO .json, .json by id, .jsonl, .csv or .tsv, also .gz; or embeddings (.npy), row by row
     pub captions: PathBuf,
     /// A built-in protocol or the path of a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = "clipscore")]
@@ -38,6 +38,8 @@ pub enum CaptionChoice {
     First,
     /// The longest (LANTERN).
     Longest,
+    /// As SJD's evaluation takes it, with its bug.
+    Sjd,
 }
 
 /// Scores and prints it.
@@ -46,6 +48,7 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
         None => Choice::Only,
         Some(CaptionChoice::First) => Choice::First,
         Some(CaptionChoice::Longest) => Choice::Longest,
+        Some(CaptionChoice::Sjd) => Choice::Sjd,
     };
     let are_embeddings = args.captions.extension().is_some_and(|extension| extension == "npy");
     if are_embeddings && (args.caption.is_some() || args.per_image.is_some()) {

@@ -30,6 +30,8 @@ pub(crate) mod replay;
 #[cfg(feature = "torch")]
 pub(crate) mod run;
 #[cfg(feature = "torch")]
+pub(crate) mod score;
+#[cfg(feature = "torch")]
 pub(crate) mod shard;
 #[cfg(feature = "torch")]
 pub(crate) mod status;
@@ -52,6 +54,8 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Verify(args) => verify::verify(args, talk),
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Score(args) => score::score(args, talk),
         Command::Report(args) => report::report(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),

@@ -11,7 +11,7 @@ use super::{Code, of_dataset, of_record};
 
 pub(super) fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
     let known = [
-        cause.downcast_ref().map(of_run),
+        cause.downcast_ref().and_then(of_run),
         cause.downcast_ref().map(of_model),
         cause.downcast_ref().map(of_extract),
         cause.downcast_ref::<LoadError>().map(|_| Code::Missing),
@@ -20,13 +20,15 @@ pub(super) fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
     known.into_iter().flatten().next()
 }
 
-fn of_run(error: &RunError) -> Code {
-    match error {
+/// The code of an error of the runner; absent where its cause decides.
+fn of_run(error: &RunError) -> Option<Code> {
+    Some(match error {
         RunError::Dataset(error) => of_dataset(error),
         RunError::Plan(_) | RunError::Spec(_) | RunError::OtherPlan { .. } => Code::Spec,
         RunError::OtherWeights { .. } | RunError::WithoutSteps { .. } => Code::Missing,
         RunError::Model(error) => of_model(error),
         RunError::Extract(error) => of_extract(error),
+        RunError::Measure(error) => return super::of_measure(error),
         RunError::Record(error) => of_record(error),
         RunError::Environment(_) | RunError::Io { .. } => Code::Environment,
         RunError::Exists { .. } => Code::Usage,
@@ -37,7 +39,7 @@ fn of_run(error: &RunError) -> Code {
         RunError::Replay { .. } => Code::Mismatch,
         RunError::Worker { code, .. } => Code::of_exit(*code),
         RunError::Stats(_) => Code::Internal,
-    }
+    })
 }
 
 fn of_model(error: &ModelError) -> Code {

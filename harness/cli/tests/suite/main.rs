@@ -2,6 +2,8 @@
 
 mod instrument;
 mod metrics;
+#[cfg(feature = "torch")]
+mod protocols_of_runs;
 mod support;
 #[cfg(feature = "torch")]
 mod training;

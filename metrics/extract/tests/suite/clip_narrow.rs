@@ -9,17 +9,14 @@ use specimen_extract::{
         shape::{ClipLayout, TextShape, VisionShape},
         text::{ClipText, TextTower},
         tokenizer::ClipTokenizer,
-        vision::ClipVision,
     },
     extractor::Features,
     network::{Batch, Dtype, NetworkName},
     open::open,
-    recipe_weights::RecipeWeights,
+    recipe_weights::write_clip,
     transformer::{Activation, StackShape},
 };
 use specimen_pixels::{Pipeline, decode};
-use specimen_weights::write_safetensors;
-use tch::Kind;
 
 use crate::{golden, real_data};
 
@@ -34,14 +31,6 @@ const PIXELS: &str = r#"[
     {"step": "standardise", "subtract": [0, 0, 0], "divide": [255, 255, 255]},
     {"step": "standardise", "subtract": [0.48145466, 0.4578275, 0.40821073],
      "divide": [0.26862954, 0.26130258, 0.27577711]}]"#;
-
-/// Both towers by recipe, in one file.
-fn write_both_towers(path: &Path, layout: ClipLayout) {
-    let mut recipe = RecipeWeights::keeping();
-    ClipVision::new(&mut recipe, layout, &VISION, Kind::Float).unwrap();
-    TextTower::new(&mut recipe, layout, &TEXT, Kind::Float).unwrap();
-    write_safetensors(path, &recipe.into_made()).unwrap();
-}
 
 /// The photos in the order of the golden rows.
 fn photos(folder: &Path, coco: &Value, ids: &[u64]) -> Batch {
@@ -81,7 +70,7 @@ fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
     let scratch = tempfile::tempdir().unwrap();
     for (layout, name) in [(ClipLayout::HuggingFace, "hf"), (ClipLayout::OpenAi, "openai")] {
         let path = scratch.path().join(format!("{name}.safetensors"));
-        write_both_towers(&path, layout);
+        write_clip(&path, layout, &VISION, &TEXT).unwrap();
         let vision = open(NetworkName::ClipVitB32, "embedding", Dtype::F32, &path).unwrap();
         let identity = vision.identity();
         assert!(

@@ -1,6 +1,6 @@
 //! Pictures and captions are paired by id, in every format of captions, or refused with what is missing.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use specimen_measure::captions::{Captions, Choice};
 use specimen_measure::clip_score::{clip_score, clip_score_of_rows};
@@ -147,6 +147,32 @@ fn an_id_with_a_fraction_of_zero_is_the_whole_number() {
     assert!(message.unwrap_err().contains("line 1: expected an id under"));
 }
 
+/// The captions that LANTERN's and SJD's rules take, worked out by another program from the official file.
+#[test]
+fn the_official_captions_are_chosen_as_the_papers_choose_them() {
+    let test = "the_official_captions_are_chosen_as_the_papers_choose_them";
+    let Some(official) = crate::edge_files::data(test, "coco/captions_val2017.json.gz") else { return };
+    let Some(table) = crate::edge_files::data(test, "coco/selections_val2017.tsv") else { return };
+    let mut text = String::new();
+    let file = std::fs::File::open(&official).unwrap();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
+    let coco: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let annotations = coco["annotations"].as_array().unwrap().iter();
+    let caption: BTreeMap<u64, &str> =
+        annotations.map(|one| (one["id"].as_u64().unwrap(), one["caption"].as_str().unwrap())).collect();
+    let [first, longest, sjd] = [Choice::First, Choice::Longest, Choice::Sjd]
+        .map(|choice| Captions::read(&official, choice).unwrap());
+    let mut n = 0;
+    for row in std::fs::read_to_string(table).unwrap().lines().skip(1) {
+        let fields: Vec<&str> = row.split('\t').collect();
+        for (captions, annotation) in [(&first, fields[3]), (&longest, fields[4]), (&sjd, fields[5])] {
+            assert_eq!(captions.by_id()[fields[0]], caption[&annotation.parse().unwrap()], "{row}");
+        }
+        n += 1;
+    }
+    assert_eq!((n, sjd.by_id().len()), (5000, 5000));
+}
+
 #[test]
 fn of_several_captions_one_is_chosen_or_they_are_refused() {
     let root = tempfile::tempdir().unwrap();
@@ -155,6 +181,13 @@ fn of_several_captions_one_is_chosen_or_they_are_refused() {
     assert!(read(Choice::Only).unwrap_err().contains("row 2: expected one caption"));
     assert_eq!(read(Choice::First).unwrap().by_id()["1"], "short");
     assert_eq!(read(Choice::Longest).unwrap().by_id()["1"], "a longer one");
+    // The longest of 7 is its second, so the second of 9 and of 10 is taken, in this order.
+    let text = "id\tcaption\n10\tten\n10\tanother\n7\tone\n7\ta long one\n9\tthe first\n9\tsecond\n";
+    let sjd = captions(root.path(), "d.tsv", text, Choice::Sjd).unwrap();
+    assert_eq!(sjd.by_id().values().collect::<Vec<_>>(), ["another", "a long one", "second"]);
+    let text = "id\tcaption\n1\tone\n1\ta long one\n2\talone\n";
+    let message = captions(root.path(), "e.tsv", text, Choice::Sjd).unwrap_err();
+    assert!(message.contains("id `2`: expected more than 1 captions"), "{message}");
 }
 
 #[test]

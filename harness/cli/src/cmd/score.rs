@@ -1,0 +1,98 @@
+//! `specimen score`: metrics of a run's images, again or under further protocols.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use specimen_experiments::spec::MetricSpec;
+use specimen_measure::protocol::Protocol;
+use specimen_record::RunDir;
+use specimen_runner::{driver, stage::Stage, stop::Stop};
+
+use crate::{cmd::report, exit::CliError, progress::Progress, spec_args::data_root, talk::Talk};
+
+/// Metrics that compare the images with others.
+const COMPARING: [&str; 4] = ["fid", "kid", "prdc", "cmmd"];
+
+/// What to score, and how.
+#[derive(Debug, Args)]
+pub struct ScoreArgs {
+    /// Folder of a complete run
+    pub run: PathBuf,
+    /// Add the metrics of this protocol, a built-in one or a .toml file, to those of the run's spec; may be repeated
+    #[arg(long, value_name = "NAME|FILE")]
+    pub protocol: Vec<String>,
+    /// Of those, only these
+    #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',', requires = "protocol")]
+    pub metric: Vec<String>,
+    /// What images are compared with: pictures, features or statistics, as for `specimen fid`
+    #[arg(long, value_name = "PATH", requires = "protocol")]
+    pub real: Option<PathBuf>,
+    /// The network's weights, instead of where they are looked for
+    #[arg(long, value_name = "FILE", requires = "protocol")]
+    pub weights: Option<PathBuf>,
+    /// With fewer images than this in a cell a distance is null, with the reason
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..))]
+    pub min_n: u32,
+    #[command(flatten)]
+    pub look: report::Look,
+}
+
+/// Scores, writes tables and figures again, and prints the table.
+pub(crate) fn score(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
+    let stop = Stop::on_signals()?;
+    // As in `run`: the same digits.
+    specimen_weights::use_threads(1);
+    let run = RunDir::open(&args.run)?;
+    let add = args.metrics()?;
+    let mut progress = Progress::new(talk, &[]);
+    let scored =
+        driver::rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: Stage| progress.on(&stage));
+    drop(progress);
+    let outcome = scored?;
+    let summary = report::write(&run, &args.look, talk)?;
+    report::show(&summary, talk)?;
+    Ok(outcome.check()?)
+}
+
+impl ScoreArgs {
+    /// The metrics that the protocols define and the arguments ask for.
+    fn metrics(&self) -> anyhow::Result<Vec<MetricSpec>> {
+        let absolute = |path: &Option<PathBuf>| -> anyhow::Result<Option<String>> {
+            let path = path.as_ref().map(std::path::absolute).transpose()?;
+            Ok(path.map(|path| path.to_string_lossy().into_owned()))
+        };
+        let (real, weights) = (absolute(&self.real)?, absolute(&self.weights)?);
+        let mut metrics = Vec::new();
+        let mut defined = Vec::new();
+        for name in &self.protocol {
+            let protocol = Protocol::find(name)?;
+            for metric in protocol.recipe().metrics() {
+                defined.push(metric);
+                let compares = COMPARING.contains(&metric);
+                if !self.metric.is_empty() && !self.metric.iter().any(|wanted| wanted == metric) {
+                    continue;
+                }
+                if compares && real.is_none() {
+                    let why = format!(
+                        "{metric} under {name} compares the images with others: give --real, or leave it out with --metric"
+                    );
+                    return Err(CliError::Usage(why).into());
+                }
+                metrics.push(MetricSpec {
+                    min_n: compares.then_some(self.min_n as usize),
+                    protocol: Some(name.clone()),
+                    real: real.clone().filter(|_| compares),
+                    weights: weights.clone(),
+                    ..MetricSpec::named(metric)
+                });
+            }
+        }
+        if let Some(unknown) = self.metric.iter().find(|wanted| !defined.contains(&wanted.as_str())) {
+            let known = defined.join(", ");
+            return Err(
+                CliError::Usage(format!("no protocol given defines `{unknown}`, only {known}")).into()
+            );
+        }
+        Ok(metrics)
+    }
+}

@@ -1,0 +1,173 @@
+//! Metrics of a run's images under named protocols: as part of a spec, and of a run that lies there.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+use specimen_extract::{
+    clip::shape::{ClipLayout, TextShape, VisionShape},
+    recipe_weights::write_clip,
+    transformer::{Activation, StackShape},
+};
+
+use crate::support::{Desk, spec};
+
+const STACK: StackShape =
+    StackShape { width: 64, depth: 1, n_heads: 1, mlp: 64, activation: Activation::QuickGelu, eps: 1e-5 };
+
+/// Everything that a CLIP of any width can be asked.
+const PROTOCOL: &str = r#"
+schema = 1
+name = "narrow"
+about = "a test"
+source = "none"
+pixels = [
+    { step = "resize", to = { square = 224 }, by = { engine = "pil-u8", filter = "bicubic" } },
+    { step = "standardise", subtract = [0, 0, 0], divide = [255, 255, 255] },
+]
+[network]
+name = "clip-vit-b32"
+layer = "embedding"
+dtype = "f32"
+[fid]
+ddof = 1
+[prdc]
+k = 2
+rule = "<"
+[clip-score]
+scaling = "raw-cosine"
+"#;
+
+/// Writes a narrow CLIP by recipe, and returns the path.
+fn narrow_clip(desk: &Desk) -> String {
+    let vision = VisionShape { stack: STACK, patch: 32, grid: 7, n_joint: 16 };
+    let text = TextShape { stack: STACK, context: 77, n_vocab: 49_408, n_joint: 16 };
+    let path = desk.path("narrow.safetensors");
+    write_clip(&path, ClipLayout::OpenAi, &vision, &text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn metric_file(run: &Path, value: &str, cell: &str) -> Value {
+    // A colon is percent-encoded, as everything in such a name that a file system may refuse.
+    let path = run.join("metrics").join(value.replace(':', "%3A")).join(format!("{cell}.json"));
+    serde_json::from_slice(&fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))).unwrap()
+}
+
+fn value_of(summary: &Value, cell: &str, metric: &str) -> Value {
+    let cells = summary["cells"].as_array().unwrap();
+    let cell = cells.iter().find(|one| one["id"] == cell).unwrap();
+    let metrics = cell["metrics"].as_array().unwrap();
+    metrics.iter().find(|one| one["metric"] == metric).unwrap()["value"].clone()
+}
+
+fn summary(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("merged/summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
+    let desk = Desk::new();
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--shards", "2", "--out", "run", "-q"]);
+    let run = desk.path("run");
+    // The images of each cell in a folder of their own, as another tool would want them.
+    for shard in fs::read_dir(run.join("shards")).unwrap() {
+        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
+            let image = image.unwrap();
+            let name = image.file_name().into_string().unwrap();
+            let folder = desk.path(name.split('+').next().unwrap());
+            fs::create_dir_all(&folder).unwrap();
+            fs::copy(image.path(), folder.join(name)).unwrap();
+        }
+    }
+    let of_ar = desk.path("ar");
+    let score = |metric: &str| {
+        let real = of_ar.to_str().unwrap();
+        let mut args = vec!["score", "run", "--protocol", &protocol, "--real", real, "--weights", &weights];
+        args.extend(["--metric", metric, "--min-n", "2", "-q"]);
+        desk.succeeds(&args);
+    };
+    score("fid,prdc");
+    let summary = summary(&run);
+    let itself = value_of(&summary, "ar", "fid:narrow").as_f64().unwrap();
+    assert!(itself.abs() < 1e-9, "{itself}");
+    assert_eq!(value_of(&summary, "ar", "recall:narrow"), 1.0);
+    let alone = |metric: &str| {
+        desk.json(&[metric, "ar", "sd-chain2", "--protocol", &protocol, "--weights", &weights])
+    };
+    let fid = alone("fid");
+    let of_run = value_of(&summary, "sd-chain2", "fid:narrow").as_f64().unwrap();
+    let apart = (of_run - fid["value"].as_f64().unwrap()).abs();
+    assert!(of_run > 1e-6 && apart < 1e-6 * of_run, "{of_run} in the run, {fid}");
+    assert_eq!(metric_file(&run, "fid:narrow", "sd-chain2")["protocol"], fid["protocol"]);
+    for value in alone("prdc").as_array().unwrap() {
+        let name = format!("{}:narrow", value["metric"].as_str().unwrap());
+        assert_eq!(value_of(&summary, "sd-chain2", &name), value["value"], "{name}");
+    }
+    // What was there before is there still, and a second metric joins the first.
+    assert!(value_of(&summary, "ar", "fid:narrow").is_number());
+    desk.succeeds(&["verify", "run"]);
+}
+
+#[test]
+fn prompts_are_the_captions_of_a_runs_images() {
+    let name = "prompts_are_the_captions_of_a_runs_images";
+    let Some(desk) = Desk::with_data(name, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    let metric =
+        format!("metric=[{{ name = \"clip-score\", protocol = {protocol:?}, weights = {weights:?} }}]");
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--set", &metric, "--out", "run", "-q"]);
+    let run = desk.path("run");
+    let file = metric_file(&run, "clip-score:narrow", "ar");
+    let per_item = file["per_item"].as_object().unwrap();
+    let mean = per_item.values().map(|value| value.as_f64().unwrap()).sum::<f64>() / 4.0;
+    assert!(per_item.len() == 4 && (mean - file["value"].as_f64().unwrap()).abs() < 1e-12, "{file:#}");
+    // The same pairs by hand.
+    let (mut captions, folder) = (String::from("id,caption\n"), desk.path("pictures"));
+    fs::create_dir_all(&folder).unwrap();
+    let plan: Value = serde_json::from_slice(&fs::read(run.join("plan.json")).unwrap()).unwrap();
+    for item in plan["items"].as_array().unwrap().iter().filter(|item| item["cell"] == "ar") {
+        let (id, prompt) = (item["prompt_id"].as_str().unwrap(), item["prompt"].as_str().unwrap());
+        captions += &format!("{id},\"{prompt}\"\n");
+        let image = fs::read_dir(run.join("shards")).unwrap().map(|shard| shard.unwrap().path());
+        let mut image = image.map(|shard| shard.join(format!("images/ar+{id}+0.png")));
+        fs::copy(image.find(|path| path.exists()).unwrap(), folder.join(format!("{id}.png"))).unwrap();
+    }
+    let captions = desk.file("captions.csv", &captions);
+    let args = ["clip-score", "pictures", &captions, "--protocol", &protocol, "--weights", &weights];
+    let alone = desk.json(&args)["value"].as_f64().unwrap();
+    assert!((alone - mean).abs() < 1e-6, "{alone} alone, {mean} in the run");
+    assert!(value_of(&summary(&run), "ar", "clip-score:narrow").is_number());
+}
+
+#[test]
+fn a_metric_that_cannot_be_computed_stops_a_run_before_its_first_image() {
+    let desk = Desk::new();
+    let protocol = desk.file("narrow.toml", PROTOCOL);
+    let run = |metric: &str, code: i32, parts: &[&str]| {
+        let metric = format!("metric=[{metric}]");
+        desk.fails(&["run", &spec("ci/stub.toml"), "--set", &metric, "--out", "run"], code, parts);
+        assert!(!desk.path("run").exists());
+    };
+    run("{ name = \"fid\" }", 3, &["no `protocol`"]);
+    run("{ name = \"fid\", protocol = \"clean\" }", 3, &["no `real`"]);
+    run("{ name = \"target-nll\", protocol = \"clean\" }", 3, &["`target-nll` has no `protocol`"]);
+    run(&format!("{{ name = \"is\", protocol = {protocol:?} }}"), 2, &["`narrow`", "tf1"]);
+    let absent = "{ name = \"fid\", protocol = \"clean\", real = \"val2017\" }";
+    run(absent, 4, &["pt_inception-2015-12-05-6726825d.pth"]);
+}
+
+#[test]
+fn what_score_cannot_do_is_said() {
+    let desk = Desk::new();
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "2", "--out", "run", "-q"]);
+    desk.fails(&["score", "run", "--protocol", "clean"], 2, &["fid under clean", "--real"]);
+    desk.fails(
+        &["score", "run", "--protocol", "clean", "--metric", "cmmd"],
+        2,
+        &["no protocol given defines `cmmd`"],
+    );
+    desk.fails(&["score", "nowhere"], 4, &["nowhere"]);
+    desk.succeeds(&["score", "run", "-q"]);
+}
