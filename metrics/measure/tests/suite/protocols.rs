@@ -8,7 +8,7 @@ use specimen_measure::protocol::Protocol;
 use specimen_measure::rules::Dtype;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 25] = [
+const DIGESTS: [&str; 26] = [
     "fid clean@56cb1d697a55",
     "kid clean@4ac310ca2629",
     "vendi clean@ea61dd1b3bcd",
@@ -18,6 +18,7 @@ const DIGESTS: [&str; 25] = [
     "kid clean-legacy-tf@cb329acf9b17",
     "clip-score clipscore@1f29c49debf3",
     "cmmd cmmd@43f3888765e6",
+    "fid fd-dinov2@931593e46df2",
     "fid lantern@2d1dda2269e4",
     "clip-score lantern-clip@2ca693ec26b8",
     "prdc lantern-pr@255e36c2d68c",
