@@ -39,6 +39,9 @@ pub struct GsdConfig {
     pub d_thr: Option<f64>,
 }
 
+/// Tokens that are compared with the cluster's bounds at a time.
+const CHUNK: usize = 64;
+
 /// Tests clusters instead of tokens. Defines the claim itself, so no rule can stand inside it.
 pub struct Gsd {
     config: GsdConfig,
@@ -89,13 +92,20 @@ impl Gsd {
         let rank = probs.iter().filter(|&&p| p_x < p).count() + n_equal_before;
         let (mut above, mut below) =
             (Nearest::new(self.config.group - 1), Nearest::new(self.config.group - 1));
-        for (v, &p) in probs.iter().enumerate() {
-            // Few tokens come between the furthest held so far, so this branch is rarely taken.
-            if below.worst() <= p && p <= -above.worst() && 0.0 < p {
-                let token = TokenId(v as u32);
+        for (chunk, first) in probs.chunks(CHUNK).zip((0_u32..).step_by(CHUNK)) {
+            // Few tokens come between the furthest held so far, so few chunks are looked at one by one.
+            let (low, high) = (below.worst(), -above.worst());
+            let is_between = |p: f32| (low <= p) & (p <= high) & (0.0 < p);
+            if !chunk.iter().fold(false, |hit, &p| hit | is_between(p)) {
+                continue;
+            }
+            for (token, &p) in (first..).map(TokenId).zip(chunk) {
+                if !is_between(p) || token == x {
+                    continue;
+                }
                 if p_x < p || (p == p_x && token < x) {
                     above.offer(-p, u32::MAX - token.0, token);
-                } else if token != x {
+                } else {
                     below.offer(p, token.0, token);
                 }
             }
