@@ -11,7 +11,7 @@ use specimen_extract::{
     transformer::{Activation, StackShape},
 };
 
-use crate::support::{Desk, spec};
+use crate::support::{Desk, spec, workspace};
 
 const STACK: StackShape =
     StackShape { width: 64, depth: 1, n_heads: 1, mlp: 64, activation: Activation::QuickGelu, eps: 1e-5 };
@@ -46,6 +46,69 @@ fn narrow_clip(desk: &Desk) -> String {
     let path = desk.path("narrow.safetensors");
     write_clip(&path, ClipLayout::OpenAi, &vision, &text).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// The pixels of CLIP's own preprocessing, the raw cosine, texts as they are.
+const PLAIN_CLIP: &str = r#"
+schema = 1
+name = "plain"
+about = "a test"
+source = "none"
+pixels = [
+    { step = "resize", to = { shortest-side = 224 }, by = { engine = "pil-u8", filter = "bicubic" } },
+    { step = "centre-crop", side = { pixels = 224 }, offset = "half-even" },
+    { step = "standardise", subtract = [0, 0, 0], divide = [255, 255, 255] },
+    { step = "standardise", subtract = [0.48145466, 0.4578275, 0.40821073], divide = [0.26862954, 0.26130258, 0.27577711] },
+]
+[network]
+name = "clip-vit-b32"
+layer = "embedding"
+dtype = "f32"
+[clip-score]
+scaling = "raw-cosine"
+"#;
+
+/// From photos and captions on disk to the number; what transformers makes of the same weights is among the golden
+/// values of the feature networks, with the script that made it.
+#[test]
+fn clip_scores_of_photos_are_those_of_transformers_in_both_layouts() {
+    let name = "clip_scores_of_photos_are_those_of_transformers_in_both_layouts";
+    let Some(desk) = Desk::with_data(name, "photos/captions_photos40_longest1.json") else { return };
+    let golden = workspace("metrics/extract/tests/golden/clip_narrow/expected.json");
+    let golden: Value = serde_json::from_slice(&fs::read(golden).unwrap()).unwrap();
+    let protocol = desk.file("plain.toml", PLAIN_CLIP);
+    let stack = StackShape {
+        width: 128,
+        depth: 2,
+        n_heads: 2,
+        mlp: 512,
+        activation: Activation::QuickGelu,
+        eps: 1e-5,
+    };
+    let vision = VisionShape { stack, patch: 32, grid: 7, n_joint: 64 };
+    let text = TextShape { stack, context: 77, n_vocab: 49_408, n_joint: 64 };
+    let (photos, captions) =
+        (desk.data("photos/coco_val2017"), desk.data("photos/captions_photos40_longest1.json"));
+    for (layout, name) in [(ClipLayout::HuggingFace, "hf"), (ClipLayout::OpenAi, "openai")] {
+        let weights = desk.path(&format!("{name}.safetensors"));
+        write_clip(&weights, layout, &vision, &text).unwrap();
+        let weights = weights.to_str().unwrap();
+        let table = format!("{name}.csv");
+        let args = ["clip-score", &photos, &captions, "--protocol", &protocol, "--weights", weights];
+        let score = desk.json(&[&args[..], &["--per-image", &table]].concat());
+        let cosines: Vec<f64> = serde_json::from_value(golden[format!("{name}_cosines")].clone()).unwrap();
+        let mean = cosines.iter().sum::<f64>() / 40.0;
+        let value = score["value"].as_f64().unwrap();
+        assert!((value - mean).abs() < 1e-6, "{name}: {value}, transformers {mean}");
+        // Picture by picture, under its own id.
+        let ids: Vec<u64> = serde_json::from_value(golden["ids"].clone()).unwrap();
+        let table = fs::read_to_string(desk.path(&table)).unwrap();
+        for (id, expected) in ids.iter().zip(&cosines) {
+            let row = table.lines().find(|row| row.starts_with(&format!("{id},"))).unwrap();
+            let found: f64 = row.split(',').nth(2).unwrap().parse().unwrap();
+            assert!((found - expected).abs() < 1e-6, "{name}, {id}: {found}, transformers {expected}");
+        }
+    }
 }
 
 fn metric_file(run: &Path, value: &str, cell: &str) -> Value {

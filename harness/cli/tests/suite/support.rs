@@ -52,6 +52,12 @@ impl Desk {
         desk
     }
 
+    /// What lies below the data folder, as an argument.
+    pub(crate) fn data(&self, part: &str) -> String {
+        let root = self.data.as_ref().unwrap().canonicalize().unwrap();
+        root.join(part).to_str().unwrap().to_owned()
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
