@@ -1,7 +1,9 @@
 //! The built binary from outside: exit codes, messages, files.
 
+#[cfg(feature = "torch")]
 mod instrument;
 mod metrics;
+mod published_weights;
 mod support;
 #[cfg(feature = "torch")]
 mod training;

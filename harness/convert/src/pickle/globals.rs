@@ -83,7 +83,11 @@ const KNOWN: [(&str, Global<'static>); 24] = [
 ];
 
 /// Types of plain values, and classes of settings that stand beside the tensors of published checkpoints. Their objects become nothing at all.
-const INERT: [&str; 23] = [
+const INERT: [&str; 30] = [
+    "__builtin__.object",
+    "builtins.object",
+    "copy_reg._reconstructor",
+    "copyreg._reconstructor",
     "__builtin__.bool",
     "__builtin__.float",
     "__builtin__.int",
@@ -101,6 +105,9 @@ const INERT: [&str; 23] = [
     "pathlib.PurePosixPath",
     "torch.device",
     "numpy.dtype",
+    "numpy.ndarray",
+    "numpy.core.multiarray._reconstruct",
+    "numpy._core.multiarray._reconstruct",
     "numpy.core.multiarray.scalar",
     "numpy._core.multiarray.scalar",
     "pytorch_lightning.callbacks.model_checkpoint.ModelCheckpoint",

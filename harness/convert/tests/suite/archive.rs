@@ -8,6 +8,8 @@ pub(crate) struct Archive {
     entries: Vec<(String, Vec<u8>, u16)>,
     /// What the directory says instead of the true sizes.
     pub(crate) size_in_directory: Option<u32>,
+    /// Keeps every size and place in the 64-bit fields, as archives of more than 4 GiB must.
+    pub(crate) is_wide: bool,
 }
 
 impl Archive {
@@ -40,18 +42,35 @@ impl Archive {
             out.extend_from_slice(name.as_bytes());
             out.extend_from_slice(bytes);
             let size = self.size_in_directory.unwrap_or(size);
+            let wide = [u64::from(size), u64::from(size), u64::from(header)].map(u64::to_le_bytes).concat();
+            let extra = if self.is_wide { [&[1, 0, 24, 0][..], &wide].concat() } else { Vec::new() };
+            let [size, header] = if self.is_wide { [u32::MAX; 2] } else { [size, header] };
             directory.extend_from_slice(b"PK\x01\x02\x14\0\x14\0\0\0");
             directory.extend_from_slice(&method.to_le_bytes());
             directory.extend_from_slice(&[0; 8]);
             directory.extend_from_slice(&[size.to_le_bytes(), size.to_le_bytes()].concat());
             directory.extend_from_slice(&(name.len() as u16).to_le_bytes());
-            directory.extend_from_slice(&[0; 12]);
+            directory.extend_from_slice(&(extra.len() as u16).to_le_bytes());
+            directory.extend_from_slice(&[0; 10]);
             directory.extend_from_slice(&header.to_le_bytes());
             directory.extend_from_slice(name.as_bytes());
+            directory.extend_from_slice(&extra);
         }
         let (n, start) = (self.entries.len() as u16, out.len() as u32);
         out.extend_from_slice(&directory);
+        if self.is_wide {
+            let place = out.len() as u64;
+            out.extend_from_slice(b"PK\x06\x06");
+            out.extend_from_slice(&44_u64.to_le_bytes());
+            out.extend_from_slice(&[0; 12]);
+            let fields = [u64::from(n), u64::from(n), directory.len() as u64, u64::from(start)];
+            out.extend_from_slice(&fields.map(u64::to_le_bytes).concat());
+            out.extend_from_slice(b"PK\x06\x07\0\0\0\0");
+            out.extend_from_slice(&place.to_le_bytes());
+            out.extend_from_slice(&1_u32.to_le_bytes());
+        }
         out.extend_from_slice(b"PK\x05\x06\0\0\0\0");
+        let (n, start) = if self.is_wide { (u16::MAX, u32::MAX) } else { (n, start) };
         out.extend_from_slice(&[n.to_le_bytes(), n.to_le_bytes()].concat());
         out.extend_from_slice(&[(directory.len() as u32).to_le_bytes(), start.to_le_bytes()].concat());
         out.extend_from_slice(&[0; 2]);

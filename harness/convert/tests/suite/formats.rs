@@ -1,6 +1,10 @@
 //! Files that PyTorch wrote, in every format: the same names, elements, shapes and bytes come out.
 
-use crate::support::{convert, expected, fixture, plain};
+use crate::{
+    archive::Archive,
+    pickle_writer::Pickle,
+    support::{convert, expected, fixture, plain},
+};
 
 #[track_caller]
 fn check(file: &str, format: &str, key: &str) {
@@ -49,6 +53,19 @@ fn shards_come_together_and_each_is_digested() {
     let names: Vec<&str> = report.sources.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"]);
     assert!(report.sources.iter().all(|(_, sha256)| sha256.len() == 64));
+}
+
+#[test]
+fn archives_with_64_bit_sizes_are_read_as_large_files_need_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let pickle = Pickle::dict().tensor(("ByteStorage", "0", 5), 1, &[2, 2], &[2, 1]).end_dict();
+    let mut archive = Archive::torch(pickle, &[0, 1, 2, 3, 4]);
+    archive.is_wide = true;
+    let (_, found) = convert(&archive.write(folder.path()), &plain()).unwrap();
+    assert_eq!(found["x"], ("U8".to_owned(), vec![2, 2], vec![1, 2, 3, 4]));
+    archive.size_in_directory = Some(1 << 30);
+    let error = convert(&archive.write(folder.path()), &plain()).unwrap_err().to_string();
+    assert!(error.contains("1073741824 bytes of"), "{error}");
 }
 
 #[test]
