@@ -21,7 +21,9 @@ Exit codes: 0 ok, 1 mismatch, 2 usage, 3 spec or plan invalid, 4 data or weights
 items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
 resumable, 130 aborted by a second interrupt.
 Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; SPECIMEN_CACHE the one that \
-features of pictures are kept in [default: specimen below XDG_CACHE_HOME or ~/.cache]; NO_COLOR turns colours off.
+features of pictures are kept in [default: specimen below XDG_CACHE_HOME or ~/.cache]; HF_HOME, HF_HUB_CACHE, \
+HF_ENDPOINT and HF_TOKEN as the Hugging Face hub's own tools read them; SPECIMEN_OFFLINE or HF_HUB_OFFLINE forbids to \
+fetch; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
 
 /// What every subcommand takes.
@@ -62,6 +64,7 @@ pub enum Command {
     #[cfg(feature = "torch")]
     Status(cmd::status::StatusArgs),
     /// Put the shards of a run together: coverage, duplicates and digests are checked
+    #[cfg(feature = "torch")]
     Merge(cmd::merge::MergeArgs),
     /// Check every digest of a run, and every image against its record
     Verify(cmd::verify::VerifyArgs),
@@ -92,12 +95,14 @@ pub enum Command {
     /// Check that this machine computes as it should, or that every method keeps the law it claims to keep
     #[cfg(feature = "torch")]
     Doctor(cmd::doctor::DoctorArgs),
-    /// Datasets on disk, and the embedded one
+    /// Datasets and published weights on disk, and the embedded dataset
     #[command(subcommand)]
     Data(cmd::data::DataCommand),
     /// Train a network of the embedded model
     #[cfg(feature = "torch")]
     Train(cmd::train::TrainArgs),
+    /// Convert published weights to safetensors; nothing in a file is ever run
+    Convert(cmd::convert::ConvertArgs),
     /// Print a completion script
     Completions(cmd::completions::CompletionsArgs),
     /// Write the manual pages

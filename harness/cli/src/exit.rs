@@ -3,11 +3,13 @@
 
 use std::{error::Error, process::ExitCode};
 
+use specimen_convert::ConvertError;
 use specimen_datasets::DatasetError;
 use specimen_experiments::{
     error::{Fault, PlanError, SpecError},
     place::Place,
 };
+use specimen_hub::HubError;
 use specimen_measure::MeasureError;
 use specimen_record::RecordError;
 use specimen_report::ReportError;
@@ -114,6 +116,8 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
         cause.downcast_ref().map(of_record),
         cause.downcast_ref().map(of_report),
         cause.downcast_ref().and_then(of_measure),
+        cause.downcast_ref().map(of_convert),
+        cause.downcast_ref().map(of_hub),
         cause.downcast_ref::<std::io::Error>().map(|_| Code::Environment),
     ];
     known.into_iter().flatten().next()
@@ -175,6 +179,25 @@ fn of_report(error: &ReportError) -> Code {
         }
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,
+    }
+}
+
+fn of_convert(error: &ConvertError) -> Code {
+    match error {
+        ConvertError::Write { .. } => Code::Environment,
+        _ => Code::Missing,
+    }
+}
+
+fn of_hub(error: &HubError) -> Code {
+    match error {
+        HubError::Unknown { .. } => Code::Usage,
+        HubError::Answer { .. } | HubError::BrokenOff { .. } | HubError::Io { .. } => Code::Environment,
+        HubError::Offline { .. }
+        | HubError::ByHand { .. }
+        | HubError::Denied { .. }
+        | HubError::NotFound { .. }
+        | HubError::Mismatch { .. } => Code::Missing,
     }
 }
 

@@ -1,15 +1,21 @@
 //! What a spec needs on disk beside its prompts, and how large a model's images are: known without libtorch,
 //! so that a plan can be made anywhere.
 
+use std::{env, path::PathBuf};
+
 use specimen_datasets::{
     data_root::{DATA_VARIABLE, DataRoot},
     error::DatasetError,
     manifest::{DataItem, MNIST_IMAGES, MNIST_LABELS},
 };
+use specimen_decode::method::Proposer;
 use specimen_experiments::{
     estimate::{Footprint, Missing},
-    spec::{ModelSpec, Spec},
+    spec::{Dtype, ModelSpec, Spec},
 };
+use specimen_hub::{Places, manifest};
+
+use crate::spec_args::data_root;
 
 /// What is known of a model without opening it.
 struct ModelFacts {
@@ -57,6 +63,27 @@ const LENET: Weights = Weights {
     fetch: "models/lenet.pth of abdulfatir/gan-metrics-pytorch as safetensors",
 };
 
+/// Where published weights are looked for, as the environment says.
+pub(crate) fn places() -> Places {
+    places_with(data_root().as_ref())
+}
+
+fn places_with(root: Option<&DataRoot>) -> Places {
+    Places::of_environment(root.map(DataRoot::path), |name| env::var_os(name).map(PathBuf::from))
+}
+
+/// Bytes of memory that the models of `spec` take before any activation, the largest of its cells; `None` where no
+/// manifest says.
+pub(crate) fn memory(spec: &Spec) -> Option<u64> {
+    let of_cell = |model: &ModelSpec| memory_of(&model.name, if model.dtype == Dtype::F32 { 4 } else { 2 });
+    spec.cells.iter().map(|cell| of_cell(&cell.model)).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// Of the model `name` and all it needs, at `n_bytes` a number.
+fn memory_of(name: &str, n_bytes: u64) -> Option<u64> {
+    manifest(name).ok()?.with_needs().into_iter().map(|part| part.memory_bytes(n_bytes)).sum()
+}
+
 /// Size of a model's output; `None` for a model that is not known here.
 pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
     facts(&model.name).map(|facts| facts.footprint)
@@ -66,16 +93,21 @@ pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
 pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let drafters = spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref());
     let models = spec.cells.iter().map(|cell| cell.model.name.as_str()).chain(drafters);
-    let of_models = models.filter_map(|name| {
-        let weights = facts(name)?.weights?;
-        absent(&format!("weights of {name}"), weights, root)
+    let places = places_with(root);
+    let of_models = models.flat_map(|name| match facts(name).and_then(|facts| facts.weights) {
+        Some(weights) => Vec::from_iter(absent(&format!("weights of {name}"), name, weights, root)),
+        None => unfetched(name, &places),
     });
+    let heads = spec.cells.iter().filter(|cell| cell.method.drafter.proposer == Proposer::Eagle1);
+    let of_heads = heads.filter_map(|cell| manifest(&cell.model.name).ok()?.drafter.as_deref());
+    let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
     let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");
-    let lenet = wants_lenet.then(|| absent("weights of LeNet-5, for fd-lenet", LENET, root)).flatten();
+    let lenet =
+        wants_lenet.then(|| absent("weights of LeNet-5, for fd-lenet", "lenet-mnist", LENET, root)).flatten();
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet);
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
     let mut missing: Vec<Missing> = Vec::new();
-    for entry in of_models.chain(lenet).chain(mnist) {
+    for entry in of_models.chain(of_heads).chain(lenet).chain(mnist) {
         if !missing.contains(&entry) {
             missing.push(entry);
         }
@@ -87,7 +119,28 @@ fn facts(name: &str) -> Option<&'static ModelFacts> {
     MODELS.iter().find(|facts| facts.name == name)
 }
 
-fn absent(what: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missing> {
+/// What is missing of the published model `name` and of what it needs, one entry a manifest; nothing where there is no
+/// manifest, as for models that are part of the binary.
+fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
+    let Ok(model) = manifest(name) else { return Vec::new() };
+    let of_part = |part: &specimen_hub::Manifest| {
+        let files = places.missing(part);
+        let listed: Vec<String> = files
+            .iter()
+            .map(|file| match file.n_bytes.get() {
+                Some(n_bytes) => format!("{} ({n_bytes} bytes)", file.described()),
+                None => format!("{} (of unknown size)", file.described()),
+            })
+            .collect();
+        (!files.is_empty()).then(|| Missing {
+            what: format!("weights of {}: {} of {} files", part.name, files.len(), part.files.len()),
+            remedy: format!("run `specimen data fetch {}`, which gets {}", part.name, listed.join(", ")),
+        })
+    };
+    model.with_needs().into_iter().filter_map(of_part).collect()
+}
+
+fn absent(what: &str, name: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missing> {
     let Weights { file, fetch } = weights;
     let remedy = match root {
         Some(root) if root.path().join(file).is_file() => return None,
@@ -96,7 +149,10 @@ fn absent(what: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missi
             format!("set {DATA_VARIABLE} to a folder for data, and put {fetch} at ${DATA_VARIABLE}/{file}")
         }
     };
-    Some(Missing { what: what.to_owned(), remedy })
+    Some(Missing {
+        what: what.to_owned(),
+        remedy: format!("{remedy}; `specimen data fetch {name}` does that"),
+    })
 }
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
@@ -155,6 +211,36 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
         assert_eq!(missing(&spec, Some(&root)).len(), expected.len() - 1);
+    }
+
+    #[test]
+    fn files_of_a_published_model_are_missed_with_size_and_command_until_they_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places { own: vec![folder.path().to_owned()], hub: None, torch: None };
+        let found = unfetched("llamagen-t2i-xl-512", &places);
+        let whats: Vec<&str> = found.iter().map(|entry| entry.what.as_str()).collect();
+        let expected = [
+            "weights of llamagen-t2i-xl-512: 1 of 1 files",
+            "weights of llamagen-vq-t2i: 1 of 1 files",
+            "weights of flan-t5-xl: 3 of 3 files",
+        ];
+        assert_eq!(whats, expected);
+        let remedy = "run `specimen data fetch llamagen-t2i-xl-512`, which gets t2i_XL_stage2_512.pt of \
+                      peizesun/llamagen_t2i (of unknown size)";
+        assert_eq!(found[0].remedy, remedy);
+        assert!(unfetched("inception-fid", &places)[0].remedy.ends_with(".pth (95628359 bytes)"));
+        let file = folder.path().join("weights/peizesun/llamagen_t2i/t2i_XL_stage2_512.safetensors");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+        assert_eq!(unfetched("llamagen-t2i-xl-512", &places).len(), expected.len() - 1);
+        assert_eq!(unfetched("tiny", &places), []);
+    }
+
+    #[test]
+    fn memory_counts_what_a_model_needs_and_is_absent_where_no_manifest_says() {
+        let alone = manifest("llamagen-t2i-xl-512").unwrap().memory_bytes(2).unwrap();
+        assert!(memory_of("llamagen-t2i-xl-512", 2).unwrap() > alone + 2 * 1_223_527_424);
+        assert_eq!((memory_of("tiny", 2), memory_of("vgg16", 4)), (None, None));
     }
 
     #[cfg(feature = "torch")]

@@ -1,4 +1,4 @@
-//! A safetensors file, opened strictly.
+//! A safetensors file, or several with an index, opened strictly.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,7 @@ use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
 use tch::{Device, Kind, Tensor};
 
-use crate::{Init, ParamSource};
+use crate::{DigestCache, Init, ParamSource, index};
 
 /// What can be wrong with a weights file.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +116,8 @@ impl Bytes {
 }
 
 struct Entry {
+    /// Which of the files.
+    file: usize,
     dtype: Dtype,
     shape: Vec<i64>,
     /// Byte range in the whole buffer.
@@ -123,11 +125,12 @@ struct Entry {
     taken: bool,
 }
 
-/// The tensors of one safetensors file. Each is copied to the device when asked for, so that the peak is
-/// one tensor above the model.
+/// The tensors of one safetensors file, or of several with an index. Each is copied to the device when asked for, so
+/// that the peak is one tensor above the model.
 pub struct Checkpoint {
     path: PathBuf,
-    bytes: Bytes,
+    /// In the order of their names.
+    files: Vec<Bytes>,
     entries: BTreeMap<String, Entry>,
     /// The header's own words.
     notes: BTreeMap<String, String>,
@@ -137,11 +140,67 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens the file at `path`; floating-point parameters are cast to `kind` when it is given.
+    /// Opens the file at `path`, or the files beside it that it lists if its name ends in `.index.json`; floating-point
+    /// parameters are cast to `kind` when it is given. Digests of large files are kept in the [`DigestCache`] that the
+    /// environment names.
     ///
     /// # Errors
-    /// A file that cannot be read, or is not a whole safetensors file.
+    /// A file that cannot be read, or is not a whole safetensors file; an index that does not list its files' tensors.
     pub fn open(path: &Path, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
+        Self::open_with(path, kind, device, &DigestCache::of_environment())
+    }
+
+    /// As [`Self::open`], with digests kept in `digests`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(
+        path: &Path,
+        kind: Option<Kind>,
+        device: Device,
+        digests: &DigestCache,
+    ) -> Result<Self, LoadError> {
+        if !path.to_string_lossy().ends_with(".index.json") {
+            return Self::open_one(path, kind, device, digests);
+        }
+        let index = index::read(path)?;
+        let mut whole = Self {
+            path: path.to_owned(),
+            files: Vec::new(),
+            entries: BTreeMap::new(),
+            notes: BTreeMap::new(),
+            digest: String::new(),
+            kind,
+            device,
+        };
+        let mut hasher = blake3::Hasher::new();
+        for (shard, listed) in &index {
+            let part = Self::open_one(&path.with_file_name(shard), kind, device, digests)?;
+            if !part.entries.keys().eq(listed) {
+                let differs = part.entries.keys().find(|name| !listed.contains(*name));
+                let differs =
+                    differs.or_else(|| listed.iter().find(|name| !part.entries.contains_key(*name)));
+                let name = differs.map_or("", String::as_str);
+                let reason = format!("it and `{shard}` disagree about tensor `{name}`; fetch both again");
+                return Err(LoadError::Config { path: path.to_owned(), reason });
+            }
+            hasher.update(format!("{shard}\0{}\n", part.digest).as_bytes());
+            let file = whole.files.len();
+            whole.files.extend(part.files);
+            whole
+                .entries
+                .extend(part.entries.into_iter().map(|(name, entry)| (name, Entry { file, ..entry })));
+        }
+        whole.digest = hasher.finalize().to_hex().to_string();
+        Ok(whole)
+    }
+
+    fn open_one(
+        path: &Path,
+        kind: Option<Kind>,
+        device: Device,
+        digests: &DigestCache,
+    ) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(read)?;
         #[expect(
@@ -149,7 +208,9 @@ impl Checkpoint {
             reason = "mapping a file is unsafe if it shrinks meanwhile; weights are read-only"
         )]
         let map = unsafe { Mmap::map(&file) }.map_err(read)?;
-        Self::parse(path.to_owned(), Bytes::Mapped(map), kind, device)
+        let whole = Self::parse(path.to_owned(), Bytes::Mapped(map), kind, device)?;
+        let digest = digests.digest(&file, path, whole.files[0].get()).map_err(read)?;
+        Ok(Self { digest, ..whole })
     }
 
     /// Reads weights that ship inside the binary; `name` stands for the path in messages.
@@ -162,9 +223,11 @@ impl Checkpoint {
         kind: Option<Kind>,
         device: Device,
     ) -> Result<Self, LoadError> {
-        Self::parse(PathBuf::from(name), Bytes::Static(bytes), kind, device)
+        let digest = blake3::hash(bytes).to_hex().to_string();
+        Ok(Self { digest, ..Self::parse(PathBuf::from(name), Bytes::Static(bytes), kind, device)? })
     }
 
+    /// What is in `bytes`, its digest left empty.
     fn parse(path: PathBuf, bytes: Bytes, kind: Option<Kind>, device: Device) -> Result<Self, LoadError> {
         let buffer = bytes.get();
         let n_bytes = buffer.len();
@@ -179,26 +242,25 @@ impl Checkpoint {
             .map(|(name, info)| {
                 let shape = info.shape.iter().map(|&n| n as i64).collect();
                 let range = (start + info.data_offsets.0, start + info.data_offsets.1);
-                (name, Entry { dtype: info.dtype, shape, range, taken: false })
+                (name, Entry { file: 0, dtype: info.dtype, shape, range, taken: false })
             })
             .collect();
         let notes =
             metadata.metadata().iter().flatten().map(|(key, note)| (key.clone(), note.clone())).collect();
-        let digest = blake3::hash(buffer).to_hex().to_string();
-        Ok(Self { path, bytes, entries, notes, digest, kind, device })
+        Ok(Self { path, files: vec![bytes], entries, notes, digest: String::new(), kind, device })
     }
 
-    /// blake3 of the whole file, in hex.
+    /// blake3 of the whole file, in hex; of several files, that of their names and digests.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The file, or the name of the embedded weights.
+    /// The file or index, or the name of the embedded weights.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the file's header says under `key` beside its tensors (`__metadata__`).
+    /// What the file's header says under `key` beside its tensors (`__metadata__`); of several files, nothing.
     pub fn note(&self, key: &str) -> Option<String> {
         self.notes.get(key).cloned()
     }
@@ -248,7 +310,7 @@ impl Checkpoint {
             });
         };
         entry.taken = true;
-        let data = &self.bytes.get()[entry.range.0..entry.range.1];
+        let data = &self.files[entry.file].get()[entry.range.0..entry.range.1];
         let tensor = Tensor::from_data_size(data, &entry.shape, stored);
         if stored_is_float(stored) && tensor.isfinite().all().int64_value(&[]) == 0 {
             return Err(LoadError::NotFinite { path: self.path.clone(), name: name.into() });

@@ -5,11 +5,14 @@
 //! come from a [`Checkpoint`] or are made fresh by the trainer.
 
 mod checkpoint;
+mod digest_cache;
+mod index;
 mod source;
 mod threads;
 mod write;
 
 pub use checkpoint::{Checkpoint, LoadError};
+pub use digest_cache::DigestCache;
 pub use source::{Init, ParamSource, Scoped};
 pub use threads::{cpu_has_bf16, use_threads};
 pub use write::write_safetensors;

@@ -460,19 +460,9 @@ fn sha256(path: &Path) -> Result<String, LookupError> {
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// What makes the safetensors file `to` of the pickle `from`. OpenAI's `.pt` files are TorchScript archives.
+/// What makes the safetensors file `to` of the pickle `from`, and writes there what it was made from.
 fn command(from: &Path, to: &Path) -> String {
-    let load = if from.extension().is_some_and(|extension| extension == "pt") {
-        format!("torch.jit.load('{}', 'cpu').state_dict()", from.display())
-    } else {
-        format!("torch.load('{}', 'cpu', weights_only=True)", from.display())
-    };
-    format!(
-        "python -c \"import hashlib, torch, safetensors.torch as s; s.save_file({{k: v.clone().contiguous() for k, v in \
-         {load}.items()}}, '{}', {{'{SOURCE_KEY}': hashlib.sha256(open('{}', 'rb').read()).hexdigest()}})\"",
-        to.display(),
-        from.display()
-    )
+    format!("specimen convert '{}' '{}'", from.display(), to.display())
 }
 
 fn list<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {

@@ -1,5 +1,6 @@
-//! `specimen data`: datasets by name, the files they need, and pictures of the embedded dataset.
+//! `specimen data`: datasets and published models by name, the files they need, and pictures of the embedded dataset.
 
+mod fetch;
 mod render;
 
 use clap::{Args, Subcommand};
@@ -9,10 +10,12 @@ use specimen_datasets::{
     data_root::{DATA_VARIABLE, DataRoot},
     manifest::{DataItem, ITEMS, Status},
 };
+use specimen_hub::{HubError, NAMES, manifest};
 
 use crate::{
     args::Format,
     exit::CliError,
+    needs,
     spec_args::data_root,
     talk::{Talk, answer, answer_json},
 };
@@ -24,6 +27,8 @@ pub enum DataCommand {
     List,
     /// Check files against the digests that were published
     Verify(VerifyArgs),
+    /// Fetch the weights of published models, and convert what needs it
+    Fetch(fetch::FetchArgs),
     /// Render pictures of a generated dataset
     #[command(subcommand)]
     Render(render::RenderCommand),
@@ -63,6 +68,18 @@ struct ListAnswer {
     data_folder: Option<String>,
     datasets: Vec<DatasetLine>,
     items: Vec<ItemLine>,
+    models: Vec<ModelLine>,
+}
+
+/// One published model.
+#[derive(Serialize)]
+struct ModelLine {
+    name: &'static str,
+    what: &'static str,
+    licence: String,
+    /// Files that can be read, and files in all.
+    n_ready: usize,
+    n_files: usize,
 }
 
 /// The answer of `verify`, as `--format json` prints it.
@@ -77,6 +94,7 @@ pub(crate) fn data(command: &DataCommand, talk: &Talk) -> anyhow::Result<()> {
     match command {
         DataCommand::List => list(talk),
         DataCommand::Verify(args) => verify(args, talk),
+        DataCommand::Fetch(args) => fetch::fetch(args, talk),
         DataCommand::Render(command) => render::render(command, talk),
     }
 }
@@ -94,6 +112,7 @@ fn list(talk: &Talk) -> anyhow::Result<()> {
         data_folder: root.as_ref().map(|root| root.path().display().to_string()),
         datasets: datasets.collect(),
         items: ITEMS.iter().map(|item| located(item, root.as_ref())).collect(),
+        models: models()?,
     };
     match talk.format() {
         Format::Json => answer_json(&listed),
@@ -113,7 +132,27 @@ fn human_list(listed: &ListAnswer) -> String {
     for line in &listed.items {
         text.push_str(&format!("  {}\n", human_item(line)));
     }
+    text.push_str("\npublished models (fetch one with `specimen data fetch NAME`)\n");
+    for ModelLine { name, what, n_ready, n_files, .. } in &listed.models {
+        text.push_str(&format!("  {name:<28} {n_ready} of {n_files} files  {what}\n"));
+    }
     text
+}
+
+/// Every published model, and how much of it is here.
+fn models() -> Result<Vec<ModelLine>, HubError> {
+    let places = needs::places();
+    let line = |name: &&'static str| {
+        let model = manifest(name)?;
+        Ok(ModelLine {
+            name: *name,
+            what: &model.what,
+            licence: model.licence.to_string(),
+            n_ready: model.files.len() - places.missing(model).len(),
+            n_files: model.files.len(),
+        })
+    };
+    NAMES.iter().map(line).collect()
 }
 
 fn human_item(line: &ItemLine) -> String {

@@ -1,14 +1,15 @@
 //! The subcommands, one file each.
 
+pub(crate) mod byte_progress;
 pub(crate) mod clip_score;
 pub(crate) mod cmmd;
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod fid;
 pub(crate) mod inception_score;
 pub(crate) mod kid;
 pub(crate) mod man;
-pub(crate) mod merge;
 pub(crate) mod metric_args;
 pub(crate) mod plan;
 pub(crate) mod prdc;
@@ -25,6 +26,8 @@ pub(crate) mod generate;
 mod libtorch;
 #[cfg(feature = "torch")]
 mod lossless;
+#[cfg(feature = "torch")]
+pub(crate) mod merge;
 #[cfg(feature = "torch")]
 pub(crate) mod replay;
 #[cfg(feature = "torch")]
@@ -50,6 +53,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Generate(args) => generate::generate(args, talk),
         #[cfg(feature = "torch")]
         Command::Status(args) => status::status(args, talk),
+        #[cfg(feature = "torch")]
         Command::Merge(args) => merge::merge(args, talk),
         Command::Verify(args) => verify::verify(args, talk),
         #[cfg(feature = "torch")]
@@ -70,6 +74,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Data(command) => data::data(command, talk),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, talk),
+        Command::Convert(args) => convert::convert(args, talk),
         Command::Completions(args) => completions::completions(args),
         Command::Man(args) => man::man(args, talk),
         #[cfg(feature = "torch")]

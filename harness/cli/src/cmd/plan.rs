@@ -70,7 +70,7 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut estimate = plan.estimate(needs::footprint);
     estimate.missing = needs::missing(&plan.spec, root.as_ref());
     estimate.seconds = seconds_by_history(&plan);
-    estimate.memory_bytes = memory_by_history(&plan);
+    estimate.memory_bytes = memory_by_history(&plan).or_else(|| needs::memory(&plan.spec));
     #[cfg(feature = "torch")]
     if args.probe {
         judge_by_probe(&plan, &mut estimate)?;

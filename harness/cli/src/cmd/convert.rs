@@ -1,0 +1,151 @@
+//! `specimen convert`: published weights to safetensors. Nothing in a file is ever run.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use specimen_convert::{Element, Limits, Options, Recipe, Report};
+use specimen_hub::{NAMES, manifest};
+
+use crate::{
+    args::Format,
+    cmd::byte_progress::ByteProgress,
+    exit::CliError,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to convert.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A checkpoint (.pt, .pth, .bin, .ckpt, .safetensors), or the index of one in several files (.index.json)
+    pub input: PathBuf,
+    /// The safetensors file to write
+    pub output: PathBuf,
+    /// Rename, cut and leave out tensors by this model's table; otherwise names are kept
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Cast every float
+    #[arg(long, value_enum)]
+    pub dtype: Option<Cast>,
+    /// Where in a pickle the model's tensors are, as in `ema` or `model.state_dict` [default: at the top, or below
+    /// state_dict, model, module or model_state_dict]
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// A class in a pickle whose objects hold no weights and are left out; may be given again
+    #[arg(long, value_name = "MODULE.CLASS")]
+    pub inert: Vec<String>,
+    /// Replace the output if it is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A float to cast to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cast {
+    /// IEEE half.
+    F16,
+    /// The upper half of an f32.
+    Bf16,
+    /// IEEE single.
+    F32,
+    /// IEEE double.
+    F64,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct ConvertAnswer<'a> {
+    schema: u32,
+    output: String,
+    n_bytes: u64,
+    blake3: &'a str,
+    n_tensors: usize,
+    format: &'a str,
+    /// Where in the pickle the tensors were; empty at the top.
+    key: &'a str,
+    dropped: &'a [String],
+    sources: Vec<SourceLine<'a>>,
+}
+
+/// One file that was read.
+#[derive(Serialize)]
+struct SourceLine<'a> {
+    file: &'a str,
+    sha256: &'a str,
+}
+
+/// Converts, and prints what came of it.
+pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
+    if args.output.exists() && !args.force {
+        let text =
+            format!("{}: is there already; remove it, or replace it with --force", args.output.display());
+        return Err(CliError::Usage(text).into());
+    }
+    let recipe = args.model.as_deref().map(recipe).transpose()?;
+    let dtype = args.dtype.map(|cast| match cast {
+        Cast::F16 => Element::F16,
+        Cast::Bf16 => Element::Bf16,
+        Cast::F32 => Element::F32,
+        Cast::F64 => Element::F64,
+    });
+    let key = args.key.as_deref();
+    let options = Options { recipe, dtype, key, inert: &args.inert, limits: Limits::PUBLISHED };
+    let report = converted(&args.input, &args.output, &options, talk)?;
+    let sources = report.sources.iter().map(|(file, sha256)| SourceLine { file, sha256 });
+    let answered = ConvertAnswer {
+        schema: 1,
+        output: args.output.display().to_string(),
+        n_bytes: report.n_bytes,
+        blake3: &report.blake3,
+        n_tensors: report.n_tensors,
+        format: report.format,
+        key: &report.key,
+        dropped: &report.dropped,
+        sources: sources.collect(),
+    };
+    match talk.format() {
+        Format::Json => answer_json(&answered),
+        Format::Human => answer(&human(&answered)),
+    }
+}
+
+/// Converts `input` to `output`, telling how far it is.
+pub(crate) fn converted(
+    input: &Path,
+    output: &Path,
+    options: &Options<'_>,
+    talk: &Talk,
+) -> Result<Report, specimen_convert::ConvertError> {
+    let mut told = ByteProgress::new(talk, format!("converting to {}", output.display()));
+    specimen_convert::convert(input, output, options, &mut |progress| {
+        told.reached(progress.n_done, Some(progress.n_total));
+    })
+}
+
+/// The table of the model `name`.
+fn recipe(name: &str) -> anyhow::Result<&'static Recipe> {
+    let found = manifest(name)?.convert.as_ref();
+    let with_table =
+        || NAMES.iter().filter(|name| manifest(name).is_ok_and(|known| known.convert.is_some())).copied();
+    Ok(found.ok_or_else(|| {
+        let known = with_table().collect::<Vec<_>>().join(", ");
+        CliError::Usage(format!(
+            "model `{name}` has no table of names; leave --model out, or use one of {known}"
+        ))
+    })?)
+}
+
+fn human(answered: &ConvertAnswer<'_>) -> String {
+    let ConvertAnswer { output, n_bytes, blake3, n_tensors, format, key, dropped, .. } = answered;
+    let below = if key.is_empty() { String::new() } else { format!(", below `{key}`") };
+    let left_out = match dropped.len() {
+        0 => String::new(),
+        n => format!("\nleft out {n} tensors, the first is `{}`", dropped[0]),
+    };
+    let sources =
+        answered.sources.iter().map(|line| format!("\nread {} (SHA-256 {})", line.file, line.sha256));
+    format!(
+        "{output}: {n_tensors} tensors, {n_bytes} bytes, BLAKE3 {blake3}\nfrom {format}{below}{}{left_out}",
+        sources.collect::<String>()
+    )
+}

@@ -1,0 +1,154 @@
+//! `specimen data fetch`: the files of a published model, from where they are published to safetensors.
+
+use clap::Args;
+use serde::Serialize;
+use specimen_convert::{Limits, Options};
+use specimen_hub::{
+    Found, HubError, Manifest, Settings,
+    fetch::{Fetched, fetch as fetch_file},
+    manifest,
+    manifest::PublishedFile,
+};
+
+use crate::{
+    args::Format,
+    cmd::{byte_progress::ByteProgress, convert::converted},
+    exit::CliError,
+    needs,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to fetch.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Models from `specimen data list`; what they need is fetched with them
+    #[arg(required = true, value_name = "MODEL")]
+    pub models: Vec<String>,
+    /// The heads that draft for them too
+    #[arg(long)]
+    pub drafters: bool,
+    /// Leave pickles as they are
+    #[arg(long)]
+    pub no_convert: bool,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct FetchAnswer {
+    schema: u32,
+    models: Vec<ModelLine>,
+    /// Files that could not be fetched.
+    failed: Vec<FailedLine>,
+}
+
+/// One model.
+#[derive(Serialize)]
+struct ModelLine {
+    model: &'static str,
+    licence: String,
+    files: Vec<FileLine>,
+}
+
+/// One file that is here.
+#[derive(Serialize)]
+struct FileLine {
+    file: &'static str,
+    /// `here`, `fetched` or `converted`.
+    status: &'static str,
+    path: String,
+}
+
+/// One file that is not.
+#[derive(Serialize)]
+struct FailedLine {
+    model: &'static str,
+    file: &'static str,
+    why: String,
+}
+
+/// Fetches, and converts what needs it.
+pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
+    let mut wanted: Vec<&'static Manifest> = Vec::new();
+    for name in &args.models {
+        let model = manifest(name)?;
+        let drafter = model.drafter.as_deref().filter(|_| args.drafters).map(manifest).transpose()?;
+        for part in model.with_needs().into_iter().chain(drafter) {
+            if !wanted.iter().any(|known| known.name == part.name) {
+                wanted.push(part);
+            }
+        }
+    }
+    let mut answered = FetchAnswer { schema: 1, models: Vec::new(), failed: Vec::new() };
+    for model in wanted {
+        talk.say(format!("{}: {} (licence: {})", model.name, model.what, model.licence));
+        let mut line =
+            ModelLine { model: &model.name, licence: model.licence.to_string(), files: Vec::new() };
+        for file in &model.files {
+            match brought(file, args.no_convert, talk) {
+                Ok(file) => line.files.push(file),
+                // What a person must do does not keep a program from the rest.
+                Err(error)
+                    if error
+                        .downcast_ref::<HubError>()
+                        .is_some_and(|e| matches!(e, HubError::ByHand { .. })) =>
+                {
+                    let why = error.to_string();
+                    talk.warn(&why);
+                    answered.failed.push(FailedLine { model: &model.name, file: &file.name, why });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        answered.models.push(line);
+    }
+    match talk.format() {
+        Format::Json => answer_json(&answered)?,
+        Format::Human => answer(&human(&answered))?,
+    }
+    if answered.failed.is_empty() {
+        return Ok(());
+    }
+    let left: Vec<String> = answered.failed.iter().map(|line| line.why.clone()).collect();
+    Err(CliError::Missing(left.join("; ")).into())
+}
+
+/// Makes `file` ready to be read.
+fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyhow::Result<FileLine> {
+    let places = needs::places();
+    let line = |status, path: &std::path::Path| FileLine {
+        file: &file.name,
+        status,
+        path: path.display().to_string(),
+    };
+    if let (Some(_), Found::Ready(path)) = (&file.converted, places.find(file)) {
+        return Ok(line("here", &path));
+    }
+    let settings = Settings::of_environment(|name| std::env::var_os(name));
+    let mut told = ByteProgress::new(talk, format!("fetching {}", file.name));
+    let Fetched { path, was_here } = fetch_file(file, &places, &settings, &mut |progress| {
+        told.reached(progress.n_done, progress.n_total)
+    })?;
+    match places.find(file) {
+        Found::Unconverted { path, to } if !no_convert => {
+            let options =
+                Options { recipe: None, dtype: None, key: None, inert: &[], limits: Limits::PUBLISHED };
+            converted(&path, &to, &options, talk)?;
+            Ok(line("converted", &to))
+        }
+        _ => Ok(line(if was_here { "here" } else { "fetched" }, &path)),
+    }
+}
+
+fn human(answered: &FetchAnswer) -> String {
+    let mut text = String::new();
+    for ModelLine { model, licence, files } in &answered.models {
+        text.push_str(&format!("{model} (licence: {licence})\n"));
+        for FileLine { file, status, path } in files {
+            text.push_str(&format!("  {status:<9}  {file}  {path}\n"));
+        }
+    }
+    for FailedLine { model, why, .. } in &answered.failed {
+        text.push_str(&format!("  missing    {model}: {why}\n"));
+    }
+    text
+}

@@ -1,0 +1,217 @@
+//! `convert` and `data fetch`: from published files to safetensors, against a server of this test's own.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Output,
+    thread,
+};
+
+use crate::support::{Desk, Ran, workspace};
+
+fn fixture(name: &str) -> String {
+    workspace("harness/convert/tests/fixtures").join(name).to_str().unwrap().to_owned()
+}
+
+/// Names and shapes in a safetensors file.
+fn header(path: &Path) -> serde_json::Value {
+    let bytes = std::fs::read(path).unwrap();
+    let n = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    serde_json::from_slice(&bytes[8..8 + n]).unwrap()
+}
+
+/// A safetensors file of zeros with these names and shapes.
+fn zeros(desk: &Desk, file: &str, tensors: &[(&str, &[u64])]) -> String {
+    let (mut header, mut at) = (serde_json::Map::new(), 0);
+    for (name, shape) in tensors {
+        let end = at + 4 * shape.iter().product::<u64>();
+        let entry = serde_json::json!({"dtype": "F32", "shape": shape, "data_offsets": [at, end]});
+        header.insert((*name).to_owned(), entry);
+        at = end;
+    }
+    let header = serde_json::Value::Object(header).to_string();
+    let path = desk.path(file);
+    let zeros = vec![0; at as usize];
+    std::fs::write(&path, [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &zeros].concat())
+        .unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_checkpoint_is_converted_and_told_about() {
+    let desk = Desk::new();
+    let report = desk.json(&["convert", &fixture("wrapped_model.pt"), "out.safetensors"]);
+    assert_eq!((&report["n_tensors"], &report["key"]), (&10.into(), &"model".into()), "{report}");
+    assert_eq!(report["sources"][0]["file"], "wrapped_model.pt");
+    let header = header(&desk.path("out.safetensors"));
+    assert_eq!(header["conv.weight"]["shape"], serde_json::json!([2, 1, 3, 3]));
+    assert_eq!(header["__metadata__"]["source_sha256"], report["sources"][0]["sha256"]);
+
+    desk.fails(&["convert", &fixture("flat.pt"), "out.safetensors"], 2, &["is there already", "--force"]);
+    let cast = ["convert", &fixture("flat.pt"), "out.safetensors", "--force", "--dtype", "bf16"];
+    assert!(desk.succeeds(&cast).out.contains("out.safetensors: 11 tensors"));
+    assert_eq!(self::header(&desk.path("out.safetensors"))["float64"]["dtype"], "BF16");
+}
+
+#[test]
+fn what_cannot_be_converted_ends_with_the_code_of_its_cause_and_leaves_nothing() {
+    let desk = Desk::new();
+    let own = fixture("own_class.ckpt");
+    desk.fails(
+        &["convert", &own, "x.safetensors"],
+        4,
+        &["own_class.ckpt: byte", "`training.callbacks.Logger`"],
+    );
+    desk.fails(&["convert", "nowhere.pt", "x.safetensors"], 4, &["nowhere.pt: cannot read it"]);
+    let page = desk.file("page.pt", "<html>");
+    desk.fails(&["convert", &page, "x.safetensors"], 4, &["an error page"]);
+    desk.fails(&["convert", &fixture("flat.pt"), "page.pt/x.safetensors"], 6, &["cannot write it"]);
+    desk.fails(
+        &["convert", &page, "x.safetensors", "--model", "gpt"],
+        2,
+        &["unknown model `gpt`", "anole-7b"],
+    );
+    desk.fails(&["convert", &page, "x.safetensors", "--model", "vgg16"], 2, &["no table of names"]);
+    assert!(!desk.path("x.safetensors").exists());
+    let inert = ["convert", &own, "x.safetensors", "--inert", "training.callbacks.Logger"];
+    assert!(desk.succeeds(&inert).out.contains("below `state_dict`"));
+}
+
+#[test]
+fn the_tables_of_models_give_the_names_of_their_other_layout() {
+    let desk = Desk::new();
+    let llamagen: [(&str, &[u64]); 12] = [
+        ("freqs_cis", &[2]),
+        ("tok_embeddings.weight", &[4, 2]),
+        ("cls_embedding.cap_proj.fc1.weight", &[2, 2]),
+        ("layers.11.attention.wqkv.weight", &[6, 2]),
+        ("layers.11.attention.wo.weight", &[2, 2]),
+        ("layers.11.feed_forward.w1.weight", &[4, 2]),
+        ("layers.11.feed_forward.w2.weight", &[2, 4]),
+        ("layers.11.feed_forward.w3.weight", &[4, 2]),
+        ("layers.11.attention_norm.weight", &[2]),
+        ("layers.11.ffn_norm.weight", &[2]),
+        ("norm.weight", &[2]),
+        ("output.weight", &[4, 2]),
+    ];
+    let file = zeros(&desk, "llamagen.safetensors", &llamagen);
+    let report = desk.json(&["convert", &file, "a.safetensors", "--model", "llamagen-t2i-xl-512"]);
+    assert_eq!(report["dropped"], serde_json::json!(["freqs_cis"]));
+    let header = header(&desk.path("a.safetensors"));
+    for (name, shape) in [
+        ("model.embed_tokens.weight", vec![4, 2]),
+        ("model.layers.11.self_attn.v_proj.weight", vec![2, 2]),
+        ("model.layers.11.mlp.up_proj.weight", vec![4, 2]),
+        ("lm_head.weight", vec![4, 2]),
+    ] {
+        assert_eq!(header[name]["shape"], serde_json::json!(shape), "{name}");
+    }
+    let parts = ["the recipe anole-7b: tensor `cls_embedding.cap_proj.fc1.weight` is none of the model's"];
+    desk.fails(&["convert", &file, "b.safetensors", "--model", "anole-7b"], 4, &parts);
+    desk.fails(&["convert", &file, "b.safetensors", "--model", "nonsense"], 2, &["unknown model"]);
+}
+
+/// Serves these files by path, under the rules of the hub; everything else is absent. Returns its address.
+fn serve(files: BTreeMap<String, Vec<u8>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(&stream.unwrap(), &files);
+        }
+    });
+    address
+}
+
+fn answer(mut stream: &TcpStream, files: &BTreeMap<String, Vec<u8>>) {
+    let lines = BufReader::new(stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
+    let lines: Vec<String> = lines.collect();
+    let mut words = lines.first().map_or("", String::as_str).split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (status, body) = files.get(path).map_or((404, &[][..]), |bytes| (200, bytes));
+    let etag = name_of(body);
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ncontent-length: {}\r\netag: \"{etag}\"\r\nx-repo-commit: {}\r\nconnection: close\r\n\r\n",
+        body.len(),
+        "0".repeat(40)
+    );
+    let sent = stream.write_all(head.as_bytes());
+    if method == "GET" && sent.is_ok() {
+        // Whoever hung up has heard enough.
+        let _ = stream.write_all(body);
+    }
+}
+
+/// A name of content that is no SHA-256, as the hub gives small files.
+fn name_of(bytes: &[u8]) -> String {
+    let sum = bytes.iter().fold(7_u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    format!("{sum:040x}")
+}
+
+/// Runs with the environment of the hub, and no other.
+fn run_with(desk: &Desk, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = desk.command(args);
+    for name in ["HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE", "SPECIMEN_OFFLINE", "HF_ENDPOINT"] {
+        command.env_remove(name);
+    }
+    command.env("HF_HOME", desk.path("hf")).env("TORCH_HOME", desk.path("torch"));
+    command.envs(variables.iter().copied());
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
+}
+
+#[test]
+fn a_model_is_fetched_converted_and_found_again_without_the_net() {
+    let desk = Desk::as_data_folder();
+    let path = |file: &str| format!("/jadohu/anole_drafter/resolve/main/{file}");
+    let pickle = std::fs::read(fixture("state_dict.bin")).unwrap();
+    let files = BTreeMap::from([(path("config.json"), b"{}".to_vec()), (path("pytorch_model.bin"), pickle)]);
+    let address = serve(files);
+    let fetch = ["data", "fetch", "anole-7b-drafter"];
+    let ran = run_with(&desk, &fetch, &[("HF_ENDPOINT", &address)]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("EAGLE-1 head for Anole-7B (LANTERN) (licence: unknown)"), "{}", ran.err);
+    let converted = desk.path("weights/anole-7b/drafter.safetensors");
+    assert_eq!(header(&converted)["conv.bias"]["shape"], serde_json::json!([2]));
+
+    let offline =
+        run_with(&desk, &[&fetch[..], &["--format", "json"]].concat(), &[("SPECIMEN_OFFLINE", "1")]);
+    assert_eq!((offline.code, offline.err.as_str()), (0, ""));
+    let answer: serde_json::Value = serde_json::from_str(&offline.out).unwrap();
+    let files = answer["models"][0]["files"].as_array().unwrap();
+    assert!(files.iter().all(|file| file["status"] == "here"), "{answer}");
+    assert_eq!(files[1]["path"], converted.canonicalize().unwrap().to_str().unwrap());
+
+    let listed = run_with(&desk, &["data", "list"], &[]);
+    assert!(listed.out.contains("anole-7b-drafter             2 of 2 files"), "{}", listed.out);
+}
+
+#[test]
+fn what_cannot_be_fetched_is_told_with_what_to_do() {
+    let desk = Desk::as_data_folder();
+    let address = serve(BTreeMap::new());
+    let refused = |args: &[&str], variables: &[(&str, &str)], code: i32, parts: &[&str]| {
+        let ran = run_with(&desk, args, variables);
+        assert_eq!(ran.code, code, "{}", ran.err);
+        for part in parts {
+            assert!(ran.err.contains(part), "`{part}` is not in `{}`", ran.err);
+        }
+    };
+    let fetch = ["data", "fetch", "dinov2-vitb14"];
+    refused(&fetch, &[("HF_ENDPOINT", &address)], 4, &["no such file (status 404)", "facebook/dinov2-base"]);
+    refused(
+        &fetch,
+        &[("HF_HUB_OFFLINE", "1")],
+        4,
+        &["model.safetensors of facebook/dinov2-base", "unset HF_HUB_OFFLINE"],
+    );
+    refused(&fetch, &[("HF_ENDPOINT", "http://127.0.0.1:1")], 6, &["run the same command again"]);
+    refused(&["data", "fetch", "dinov3"], &[], 2, &["unknown model `dinov3`", "dinov2-vitb14"]);
+    let by_hand = ["data", "fetch", "chameleon-vqgan"];
+    refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);
+}

@@ -1,0 +1,91 @@
+//! What can be wrong with a file of weights: where, what was expected, what was found, and what to do.
+
+use std::{io, path::PathBuf};
+
+/// Why a conversion did not take place. Nothing is left behind then.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// A file that cannot be opened or mapped.
+    #[error("{path}: cannot read it: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that cannot be written.
+    #[error("{path}: cannot write it: {source}")]
+    Write {
+        /// The file, or the folder it was to be in.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A container that is not what it should be.
+    #[error("{path}: byte {offset}: expected {expected}, found {found}; {remedy}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A pickle that does not hold together, or asks for what is never done.
+    #[error("{path}: byte {offset}, opcode {opcode}: expected {expected}, found {found}; {remedy}")]
+    Pickle {
+        /// The file.
+        path: PathBuf,
+        /// Where in it the opcode stands.
+        offset: u64,
+        /// The opcode by its name.
+        opcode: &'static str,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+        /// What to do.
+        remedy: Box<str>,
+    },
+    /// A tensor that does not lie in its storage, or cannot be written as asked.
+    #[error("{path}: tensor `{name}`: expected {expected}, found {found}; {remedy}")]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor's name, or the key of its storage.
+        name: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file without tensors by name.
+    #[error("{path}: expected tensors by name, found {found}; {remedy}")]
+    NoTensors {
+        /// The file.
+        path: PathBuf,
+        /// What is there instead.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Names that do not fit the recipe.
+    #[error("{path}: the recipe {recipe}: {reason}")]
+    Recipe {
+        /// The file.
+        path: PathBuf,
+        /// The recipe's name.
+        recipe: String,
+        /// What does not fit.
+        reason: String,
+    },
+}
+
+/// What to do about a file whose end is missing.
+pub(crate) const FETCH_AGAIN: &str = "the file is truncated or damaged: fetch it again";

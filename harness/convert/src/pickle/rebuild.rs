@@ -1,0 +1,147 @@
+//! What the calls of a pickle come to: each known global with its arguments, without calling anything.
+
+use crate::Element;
+
+use super::{
+    Wrong,
+    globals::Global,
+    value::{Heap, Id, Node, StorageKey, TensorNode},
+};
+
+/// How deep calls may be given as arguments of calls.
+const MAX_NESTED: usize = 4;
+
+/// More axes than this no tensor has.
+const MAX_AXES: usize = 64;
+
+/// The value of calling `global` with `args`.
+pub(super) fn call<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id]) -> Result<Node<'a>, Wrong> {
+    nested(heap, global, args, 0)
+}
+
+fn nested<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id], depth: usize) -> Result<Node<'a>, Wrong> {
+    let arity = |n: usize| match args.len() >= n {
+        true => Ok(()),
+        false => Err(Wrong::new(format!("{n} arguments of {global}"), args.len().to_string())),
+    };
+    Ok(match global {
+        Global::Dict => match args.last().map(|&id| heap.get(id)) {
+            // A list of pairs, as OrderedDict takes it; a class of default values has no pairs.
+            Some(Node::List(pairs)) => {
+                let pairs = pairs.iter().map(|&pair| match heap.get(pair) {
+                    Node::Tuple(pair) | Node::List(pair) if pair.len() == 2 => Ok((pair[0], pair[1])),
+                    other => Err(Wrong::new("pairs of a dictionary", other.kind())),
+                });
+                Node::Dict(pairs.collect::<Result<_, _>>()?)
+            }
+            Some(Node::Dict(pairs)) => Node::Dict(pairs.clone()),
+            _ => Node::Dict(Vec::new()),
+        },
+        Global::List | Global::ScriptList | Global::Size => {
+            let items = match args.first().map(|&id| heap.get(id)) {
+                None => Vec::new(),
+                Some(Node::List(items) | Node::Tuple(items)) => items.clone(),
+                Some(other) => return Err(Wrong::new("the items of a list", other.kind())),
+            };
+            if global == Global::Size { Node::Tuple(items) } else { Node::List(items) }
+        }
+        Global::Tensor | Global::TensorV2 => {
+            arity(4)?;
+            tensor(heap, args, None)?
+        }
+        Global::TensorV3 => {
+            arity(7)?;
+            let Node::Global(Global::Dtype(element)) = *heap.get(args[6]) else {
+                return Err(Wrong::new("a dtype", heap.get(args[6]).kind()));
+            };
+            tensor(heap, args, Some(element))?
+        }
+        Global::Parameter => {
+            arity(1)?;
+            match heap.get(args[0]) {
+                Node::Tensor(inner) => Node::Tensor(inner.clone()),
+                other => return Err(Wrong::new("the tensor of a parameter", other.kind())),
+            }
+        }
+        Global::FromType => {
+            arity(3)?;
+            let (Node::Global(inner), Node::Global(Global::TensorClass), Node::Tuple(inner_args)) =
+                (heap.get(args[0]).clone(), heap.get(args[1]), heap.get(args[2]).clone())
+            else {
+                return Err(Wrong::new("a tensor or a parameter", heap.get(args[1]).kind()));
+            };
+            if depth == MAX_NESTED {
+                return Err(Wrong::new(format!("at most {MAX_NESTED} calls in one another"), "more"));
+            }
+            nested(heap, inner, &inner_args, depth + 1)?
+        }
+        Global::ScriptTag => {
+            arity(1)?;
+            heap.get(args[0]).clone()
+        }
+        Global::ScriptClass(class) => Node::Object { class, state: None },
+        Global::Inert => Node::Opaque,
+        Global::TensorClass | Global::Storage(_) | Global::Bytes | Global::Dtype(_) => {
+            return Err(Wrong::new("a global that is called", format!("a call of {global}"))
+                .with("it has no bytes of its own: save the tensors with torch.save"));
+        }
+    })
+}
+
+/// The storage that a persistent id names: `("storage", type, key, device, n)`, in old files with the part that is meant.
+pub(super) fn storage<'a>(heap: &Heap<'a>, id: Id) -> Result<StorageKey<'a>, Wrong> {
+    let Node::Tuple(items) = heap.get(id) else {
+        return Err(Wrong::new("the description of a storage", heap.get(id).kind()));
+    };
+    let [word, kind, key, _device, n, rest @ ..] = items.as_slice() else {
+        return Err(Wrong::new("at least 5 items of a storage", items.len().to_string()));
+    };
+    if heap.get(*word) != &Node::Text("storage") {
+        return Err(Wrong::new("a storage", heap.get(*word).kind())
+            .with("modules that were saved whole hold code: save their state_dict()"));
+    }
+    let element = match heap.get(*kind) {
+        Node::Global(Global::Storage(element)) => Some(*element),
+        Node::Global(Global::Bytes) => None,
+        other => return Err(Wrong::new("the type of a storage", other.kind())),
+    };
+    let Node::Text(key) = *heap.get(*key) else {
+        return Err(Wrong::new("the key of a storage", heap.get(*key).kind()));
+    };
+    let part = match rest.first().map(|&id| heap.get(id)) {
+        None | Some(Node::None) => None,
+        Some(Node::Tuple(view)) if view.len() == 3 => Some((whole(heap, view[1])?, whole(heap, view[2])?)),
+        Some(other) => return Err(Wrong::new("the part of a storage", other.kind())),
+    };
+    Ok(StorageKey { key, element, n: whole(heap, *n)?, part })
+}
+
+/// Storage, offset, sizes and strides; `element` where the storage does not say.
+fn tensor<'a>(heap: &Heap<'a>, args: &[Id], element: Option<Element>) -> Result<Node<'a>, Wrong> {
+    let Node::Storage(storage) = *heap.get(args[0]) else {
+        return Err(Wrong::new("the storage of a tensor", heap.get(args[0]).kind()));
+    };
+    let Some(element) = element.or(storage.element) else {
+        return Err(Wrong::new("a storage with a type", "one of bytes"));
+    };
+    let offset = whole(heap, args[1])?;
+    let (shape, strides) = (wholes(heap, args[2])?, wholes(heap, args[3])?);
+    Ok(Node::Tensor(Box::new(TensorNode { storage, element, offset, shape, strides })))
+}
+
+fn whole(heap: &Heap<'_>, id: Id) -> Result<u64, Wrong> {
+    match heap.get(id) {
+        Node::Int(n) => u64::try_from(*n).map_err(|_| Wrong::new("a number of at least 0", n.to_string())),
+        other => Err(Wrong::new("a whole number", other.kind())),
+    }
+}
+
+fn wholes(heap: &Heap<'_>, id: Id) -> Result<Vec<u64>, Wrong> {
+    match heap.get(id) {
+        Node::Tuple(items) | Node::List(items) if items.len() > MAX_AXES => {
+            Err(Wrong::new(format!("at most {MAX_AXES} axes"), items.len().to_string()))
+        }
+        Node::Tuple(items) | Node::List(items) => items.iter().map(|&item| whole(heap, item)).collect(),
+        other => Err(Wrong::new("sizes or strides", other.kind())),
+    }
+}

@@ -1,0 +1,96 @@
+//! Files that PyTorch wrote, in every format: the same names, elements, shapes and bytes come out.
+
+use crate::{
+    archive::Archive,
+    pickle_writer::Pickle,
+    support::{convert, expected, fixture, plain},
+};
+
+#[track_caller]
+fn check(file: &str, format: &str, key: &str) {
+    let (report, found) = convert(&fixture(file), &plain()).unwrap();
+    assert_eq!(found, expected(file), "{file}");
+    assert_eq!((report.format, report.key.as_str(), report.n_tensors), (format, key, found.len()), "{file}");
+}
+
+const ZIP: &str = "a zip archive of torch.save";
+const LEGACY: &str = "a file of torch.save before 1.6";
+const SCRIPT: &str = "a TorchScript archive";
+
+#[test]
+fn flat_dictionaries_of_every_element_keep_every_byte() {
+    check("flat.pt", ZIP, "");
+    check("flat_protocol4.pt", ZIP, "");
+    check("flat_legacy.pth", LEGACY, "");
+    check("new_dtypes.pt", ZIP, "");
+}
+
+#[test]
+fn views_of_shared_storages_become_the_values_that_they_show() {
+    check("views.pt", ZIP, "");
+    check("views_legacy.pt", LEGACY, "");
+}
+
+#[test]
+fn state_dicts_are_found_below_the_keys_that_trainers_use() {
+    check("state_dict.bin", ZIP, "");
+    check("parameters.pt", ZIP, "");
+    check("wrapped_model.pt", ZIP, "model");
+    check("wrapped_module_legacy.pt", LEGACY, "module.state_dict");
+    check("lightning.ckpt", ZIP, "state_dict");
+}
+
+#[test]
+fn modules_of_torchscript_have_the_names_of_their_state_dict() {
+    check("script.pt", SCRIPT, "");
+    check("traced.pt", SCRIPT, "");
+}
+
+#[test]
+fn shards_come_together_and_each_is_digested() {
+    check("pytorch_model.bin.index.json", "shards with an index", "");
+    let (report, _) = convert(&fixture("pytorch_model.bin.index.json"), &plain()).unwrap();
+    let names: Vec<&str> = report.sources.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"]);
+    assert!(report.sources.iter().all(|(_, sha256)| sha256.len() == 64));
+}
+
+#[test]
+fn archives_with_64_bit_sizes_are_read_as_large_files_need_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let pickle = Pickle::dict().tensor(("ByteStorage", "0", 5), 1, &[2, 2], &[2, 1]).end_dict();
+    let mut archive = Archive::torch(pickle, &[0, 1, 2, 3, 4]);
+    archive.is_wide = true;
+    let (_, found) = convert(&archive.write(folder.path()), &plain()).unwrap();
+    assert_eq!(found["x"], ("U8".to_owned(), vec![2, 2], vec![1, 2, 3, 4]));
+    archive.size_in_directory = Some(1 << 30);
+    let error = convert(&archive.write(folder.path()), &plain()).unwrap_err().to_string();
+    assert!(error.contains("1073741824 bytes of"), "{error}");
+}
+
+#[test]
+fn a_key_leads_to_other_tensors_than_the_usual_ones() {
+    let mut options = plain();
+    options.key = Some("callbacks");
+    let error = convert(&fixture("lightning.ckpt"), &options).unwrap_err().to_string();
+    assert!(error.contains("lightning.ckpt: expected tensors by name") && error.contains("--key"), "{error}");
+    options.key = Some("stat_dict");
+    let error = convert(&fixture("lightning.ckpt"), &options).unwrap_err().to_string();
+    assert!(error.contains("no `stat_dict` in a dictionary of 7 with the keys `epoch`"), "{error}");
+    options.key = Some("state_dict");
+    let (_, found) = convert(&fixture("lightning.ckpt"), &options).unwrap();
+    assert_eq!(found, expected("lightning.ckpt"));
+}
+
+#[test]
+fn a_class_that_is_not_known_is_refused_by_name_unless_it_is_vouched_for() {
+    let file = fixture("own_class.ckpt");
+    let error = convert(&file, &plain()).unwrap_err().to_string();
+    for part in ["own_class.ckpt: byte ", "opcode GLOBAL", "`training.callbacks.Logger`", "--inert"] {
+        assert!(error.contains(part), "`{part}` is not in {error}");
+    }
+    let inert = ["training.callbacks.Logger".to_owned()];
+    let mut options = plain();
+    options.inert = &inert;
+    assert_eq!(convert(&file, &options).unwrap().1, expected("own_class.ckpt"));
+}

@@ -1,0 +1,221 @@
+//! Files that mean harm: refused with words, without running anything, without much memory, without leaving anything.
+
+use std::path::Path;
+
+use specimen_convert::Limits;
+
+use crate::{
+    archive::Archive,
+    pickle_writer::Pickle,
+    support::{convert, fixture, plain},
+};
+
+/// Converts a file of these bytes and expects an error with all of `parts`.
+#[track_caller]
+fn refused(name: &str, bytes: &[u8], parts: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let error = convert(&path, &plain()).map(|(report, _)| report).unwrap_err().to_string();
+    for part in [&[name], parts].concat() {
+        assert!(error.contains(part), "`{part}` is not in `{error}`");
+    }
+}
+
+/// As [`refused`], of an archive of this pickle.
+#[track_caller]
+fn refused_pickle(pickle: Vec<u8>, parts: &[&str]) {
+    refused("file.pt", &Archive::torch(pickle, &[0; 16]).bytes(), parts);
+}
+
+fn tensor(pickle: Pickle) -> Pickle {
+    pickle.tensor(("FloatStorage", "0", 4), 0, &[4], &[1])
+}
+
+#[test]
+fn globals_that_would_run_something_are_refused_and_nothing_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let proof = folder.path().join("proof");
+    let command = format!("touch {}", proof.display());
+    for (module, name) in [
+        ("os", "system"),
+        ("posix", "system"),
+        ("builtins", "eval"),
+        ("__builtin__", "exec"),
+        ("subprocess", "Popen"),
+        ("torch", "load"),
+        ("torch.storage", "_load_from_bytes"),
+        ("torch._utils", "_rebuild_qtensor"),
+        ("__torch__", "Net"),
+    ] {
+        let call = Pickle::dict().global(module, name).text(&command).op(0x85).op(b'R').end_dict();
+        let full = format!("`{module}.{name}`");
+        refused_pickle(call, &["opcode GLOBAL", &full, "nothing that a pickle names is ever run"]);
+        let stacked = Pickle::dict().text(module).text(name).op(0x93).end_dict();
+        refused_pickle(stacked, &["opcode STACK_GLOBAL", &full]);
+    }
+    assert!(!proof.exists());
+}
+
+#[test]
+fn calls_of_what_is_no_function_are_refused() {
+    let call = |pickle: Pickle| pickle.op(b')').op(b'R').end_dict();
+    refused_pickle(call(Pickle::dict().text("f")), &["opcode REDUCE", "expected a global to call"]);
+    refused_pickle(call(Pickle::dict().global("torch", "FloatStorage")), &["a call of storage of F32"]);
+    refused_pickle(call(Pickle::dict().global("torch._utils", "_rebuild_tensor_v2")), &["4 arguments"]);
+    refused_pickle(Pickle::dict().op(0x82).op(1).end_dict(), &["opcode EXT1", "plain containers"]);
+    refused_pickle(Pickle::dict().op(b'P').end_dict(), &["opcode PERSID", "protocol 0 or 1"]);
+    refused_pickle(vec![0x80, 9, b'.'], &["opcode PROTO", "protocol 2 to 5", "protocol 9"]);
+}
+
+#[test]
+fn deep_nesting_is_refused_or_harmless_and_never_overflows_the_stack() {
+    let marks = Pickle::dict().raw(&[b'('; 200_000]).end_dict();
+    refused_pickle(marks, &["opcode MARK", "at most 128 open marks"]);
+    // Tuples in tuples hold no tensors and are not walked through.
+    let tuples = Pickle::dict().op(b')').raw(&vec![0x85; 1_000_000]);
+    let path = tempfile::tempdir().unwrap();
+    let file = Archive::torch(tensor(tuples.text("y")).end_dict(), &[0; 16]).write(path.path());
+    assert_eq!(convert(&file, &plain()).unwrap().1.len(), 1);
+    let dicts = (0..1000).fold(Pickle::new(), |pickle, _| pickle.op(b'}').text("a"));
+    let dicts = (0..1000).fold(tensor(dicts), |pickle, _| pickle.op(b's'));
+    refused_pickle(dicts.end(), &["containers more than 128 deep"]);
+}
+
+#[test]
+fn a_dictionary_that_holds_itself_is_refused() {
+    let cycle = Pickle::new().raw(b"}q\x01").text("a").raw(b"h\x01s").end();
+    refused_pickle(cycle, &["containers more than 128 deep"]);
+}
+
+#[test]
+fn memo_bombs_are_refused_with_little_memory() {
+    // Thirty dictionaries, each with the one before under two names: a thousand million tensors.
+    let bomb = (1..=30_u8).fold(tensor(Pickle::new().op(b'}').text("t")).raw(b"sq\0"), |pickle, n| {
+        let (before, own) = ([b'h', n - 1], [b'q', n]);
+        let half = |pickle: Pickle, name: &str| pickle.text(name).raw(&before).op(b's');
+        half(half(pickle.op(b'}'), "a"), "b").raw(&own)
+    });
+    refused_pickle(bomb.end(), &["more than 200000 tensors"]);
+    // Lists that are copied by calls, each a million times as long as its opcode.
+    let long = (0..200_000).fold(Pickle::new().raw(b"]("), |pickle, _| pickle.op(b'N')).raw(b"eq\0");
+    let copies = long.global("builtins", "list").raw(b"q\x01").raw(&b"h\x01h\0\x85R".repeat(200_000));
+    refused_pickle(copies.end(), &["opcode REDUCE", "at most 16000000 places"]);
+}
+
+#[test]
+fn counts_of_operations_kept_values_and_stack_are_bounded() {
+    let mut options = plain();
+    options.limits = Limits { operations: 500, memo: 10, stack: 100, ..Limits::PUBLISHED };
+    let folder = tempfile::tempdir().unwrap();
+    for (pickle, part) in [
+        (Pickle::dict().raw(&b"N0".repeat(300)), "at most 500 operations"),
+        (Pickle::dict().op(b'N').raw(&[0x94; 20]), "at most 10 kept values"),
+        (Pickle::dict().raw(&[b'N'; 200]), "at most 100 values on the stack"),
+    ] {
+        let path = Archive::torch(pickle.end_dict(), &[]).write(folder.path());
+        let error = convert(&path, &options).unwrap_err().to_string();
+        assert!(error.contains(part), "`{part}` is not in `{error}`");
+    }
+}
+
+#[test]
+fn declared_sizes_are_held_against_the_file_before_anything_is_taken() {
+    let huge = u64::MAX / 2;
+    refused_pickle(
+        Pickle::dict().raw(b"\x8d").raw(&huge.to_le_bytes()).end_dict(),
+        &["BINUNICODE8", "more bytes"],
+    );
+    refused_pickle(
+        Pickle::dict().raw(b"X\xff\xff\xff\xff").end_dict(),
+        &["BINUNICODE", "4294967295 more bytes"],
+    );
+    let of = |n: u64, offset: u64, shape: &[u64], strides: &[u64]| {
+        Pickle::dict().tensor(("FloatStorage", "0", n), offset, shape, strides).end_dict()
+    };
+    refused_pickle(of(huge, 0, &[4], &[1]), &["elements of 4 bytes", "16 bytes"]);
+    refused_pickle(of(5, 0, &[4], &[1]), &["5 elements of 4 bytes", "found 16 bytes"]);
+    refused_pickle(of(3, 0, &[3], &[1]), &["3 elements of 4 bytes", "found 16 bytes"]);
+    refused_pickle(of(4, 1, &[4], &[1]), &["tensor `x`", "a storage of 4 F32", "offset 1"]);
+    refused_pickle(of(4, 0, &[huge, huge], &[0, 0]), &["tensor `x`", "a storage of 4 F32"]);
+    refused_pickle(of(4, 0, &[1 << 40], &[0]), &["more than 8 times the bytes of the file"]);
+    refused_pickle(of(4, 0, &[2, 2], &[1]), &["2 axes and 1 strides"]);
+    refused_pickle(of(4, 0, &[1; 70], &[1; 70]), &["at most 64 axes", "found 70"]);
+}
+
+#[test]
+fn archives_that_lie_are_refused() {
+    let good = || tensor(Pickle::dict()).end_dict();
+    let with = |name: &str| Archive::torch(good(), &[0; 16]).with(name, "x").bytes();
+    for name in ["../../evil", "/etc/passwd", "archive/../../x", "C:\\x", "archive/data/..", "a\\..\\b"] {
+        refused("file.pt", &with(name), &["names of entries below one folder", "do not trust"]);
+    }
+    refused("file.pt", &with("archive/data/0"), &["every name once", "twice"]);
+    // What says it is deflated may be a bomb; it is not unpacked to find out.
+    let bomb = Archive::default().with("archive/data.pkl", good()).deflated().with("archive/data/0", [0; 16]);
+    refused("file.pt", &bomb.bytes(), &["`archive/data.pkl` compressed", "torch.save"]);
+    let bomb = Archive::torch(good(), &[0; 16]).deflated();
+    refused("file.pt", &bomb.bytes(), &["`archive/data/0` compressed"]);
+    let mut long = Archive::torch(good(), &[0; 16]);
+    long.size_in_directory = Some(1 << 30);
+    refused("file.pt", &long.bytes(), &["1073741824 bytes of `archive/data.pkl`", "found the end at byte"]);
+    refused(
+        "file.pt",
+        &Archive::default().with("x/y", "z").bytes(),
+        &["the entry data.pkl", "an archive of x/y"],
+    );
+    let lost = Archive::default().with("archive/data.pkl", good());
+    refused("file.pt", &lost.bytes(), &["the entry `archive/data/0` for tensor `x`", "no such entry"]);
+}
+
+#[test]
+fn other_byte_orders_are_refused_with_words() {
+    let big = Archive::torch(tensor(Pickle::dict()).end_dict(), &[0; 16]).with("archive/byteorder", "big");
+    refused(
+        "file.pt",
+        &big.bytes(),
+        &["expected the byte order `little`, found `big`", "little-endian machine"],
+    );
+    let mut legacy = std::fs::read(fixture("views_legacy.pt")).unwrap();
+    let at = legacy.windows(13).position(|window| window == b"little_endian").unwrap();
+    let truth = at + legacy[at..].iter().position(|&byte| byte == 0x88).unwrap();
+    legacy[truth] = 0x89;
+    refused("old.pt", &legacy, &["a file of a little-endian machine", "save it again"]);
+}
+
+#[test]
+fn files_that_are_no_weights_are_named_for_what_they_are() {
+    refused("empty.pt", b"", &["found an empty file"]);
+    refused("page.pt", b"<!DOCTYPE html>", &["an error page or a pointer of Git LFS"]);
+    refused("plain.pkl", b"\x80\x02K\x01.", &["the magic number of torch.save", "the number 1"]);
+    refused("cut.safetensors", b"\x10\0\0\0\0\0\0\0{\"a\":", &["a whole safetensors file", "fetch it again"]);
+    let nothing = Pickle::new().op(b'}').end();
+    refused_pickle(nothing, &["expected tensors by name", "a dictionary of 0"]);
+    let error = convert(Path::new("nowhere.pt"), &plain()).unwrap_err().to_string();
+    assert!(error.contains("nowhere.pt: cannot read it"), "{error}");
+    let error = convert(fixture("").as_path(), &plain()).unwrap_err().to_string();
+    assert!(error.contains("it is a folder"), "{error}");
+}
+
+#[test]
+fn an_index_stays_in_its_folder_and_is_complete() {
+    let index = |map: &str| format!("{{\"weight_map\": {{{map}}}}}").into_bytes();
+    for shard in ["../x.bin", "/etc/passwd", "a/b.bin", "..", "", "x.index.json"] {
+        let map = format!("\"x\": {}", serde_json::json!(shard));
+        refused("w.index.json", &index(&map), &["names of files beside the index", "do not trust"]);
+    }
+    refused("w.index.json", &index(""), &["expected shards"]);
+    refused("w.index.json", b"{}", &["weight_map"]);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(fixture("cast.pt"), folder.path().join("a.bin")).unwrap();
+    for (map, part) in [
+        ("\"x\": \"a.bin\", \"y\": \"a.bin\"", "expected tensor `y` in `a.bin`"),
+        ("\"y\": \"a.bin\"", "`x` in `a.bin`"),
+        ("\"x\": \"b.bin\"", "b.bin: cannot read it"),
+    ] {
+        let path = folder.path().join("w.index.json");
+        std::fs::write(&path, index(map)).unwrap();
+        let error = convert(&path, &plain()).unwrap_err().to_string();
+        assert!(error.contains(part), "`{part}` is not in `{error}`");
+    }
+}

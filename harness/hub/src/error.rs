@@ -1,0 +1,103 @@
+//! Why a published file is not here.
+
+use std::{io, path::PathBuf};
+
+/// What kept a file from being fetched or found.
+#[derive(Debug, thiserror::Error)]
+pub enum HubError {
+    /// No manifest has this name.
+    #[error("unknown model `{name}`, expected one of {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Every name there is.
+        known: String,
+    },
+    /// Nothing may be fetched, and something is missing.
+    #[error("{file}: not on this machine, and nothing may be fetched: unset {variable}, or {remedy}")]
+    Offline {
+        /// The file, with its repository.
+        file: String,
+        /// The variable that says so.
+        variable: &'static str,
+        /// Where it would be found.
+        remedy: String,
+    },
+    /// Files that no address is known for.
+    #[error("{file}: cannot be fetched by a program: {how}; put it at {place}")]
+    ByHand {
+        /// The file.
+        file: String,
+        /// How to get it.
+        how: String,
+        /// Where to put it.
+        place: PathBuf,
+    },
+    /// The server wants to know who asks.
+    #[error("{url}: refused with status {status}: {remedy}")]
+    Denied {
+        /// The address.
+        url: String,
+        /// 401 or 403.
+        status: u16,
+        /// What to do.
+        remedy: String,
+    },
+    /// There is no such file.
+    #[error("{url}: no such file (status 404); {remedy}")]
+    NotFound {
+        /// The address.
+        url: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Another answer than a file.
+    #[error("{url}: expected a file, found {found}; try again, what is here already is kept")]
+    Answer {
+        /// The address.
+        url: String,
+        /// What was answered.
+        found: String,
+    },
+    /// No answer, or one that broke off.
+    #[error(
+        "{url}: {reason}; run the same command again: it goes on after the {n_bytes} bytes that are here"
+    )]
+    BrokenOff {
+        /// The address.
+        url: String,
+        /// What happened.
+        reason: String,
+        /// How many bytes are here.
+        n_bytes: u64,
+    },
+    /// A file that is not what was published.
+    #[error("{path}: expected {expected}, found {found}; {remedy}")]
+    Mismatch {
+        /// Where it lies, or was to lie.
+        path: PathBuf,
+        /// Size or digest as published.
+        expected: String,
+        /// What was found.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// A file of this machine that cannot be read or written.
+    #[error("{path}: {action}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl HubError {
+    pub(crate) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, action, source }
+    }
+}

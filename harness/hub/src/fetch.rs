@@ -1,0 +1,276 @@
+//! Brings a published file to this machine: begun once, it goes on where it stopped; it has its name only when its size
+//! and digest are right.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Read, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    HubError, Places, Settings,
+    cache::HubCache,
+    digest,
+    manifest::{Origin, PublishedFile},
+    request::{Answer, Client},
+};
+
+/// How far a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<'p> {
+    /// The file.
+    pub file: &'p str,
+    /// Bytes that are here.
+    pub n_done: u64,
+    /// Bytes of the whole, where somebody says.
+    pub n_total: Option<u64>,
+}
+
+/// A file that is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Whether it was here before.
+    pub was_here: bool,
+}
+
+/// What makes a partial file of one name another's.
+const PARTIAL: &str = "incomplete";
+
+/// Fetches `file` where it is not here, and checks it in any case.
+///
+/// # Errors
+/// A file that is absent, refused, damaged or broken off, and places that cannot be written.
+pub fn fetch(
+    file: &PublishedFile,
+    places: &Places,
+    settings: &Settings,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Fetched, HubError> {
+    if let Some(path) = places.published(file) {
+        let remedy = "remove it and fetch it again";
+        let stored = stored_digest(&path);
+        let expected = file.sha256.get().map(String::as_str).or(stored.as_deref());
+        digest::check(&path, file.n_bytes.get().copied(), expected, remedy)?;
+        return Ok(Fetched { path, was_here: true });
+    }
+    if let Origin::ByHand { by_hand, place } = &file.origin {
+        let place = places.own.first().map_or_else(|| PathBuf::from(place), |folder| folder.join(place));
+        return Err(HubError::ByHand { file: file.name.clone(), how: by_hand.clone(), place });
+    }
+    if let Some(variable) = settings.offline {
+        let remedy = match &file.origin {
+            Origin::Hub { .. } => "fetch it into the cache of the hub elsewhere and copy that".to_owned(),
+            _ => "put the file below the data folder".to_owned(),
+        };
+        return Err(HubError::Offline { file: file.described(), variable, remedy });
+    }
+    let mut fetching = Fetching { file, client: Client::new(settings), settings, progress };
+    let path = match &file.origin {
+        Origin::Hub { repo, revision } => {
+            match (fetching.hub_file(places, repo, revision, &file.name), &file.instead) {
+                (Err(HubError::NotFound { .. }), Some(instead)) => {
+                    fetching.hub_file(places, repo, revision, instead)?
+                }
+                (fetched, _) => fetched?,
+            }
+        }
+        Origin::Url { url } => fetching.address_file(places, url)?,
+        Origin::ByHand { .. } => unreachable!("files without an address have been answered"),
+    };
+    Ok(Fetched { path, was_here: false })
+}
+
+/// The digest under which the hub's cache stores the file that `path` links to; small files have another kind.
+fn stored_digest(path: &Path) -> Option<String> {
+    let blob = fs::canonicalize(path).ok()?;
+    blob.file_name()?.to_str().filter(|name| digest::is_sha256(name)).map(str::to_owned)
+}
+
+struct Fetching<'f> {
+    file: &'f PublishedFile,
+    client: Client<'f>,
+    settings: &'f Settings,
+    progress: &'f mut dyn FnMut(&Progress<'_>),
+}
+
+/// What is known of a file's content before it comes.
+struct Content<'c> {
+    url: &'c str,
+    n_bytes: Option<u64>,
+    sha256: Option<&'c str>,
+}
+
+impl Fetching<'_> {
+    fn hub_file(
+        &mut self,
+        places: &Places,
+        repo: &str,
+        revision: &str,
+        name: &str,
+    ) -> Result<PathBuf, HubError> {
+        let hub = places.hub.as_ref().ok_or_else(|| HubError::Answer {
+            url: self.settings.endpoint.clone(),
+            found: "no folder for its cache (set HF_HOME)".to_owned(),
+        })?;
+        let url = format!("{}/{repo}/resolve/{revision}/{name}", self.settings.endpoint);
+        let head = self.client.head(&url)?;
+        self.refuse_errors(&head, repo)?;
+        let etag = head.header("x-linked-etag").or(head.header("etag")).unwrap_or_default();
+        let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
+        let is_name =
+            |text: &str| (8..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        let commit = head.header("x-repo-commit").unwrap_or_default().to_owned();
+        if !is_name(&etag) || !is_name(&commit) {
+            let found = "an answer without ETag or commit, so no hub".to_owned();
+            return Err(HubError::Answer { url, found });
+        }
+        let told = |name: &str| head.header(name).and_then(|n| n.parse::<u64>().ok());
+        let is_elsewhere = head.status() >= 300;
+        let n_bytes = told("x-linked-size").or_else(|| told("content-length").filter(|_| !is_elsewhere));
+        if let (Some(expected), Some(found)) = (self.file.n_bytes.get(), n_bytes)
+            && *expected != found
+        {
+            let (path, expected, found) =
+                (PathBuf::from(name), format!("{expected} bytes"), found.to_string());
+            let remedy =
+                format!("{repo} has another file under this name now: name the revision that was meant");
+            return Err(HubError::Mismatch { path, expected, found, remedy });
+        }
+        let cache = HubCache::new(hub, repo);
+        let blob = cache.blob(&etag);
+        if !blob.is_file() {
+            let stored = Some(etag.as_str()).filter(|etag| digest::is_sha256(etag));
+            let sha256 = self.file.sha256.get().map(String::as_str).or(stored);
+            self.content(&blob, &Content { url: &url, n_bytes, sha256 })?;
+        }
+        cache.link(revision, &commit, name, &etag)
+    }
+
+    fn address_file(&mut self, places: &Places, url: &str) -> Result<PathBuf, HubError> {
+        let path = places.place_of_url(self.file).ok_or_else(|| HubError::Answer {
+            url: url.to_owned(),
+            found: "no folder for it (set SPECIMEN_DATA)".to_owned(),
+        })?;
+        let sha256 = self.file.sha256.get().map(String::as_str);
+        self.content(&path, &Content { url, n_bytes: self.file.n_bytes.get().copied(), sha256 })?;
+        Ok(path)
+    }
+
+    /// Brings the content to `path`, by way of a partial file beside it.
+    fn content(&mut self, path: &Path, content: &Content<'_>) -> Result<(), HubError> {
+        let &Content { url, n_bytes, sha256 } = content;
+        let folder = path.parent().expect("a file lies in a folder");
+        fs::create_dir_all(folder).map_err(HubError::io(folder, "cannot make the folder"))?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{PARTIAL}"));
+        let partial = path.with_file_name(name);
+        let mut have = partial.metadata().map_or(0, |meta| meta.len());
+        if n_bytes.is_some_and(|whole| have > whole) {
+            have = 0;
+        }
+        if n_bytes != Some(have) || have == 0 {
+            let answer = self.client.get(url, have)?;
+            let from = match (answer.status(), answer.header("content-range")) {
+                (206, Some(range)) if range.trim_start_matches("bytes ").starts_with(&format!("{have}-")) => {
+                    have
+                }
+                // Nothing is left of a file that is whole; its size and digest say whether it is.
+                (416, _) if have > 0 => return self.keep(&partial, path, content),
+                (200, _) => 0,
+                _ => {
+                    self.refuse_errors(&answer, "")?;
+                    let found = format!("status {} to a request from byte {have} on", answer.status());
+                    return Err(HubError::Answer { url: url.to_owned(), found });
+                }
+            };
+            let announced =
+                answer.header("content-length").and_then(|n| n.parse::<u64>().ok()).map(|n| from + n);
+            let n_total = n_bytes.or(announced);
+            let n_here = self.receive(&partial, answer, from, n_total)?;
+            if let Some(whole) = n_total.filter(|&whole| n_here < whole) {
+                let reason = format!("broke off after {n_here} of {whole} bytes");
+                return Err(HubError::BrokenOff { url: url.to_owned(), reason, n_bytes: n_here });
+            }
+        }
+        self.keep(&partial, path, &Content { url, n_bytes, sha256 })
+    }
+
+    /// Writes what comes behind the `from` bytes of `partial`; how many are there then.
+    fn receive(
+        &mut self,
+        partial: &Path,
+        answer: Answer,
+        from: u64,
+        n_total: Option<u64>,
+    ) -> Result<u64, HubError> {
+        let write = |error| HubError::io(partial, "cannot write it")(error);
+        let mut out: File =
+            OpenOptions::new().create(true).write(true).truncate(from == 0).open(partial).map_err(write)?;
+        out.set_len(from).map_err(write)?;
+        std::io::Seek::seek(&mut out, std::io::SeekFrom::End(0)).map_err(write)?;
+        let url = answer.url.clone();
+        let mut body = answer.into_body();
+        let (mut block, mut n_here) = (vec![0; 1 << 18], from);
+        loop {
+            match body.read(&mut block) {
+                Ok(0) => break,
+                Ok(n) => {
+                    out.write_all(&block[..n]).map_err(write)?;
+                    n_here += n as u64;
+                    (self.progress)(&Progress { file: &self.file.name, n_done: n_here, n_total });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    out.sync_all().map_err(write)?;
+                    return Err(HubError::BrokenOff { url, reason: error.to_string(), n_bytes: n_here });
+                }
+            }
+        }
+        out.sync_all().map_err(write)?;
+        Ok(n_here)
+    }
+
+    /// Checks the partial file and gives it its name; a wrong one is removed, so that the next try begins anew.
+    fn keep(&self, partial: &Path, path: &Path, content: &Content<'_>) -> Result<(), HubError> {
+        let remedy = "it was removed: fetch it again, and report it to its publisher if it stays so";
+        let checked = digest::check(partial, content.n_bytes, content.sha256, remedy);
+        if let Err(HubError::Mismatch { expected, found, remedy, .. }) = checked {
+            fs::remove_file(partial).map_err(HubError::io(partial, "cannot remove it"))?;
+            return Err(HubError::Mismatch { path: path.to_owned(), expected, found, remedy });
+        }
+        checked?;
+        fs::rename(partial, path).map_err(HubError::io(path, "cannot give it its name"))
+    }
+
+    fn refuse_errors(&self, answer: &Answer, repo: &str) -> Result<(), HubError> {
+        let (status, url) = (answer.status(), answer.url.clone());
+        match status {
+            200..=399 => Ok(()),
+            401 | 403 => {
+                let endpoint = &self.settings.endpoint;
+                let page = if repo.is_empty() { String::new() } else { format!(" at {endpoint}/{repo}") };
+                let token = match &self.settings.token {
+                    None => "set HF_TOKEN to a token of an account that may read it",
+                    Some(_) => "the token in HF_TOKEN may not read it",
+                };
+                let remedy = format!(
+                    "{token}; a gated repository must be asked for first{page}, with the same account"
+                );
+                Err(HubError::Denied { url, status, remedy })
+            }
+            404 => {
+                let remedy = match repo {
+                    "" => "its publisher may have moved it".to_owned(),
+                    repo => format!(
+                        "{repo} may have been renamed, or be private: then set HF_TOKEN to a token of an account that may \
+                         read it"
+                    ),
+                };
+                Err(HubError::NotFound { url, remedy })
+            }
+            _ => Err(HubError::Answer { url, found: format!("status {status}") }),
+        }
+    }
+}

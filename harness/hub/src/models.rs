@@ -1,0 +1,32 @@
+//! Every manifest of `models/`, in the order in which they are listed.
+
+/// Name and text.
+pub(crate) const SOURCES: &[(&str, &str)] = &[
+    ("llamagen-c2i-b-256", include_str!("../models/llamagen-c2i-b-256.toml")),
+    ("llamagen-c2i-b-384", include_str!("../models/llamagen-c2i-b-384.toml")),
+    ("llamagen-c2i-l-256", include_str!("../models/llamagen-c2i-l-256.toml")),
+    ("llamagen-c2i-l-384", include_str!("../models/llamagen-c2i-l-384.toml")),
+    ("llamagen-c2i-xl-384", include_str!("../models/llamagen-c2i-xl-384.toml")),
+    ("llamagen-t2i-xl-256", include_str!("../models/llamagen-t2i-xl-256.toml")),
+    ("llamagen-t2i-xl-512", include_str!("../models/llamagen-t2i-xl-512.toml")),
+    ("llamagen-vq-c2i", include_str!("../models/llamagen-vq-c2i.toml")),
+    ("llamagen-vq-t2i", include_str!("../models/llamagen-vq-t2i.toml")),
+    ("llamagen-t2i-xl-256-drafter", include_str!("../models/llamagen-t2i-xl-256-drafter.toml")),
+    ("llamagen-t2i-xl-512-drafter", include_str!("../models/llamagen-t2i-xl-512-drafter.toml")),
+    ("flan-t5-xl", include_str!("../models/flan-t5-xl.toml")),
+    ("lumina-mgpt-7b-768", include_str!("../models/lumina-mgpt-7b-768.toml")),
+    ("lumina-mgpt-7b-512", include_str!("../models/lumina-mgpt-7b-512.toml")),
+    ("anole-7b", include_str!("../models/anole-7b.toml")),
+    ("lumina-mgpt-7b-768-drafter", include_str!("../models/lumina-mgpt-7b-768-drafter.toml")),
+    ("anole-7b-drafter", include_str!("../models/anole-7b-drafter.toml")),
+    ("chameleon-vqgan", include_str!("../models/chameleon-vqgan.toml")),
+    ("janus-pro-7b", include_str!("../models/janus-pro-7b.toml")),
+    ("janus-pro-1b", include_str!("../models/janus-pro-1b.toml")),
+    ("inception-fid", include_str!("../models/inception-fid.toml")),
+    ("vgg16", include_str!("../models/vgg16.toml")),
+    ("clip-vit-b32", include_str!("../models/clip-vit-b32.toml")),
+    ("dinov2-vitb14", include_str!("../models/dinov2-vitb14.toml")),
+    ("igpt-mnist", include_str!("../models/igpt-mnist.toml")),
+    ("igpt-fmnist", include_str!("../models/igpt-fmnist.toml")),
+    ("lenet-mnist", include_str!("../models/lenet-mnist.toml")),
+];

@@ -1,0 +1,94 @@
+//! Digests of weights, kept between runs: a file of ten gigabytes is read once for its digest, not by every worker.
+//!
+//! A file is recognised by path, size, time of change and inode. A digest that is kept is trusted, so the folder must be
+//! as safe as the program itself.
+
+use std::{
+    env,
+    fs::{self, File, Metadata},
+    io::{self, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+/// Files below this are digested faster than looked up.
+const SMALL: u64 = 16 << 20;
+/// A file that changed more recently could change again without another time of change.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Where digests are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestCache {
+    folder: Option<PathBuf>,
+    /// Smallest file whose digest is kept, in bytes.
+    from: u64,
+}
+
+impl DigestCache {
+    /// In `digests` below `SPECIMEN_CACHE`, or below `specimen` in the user's cache folder; nowhere if the environment
+    /// names neither. Digests of small files are not kept.
+    #[must_use]
+    pub fn of_environment() -> Self {
+        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let user =
+            || Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("specimen"));
+        let folder = set("SPECIMEN_CACHE").or_else(user);
+        Self { folder: folder.map(|folder| folder.join("digests")), from: SMALL }
+    }
+
+    /// In `folder`, for files of any size.
+    #[must_use]
+    pub fn in_folder(folder: PathBuf) -> Self {
+        Self { folder: Some(folder), from: 0 }
+    }
+
+    /// blake3, in hex, of `bytes`, which are those of `file` at `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be looked at. A folder that cannot be written costs only time.
+    pub fn digest(&self, file: &File, path: &Path, bytes: &[u8]) -> io::Result<String> {
+        let before = file.metadata()?;
+        let kept = self.place(path, &before)?;
+        if let Some(known) = kept.as_deref().and_then(read) {
+            return Ok(known);
+        }
+        let digest = blake3::hash(bytes).to_hex().to_string();
+        let after = file.metadata()?;
+        let is_settled = SystemTime::now().duration_since(after.modified()?).is_ok_and(|age| age >= SETTLED);
+        if let Some(place) = kept.filter(|_| is_settled && identity(&before) == identity(&after)) {
+            // The digest is right whether or not it can be kept.
+            let _ = write(&place, &digest);
+        }
+        Ok(digest)
+    }
+
+    /// Where the digest of the file at `path` is kept, if it is.
+    fn place(&self, path: &Path, meta: &Metadata) -> io::Result<Option<PathBuf>> {
+        let Some(folder) = self.folder.as_ref().filter(|_| meta.len() >= self.from) else { return Ok(None) };
+        let path = fs::canonicalize(path)?;
+        let key = format!("{}\0{:?}", path.display(), identity(meta));
+        Ok(Some(folder.join(blake3::hash(key.as_bytes()).to_hex().as_str())))
+    }
+}
+
+/// Size, time of change in seconds and nanoseconds, device and inode.
+fn identity(meta: &Metadata) -> (u64, i64, i64, u64, u64) {
+    (meta.len(), meta.mtime(), meta.mtime_nsec(), meta.dev(), meta.ino())
+}
+
+/// A digest that is kept; one that is none was not written by this program and is written anew.
+fn read(place: &Path) -> Option<String> {
+    let known = fs::read_to_string(place).ok()?;
+    let is_digest = known.len() == 64 && known.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_digest.then_some(known)
+}
+
+fn write(place: &Path, digest: &str) -> io::Result<()> {
+    let folder = place.parent().expect("digests lie in a folder");
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(digest.as_bytes())?;
+    file.persist(place)?;
+    Ok(())
+}
