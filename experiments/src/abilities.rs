@@ -64,6 +64,18 @@ pub const ABILITIES: &[Abilities] = &[
     },
     Abilities { model: "igpt-mnist", ..IGPT },
     Abilities { model: "igpt-fmnist", ..IGPT },
+    Abilities { model: "llamagen-c2i-b-256", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "llamagen-c2i-b-384", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "llamagen-c2i-l-256", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "llamagen-c2i-l-384", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "llamagen-c2i-xl-384", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "llamagen-t2i-xl-256", ..VQ },
+    Abilities { model: "llamagen-t2i-xl-512", ..VQ },
+    Abilities { model: "llamagen-toy", ..VQ },
+    Abilities { model: "llamagen-c2i-toy", ..VQ },
+    Abilities { model: "janus-pro-1b", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "janus-pro-7b", heads: &[], reuses_features: false, ..VQ },
+    Abilities { model: "janus-toy", ..VQ },
     Abilities {
         model: "stub",
         heads: &[
@@ -77,6 +89,17 @@ pub const ABILITIES: &[Abilities] = &[
         reuses_features: true,
     },
 ];
+
+/// A codebook, and one EAGLE-1 head without a name.
+const VQ: Abilities = Abilities {
+    model: "",
+    heads: &[Heads { proposer: Proposer::Eagle1, weights: &[] }],
+    draft_models: &[],
+    neighbours: true,
+    codebook: true,
+    embeddings: true,
+    reuses_features: true,
+};
 
 /// Tokens are grey levels: near and far mean something between them, angles do not.
 const IGPT: Abilities = Abilities {
@@ -217,6 +240,12 @@ cell = [
         assert_eq!(message, expected);
     }
 
+    /// The remedy that names all models with an ability.
+    fn able(has: fn(&Abilities) -> bool) -> String {
+        let able = ABILITIES.iter().filter(|abilities| has(abilities)).map(|abilities| abilities.model);
+        format!("use one that has: {}", able.collect::<Vec<_>>().join(", "))
+    }
+
     #[test]
     fn every_model_that_a_spec_can_name_says_what_it_can() {
         let known: Vec<&str> = ABILITIES.iter().map(|abilities| abilities.model).collect();
@@ -227,7 +256,9 @@ cell = [
     fn a_cell_that_needs_what_its_model_has_not_is_refused_with_the_models_that_have_it() {
         let chain = r#"shape = "chain", depth = 2"#;
         let cell = format!(r#"drafter = {{ proposer = "eagle1", {chain} }}"#);
-        check_refused("igpt-mnist", &cell, "an EAGLE-1 head", "use one that has: tiny, stub");
+        let with_heads = able(|model| model.heads_of(Proposer::Eagle1).is_some());
+        assert!(with_heads.starts_with("use one that has: tiny, ") && with_heads.ends_with(", stub"));
+        check_refused("igpt-mnist", &cell, "an EAGLE-1 head", &with_heads);
         let cell = format!(r#"drafter = {{ proposer = "model", model = "tiny", {chain} }}"#);
         let what = "a way to draft with that model";
         check_refused("igpt-mnist", &cell, what, "draft with one of: igpt-mnist, igpt-fmnist");
@@ -235,12 +266,12 @@ cell = [
         let cell = format!(
             r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "similarity", s = 0.7 }}"#
         );
-        check_refused("igpt-mnist", &cell, "the vectors of a codebook", "use one that has: tiny, stub");
+        check_refused("igpt-mnist", &cell, "the vectors of a codebook", &able(|model| model.codebook));
         let cell = format!(
             r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "interval", every = 2 }}"#
         );
         let what = "a head that continues from older features";
-        check_refused("igpt-mnist", &cell, what, "use one that has: tiny, stub");
+        check_refused("igpt-mnist", &cell, what, &able(|model| model.reuses_features));
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
         check_refused("igpt-mnist", &cell, "an EAGLE-3 head", "use one that has: tiny, stub");
     }

@@ -3,9 +3,26 @@
 
 use specimen_datasets::catalog::ENTRIES;
 
-/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself; the
-/// others need their weights on disk.
-pub const MODELS: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
+/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself, a toy is an
+/// architecture at toy width with random weights; the others need their weights on disk.
+pub const MODELS: &[&str] = &[
+    "tiny",
+    "igpt-mnist",
+    "igpt-fmnist",
+    "llamagen-c2i-b-256",
+    "llamagen-c2i-b-384",
+    "llamagen-c2i-l-256",
+    "llamagen-c2i-l-384",
+    "llamagen-c2i-xl-384",
+    "llamagen-t2i-xl-256",
+    "llamagen-t2i-xl-512",
+    "llamagen-toy",
+    "llamagen-c2i-toy",
+    "janus-pro-1b",
+    "janus-pro-7b",
+    "janus-toy",
+    "stub",
+];
 
 /// The dataset without prompts, for models that take none; its size is the spec's `limit`.
 pub const UNCONDITIONAL: &str = "unconditional";

@@ -35,6 +35,7 @@ fn every_committed_spec_resolves_under_a_name_of_its_own_and_explains_itself() {
     let specs = specs();
     let expected = [
         "ci/methods_tiny.toml",
+        "ci/models_toy_llama.toml",
         "ci/smoke.toml",
         "full.toml",
         "paper/cascade_fig13_tiny.toml",

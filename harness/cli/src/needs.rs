@@ -18,10 +18,11 @@ use specimen_hub::{Places, manifest};
 use crate::spec_args::data_root;
 
 /// What is known of a model without opening it.
+#[derive(Clone, Copy)]
 struct ModelFacts {
     name: &'static str,
     footprint: Footprint,
-    /// Where its weights lie; `None` when they are in the binary.
+    /// Where its weights lie; `None` when they are in the binary or in a manifest.
     weights: Option<Weights>,
 }
 
@@ -36,8 +37,28 @@ struct Weights {
 
 const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
-const MODELS: [ModelFacts; 4] = [
-    ModelFacts { name: "tiny", footprint: Footprint { n_tokens: 256, width: 64, height: 64 }, weights: None },
+/// A model whose weights are in the binary, or made from a seed.
+const fn embedded(name: &'static str, n_tokens: usize, side: usize) -> ModelFacts {
+    ModelFacts {
+        name,
+        footprint: Footprint { n_tokens, width: side, height: side },
+        weights: None,
+    }
+}
+
+/// An architecture at toy width.
+const fn toy(name: &'static str) -> ModelFacts {
+    embedded(name, 16, 8)
+}
+
+/// A published model that paints 16 by 16 pixels a token.
+const fn published(name: &'static str, side: usize) -> ModelFacts {
+    let along = side / 16;
+    embedded(name, along * along, side)
+}
+
+const MODELS: [ModelFacts; 16] = [
+    embedded("tiny", 256, 64),
     ModelFacts {
         name: "igpt-mnist",
         footprint: IGPT,
@@ -54,7 +75,19 @@ const MODELS: [ModelFacts; 4] = [
             fetch: "the state dict of teddykoker/image-gpt models/fmnist_gen.ckpt as safetensors",
         }),
     },
-    ModelFacts { name: "stub", footprint: Footprint { n_tokens: 16, width: 8, height: 8 }, weights: None },
+    published("llamagen-c2i-b-256", 256),
+    published("llamagen-c2i-b-384", 384),
+    published("llamagen-c2i-l-256", 256),
+    published("llamagen-c2i-l-384", 384),
+    published("llamagen-c2i-xl-384", 384),
+    published("llamagen-t2i-xl-256", 256),
+    published("llamagen-t2i-xl-512", 512),
+    toy("llamagen-toy"),
+    toy("llamagen-c2i-toy"),
+    published("janus-pro-1b", 384),
+    published("janus-pro-7b", 384),
+    toy("janus-toy"),
+    embedded("stub", 16, 8),
 ];
 
 /// Feature network of the metric `fd-lenet`.

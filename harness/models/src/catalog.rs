@@ -6,13 +6,32 @@ use tch::{Device, Kind};
 
 use crate::{
     igpt::{IgptModel, IgptWeights},
+    janus::{self, JanusModel},
+    llamagen::{self, LlamaGenModel},
     stub::{self, StubModel},
     target::{ModelError, TargetModel},
     tiny::TinyModel,
 };
 
 /// Every model's name; each one opens.
-pub const NAMES: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
+pub const NAMES: &[&str] = &[
+    "tiny",
+    "igpt-mnist",
+    "igpt-fmnist",
+    "llamagen-c2i-b-256",
+    "llamagen-c2i-b-384",
+    "llamagen-c2i-l-256",
+    "llamagen-c2i-l-384",
+    "llamagen-c2i-xl-384",
+    "llamagen-t2i-xl-256",
+    "llamagen-t2i-xl-512",
+    "llamagen-toy",
+    "llamagen-c2i-toy",
+    "janus-pro-1b",
+    "janus-pro-7b",
+    "janus-toy",
+    "stub",
+];
 
 /// How to open a model.
 #[derive(Clone, Debug)]
@@ -34,11 +53,20 @@ pub struct OpenModel {
 /// An unknown name; weights that are absent or damaged.
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
     let &OpenModel { kind, device, ref data_root, encode_caption } = options;
+    if let Some(which) = llamagen::PUBLISHED.iter().find(|published| published.name == name) {
+        return Ok(Rc::new(LlamaGenModel::open(which, data_root.as_deref(), kind, device)?));
+    }
+    if let Some(which) = janus::PUBLISHED.iter().find(|published| published.name == name) {
+        return Ok(Rc::new(JanusModel::open(which, data_root.as_deref(), kind, device)?));
+    }
     let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
         "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
         "igpt-fmnist" => Rc::new(igpt(IgptWeights::FashionMnist)?),
+        "llamagen-toy" => Rc::new(LlamaGenModel::toy(&llamagen::CAPTION_TOY, kind, device)?),
+        "llamagen-c2i-toy" => Rc::new(LlamaGenModel::toy(&llamagen::CLASS_TOY, kind, device)?),
+        janus::TOY_NAME => Rc::new(JanusModel::toy(kind, device)?),
         stub::NAME => Rc::new(StubModel::new(kind, device)?),
         _ => {
             return Err(ModelError::Unknown {

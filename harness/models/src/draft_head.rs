@@ -19,6 +19,11 @@ pub trait DraftHead {
     /// the feature after the final norm.
     fn taps(&self) -> &[usize];
 
+    /// Input vectors of image tokens, as [`Backbone::embed`]: the target's, unless the head brings its own.
+    fn embed(&self, target: &dyn Backbone, tokens: &Tensor, positions: &Tensor) -> Tensor {
+        target.embed(tokens, positions)
+    }
+
     /// What the head continues from, made of the target's features: `[b, n, w]` to `[b, n, d]`, where `w` is
     /// `d` times the number of taps, or `d` without taps. Its own predictions are not passed through here.
     fn admit(&self, features: &Tensor) -> Tensor;

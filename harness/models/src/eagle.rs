@@ -44,6 +44,8 @@ pub struct EagleConfig {
 pub enum EaglePrefix {
     /// None: the first slot pairs the last prefix feature with the first image token.
     ImageOnly,
+    /// All but the last, each paired with the token behind it; the slot of the first image token comes next.
+    Whole,
 }
 
 /// The weights of a head. Concatenation order: embedding first, then feature (LANTERN's).

@@ -21,12 +21,15 @@ use crate::{
     mask::{ancestor_mask, causal_behind},
 };
 
-/// One image's drafter state.
+/// One image's drafter state. Pairs of the prefix, where the head has seen it, lie in front of the image's.
 pub struct EagleDraft {
     head: Rc<dyn DraftHead>,
     context: Context,
     cache: KvCache,
     tap: Rc<RefCell<FeatureTap>>,
+    /// What the slots of the prefix but the last are paired with, `[b, n_prefix - 1, d]`; absent where the head begins
+    /// with the image.
+    prefix: Option<Tensor>,
     /// Ages of the features for the tokens it takes in next, if they are not the fresh ones.
     reused: Option<Vec<usize>>,
     /// Predicted features of the root and of every expanded node, `[b, m, d]`.
@@ -57,11 +60,40 @@ impl EagleDraft {
         max_tree: usize,
         time: DraftTime,
     ) -> Self {
+        Self::opened(head, generation, max_tree, time, None)
+    }
+
+    /// The same for a head that has seen the whole prefix: `following`, `[b, n_prefix - 1, d]`, has the input vector
+    /// of what follows each slot of the prefix but the last, which the slot's feature is paired with.
+    ///
+    /// # Panics
+    /// If `generation` has run its prefill, or `following` has another length.
+    #[must_use]
+    pub fn with_prefix(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_tree: usize,
+        time: DraftTime,
+        following: Tensor,
+    ) -> Self {
+        assert_eq!(following.size()[1], generation.n_prefix() - 1, "one vector for each slot but the last");
+        generation.tap().borrow_mut().ask_for_prefix();
+        Self::opened(head, generation, max_tree, time, Some(following))
+    }
+
+    fn opened(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_tree: usize,
+        time: DraftTime,
+        prefix: Option<Tensor>,
+    ) -> Self {
         use specimen_decode::generation::Generation;
         let backbone = generation.backbone().clone();
         generation.tap().borrow_mut().ask_for(head.taps());
         let layer = head.layer_shape();
-        let capacity = (generation.n_tokens() + max_tree + 2) as i64;
+        let n_prefix_pairs = prefix.as_ref().map_or(0, |prefix| prefix.size()[1]);
+        let capacity = n_prefix_pairs + (generation.n_tokens() + max_tree + 2) as i64;
         let shape = KvShape {
             n_layers: 1,
             n_rows: generation.n_rows(),
@@ -80,6 +112,7 @@ impl EagleDraft {
         Self {
             cache: KvCache::new(shape, context.backbone.kind(), device),
             tap: generation.tap(),
+            prefix,
             reused: None,
             predicted: Tensor::new(),
             rows: Vec::new(),
@@ -89,8 +122,13 @@ impl EagleDraft {
         }
     }
 
-    /// Runs pairs at the image positions `positions` (0-based) behind `from` cached entries. `features`:
-    /// `[b, n, d]`, admitted or predicted.
+    /// Pairs in front of the image's.
+    fn n_prefix_pairs(&self) -> i64 {
+        self.prefix.as_ref().map_or(0, |prefix| prefix.size()[1])
+    }
+
+    /// Runs pairs at the image positions `positions` (0-based; negative in the prefix) behind `from` cached entries.
+    /// `tokens` are the last of them; those before are of the prefix. `features`: `[b, n, d]`, admitted or predicted.
     fn run(
         &mut self,
         tokens: &[i64],
@@ -101,14 +139,21 @@ impl EagleDraft {
     ) -> Tensor {
         let Context { backbone, n_rows, n_prefix, device, .. } = &self.context;
         let last = backbone.shape().n_positions - 1;
+        let n_before = positions.len() - tokens.len();
         let positions: Vec<i64> = positions.iter().map(|p| (n_prefix + p).min(last)).collect();
         let positions = Tensor::from_slice(&positions).to_device(*device);
-        let embeddings = backbone.embed(&Tensor::from_slice(tokens).to_device(*device), &positions);
-        let embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
+        let of_tokens = positions.narrow(0, n_before as i64, tokens.len() as i64);
+        let tokens = Tensor::from_slice(tokens).to_device(*device);
+        let embeddings = self.head.embed(&**backbone, &tokens, &of_tokens);
+        let mut embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
+        if n_before > 0 {
+            let prefix = self.prefix.as_ref().expect("pairs before the image are of a prefix");
+            embeddings = Tensor::cat(&[prefix, &embeddings], 1);
+        }
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
         let turns = turns.at(&positions, self.head.layer_shape().n_heads);
         // A dynamic tree runs more nodes than it keeps, so the tree's size does not bound the cache.
-        self.cache.reserve(from + tokens.len() as i64);
+        self.cache.reserve(from + positions.size()[0]);
         let layer = &mut self.cache.layers_from(from)[0];
         self.head.step(&embeddings, features, &turns, layer, mask)
     }
@@ -120,17 +165,24 @@ impl EagleDraft {
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
         let stable = self.cache.len();
-        let n = tokens.len() as i64 - stable;
+        let n_before = self.n_prefix_pairs();
+        let n = n_before + tokens.len() as i64 - stable;
         let features = match self.reused.take() {
             None => self.tap.borrow_mut().fresh(n as usize),
-            Some(ages) => {
+            Some(mut ages) => {
+                if stable == 0 {
+                    // The prefix is paired with its own features, the oldest there are.
+                    let oldest = self.tap.borrow().n_given() - 1;
+                    ages.splice(0..0, (0..n_before as usize).map(|slot| oldest - slot));
+                }
                 assert_eq!(ages.len() as i64, n, "every token that is taken in is paired with one feature");
                 self.tap.borrow_mut().aged(&ages)
             }
         };
         let features = self.head.admit(&features);
-        let new: Vec<i64> = tokens[stable as usize..].iter().map(|t| i64::from(t.0)).collect();
-        let positions: Vec<i64> = (stable..stable + n).collect();
+        let n_held = (stable - n_before).max(0) as usize;
+        let new: Vec<i64> = tokens[n_held..].iter().map(|t| i64::from(t.0)).collect();
+        let positions: Vec<i64> = (stable..stable + n).map(|slot| slot - n_before).collect();
         let kind = self.cache.kind();
         let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
         let out = self.run(&new, &positions, &features, stable, mask.as_ref());
@@ -157,8 +209,9 @@ impl EagleDraft {
         let place = |node| Some(stable + row_of(&self.rows, node) - 1);
         let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
         let mask = mask.to_kind(self.cache.kind()).to_device(self.context.device);
+        let root = stable - 1 - self.n_prefix_pairs();
         let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
-        let positions: Vec<i64> = nodes.iter().map(|&node| stable - 1 + tree[node].depth as i64).collect();
+        let positions: Vec<i64> = nodes.iter().map(|&node| root + tree[node].depth as i64).collect();
         let index = Tensor::from_slice(&parents).to_device(self.context.device);
         let features = self.predicted.index_select(1, &index);
         let out = self.run(&tokens, &positions, &features, stable + n_run - 1, Some(&mask));

@@ -1,12 +1,13 @@
 //! What the target hands to a draft head: a feature for every slot it has run, on the device, both guidance
-//! rows, in the order of the slots.
+//! rows, in the order of the slots; of the prefix only the last one unless the head asks for all.
 //!
 //! The cache is kept for the whole image, since a head may have to do with old features: after a skipped
 //! verification and in staleness experiments (VVS, arXiv 2511.13587; algorithms 12.1).
 
 use tch::Tensor;
 
-/// Features of the slots run so far. The first is the last prefix slot's.
+/// Features of the slots run so far. The first is the last prefix slot's, or the very first where the whole prefix
+/// was asked for.
 #[derive(Default)]
 pub struct FeatureTap {
     /// Layers whose inputs stand for the feature, side by side; empty: the feature after the final norm.
@@ -15,6 +16,8 @@ pub struct FeatureTap {
     given: Vec<Tensor>,
     /// Slots in `given` that no head has read.
     n_unread: i64,
+    /// Whether the features of all prefix slots are wanted.
+    whole_prefix: bool,
 }
 
 impl FeatureTap {
@@ -27,6 +30,22 @@ impl FeatureTap {
         self.layers = layers.to_vec();
     }
 
+    /// Asks for the features of every slot of the prefix.
+    ///
+    /// # Panics
+    /// If features were given already.
+    pub fn ask_for_prefix(&mut self) {
+        assert!(self.given.is_empty(), "a head says what it reads before the prefill");
+        self.whole_prefix = true;
+    }
+
+    /// Takes in the features of the prefix, `[b, n, w]`: all of them, or the last.
+    pub(crate) fn give_prefix(&mut self, features: &Tensor) {
+        let n = features.size()[1];
+        let wanted = if self.whole_prefix { n } else { 1 };
+        self.give(features.narrow(1, n - wanted, wanted));
+    }
+
     /// What was asked for.
     pub(crate) fn layers(&self) -> &[usize] {
         &self.layers
@@ -36,6 +55,11 @@ impl FeatureTap {
     pub(crate) fn give(&mut self, features: Tensor) {
         self.n_unread += features.size()[1];
         self.given.push(features);
+    }
+
+    /// Features given so far.
+    pub(crate) fn n_given(&self) -> usize {
+        self.given.iter().map(|features| features.size()[1] as usize).sum()
     }
 
     /// The newest `n` features, `[b, n, w]`, oldest first; all count as read afterwards.

@@ -141,7 +141,7 @@ impl Generation for ModelGeneration {
         let positions = Tensor::arange(n, options);
         let (features, tapped) = self.run(&self.prefix.shallow_clone(), &positions, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
-        self.tap.borrow_mut().give(tapped.narrow(1, n - 1, 1));
+        self.tap.borrow_mut().give_prefix(&tapped);
         self.laws_of(&features.narrow(1, n - 1, 1)).row(0)
     }
 

@@ -2,9 +2,10 @@
 //! rule.
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
-//! of), [`laws`], [`feature_tap`] and [`generation`] (one image under way), [`draft_head`], [`eagle`], [`eagle3`],
-//! [`eagle_draft`] and [`model_draft`] (what drafts), [`target`] and [`token_tables`] (what the runner sees), then
-//! one folder per model and the [`catalog`] of them.
+//! of), [`image_llama`] (a stack of it over image tokens), [`laws`], [`feature_tap`] and [`generation`] (one
+//! image under way), [`draft_head`], [`eagle`], [`eagle3`], [`lantern_head`], [`eagle_draft`] and [`model_draft`] (what drafts), [`target`] and [`token_tables`] (what the runner sees),
+//! [`published_names`] and [`published_files`] (weights as others publish them), then one folder per model and the
+//! [`catalog`] of them.
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -12,6 +13,10 @@ pub mod kv;
 
 pub mod llama;
 pub mod mirror;
+
+pub mod image_llama;
+pub mod padded;
+pub mod rotary;
 
 pub mod laws;
 mod mask;
@@ -25,13 +30,27 @@ pub mod draft_time;
 pub mod eagle;
 pub mod eagle3;
 pub mod eagle_draft;
+pub mod lantern_head;
 
 pub mod model_draft;
 
 pub mod target;
 pub mod token_tables;
 
+pub mod inventory;
+pub mod placed;
+pub mod published_files;
+pub mod published_names;
+pub mod several_files;
+pub mod sidecar;
+
+pub mod pixels;
+pub mod text_tokenizer;
+pub mod vq16;
+
 pub mod igpt;
+pub mod janus;
+pub mod llamagen;
 pub mod random_weights;
 pub mod stub;
 pub mod tiny;

@@ -86,6 +86,18 @@ pub enum ModelError {
         /// What to fetch and in which form.
         fetch: String,
     },
+    /// Published files that are neither below the data folder nor in the cache of the hub.
+    #[error(
+        "model `{model}` needs files that are not there: {parts}; looked in {looked}; `specimen data fetch {model}` fetches them"
+    )]
+    Unfetched {
+        /// The model.
+        model: String,
+        /// Each part that is lacking, with the repositories of the hub and the files there that would do.
+        parts: String,
+        /// The folders that were looked in.
+        looked: String,
+    },
     /// Sampling settings the model cannot follow.
     #[error("model `{model}`: {reason}")]
     Sampling {

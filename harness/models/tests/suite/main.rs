@@ -2,20 +2,25 @@
 //! (found through `SPECIMEN_DATA`) for what must hold of the published ones.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
+mod golden;
 mod real_data;
 mod support;
 
 mod catalog;
 mod decoding;
 mod eagle_draft;
+mod golden_llama;
+mod golden_text;
 mod guidance;
 mod kv_cache;
 mod laws;
 mod likelihood;
 mod mirror;
 mod model_draft;
+mod published_files;
 mod published_igpt;
 mod skipping;
 mod taps;
 mod tiny_heads;
+mod toys;
 mod tree_mask;

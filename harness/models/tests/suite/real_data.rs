@@ -20,6 +20,16 @@ pub(crate) fn data(test: &str) -> Option<DataRoot> {
     found
 }
 
+/// The real data folder, if it holds `file`; otherwise says that `test` is skipped.
+pub(crate) fn file_below(test: &str, file: &str) -> Option<DataRoot> {
+    let root = DataRoot::find(Path::new(env!("CARGO_MANIFEST_DIR")));
+    let found = root.filter(|root| root.path().join(file).is_file());
+    if found.is_none() {
+        skip(&format!("SKIPPED: {test}: {file} is not below SPECIMEN_DATA"));
+    }
+    found
+}
+
 #[allow(clippy::print_stderr)] // A skipped test must be seen.
 fn skip(line: &str) {
     assert!(std::env::var("STRICT").as_deref() != Ok("1"), "{line}");

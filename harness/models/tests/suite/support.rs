@@ -19,12 +19,14 @@ use specimen_models::{
     eagle3::{Eagle3Config, Eagle3Head},
     generation::ModelGeneration,
     igpt::{IgptBackbone, IgptConfig},
+    janus::JanusModel,
     laws::laws,
+    llamagen::{CAPTION_TOY, LlamaGenModel},
     random_weights::RandomWeights,
-    target::teacher_forced,
+    target::{TargetModel, teacher_forced},
     tiny::{TargetConfig, TinyBackbone},
 };
-use tch::{Tensor, no_grad};
+use tch::{Device, Kind, Tensor, no_grad};
 
 pub(crate) const PLAIN: Sampling =
     Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
@@ -89,9 +91,28 @@ pub(crate) fn igpt(sampling: Sampling) -> ModelGeneration {
 /// A way to open the same image again, so that the copy has no history.
 pub(crate) type Open = fn() -> ModelGeneration;
 
+/// An image of LlamaGen at toy width under way; its caption leaves slots empty.
+pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
+    let model = LlamaGenModel::toy(&CAPTION_TOY, Kind::Float, Device::Cpu).unwrap();
+    model.open("a red circle", &sampling, MAX_TREE).unwrap()
+}
+
+/// An image of Janus at toy width under way.
+pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
+    let model = JanusModel::toy(Kind::Float, Device::Cpu).unwrap();
+    model.open("a red bus", &sampling, MAX_TREE).unwrap()
+}
+
 /// Every architecture, with and without guidance.
-pub(crate) const EVERY_NETWORK: [(&str, Open); 3] =
-    [("tiny", || tiny(PLAIN)), ("guided tiny", || tiny(GUIDED)), ("igpt", || igpt(PLAIN))];
+pub(crate) const EVERY_NETWORK: [(&str, Open); 7] = [
+    ("tiny", || tiny(PLAIN)),
+    ("guided tiny", || tiny(GUIDED)),
+    ("igpt", || igpt(PLAIN)),
+    ("llamagen", || llamagen(PLAIN)),
+    ("guided llamagen", || llamagen(GUIDED)),
+    ("janus", || janus(PLAIN)),
+    ("guided janus", || janus(GUIDED)),
+];
 
 pub(crate) fn eagle_head() -> Rc<EagleHead> {
     let config = EagleConfig {

@@ -1,0 +1,69 @@
+//! Janus-Pro at toy width with weights from a seed, an EAGLE-1 head included: everything from the prompt to the pixels
+//! is there, and the pictures mean nothing.
+
+use std::rc::Rc;
+
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::{JanusConfig, JanusModel, JanusNames, JanusNetwork, model::Networks};
+use crate::{
+    eagle::{EagleConfig, EagleHead, EaglePrefix},
+    placed::Placed,
+    random_weights::RandomWeights,
+    text_tokenizer::TextTokenizer,
+    vq16::{Vq16, Vq16Config, Vq16Names},
+};
+
+/// Its name in specs.
+pub const TOY_NAME: &str = "janus-toy";
+
+const TARGET: JanusConfig = JanusConfig {
+    n_layers: 2,
+    n_heads: 2,
+    d_model: 32,
+    d_ffn: 48,
+    n_words: 320,
+    n_vocab: 64,
+    d_code: 8,
+    grid: 4,
+    n_positions: 512,
+    pad: 256,
+    rope_base: 10_000.0,
+    norm_eps: 1e-6,
+};
+
+/// A tokenizer of the same kind as Janus', over bytes.
+static TEXT_TOKENIZER: &[u8] = include_bytes!("../../weights/toy/janus-tokenizer.json");
+
+impl JanusModel {
+    /// The same toy every time, in `kind` on `device`. Its head is built as the published ones of other models:
+    /// input vectors and logits are the target's.
+    ///
+    /// # Errors
+    /// None in practice: its parameters are made, not read.
+    pub fn toy(kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let mut random = RandomWeights::new(2);
+        let mut placed = Placed::new(&mut random, kind, device);
+        let target = JanusNetwork::new(&mut placed, &TARGET, JanusNames::Original)?;
+        let config = EagleConfig {
+            bias: true,
+            input_norm: true,
+            output_norm: false,
+            prefix: EaglePrefix::Whole,
+            n_heads: TARGET.n_heads,
+            d_head: TARGET.d_head(),
+            d_ffn: TARGET.d_ffn,
+            norm_eps: TARGET.norm_eps,
+        };
+        let mut head = EagleHead::new(&mut placed, &config, TARGET.d_model)?;
+        head.layer.prepare();
+        let mut placed = Placed::new(&mut random, Kind::Float, device);
+        let vq_config =
+            Vq16Config { n_codes: TARGET.n_vocab, d_code: TARGET.d_code, d_latent: 16, channels: &[64, 32] };
+        let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
+        let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
+        Self::of_networks(TOY_NAME, Networks { target, vq, text, drafter: Some(Rc::new(head)) }, device)
+    }
+}

@@ -1,0 +1,98 @@
+//! An EAGLE-1 head as LANTERN publishes it for LLaMA-like targets (Jang et al., arXiv 2410.03355; models section 5.1):
+//! [`EagleHead`] with an embedding of its own, which need not be the target's.
+
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::Tensor;
+
+use crate::{
+    backbone::Backbone,
+    draft_head::{DraftHead, Opened},
+    eagle::{EagleConfig, EagleHead},
+    inventory::{Expected, inventory},
+    kv::LayerCache,
+    llama::{LayerShape, Rotary},
+    published_names::{LayerNames, Mixed, PublishedNames},
+};
+
+/// The weights of a head.
+pub struct LanternHead {
+    head: EagleHead,
+    /// `[n_vocab, d]`
+    tokens: Tensor,
+}
+
+impl LanternHead {
+    /// Reads or makes the parameters for a target of width `d_model` over `n_vocab` tokens: `embed_tokens`, `fc` and
+    /// `layers.0.` under the names of `transformers`. `mixed` is the target's.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(
+        source: &mut dyn ParamSource,
+        config: &EagleConfig,
+        mixed: Mixed,
+        d_model: i64,
+        n_vocab: i64,
+    ) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let tokens = source.param("embed_tokens.weight", &[n_vocab, d_model], Init::Normal(0.02))?;
+        let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
+        let mut head = EagleHead::new(&mut named, config, d_model)?;
+        head.layer.prepare();
+        Ok(Self { head, tokens })
+    }
+
+    /// The tensors that a file must hold.
+    ///
+    /// # Errors
+    /// None in practice: nothing is read.
+    pub fn expected(config: &EagleConfig, d_model: i64, n_vocab: i64) -> Result<Vec<Expected>, LoadError> {
+        inventory(|source| Self::new(source, config, Mixed::Halves, d_model, n_vocab).map(|_| ()))
+    }
+
+    /// Input vectors of the image tokens, `[n_vocab, d]`.
+    pub fn token_table(&self) -> &Tensor {
+        &self.tokens
+    }
+}
+
+impl DraftHead for LanternHead {
+    fn layer_shape(&self) -> LayerShape {
+        self.head.layer_shape()
+    }
+
+    fn taps(&self) -> &[usize] {
+        self.head.taps()
+    }
+
+    fn embed(&self, _: &dyn Backbone, tokens: &Tensor, _: &Tensor) -> Tensor {
+        self.tokens.index_select(0, tokens)
+    }
+
+    fn admit(&self, features: &Tensor) -> Tensor {
+        self.head.admit(features)
+    }
+
+    fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
+        self.head.open(embeddings, features, rotary)
+    }
+
+    fn close(&self, x: &Tensor, context: &Tensor) -> Tensor {
+        self.head.close(x, context)
+    }
+
+    fn step(
+        &self,
+        embeddings: &Tensor,
+        features: &Tensor,
+        turns: &Tensor,
+        cache: &mut LayerCache,
+        mask: Option<&Tensor>,
+    ) -> Tensor {
+        self.head.step(embeddings, features, turns, cache, mask)
+    }
+
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        self.head.logits(target, predicted)
+    }
+}

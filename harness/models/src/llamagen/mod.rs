@@ -1,0 +1,15 @@
+//! LlamaGen (Sun et al., arXiv 2406.06525): a LLaMA over VQ tokens, conditioned on a class or on features of a caption
+//! in slots before the image, and its EAGLE-1 head as LANTERN publishes it.
+
+mod config;
+mod model;
+mod network;
+mod published;
+pub mod t5;
+mod toy;
+
+pub use config::{Condition, LlamaGenConfig};
+pub use model::{LlamaGenModel, drafter_config};
+pub use network::{LlamaGenNames, LlamaGenNetwork};
+pub use published::{LlamaGenWeights, PUBLISHED};
+pub use toy::{CAPTION_TOY, CLASS_TOY, ToyConfig};

@@ -1,0 +1,297 @@
+//! LlamaGen as a target: a caption or the number of a class in, a raster of tokens, a picture out.
+
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_weights::LoadError;
+use tch::{Device, Kind, Tensor};
+
+use super::{
+    Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
+    t5::{CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+};
+use crate::{
+    backbone::Backbone,
+    draft_time::DraftTime,
+    eagle::{EagleConfig, EaglePrefix},
+    eagle_draft::EagleDraft,
+    generation::ModelGeneration,
+    lantern_head::LanternHead,
+    padded::Padded,
+    pixels::{Rounding, picture},
+    placed::Placed,
+    published_files::{Part, Places},
+    published_names::Mixed,
+    several_files::SeveralFiles,
+    sidecar::Sidecar,
+    target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
+    text_tokenizer::TextTokenizer,
+    token_tables::{TokenTables, vectors_of},
+    vq16::{Vq16, Vq16Names, is_of_the_encoder},
+};
+
+/// The networks of one model.
+pub(super) struct Networks {
+    pub(super) target: LlamaGenNetwork,
+    pub(super) vq: Vq16,
+    /// Absent where the model takes classes.
+    pub(super) captions: Option<CaptionFeatures>,
+    /// Absent where none is published, or it is not there.
+    pub(super) drafter: Option<Rc<LanternHead>>,
+}
+
+/// A loaded LlamaGen.
+pub struct LlamaGenModel {
+    name: &'static str,
+    networks: Networks,
+    tables: TokenTables,
+    weights: Vec<WeightsId>,
+    /// The head that is published but not there, and where it was looked for.
+    absent_drafter: Option<(Part, Places)>,
+    device: Device,
+}
+
+/// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
+#[must_use]
+pub fn drafter_config(config: &LlamaGenConfig, norm_eps: f64) -> EagleConfig {
+    EagleConfig {
+        bias: true,
+        input_norm: false,
+        output_norm: false,
+        prefix: EaglePrefix::Whole,
+        n_heads: config.n_heads,
+        d_head: config.d_head(),
+        d_ffn: config.d_ffn,
+        norm_eps,
+    }
+}
+
+impl LlamaGenModel {
+    /// Loads published weights, found below `data_root` or in the cache of the hub; the transformer runs in `kind`.
+    ///
+    /// # Errors
+    /// Absent or damaged weights.
+    pub fn open(
+        which: &'static LlamaGenWeights,
+        data_root: Option<&Path>,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self, ModelError> {
+        let places = Places::of_environment(data_root);
+        let found = places.find_all(which.name, which.parts)?;
+        let mut weights = Vec::new();
+
+        let mut files = SeveralFiles::open(&found[0])?;
+        weights.extend(files.ids("target"));
+        let names = LlamaGenNames::of_file(|name| files.has(name));
+        let norm_eps = Sidecar::beside(&found[0][0])?.number("rms_norm_eps").unwrap_or(which.config.norm_eps);
+        let config = LlamaGenConfig { norm_eps, ..which.config };
+        let target = LlamaGenNetwork::new(&mut Placed::new(&mut files, kind, device), &config, names)?;
+        files.ignore(LlamaGenNames::is_computed);
+        files.finish()?;
+
+        let mut files = SeveralFiles::open(&found[1])?;
+        weights.extend(files.ids("tokenizer"));
+        let mut placed = Placed::new(&mut files, Kind::Float, device);
+        let vq = Vq16::new(&mut placed, &which.vq, Vq16Names::Original)?;
+        files.ignore(is_of_the_encoder);
+        files.finish()?;
+
+        let captions = match config.condition {
+            Condition::Class { .. } => None,
+            Condition::Caption { .. } => {
+                let (captions, ids) = open_captions(&which.text, [&found[2], &found[3]], &places, device)?;
+                weights.extend(ids);
+                Some(captions)
+            }
+        };
+        let (drafter, absent_drafter) = match which.drafter {
+            None => (None, None),
+            Some(part) => match places.find(&part) {
+                None => (None, Some((part, places))),
+                Some(paths) => {
+                    let mut files = SeveralFiles::open(&paths)?;
+                    weights.extend(files.ids("drafter"));
+                    let sidecar = Sidecar::beside(&paths[0])?;
+                    let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
+                    let bias = sidecar.flag("bias").unwrap_or(true);
+                    let head_config = EagleConfig { bias, ..drafter_config(&config, eps) };
+                    let mut placed = Placed::new(&mut files, kind, device);
+                    let head = LanternHead::new(
+                        &mut placed,
+                        &head_config,
+                        Mixed::Pairs,
+                        config.d_model,
+                        config.n_vocab,
+                    )?;
+                    files.finish()?;
+                    (Some(Rc::new(head)), None)
+                }
+            },
+        };
+        let networks = Networks { target, vq, captions, drafter };
+        Ok(Self { absent_drafter, weights, ..Self::of_networks(which.name, networks, device)? })
+    }
+
+    pub(super) fn of_networks(
+        name: &'static str,
+        networks: Networks,
+        device: Device,
+    ) -> Result<Self, LoadError> {
+        let tables = TokenTables::of_codebook(
+            vectors_of(name, networks.vq.codebook())?,
+            vectors_of(name, networks.target.backbone().token_table())?,
+        );
+        Ok(Self { name, networks, tables, weights: Vec::new(), absent_drafter: None, device })
+    }
+
+    /// The transformer and its slots.
+    #[must_use]
+    pub fn network(&self) -> &LlamaGenNetwork {
+        &self.networks.target
+    }
+
+    /// An image under way behind features of a caption, `[n, d_caption]`.
+    #[must_use]
+    pub fn open_features(&self, features: &Tensor, sampling: &Sampling, max_tree: usize) -> ModelGeneration {
+        let _guard = tch::no_grad_guard();
+        let prefix = self.networks.target.caption_prefix(features, sampling.guidance != 1.0);
+        let n_pads = prefix.size()[1] - features.size()[0];
+        self.open_prefix(prefix, n_pads, sampling, max_tree)
+    }
+
+    /// `prefix`: `[b, n_slots, d]`, of which the first `n_pads` slots are pads in every row.
+    fn open_prefix(
+        &self,
+        prefix: Tensor,
+        n_pads: i64,
+        sampling: &Sampling,
+        max_tree: usize,
+    ) -> ModelGeneration {
+        let mut backbone: Rc<dyn Backbone> = self.networks.target.backbone().clone();
+        if n_pads > 0 {
+            let (n_rows, n_slots, _) = prefix.size3().expect("a prefix has three axes");
+            let n_seen = n_slots + (self.n_tokens() + max_tree) as i64;
+            backbone = Rc::new(Padded::new(backbone, &vec![n_pads; n_rows as usize], n_seen, self.device));
+        }
+        ModelGeneration::new(backbone, *sampling, prefix, self.n_tokens(), max_tree)
+    }
+
+    fn unusable(&self, reason: String) -> ModelError {
+        ModelError::Prompt { model: self.name.into(), reason }
+    }
+}
+
+/// The text encoder with its tokenizer, and what it was loaded from. On a CPU it runs in f32, else in bf16.
+fn open_captions(
+    config: &T5Config,
+    [encoder, tokenizer]: [&[PathBuf]; 2],
+    places: &Places,
+    device: Device,
+) -> Result<(CaptionFeatures, Vec<WeightsId>), LoadError> {
+    let kind = if device == Device::Cpu { Kind::Float } else { Kind::BFloat16 };
+    let mut files = SeveralFiles::open(encoder)?;
+    let mut ids = files.ids("text encoder");
+    let network = T5Encoder::new(&mut Placed::new(&mut files, kind, device), config)?;
+    files.ignore(T5Encoder::is_not_of_the_encoder);
+    files.finish()?;
+    let text = TextTokenizer::open(&tokenizer[0])?;
+    ids.push(text.id("text tokenizer"));
+    let digests: Vec<String> = ids.iter().map(|id| id.digest.clone()).collect();
+    let store = places.cache.as_ref().map(|cache| FeatureStore::new(cache, &digests, kind));
+    Ok((CaptionFeatures::new(text, network, store), ids))
+}
+
+impl TargetModel for LlamaGenModel {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn weights(&self) -> Vec<WeightsId> {
+        self.weights.clone()
+    }
+
+    fn n_tokens(&self) -> usize {
+        self.networks.target.config().n_tokens() as usize
+    }
+
+    fn open(
+        &self,
+        prompt: &str,
+        sampling: &Sampling,
+        max_tree: usize,
+    ) -> Result<ModelGeneration, ModelError> {
+        let _guard = tch::no_grad_guard();
+        match (self.networks.target.config().condition, &self.networks.captions) {
+            (Condition::Class { n_classes }, _) => {
+                let class = prompt.trim().parse().ok().filter(|class| (0..n_classes).contains(class));
+                let class = class.ok_or_else(|| {
+                    let reason =
+                        format!("it takes the number of a class, 0 to {}, found {prompt:?}", n_classes - 1);
+                    self.unusable(reason)
+                })?;
+                let prefix = self.networks.target.class_prefix(class, sampling.guidance != 1.0);
+                Ok(self.open_prefix(prefix, 0, sampling, max_tree))
+            }
+            (Condition::Caption { n_slots, .. }, Some(captions)) => {
+                let features = captions.of(prompt, n_slots).map_err(|reason| self.unusable(reason))?;
+                Ok(self.open_features(&features, sampling, max_tree))
+            }
+            (Condition::Caption { .. }, None) => {
+                unreachable!("a model of captions is loaded with its text encoder")
+            }
+        }
+    }
+
+    fn drafter(
+        &self,
+        kind: &DrafterKind,
+        generation: &ModelGeneration,
+        max_tree: usize,
+    ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
+        let head = match (kind, &self.networks.drafter, &self.absent_drafter) {
+            (DrafterKind::Eagle1(None), Some(head), _) => head.clone(),
+            (DrafterKind::Eagle1(None), None, Some((part, places))) => {
+                places.find_all(self.name, &[*part])?;
+                let path = part.choices[0].repo.into();
+                let reason = "it was not there when the model was loaded; start again".into();
+                return Err(LoadError::Config { path, reason }.into());
+            }
+            _ => {
+                let known = if self.networks.drafter.is_some() || self.absent_drafter.is_some() {
+                    "eagle1"
+                } else {
+                    "none is published"
+                };
+                return Err(ModelError::Drafter {
+                    model: self.name.into(),
+                    drafter: kind.as_written(),
+                    known: known.into(),
+                });
+            }
+        };
+        let _guard = tch::no_grad_guard();
+        let time = DraftTime::new(generation.device());
+        // LANTERN feeds its head token 0 in every slot of the prefix.
+        let d_model = self.networks.target.config().d_model;
+        let zeroth = head.token_table().get(0).view([1, 1, d_model]);
+        let following = zeroth.expand([generation.n_rows(), generation.n_prefix() - 1, d_model], false);
+        let draft = EagleDraft::with_prefix(head, generation, max_tree, time.clone(), following);
+        Ok((Box::new(draft), time))
+    }
+
+    fn tables(&self) -> &TokenTables {
+        &self.tables
+    }
+
+    fn picture(&self, tokens: &[TokenId]) -> Picture {
+        let _guard = tch::no_grad_guard();
+        let ids: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
+        let grid = self.networks.target.config().grid;
+        let ids = Tensor::from_slice(&ids).view([1, grid, grid]).to_device(self.device);
+        picture(&self.networks.vq.decode(&ids).get(0), Rounding::Nearest)
+    }
+}

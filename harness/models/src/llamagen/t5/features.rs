@@ -1,0 +1,123 @@
+//! Features of captions, made once and kept: in memory, and on disk where there is a folder for them. Decoding is
+//! timed without the encoder, which runs when an image is opened.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use specimen_weights::{Checkpoint, write_safetensors};
+use tch::{Device, Kind, Tensor};
+
+use super::{T5Encoder, clean_caption};
+use crate::text_tokenizer::TextTokenizer;
+
+/// Name of the one tensor of a kept file.
+const TENSOR: &str = "features";
+/// Captions held in memory: more than the prompts of a block, which every cell asks for again.
+const N_HELD: usize = 512;
+
+/// Kept features of one encoder.
+pub struct FeatureStore {
+    folder: PathBuf,
+    kind: Kind,
+}
+
+impl FeatureStore {
+    /// Below `cache`, apart for every encoder (`digests` of its weights and of its tokenizer) and every kind.
+    #[must_use]
+    pub fn new(cache: &Path, digests: &[String], kind: Kind) -> Self {
+        let digest = blake3::hash(digests.join(" ").as_bytes()).to_hex();
+        Self { folder: cache.join("captions").join(format!("{}-{kind:?}", &digest[..16])), kind }
+    }
+
+    fn file(&self, caption: &str) -> PathBuf {
+        self.folder.join(format!("{}.safetensors", blake3::hash(caption.as_bytes()).to_hex()))
+    }
+
+    /// What is kept of a cleaned caption, `[n, d]`. A file that is not whole is made again.
+    fn read(&self, caption: &str, d_model: i64) -> Option<Tensor> {
+        let file = self.file(caption);
+        if !file.is_file() {
+            return None;
+        }
+        let mut checkpoint = Checkpoint::open(&file, Some(self.kind), Device::Cpu).ok()?;
+        let n = *checkpoint.shape(TENSOR)?.first()?;
+        checkpoint.take(TENSOR, &[n, d_model]).ok()
+    }
+
+    /// Keeps the features of a cleaned caption; a worker that writes the same at the same time writes the same bytes.
+    fn write(&self, caption: &str, features: &Tensor) -> std::io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let file = self.file(caption);
+        let own = file.with_extension(format!("{}.safetensors", std::process::id()));
+        let tensors = BTreeMap::from([(TENSOR.to_owned(), features.to_device(Device::Cpu))]);
+        write_safetensors(&own, &tensors)?;
+        fs::rename(own, file)
+    }
+}
+
+/// The way from captions to features.
+pub struct CaptionFeatures {
+    tokenizer: TextTokenizer,
+    encoder: T5Encoder,
+    store: Option<FeatureStore>,
+    held: RefCell<BTreeMap<String, Rc<Tensor>>>,
+}
+
+impl CaptionFeatures {
+    /// Features by `encoder`, kept in `store` too if there is one.
+    #[must_use]
+    pub fn new(tokenizer: TextTokenizer, encoder: T5Encoder, store: Option<FeatureStore>) -> Self {
+        Self { tokenizer, encoder, store, held: RefCell::default() }
+    }
+
+    /// The features of `caption`, cleaned and cut to `n_slots` words with its end, `[n, d]`.
+    ///
+    /// # Errors
+    /// A caption that the tokenizer cannot split, or a folder that cannot be written, in words.
+    pub fn of(&self, caption: &str, n_slots: i64) -> Result<Rc<Tensor>, String> {
+        let caption = clean_caption(caption);
+        if let Some(held) = self.held.borrow().get(&caption) {
+            return Ok(held.clone());
+        }
+        let kept = self.store.as_ref().and_then(|store| store.read(&caption, self.encoder.config().d_model));
+        let features = match kept {
+            Some(kept) => kept,
+            None => {
+                let made = self.encoder.encode(&self.words(&caption, n_slots)?);
+                if let Some(store) = &self.store {
+                    store.write(&caption, &made).map_err(|e| {
+                        format!("its features cannot be kept in {}: {e}", store.folder.display())
+                    })?;
+                }
+                made
+            }
+        };
+        let features = Rc::new(features);
+        let mut held = self.held.borrow_mut();
+        if N_HELD <= held.len() {
+            held.clear();
+        }
+        held.insert(caption, features.clone());
+        Ok(features)
+    }
+
+    /// Word ids of a cleaned caption; one that is too long loses words before its end.
+    fn words(&self, caption: &str, n_slots: i64) -> Result<Vec<i64>, String> {
+        let mut words = self.tokenizer.encode(caption)?;
+        let n_words = self.encoder.config().n_words;
+        if let Some(foreign) = words.iter().find(|&&word| n_words <= word) {
+            return Err(format!("its word id {foreign} is not among the encoder's {n_words}"));
+        }
+        let end = *words.last().ok_or("the tokenizer adds no end to an empty caption")?;
+        if n_slots < words.len() as i64 {
+            words.truncate(n_slots as usize - 1);
+            words.push(end);
+        }
+        Ok(words)
+    }
+}

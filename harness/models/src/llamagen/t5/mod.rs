@@ -1,0 +1,12 @@
+//! From a caption to the features that condition LlamaGen: cleaning, words, the encoder of flan-t5-xl, and a cache of
+//! what it gave.
+
+mod clean;
+mod config;
+mod encoder;
+mod features;
+
+pub use clean::clean_caption;
+pub use config::T5Config;
+pub use encoder::{T5Encoder, bucket};
+pub use features::{CaptionFeatures, FeatureStore};

@@ -1,0 +1,100 @@
+//! LlamaGen at toy width with weights from a seed: everything from the prompt to the pixels is there, and the pictures
+//! mean nothing. Laws of such a network are far from uniform, every norm and bias matters, and an image takes
+//! milliseconds.
+
+use std::rc::Rc;
+
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::{
+    Condition, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork, drafter_config,
+    model::Networks,
+    t5::{CaptionFeatures, T5Config, T5Encoder},
+};
+use crate::{
+    lantern_head::LanternHead,
+    placed::Placed,
+    published_names::Mixed,
+    random_weights::RandomWeights,
+    text_tokenizer::TextTokenizer,
+    vq16::{Vq16, Vq16Config, Vq16Names},
+};
+
+/// A toy by its name in specs.
+#[derive(Clone, Copy, Debug)]
+pub struct ToyConfig {
+    /// Its name.
+    pub name: &'static str,
+    /// The target's sizes.
+    pub target: LlamaGenConfig,
+}
+
+const TARGET: LlamaGenConfig = LlamaGenConfig {
+    n_layers: 2,
+    n_heads: 2,
+    d_model: 32,
+    d_ffn: 48,
+    n_vocab: 64,
+    grid: 4,
+    condition: Condition::Caption { n_slots: 12, d_caption: 24 },
+    rope_base: 10_000.0,
+    norm_eps: 1e-5,
+};
+
+/// From captions.
+pub const CAPTION_TOY: ToyConfig = ToyConfig { name: "llamagen-toy", target: TARGET };
+
+/// From classes.
+pub const CLASS_TOY: ToyConfig = ToyConfig {
+    name: "llamagen-c2i-toy",
+    target: LlamaGenConfig { condition: Condition::Class { n_classes: 10 }, ..TARGET },
+};
+
+/// The toy's text encoder.
+const TEXT: T5Config = T5Config {
+    n_layers: 2,
+    n_heads: 2,
+    d_model: 24,
+    d_head: 8,
+    d_ffn: 32,
+    n_words: 128,
+    n_buckets: 32,
+    max_distance: 128,
+    norm_eps: 1e-6,
+};
+
+/// A tokenizer of the same kind as flan-t5's, over letters and a few syllables.
+static TEXT_TOKENIZER: &[u8] = include_bytes!("../../weights/toy/t5-tokenizer.json");
+
+impl LlamaGenModel {
+    /// The same toy every time, in `kind` on `device`.
+    ///
+    /// # Errors
+    /// None in practice: its parameters are made, not read.
+    pub fn toy(which: &ToyConfig, kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let ToyConfig { name, target: config } = which;
+        let mut random = RandomWeights::new(1);
+        let mut placed = Placed::new(&mut random, kind, device);
+        let target = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
+        let head = LanternHead::new(
+            &mut placed,
+            &drafter_config(config, config.norm_eps),
+            Mixed::Pairs,
+            config.d_model,
+            config.n_vocab,
+        )?;
+        let mut placed = Placed::new(&mut random, Kind::Float, device);
+        let vq_config = Vq16Config { n_codes: config.n_vocab, d_code: 8, d_latent: 16, channels: &[64, 32] };
+        let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
+        let captions = match config.condition {
+            Condition::Class { .. } => None,
+            Condition::Caption { .. } => {
+                let tokenizer = TextTokenizer::of_bytes("toy/t5-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
+                Some(CaptionFeatures::new(tokenizer, T5Encoder::new(&mut placed, &TEXT)?, None))
+            }
+        };
+        Self::of_networks(name, Networks { target, vq, captions, drafter: Some(Rc::new(head)) }, device)
+    }
+}

@@ -1,0 +1,38 @@
+//! The `config.json` that the hub keeps beside weights: what of it a network cannot know by itself.
+
+use std::path::Path;
+
+use specimen_weights::LoadError;
+
+/// Its entries; none where there is no such file.
+pub struct Sidecar(serde_json::Value);
+
+impl Sidecar {
+    /// Reads the `config.json` in the folder of `weights`, if there is one.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not JSON.
+    pub fn beside(weights: &Path) -> Result<Self, LoadError> {
+        let path = weights.with_file_name("config.json");
+        if !path.is_file() {
+            return Ok(Self(serde_json::Value::Null));
+        }
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| LoadError::Read { path: path.clone(), source })?;
+        let value = serde_json::from_str(&text)
+            .map_err(|e| LoadError::Config { path, reason: format!("not JSON: {e}") })?;
+        Ok(Self(value))
+    }
+
+    /// The number under `key`.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key)?.as_f64()
+    }
+
+    /// The flag under `key`.
+    #[must_use]
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        self.0.get(key)?.as_bool()
+    }
+}

@@ -1,0 +1,344 @@
+//! Published models at toy width: the tensors that are expected, files that hold exactly those, and what is said of
+//! files that do not.
+
+use std::{collections::BTreeMap, path::Path};
+
+use specimen_decode::{dist::TokenId, generation::Generation};
+use specimen_models::{
+    inventory::{Expected, inventory, n_parameters},
+    janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
+    lantern_head::LanternHead,
+    llamagen::{
+        self, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
+        t5::{T5Config, T5Encoder},
+    },
+    published_files::{Choice, Part, Places},
+    published_names::Mixed,
+    several_files::SeveralFiles,
+    target::{DrafterKind, TargetModel},
+    vq16::{Vq16, Vq16Config, Vq16Names},
+};
+use specimen_weights::{LoadError, ParamSource, Scoped, write_safetensors};
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    golden::{all_by_recipe, path},
+    golden_llama::{JANUS, LLAMAGEN, VQ},
+    support::GUIDED,
+};
+
+const TEXT: T5Config = T5Config {
+    n_layers: 1,
+    n_heads: 2,
+    d_model: 10,
+    d_head: 8,
+    d_ffn: 16,
+    n_words: 128,
+    n_buckets: 32,
+    max_distance: 128,
+    norm_eps: 1e-6,
+};
+
+fn vq_inventory(config: &Vq16Config, names: Vq16Names) -> Vec<Expected> {
+    inventory(|source| Vq16::new(source, config, names).map(|_| ())).unwrap()
+}
+
+#[test]
+fn the_published_sizes_have_the_published_numbers_of_parameters() {
+    let llamagen = |config: LlamaGenConfig| {
+        n_parameters(&LlamaGenNetwork::expected(&config, LlamaGenNames::Original).unwrap())
+    };
+    // Millions, as the model cards round them; the table of the empty caption is counted, which it is not there.
+    let millions = |n: i64| (n as f64 / 1e6).round() as i64;
+    assert_eq!(millions(llamagen(LlamaGenConfig::class_b(16))), 111);
+    assert_eq!(millions(llamagen(LlamaGenConfig::class_l(24))), 343);
+    assert_eq!(millions(llamagen(LlamaGenConfig::class_xl(24))), 775);
+    assert_eq!(millions(llamagen(LlamaGenConfig::caption_xl(32))), 778);
+    assert_eq!(n_parameters(&T5Encoder::expected(&T5Config::FLAN_XL).unwrap()), 1_223_527_424);
+    let vq = vq_inventory(&Vq16Config::PUBLISHED, Vq16Names::Original);
+    let decoder: Vec<Expected> = vq.into_iter().filter(|entry| entry.name.starts_with("decoder.")).collect();
+    assert_eq!(millions(n_parameters(&decoder)), 42);
+}
+
+#[test]
+fn both_layouts_of_a_network_hold_the_same_numbers() {
+    let llamagen =
+        |names| n_parameters(&LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), names).unwrap());
+    assert_eq!(llamagen(LlamaGenNames::Original), llamagen(LlamaGenNames::HuggingFace));
+    let janus = |names| n_parameters(&JanusNetwork::expected(&JanusConfig::PRO_1B, names).unwrap());
+    assert_eq!(janus(JanusNames::Original), janus(JanusNames::HuggingFace));
+}
+
+#[test]
+fn inventories_have_the_names_and_shapes_of_the_published_files() {
+    let all = LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), LlamaGenNames::Original).unwrap();
+    let of = |all: &[Expected], name: &str| {
+        all.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}")).shape.clone()
+    };
+    assert_eq!(of(&all, "layers.35.attention.wqkv.weight"), [3840, 1280]);
+    assert_eq!(of(&all, "layers.0.feed_forward.w2.weight"), [1280, 3584]);
+    assert_eq!(of(&all, "cls_embedding.cap_proj.fc1.weight"), [1280, 2048]);
+    assert_eq!(of(&all, "cls_embedding.uncond_embedding"), [120, 2048]);
+    assert_eq!(all.len(), 6 + 36 * 7);
+    let all = LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), LlamaGenNames::HuggingFace).unwrap();
+    assert_eq!(of(&all, "model.layers.35.self_attn.k_proj.weight"), [1280, 1280]);
+    assert_eq!(of(&all, "lm_head.weight"), [16_384, 1280]);
+    let all = JanusNetwork::expected(&JanusConfig::PRO_7B, JanusNames::Original).unwrap();
+    assert_eq!(of(&all, "language_model.model.layers.29.mlp.down_proj.weight"), [4096, 11_008]);
+    assert_eq!(of(&all, "gen_head.vision_head.bias"), [16_384]);
+    assert_eq!(of(&all, "gen_aligner.layers.0.weight"), [4096, 8]);
+    let head = drafter_config(&LlamaGenConfig::caption_xl(32), 1e-6);
+    let names: Vec<String> =
+        LanternHead::expected(&head, 1280, 16_384).unwrap().into_iter().map(|entry| entry.name).collect();
+    let layer = "layers.0.";
+    let mut expected = ["embed_tokens.weight", "fc.weight", "fc.bias"].map(str::to_owned).to_vec();
+    for part in ["q_proj", "k_proj", "v_proj", "o_proj"] {
+        expected.push(format!("{layer}self_attn.{part}.weight"));
+    }
+    expected.push(format!("{layer}post_attention_layernorm.weight"));
+    for part in ["gate_proj", "up_proj", "down_proj"] {
+        expected.push(format!("{layer}mlp.{part}.weight"));
+    }
+    assert_eq!(names, expected);
+}
+
+type Read = fn(&mut dyn ParamSource) -> Result<(), LoadError>;
+
+/// Every component: its name, what it expects, and how it is read.
+fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
+    let head = || drafter_config(&LLAMAGEN, 1e-6);
+    vec![
+        ("LlamaGen", LlamaGenNetwork::expected(&LLAMAGEN, LlamaGenNames::Original).unwrap(), |source| {
+            LlamaGenNetwork::new(source, &LLAMAGEN, LlamaGenNames::Original).map(|_| ())
+        }),
+        (
+            "LlamaGen by LANTERN",
+            LlamaGenNetwork::expected(&LLAMAGEN, LlamaGenNames::HuggingFace).unwrap(),
+            |source| LlamaGenNetwork::new(source, &LLAMAGEN, LlamaGenNames::HuggingFace).map(|_| ()),
+        ),
+        ("head", LanternHead::expected(&head(), 32, 40).unwrap(), |source| {
+            LanternHead::new(source, &drafter_config(&LLAMAGEN, 1e-6), Mixed::Pairs, 32, 40).map(|_| ())
+        }),
+        ("Janus", JanusNetwork::expected(&JANUS, JanusNames::Original).unwrap(), |source| {
+            JanusNetwork::new(source, &JANUS, JanusNames::Original).map(|_| ())
+        }),
+        (
+            "Janus of transformers",
+            JanusNetwork::expected(&JANUS, JanusNames::HuggingFace).unwrap(),
+            |source| JanusNetwork::new(source, &JANUS, JanusNames::HuggingFace).map(|_| ()),
+        ),
+        ("tokenizer", vq_inventory(&VQ, Vq16Names::Original), |source| {
+            Vq16::new(source, &VQ, Vq16Names::Original).map(|_| ())
+        }),
+        ("T5", T5Encoder::expected(&TEXT).unwrap(), |source| T5Encoder::new(source, &TEXT).map(|_| ())),
+    ]
+}
+
+fn load(file: &Path, read: Read) -> Result<(), LoadError> {
+    let mut files = SeveralFiles::open(&[file.to_owned()])?;
+    read(&mut files)?;
+    files.finish()
+}
+
+#[test]
+fn a_whole_file_loads_and_one_tensor_too_few_too_many_or_misshapen_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weights.safetensors");
+    for (what, expected, read) in components() {
+        let whole = all_by_recipe(&expected);
+        let written = |change: &dyn Fn(&mut BTreeMap<String, Tensor>)| {
+            let mut tensors: BTreeMap<String, Tensor> =
+                whole.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect();
+            change(&mut tensors);
+            write_safetensors(&file, &tensors).unwrap();
+            load(&file, read)
+        };
+        written(&|_| ()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let some = &expected[expected.len() / 2];
+        match written(&|tensors| drop(tensors.remove(&some.name))) {
+            Err(LoadError::MissingTensor { path, name, .. }) => {
+                assert_eq!((path, name), (file.clone(), some.name.clone()))
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+        match written(&|tensors| drop(tensors.insert("one.more".into(), Tensor::from_slice(&[1.0_f32])))) {
+            Err(LoadError::Unexpected { n, first, .. }) => assert_eq!((n, first.as_str()), (1, "one.more")),
+            other => panic!("{what}: {other:?}"),
+        }
+        let wide: Vec<i64> = some.shape.iter().map(|n| n + 1).collect();
+        let misshapen = Tensor::zeros(&wide, (Kind::Float, Device::Cpu));
+        match written(&|tensors| drop(tensors.insert(some.name.clone(), misshapen.shallow_clone()))) {
+            Err(LoadError::WrongShape { path, name, expected, found }) => {
+                assert_eq!((path, name), (file.clone(), some.name.clone()), "{what}");
+                assert_eq!((expected, found), (some.shape.clone(), wide), "{what}");
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+}
+
+macro_rules! part {
+    ($role:literal, $($file:literal),+) => {
+        Part { role: $role, choices: &[Choice { repo: "owner/small", files: &[$($file),+] }] }
+    };
+}
+
+/// A model of captions whose parts lie in one repository.
+static SMALL_LLAMAGEN: LlamaGenWeights = LlamaGenWeights {
+    name: "llamagen-t2i-xl-512",
+    config: LLAMAGEN,
+    vq: VQ,
+    text: TEXT,
+    parts: &[
+        part!("target", "target.safetensors"),
+        part!("tokenizer", "vq.safetensors"),
+        part!("text encoder", "t5-1.safetensors", "t5-2.safetensors"),
+        part!("text tokenizer", "tokenizer.json"),
+    ],
+    drafter: Some(part!("drafter", "drafter/model.safetensors")),
+};
+
+static SMALL_JANUS: JanusWeights = JanusWeights {
+    name: "janus-pro-1b",
+    config: JanusConfig { n_words: 300, pad: 256, ..JANUS },
+    vq: VQ,
+    parts: &[part!("target", "janus.safetensors"), part!("text tokenizer", "tokenizer.json")],
+};
+
+/// Writes tensors by recipe below `root`, with `more` that the product does not read.
+fn write(root: &Path, file: &str, inventory: &[Expected], more: &[&str]) {
+    let path = root.join("weights/owner/small").join(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut tensors = all_by_recipe(inventory);
+    for name in more {
+        tensors.insert((*name).to_owned(), Tensor::from_slice(&[1.0_f32]));
+    }
+    write_safetensors(&path, &tensors).unwrap();
+}
+
+fn copy_tokenizer(root: &Path, name: &str) {
+    let from = path(&format!("../../weights/toy/{name}-tokenizer.json"));
+    std::fs::copy(from, root.join("weights/owner/small/tokenizer.json")).unwrap();
+}
+
+fn write_llamagen(root: &Path) {
+    let names = LlamaGenNames::HuggingFace;
+    let computed = ["model.freqs_cis"];
+    write(root, "target.safetensors", &LlamaGenNetwork::expected(&LLAMAGEN, names).unwrap(), &computed);
+    let encoder = ["encoder.conv_in.weight", "quant_conv.bias", "quantize.codebook_used"];
+    write(root, "vq.safetensors", &vq_inventory(&VQ, Vq16Names::Original), &encoder);
+    let text = T5Encoder::expected(&TEXT).unwrap();
+    let (first, second) = text.split_at(text.len() / 2);
+    write(root, "t5-1.safetensors", first, &["decoder.final_layer_norm.weight"]);
+    write(root, "t5-2.safetensors", second, &["lm_head.weight"]);
+    copy_tokenizer(root, "t5");
+}
+
+/// A picture that an opened model draws: its first tokens are the likeliest, and the rest token 0.
+fn draw(model: &dyn TargetModel, prompt: &str, side: u32) {
+    let mut generation = model.open(prompt, &GUIDED, 8).unwrap();
+    assert_eq!(generation.prefill().len(), 40);
+    let picture = model.picture(&vec![TokenId(3); model.n_tokens()]);
+    assert_eq!((picture.width, picture.height), (side, side));
+    assert!(picture.rgb.iter().any(|&level| level != picture.rgb[0]), "a picture is not of one grey");
+}
+
+#[test]
+fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    write_llamagen(folder.path());
+    let open =
+        || LlamaGenModel::open(&SMALL_LLAMAGEN, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+    let model = open();
+    draw(&model, "a red circle", 12);
+    let roles: Vec<String> = model.weights().into_iter().map(|weights| weights.role).collect();
+    assert_eq!(roles, ["target", "tokenizer", "text encoder", "text encoder 2", "text tokenizer"]);
+    let generation = model.open("a red circle", &GUIDED, 8).unwrap();
+    let refused =
+        model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("drafter (owner/small/{drafter/model.safetensors})"), "{refused}");
+
+    let head = LanternHead::expected(&drafter_config(&LLAMAGEN, 1e-6), 32, 40).unwrap();
+    write(folder.path(), "drafter/model.safetensors", &head, &[]);
+    let model = open();
+    let generation = model.open("a red circle", &GUIDED, 8).unwrap();
+    assert!(model.drafter(&DrafterKind::Eagle1(None), &generation, 8).is_ok());
+    assert_eq!(model.weights().last().unwrap().role, "drafter");
+}
+
+#[test]
+fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
+    for (names, vq, more) in [
+        (
+            JanusNames::Original,
+            "gen_vision_model.",
+            ["vision_model.blocks.0.weight", "aligner.layers.0.bias", "language_model.lm_head.weight"],
+        ),
+        (
+            JanusNames::HuggingFace,
+            "model.vqmodel.",
+            ["model.vision_model.embeddings.bias", "model.aligner.fc1.bias", "lm_head.weight"],
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut all = JanusNetwork::expected(&SMALL_JANUS.config, names).unwrap();
+        all.extend(
+            inventory(|source| Vq16::new(&mut Scoped::new(source, vq), &VQ, names.vq16()).map(|_| ()))
+                .unwrap(),
+        );
+        let encoder = format!("{vq}encoder.conv_in.weight");
+        write(folder.path(), "janus.safetensors", &all, &[&more[..], &[encoder.as_str()]].concat());
+        copy_tokenizer(folder.path(), "janus");
+        let model = JanusModel::open(&SMALL_JANUS, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        draw(&model, "a bus near the sea", 12);
+    }
+}
+
+#[test]
+fn files_are_found_below_the_data_folder_and_in_the_cache_of_the_hub() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, hub) = (folder.path().join("data"), folder.path().join("hub"));
+    let part = part!("text encoder", "1.safetensors", "2.safetensors");
+    let places = Places { data: Some(data.clone()), hub: Some(hub.clone()), cache: None };
+    let snapshots = hub.join("models--owner--small/snapshots");
+    for revision in ["abc", "def"] {
+        std::fs::create_dir_all(snapshots.join(revision)).unwrap();
+        std::fs::write(snapshots.join(revision).join("1.safetensors"), "").unwrap();
+    }
+    assert_eq!(places.find(&part), None, "one of two shards is not a part");
+    std::fs::write(snapshots.join("abc/2.safetensors"), "").unwrap();
+    std::fs::write(snapshots.join("def/2.safetensors"), "").unwrap();
+    let shards =
+        |folder: &Path| Some(["1.safetensors", "2.safetensors"].map(|file| folder.join(file)).to_vec());
+    assert_eq!(places.find(&part), shards(&snapshots.join("abc")));
+    std::fs::create_dir_all(hub.join("models--owner--small/refs")).unwrap();
+    std::fs::write(hub.join("models--owner--small/refs/main"), "def\n").unwrap();
+    assert_eq!(places.find(&part), shards(&snapshots.join("def")));
+    let own = data.join("weights/owner/small");
+    std::fs::create_dir_all(&own).unwrap();
+    for file in ["1.safetensors", "2.safetensors"] {
+        std::fs::write(own.join(file), "").unwrap();
+    }
+    assert_eq!(places.find(&part), shards(&own));
+}
+
+#[test]
+fn absent_files_are_named_all_at_once_with_where_they_come_from_and_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places { data: Some(folder.path().to_owned()), hub: Some("hub".into()), cache: None };
+    for (model, parts) in llamagen::PUBLISHED
+        .iter()
+        .map(|model| (model.name, model.parts))
+        .chain(janus::PUBLISHED.iter().map(|model| (model.name, model.parts)))
+    {
+        let message = places.find_all(model, parts).unwrap_err().to_string();
+        for part in parts {
+            for choice in part.choices {
+                assert!(message.contains(choice.repo) && message.contains(choice.files[0]), "{message}");
+            }
+        }
+        let looked = format!("looked in {} and hub", folder.path().join("weights").display());
+        let command = format!("`specimen data fetch {model}`");
+        assert!(message.contains(&looked) && message.contains(&command), "{message}");
+    }
+}

@@ -1,0 +1,197 @@
+//! The published architectures at toy width, from a prompt to a picture by every family of methods; lossless ones draw
+//! from the target's own law.
+
+use specimen_decode::{
+    clock::MonotonicClock,
+    decoder::decode,
+    dist::TokenId,
+    generation::Generation,
+    method::{MethodConfig, Parts, Proposer},
+    pipeline::Sampling,
+    rng::Uniforms,
+    tree::TokenTree,
+};
+use specimen_models::{
+    catalog::{OpenModel, open},
+    generation::ModelGeneration,
+    target::{DrafterKind, TargetModel, conditional_laws},
+};
+use tch::{Device, Kind};
+
+use crate::support::{Choices, F32, GUIDED, MAX_TREE, PLAIN, check_law, fresh_law, random_history};
+
+/// Names with a prompt each.
+const TOYS: [(&str, &str); 3] =
+    [("llamagen-toy", "a red circle"), ("llamagen-c2i-toy", "7"), ("janus-toy", "a bus near the sea")];
+
+const EAGLE: &str = r#""drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_7" }"#;
+
+/// Methods by name; those that keep the target's law first.
+fn methods() -> [(&'static str, String); 6] {
+    [
+        ("ar", r#"{ "drafter": { "proposer": "none" } }"#.to_owned()),
+        ("eagle1", format!("{{ {EAGLE} }}")),
+        ("sjd", r#"{ "drafter": { "proposer": "jacobi", "window": 6, "init": "random" } }"#.to_owned()),
+        (
+            "cascade",
+            format!(
+                r#"{{ {EAGLE}, "accept": [{{ "kind": "cascade", "tau_pos": 0.5, "tvd_budget": 1.0 }}, {{ "kind": "lossless" }}] }}"#
+            ),
+        ),
+        (
+            "vvs",
+            format!(
+                r#"{{ {EAGLE}, "schedule": {{ "kind": "vvs", "trigger": "interval", "every": 2, "warm_up": 0 }} }}"#
+            ),
+        ),
+        (
+            "lantern",
+            format!(
+                r#"{{ {EAGLE}, "accept": [{{ "kind": "lantern", "k": 10, "delta": 0.2 }}, {{ "kind": "lossless" }}] }}"#
+            ),
+        ),
+    ]
+}
+
+const LOSSLESS: usize = 3;
+
+fn toy(name: &str) -> std::rc::Rc<dyn TargetModel> {
+    let options = OpenModel {
+        kind: Kind::Float,
+        device: Device::Cpu,
+        data_root: None,
+        encode_caption: |_| Err("a toy has its own words".into()),
+    };
+    open(name, &options).unwrap()
+}
+
+fn image(
+    model: &dyn TargetModel,
+    (prompt, sampling): (&str, Sampling),
+    method: &str,
+    seed: u64,
+) -> Vec<TokenId> {
+    let config: MethodConfig = serde_json::from_str(method).unwrap();
+    let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
+    let draft_model = (config.drafter.proposer == Proposer::Eagle1)
+        .then(|| model.drafter(&DrafterKind::Eagle1(None), &generation, config.max_tree_nodes()).unwrap().0);
+    let parts = Parts { draft_model, ..model.tables().parts(&config.needs()) };
+    let mut method = config.build_with(parts).unwrap();
+    decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
+}
+
+#[test]
+fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
+    for (name, prompt) in TOYS {
+        let model = toy(name);
+        for (method_name, method) in methods() {
+            for sampling in [PLAIN, Sampling { top_k: 20, ..GUIDED }] {
+                let draw = |seed| image(&*model, (prompt, sampling), &method, seed);
+                let tokens = draw(1);
+                assert_eq!(tokens.len(), 16, "{name}, {method_name}");
+                assert_eq!(tokens, draw(1), "{name}, {method_name}");
+                assert_ne!(tokens, draw(2), "{name}, {method_name}");
+                let picture = model.picture(&tokens);
+                assert_eq!((picture.width, picture.height, picture.rgb.len()), (8, 8, 192), "{name}");
+                assert!(picture.rgb.iter().any(|&level| level != picture.rgb[0]), "{name}: one grey");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_picture_depends_on_the_prompt() {
+    for (name, prompt) in TOYS {
+        let model = toy(name);
+        let law = |prompt: &str| model.open(prompt, &GUIDED, MAX_TREE).unwrap().prefill();
+        let other = if prompt == "7" { "3" } else { "a dog on the square" };
+        assert!(law(prompt).total_variation(&law(other)) > 0.01, "{name}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_no_class_is_refused_with_what_would_be_taken() {
+    for prompt in ["a dog", "10", "-1", ""] {
+        let refused =
+            toy("llamagen-c2i-toy").open(prompt, &GUIDED, MAX_TREE).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("the number of a class, 0 to 9"), "{refused}");
+    }
+}
+
+/// Standard deviations by which the tokens of `images` miss how often each law's likelier half is drawn, and how often
+/// an even token is: two events of known probability at every position.
+fn misses(fresh: &dyn Fn() -> ModelGeneration, images: &[Vec<TokenId>]) -> [f64; 2] {
+    let (mut excess, mut variance) = ([0.0; 2], [0.0; 2]);
+    for tokens in images {
+        for (law, token) in conditional_laws(&fresh(), tokens).iter().zip(tokens) {
+            let probs = law.probs();
+            let mut ranked: Vec<usize> = (0..probs.len()).collect();
+            ranked.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
+            let mut likely = vec![false; probs.len()];
+            let mut mass = 0.0;
+            for id in ranked {
+                if mass < 0.5 {
+                    likely[id] = true;
+                    mass += f64::from(probs[id]);
+                }
+            }
+            let events: [&dyn Fn(usize) -> bool; 2] = [&|id| likely[id], &|id| id % 2 == 0];
+            for (at, event) in events.iter().enumerate() {
+                let p: f64 =
+                    probs.iter().enumerate().filter(|(id, _)| event(*id)).map(|(_, p)| f64::from(*p)).sum();
+                excess[at] += f64::from(u8::from(event(token.idx()))) - p;
+                variance[at] += p * (1.0 - p);
+            }
+        }
+    }
+    [0, 1].map(|at| excess[at] / variance[at].sqrt())
+}
+
+#[test]
+fn lossless_methods_draw_from_the_targets_law_and_another_temperature_is_found_out() {
+    const N_IMAGES: u64 = 48;
+    for (name, prompt) in TOYS {
+        let model = toy(name);
+        let fresh = || model.open(prompt, &GUIDED, 1).unwrap();
+        let drawn = |method: &str, sampling| -> Vec<Vec<TokenId>> {
+            (0..N_IMAGES).map(|seed| image(&*model, (prompt, sampling), method, seed)).collect()
+        };
+        for (method_name, method) in &methods()[..LOSSLESS] {
+            for miss in misses(&fresh, &drawn(method, GUIDED)) {
+                // One in 15,000 for each of 18 numbers; seeds are fixed.
+                assert!(miss.abs() < 4.0, "{name}, {method_name}: off by {miss:.1} standard deviations");
+            }
+        }
+        let hot = Sampling { temperature: 2.0 * GUIDED.temperature, ..GUIDED };
+        let [likely, _] = misses(&fresh, &drawn(&methods()[0].1, hot));
+        assert!(
+            likely < -4.0,
+            "{name}: twice the temperature is off by only {likely:.1} standard deviations"
+        );
+    }
+}
+
+#[test]
+fn guidance_1_is_the_prompts_row_alone_and_swapped_rows_are_another_law() {
+    for (name, prompt) in TOYS {
+        let model = toy(name);
+        let guided = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
+        assert_eq!(guided.n_rows(), 2, "{name}");
+        let behind = |prefix: tch::Tensor, sampling| {
+            ModelGeneration::new(guided.backbone().clone(), sampling, prefix, 16, MAX_TREE)
+        };
+        // Two rows under a guidance of 1 have the law of the first.
+        let plain = model.open(prompt, &PLAIN, MAX_TREE).unwrap();
+        let mut both = behind(guided.prefix().shallow_clone(), PLAIN);
+        random_history(&mut both, 3, |tokens, _, dists| {
+            check_law(&dists[0], &fresh_law(&plain, tokens), F32, name);
+        });
+        let law = |prefix: tch::Tensor| {
+            let mut generation = behind(prefix, GUIDED);
+            generation.prefill();
+            generation.score(&TokenTree::new(Choices::new(1).token(64))).dist(TokenTree::ROOT)
+        };
+        let swapped = law(guided.prefix().flip([0]));
+        assert!(law(guided.prefix().shallow_clone()).total_variation(&swapped) > 0.01, "{name}");
+    }
+}
