@@ -76,7 +76,23 @@ pub const ABILITIES: &[Abilities] = &[
         embeddings: true,
         reuses_features: true,
     },
+    Abilities { model: "lumina-mgpt-7b-768", ..CHAMELEON },
+    Abilities { model: "lumina-mgpt-7b-512", ..CHAMELEON },
+    Abilities { model: "anole-7b", ..CHAMELEON },
+    Abilities { model: "lumina-toy", ..CHAMELEON },
+    Abilities { model: "anole-toy", ..CHAMELEON },
 ];
+
+/// One head without a name; everything else that methods ask for.
+const CHAMELEON: Abilities = Abilities {
+    model: "",
+    heads: &[Heads { proposer: Proposer::Eagle1, weights: &[] }],
+    draft_models: &[],
+    neighbours: true,
+    codebook: true,
+    embeddings: true,
+    reuses_features: true,
+};
 
 /// Tokens are grey levels: near and far mean something between them, angles do not.
 const IGPT: Abilities = Abilities {
@@ -226,8 +242,9 @@ cell = [
     #[test]
     fn a_cell_that_needs_what_its_model_has_not_is_refused_with_the_models_that_have_it() {
         let chain = r#"shape = "chain", depth = 2"#;
+        let able = "use one that has: tiny, stub, lumina-mgpt-7b-768, lumina-mgpt-7b-512, anole-7b, lumina-toy, anole-toy";
         let cell = format!(r#"drafter = {{ proposer = "eagle1", {chain} }}"#);
-        check_refused("igpt-mnist", &cell, "an EAGLE-1 head", "use one that has: tiny, stub");
+        check_refused("igpt-mnist", &cell, "an EAGLE-1 head", able);
         let cell = format!(r#"drafter = {{ proposer = "model", model = "tiny", {chain} }}"#);
         let what = "a way to draft with that model";
         check_refused("igpt-mnist", &cell, what, "draft with one of: igpt-mnist, igpt-fmnist");
@@ -235,12 +252,12 @@ cell = [
         let cell = format!(
             r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "similarity", s = 0.7 }}"#
         );
-        check_refused("igpt-mnist", &cell, "the vectors of a codebook", "use one that has: tiny, stub");
+        check_refused("igpt-mnist", &cell, "the vectors of a codebook", able);
         let cell = format!(
             r#"drafter = {{ proposer = "model", model = "igpt-mnist", {chain} }}, schedule = {{ kind = "vvs", trigger = "interval", every = 2 }}"#
         );
         let what = "a head that continues from older features";
-        check_refused("igpt-mnist", &cell, what, "use one that has: tiny, stub");
+        check_refused("igpt-mnist", &cell, what, able);
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
         check_refused("igpt-mnist", &cell, "an EAGLE-3 head", "use one that has: tiny, stub");
     }
@@ -276,6 +293,8 @@ cell = [
             ("igpt-mnist", format!("{jacobi}, {gsd}")),
             ("tiny", format!("{eagle}, {lantern}")),
             ("stub", format!("{eagle}, {gsd}")),
+            ("lumina-toy", format!("{eagle}, {lantern}")),
+            ("anole-7b", format!("{eagle}, {gsd}")),
         ] {
             assert_eq!(plan(model, &cell).map(|_| ()), Ok(()), "{model}: {cell}");
         }

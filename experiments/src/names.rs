@@ -3,9 +3,19 @@
 
 use specimen_datasets::catalog::ENTRIES;
 
-/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself; the
-/// others need their weights on disk.
-pub const MODELS: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
+/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself, and so do
+/// those named `-toy`, by the networks of the models they are named after; the others need their weights on disk.
+pub const MODELS: &[&str] = &[
+    "tiny",
+    "igpt-mnist",
+    "igpt-fmnist",
+    "stub",
+    "lumina-mgpt-7b-768",
+    "lumina-mgpt-7b-512",
+    "anole-7b",
+    "lumina-toy",
+    "anole-toy",
+];
 
 /// The dataset without prompts, for models that take none; its size is the spec's `limit`.
 pub const UNCONDITIONAL: &str = "unconditional";

@@ -1,6 +1,8 @@
 //! What a spec needs on disk beside its prompts, and how large a model's images are: known without libtorch,
 //! so that a plan can be made anywhere.
 
+use std::path::PathBuf;
+
 use specimen_datasets::{
     data_root::{DATA_VARIABLE, DataRoot},
     error::DatasetError,
@@ -26,11 +28,26 @@ struct Weights {
     file: &'static str,
     /// What to put there.
     fetch: &'static str,
+    /// Repository of the Hugging Face hub in whose cache they may lie instead.
+    hub: Option<&'static str>,
 }
 
 const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
-const MODELS: [ModelFacts; 4] = [
+/// A transformer of the Chameleon family.
+const fn chameleon(
+    name: &'static str,
+    n_tokens: usize,
+    side: usize,
+    file: &'static str,
+    hub: &'static str,
+) -> ModelFacts {
+    let footprint = Footprint { n_tokens, width: side, height: side };
+    let fetch = "its files with `specimen data fetch`";
+    ModelFacts { name, footprint, weights: Some(Weights { file, fetch, hub: Some(hub) }) }
+}
+
+const MODELS: [ModelFacts; 9] = [
     ModelFacts { name: "tiny", footprint: Footprint { n_tokens: 256, width: 64, height: 64 }, weights: None },
     ModelFacts {
         name: "igpt-mnist",
@@ -38,6 +55,7 @@ const MODELS: [ModelFacts; 4] = [
         weights: Some(Weights {
             file: "weights/igpt/mnist_gen.safetensors",
             fetch: "the state dict of teddykoker/image-gpt models/mnist_gen.ckpt as safetensors",
+            hub: None,
         }),
     },
     ModelFacts {
@@ -46,15 +64,42 @@ const MODELS: [ModelFacts; 4] = [
         weights: Some(Weights {
             file: "weights/igpt/fmnist_gen.safetensors",
             fetch: "the state dict of teddykoker/image-gpt models/fmnist_gen.ckpt as safetensors",
+            hub: None,
         }),
     },
     ModelFacts { name: "stub", footprint: Footprint { n_tokens: 16, width: 8, height: 8 }, weights: None },
+    chameleon(
+        "lumina-mgpt-7b-768",
+        2356,
+        768,
+        "weights/lumina-mgpt-7b-768/config.json",
+        "Alpha-VLLM/Lumina-mGPT-7B-768",
+    ),
+    chameleon(
+        "lumina-mgpt-7b-512",
+        1060,
+        512,
+        "weights/lumina-mgpt-7b-512/config.json",
+        "Alpha-VLLM/Lumina-mGPT-7B-512",
+    ),
+    chameleon("anole-7b", 1024, 512, "weights/anole-7b/config.json", "leloy/Anole-7b-v0.1-hf"),
+    ModelFacts {
+        name: "lumina-toy",
+        footprint: Footprint { n_tokens: 32, width: 12, height: 8 },
+        weights: None,
+    },
+    ModelFacts {
+        name: "anole-toy",
+        footprint: Footprint { n_tokens: 16, width: 8, height: 8 },
+        weights: None,
+    },
 ];
 
 /// Feature network of the metric `fd-lenet`.
 const LENET: Weights = Weights {
     file: "weights/lenet_mnist/lenet.safetensors",
     fetch: "models/lenet.pth of abdulfatir/gan-metrics-pytorch as safetensors",
+    hub: None,
 };
 
 /// Size of a model's output; `None` for a model that is not known here.
@@ -88,8 +133,9 @@ fn facts(name: &str) -> Option<&'static ModelFacts> {
 }
 
 fn absent(what: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missing> {
-    let Weights { file, fetch } = weights;
+    let Weights { file, fetch, hub } = weights;
     let remedy = match root {
+        _ if hub.is_some_and(is_cached) => return None,
         Some(root) if root.path().join(file).is_file() => return None,
         Some(root) => format!("put {fetch} at {}", root.path().join(file).display()),
         None => {
@@ -97,6 +143,17 @@ fn absent(what: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missi
         }
     };
     Some(Missing { what: what.to_owned(), remedy })
+}
+
+/// Whether the cache of the Hugging Face hub that the environment names holds something of `repository`.
+fn is_cached(repository: &str) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let hub = set("HF_HUB_CACHE")
+        .or_else(|| Some(set("HF_HOME")?.join("hub")))
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("huggingface/hub")))
+        .or_else(|| Some(set("HOME")?.join(".cache/huggingface/hub")));
+    let folder = format!("models--{}/snapshots", repository.replace('/', "--"));
+    hub.is_some_and(|hub| hub.join(folder).is_dir())
 }
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
@@ -165,5 +222,9 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             assert_eq!(facts(which.model_name()).unwrap().weights.unwrap().file, which.file());
         }
         assert_eq!(LENET.file, specimen_extract::lenet::FILE);
+        for source in specimen_models::chameleon::SOURCES {
+            let weights = facts(source.model).unwrap().weights.unwrap();
+            assert_eq!((weights.file, weights.hub), (source.config_file().as_str(), Some(source.target)));
+        }
     }
 }

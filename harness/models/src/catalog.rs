@@ -5,6 +5,7 @@ use std::{path::PathBuf, rc::Rc};
 use tch::{Device, Kind};
 
 use crate::{
+    chameleon::{self, Places, Recipe},
     igpt::{IgptModel, IgptWeights},
     stub::{self, StubModel},
     target::{ModelError, TargetModel},
@@ -12,7 +13,17 @@ use crate::{
 };
 
 /// Every model's name; each one opens.
-pub const NAMES: &[&str] = &["tiny", "igpt-mnist", "igpt-fmnist", "stub"];
+pub const NAMES: &[&str] = &[
+    "tiny",
+    "igpt-mnist",
+    "igpt-fmnist",
+    "stub",
+    "lumina-mgpt-7b-768",
+    "lumina-mgpt-7b-512",
+    "anole-7b",
+    "lumina-toy",
+    "anole-toy",
+];
 
 /// How to open a model.
 #[derive(Clone, Debug)]
@@ -35,11 +46,18 @@ pub struct OpenModel {
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
     let &OpenModel { kind, device, ref data_root, encode_caption } = options;
     let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
+    let places = || Places::of_environment(data_root.as_deref(), |name| std::env::var_os(name));
+    let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
         "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
         "igpt-fmnist" => Rc::new(igpt(IgptWeights::FashionMnist)?),
         stub::NAME => Rc::new(StubModel::new(kind, device)?),
+        "lumina-mgpt-7b-768" => Rc::new(chameleon(Recipe::lumina_768())?),
+        "lumina-mgpt-7b-512" => Rc::new(chameleon(Recipe::lumina_512())?),
+        "anole-7b" => Rc::new(chameleon(Recipe::anole())?),
+        "lumina-toy" => Rc::new(chameleon::toy::open(chameleon::toy::lumina(), kind, device)?),
+        "anole-toy" => Rc::new(chameleon::toy::open(chameleon::toy::anole(), kind, device)?),
         _ => {
             return Err(ModelError::Unknown {
                 found: name.into(),

@@ -31,6 +31,7 @@ pub mod model_draft;
 pub mod target;
 pub mod token_tables;
 
+pub mod chameleon;
 pub mod igpt;
 pub mod random_weights;
 pub mod stub;

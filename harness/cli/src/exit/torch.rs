@@ -42,7 +42,7 @@ fn of_run(error: &RunError) -> Code {
 
 fn of_model(error: &ModelError) -> Code {
     match error {
-        ModelError::Weights(_) | ModelError::Absent { .. } => Code::Missing,
+        ModelError::Weights(_) | ModelError::Absent { .. } | ModelError::AbsentFiles { .. } => Code::Missing,
         ModelError::Prompt { .. } | ModelError::Unknown { .. } => Code::Usage,
         ModelError::Drafter { .. } | ModelError::Sampling { .. } => Code::Spec,
     }
