@@ -88,6 +88,11 @@ pub const ABILITIES: &[Abilities] = &[
         embeddings: true,
         reuses_features: true,
     },
+    Abilities { model: "lumina-mgpt-7b-768", ..VQ },
+    Abilities { model: "lumina-mgpt-7b-512", ..VQ },
+    Abilities { model: "anole-7b", ..VQ },
+    Abilities { model: "lumina-toy", ..VQ },
+    Abilities { model: "anole-toy", ..VQ },
 ];
 
 /// A codebook, and one EAGLE-1 head without a name.
@@ -257,7 +262,7 @@ cell = [
         let chain = r#"shape = "chain", depth = 2"#;
         let cell = format!(r#"drafter = {{ proposer = "eagle1", {chain} }}"#);
         let with_heads = able(|model| model.heads_of(Proposer::Eagle1).is_some());
-        assert!(with_heads.starts_with("use one that has: tiny, ") && with_heads.ends_with(", stub"));
+        assert!(with_heads.starts_with("use one that has: tiny, ") && with_heads.ends_with(", anole-toy"));
         check_refused("igpt-mnist", &cell, "an EAGLE-1 head", &with_heads);
         let cell = format!(r#"drafter = {{ proposer = "model", model = "tiny", {chain} }}"#);
         let what = "a way to draft with that model";
@@ -307,6 +312,8 @@ cell = [
             ("igpt-mnist", format!("{jacobi}, {gsd}")),
             ("tiny", format!("{eagle}, {lantern}")),
             ("stub", format!("{eagle}, {gsd}")),
+            ("lumina-toy", format!("{eagle}, {lantern}")),
+            ("anole-7b", format!("{eagle}, {gsd}")),
         ] {
             assert_eq!(plan(model, &cell).map(|_| ()), Ok(()), "{model}: {cell}");
         }

@@ -22,6 +22,11 @@ pub const MODELS: &[&str] = &[
     "janus-pro-7b",
     "janus-toy",
     "stub",
+    "lumina-mgpt-7b-768",
+    "lumina-mgpt-7b-512",
+    "anole-7b",
+    "lumina-toy",
+    "anole-toy",
 ];
 
 /// The dataset without prompts, for models that take none; its size is the spec's `limit`.

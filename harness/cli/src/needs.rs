@@ -39,11 +39,7 @@ const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
 /// A model whose weights are in the binary, or made from a seed.
 const fn embedded(name: &'static str, n_tokens: usize, side: usize) -> ModelFacts {
-    ModelFacts {
-        name,
-        footprint: Footprint { n_tokens, width: side, height: side },
-        weights: None,
-    }
+    ModelFacts { name, footprint: Footprint { n_tokens, width: side, height: side }, weights: None }
 }
 
 /// An architecture at toy width.
@@ -57,7 +53,7 @@ const fn published(name: &'static str, side: usize) -> ModelFacts {
     embedded(name, along * along, side)
 }
 
-const MODELS: [ModelFacts; 16] = [
+const MODELS: [ModelFacts; 21] = [
     embedded("tiny", 256, 64),
     ModelFacts {
         name: "igpt-mnist",
@@ -88,6 +84,15 @@ const MODELS: [ModelFacts; 16] = [
     published("janus-pro-7b", 384),
     toy("janus-toy"),
     embedded("stub", 16, 8),
+    embedded("lumina-mgpt-7b-768", 2356, 768),
+    embedded("lumina-mgpt-7b-512", 1060, 512),
+    embedded("anole-7b", 1024, 512),
+    ModelFacts {
+        name: "lumina-toy",
+        footprint: Footprint { n_tokens: 32, width: 12, height: 8 },
+        weights: None,
+    },
+    embedded("anole-toy", 16, 8),
 ];
 
 /// Feature network of the metric `fd-lenet`.

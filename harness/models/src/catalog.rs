@@ -5,6 +5,7 @@ use std::{path::PathBuf, rc::Rc};
 use tch::{Device, Kind};
 
 use crate::{
+    chameleon::{self, Places, Recipe},
     igpt::{IgptModel, IgptWeights},
     janus::{self, JanusModel},
     llamagen::{self, LlamaGenModel},
@@ -31,6 +32,11 @@ pub const NAMES: &[&str] = &[
     "janus-pro-7b",
     "janus-toy",
     "stub",
+    "lumina-mgpt-7b-768",
+    "lumina-mgpt-7b-512",
+    "anole-7b",
+    "lumina-toy",
+    "anole-toy",
 ];
 
 /// How to open a model.
@@ -60,6 +66,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         return Ok(Rc::new(JanusModel::open(which, data_root.as_deref(), kind, device)?));
     }
     let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
+    let places = || Places::of_environment(data_root.as_deref(), |name| std::env::var_os(name));
+    let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
         "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
@@ -68,6 +76,11 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         "llamagen-c2i-toy" => Rc::new(LlamaGenModel::toy(&llamagen::CLASS_TOY, kind, device)?),
         janus::TOY_NAME => Rc::new(JanusModel::toy(kind, device)?),
         stub::NAME => Rc::new(StubModel::new(kind, device)?),
+        "lumina-mgpt-7b-768" => Rc::new(chameleon(Recipe::lumina_768())?),
+        "lumina-mgpt-7b-512" => Rc::new(chameleon(Recipe::lumina_512())?),
+        "anole-7b" => Rc::new(chameleon(Recipe::anole())?),
+        "lumina-toy" => Rc::new(chameleon::toy::open(chameleon::toy::lumina(), kind, device)?),
+        "anole-toy" => Rc::new(chameleon::toy::open(chameleon::toy::anole(), kind, device)?),
         _ => {
             return Err(ModelError::Unknown {
                 found: name.into(),

@@ -45,6 +45,8 @@ struct Context {
     sampling: specimen_decode::pipeline::Sampling,
     n_rows: i64,
     n_prefix: i64,
+    /// As [`ModelGeneration::forced_tokens`].
+    forced: Rc<[Option<TokenId>]>,
     device: tch::Device,
 }
 
@@ -106,6 +108,7 @@ impl EagleDraft {
             sampling: *generation.sampling(),
             n_rows: generation.n_rows(),
             n_prefix: generation.n_prefix(),
+            forced: generation.forced_tokens().clone(),
             device,
             backbone,
         };
@@ -158,9 +161,17 @@ impl EagleDraft {
         self.head.step(&embeddings, features, &turns, layer, mask)
     }
 
-    fn laws_of(&self, predicted: &Tensor) -> Vec<Rc<Dist>> {
-        let logits = self.head.logits(&*self.context.backbone, predicted);
-        LawRows::new(laws(&logits, &self.context.sampling.of_drafts())).all()
+    /// Laws of the tokens at the image positions `next`, one a row; a forced one is drafted as surely as it stands.
+    fn laws_of(&self, predicted: &Tensor, next: impl Iterator<Item = i64>) -> Vec<Rc<Dist>> {
+        let Context { backbone, sampling, forced, .. } = &self.context;
+        let logits = self.head.logits(&**backbone, predicted);
+        let rows = LawRows::new(laws(&logits, &sampling.of_drafts()));
+        for (row, position) in next.enumerate() {
+            if let Some(&Some(token)) = forced.get(position as usize) {
+                rows.put(row, Dist::one_hot(backbone.shape().n_vocab as usize, token));
+            }
+        }
+        rows.all()
     }
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
@@ -189,7 +200,7 @@ impl EagleDraft {
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
-        self.laws_of(&self.predicted.shallow_clone()).remove(0)
+        self.laws_of(&self.predicted.shallow_clone(), std::iter::once(stable + n)).remove(0)
     }
 
     fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
@@ -216,7 +227,7 @@ impl EagleDraft {
         let features = self.predicted.index_select(1, &index);
         let out = self.run(&tokens, &positions, &features, stable + n_run - 1, Some(&mask));
         self.predicted = Tensor::cat(&[&self.predicted, &out], 1);
-        self.laws_of(&out)
+        self.laws_of(&out, positions.iter().map(|position| position + 1))
     }
 }
 

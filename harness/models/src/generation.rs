@@ -26,6 +26,8 @@ pub struct ModelGeneration {
     /// `[b, n_prefix, d]`
     prefix: Tensor,
     n_tokens: usize,
+    /// The structural token at each image position, where one stands; empty if there are none.
+    forced: Rc<[Option<TokenId>]>,
     cache: KvCache,
     tap: Rc<RefCell<FeatureTap>>,
     /// Tokens accepted without a forward: the next one runs them before its tree.
@@ -61,11 +63,29 @@ impl ModelGeneration {
             sampling,
             prefix,
             n_tokens,
+            forced: Rc::default(),
             cache,
             tap: Rc::default(),
             queued: Vec::new(),
             scored: None,
         }
+    }
+
+    /// The same image with the structural token of each position that `forced` names one for.
+    ///
+    /// # Panics
+    /// If `forced` has not one entry a position.
+    #[must_use]
+    pub fn with_forced(mut self, forced: Vec<Option<TokenId>>) -> Self {
+        assert_eq!(forced.len(), self.n_tokens, "one entry a position says what is forced");
+        self.forced = forced.into();
+        self
+    }
+
+    /// The structural token at each image position, where one stands; empty if there are none.
+    #[must_use]
+    pub fn forced_tokens(&self) -> &Rc<[Option<TokenId>]> {
+        &self.forced
     }
 
     /// The features that a draft head continues from.
@@ -119,8 +139,15 @@ impl ModelGeneration {
         (features, tapped)
     }
 
-    fn laws_of(&self, features: &Tensor) -> LawRows {
-        LawRows::new(laws(&self.backbone.logits(features), &self.sampling))
+    /// Laws of the tokens at the image positions `next`, one a row. `features`: `[b, n, d]`.
+    fn laws_of(&self, features: &Tensor, next: impl Iterator<Item = usize>) -> LawRows {
+        let rows = LawRows::new(laws(&self.backbone.logits(features), &self.sampling));
+        for (row, position) in next.enumerate() {
+            if let Some(token) = self.forced(position) {
+                rows.put(row, Dist::one_hot(self.n_vocab(), token));
+            }
+        }
+        rows
     }
 }
 
@@ -142,7 +169,7 @@ impl Generation for ModelGeneration {
         let (features, tapped) = self.run(&self.prefix.shallow_clone(), &positions, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.tap.borrow_mut().give_prefix(&tapped);
-        self.laws_of(&features.narrow(1, n - 1, 1)).row(0)
+        self.laws_of(&features.narrow(1, n - 1, 1), std::iter::once(0)).row(0)
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
@@ -169,7 +196,8 @@ impl Generation for ModelGeneration {
             let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);
             (features, tapped) = (of_tree(&features), of_tree(&tapped));
         }
-        let laws = self.laws_of(&features);
+        let root = (root - self.n_prefix()) as usize;
+        let laws = self.laws_of(&features, tree.ids().map(|id| root + tree[id].depth + 1));
         self.scored = Some(tapped);
         Box::new(ModelScores { laws, features })
     }
@@ -189,6 +217,10 @@ impl Generation for ModelGeneration {
 
     fn queue(&mut self, tokens: &[TokenId]) {
         self.queued.extend_from_slice(tokens);
+    }
+
+    fn forced(&self, position: usize) -> Option<TokenId> {
+        self.forced.get(position).copied().flatten()
     }
 }
 

@@ -100,6 +100,11 @@ impl LawRows {
         self.rows.borrow_mut()[i].get_or_insert_with(|| Rc::new(fetch(&self.laws.get(i as i64)))).clone()
     }
 
+    /// Makes `law` row `i`, whatever the device has there.
+    pub fn put(&self, i: usize, law: Dist) {
+        self.rows.borrow_mut()[i] = Some(Rc::new(law));
+    }
+
     /// All rows, in order.
     #[must_use]
     pub fn all(&self) -> Vec<Rc<Dist>> {

@@ -48,6 +48,7 @@ pub mod pixels;
 pub mod text_tokenizer;
 pub mod vq16;
 
+pub mod chameleon;
 pub mod igpt;
 pub mod janus;
 pub mod llamagen;

@@ -98,6 +98,18 @@ pub enum ModelError {
         /// The folders that were looked in.
         looked: String,
     },
+    /// Weights in several files, of which some are not on disk.
+    #[error(
+        "model `{model}` needs {wanted}; looked in {places}; `specimen data fetch {model}` gets them, or put them into the first of these folders"
+    )]
+    AbsentFiles {
+        /// The model.
+        model: String,
+        /// What is missing and where it is published.
+        wanted: String,
+        /// Folders that were looked into.
+        places: String,
+    },
     /// Sampling settings the model cannot follow.
     #[error("model `{model}`: {reason}")]
     Sampling {

@@ -1,0 +1,141 @@
+//! What makes a Chameleon a model with a name: the form of its images, how a prompt becomes a sequence, and what
+//! stands in the row without the prompt (models 2.3, 2.4).
+
+use specimen_weights::LoadError;
+
+use super::{Grammar, ImageForm, ImageWords, Vocabulary, VqganConfig, names};
+
+/// How a caption becomes a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PromptFormat {
+    /// A sentence around the caption. Without prompt the sequence begins with the image itself: its first two
+    /// tokens are forced, so nothing is drawn before there is a context.
+    Lumina,
+    /// The caption itself. Without prompt its words are left out.
+    ///
+    /// Anole's own decoder knows a third row, `u + 1.2 (i - u) + 3 (c - i)`, where `i` keeps the pictures of the prompt.
+    /// A prompt of text has none, so that row is the one without prompt, and what is left is guidance 3.
+    Anole,
+}
+
+/// A model of the family.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// The sequence of its images.
+    pub form: ImageForm,
+    /// The sequence before them.
+    pub prompt: PromptFormat,
+    /// What draws them.
+    pub vqgan: VqganConfig,
+}
+
+/// A prompt as words: guidance rows of one length, the shorter one padded on the left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptRows {
+    /// Words of each row, caption row first, all of one length.
+    pub rows: Vec<Vec<i64>>,
+    /// Padding at the front of each.
+    pub n_pads: Vec<i64>,
+}
+
+impl Recipe {
+    /// Lumina-mGPT-7B-768 (arXiv 2408.02657): 2,356 tokens, 768 x 768 pixels.
+    #[must_use]
+    pub fn lumina_768() -> Self {
+        Self::lumina("lumina-mgpt-7b-768", 48, 48, VqganConfig::chameleon())
+    }
+
+    /// Lumina-mGPT-7B-512: 1,060 tokens, 512 x 512 pixels.
+    #[must_use]
+    pub fn lumina_512() -> Self {
+        Self::lumina("lumina-mgpt-7b-512", 32, 32, VqganConfig::chameleon())
+    }
+
+    /// Anole-7b-v0.1 (arXiv 2407.06135): 1,024 tokens, 512 x 512 pixels.
+    #[must_use]
+    pub fn anole() -> Self {
+        Self::plain("anole-7b", 32, VqganConfig::chameleon())
+    }
+
+    /// A model that writes images as Lumina-mGPT does.
+    #[must_use]
+    pub fn lumina(name: &'static str, rows: usize, columns: usize, vqgan: VqganConfig) -> Self {
+        let form = ImageForm { grammar: Grammar::Framed, rows, columns, n_codes: vqgan.n_codes as usize };
+        Self { name, form, prompt: PromptFormat::Lumina, vqgan }
+    }
+
+    /// A model that writes square images as Anole does.
+    #[must_use]
+    pub fn plain(name: &'static str, side: usize, vqgan: VqganConfig) -> Self {
+        let n_codes = vqgan.n_codes as usize;
+        let form = ImageForm { grammar: Grammar::Plain, rows: side, columns: side, n_codes };
+        Self { name, form, prompt: PromptFormat::Anole, vqgan }
+    }
+
+    /// Width and height of a picture, in pixels.
+    #[must_use]
+    pub fn pixels(&self) -> [usize; 2] {
+        [self.form.columns, self.form.rows].map(|n| n * self.vqgan.scale() as usize)
+    }
+
+    /// The words that are tokens of its images.
+    ///
+    /// # Errors
+    /// A tokenizer without one of them.
+    pub fn image_words(&self, vocabulary: &Vocabulary) -> Result<ImageWords, LoadError> {
+        let ImageForm { grammar, rows, columns, .. } = self.form;
+        let size = |n_codes: usize| names::size(n_codes / 2);
+        let mut structural = Vec::new();
+        if grammar == Grammar::Framed {
+            let mut all = vec![names::ROW_END.to_owned(), names::IMAGE_END.into(), names::IMAGE_BEGIN.into()];
+            all.push(size(rows));
+            all.extend((rows != columns).then(|| size(columns)));
+            for name in all {
+                structural.push(vocabulary.word(&name)?);
+            }
+        }
+        Ok(ImageWords { codes: vocabulary.codes().to_vec(), structural })
+    }
+
+    /// The words before an image of `caption`; with a second row without it if `guided`.
+    ///
+    /// # Errors
+    /// A tokenizer without the words that structure a prompt, or that cannot take the caption.
+    pub fn prompt_rows(
+        &self,
+        vocabulary: &Vocabulary,
+        caption: &str,
+        guided: bool,
+    ) -> Result<Result<PromptRows, String>, LoadError> {
+        let word = |name: &str| vocabulary.word(name);
+        let (begin, turn_end) = (word(names::BEGIN)?, word(names::TURN_END)?);
+        let (text, end, without) = match self.prompt {
+            PromptFormat::Lumina => {
+                let [width, height] = self.pixels();
+                let sentence = format!(
+                    "Generate an image of {width}x{height} according to the following prompt:\n{caption}"
+                );
+                (sentence, vec![turn_end], Vec::new())
+            }
+            PromptFormat::Anole => {
+                let image_begin = word(names::IMAGE_BEGIN)?;
+                (caption.to_owned(), vec![turn_end, image_begin], vec![begin, image_begin])
+            }
+        };
+        let text = match vocabulary.encode(&text) {
+            Ok(text) => text,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let with = [vec![begin], text, end].concat();
+        let n_pad = with.len() - without.len();
+        let without = [vec![word(names::PADDING)?; n_pad], without].concat();
+        let mut rows = PromptRows { rows: vec![with], n_pads: vec![0] };
+        if guided {
+            rows.rows.push(without);
+            rows.n_pads.push(n_pad as i64);
+        }
+        Ok(Ok(rows))
+    }
+}

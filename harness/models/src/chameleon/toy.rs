@@ -1,0 +1,85 @@
+//! The family at toy width: a few thousand random weights behind the whole path from prompt to picture, so that it
+//! runs anywhere in milliseconds. The pictures mean nothing.
+//!
+//! The tokenizer is a real one, of `weights/chameleon-toy`; its codes are out of order on purpose.
+
+use std::path::Path;
+
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::{Device, Kind, Tensor};
+
+use super::{
+    ChameleonConfig, ChameleonHead, ChameleonModel, ChameleonNetwork, KeyLayout, QkNormShape, Recipe,
+    Vocabulary, Vqgan, VqganConfig, model::Parts,
+};
+use crate::random_weights::RandomWeights;
+
+/// The tokenizer, made by the script beside it.
+pub const TOKENIZER: &[u8] = include_bytes!("../../weights/chameleon-toy/tokenizer.json");
+/// What messages call it.
+const TOKENIZER_NAME: &str = "chameleon-toy/tokenizer.json";
+
+/// Sizes of the transformer.
+#[must_use]
+pub fn config() -> ChameleonConfig {
+    ChameleonConfig {
+        n_words: 352,
+        d_model: 16,
+        n_layers: 2,
+        n_heads: 2,
+        d_head: 8,
+        d_ffn: 24,
+        rope_base: 10_000.0,
+        norm_eps: 1e-5,
+        swin_norm: false,
+        n_positions: 160,
+        qk_norm: QkNormShape::Rows(2),
+    }
+}
+
+fn vqgan() -> VqganConfig {
+    VqganConfig { n_codes: 16, d_code: 4, d_latent: 8, channels: 32, widths: vec![1, 2], n_blocks: 1 }
+}
+
+/// Oblong images of 4 x 6 codes, written as Lumina-mGPT writes them.
+#[must_use]
+pub fn lumina() -> Recipe {
+    Recipe::lumina("lumina-toy", 4, 6, vqgan())
+}
+
+/// Images of 4 x 4 codes, written as Anole writes them.
+#[must_use]
+pub fn anole() -> Recipe {
+    Recipe::plain("anole-toy", 4, vqgan())
+}
+
+/// Random weights on their device.
+struct Placed {
+    weights: RandomWeights,
+    kind: Kind,
+    device: Device,
+}
+
+impl ParamSource for Placed {
+    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        Ok(self.weights.param(name, shape, init)?.to_kind(self.kind).to_device(self.device))
+    }
+}
+
+/// The model of `recipe` with the same weights every time, the transformer in `kind`.
+///
+/// # Errors
+/// None in practice: its parameters are made, not read.
+pub fn open(recipe: Recipe, kind: Kind, device: Device) -> Result<ChameleonModel, LoadError> {
+    let _guard = tch::no_grad_guard();
+    let vocabulary = Vocabulary::parse(Path::new(TOKENIZER_NAME), TOKENIZER, recipe.form.n_codes)?;
+    let mut source = Placed { weights: RandomWeights::new(1), kind, device };
+    let config = config();
+    vocabulary.check_below(config.n_words)?;
+    let words = recipe.image_words(&vocabulary)?;
+    let network = ChameleonNetwork::new(&mut source, &config, KeyLayout::Hf, &words)?;
+    let head = ChameleonHead::new(&mut source, &config, true)?;
+    let vqgan = Vqgan::new(&mut Placed { kind: Kind::Float, ..source }, &recipe.vqgan)?;
+    let parts = Parts { vocabulary, network, vqgan, head: Ok(head), weights: Vec::new() };
+    ChameleonModel::new(recipe, parts, device)
+}

@@ -1,0 +1,92 @@
+//! The transformer against transformers' Chameleon: a prompt padded on the left in one row, a chain, a tree over the
+//! cache; every shape of the norms, both key layouts, both places of the norms.
+
+use specimen_models::{
+    backbone::Backbone,
+    chameleon::{ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
+    kv::KvCache,
+    llama::causal_mask,
+};
+use tch::{Kind, Tensor, no_grad};
+
+use crate::reference::{
+    N_CHAIN, N_PREFIX, PADS, config, distance, expected, golden, image, image_words, network, tree_mask,
+};
+
+/// Features and logits of prompt and chain, then of the tree: `[2, n, ..]` each.
+fn run(image: &ChameleonImage, cache: &mut KvCache) -> [Tensor; 4] {
+    no_grad(|| {
+        let n = N_PREFIX + N_CHAIN;
+        let embed = |tokens: &Tensor| image.embed(tokens, tokens).unsqueeze(0).expand([2, -1, -1], false);
+        let prompt = image.network().embed_words(&expected("prompt"));
+        let x = Tensor::cat(&[prompt, embed(&expected("chain"))], 1);
+        let positions = Tensor::arange(n, (Kind::Int64, x.device()));
+        let chain = image.forward(&x, &positions, cache, Some(&causal_mask(n, cache.kind())));
+        cache.keep(&(0..n).collect::<Vec<_>>());
+        let at = expected("depth") + n;
+        let tree = image.forward(&embed(&expected("tree")), &at, cache, Some(&tree_mask(0)));
+        let (of_chain, of_tree) = (image.logits(&chain), image.logits(&tree));
+        [chain, of_chain, tree, of_tree]
+    })
+}
+
+const PARTS: [&str; 4] = ["chain.features", "chain.logits", "tree.features", "tree.logits"];
+
+#[track_caller]
+fn check(network: ChameleonNetwork, name: &str) {
+    let (image, mut cache) = image(network, Kind::Float);
+    for (found, part) in run(&image, &mut cache).iter().zip(PARTS) {
+        let first = if part.starts_with("chain") { PADS[1] } else { 0 };
+        let distance = distance(found, &expected(&format!("{name}.{part}")), first);
+        // f32 sums of 16 to 24 products in two layers, logits of scale 5.
+        assert!(distance < 1e-4, "{name}, {part}: {distance}");
+    }
+}
+
+#[test]
+fn features_and_logits_are_those_of_transformers() {
+    check(network(QkNormShape::Rows(2), false, Kind::Float), "rows");
+}
+
+#[test]
+fn one_row_of_norms_serves_all_heads_in_either_shape() {
+    check(network(QkNormShape::Rows(1), false, Kind::Float), "shared");
+    check(network(QkNormShape::Vector, false, Kind::Float), "shared");
+}
+
+#[test]
+fn norms_behind_the_branches_are_those_of_transformers() {
+    check(network(QkNormShape::Rows(2), true, Kind::Float), "swin");
+}
+
+#[test]
+fn metas_layout_is_the_same_network() {
+    let mut file = golden("meta.safetensors");
+    let config = config(QkNormShape::Vector, false);
+    let network = ChameleonNetwork::new(&mut file, &config, KeyLayout::Meta, &image_words()).unwrap();
+    file.ignore(|name| KeyLayout::Meta.is_beside(name));
+    file.finish().unwrap();
+    check(network, "shared");
+}
+
+/// bf16 rounds to 8 significant bits: a relative error of at most `2^-8` each time, uniform, so `2^-8 / sqrt(3)` in the
+/// mean square. On the way to a logit values are rounded at the embedding, in each layer at 2 norms, 7 products of
+/// rounded weights (twice each), the activation, its product and 2 sums, and at the last norm and the head (twice):
+/// 42 roundings. Errors of different places add in squares, none is amplified by the norms, so the relative error is
+/// about `2^-8 sqrt(42 / 3)` = 1.5 % in the mean square; a factor 2 is left for attention, which is steeper than linear.
+#[test]
+fn bf16_stays_within_the_error_of_its_roundings() {
+    let network = network(QkNormShape::Rows(2), false, Kind::BFloat16);
+    let (image, mut cache) = image(network, Kind::Float);
+    for (found, part) in
+        run(&image, &mut cache).iter().zip(PARTS).filter(|(_, part)| part.ends_with("logits"))
+    {
+        let expected = expected(&format!("rows.{part}"));
+        let first = if part.starts_with("chain") { PADS[1] } else { 0 };
+        let seen = |x: &Tensor| x.narrow(1, first, x.size()[1] - first).to_kind(Kind::Double);
+        let norm = |x: &Tensor| x.square().mean(Kind::Double).sqrt().double_value(&[]);
+        let error = norm(&(seen(found) - seen(&expected))) / norm(&seen(&expected));
+        let bound = 2.0 * 2_f64.powi(-8) * (42.0_f64 / 3.0).sqrt();
+        assert!(0.0 < error && error < bound, "{part}: {error}, bound {bound}");
+    }
+}

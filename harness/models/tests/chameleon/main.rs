@@ -1,0 +1,13 @@
+//! The Chameleon family: its networks against transformers and diffusers, its files, its laws, and whole images at
+//! toy width.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod golden_head;
+mod golden_network;
+mod golden_picture;
+mod laws;
+mod loading;
+mod reference;
+mod rule;
+mod support;
+mod whole_images;

@@ -1,0 +1,109 @@
+//! The family at toy width under way, and the reference its laws are compared with.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::Generation,
+    pipeline::{FilterOrder, Sampling},
+    rng::{Purpose, Uniforms},
+    tree::{NodeId, Proposal, TokenTree},
+};
+use specimen_models::{
+    chameleon::{ChameleonModel, Recipe, toy},
+    generation::ModelGeneration,
+    target::{TargetModel, conditional_laws},
+};
+use tch::{Device, Kind};
+
+pub(crate) const PLAIN: Sampling =
+    Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
+
+pub(crate) const MAX_TREE: usize = 16;
+pub(crate) const PROMPT: &str = "a red circle";
+
+/// Both families at toy width, each with its own way to leave the prompt out.
+pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 2] = [toy::lumina, toy::anole];
+
+/// The model of `recipe`, in f32.
+pub(crate) fn model(recipe: Recipe) -> ChameleonModel {
+    toy::open(recipe, Kind::Float, Device::Cpu).unwrap()
+}
+
+/// Every family with and without guidance: the model, and what opens one image again and again.
+pub(crate) fn every_case() -> impl Iterator<Item = (String, ChameleonModel, Sampling)> {
+    EVERY_FAMILY.into_iter().flat_map(|recipe| {
+        [PLAIN, GUIDED].into_iter().map(move |sampling| {
+            let model = model(recipe());
+            (format!("{}, guidance {}", model.name(), sampling.guidance), model, sampling)
+        })
+    })
+}
+
+pub(crate) fn open(model: &ChameleonModel, sampling: Sampling) -> ModelGeneration {
+    model.open(PROMPT, &sampling, MAX_TREE).unwrap()
+}
+
+/// The law of the token after `tokens`, from a single forward over them; `generation` is fresh.
+pub(crate) fn fresh_law(generation: &ModelGeneration, tokens: &[TokenId]) -> Rc<Dist> {
+    // A last token is never fed: it only says how many laws are wanted.
+    conditional_laws(generation, &[tokens, &[TokenId(0)]].concat()).pop().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn check_law(found: &Dist, expected: &Dist, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let distance = found.probs().iter().zip(expected.probs()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(distance < 1e-4, "{what}: laws differ by {distance}");
+}
+
+/// Pseudo-random choices of a test.
+pub(crate) struct Choices {
+    uniforms: Uniforms,
+    n_made: u32,
+}
+
+impl Choices {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { uniforms: Uniforms::new(seed), n_made: 0 }
+    }
+
+    /// One of `0..n`.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.n_made += 1;
+        (self.uniforms.uniform(Purpose::Draft, 0, self.n_made) * n as f64) as usize
+    }
+
+    /// What stands at `position`: the forced token, else any code.
+    pub(crate) fn token(&mut self, generation: &ModelGeneration, position: usize) -> TokenId {
+        let drawn = TokenId(self.below(16) as u32);
+        generation.forced(position).unwrap_or(drawn)
+    }
+
+    /// A tree of up to `n_drafts` candidates below `root`, which stands at `position`, none deeper than `room`.
+    pub(crate) fn tree(
+        &mut self,
+        generation: &ModelGeneration,
+        root: TokenId,
+        position: usize,
+        n_drafts: usize,
+        room: usize,
+    ) -> TokenTree {
+        let mut tree = TokenTree::new(root);
+        for _ in 0..n_drafts {
+            let parent = NodeId(self.below(tree.len()));
+            if tree[parent].depth < room {
+                let token = self.token(generation, position + tree[parent].depth + 1);
+                tree.push(parent, token, Proposal::Chosen);
+            }
+        }
+        tree
+    }
+}
+
+/// Tokens of `tree` from the root down to `node`.
+pub(crate) fn path_tokens(tree: &TokenTree, node: NodeId) -> Vec<TokenId> {
+    let below = tree.path_to(node).into_iter().map(|id| tree[id].token);
+    std::iter::once(tree[TokenTree::ROOT].token).chain(below).collect()
+}
