@@ -2,7 +2,7 @@
 //! Lightning checkpoints, shards with an index, and safetensors themselves.
 //!
 //! Nothing in a file is ever run: [`pickle`] builds tensors and plain containers and refuses everything else. Read in
-//! this order: [`convert`] (the one verb), [`source`] (a file opened, its tensors named), `format` (one file each
+//! this order: [`mod@convert`] (the one verb), [`source`] (a file opened, its tensors named), `format` (one file each
 //! container), [`pickle`] (the interpreter), [`tensor`] (a view of a storage), [`recipe`] (names of one model to those of
 //! another), `write` (the safetensors file). Untrusted input: every size is checked against the file and the [`Limits`].
 
