@@ -68,8 +68,10 @@ pub enum Command {
     /// Make records of a run again and compare tokens and pixels
     #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),
-    /// Write tables and figures of a run again
+    /// Write tables, figures and the page of a run again
     Report(cmd::report::ReportArgs),
+    /// Write the picture of a run: rows prompts, columns methods, same seed
+    Grid(cmd::grid::GridArgs),
     /// Measure the Frechet distance of two sets of pictures, features or statistics
     Fid(cmd::fid::FidArgs),
     /// Measure the kernel distance of two sets

@@ -5,6 +5,7 @@ pub(crate) mod cmmd;
 pub(crate) mod completions;
 pub(crate) mod data;
 pub(crate) mod fid;
+pub(crate) mod grid;
 pub(crate) mod inception_score;
 pub(crate) mod kid;
 pub(crate) mod man;
@@ -53,6 +54,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),
+        Command::Grid(args) => grid::grid(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),
         Command::Prdc(args) => prdc::prdc(args, talk),
