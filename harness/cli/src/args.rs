@@ -74,8 +74,10 @@ pub enum Command {
     /// Score the images of a run again, or under further protocols
     #[cfg(feature = "torch")]
     Score(cmd::score::ScoreArgs),
-    /// Write tables and figures of a run again
+    /// Write tables, figures and the page of a run again
     Report(cmd::report::ReportArgs),
+    /// Write the picture of a run: rows prompts, columns methods, same seed
+    Grid(cmd::grid::GridArgs),
     /// Measure the Frechet distance of two sets of pictures, features or statistics
     Fid(cmd::fid::FidArgs),
     /// Measure the kernel distance of two sets

@@ -174,9 +174,10 @@ fn of_record(error: &RecordError) -> Code {
 fn of_report(error: &ReportError) -> Code {
     match error {
         ReportError::Record(error) => of_record(error),
-        ReportError::NoSummary { .. } | ReportError::BadImage { .. } | ReportError::WrongSize { .. } => {
-            Code::Missing
-        }
+        ReportError::NoSummary { .. }
+        | ReportError::BadImage { .. }
+        | ReportError::WrongSize { .. }
+        | ReportError::Unlisted { .. } => Code::Missing,
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,
     }

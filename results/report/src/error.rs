@@ -35,6 +35,17 @@ pub enum ReportError {
         /// Width and height of the file.
         found: (u32, u32),
     },
+    /// A folder of images cannot be listed.
+    #[error("{path}: cannot list the folder: {source}")]
+    Unlisted {
+        /// The folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The page's template could not be filled in.
+    #[error("template of the page: {0}")]
+    Template(#[from] minijinja::Error),
     /// An old file of the report could not be taken away.
     #[error("{path}: cannot remove the figure of an earlier report: {source}")]
     Stale {

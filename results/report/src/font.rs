@@ -94,6 +94,22 @@ pub(crate) fn wrap(text: &str, width_px: f64, n_lines: usize, em: f64, bold: boo
     lines
 }
 
+/// Text no wider than `width` pixels: where it is too long the middle is left out, since names that begin alike
+/// often differ at their ends.
+pub(crate) fn shortened(text: &str, width_px: f64, em: f64) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let fits = |candidate: &str| width(candidate, em, false) <= width_px;
+    if fits(text) {
+        return text.to_owned();
+    }
+    let cut = |n: usize| -> String {
+        let head = n.div_ceil(2);
+        let tail = letters[letters.len() - n / 2..].iter();
+        letters[..head].iter().chain(&['…']).chain(tail).collect()
+    };
+    (0..letters.len()).rev().map(cut).find(|candidate| fits(candidate)).unwrap_or_else(|| "…".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +128,16 @@ mod tests {
         let lines = wrap("one two three four five six seven eight nine ten", 80.0, 2, 15.0, true);
         assert_eq!(lines.len(), 2);
         assert!(lines[1].ends_with('…') && width(&lines[1], 15.0, true) <= 80.0, "{lines:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_keeps_both_ends() {
+        let name = "cascade-further tau_pos=0.85";
+        assert_eq!(shortened(name, 1000.0, 15.0), name);
+        let short = shortened(name, 130.0, 15.0);
+        assert!(short.starts_with("casca") && short.ends_with("0.85") && short.contains('…'), "{short}");
+        assert!(width(&short, 15.0, false) <= 130.0);
+        assert_eq!(shortened("name", 0.0, 15.0), "…");
     }
 
     #[test]

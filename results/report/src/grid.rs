@@ -1,14 +1,15 @@
 //! The qualitative figure: one row a prompt, one column a cell, the same seed along a row. Pixels are
 //! repeated, never smoothed; a place without an image says why it is empty.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use image::{Rgb, RgbImage, imageops};
-use specimen_record::{CellSummary, PlanFile, Record, RunDir, Status, Summary, read_document, visit_rows};
+use specimen_record::{CellSummary, RunDir, Summary};
 
 use crate::ReportError;
-use crate::font::{width, wrap};
+use crate::album::{Album, Shot};
+use crate::font::{shortened, width, wrap};
+use crate::layout::one_line;
 use crate::number::fixed;
 use crate::raster::{Canvas, Text};
 
@@ -37,45 +38,26 @@ pub(crate) struct Grid {
     rows: Vec<(String, String, Vec<Place>)>,
 }
 
-/// A record as far as the grid needs it.
-struct Made {
-    image: Option<String>,
-    size: (u32, u32),
-    err: Option<String>,
-}
-
 impl Grid {
-    /// The first `n_prompts` prompts of the plan, or the reason why there is no grid.
+    /// The first `n_prompts` rows of the album.
     pub(crate) fn of(
         run: &RunDir,
         summary: &Summary,
+        album: &Album,
         n_prompts: usize,
-    ) -> Result<Result<Grid, String>, ReportError> {
-        let Some(first) = summary.cells.first() else { return Ok(Err("the run has no cells".to_owned())) };
-        if !run.merged_records().is_file() {
-            return Ok(Err("the run has no merged records".to_owned()));
-        }
-        // Cells of another dataset have no row in common with these.
-        let cells: Vec<&CellSummary> = summary.cells.iter().filter(|c| c.dataset == first.dataset).collect();
-        let plan: PlanFile = read_document(&run.plan())?;
-        let prompts: Vec<(&str, &str)> = plan
-            .items
-            .iter()
-            .filter(|i| i.cell == first.id && i.sample == 0)
-            .map(|i| (i.prompt_id.as_str(), i.prompt.as_str()))
-            .take(n_prompts)
-            .collect();
-        if prompts.is_empty() {
-            return Ok(Err(format!("the plan has no prompt for cell `{}`", first.id)));
-        }
-        let made = made(run, &prompts)?;
+    ) -> Result<Grid, ReportError> {
         let mut rows = Vec::new();
-        for (id, prompt) in prompts {
-            let places = cells.iter().map(|c| place(run, made.get(&(c.id.clone(), id.to_owned()))));
-            rows.push((prompt.to_owned(), id.to_owned(), places.collect::<Result<Vec<_>, _>>()?));
+        for row in album.rows.iter().take(n_prompts) {
+            let places = row.shots.iter().map(|shot| place(run, shot)).collect::<Result<Vec<_>, _>>()?;
+            let id = match row.sample {
+                0 => row.prompt_id.clone(),
+                sample => format!("{}, sample {sample}", row.prompt_id),
+            };
+            rows.push((row.prompt.clone(), id, places));
         }
-        let heads = cells.iter().map(|c| (c.id.clone(), speed(c))).collect();
-        Ok(Ok(Grid { heads, rows }))
+        let heads =
+            album.cells.iter().map(|id| (id.clone(), summary.cell(id).map_or_else(String::new, speed)));
+        Ok(Grid { heads: heads.collect(), rows })
     }
 
     /// The grid as a PNG file.
@@ -128,28 +110,17 @@ impl Grid {
     }
 }
 
-/// First samples of these prompts, by cell and prompt id.
-fn made(run: &RunDir, prompts: &[(&str, &str)]) -> Result<BTreeMap<(String, String), Made>, ReportError> {
-    let mut made = BTreeMap::new();
-    visit_rows::<Record>(&run.merged_records(), |record| {
-        if record.sample == 0 && prompts.iter().any(|(id, _)| *id == record.prompt_id) {
-            let err = (record.status == Status::Err).then(|| record.err.unwrap_or_default());
-            let size = (record.width, record.height);
-            made.insert((record.cell, record.prompt_id), Made { image: record.image, size, err });
-        }
-    })?;
-    Ok(made)
-}
-
-fn place(run: &RunDir, made: Option<&Made>) -> Result<Place, ReportError> {
-    let Some(made) = made else { return Ok(Place::Empty("not run".to_owned())) };
-    if let Some(err) = &made.err {
+fn place(run: &RunDir, shot: &Shot) -> Result<Place, ReportError> {
+    let Some(record) = &shot.record else { return Ok(Place::Empty("not run".to_owned())) };
+    if let Some(err) = &record.err {
         return Ok(Place::Empty(format!("failed: {err}")));
     }
-    let Some(name) = &made.image else { return Ok(Place::Empty("no image kept".to_owned())) };
-    match run.find_image(name)? {
-        Some(path) => Ok(Place::Image(enlarged(&path, made.size)?)),
-        None => Ok(Place::Empty("image file gone".to_owned())),
+    match (&record.image, shot.shard) {
+        (None, _) => Ok(Place::Empty("no image kept".to_owned())),
+        (Some(_), None) => Ok(Place::Empty("image file gone".to_owned())),
+        (Some(name), Some(shard)) => {
+            Ok(Place::Image(enlarged(&run.image(shard, name)?, (record.width, record.height))?))
+        }
     }
 }
 
@@ -206,14 +177,14 @@ fn centred(canvas: &mut Canvas, middle: f64, baseline: f64, text: &Text<'_>) {
 /// A prompt at the left of its row, its id underneath.
 fn caption(canvas: &mut Canvas, top: u32, high: u32, prompt: &str, id: &str) {
     let n_lines = ((f64::from(high) / LINE).floor() as usize).saturating_sub(1).max(1);
-    let lines = wrap(prompt, f64::from(CAPTION), n_lines, EM, false);
+    let lines = wrap(&one_line(prompt), f64::from(CAPTION), n_lines, EM, false);
     let block = LINE * (lines.len() as f64 + 1.0);
     let mut y = f64::from(top) + (f64::from(high) - block) / 2.0 + EM;
     for line in &lines {
         canvas.text(f64::from(MARGIN), y, &Text { text: line, em: EM, bold: false, color: INK });
         y += LINE;
     }
-    let id = wrap(&format!("prompt {id}"), f64::from(CAPTION), 1, SMALL_EM, false).concat();
+    let id = shortened(&one_line(&format!("prompt {id}")), f64::from(CAPTION), SMALL_EM);
     canvas.text(f64::from(MARGIN), y, &Text { text: &id, em: SMALL_EM, bold: false, color: GREY });
 }
 

@@ -42,6 +42,39 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
     placed.into_iter().flatten().collect()
 }
 
+/// Heights for names beside the ends of lines: as near as they can be to where they are wanted, `apart` from one
+/// another, inside `low..high` if there is room for all; same order as given.
+pub(crate) fn stacked(wanted: &[f64], apart: f64, [low, high]: [f64; 2]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+    // Names that would touch form a block about the mean of what they want; blocks that touch become one.
+    let mut blocks: Vec<(f64, Vec<usize>)> = Vec::new();
+    for at in order {
+        blocks.push((wanted[at], vec![at]));
+        while let [.., above, below] = blocks.as_slice() {
+            let room = apart * (above.1.len() + below.1.len()) as f64 / 2.0;
+            if below.0 - above.0 >= room {
+                break;
+            }
+            let (_, last) = blocks.pop().expect("two blocks were seen");
+            let (middle, members) = blocks.last_mut().expect("two blocks were seen");
+            members.extend(last);
+            let mean = members.iter().map(|&m| wanted[m]).sum::<f64>() / members.len() as f64;
+            let half = apart * (members.len() - 1) as f64 / 2.0;
+            *middle = mean.min(high - half).max(low + half);
+        }
+    }
+    let mut heights = vec![0.0; wanted.len()];
+    for (middle, members) in blocks {
+        let half = apart * (members.len() - 1) as f64 / 2.0;
+        let middle = middle.min(high - half).max(low + half);
+        for (at, member) in members.into_iter().enumerate() {
+            heights[member] = middle - half + apart * at as f64;
+        }
+    }
+    heights
+}
+
 /// Every place a name may take, with what its distance costs; to the right is liked best.
 fn candidates(anchor: &Anchor) -> Vec<(f64, Rect)> {
     let ((x, y), (width, height)) = (anchor.at, anchor.size);
@@ -102,5 +135,23 @@ mod tests {
         let anchor = [Anchor { at: (100.0, 100.0), size: (50.0, 16.0) }];
         let [left, _, _, bottom] = place(&anchor, &[], &[], [0.0, 0.0, 300.0, 300.0])[0];
         assert!(left > 100.0 && left < 112.0 && bottom < 100.0 && bottom > 88.0);
+    }
+
+    #[test]
+    fn stacked_names_keep_their_order_and_their_distance() {
+        let wanted = [100.0, 102.0, 20.0, 101.0, 190.0];
+        let heights = stacked(&wanted, 18.0, [10.0, 200.0]);
+        let mut order: Vec<usize> = (0..wanted.len()).collect();
+        order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+        assert!(order.windows(2).all(|p| heights[p[1]] - heights[p[0]] >= 18.0 - 1e-9), "{heights:?}");
+        assert_eq!((heights[2], heights[4]), (20.0, 190.0));
+        assert!((heights[3] - 101.0).abs() < 1e-9, "{heights:?}");
+    }
+
+    #[test]
+    fn names_at_an_edge_stay_inside() {
+        let heights = stacked(&[198.0, 199.0, 200.0], 20.0, [0.0, 200.0]);
+        assert_eq!(heights, [160.0, 180.0, 200.0]);
+        assert_eq!(stacked(&[], 20.0, [0.0, 1.0]), Vec::<f64>::new());
     }
 }

@@ -1,6 +1,6 @@
-//! From a run's summary to what a paper needs: a table (Markdown, CSV, terminal), the Pareto plot of speed
-//! against quality (SVG, PNG, CSV) and the grid of images (PNG). Reports show what the summary holds and
-//! compute no statistics. This is the only crate with polars and plotters.
+//! From a run to what a paper needs: a table (Markdown, CSV, terminal), figures (SVG, PNG, CSV), the grid of
+//! images (PNG), and all of it as one page (HTML). Reports show what summary and rows hold and compute no
+//! statistics. This is the only crate with polars and plotters.
 
 mod error;
 
@@ -13,15 +13,32 @@ mod facts;
 mod layout;
 mod table_csv;
 
+mod axes;
+mod families;
 mod figure;
 mod font;
 mod labels;
 mod marks;
-mod pareto;
+mod palette;
 mod raster;
-mod scatter;
 
+mod curves;
+mod scatter;
+mod stacks;
+
+mod depth;
+mod figures;
+mod hypervolume;
+mod pareto;
+mod phases;
+mod spent;
+mod sweep;
+
+mod acceptance_map;
+mod album;
 mod grid;
+
+mod page;
 mod report;
 
 pub use error::ReportError;

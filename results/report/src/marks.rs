@@ -6,13 +6,15 @@ use plotters::style::TextStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use specimen_record::Guarantee;
 
+use crate::families::Family;
+use crate::figure::Drawn;
 use crate::font::{FAMILY, SIZE_PER_EM, width};
 use crate::labels::Rect;
 use crate::layout::one_line;
 use crate::number::fixed;
 
 /// Half the width of a symbol.
-pub(crate) const RADIUS: i32 = 8;
+pub(crate) const RADIUS: i32 = 7;
 
 /// Round numbers inside a range, five to nine of them, with the decimals they need.
 pub(crate) fn ticks(range: [f64; 2]) -> Vec<(f64, String)> {
@@ -34,24 +36,30 @@ pub(crate) fn ticks(range: [f64; 2]) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Square: baseline; circle: exact; diamond: relaxed.
+/// The mark of a family: filled if its output is exact, open if it is relaxed.
 pub(crate) fn symbol<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     (x, y): (i32, i32),
-    is_baseline: bool,
+    family: Family,
     guarantee: Guarantee,
     color: &RGBAColor,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
-    let r = RADIUS;
-    let corners = match (is_baseline, guarantee) {
-        (true, _) => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
-        (false, Guarantee::Exact) => {
-            area.draw(&Circle::new((x, y), r, WHITE.filled()))?;
-            return area.draw(&Circle::new((x, y), r, color.filled()));
-        }
-        (false, Guarantee::Relaxed) => vec![(x, y - r - 2), (x + r + 2, y), (x, y + r + 2), (x - r - 2, y)],
-    };
+) -> Drawn<DB> {
+    let is_open = guarantee == Guarantee::Relaxed;
+    let corners = family.mark().corners(f64::from(RADIUS));
+    let corners: Vec<(i32, i32)> =
+        corners.iter().map(|(dx, dy)| (x + dx.round() as i32, y + dy.round() as i32)).collect();
+    if corners.is_empty() {
+        area.draw(&Circle::new((x, y), RADIUS, WHITE.filled()))?;
+        return match is_open {
+            true => area.draw(&Circle::new((x, y), RADIUS - 1, color.stroke_width(2))),
+            false => area.draw(&Circle::new((x, y), RADIUS, color.filled())),
+        };
+    }
     area.draw(&Polygon::new(corners.clone(), WHITE))?;
+    if is_open {
+        let closed: Vec<(i32, i32)> = corners.iter().chain(corners.first()).copied().collect();
+        return area.draw(&PathElement::new(closed, color.stroke_width(2)));
+    }
     area.draw(&Polygon::new(corners, *color))
 }
 
@@ -61,7 +69,7 @@ pub(crate) fn whisker<DB: DrawingBackend>(
     from: (i32, i32),
     to: (i32, i32),
     color: &RGBAColor,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+) -> Drawn<DB> {
     let is_level = from.1 == to.1;
     let cap = |(x, y): (i32, i32)| {
         if is_level { vec![(x, y - 5), (x, y + 5)] } else { vec![(x - 5, y), (x + 5, y)] }
@@ -78,7 +86,7 @@ pub(crate) fn dashed<DB: DrawingBackend>(
     from: (i32, i32),
     to: (i32, i32),
     color: RGBColor,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+) -> Drawn<DB> {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.abs().max(dy.abs());
     for start in (0..length).step_by(14) {
@@ -89,6 +97,7 @@ pub(crate) fn dashed<DB: DrawingBackend>(
     Ok(())
 }
 
+/// A line of words.
 pub(crate) fn write<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     text: &str,
@@ -97,7 +106,7 @@ pub(crate) fn write<DB: DrawingBackend>(
     color: RGBColor,
     horizontal: HPos,
     vertical: VPos,
-) -> Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+) -> Drawn<DB> {
     let style = TextStyle::from((FAMILY, size).into_font()).color(&color).pos(Pos::new(horizontal, vertical));
     area.draw_text(&one_line(text), &style, at)
 }

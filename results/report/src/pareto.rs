@@ -4,7 +4,13 @@
 use specimen_record::{CellSummary, Guarantee, MetricSummary, Summary};
 
 use crate::ReportError;
+use crate::facts::conditions;
+use crate::families::Family;
+use crate::figure::{Figure, Words};
 use crate::frame::guarantee;
+use crate::hypervolume::hypervolume;
+use crate::number::fixed;
+use crate::scatter::{Dot, Scatter};
 
 /// What stands on the vertical axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +26,7 @@ pub enum Quality {
 pub(crate) struct Point {
     pub(crate) cell: String,
     pub(crate) is_baseline: bool,
+    pub(crate) family: Family,
     pub(crate) guarantee: Guarantee,
     /// Model, dataset and baseline; only cells that share them compete.
     group: (String, String, Option<String>),
@@ -77,7 +84,7 @@ impl Pareto {
         };
         for cell in &summary.cells {
             let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
-            match pareto.point(cell, metric) {
+            match pareto.point(summary, cell, metric) {
                 Ok(point) => pareto.points.push(point),
                 Err(why) => pareto.left_out.push((cell.id.clone(), why)),
             }
@@ -91,7 +98,12 @@ impl Pareto {
         Ok(pareto)
     }
 
-    fn point(&self, cell: &CellSummary, metric: Option<&MetricSummary>) -> Result<Point, String> {
+    fn point(
+        &self,
+        summary: &Summary,
+        cell: &CellSummary,
+        metric: Option<&MetricSummary>,
+    ) -> Result<Point, String> {
         let is_baseline = cell.is_baseline();
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
@@ -114,6 +126,7 @@ impl Pareto {
         Ok(Point {
             cell: cell.id.clone(),
             is_baseline,
+            family: Family::of(summary, cell),
             guarantee: cell.guarantee,
             group: (cell.model.clone(), cell.dataset.clone(), cell.baseline.clone()),
             speedup,
@@ -154,6 +167,83 @@ impl Pareto {
             frontier.sort_by(|a, b| a.speedup.total_cmp(&b.speedup));
         }
         frontiers
+    }
+
+    /// The figure.
+    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+        let words = Words {
+            name: "pareto".to_owned(),
+            title: format!("{}: speed against quality", summary.name),
+            conditions: conditions(summary),
+            caption: self.caption(summary),
+        };
+        let dots = self.points.iter().map(|p| Dot {
+            name: p.cell.clone(),
+            family: p.family,
+            guarantee: p.guarantee,
+            // The baseline stays in full colour: it is the reference, not a competitor.
+            is_faded: p.is_dominated && !p.is_baseline,
+            x: p.speedup,
+            x_ci95: p.speedup_ci95,
+            y: p.quality,
+            y_ci95: p.quality_ci95,
+        });
+        let frontiers = self.frontiers();
+        let drawing = Scatter {
+            dots: dots.collect(),
+            x_name: format!("Speedup over {}, decode time, × (→ higher is better)", summary.baseline),
+            y_name: self.quality_name(&summary.baseline),
+            frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
+            upright: Some((1.0, format!("speed of {}", summary.baseline))),
+            level: self.is_difference.then_some(0.0),
+        };
+        Figure::of(words, &drawing, self.csv()?)
+    }
+
+    /// The vertical axis in words.
+    pub(crate) fn quality_name(&self, baseline: &str) -> String {
+        let what = match self.is_difference {
+            true => format!("Δ {} against {baseline}", self.metric),
+            false => self.metric.clone(),
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
+        let better = if self.higher_is_better { "↑ higher" } else { "↓ lower" };
+        format!("{what}{unit} ({better} is better)")
+    }
+
+    /// What is to be seen, the area the frontier covers, and who has no point.
+    fn caption(&self, summary: &Summary) -> String {
+        let mut caption = format!(
+            "Speedup over {} in decode time against {}, with 95 % intervals. A cell is dominated, and faded, where \
+             another of its model, dataset and baseline is at least as fast and as good and better in one, by their \
+             values, whatever the intervals.",
+            summary.baseline,
+            match self.is_difference {
+                true => format!("the difference of {} from the baseline's, paired by prompt", self.metric),
+                false => self.metric.clone(),
+            }
+        );
+        if self.is_one_group()
+            && let Some(area) = hypervolume(&self.points, self.higher_is_better)
+        {
+            let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+            caption += &format!(
+                " Hypervolume {} ×{unit}, from the reference point (1 ×, {}{unit}): the baseline's speed and the worst \
+                 quality of a cell here, so it compares figures with the same reference point only.",
+                fixed(area.value, 4),
+                fixed(area.reference, 4),
+            );
+        }
+        if !self.left_out.is_empty() {
+            let left_out = self.left_out.iter().map(|(cell, why)| format!("{cell} ({why})"));
+            caption += &format!(" Without a point: {}.", left_out.collect::<Vec<_>>().join("; "));
+        }
+        caption
+    }
+
+    /// Whether all cells compete with one another.
+    fn is_one_group(&self) -> bool {
+        self.points.windows(2).all(|pair| pair[0].group == pair[1].group)
     }
 
     /// The data as CSV, cells without a point at the end.

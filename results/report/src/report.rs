@@ -1,16 +1,17 @@
 //! Makes the report of a run: reads its summary, writes the files of `report/`. What cannot be made is
-//! skipped with the reason, and the figure of an earlier report does not stay behind.
+//! skipped with the reason, and what an earlier report left does not stay behind.
 
 use std::path::{Path, PathBuf};
 
 use specimen_record::{RunDir, Summary, read_document, write_atomic};
 
-use crate::figure::Figure;
+use crate::ReportError;
+use crate::album::Album;
+use crate::figures::{Plate, figures};
 use crate::grid::Grid;
-use crate::pareto::{Pareto, Quality};
-use crate::scatter::Scatter;
+use crate::page::{MOST_ROWS, page};
+use crate::pareto::Quality;
 use crate::table::{table_csv, table_markdown};
-use crate::{ReportError, facts};
 
 /// What a report shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,15 +34,22 @@ pub enum Outcome {
 /// The files of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// `index.html`
+    pub page: PathBuf,
     /// `table.md`
     pub table_md: PathBuf,
     /// `table.csv`
     pub table_csv: PathBuf,
-    /// `pareto.svg`, `pareto.png`, `pareto.csv`
-    pub pareto: Outcome,
+    /// Every figure by the name of its files, in reading order: `pareto.svg`, `pareto.png`, `pareto.csv` and so on.
+    pub figures: Vec<(String, Outcome)>,
     /// `grid.png`
     pub grid: Outcome,
+    /// `images.csv`
+    pub images: Outcome,
 }
+
+/// Endings of a figure's files.
+const ENDINGS: [&str; 3] = ["svg", "png", "csv"];
 
 /// Writes `report/` of a run.
 ///
@@ -53,9 +61,19 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let (table_md, table_csv_path) = (folder.join("table.md"), folder.join("table.csv"));
     write_atomic(&table_md, table_markdown(&summary)?.as_bytes())?;
     write_atomic(&table_csv_path, table_csv(&summary)?.as_bytes())?;
-    let pareto = write_pareto(&folder, &summary, &options.quality)?;
-    let grid = write_grid(run, &summary, options.n_grid_prompts)?;
-    Ok(Report { table_md, table_csv: table_csv_path, pareto, grid })
+    let plates = figures(&summary, &options.quality)?;
+    remove_old_sweeps(&folder, &plates)?;
+    let mut outcomes = Vec::new();
+    for plate in &plates {
+        outcomes.push((plate.name.clone(), write_figure(&folder, plate)?));
+    }
+    let album = Album::of(run, &summary, MOST_ROWS.max(options.n_grid_prompts))?;
+    let album = album.as_ref().map_err(String::as_str);
+    let grid = write_grid(run, &summary, album, options.n_grid_prompts)?;
+    let images = write_images(&folder, album)?;
+    let index = folder.join("index.html");
+    write_atomic(&index, page(run, &summary, &plates, album)?.as_bytes())?;
+    Ok(Report { page: index, table_md, table_csv: table_csv_path, figures: outcomes, grid, images })
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.
@@ -63,7 +81,9 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
 /// # Errors
 /// As [`report`].
 pub fn grid(run: &RunDir, n_prompts: usize) -> Result<Outcome, ReportError> {
-    write_grid(run, &read_summary(run)?, n_prompts)
+    let summary = read_summary(run)?;
+    let album = Album::of(run, &summary, n_prompts)?;
+    write_grid(run, &summary, album.as_ref().map_err(String::as_str), n_prompts)
 }
 
 fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
@@ -74,46 +94,72 @@ fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
     Ok(read_document(&path)?)
 }
 
-fn write_pareto(folder: &Path, summary: &Summary, quality: &Quality) -> Result<Outcome, ReportError> {
-    let paths = ["pareto.svg", "pareto.png", "pareto.csv"].map(|name| folder.join(name));
-    let pareto = match Pareto::of(summary, quality) {
-        Ok(pareto) => pareto,
+fn write_figure(folder: &Path, plate: &Plate) -> Result<Outcome, ReportError> {
+    let paths = ENDINGS.map(|ending| folder.join(format!("{}.{ending}", plate.name)));
+    let figure = match &plate.drawn {
+        Ok(figure) => figure,
         Err(why) => return skip(&paths, why),
     };
-    let conditions = facts::conditions(summary);
-    let drawing = Scatter {
-        pareto: &pareto,
-        title: format!("{}: speed against quality", summary.name),
-        subtitle: conditions,
-        baseline: summary.baseline.clone(),
-    };
-    let figure = Figure { name: "pareto", width: 1200, height: 800 };
-    write_atomic(&paths[0], figure.svg(&drawing)?.as_bytes())?;
-    write_atomic(&paths[1], &figure.png(&drawing)?)?;
-    write_atomic(&paths[2], pareto.csv()?.as_bytes())?;
+    write_atomic(&paths[0], figure.svg.as_bytes())?;
+    write_atomic(&paths[1], &figure.png)?;
+    write_atomic(&paths[2], figure.csv.as_bytes())?;
     Ok(Outcome::Written(paths.to_vec()))
 }
 
-fn write_grid(run: &RunDir, summary: &Summary, n_prompts: usize) -> Result<Outcome, ReportError> {
+fn write_grid(
+    run: &RunDir,
+    summary: &Summary,
+    album: Result<&Album, &str>,
+    n_prompts: usize,
+) -> Result<Outcome, ReportError> {
     let path = run.report().join("grid.png");
-    match Grid::of(run, summary, n_prompts)? {
-        Ok(grid) => {
-            write_atomic(&path, &grid.png()?)?;
+    match album {
+        Ok(album) => {
+            write_atomic(&path, &Grid::of(run, summary, album, n_prompts)?.png()?)?;
             Ok(Outcome::Written(vec![path]))
         }
         Err(why) => skip(&[path], why),
     }
 }
 
-/// Takes away what an earlier report left under these names.
-fn skip(paths: &[PathBuf], why: String) -> Result<Outcome, ReportError> {
-    for path in paths {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(ReportError::Stale { path: path.clone(), source: error });
-            }
-            _ => {}
+fn write_images(folder: &Path, album: Result<&Album, &str>) -> Result<Outcome, ReportError> {
+    let path = folder.join("images.csv");
+    match album {
+        Ok(album) => {
+            write_atomic(&path, album.csv.as_bytes())?;
+            Ok(Outcome::Written(vec![path]))
+        }
+        Err(why) => skip(&[path], why),
+    }
+}
+
+/// The names of sweeps depend on the spec: takes those away that an earlier report drew and this one does not.
+fn remove_old_sweeps(folder: &Path, plates: &[Plate]) -> Result<(), ReportError> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let is_figure = stem.starts_with("sweep-") && ENDINGS.contains(&ending);
+        if is_figure && !plates.iter().any(|plate| plate.name == stem) {
+            remove(&path)?;
         }
     }
-    Ok(Outcome::Skipped(why))
+    Ok(())
+}
+
+/// Takes away what an earlier report left under these names.
+fn skip(paths: &[PathBuf], why: &str) -> Result<Outcome, ReportError> {
+    for path in paths {
+        remove(path)?;
+    }
+    Ok(Outcome::Skipped(why.to_owned()))
+}
+
+fn remove(path: &Path) -> Result<(), ReportError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(ReportError::Stale { path: path.to_owned(), source: error })
+        }
+        _ => Ok(()),
+    }
 }

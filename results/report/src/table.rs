@@ -68,7 +68,7 @@ pub fn table_csv(summary: &Summary) -> Result<String, ReportError> {
 }
 
 impl Table {
-    fn of(summary: &Summary) -> Result<Table, ReportError> {
+    pub(crate) fn of(summary: &Summary) -> Result<Table, ReportError> {
         let frame = CellFrame::of(summary)?;
         let mut table = Table {
             head: facts::head(summary).iter().map(|line| layout::one_line(line)).collect(),

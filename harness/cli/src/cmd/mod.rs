@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod fid;
+pub(crate) mod grid;
 pub(crate) mod inception_score;
 pub(crate) mod kid;
 pub(crate) mod man;
@@ -61,6 +62,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Score(args) => score::score(args, talk),
         Command::Report(args) => report::report(args, talk),
+        Command::Grid(args) => grid::grid(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),
         Command::Prdc(args) => prdc::prdc(args, talk),

@@ -39,12 +39,19 @@ const DEFAULT_QUALITY: &str = "target-nll";
 /// Makes the report again.
 pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
-    let summary = write(&run, &args.look, talk)?;
-    show(&summary, talk)
+    let written = write(&run, &args.look, talk)?;
+    show(&written, talk)
 }
 
-/// Writes the files of the report and says where they are.
-pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Summary> {
+/// A report that was written.
+pub(crate) struct Written {
+    summary: Summary,
+    /// Its page.
+    page: PathBuf,
+}
+
+/// Writes the files of the report, and says which could not be made.
+pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Written> {
     let path = run.summary();
     if !path.exists() {
         return Err(ReportError::NoSummary { path }.into());
@@ -52,21 +59,27 @@ pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Su
     let summary: Summary = read_document(&path)?;
     let options = Options { quality: quality(&summary, look), n_grid_prompts: usize::from(look.rows) };
     let written = specimen_report::report(run, &options)?;
-    for (figure, outcome) in [("pareto", &written.pareto), ("grid", &written.grid)] {
-        if let Outcome::Skipped(why) = outcome {
-            talk.warn(format!("no {figure} figure: {why}"));
+    for (name, outcome) in written.figures.iter().chain([&("grid".to_owned(), written.grid)]) {
+        match outcome {
+            // Every run should have these two; what else a run shows depends on its spec.
+            Outcome::Skipped(why) if matches!(name.as_str(), "pareto" | "grid") => {
+                talk.warn(format!("no {name} figure: {why}"));
+            }
+            Outcome::Skipped(why) => talk.detail(format!("no {name} figure: {why}")),
+            Outcome::Written(_) => {}
         }
     }
-    talk.say(format!("report: {}", run.report().display()));
-    Ok(summary)
+    Ok(Written { summary, page: written.page })
 }
 
-/// Prints the numbers.
-pub(crate) fn show(summary: &Summary, talk: &Talk) -> anyhow::Result<()> {
+/// Prints the numbers, and says where the page is.
+pub(crate) fn show(written: &Written, talk: &Talk) -> anyhow::Result<()> {
     match talk.format() {
-        Format::Human => answer(&table_text(summary, table_width())?),
-        Format::Json => answer_json(summary),
+        Format::Human => answer(&table_text(&written.summary, table_width())?)?,
+        Format::Json => answer_json(&written.summary)?,
     }
+    talk.say(format!("report: {}", written.page.display()));
+    Ok(())
 }
 
 fn quality(summary: &Summary, look: &Look) -> Quality {

@@ -63,8 +63,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
     if args.resume && is_finished(&out, &plan, talk)? {
         talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
-        let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
-        return report::show(&summary, talk);
+        let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+        return report::show(&written, talk);
     }
     let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
     if !args.gpus.is_empty() && !is_free {
@@ -99,8 +99,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let outcome = outcome?;
-    let summary = report::write(&RunDir::open(&out)?, &args.look, talk)?;
-    report::show(&summary, talk)?;
+    let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+    report::show(&written, talk)?;
     Ok(outcome.check()?)
 }
 

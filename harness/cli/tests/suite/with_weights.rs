@@ -135,7 +135,16 @@ fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing(
 
     let one = desk.path("one");
     let parts = ["manifest.json", "plan.json", "merged/steps.jsonl", "merged/summary.json"];
-    let report = ["table.md", "table.csv", "pareto.svg", "pareto.png", "grid.png"];
+    let report = [
+        "index.html",
+        "images.csv",
+        "table.md",
+        "table.csv",
+        "pareto.svg",
+        "pareto.png",
+        "acceptance.csv",
+        "grid.png",
+    ];
     let expected =
         parts.map(PathBuf::from).into_iter().chain(report.map(|name| Path::new("report").join(name)));
     for name in expected {
@@ -155,6 +164,12 @@ fn a_run_has_the_same_records_in_any_number_of_shards_and_is_resumed_to_nothing(
     let summary = desk.json(&["report", "one"]);
     assert_eq!(summary["cells"].as_array().unwrap().len(), 4);
     assert!(one.join("report/table.md").is_file());
+    let ran = desk.succeeds(&["report", "one"]);
+    assert_eq!(ran.err.lines().last(), Some("report: one/report/index.html"), "{}", ran.err);
+
+    fs::remove_file(one.join("report/grid.png")).unwrap();
+    assert_eq!(desk.json(&["grid", "one", "--rows", "2"])["grid"], "one/report/grid.png");
+    assert!(one.join("report/grid.png").is_file());
 
     desk.fails(&["run", &smoke, "--out", "one"], 2, &["--resume"]);
     desk.fails(&["run", &smoke, "--out", "one", "--resume", "--limit", "2"], 3, &["another plan"]);

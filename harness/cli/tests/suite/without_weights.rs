@@ -216,6 +216,7 @@ fn nothing_is_coloured_in_a_pipe() {
 fn a_report_of_what_is_no_run_is_refused() {
     let desk = Desk::new();
     desk.fails(&["report", "nowhere"], 4, &["nowhere: not a run directory"]);
+    desk.fails(&["grid", "nowhere"], 4, &["nowhere: not a run directory"]);
 }
 
 #[cfg(feature = "torch")]

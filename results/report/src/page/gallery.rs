@@ -1,0 +1,248 @@
+//! The images of the page: inside it as long as there is room, linked beside it otherwise, with what the page's
+//! script needs to show where each token came from.
+
+use serde::Serialize;
+use specimen_record::{Record, RunDir, Status, Summary};
+
+use super::embed::{link, png_uri, png_uri_len};
+use super::results::mark_svg;
+use crate::ReportError;
+use crate::acceptance_map::{grid_of, origins};
+use crate::album::{Album, Shot, image_path};
+use crate::number::fixed;
+
+/// Rows that are open from the start.
+const N_OPEN: usize = 6;
+
+/// Images narrower than this are shown with hard pixels.
+const SMALL: u32 = 200;
+
+/// The rows of images.
+#[derive(Default, Serialize)]
+pub(crate) struct Gallery {
+    /// Why there are none.
+    pub(crate) why: Option<String>,
+    n_open: usize,
+    words: String,
+    rows: Vec<RowPart>,
+}
+
+#[derive(Serialize)]
+struct RowPart {
+    prompt: String,
+    prompt_id: String,
+    sample: u32,
+    seed: String,
+    shots: Vec<ShotPart>,
+}
+
+#[derive(Serialize)]
+struct ShotPart {
+    cell: String,
+    /// SVG.
+    mark: String,
+    /// Address of the image; made of letters that need no escaping.
+    src: Option<String>,
+    is_linked: bool,
+    is_small: bool,
+    width: u32,
+    height: u32,
+    nfe: Option<u64>,
+    /// What stands in the table of the prompt.
+    counts: Option<[String; 8]>,
+    /// Why there is no image.
+    why: String,
+}
+
+/// What the page's script reads.
+#[derive(Default, Serialize)]
+pub(crate) struct PageData {
+    cells: Vec<String>,
+    rows: Vec<RowData>,
+}
+
+#[derive(Serialize)]
+struct RowData {
+    /// Null where there is no image.
+    shots: Vec<Option<ShotData>>,
+}
+
+#[derive(Serialize)]
+struct ShotData {
+    tokens: Vec<u32>,
+    /// A letter a token; null where the steps do not tell.
+    origins: Option<String>,
+    /// Tokens a step gave, and whether it was verified.
+    steps: Vec<(u32, u8)>,
+    /// Columns and rows.
+    grid: Option<(usize, usize)>,
+    words: String,
+    why: &'static str,
+}
+
+impl Gallery {
+    /// The first `n_rows` rows, all images linked.
+    pub(crate) fn of(album: &Album, summary: &Summary, n_rows: usize) -> Gallery {
+        let marks: Vec<String> = album
+            .cells
+            .iter()
+            .map(|id| summary.cell(id).map_or_else(String::new, |cell| mark_svg(summary, cell)))
+            .collect();
+        let rows = album.rows.iter().take(n_rows).map(|row| RowPart {
+            prompt: row.prompt.clone(),
+            prompt_id: row.prompt_id.clone(),
+            sample: row.sample,
+            seed: row.seed.clone(),
+            shots: row
+                .shots
+                .iter()
+                .zip(&album.cells)
+                .zip(&marks)
+                .map(|((shot, cell), mark)| ShotPart::of(shot, cell, mark))
+                .collect(),
+        });
+        let mut gallery = Gallery { why: None, n_open: N_OPEN, words: String::new(), rows: rows.collect() };
+        gallery.words = gallery.words_for(album, 0);
+        gallery
+    }
+
+    /// Puts images into the page, row by row, as long as they take no more than `room` bytes.
+    pub(crate) fn embed_images(
+        &mut self,
+        run: &RunDir,
+        album: &Album,
+        mut room: usize,
+    ) -> Result<(), ReportError> {
+        let mut n_linked = 0;
+        for (part, row) in self.rows.iter_mut().zip(&album.rows) {
+            for (shot, made) in part.shots.iter_mut().zip(&row.shots) {
+                let (Some(record), Some(shard)) = (&made.record, made.shard) else { continue };
+                let Some(name) = &record.image else { continue };
+                let path = run.image(shard, name)?;
+                let n_bytes = match std::fs::metadata(&path) {
+                    Ok(facts) => usize::try_from(facts.len()).unwrap_or(usize::MAX / 4),
+                    Err(source) => return Err(ReportError::Unlisted { path, source }),
+                };
+                if png_uri_len(n_bytes) > room {
+                    n_linked += 1;
+                    continue;
+                }
+                let bytes = std::fs::read(&path).map_err(|source| ReportError::Unlisted { path, source })?;
+                let uri = png_uri(&bytes);
+                room = room.saturating_sub(uri.len());
+                (shot.src, shot.is_linked) = (Some(uri), false);
+            }
+        }
+        self.words = self.words_for(album, n_linked);
+        Ok(())
+    }
+
+    fn words_for(&self, album: &Album, n_linked: usize) -> String {
+        let mut words = match album.n_planned - self.rows.len() {
+            0 => format!("All {} rows of the plan are here.", album.n_planned),
+            more => format!(
+                "The first {} of {} rows are here; the other {more} are listed in images.csv with the places of their \
+                 files.",
+                self.rows.len(),
+                album.n_planned
+            ),
+        };
+        if n_linked > 0 {
+            words += &format!(
+                " {n_linked} images are linked from the run's folder: the page would grow too large."
+            );
+        }
+        words
+    }
+}
+
+impl ShotPart {
+    fn of(shot: &Shot, cell: &str, mark: &str) -> ShotPart {
+        let record = shot.record.as_ref().filter(|record| record.status == Status::Ok);
+        let src = record.and_then(|record| {
+            let name = record.image.as_ref()?;
+            Some(link(&image_path(shot.shard?, name)))
+        });
+        ShotPart {
+            cell: cell.to_owned(),
+            mark: mark.to_owned(),
+            is_linked: src.is_some(),
+            is_small: record.is_some_and(|record| record.width < SMALL),
+            width: record.map_or(0, |record| record.width),
+            height: record.map_or(0, |record| record.height),
+            nfe: record.map(|record| record.nfe),
+            counts: record.map(counts),
+            why: why_empty(shot),
+            src,
+        }
+    }
+}
+
+/// Why a place is empty.
+fn why_empty(shot: &Shot) -> String {
+    match &shot.record {
+        None => "not run".to_owned(),
+        Some(Record { err: Some(err), .. }) => format!("failed: {err}"),
+        Some(Record { image: None, .. }) => "no image kept".to_owned(),
+        Some(_) => "image file gone".to_owned(),
+    }
+}
+
+/// Tokens, forwards, steps, draft forwards, accepted, accepted a step, skipped steps, distance spent.
+fn counts(record: &Record) -> [String; 8] {
+    let n_verified = record.nfe.saturating_sub(1);
+    let rate = match n_verified {
+        0 => "—".to_owned(),
+        n => fixed(record.accepted as f64 / n as f64, 2),
+    };
+    [
+        record.n_tokens.to_string(),
+        record.nfe.to_string(),
+        record.n_steps.to_string(),
+        record.n_draft_forwards.to_string(),
+        record.accepted.to_string(),
+        rate,
+        record.skipped_steps.to_string(),
+        fixed(record.tvd_spent, 3),
+    ]
+}
+
+impl PageData {
+    /// Of the first `n_rows` rows.
+    pub(crate) fn of(album: &Album, n_rows: usize) -> PageData {
+        let rows = album.rows.iter().take(n_rows);
+        PageData {
+            cells: album.cells.clone(),
+            rows: rows.map(|row| RowData { shots: row.shots.iter().map(ShotData::of).collect() }).collect(),
+        }
+    }
+}
+
+impl ShotData {
+    fn of(shot: &Shot) -> Option<ShotData> {
+        let record =
+            shot.record.as_ref().filter(|record| record.status == Status::Ok && record.image.is_some())?;
+        let steps = shot.steps.as_deref();
+        let found = steps.and_then(|steps| origins(record.tokens.len(), steps));
+        let why = match (steps, &found) {
+            (_, Some(_)) => "",
+            (None, None) => {
+                "No steps were recorded for this image, so nothing tells where its tokens came from."
+            }
+            (Some(_), None) => {
+                "The recorded steps do not fill the image, so nothing tells where its tokens came from."
+            }
+        };
+        Some(ShotData {
+            tokens: record.tokens.clone(),
+            origins: found.map(|found| found.into_iter().map(|origin| origin.letter()).collect()),
+            steps: steps.unwrap_or_default().iter().map(|step| (step[2], u8::from(step[3] > 0))).collect(),
+            grid: grid_of(record.tokens.len(), (record.width, record.height)),
+            words: format!(
+                "{} tokens, {} target forwards, {} steps, {} draft tokens accepted",
+                record.n_tokens, record.nfe, record.n_steps, record.accepted
+            ),
+            why,
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! `report/index.html`: the whole report as one file that needs no network and no server. Texts go through the
+//! template's escaping; what a script reads goes through [`embed::script_json`].
+
+mod downloads;
+mod embed;
+mod gallery;
+mod provenance;
+mod results;
+mod unmeasured;
+mod warnings;
+
+use minijinja::Environment;
+use serde::Serialize;
+use specimen_record::{Manifest, RunDir, Summary, read_document};
+
+use crate::ReportError;
+use crate::album::Album;
+use crate::facts::conditions;
+use crate::figure::Figure;
+use crate::figures::Plate;
+use crate::palette::twins;
+
+const TEMPLATE: &str = include_str!("index.html");
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Bytes that the page may have.
+pub(crate) const MOST_BYTES: usize = 20_000_000;
+
+/// Rows of images that the page may have.
+pub(crate) const MOST_ROWS: usize = 64;
+
+/// What the page shows of a figure.
+#[derive(Serialize)]
+struct FigurePart {
+    name: String,
+    title: String,
+    caption: String,
+    svg: String,
+}
+
+/// The page as the template sees it.
+#[derive(Serialize)]
+struct Page<'a> {
+    policy: String,
+    style: &'a str,
+    script: &'a str,
+    twins: Vec<(String, String)>,
+    name: &'a str,
+    conditions: String,
+    tiles: Vec<results::Tile>,
+    warnings: Vec<warnings::Warning>,
+    table: results::TablePart,
+    figures: Vec<FigurePart>,
+    missing_figures: Vec<(String, String)>,
+    album: gallery::Gallery,
+    unmeasured: Vec<unmeasured::Gap>,
+    analysis: Vec<String>,
+    protocols: Vec<String>,
+    manifest: Option<provenance::ManifestPart>,
+    spec: String,
+    downloads: Vec<downloads::Download>,
+    footer: String,
+    /// JSON that may stand in a script element.
+    data: String,
+}
+
+/// The page of a run as HTML. `album`: the images, or the reason why there are none.
+///
+/// # Errors
+/// When the manifest or an image cannot be read, or the data frame refuses an operation.
+pub(crate) fn page(
+    run: &RunDir,
+    summary: &Summary,
+    plates: &[Plate],
+    album: Result<&Album, &str>,
+) -> Result<String, ReportError> {
+    let manifest: Option<Manifest> = match run.manifest().is_file() {
+        true => Some(read_document(&run.manifest())?),
+        false => None,
+    };
+    let drawn: Vec<&Figure> = plates.iter().filter_map(|plate| plate.drawn.as_ref().ok()).collect();
+    let mut page = Page {
+        policy: policy(),
+        style: STYLE,
+        script: SCRIPT,
+        twins: twins(),
+        name: &summary.name,
+        conditions: conditions(summary),
+        tiles: results::tiles(summary),
+        warnings: warnings::warnings(summary, manifest.as_ref()),
+        table: results::table(summary)?,
+        figures: drawn.iter().map(|figure| figure_part(figure)).collect(),
+        missing_figures: missing(plates),
+        album: gallery::Gallery::default(),
+        unmeasured: unmeasured::gaps(summary),
+        analysis: provenance::analysis(summary),
+        protocols: provenance::protocols(summary),
+        manifest: manifest.as_ref().map(provenance::manifest_part),
+        spec: serde_json::to_string_pretty(&summary.spec).expect("a value has text keys"),
+        downloads: downloads::downloads(run, &drawn),
+        footer: format!(
+            "Made by specimen {} from merged/summary.json, result {}.",
+            env!("CARGO_PKG_VERSION"),
+            summary.result_digest.as_str()
+        ),
+        data: embed::script_json(&gallery::PageData::default()),
+    };
+    let album = match album {
+        Ok(album) => album,
+        Err(why) => {
+            page.album.why = Some(why.to_owned());
+            return render(&page);
+        }
+    };
+    // Without images first: what is left of the room is theirs.
+    let mut n_rows = album.rows.len();
+    loop {
+        let mut gallery = gallery::Gallery::of(album, summary, n_rows);
+        page.data = embed::script_json(&gallery::PageData::of(album, n_rows));
+        page.album = gallery;
+        let bare = render(&page)?;
+        if bare.len() > MOST_BYTES / 2 && n_rows > 1 {
+            n_rows /= 2;
+            continue;
+        }
+        gallery = std::mem::take(&mut page.album);
+        gallery.embed_images(run, album, MOST_BYTES.saturating_sub(bare.len()))?;
+        page.album = gallery;
+        return render(&page);
+    }
+}
+
+fn render(page: &Page<'_>) -> Result<String, ReportError> {
+    let mut environment = Environment::new();
+    // The name decides that everything is escaped.
+    environment.add_template("index.html", TEMPLATE)?;
+    Ok(environment
+        .get_template("index.html")?
+        .render(minijinja::Value::from(minijinja::value::Serde(page)))?)
+}
+
+/// What the page may do: run its own script, show images that it carries or that lie beside it, nothing else.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; img-src data: file: 'self'; style-src 'unsafe-inline'; script-src '{}'",
+        embed::script_hash(SCRIPT)
+    )
+}
+
+fn figure_part(figure: &Figure) -> FigurePart {
+    FigurePart {
+        name: figure.words.name.clone(),
+        title: embed::heading(&figure.words.title),
+        caption: figure.words.caption.clone(),
+        svg: embed::inline_svg(&figure.bare_svg, &figure.words.title),
+    }
+}
+
+fn missing(plates: &[Plate]) -> Vec<(String, String)> {
+    let drawn =
+        plates.iter().filter_map(|plate| Some((plate.name.clone(), plate.drawn.as_ref().err()?.clone())));
+    drawn.collect()
+}

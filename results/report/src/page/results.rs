@@ -1,0 +1,168 @@
+//! The table of the page, with what its columns are sorted by, and the few numbers that stand above it.
+
+use serde::Serialize;
+use specimen_record::{CellSummary, Guarantee, Summary};
+
+use crate::ReportError;
+use crate::families::{Family, Mark};
+use crate::number::{fixed, mark};
+use crate::palette::hex;
+use crate::table::{Entry, Table};
+
+/// One number at the top.
+#[derive(Serialize)]
+pub(crate) struct Tile {
+    label: String,
+    value: String,
+    note: String,
+}
+
+/// The table.
+#[derive(Serialize)]
+pub(crate) struct TablePart {
+    head: Vec<String>,
+    columns: Vec<ColumnPart>,
+    rows: Vec<RowPart>,
+    /// Mark and reason.
+    footnotes: Vec<(String, String)>,
+    legend: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ColumnPart {
+    name: String,
+    unit: String,
+    arrow: &'static str,
+    better: &'static str,
+    is_number: bool,
+}
+
+#[derive(Serialize)]
+struct RowPart {
+    /// SVG.
+    mark: String,
+    is_baseline: bool,
+    entries: Vec<EntryPart>,
+}
+
+#[derive(Serialize)]
+struct EntryPart {
+    text: String,
+    is_number: bool,
+    is_best: bool,
+    /// What it is sorted by.
+    sort: Option<f64>,
+}
+
+/// The table of a summary.
+pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
+    let table = Table::of(summary)?;
+    let columns = table.columns.iter().map(|column| ColumnPart {
+        name: column.name.clone(),
+        unit: column.unit.clone(),
+        arrow: column.arrow,
+        better: match column.arrow {
+            "↑" => "higher is better",
+            "↓" => "lower is better",
+            _ => "",
+        },
+        is_number: column.is_number,
+    });
+    let entry = |(column, entry): (usize, &Entry)| {
+        let is_number = table.columns[column].is_number;
+        EntryPart {
+            text: entry.text.clone(),
+            is_number,
+            is_best: entry.is_best,
+            sort: is_number.then(|| leading_number(&entry.text)).flatten(),
+        }
+    };
+    let rows = summary.cells.iter().zip(&table.rows).map(|(cell, row)| RowPart {
+        mark: mark_svg(summary, cell),
+        is_baseline: cell.is_baseline(),
+        entries: row.iter().enumerate().map(entry).collect(),
+    });
+    Ok(TablePart {
+        head: table.head.clone(),
+        columns: columns.collect(),
+        rows: rows.collect(),
+        footnotes: table.footnotes.iter().enumerate().map(|(at, why)| (mark(at), why.clone())).collect(),
+        legend: table.legend.iter().map(|line| line.replace("Marked:", "Coloured:")).collect(),
+    })
+}
+
+/// The number an entry begins with; `None` for a dash.
+fn leading_number(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '-' | '.')).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// The mark of a cell's family, as in the figures.
+pub(crate) fn mark_svg(summary: &Summary, cell: &CellSummary) -> String {
+    let family = Family::of(summary, cell);
+    let color = hex(family.color());
+    let paint = match cell.guarantee {
+        Guarantee::Exact => format!("fill=\"{color}\""),
+        Guarantee::Relaxed => format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.5\""),
+    };
+    let shape = match family.mark() {
+        Mark::Circle => format!("<circle r=\"7\" {paint}/>"),
+        other => {
+            let corners: Vec<String> = other
+                .corners(7.0)
+                .iter()
+                .map(|(x, y)| format!("{},{}", fixed(*x, 1), fixed(*y, 1)))
+                .collect();
+            format!("<polygon points=\"{}\" {paint}/>", corners.join(" "))
+        }
+    };
+    format!("<svg class=\"mark\" viewBox=\"-10 -10 20 20\" aria-hidden=\"true\">{shape}</svg>")
+}
+
+/// The fastest cell of each promise, and how much was looked at.
+pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    for (guarantee, label) in
+        [(Guarantee::Exact, "Fastest exact method"), (Guarantee::Relaxed, "Fastest relaxed method")]
+    {
+        let cells = summary.cells.iter().filter(|cell| cell.guarantee == guarantee && !cell.is_baseline());
+        let timed = cells.filter_map(|cell| cell.speedup.value.map(|value| (cell, value)));
+        let Some((cell, value)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let interval = match cell.speedup.ci95 {
+            Some([low, high]) => format!(", 95 % interval {} to {}", fixed(low, 2), fixed(high, 2)),
+            None => ", no interval".to_owned(),
+        };
+        tiles.push(Tile {
+            label: label.to_owned(),
+            value: format!("{} ×", fixed(value, 2)),
+            note: format!("{}{interval}", cell.id),
+        });
+    }
+    let n_images: u64 = summary.cells.iter().map(|cell| cell.n_images).sum();
+    let n_failed: u64 = summary.cells.iter().map(|cell| cell.n_failed).sum();
+    let most = summary.cells.iter().map(|cell| cell.n_images).max().unwrap_or(0);
+    if !summary.cells.is_empty() {
+        let failed = if n_failed == 0 { "none failed".to_owned() } else { format!("{n_failed} failed") };
+        tiles.push(Tile {
+            label: "Images a method".to_owned(),
+            value: most.to_string(),
+            note: format!("{n_images} images of {} cells, {failed}", summary.cells.len()),
+        });
+    }
+    tiles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_sorted_by_the_number_it_begins_with() {
+        assert_eq!(leading_number("1.50 [1.48, 1.53]"), Some(1.5));
+        assert_eq!(leading_number("3.081 ± 0.088"), Some(3.081));
+        assert_eq!(leading_number("-0.5"), Some(-0.5));
+        assert_eq!(leading_number("31ᵃ"), Some(31.0));
+        assert_eq!(leading_number("—ᵃ"), None);
+        assert_eq!(leading_number(""), None);
+    }
+}

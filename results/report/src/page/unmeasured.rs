@@ -1,0 +1,64 @@
+//! Everything a reader may look for and not find, with the reason, one entry a reason.
+
+use serde::Serialize;
+use specimen_record::Summary;
+
+/// A quantity that is absent.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct Gap {
+    pub(crate) what: String,
+    pub(crate) why: String,
+    /// Cells without it; empty where it is no cell's.
+    pub(crate) cells: Vec<String>,
+}
+
+/// What no row of a run holds, so that no figure can show it.
+const NEVER: [(&str, &str); 2] = [
+    (
+        "similarity of draft paths (VVS, Fig. 10)",
+        "steps are recorded as counts, without the similarities themselves",
+    ),
+    (
+        "cosine similarity of the target's features by image row (CASCADE, Fig. 3)",
+        "features are not kept; a record holds tokens and counts",
+    ),
+];
+
+/// The gaps of a run, in the order in which they are met.
+pub(crate) fn gaps(summary: &Summary) -> Vec<Gap> {
+    let mut gaps: Vec<Gap> = Vec::new();
+    let mut add = |what: &str, why: &str, cell: Option<&str>| {
+        let at = gaps.iter().position(|gap| gap.what == what && gap.why == why).unwrap_or_else(|| {
+            gaps.push(Gap { what: what.to_owned(), why: why.to_owned(), cells: Vec::new() });
+            gaps.len() - 1
+        });
+        gaps[at].cells.extend(cell.map(str::to_owned));
+    };
+    for cell in &summary.cells {
+        let id = Some(cell.id.as_str());
+        for (what, why) in [
+            ("speedup", &cell.speedup.why),
+            ("speedup end to end", &cell.speedup_e2e.why),
+            ("predicted speedup", &cell.predicted_speedup.why),
+        ] {
+            if let Some(why) = why {
+                add(what, why, id);
+            }
+        }
+        for (what, why) in &cell.why {
+            add(what, why, id);
+        }
+        for metric in cell.metrics.iter().filter(|metric| metric.value.is_none()) {
+            add(&metric.metric, metric.why.as_deref().unwrap_or("the summary gives no reason"), id);
+        }
+    }
+    if let Some(quality) = &summary.timing_quality {
+        for (what, why) in &quality.why {
+            add(what, why, None);
+        }
+    }
+    for (what, why) in NEVER {
+        add(what, why, None);
+    }
+    gaps
+}

@@ -1,0 +1,210 @@
+//! Figures: which of them a run has, what their data say, and that nothing leaves the paper or stands on another
+//! word.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use specimen_record::{RunDir, Summary, write_document};
+use specimen_report::{Options, Outcome, Quality, Report, report};
+
+fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
+    let run = RunDir::create(folder.join("run")).unwrap();
+    write_document(&run.summary(), summary).unwrap();
+    let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
+    let made = report(&run, &options).unwrap();
+    (run, made)
+}
+
+fn read(run: &RunDir, name: &str) -> String {
+    fs::read_to_string(run.report().join(name)).unwrap()
+}
+
+fn why<'a>(made: &'a Report, name: &str) -> &'a str {
+    match made.figures.iter().find(|(found, _)| found == name) {
+        Some((_, Outcome::Skipped(why))) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The made-up summary with a sweep of CASCADE's thresholds and the distance it spends.
+fn swept() -> Summary {
+    let mut summary = fixture::summary();
+    let mut cells: Vec<Value> = summary
+        .cells
+        .iter()
+        .map(|cell| json!({"name": cell.id, "method": {"schedule": {"kind": "always"}, "id": cell.id}}))
+        .collect();
+    let cascade = summary.cells.iter().find(|cell| cell.id == "cascade").unwrap().clone();
+    for (at, tau) in [0.9, 0.85, 0.8, 0.7].into_iter().enumerate() {
+        let mut cell = cascade.clone();
+        cell.id = format!("tight tau_pos={tau}");
+        let speed = 1.7 + 0.1 * at as f64;
+        cell.speedup.value = Some(speed);
+        cell.speedup.ci95 = Some([speed - 0.05, speed + 0.05]);
+        cell.tvd_spent = Some(0.5 * (at + 1) as f64);
+        let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
+        versus.difference = 0.02 * (at + 1) as f64;
+        versus.ci95 = Some([versus.difference - 0.01, versus.difference + 0.01]);
+        let accept = json!([{"kind": "cascade", "tau_pos": tau, "tau_seq": 0.5}]);
+        cells.push(json!({"name": cell.id, "method": {"accept": accept, "schedule": {"kind": "always"}}}));
+        summary.cells.push(cell);
+    }
+    summary.spec = json!({"name": "made-up", "cells": cells});
+    summary
+}
+
+#[test]
+fn a_figure_that_has_nothing_to_show_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, made) = made(folder.path(), &fixture::summary());
+    assert_eq!(why(&made, "sweep"), "no 3 cells differ in one number only");
+    assert_eq!(why(&made, "tvd"), "no cell spends any total variation distance");
+    let folder = tempfile::tempdir().unwrap();
+    let mut untimed = fixture::summary();
+    for cell in &mut untimed.cells {
+        cell.wall_s.decode = None;
+        cell.why.insert("wall_s".into(), "the cell is not timed".into());
+        cell.acceptance_by_depth.clear();
+    }
+    let (_, made) = self::made(folder.path(), &untimed);
+    assert!(why(&made, "phases").contains("sd-chain3: the cell is not timed"), "{}", why(&made, "phases"));
+    assert_eq!(why(&made, "acceptance"), "no cell tested a draft token");
+}
+
+#[test]
+fn a_sweep_is_found_drawn_and_taken_away_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, made) = made(folder.path(), &swept());
+    let names: Vec<&str> = made.figures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["pareto", "sweep-tau_pos", "phases", "acceptance", "tvd"]);
+    assert_snapshot!(read(&run, "sweep-tau_pos.csv"));
+    let svg = read(&run, "sweep-tau_pos.svg");
+    for words in ["sweep of tau_pos", "\ntight\n", "\n0.85\n", "Δ target-nll against ar"] {
+        assert!(svg.contains(words), "{words}");
+    }
+    write_document(&run.summary(), &fixture::summary()).unwrap();
+    let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
+    report(&run, &options).unwrap();
+    assert!(!run.report().join("sweep-tau_pos.svg").exists() && !run.report().join("tvd.png").exists());
+}
+
+#[test]
+fn the_data_of_the_other_figures_read_as_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &swept());
+    let head = |name: &str, n: usize| read(&run, name).lines().take(n).collect::<Vec<_>>().join("\n");
+    assert_snapshot!([head("phases.csv", 12), head("acceptance.csv", 7), head("tvd.csv", 5)].join("\n\n"));
+}
+
+#[test]
+fn the_parts_of_a_step_add_up_to_the_time_of_an_image() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = fixture::summary();
+    let (run, _) = made(folder.path(), &summary);
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    for row in csv::Reader::from_reader(read(&run, "phases.csv").as_bytes()).records().map(Result::unwrap) {
+        *sums.entry(row[0].to_owned()).or_default() += row[2].parse::<f64>().unwrap();
+    }
+    for cell in summary.cells.iter().filter(|cell| !cell.is_baseline()) {
+        let wall = &cell.wall_s;
+        let named = wall.target.unwrap() + wall.draft.unwrap() + wall.verify.unwrap() + wall.update.unwrap();
+        let expected = (wall.decode.unwrap() - wall.prefill.unwrap()).max(named);
+        let found = sums[&cell.id] * (cell.nfe.unwrap() - 1.0);
+        assert!((found - expected).abs() < 1e-9, "{}: {found} {expected}", cell.id);
+    }
+}
+
+/// Words of an SVG document: place, size, anchor and text.
+fn words(svg: &str) -> Vec<(f64, f64, f64, String, String)> {
+    let field = |head: &str, name: &str| {
+        head.split(&format!(" {name}=\""))
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .unwrap_or("")
+            .to_owned()
+    };
+    svg.split("<text")
+        .skip(1)
+        .map(|part| {
+            let (head, rest) = part.split_once('>').unwrap();
+            let number = |name: &str| field(head, name).parse::<f64>().unwrap();
+            let text = rest.split("</text>").next().unwrap().trim().to_owned();
+            (number("x"), number("y"), number("font-size"), field(head, "text-anchor"), text)
+        })
+        .collect()
+}
+
+/// A text of an SVG document without its escapes.
+fn plain(text: &str) -> String {
+    let escapes = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    escapes.iter().fold(text.to_owned(), |text, (escaped, plain)| text.replace(escaped, plain))
+}
+
+/// Width of a line in the regular letters of the figures' font.
+fn width(text: &str, em: f64) -> f64 {
+    let face = FontRef::try_from_slice(dejavu::sans::regular()).unwrap();
+    let units = face.units_per_em().unwrap();
+    let scaled = face.as_scaled(PxScale::from(em as f32 * face.height_unscaled() / units));
+    text.chars().map(|c| f64::from(scaled.h_advance(scaled.glyph_id(c)))).sum()
+}
+
+#[test]
+fn no_word_leaves_the_paper_whatever_the_names() {
+    let long = "an-unusually-long-name-of-a-method-with-parameters tau_pos=0.85,tau_seq=0.5,delta=0.0005";
+    for name in [long, "<&>\"'\u{0}\n", "", "中文 名字", "W"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut summary = swept();
+        summary.name = format!("{name} {name}");
+        summary.cells[2].id = name.to_owned();
+        summary.cells[9].id = format!("{name} tau_pos=0.9");
+        let (run, made) = made(folder.path(), &summary);
+        for (figure, outcome) in &made.figures {
+            if matches!(outcome, Outcome::Skipped(_)) {
+                continue;
+            }
+            let svg = read(&run, &format!("{figure}.svg"));
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{figure}");
+            let height: f64 =
+                svg.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+            for (x, y, size, anchor, text) in words(&svg) {
+                let wide = width(&plain(&text), size);
+                let (left, right) = match anchor.as_str() {
+                    "end" => (x - wide, x),
+                    "middle" => (x - wide / 2.0, x + wide / 2.0),
+                    _ => (x, x + wide),
+                };
+                assert!(left > -1.0 && right < 560.0 + 1.0, "{figure}: {text} from {left} to {right}");
+                assert!(y > 0.0 && y <= height, "{figure}: {text} at {y} of {height}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_family_has_one_colour_in_every_figure() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &swept());
+    for figure in ["pareto", "acceptance", "tvd", "sweep-tau_pos"] {
+        let svg = read(&run, &format!("{figure}.svg"));
+        assert!(svg.contains("#D55E00"), "{figure}: no CASCADE");
+        assert_eq!(svg.contains("#0072B2"), figure != "sweep-tau_pos", "{figure}: the chain");
+    }
+}
+
+#[test]
+fn figure_files_are_small() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, made) = made(folder.path(), &swept());
+    for (figure, _) in &made.figures {
+        let size =
+            |ending: &str| fs::metadata(run.report().join(format!("{figure}.{ending}"))).unwrap().len();
+        assert!(size("svg") < 120_000 && size("png") < 600_000, "{figure}: {} {}", size("svg"), size("png"));
+    }
+}
