@@ -181,7 +181,6 @@ impl JanusNetwork {
     ///
     /// # Panics
     /// If there are fewer than two words: a beginning and the mark of an image.
-    #[must_use]
     pub fn prefix(&self, words: &[i64], guided: bool) -> Tensor {
         assert!(2 <= words.len(), "a prompt has a beginning and the mark of an image");
         let (last, n) = (words.len() - 1, words.len() as i64);

@@ -151,7 +151,6 @@ impl LlamaGenNetwork {
     ///
     /// # Panics
     /// If the network takes captions, or has no such class.
-    #[must_use]
     pub fn class_prefix(&self, class: i64, guided: bool) -> Tensor {
         let Slots::Classes(table) = &self.slots else { panic!("a network of captions has no classes") };
         let nothing = table.size()[0] - 1;
@@ -165,7 +164,6 @@ impl LlamaGenNetwork {
     ///
     /// # Panics
     /// If the network takes classes, or the features are too many.
-    #[must_use]
     pub fn caption_prefix(&self, features: &Tensor, guided: bool) -> Tensor {
         let Slots::Caption { enter, leave, nothing } = &self.slots else {
             panic!("a network of classes has no captions")

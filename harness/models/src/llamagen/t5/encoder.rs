@@ -121,7 +121,6 @@ impl T5Encoder {
     }
 
     /// Features of a caption. `words`: ids, at least one; returns `[n, d]`.
-    #[must_use]
     pub fn encode(&self, words: &[i64]) -> Tensor {
         let _guard = tch::no_grad_guard();
         let device = self.words.device();
