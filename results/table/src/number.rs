@@ -1,0 +1,110 @@
+//! How numbers are written for people: as many decimals as their intervals justify, the same for a whole
+//! column.
+
+/// Decimals that a column needs: two digits of the widest interval, or four of the largest value where
+/// there are no intervals.
+#[must_use]
+pub fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
+    let widest = values.iter().filter_map(|(_, ci)| ci.map(|[lo, hi]| (hi - lo) / 2.0)).fold(0.0, f64::max);
+    let (scale, digits) = if widest > 0.0 {
+        (widest, 2)
+    } else {
+        (values.iter().map(|(value, _)| value.abs()).fold(0.0, f64::max), 4)
+    };
+    let mut decimals = digits - 1;
+    let mut rest = scale;
+    while rest >= 10.0 && decimals > 0 {
+        rest /= 10.0;
+        decimals -= 1;
+    }
+    while rest < 1.0 && rest > 0.0 && decimals < 6 {
+        rest *= 10.0;
+        decimals += 1;
+    }
+    decimals
+}
+
+/// A value with its interval: `1.92 [1.85, 2.01]`, or `1.92 ± 0.08` where both sides are alike. No zero
+/// keeps a minus sign.
+#[must_use]
+pub fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, brackets: bool) -> String {
+    let number = fixed(value, decimals);
+    let Some([lo, hi]) = ci95 else { return number };
+    let (below, above) = (value - lo, hi - value);
+    let alike = below >= 0.0 && above >= 0.0 && fixed(below, decimals) == fixed(above, decimals);
+    if alike && !brackets {
+        format!("{number} ± {}", fixed(above, decimals))
+    } else {
+        format!("{number} [{}, {}]", fixed(lo, decimals), fixed(hi, decimals))
+    }
+}
+
+/// A value with a fixed number of decimals.
+#[must_use]
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|b| b == b'0' || b == b'.') => rest.to_owned(),
+        _ => text,
+    }
+}
+
+/// A number as a person types it: no trailing zeros.
+#[must_use]
+pub fn plain(value: f64) -> String {
+    format!("{value}")
+}
+
+/// The letters of marks; there is no raised q.
+const RAISED: &str = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ";
+const PLAIN: &str = "abcdefghijklmnoprstuvwxyz";
+
+/// The plain letter of one of a mark; `None` for any other character.
+pub(crate) fn raised_letter(c: char) -> Option<char> {
+    let at = RAISED.chars().position(|raised| raised == c)?;
+    PLAIN.chars().nth(at)
+}
+
+/// The mark of a footnote: a raised letter, since a raised digit after a number reads as a power.
+#[must_use]
+pub fn mark(index: usize) -> String {
+    let n = RAISED.chars().count();
+    let letter = RAISED.chars().nth(index % n).expect("the remainder is below the number of letters");
+    String::from(letter).repeat(1 + index / n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_interval_decides_the_decimals() {
+        assert_eq!(column_decimals(&[(5.1, Some([5.0, 5.2])), (5.0, Some([4.99, 5.01]))]), 2);
+        assert_eq!(column_decimals(&[(512.0, Some([500.0, 524.0]))]), 0);
+        assert_eq!(column_decimals(&[(512.0, None), (3.0, None)]), 1);
+        assert_eq!(column_decimals(&[(0.012, None)]), 5);
+        assert_eq!(column_decimals(&[(1e-12, Some([0.0, 2e-12]))]), 6);
+        assert_eq!(column_decimals(&[(1e12, None)]), 0);
+        assert_eq!(column_decimals(&[]), 3);
+        assert_eq!(column_decimals(&[(0.0, Some([0.0, 0.0]))]), 3);
+    }
+
+    #[test]
+    fn intervals_are_short_where_both_sides_are_alike() {
+        assert_eq!(with_interval(1.0, Some([0.9, 1.1]), 2, false), "1.00 ± 0.10");
+        assert_eq!(with_interval(1.0, Some([0.9, 1.1]), 2, true), "1.00 [0.90, 1.10]");
+        assert_eq!(with_interval(1.0, Some([0.9, 1.3]), 1, false), "1.0 [0.9, 1.3]");
+        assert_eq!(with_interval(1.0, None, 1, false), "1.0");
+        assert_eq!(with_interval(-0.001, None, 2, false), "0.00");
+        assert_eq!(with_interval(2.0, Some([2.1, 2.3]), 1, false), "2.0 [2.1, 2.3]");
+    }
+
+    #[test]
+    fn footnote_marks_never_run_out_nor_repeat() {
+        assert_eq!((mark(0), mark(25)), ("ᵃ".to_owned(), "ᵃᵃ".to_owned()));
+        let marks: std::collections::BTreeSet<String> = (0..100).map(mark).collect();
+        assert_eq!(marks.len(), 100);
+        let letters: String = RAISED.chars().filter_map(raised_letter).collect();
+        assert_eq!(letters, PLAIN);
+    }
+}
