@@ -186,6 +186,27 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
 }
 
 #[test]
+fn the_committed_baseline_passes_its_committed_rules_and_says_where_it_comes_from() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../baselines");
+    let baseline = Baseline::read(&folder.join("quickstart.json")).unwrap();
+    let rules = Rules::read(&folder.join("quickstart.rules.toml")).unwrap();
+    let newest = &baseline.history[0];
+    assert!(newest.commit.is_some() && newest.dirty == Some(false) && newest.finished.is_some());
+    let found = check(&rules, &baseline, std::slice::from_ref(&baseline.summary), None).unwrap();
+    assert!(found.passed && found.checks.len() > 20, "{}", found.failures());
+    // Half of what the tree accepts lost: its forwards rise, and the gate names the cell on any machine.
+    let mut run = baseline.summary.clone();
+    let cell = run.cells.iter_mut().find(|cell| cell.id == "eagle1-static13").unwrap();
+    cell.accepted_per_step = cell.accepted_per_step.map(|accepted| accepted / 2.0);
+    cell.nfe = cell.nfe.map(|nfe| nfe * 1.5);
+    let said = check(&rules, &baseline, &[run], None).unwrap().failures();
+    assert!(
+        said.contains("eagle1-static13: nfe") && said.contains("eagle1-static13: accepted_per_step"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_table_for_people_reads_as_printed() {
     assert_snapshot!(gate(&[broken()], None).table().text(160));
 }
