@@ -9,7 +9,7 @@ use crate::figure::Figure;
 use crate::grid::Grid;
 use crate::pareto::{Pareto, Quality};
 use crate::scatter::Scatter;
-use crate::table::{table_csv, table_markdown};
+use crate::table::{table, table_csv};
 use crate::{ReportError, facts};
 
 /// What a report shows.
@@ -37,6 +37,10 @@ pub struct Report {
     pub table_md: PathBuf,
     /// `table.csv`
     pub table_csv: PathBuf,
+    /// `table.tex`
+    pub table_tex: PathBuf,
+    /// `table.html`
+    pub table_html: PathBuf,
     /// `pareto.svg`, `pareto.png`, `pareto.csv`
     pub pareto: Outcome,
     /// `grid.png`
@@ -50,12 +54,16 @@ pub struct Report {
 pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let summary = read_summary(run)?;
     let folder = run.report();
-    let (table_md, table_csv_path) = (folder.join("table.md"), folder.join("table.csv"));
-    write_atomic(&table_md, table_markdown(&summary)?.as_bytes())?;
+    let [table_md, table_csv_path, table_tex, table_html] =
+        ["table.md", "table.csv", "table.tex", "table.html"].map(|name| folder.join(name));
+    let table = table(&summary)?;
+    write_atomic(&table_md, table.markdown().as_bytes())?;
     write_atomic(&table_csv_path, table_csv(&summary)?.as_bytes())?;
+    write_atomic(&table_tex, table.latex().as_bytes())?;
+    write_atomic(&table_html, table.html().as_bytes())?;
     let pareto = write_pareto(&folder, &summary, &options.quality)?;
     let grid = write_grid(run, &summary, options.n_grid_prompts)?;
-    Ok(Report { table_md, table_csv: table_csv_path, pareto, grid })
+    Ok(Report { table_md, table_csv: table_csv_path, table_tex, table_html, pareto, grid })
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.

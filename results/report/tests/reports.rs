@@ -40,7 +40,16 @@ fn pareto_rows(run: &RunDir) -> Vec<csv::StringRecord> {
 fn every_file_is_there_and_the_same_the_second_time() {
     let folder = tempfile::tempdir().unwrap();
     let run = fixture::run(folder.path());
-    let files = ["grid.png", "pareto.csv", "pareto.png", "pareto.svg", "table.csv", "table.md"];
+    let files = [
+        "grid.png",
+        "pareto.csv",
+        "pareto.png",
+        "pareto.svg",
+        "table.csv",
+        "table.html",
+        "table.md",
+        "table.tex",
+    ];
     let mut before = Vec::new();
     for _ in 0..2 {
         let Report { pareto, grid, .. } = report(&run, &options()).unwrap();
@@ -168,7 +177,7 @@ fn a_run_without_cells_has_a_table_and_reasons() {
     summary.cells.clear();
     let run = run_of(folder.path(), &summary);
     let made = report(&run, &options()).unwrap();
-    assert!(fs::read_to_string(&made.table_md).unwrap().contains("The run has no cells."));
+    assert!(fs::read_to_string(&made.table_md).unwrap().contains("There are no rows."));
     assert!(skipped(&made.pareto).contains("the run has no metric at all"));
     assert_eq!(skipped(&made.grid), "the run has no cells");
 }
