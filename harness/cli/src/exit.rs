@@ -11,6 +11,7 @@ use specimen_experiments::{
 use specimen_measure::MeasureError;
 use specimen_record::RecordError;
 use specimen_report::ReportError;
+use specimen_verdicts::VerdictError;
 
 #[cfg(feature = "torch")]
 mod torch;
@@ -114,6 +115,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
         cause.downcast_ref().map(of_record),
         cause.downcast_ref().map(of_report),
         cause.downcast_ref().and_then(of_measure),
+        cause.downcast_ref().map(of_verdict),
         cause.downcast_ref::<std::io::Error>().map(|_| Code::Environment),
     ];
     known.into_iter().flatten().next()
@@ -170,10 +172,29 @@ fn of_record(error: &RecordError) -> Code {
 fn of_report(error: &ReportError) -> Code {
     match error {
         ReportError::Record(error) => of_record(error),
-        ReportError::NoSummary { .. } | ReportError::BadImage { .. } | ReportError::WrongSize { .. } => {
-            Code::Missing
-        }
+        ReportError::NoSummary { .. }
+        | ReportError::BadImage { .. }
+        | ReportError::WrongSize { .. }
+        | ReportError::Unreadable { .. }
+        | ReportError::NoMark { .. } => Code::Missing,
         ReportError::Stale { .. } => Code::Environment,
+        _ => Code::Internal,
+    }
+}
+
+fn of_verdict(error: &VerdictError) -> Code {
+    match error {
+        VerdictError::Record(error) => of_record(error),
+        VerdictError::BadRules { .. } | VerdictError::IdleRule { .. } => Code::Spec,
+        VerdictError::OtherExperiment { .. }
+        | VerdictError::OtherSeeds { .. }
+        | VerdictError::NothingToCompare { .. } => Code::Mismatch,
+        VerdictError::NoSuchPaper { .. }
+        | VerdictError::Unresolved { .. }
+        | VerdictError::NoSuchCell { .. }
+        | VerdictError::NoSuchTable { .. }
+        | VerdictError::NoTwin { .. } => Code::Usage,
+        VerdictError::Io { .. } | VerdictError::ForeignSpec { .. } => Code::Missing,
         _ => Code::Internal,
     }
 }

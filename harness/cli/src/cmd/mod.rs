@@ -2,9 +2,11 @@
 
 pub(crate) mod clip_score;
 pub(crate) mod cmmd;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod data;
 pub(crate) mod fid;
+pub(crate) mod gate;
 pub(crate) mod inception_score;
 pub(crate) mod kid;
 pub(crate) mod man;
@@ -13,6 +15,7 @@ pub(crate) mod metric_args;
 pub(crate) mod plan;
 pub(crate) mod prdc;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod stats;
 pub(crate) mod vendi;
 pub(crate) mod verify;
@@ -27,6 +30,8 @@ mod libtorch;
 mod lossless;
 #[cfg(feature = "torch")]
 pub(crate) mod replay;
+#[cfg(feature = "torch")]
+mod rerun;
 #[cfg(feature = "torch")]
 pub(crate) mod run;
 #[cfg(feature = "torch")]
@@ -53,6 +58,9 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, talk),
         Command::Report(args) => report::report(args, talk),
+        Command::Compare(args) => compare::compare(args, talk),
+        Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Gate(args) => gate::gate(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),
         Command::Prdc(args) => prdc::prdc(args, talk),
