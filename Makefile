@@ -4,13 +4,20 @@
 
 SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
-.PHONY: help quickstart build test lint bench chaos-local train-tiny libtorch
+GATED = results/runs/gate-quickstart
+
+.PHONY: help quickstart gate build test lint bench chaos-local train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 quickstart: build ## build, then generate, measure and report the first experiment
 	$(SPECIMEN) run experiments/specs/quickstart.toml --out results/runs/quickstart --resume
+
+gate: build ## run the first experiment afresh and hold it against the baseline in results/baselines
+	rm -rf $(GATED)
+	OMP_NUM_THREADS=1 $(SPECIMEN) run experiments/specs/quickstart.toml --out $(GATED)
+	$(SPECIMEN) gate $(GATED) --baseline results/baselines/quickstart.json --junit $(GATED)/gate.xml
 
 build: libtorch ## build everything, the binary `specimen` included
 	cargo build --release

@@ -17,13 +17,13 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 ok, 1 mismatch, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
+Exit codes: 0 ok, 1 mismatch or gate not passed, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
 items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
 resumable, 130 aborted by a second interrupt.
 Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; SPECIMEN_CACHE the one that \
 features of pictures are kept in [default: specimen below XDG_CACHE_HOME or ~/.cache]; HF_HOME, HF_HUB_CACHE, \
 HF_ENDPOINT and HF_TOKEN as the Hugging Face hub's own tools read them; SPECIMEN_OFFLINE or HF_HUB_OFFLINE forbids to \
-fetch; NO_COLOR turns colours off.
+fetch; SPECIMEN_RUNNER is the label of this machine, for gates on times; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
 
 /// What every subcommand takes.
@@ -78,6 +78,12 @@ pub enum Command {
     Report(cmd::report::ReportArgs),
     /// Write the picture of a run: rows prompts, columns methods, same seed
     Grid(cmd::grid::GridArgs),
+    /// Compare two runs, paired prompt by prompt
+    Compare(cmd::compare::CompareArgs),
+    /// Set a paper's table beside a run of its twin: printed values, ours, and a verdict on every claim
+    Reproduce(cmd::reproduce::ReproduceArgs),
+    /// Hold a run against a baseline, by rules; ends with 1 where it is not as good
+    Gate(cmd::gate::GateArgs),
     /// Measure the Frechet distance of two sets of pictures, features or statistics
     Fid(cmd::fid::FidArgs),
     /// Measure the kernel distance of two sets

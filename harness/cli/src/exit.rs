@@ -13,6 +13,7 @@ use specimen_hub::HubError;
 use specimen_measure::MeasureError;
 use specimen_record::RecordError;
 use specimen_report::ReportError;
+use specimen_verdicts::VerdictError;
 
 #[cfg(feature = "torch")]
 mod torch;
@@ -118,6 +119,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Code> {
         cause.downcast_ref().and_then(of_measure),
         cause.downcast_ref().map(of_convert),
         cause.downcast_ref().map(of_hub),
+        cause.downcast_ref().map(of_verdict),
         cause.downcast_ref::<std::io::Error>().map(|_| Code::Environment),
     ];
     known.into_iter().flatten().next()
@@ -177,7 +179,9 @@ fn of_report(error: &ReportError) -> Code {
         ReportError::NoSummary { .. }
         | ReportError::BadImage { .. }
         | ReportError::WrongSize { .. }
-        | ReportError::Unlisted { .. } => Code::Missing,
+        | ReportError::Unlisted { .. }
+        | ReportError::Unreadable { .. }
+        | ReportError::NoMark { .. } => Code::Missing,
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,
     }
@@ -199,6 +203,23 @@ fn of_hub(error: &HubError) -> Code {
         | HubError::Denied { .. }
         | HubError::NotFound { .. }
         | HubError::Mismatch { .. } => Code::Missing,
+    }
+}
+
+fn of_verdict(error: &VerdictError) -> Code {
+    match error {
+        VerdictError::Record(error) => of_record(error),
+        VerdictError::BadRules { .. } | VerdictError::IdleRule { .. } => Code::Spec,
+        VerdictError::OtherExperiment { .. }
+        | VerdictError::OtherSeeds { .. }
+        | VerdictError::NothingToCompare { .. } => Code::Mismatch,
+        VerdictError::NoSuchPaper { .. }
+        | VerdictError::Unresolved { .. }
+        | VerdictError::NoSuchCell { .. }
+        | VerdictError::NoSuchTable { .. }
+        | VerdictError::NoTwin { .. } => Code::Usage,
+        VerdictError::Io { .. } | VerdictError::ForeignSpec { .. } => Code::Missing,
+        _ => Code::Internal,
     }
 }
 

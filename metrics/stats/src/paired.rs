@@ -9,6 +9,7 @@ use std::fmt::Display;
 use crate::averages::{arithmetic_mean, standard_error};
 use crate::bootstrap::{BootstrapPlan, Estimate, Interval, bootstrap};
 use crate::error::{StatsError, require_count, require_finite, require_positive};
+use crate::median_interval::{MedianEstimate, median_interval};
 use crate::normal::{normal_quantile, two_sided_p};
 
 /// The values of two runs on the same ids.
@@ -59,6 +60,11 @@ impl<K> Paired<K> {
         self.ids.len()
     }
 
+    /// `method - baseline`, in id order.
+    pub fn differences(&self) -> impl Iterator<Item = f64> + '_ {
+        self.method.iter().zip(&self.baseline).map(|(a, b)| a - b)
+    }
+
     /// Returns `sum(baseline) / sum(method)`: the speedup when the values are times. Both sums are over the same
     /// prompts, so this is also the ratio of mean times. Fails on values that are not above zero and on fewer than two
     /// pairs.
@@ -84,9 +90,29 @@ impl<K> Paired<K> {
         })
     }
 
+    /// Returns the median of `baseline / method` over prompts, which a few odd prompts do not move, with an interval at
+    /// `level` in (0, 1). Fails on values that are not above zero and for fewer pairs than the level needs (six at 0.95).
+    pub fn median_ratio(&self, level: f64) -> Result<MedianEstimate, StatsError> {
+        self.require_positive_values()?;
+        let ratios: Vec<f64> = self.baseline.iter().zip(&self.method).map(|(a, b)| a / b).collect();
+        median_interval(&ratios, level)
+    }
+
+    /// Returns the pairs of natural logarithms: their [`Paired::mean_difference`] asks whether the ratio of the values
+    /// is 1, and the exponential of what it could detect is the smallest factor these pairs would have shown. Fails on
+    /// values that are not above zero.
+    pub fn logarithms(&self) -> Result<Self, StatsError>
+    where
+        K: Clone,
+    {
+        self.require_positive_values()?;
+        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect();
+        Ok(Self { ids: self.ids.clone(), baseline: logs(&self.baseline), method: logs(&self.method) })
+    }
+
     /// Returns the mean of `method - baseline` and how it stands to zero. Fails on fewer than two pairs.
     pub fn mean_difference(&self, plan: &BootstrapPlan) -> Result<MeanDifference, StatsError> {
-        let differences: Vec<f64> = self.method.iter().zip(&self.baseline).map(|(a, b)| a - b).collect();
+        let differences: Vec<f64> = self.differences().collect();
         let value = arithmetic_mean(&differences)?;
         let standard_error = standard_error(&differences)?;
         let (z, p) = if standard_error > 0.0 {

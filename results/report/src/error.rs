@@ -54,6 +54,22 @@ pub enum ReportError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A document that cannot be read.
+    #[error("{path}: cannot read: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A document in which a table's place is not marked.
+    #[error("{path}: {reason}")]
+    NoMark {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
     /// The data frame refused an operation.
     #[error("table of the cells: {0}")]
     Frame(#[from] polars::error::PolarsError),

@@ -3,7 +3,7 @@
 use specimen_record::{CellSummary, Guarantee, Sampling, Summary};
 
 use crate::measure::{Measure, measures};
-use crate::number::{fixed, plain};
+use specimen_table::{fixed, plain};
 
 /// What was run, on what, and against which baseline; one line each.
 pub(crate) fn head(summary: &Summary) -> Vec<String> {

@@ -11,10 +11,10 @@ use plotters::style::{FontStyle, TextStyle};
 
 use crate::ReportError;
 use crate::font::{self, FAMILY, SIZE_PER_EM, wrap};
-use crate::layout::one_line;
 use crate::marks::write;
 use crate::palette::{GREY, INK, PAPER};
 use crate::raster::{Canvas, Enlarged};
+use specimen_table::one_line;
 
 /// Pixels of the PNG for one unit of the figure, each way.
 const PNG_SCALE: u32 = 2;

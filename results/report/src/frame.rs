@@ -1,5 +1,5 @@
-//! The cells of a summary as a polars data frame: one row a cell, typed columns, and beside each measure
-//! whether a cell is the best of its kind. The table and the CSV are both read from it.
+//! The cells of a summary as a polars data frame: one row a cell, typed columns. The table and the CSV are both read
+//! from it.
 
 use polars::prelude::*;
 use specimen_record::{CellSummary, Guarantee, Summary};
@@ -54,9 +54,7 @@ impl CellFrame {
             columns.push(numbers("_lo", quantities.iter().map(|q| q.ci95.map(|ci| ci[0])).collect()));
             columns.push(numbers("_hi", quantities.iter().map(|q| q.ci95.map(|ci| ci[1])).collect()));
         }
-        let best: Vec<Expr> = measures.iter().filter_map(best_of_its_kind).collect::<PolarsResult<_>>()?;
-        let frame = DataFrame::new(cells.len(), columns)?.lazy().with_columns(best).collect()?;
-        Ok(CellFrame { frame, measures })
+        Ok(CellFrame { frame: DataFrame::new(cells.len(), columns)?, measures })
     }
 
     /// Number of cells.
@@ -78,14 +76,6 @@ impl CellFrame {
     pub(crate) fn number(&self, column: &str, row: usize) -> Result<Option<f64>, ReportError> {
         Ok(self.frame.column(column)?.f64()?.get(row))
     }
-
-    /// Whether a cell is the best of its kind in a measure.
-    pub(crate) fn is_best(&self, measure: &Measure, row: usize) -> Result<bool, ReportError> {
-        match measure.higher_is_better() {
-            None => Ok(false),
-            Some(_) => Ok(self.frame.column(&best_column(measure))?.bool()?.get(row).unwrap_or(false)),
-        }
-    }
 }
 
 /// How a promise is written.
@@ -94,23 +84,4 @@ pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
         Guarantee::Exact => "exact",
         Guarantee::Relaxed => "relaxed",
     }
-}
-
-fn best_column(measure: &Measure) -> String {
-    format!("{}_best", measure.key())
-}
-
-/// True for the best cell among those of one model, dataset, baseline and guarantee. The baseline does not
-/// compete, and a cell alone in its kind has not won anything. `None` where no direction is better.
-fn best_of_its_kind(measure: &Measure) -> Option<PolarsResult<Expr>> {
-    let higher = measure.higher_is_better()?;
-    let kind = [col("model"), col("dataset"), col("baseline_cell"), col("guarantee")];
-    let value = when(col("baseline")).then(lit(NULL).cast(DataType::Float64)).otherwise(col(measure.key()));
-    let best = if higher { value.clone().max() } else { value.clone().min() };
-    let expression = || -> PolarsResult<Expr> {
-        let is_best = value.clone().eq(best.over(&kind)?);
-        let has_rivals = value.clone().count().over(&kind)?.gt(lit(1u32));
-        Ok(is_best.and(has_rivals).fill_null(lit(false)).alias(best_column(measure)))
-    };
-    Some(expression())
 }

@@ -9,9 +9,9 @@ use specimen_record::{CellSummary, RunDir, Summary};
 use crate::ReportError;
 use crate::album::{Album, Shot};
 use crate::font::{shortened, width, wrap};
-use crate::layout::one_line;
-use crate::number::fixed;
 use crate::raster::{Canvas, Text};
+use specimen_table::fixed;
+use specimen_table::one_line;
 
 const INK: (u8, u8, u8) = (30, 30, 30);
 const GREY: (u8, u8, u8) = (110, 110, 110);

@@ -1,4 +1,4 @@
-//! From a run to what a paper needs: a table (Markdown, CSV, terminal), figures (SVG, PNG, CSV), the grid of
+//! From a run to what a paper needs: a table (Markdown, CSV, LaTeX, HTML, terminal), figures (SVG, PNG, CSV), the grid of
 //! images (PNG), and all of it as one page (HTML). Reports show what summary and rows hold and compute no
 //! statistics. This is the only crate with polars and plotters.
 
@@ -6,11 +6,9 @@ mod error;
 
 mod frame;
 mod measure;
-mod number;
 mod table;
 
 mod facts;
-mod layout;
 mod table_csv;
 
 mod axes;
@@ -40,8 +38,10 @@ mod grid;
 
 mod page;
 mod report;
+mod splice;
 
 pub use error::ReportError;
 pub use pareto::Quality;
 pub use report::{Options, Outcome, Report, grid, report};
-pub use table::{table_csv, table_markdown, table_text};
+pub use splice::splice;
+pub use table::{table, table_csv, table_markdown, table_text};

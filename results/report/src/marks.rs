@@ -10,8 +10,8 @@ use crate::families::Family;
 use crate::figure::Drawn;
 use crate::font::{FAMILY, SIZE_PER_EM, width};
 use crate::labels::Rect;
-use crate::layout::one_line;
-use crate::number::fixed;
+use specimen_table::fixed;
+use specimen_table::one_line;
 
 /// Half the width of a symbol.
 pub(crate) const RADIUS: i32 = 7;

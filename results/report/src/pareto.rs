@@ -9,8 +9,8 @@ use crate::families::Family;
 use crate::figure::{Figure, Words};
 use crate::frame::guarantee;
 use crate::hypervolume::hypervolume;
-use crate::number::fixed;
 use crate::scatter::{Dot, Scatter};
+use specimen_table::fixed;
 
 /// What stands on the vertical axis.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::figures::{Plate, figures};
 use crate::grid::Grid;
 use crate::page::{MOST_ROWS, page};
 use crate::pareto::Quality;
-use crate::table::{table_csv, table_markdown};
+use crate::table::{table, table_csv};
 
 /// What a report shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,10 @@ pub struct Report {
     pub table_md: PathBuf,
     /// `table.csv`
     pub table_csv: PathBuf,
+    /// `table.tex`
+    pub table_tex: PathBuf,
+    /// `table.html`
+    pub table_html: PathBuf,
     /// Every figure by the name of its files, in reading order: `pareto.svg`, `pareto.png`, `pareto.csv` and so on.
     pub figures: Vec<(String, Outcome)>,
     /// `grid.png`
@@ -58,9 +62,13 @@ const ENDINGS: [&str; 3] = ["svg", "png", "csv"];
 pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let summary = read_summary(run)?;
     let folder = run.report();
-    let (table_md, table_csv_path) = (folder.join("table.md"), folder.join("table.csv"));
-    write_atomic(&table_md, table_markdown(&summary)?.as_bytes())?;
+    let [table_md, table_csv_path, table_tex, table_html] =
+        ["table.md", "table.csv", "table.tex", "table.html"].map(|name| folder.join(name));
+    let table = table(&summary)?;
+    write_atomic(&table_md, table.markdown().as_bytes())?;
     write_atomic(&table_csv_path, table_csv(&summary)?.as_bytes())?;
+    write_atomic(&table_tex, table.latex().as_bytes())?;
+    write_atomic(&table_html, table.html().as_bytes())?;
     let plates = figures(&summary, &options.quality)?;
     remove_old_sweeps(&folder, &plates)?;
     let mut outcomes = Vec::new();
@@ -73,7 +81,16 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let images = write_images(&folder, album)?;
     let index = folder.join("index.html");
     write_atomic(&index, page(run, &summary, &plates, album)?.as_bytes())?;
-    Ok(Report { page: index, table_md, table_csv: table_csv_path, figures: outcomes, grid, images })
+    Ok(Report {
+        page: index,
+        table_md,
+        table_csv: table_csv_path,
+        table_tex,
+        table_html,
+        figures: outcomes,
+        grid,
+        images,
+    })
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.

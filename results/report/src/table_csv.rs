@@ -1,6 +1,7 @@
 //! The data frame as CSV: every number as the summary holds it, empty where it holds null.
 
 use specimen_record::Summary;
+use specimen_table::csv_field;
 
 use crate::ReportError;
 use crate::frame::{COUNTS, CellFrame, TEXTS};
@@ -16,11 +17,12 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         .collect();
     let mut out = csv::Writer::from_writer(Vec::new());
     let head = TEXTS.iter().chain(&COUNTS).map(|name| (*name).to_owned());
-    out.write_record(head.chain(number_columns.iter().cloned()).chain(["why".to_owned()]))?;
+    let head = head.chain(number_columns.iter().map(|name| csv_field(name)));
+    out.write_record(head.chain(["why".to_owned()]))?;
     for (row, cell) in summary.cells.iter().enumerate() {
         let mut line = Vec::new();
         for name in TEXTS {
-            line.push(frame.text(name, row)?);
+            line.push(csv_field(&frame.text(name, row)?));
         }
         for name in COUNTS {
             line.push(frame.count(name, row)?.to_string());
@@ -32,7 +34,7 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
             let found = m.of(cell);
             found.why.filter(|_| found.value.is_none()).map(|why| format!("{}: {why}", m.key()))
         });
-        line.push(reasons.collect::<Vec<_>>().join("; "));
+        line.push(csv_field(&reasons.collect::<Vec<_>>().join("; ")));
         out.write_record(&line)?;
     }
     Ok(crate::pareto::into_text(out))

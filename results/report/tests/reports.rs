@@ -58,7 +58,9 @@ fn every_file_is_there_and_the_same_the_second_time() {
         "phases.png",
         "phases.svg",
         "table.csv",
+        "table.html",
         "table.md",
+        "table.tex",
     ];
     let mut before = Vec::new();
     for _ in 0..2 {
@@ -190,7 +192,7 @@ fn a_run_without_cells_has_a_table_and_reasons() {
     summary.cells.clear();
     let run = run_of(folder.path(), &summary);
     let made = report(&run, &options()).unwrap();
-    assert!(fs::read_to_string(&made.table_md).unwrap().contains("The run has no cells."));
+    assert!(fs::read_to_string(&made.table_md).unwrap().contains("There are no rows."));
     assert!(skipped(figure(&made, "pareto")).contains("the run has no metric at all"));
     assert_eq!(skipped(&made.grid), "the run has no cells");
 }

@@ -97,7 +97,25 @@ fn names_cannot_break_the_table() {
     assert!(!table_text(&summary, 200).unwrap().contains(['\u{1b}', '\r']));
     assert!(!table_text(&summary, 200).unwrap().contains("\nz"));
     let csv = table_csv(&summary).unwrap();
-    assert!(csv.contains("\"a|b *c* `d` <i> [x](y)\nz\u{1b}[2J\","), "{csv}");
+    assert!(csv.contains("\na|b *c* `d` <i> [x](y) z [2J,"), "{csv}");
+}
+
+#[test]
+fn a_name_that_looks_like_a_formula_is_none_in_a_spreadsheet() {
+    let mut summary = small();
+    summary.cells[1].id = "=HYPERLINK(\"http://x\")".into();
+    let csv = table_csv(&summary).unwrap();
+    assert!(csv.contains("\n\"'=HYPERLINK(\"\"http://x\"\")\","), "{csv}");
+    assert!(!csv.contains(",'"), "numbers keep their sign: {csv}");
+}
+
+#[test]
+fn the_second_of_at_least_three_is_marked() {
+    let text = table_markdown(&fixture::summary()).unwrap();
+    let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
+    assert!(row("sd-dynamic60").contains("*1.42 [1.36, 1.49]*"), "{text}");
+    assert!(row("cascade").contains("*2.06 [1.98, 2.16]*"), "{text}");
+    assert!(text.contains("Bold: the best, italic: the second of its kind"), "{text}");
 }
 
 #[test]
@@ -131,8 +149,8 @@ fn a_gpu_run_names_the_gpu_and_its_host() {
 fn a_run_without_cells_says_so() {
     let mut summary = small();
     summary.cells.clear();
-    assert!(table_text(&summary, 100).unwrap().contains("The run has no cells."));
-    assert!(table_markdown(&summary).unwrap().contains("The run has no cells."));
+    assert!(table_text(&summary, 100).unwrap().contains("There are no rows."));
+    assert!(table_markdown(&summary).unwrap().contains("There are no rows."));
     assert_eq!(table_csv(&summary).unwrap().lines().count(), 1);
 }
 

@@ -3,10 +3,12 @@
 pub(crate) mod byte_progress;
 pub(crate) mod clip_score;
 pub(crate) mod cmmd;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod fid;
+pub(crate) mod gate;
 pub(crate) mod grid;
 pub(crate) mod inception_score;
 pub(crate) mod kid;
@@ -15,6 +17,7 @@ pub(crate) mod metric_args;
 pub(crate) mod plan;
 pub(crate) mod prdc;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod stats;
 pub(crate) mod vendi;
 pub(crate) mod verify;
@@ -31,6 +34,8 @@ mod lossless;
 pub(crate) mod merge;
 #[cfg(feature = "torch")]
 pub(crate) mod replay;
+#[cfg(feature = "torch")]
+mod rerun;
 #[cfg(feature = "torch")]
 pub(crate) mod run;
 #[cfg(feature = "torch")]
@@ -63,6 +68,9 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Score(args) => score::score(args, talk),
         Command::Report(args) => report::report(args, talk),
         Command::Grid(args) => grid::grid(args, talk),
+        Command::Compare(args) => compare::compare(args, talk),
+        Command::Reproduce(args) => reproduce::reproduce(args, talk),
+        Command::Gate(args) => gate::gate(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),
         Command::Prdc(args) => prdc::prdc(args, talk),

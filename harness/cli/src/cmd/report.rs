@@ -15,8 +15,16 @@ use crate::{
 /// What to show.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Folder of the run
-    pub run: PathBuf,
+    /// Folders of runs; their tables are printed one after the other
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Renew the tables of these runs in a Markdown file, between `<!-- specimen:table NAME -->` and
+    /// `<!-- /specimen:table -->`
+    #[arg(long, value_name = "FILE")]
+    pub splice: Option<PathBuf>,
+    /// Print the ablation instead: cells by the settings in which they differ
+    #[arg(long)]
+    pub ablation: bool,
     #[command(flatten)]
     pub look: Look,
 }
@@ -38,9 +46,31 @@ const DEFAULT_QUALITY: &str = "target-nll";
 
 /// Makes the report again.
 pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
-    let run = RunDir::open(&args.run)?;
-    let written = write(&run, &args.look, talk)?;
-    show(&written, talk)
+    let written = args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, talk));
+    let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
+    let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
+    if let Some(file) = &args.splice {
+        specimen_report::splice(file, &summaries)?;
+        talk.say(format!("{}: tables renewed", file.display()));
+    }
+    if args.ablation && talk.format() == Format::Human {
+        return show_ablations(&summaries, talk);
+    }
+    match (talk.format(), written.as_slice()) {
+        (Format::Json, [_, _, ..]) => answer_json(&summaries),
+        (_, several) => several.iter().try_for_each(|written| show(written, talk)),
+    }
+}
+
+/// Prints the ablation of each run that has one.
+fn show_ablations(summaries: &[Summary], talk: &Talk) -> anyhow::Result<()> {
+    for summary in summaries {
+        match specimen_verdicts::ablation::ablation(summary) {
+            Some(table) => answer(&table.text(table_width()))?,
+            None => talk.warn(format!("run {}: its cells differ in no setting", summary.name)),
+        }
+    }
+    Ok(())
 }
 
 /// A report that was written.

@@ -10,5 +10,7 @@ mod support;
 #[cfg(feature = "torch")]
 mod training;
 #[cfg(feature = "torch")]
+mod verdicts;
+#[cfg(feature = "torch")]
 mod with_weights;
 mod without_weights;

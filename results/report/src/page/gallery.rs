@@ -9,7 +9,7 @@ use super::results::mark_svg;
 use crate::ReportError;
 use crate::acceptance_map::{grid_of, origins};
 use crate::album::{Album, Shot, image_path};
-use crate::number::fixed;
+use specimen_table::fixed;
 
 /// Rows that are open from the start.
 const N_OPEN: usize = 6;

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use specimen_record::{CellSummary, Guarantee, Summary};
+use specimen_table::{Entry, Rank};
 
 use crate::ReportError;
 use crate::families::{Family, Mark};
-use crate::number::{fixed, mark};
 use crate::palette::hex;
-use crate::table::{Entry, Table};
+use specimen_table::{fixed, mark};
 
 /// One number at the top.
 #[derive(Serialize)]
@@ -56,12 +56,12 @@ struct EntryPart {
 
 /// The table of a summary.
 pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
-    let table = Table::of(summary)?;
+    let table = crate::table::table(summary)?;
     let columns = table.columns.iter().map(|column| ColumnPart {
         name: column.name.clone(),
         unit: column.unit.clone(),
-        arrow: column.arrow,
-        better: match column.arrow {
+        arrow: column.arrow(),
+        better: match column.arrow() {
             "↑" => "higher is better",
             "↓" => "lower is better",
             _ => "",
@@ -73,7 +73,7 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         EntryPart {
             text: entry.text.clone(),
             is_number,
-            is_best: entry.is_best,
+            is_best: entry.rank == Rank::Best,
             sort: is_number.then(|| leading_number(&entry.text)).flatten(),
         }
     };
@@ -82,12 +82,14 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         is_baseline: cell.is_baseline(),
         entries: row.iter().enumerate().map(entry).collect(),
     });
+    let coloured = table.marked.iter().filter(|_| table.has(Rank::Best));
+    let coloured = coloured.map(|among| format!("Coloured: the best {among}"));
     Ok(TablePart {
         head: table.head.clone(),
         columns: columns.collect(),
         rows: rows.collect(),
         footnotes: table.footnotes.iter().enumerate().map(|(at, why)| (mark(at), why.clone())).collect(),
-        legend: table.legend.iter().map(|line| line.replace("Marked:", "Coloured:")).collect(),
+        legend: table.legend.iter().cloned().chain(coloured).collect(),
     })
 }
 

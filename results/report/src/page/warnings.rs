@@ -5,7 +5,7 @@ use serde::Serialize;
 use specimen_record::{Manifest, Summary};
 
 use crate::facts::faults;
-use crate::number::fixed;
+use specimen_table::fixed;
 
 /// A drift of the baseline beyond this factor, either way, is told.
 const DRIFT: f64 = 1.1;

@@ -3,7 +3,8 @@
 
 /// Decimals that a column needs: two digits of the widest interval, or four of the largest value where
 /// there are no intervals.
-pub(crate) fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
+#[must_use]
+pub fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
     let widest = values.iter().filter_map(|(_, ci)| ci.map(|[lo, hi]| (hi - lo) / 2.0)).fold(0.0, f64::max);
     let (scale, digits) = if widest > 0.0 {
         (widest, 2)
@@ -25,7 +26,8 @@ pub(crate) fn column_decimals(values: &[(f64, Option<[f64; 2]>)]) -> usize {
 
 /// A value with its interval: `1.92 [1.85, 2.01]`, or `1.92 ± 0.08` where both sides are alike. No zero
 /// keeps a minus sign.
-pub(crate) fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, brackets: bool) -> String {
+#[must_use]
+pub fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize, brackets: bool) -> String {
     let number = fixed(value, decimals);
     let Some([lo, hi]) = ci95 else { return number };
     let (below, above) = (value - lo, hi - value);
@@ -38,7 +40,8 @@ pub(crate) fn with_interval(value: f64, ci95: Option<[f64; 2]>, decimals: usize,
 }
 
 /// A value with a fixed number of decimals.
-pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+#[must_use]
+pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.strip_prefix('-') {
         Some(rest) if rest.bytes().all(|b| b == b'0' || b == b'.') => rest.to_owned(),
@@ -47,15 +50,26 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// A number as a person types it: no trailing zeros.
-pub(crate) fn plain(value: f64) -> String {
+#[must_use]
+pub fn plain(value: f64) -> String {
     format!("{value}")
 }
 
+/// The letters of marks; there is no raised q.
+const RAISED: &str = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ";
+const PLAIN: &str = "abcdefghijklmnoprstuvwxyz";
+
+/// The plain letter of one of a mark; `None` for any other character.
+pub(crate) fn raised_letter(c: char) -> Option<char> {
+    let at = RAISED.chars().position(|raised| raised == c)?;
+    PLAIN.chars().nth(at)
+}
+
 /// The mark of a footnote: a raised letter, since a raised digit after a number reads as a power.
-pub(crate) fn mark(index: usize) -> String {
-    let letters = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ";
-    let n = letters.chars().count();
-    let letter = letters.chars().nth(index % n).expect("the remainder is below the number of letters");
+#[must_use]
+pub fn mark(index: usize) -> String {
+    let n = RAISED.chars().count();
+    let letter = RAISED.chars().nth(index % n).expect("the remainder is below the number of letters");
     String::from(letter).repeat(1 + index / n)
 }
 
@@ -90,5 +104,7 @@ mod tests {
         assert_eq!((mark(0), mark(25)), ("ᵃ".to_owned(), "ᵃᵃ".to_owned()));
         let marks: std::collections::BTreeSet<String> = (0..100).map(mark).collect();
         assert_eq!(marks.len(), 100);
+        let letters: String = RAISED.chars().filter_map(raised_letter).collect();
+        assert_eq!(letters, PLAIN);
     }
 }

@@ -1,0 +1,90 @@
+//! `specimen compare`: two runs, paired prompt by prompt.
+
+use std::path::PathBuf;
+
+use clap::{Args, builder::PossibleValuesParser};
+use specimen_record::RunDir;
+use specimen_verdicts::{
+    compare::{
+        comparison::{Options, compare as compare_values},
+        mix::Kind,
+    },
+    values::RunValues,
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    table_width::table_width,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Folder of the first run
+    pub a: PathBuf,
+    /// Folder of the second; the same folder compares cells of one run
+    pub b: PathBuf,
+    /// Cells to set against one another, as in `naive=cascade`; may be repeated [default: those of one name]
+    #[arg(long, value_name = "A=B")]
+    pub cell: Vec<String>,
+    /// Differences that do not keep numbers out of the table
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
+    pub mix: Vec<String>,
+    /// How the table is written
+    #[arg(long, value_enum, default_value_t = Layout::Terminal)]
+    pub layout: Layout,
+}
+
+/// A way to write a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Layout {
+    /// For a terminal.
+    Terminal,
+    /// Markdown.
+    Markdown,
+    /// LaTeX with booktabs.
+    Latex,
+    /// HTML.
+    Html,
+    /// CSV.
+    Csv,
+}
+
+impl Layout {
+    /// Lays a table out.
+    pub(crate) fn of(self, table: &specimen_table::Table) -> String {
+        match self {
+            Self::Terminal => table.text(table_width()),
+            Self::Markdown => table.markdown(),
+            Self::Latex => table.latex(),
+            Self::Html => table.html(),
+            Self::Csv => table.csv(),
+        }
+    }
+}
+
+/// Compares the runs and prints the table.
+pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
+    let cells = args.cell.iter().map(|pair| {
+        let (a, b) = pair.split_once('=').ok_or_else(|| {
+            CliError::Usage(format!("--cell {pair}: no `=`; name a cell of each run, as in `naive=cascade`"))
+        })?;
+        Ok((a.to_owned(), b.to_owned()))
+    });
+    let named = |name: &String| Kind::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
+    let options = Options {
+        cells: cells.collect::<Result<_, CliError>>()?,
+        mix: args.mix.iter().filter_map(named).collect(),
+    };
+    let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
+    let found = compare_values(&a, &b, &options)?;
+    for refused in &found.refused {
+        talk.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));
+    }
+    match talk.format() {
+        Format::Human => answer(&args.layout.of(&found.table())),
+        Format::Json => answer_json(&found),
+    }
+}

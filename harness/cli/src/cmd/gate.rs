@@ -1,0 +1,140 @@
+//! `specimen gate`: is a run as good as the baseline in the repository? Ends with 1 where it is not.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use specimen_record::{RunDir, Summary, read_document};
+use specimen_report::ReportError;
+use specimen_verdicts::gate::{
+    baseline::Baseline,
+    check::{Gate, check},
+    rules::Rules,
+};
+
+use crate::{
+    args::Format,
+    exit::CliError,
+    table_width::table_width,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to hold against what.
+#[derive(Debug, Args)]
+pub struct GateArgs {
+    /// Folder of the run
+    pub run: PathBuf,
+    /// Folders of reruns of the same spec: a rule with `confirm = N` counts a failure that comes back in N of them
+    pub reruns: Vec<PathBuf>,
+    /// The baseline: a file that --update-baseline wrote, or a summary.json
+    #[arg(long, value_name = "FILE")]
+    pub baseline: PathBuf,
+    /// The rules [default: beside the baseline, NAME.rules.toml for NAME.json]
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// Label of the machine that ran: rules about times are held on the machine that they name only
+    #[arg(long, value_name = "LABEL", env = "SPECIMEN_RUNNER")]
+    pub runner: Option<String>,
+    /// Also write what was found as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also write what was found as Markdown, at the end of the file (such as $GITHUB_STEP_SUMMARY)
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Make the reruns that would confirm a failure, into folders beside the run
+    #[cfg(feature = "torch")]
+    #[arg(long)]
+    pub rerun: bool,
+    /// Write the run as the new baseline instead of holding it against the old one
+    #[arg(long, requires = "reason", conflicts_with_all = ["reruns", "junit", "markdown"])]
+    pub update_baseline: bool,
+    /// Why the baseline is renewed: the cause of every number that moves
+    #[arg(long, value_name = "TEXT", requires = "update_baseline", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub reason: Option<String>,
+}
+
+/// Holds the run against the baseline, or makes it the baseline.
+pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
+    if let Some(reason) = args.reason.as_ref().filter(|_| args.update_baseline) {
+        return renew(args, reason, talk);
+    }
+    let baseline = Baseline::read(&args.baseline)?;
+    let rules = Rules::read(&args.rules.clone().unwrap_or_else(|| rules_beside(&args.baseline)))?;
+    let folders = std::iter::once(&args.run).chain(&args.reruns);
+    let mut runs = folders.map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
+    let found = held(args, &rules, &baseline, &mut runs, talk)?;
+    write(args, &found)?;
+    match talk.format() {
+        Format::Human => answer(&found.table().text(table_width()))?,
+        Format::Json => answer_json(&found)?,
+    }
+    match found.passed {
+        true => Ok(()),
+        false => Err(CliError::Mismatch(format!("the gate is not passed: {}", found.failures())).into()),
+    }
+}
+
+fn held(
+    args: &GateArgs,
+    rules: &Rules,
+    baseline: &Baseline,
+    runs: &mut Vec<Summary>,
+    talk: &Talk,
+) -> anyhow::Result<Gate> {
+    let found = check(rules, baseline, runs, args.runner.as_deref())?;
+    #[cfg(feature = "torch")]
+    if args.rerun && found.reruns_wanted > 0 {
+        while runs.len() <= found.reruns_wanted as usize {
+            talk.say(format!(
+                "a failure is to be confirmed: rerun {} of {}",
+                runs.len(),
+                found.reruns_wanted
+            ));
+            let folder = super::rerun::rerun(&args.run, runs.len(), talk)?;
+            runs.push(summary_of(&folder)?);
+        }
+        return Ok(check(rules, baseline, runs, args.runner.as_deref())?);
+    }
+    talk.detail(format!("{} runs, {} rules", runs.len(), rules.rules.len()));
+    Ok(found)
+}
+
+fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
+    let former = args.baseline.exists().then(|| Baseline::read(&args.baseline)).transpose()?;
+    let run = RunDir::open(&args.run)?;
+    summary_of(&args.run)?;
+    let baseline = Baseline::adopt(&run, &args.baseline, former.as_ref(), reason, args.runner.as_deref())?;
+    let newest = &baseline.history[0];
+    talk.say(format!("{}: the baseline is now run {}", args.baseline.display(), baseline.summary.name));
+    match talk.format() {
+        Format::Human => answer(&newest.changes.join("\n")),
+        Format::Json => answer_json(newest),
+    }
+}
+
+fn write(args: &GateArgs, found: &Gate) -> anyhow::Result<()> {
+    if let Some(path) = &args.junit {
+        specimen_record::write_atomic(path, found.junit().as_bytes())?;
+    }
+    if let Some(path) = &args.markdown {
+        use std::io::Write;
+        let place = || path.display().to_string();
+        let mut file =
+            std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(place)?;
+        file.write_all(found.table().markdown().as_bytes()).with_context(place)?;
+    }
+    Ok(())
+}
+
+/// `NAME.rules.toml` beside `NAME.json`.
+fn rules_beside(baseline: &Path) -> PathBuf {
+    baseline.with_extension("rules.toml")
+}
+
+fn summary_of(folder: &Path) -> anyhow::Result<Summary> {
+    let path = RunDir::open(folder)?.summary();
+    if !path.exists() {
+        return Err(ReportError::NoSummary { path }.into());
+    }
+    Ok(read_document(&path)?)
+}

@@ -1,0 +1,117 @@
+//! `specimen reproduce`: a paper's table beside a run of its twin, with a verdict on every value and claim.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use specimen_record::{RunDir, write_atomic};
+use specimen_verdicts::{
+    reproduce::{
+        paper::{Paper, PaperTable},
+        reproduction::{Reproduction, reproduce as set_beside},
+    },
+    values::RunValues,
+};
+
+use crate::{
+    args::Format,
+    cmd::compare::Layout,
+    exit::CliError,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to reproduce.
+#[derive(Debug, Args)]
+pub struct ReproduceArgs {
+    /// `cascade` or `vvs`, for all its tables, or one of them, as in `cascade:table3b`
+    #[arg(value_name = "PAPER[:TABLE]")]
+    pub paper: String,
+    /// Model of the twins
+    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    pub model: String,
+    /// Take this run instead of making one; for one table
+    #[arg(long, value_name = "DIR")]
+    pub run: Option<PathBuf>,
+    /// Folder that the runs are made in, or continued [default: results/runs]
+    #[cfg(feature = "torch")]
+    #[arg(long, value_name = "DIR", conflicts_with = "run")]
+    pub out: Option<PathBuf>,
+    /// Take only the first N prompts
+    #[cfg(feature = "torch")]
+    #[arg(long, value_name = "N", conflicts_with = "run", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
+    /// How the tables are written
+    #[arg(long, value_enum, default_value_t = Layout::Terminal)]
+    pub layout: Layout,
+}
+
+/// Sets tables of a paper beside runs, and writes what came of it into the report of each run.
+pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()> {
+    let (paper, table) = match args.paper.split_once(':') {
+        Some((paper, table)) => (paper, Some(table)),
+        None => (args.paper.as_str(), None),
+    };
+    let paper = Paper::named(paper)?;
+    let tables: Vec<&PaperTable> = match table {
+        Some(table) => vec![paper.table(table)?],
+        None => paper.tables.iter().filter(|table| table.specs.contains_key(&args.model)).collect(),
+    };
+    if args.run.is_some() && table.is_none() {
+        let why = format!("--run is a run of one table; name it, as in {}:{}", paper.id, paper.tables[0].id);
+        return Err(CliError::Usage(why).into());
+    }
+    let mut found = Vec::new();
+    for table in tables {
+        let folder = match &args.run {
+            Some(folder) => folder.clone(),
+            None => make(args, table, talk)?,
+        };
+        let run = RunDir::open(&folder)?;
+        let reproduction = set_beside(&paper, table, &RunValues::read(&run)?)?;
+        write(&run.report(), &reproduction, talk)?;
+        found.push(reproduction);
+    }
+    match talk.format() {
+        Format::Json => answer_json(&found),
+        Format::Human => answer(&said(&found, args.layout)),
+    }
+}
+
+fn said(found: &[Reproduction], layout: Layout) -> String {
+    let texts = found.iter().flat_map(|one| [one.values_table(), one.claims_table()]);
+    texts.map(|table| layout.of(&table)).collect::<Vec<_>>().join("\n")
+}
+
+/// `reproduce.md`, `.tex`, `.html` and `.json`.
+fn write(folder: &Path, found: &Reproduction, talk: &Talk) -> anyhow::Result<()> {
+    let one = std::slice::from_ref(found);
+    for (name, layout) in [
+        ("reproduce.md", Layout::Markdown),
+        ("reproduce.tex", Layout::Latex),
+        ("reproduce.html", Layout::Html),
+    ] {
+        write_atomic(&folder.join(name), said(one, layout).as_bytes())?;
+    }
+    write_atomic(&folder.join("reproduce.json"), serde_json::to_string_pretty(found)?.as_bytes())?;
+    talk.say(format!("{}: written to {}", found.id, folder.join("reproduce.md").display()));
+    Ok(())
+}
+
+#[cfg(feature = "torch")]
+fn make(args: &ReproduceArgs, table: &PaperTable, talk: &Talk) -> anyhow::Result<PathBuf> {
+    let mut text = table.spec(&args.model)?;
+    if let Some(limit) = args.limit {
+        text.set(&format!("dataset.limit={limit}"))?;
+    }
+    let spec = text.resolve()?;
+    let out = match &args.out {
+        Some(folder) => folder.join(&spec.name),
+        None => crate::spec_args::default_out(&spec.name),
+    };
+    super::rerun::run(spec, &out, talk)
+}
+
+#[cfg(not(feature = "torch"))]
+fn make(_: &ReproduceArgs, table: &PaperTable, _: &Talk) -> anyhow::Result<PathBuf> {
+    let why = format!("this build cannot run anything; give a run of the twin of {} with --run", table.id);
+    Err(CliError::Usage(why).into())
+}

@@ -1,0 +1,48 @@
+//! A run once more, from the spec in its manifest, for whoever doubts what a clock said.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use specimen_experiments::spec::Spec;
+use specimen_record::{Manifest, RunDir, read_document};
+use specimen_runner::{
+    driver::{self, Options},
+    stage::Stage,
+    stop::Stop,
+};
+
+use crate::{spec_args::data_root, talk::Talk};
+
+/// Runs what lies in `folder` again, into a folder beside it, and returns that; what is there of an earlier try is
+/// continued.
+pub(crate) fn rerun(folder: &Path, number: usize, talk: &Talk) -> anyhow::Result<PathBuf> {
+    let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
+    let spec: Spec = serde_json::from_value(manifest.spec)
+        .with_context(|| format!("{}: the manifest's spec is of another version", folder.display()))?;
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), talk)
+}
+
+/// Runs a spec into `out`, one worker at a time for what is timed; a run that lies there is continued.
+pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf> {
+    let stop = Stop::on_signals()?;
+    specimen_weights::use_threads(1);
+    let data_root = data_root();
+    let (plan, prompts) = driver::plan_of(spec, data_root.as_ref())?;
+    let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
+    let options = Options {
+        out,
+        resume: out.join("manifest.json").exists(),
+        n_shards: 1,
+        n_jobs: 1,
+        n_timed_jobs: 1,
+        gpus: Vec::new(),
+        fail_fast: false,
+        program: &program,
+        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        data_root,
+    };
+    talk.say(format!("run {} into {}: {} cells", plan.spec.name, out.display(), plan.spec.cells.len()));
+    driver::run(&plan, &prompts, &options, &stop, &mut |_: Stage| {})?.check()?;
+    Ok(out.to_owned())
+}

@@ -1,0 +1,131 @@
+//! Commands that say what a run means, on the stub network: a gate that passes and one that does not, two runs, a
+//! document whose tables are renewed.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+
+use crate::support::{Desk, spec};
+
+const RULES: &str = r#"
+schema = 1
+[[rule]]
+cells = ["ar", "sd-*"]
+measure = "nfe"
+kind = "exact"
+min_n = 8
+[[rule]]
+cells = ["sd-*"]
+measure = "accepted_per_step"
+kind = "relative"
+tolerance = 0.05
+direction = "higher-is-better"
+[[rule]]
+cells = ["sd-*"]
+measure = "speedup"
+kind = "interval"
+legs = 0.2
+runner = "lab"
+"#;
+
+fn stub(desk: &Desk, out: &str) {
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "8", "--out", out]);
+}
+
+#[test]
+fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
+    let desk = Desk::new();
+    stub(&desk, "r");
+    desk.file("b.rules.toml", RULES);
+    let gate = ["gate", "r", "--baseline", "b.json"];
+    desk.fails(&gate, 4, &["b.json: cannot read"]);
+    desk.fails(&[&gate[..], &["--update-baseline"]].concat(), 2, &["required arguments"]);
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
+
+    let found = desk.json(&[&gate[..], &["--junit", "gate.xml", "--markdown", "gate.md"]].concat());
+    assert_eq!((&found["passed"], found["checks"].as_array().unwrap().len()), (&true.into(), 3));
+    let check = &found["checks"][0];
+    for field in ["cell", "measure", "rule", "baseline", "measured", "passed"] {
+        assert!(!check[field].is_null(), "{check}");
+    }
+    let why = found["skipped"][0]["why"].as_str().unwrap();
+    assert!(why.contains("held on runner `lab` only"), "{why}");
+    assert!(fs::read_to_string(desk.path("gate.xml")).unwrap().contains("failures=\"0\""));
+    assert!(fs::read_to_string(desk.path("gate.md")).unwrap().contains("Passed of 3 checks"));
+
+    // A baseline that accepted half as much again: the run is worse than it.
+    let mut baseline: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
+    let accepted = &mut baseline["summary"]["cells"][1]["accepted_per_step"];
+    *accepted = (accepted.as_f64().unwrap() * 1.5).into();
+    fs::write(desk.path("b.json"), baseline.to_string()).unwrap();
+    desk.fails(&gate, 1, &["sd-chain2: accepted_per_step it moved by -33.33 %, 5 % allowed"]);
+
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "acceptance is as it was"]].concat());
+    let renewed: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(desk.path("b.json")).unwrap()).unwrap();
+    assert_eq!(renewed["history"][0]["reason"], "acceptance is as it was");
+    assert_eq!(renewed["history"][1]["reason"], "the first");
+    let change = renewed["history"][0]["changes"][0].as_str().unwrap();
+    assert!(change.starts_with("sd-chain2: accepted_per_step "), "{change}");
+    desk.succeeds(&gate);
+}
+
+#[test]
+fn two_runs_of_one_spec_accept_the_same_and_cells_of_one_run_do_not() {
+    let desk = Desk::new();
+    stub(&desk, "a");
+    stub(&desk, "b");
+    let found = desk.json(&["compare", "a", "b"]);
+    let rows = found["rows"].as_array().unwrap();
+    let accepted = |row: &&serde_json::Value| row["measure"] == "accepted_per_step";
+    assert!(rows.iter().filter(accepted).all(|row| row["value"] == 0.0), "{found:#}");
+    assert!(rows.iter().any(|row| row["measure"] == "speedup"), "{found:#}");
+    let shown = desk.succeeds(&["compare", "a", "a", "--cell", "ar=sd-chain2", "--layout", "markdown"]).out;
+    assert!(shown.contains("| ar = sd-chain2 "), "{shown}");
+    desk.fails(&["compare", "a", "b", "--cell", "ar"], 2, &["no `=`"]);
+    desk.fails(&["compare", "a", "b", "--cell", "ar=none"], 2, &["no cell `none`", "sd-chain2"]);
+    desk.fails(&["compare", "a", "b", "--mix", "colour"], 2, &["colour"]);
+}
+
+#[test]
+fn a_document_has_its_tables_renewed_and_is_otherwise_left_alone() {
+    let desk = Desk::new();
+    stub(&desk, "r");
+    let page = "# Page\n<!-- specimen:table stub -->\nold\n<!-- /specimen:table -->\nend\n";
+    let file = desk.file("page.md", page);
+    let shown = desk.succeeds(&["report", "r", "r", "--splice", &file]).out;
+    assert_eq!(shown.matches("Run stub,").count(), 2);
+    let renewed = fs::read_to_string(&file).unwrap();
+    assert!(renewed.starts_with("# Page\n<!-- specimen:table stub -->\nRun stub, plan "), "{renewed}");
+    assert!(renewed.ends_with("<!-- /specimen:table -->\nend\n") && !renewed.contains("old"), "{renewed}");
+    for name in ["table.md", "table.csv", "table.tex", "table.html"] {
+        assert!(desk.path("r/report").join(name).is_file(), "{name}");
+    }
+    desk.fails(
+        &["report", "r", "--splice", &desk.file("bare.md", "")],
+        4,
+        &["bare.md", "specimen:table stub"],
+    );
+}
+
+#[test]
+fn a_papers_table_stands_beside_a_run_that_tests_none_of_its_claims() {
+    let desk = Desk::new();
+    stub(&desk, "r");
+    let found = desk.json(&["reproduce", "cascade:table3b", "--run", "r"]);
+    assert_eq!((&found[0]["claims_only"], &found[0]["id"]), (&true.into(), &"cascade:table3b".into()));
+    let claims = found[0]["claims"].as_array().unwrap();
+    assert!(claims.iter().all(|claim| claim["verdict"] == "not-testable"), "{found:#}");
+    let said = desk.succeeds(&["reproduce", "cascade:table3b", "--run", "r"]).out;
+    assert!(said.contains("ONLY CLAIMS ARE COMPARED: stub"), "{said}");
+    assert!(desk.path("r/report/reproduce.tex").is_file());
+    desk.fails(&["reproduce", "cascade:table9", "--run", "r"], 2, &["no table `table9`", "table3b"]);
+    desk.fails(&["reproduce", "nobody"], 2, &["nobody", "cascade, vvs"]);
+    desk.fails(&["reproduce", "cascade", "--run", "r"], 2, &["name it, as in cascade:table1"]);
+    desk.fails(
+        &["reproduce", "cascade:table1", "--model", "large"],
+        2,
+        &["no spec reproduces `table1`", "tiny"],
+    );
+}

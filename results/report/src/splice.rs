@@ -1,0 +1,71 @@
+//! Renews marked tables in a document: what stands between `<!-- specimen:table NAME -->` and
+//! `<!-- /specimen:table -->` becomes the table of the run of that name. Everything else stays to the byte.
+
+use std::path::Path;
+
+use specimen_record::{Summary, write_atomic};
+
+use crate::ReportError;
+use crate::table::table;
+
+const END: &str = "<!-- /specimen:table -->";
+
+/// Puts the tables of runs into a file, each wherever its name is marked.
+///
+/// # Errors
+/// When the file cannot be read or written, a run is marked nowhere, or a mark has no end; the file is as it was then.
+pub fn splice(path: &Path, summaries: &[Summary]) -> Result<(), ReportError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
+    let mut renewed = text.clone();
+    for summary in summaries {
+        let refuse = |reason: String| ReportError::NoMark { path: path.to_owned(), reason };
+        renewed = replaced(&renewed, &summary.name, &table(summary)?.markdown()).map_err(refuse)?;
+    }
+    if renewed != text {
+        write_atomic(path, renewed.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The text with `table` in every place marked with `name`.
+fn replaced(text: &str, name: &str, table: &str) -> Result<String, String> {
+    let begin = format!("<!-- specimen:table {name} -->");
+    let mut parts = text.split(&begin);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut n = 0;
+    for part in parts {
+        let Some((_, after)) = part.split_once(END) else {
+            return Err(format!("`{begin}` has no `{END}` after it"));
+        };
+        out.push_str(&format!("{begin}\n{}\n{END}{after}", table.trim_end()));
+        n += 1;
+    }
+    match n {
+        0 => Err(format!("no table is marked with `{begin}`; write it and `{END}` where the table belongs")),
+        _ => Ok(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    const PAGE: &str = "# Title\n<!-- specimen:table a -->\nold\n<!-- /specimen:table -->\ntext\n\
+                        <!-- specimen:table b -->\nstays\n<!-- /specimen:table -->\n";
+
+    #[test]
+    fn what_is_marked_is_renewed_and_the_rest_stays() {
+        let page = replaced(PAGE, "a", "| x |\n").unwrap();
+        assert_eq!(page, PAGE.replace("\nold\n", "\n| x |\n"));
+        assert_eq!(replaced(&page, "a", "| x |\n").unwrap(), page, "a second time changes nothing");
+    }
+
+    #[test]
+    fn a_run_that_is_marked_nowhere_and_a_mark_without_end_are_told() {
+        assert!(replaced(PAGE, "c", "").unwrap_err().contains("<!-- specimen:table c -->"));
+        assert!(replaced("<!-- specimen:table a -->\n", "a", "").unwrap_err().contains("has no"));
+    }
+}

@@ -1,0 +1,80 @@
+//! HTML: a `<table>` that stands alone in a page, without styles of its own; classes say what is best and second.
+
+use std::fmt::Write;
+
+use crate::{Rank, Table, mark, words::joined};
+
+impl Table {
+    /// A `figure` with head, table, footnotes and legend. Every text is escaped.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut out = match self.id.is_empty() {
+            true => String::from("<figure class=\"specimen-table\">\n"),
+            false => format!("<figure class=\"specimen-table\" id=\"{}\">\n", escape(&self.id)),
+        };
+        if !self.head.is_empty() {
+            let lines: Vec<String> = self.head.iter().map(|line| escape(line)).collect();
+            let _ = writeln!(out, "<figcaption>{}</figcaption>", lines.join("<br>\n"));
+        }
+        out.push_str("<table>\n<thead>\n<tr>");
+        for column in &self.columns {
+            let head = escape(&joined(&[&column.name, &column.unit, column.arrow()]));
+            let _ = write!(out, "<th scope=\"col\"{}>{head}</th>", class(column.is_number, Rank::None));
+        }
+        out.push_str("</tr>\n</thead>\n<tbody>\n");
+        for (at, row) in self.rows.iter().enumerate() {
+            if let Some(title) = self.section_at(at) {
+                let next = if at > 0 { "</tbody>\n<tbody>\n" } else { "" };
+                let n = self.columns.len();
+                let _ = writeln!(
+                    out,
+                    "{next}<tr><th scope=\"rowgroup\" colspan=\"{n}\">{}</th></tr>",
+                    escape(title)
+                );
+            }
+            out.push_str("<tr>");
+            for (place, (entry, column)) in row.iter().zip(&self.columns).enumerate() {
+                let (tag, scope) = if place == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+                let class = class(column.is_number, entry.rank);
+                let _ = write!(out, "<{tag}{scope}{class}>{}</{tag}>", escape(&entry.text));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody>\n</table>\n");
+        let notes = self.footnotes.iter().enumerate().map(|(at, reason)| format!("{} {reason}", mark(at)));
+        let marks = self.marks_line("Class best", "class second");
+        for line in notes.chain(marks).chain(self.legend.iter().cloned()) {
+            let _ = writeln!(out, "<p>{}</p>", escape(&line));
+        }
+        out.push_str("</figure>\n");
+        out
+    }
+}
+
+fn class(is_number: bool, rank: Rank) -> String {
+    let rank = match rank {
+        Rank::None => "",
+        Rank::Best => "best",
+        Rank::Second => "second",
+    };
+    match joined(&[if is_number { "number" } else { "" }, rank]) {
+        none if none.is_empty() => none,
+        classes => format!(" class=\"{classes}\""),
+    }
+}
+
+/// Keeps a text from being read as HTML, in an element or a quoted attribute.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in crate::one_line(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,21 @@
+//! One table, laid out for whoever reads it: Markdown, a terminal, CSV, LaTeX with booktabs, HTML.
+//!
+//! A [`Table`] holds texts that are ready to be read and what they mean (which direction is better, which entry is the
+//! best); a writer decides how that looks and keeps every text from being read as markup, formula or terminal control.
+//! Nothing here knows what the numbers are.
+
+mod number;
+mod rank;
+mod table;
+
+mod csv;
+mod html;
+mod latex;
+mod markdown;
+mod terminal;
+mod words;
+
+pub use number::{column_decimals, fixed, mark, plain, with_interval};
+pub use rank::{Rank, ranks};
+pub use table::{Column, Entry, Section, Table};
+pub use words::{csv_field, one_line};

@@ -1,0 +1,69 @@
+//! Who is best and who is second among those that compete.
+
+use std::collections::BTreeMap;
+
+/// An entry's place among its rivals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// No place, or none that is marked.
+    #[default]
+    None,
+    /// The best; several where they tie.
+    Best,
+    /// The next value after the best, where at least three compete.
+    Second,
+}
+
+/// Places within groups: `rivals[i]` is the group in which entry `i` competes and its value, absent where it does not.
+/// An entry alone in its group has not won anything.
+#[must_use]
+pub fn ranks<G: Ord>(rivals: &[Option<(G, f64)>], higher_is_better: bool) -> Vec<Rank> {
+    let mut groups: BTreeMap<&G, Vec<f64>> = BTreeMap::new();
+    for (group, value) in rivals.iter().flatten() {
+        groups.entry(group).or_default().push(*value);
+    }
+    for values in groups.values_mut() {
+        values.sort_by(f64::total_cmp);
+        if higher_is_better {
+            values.reverse();
+        }
+    }
+    let place = |(group, value): &(G, f64)| {
+        let values = &groups[group];
+        let second = values.iter().find(|other| **other != values[0]);
+        match values.len() {
+            0 | 1 => Rank::None,
+            _ if *value == values[0] => Rank::Best,
+            n if n > 2 && second == Some(value) => Rank::Second,
+            _ => Rank::None,
+        }
+    };
+    rivals.iter().map(|rival| rival.as_ref().map_or(Rank::None, place)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(values: &[Option<f64>], higher: bool, expected: &[Rank]) {
+        let rivals: Vec<Option<((), f64)>> = values.iter().map(|value| value.map(|v| ((), v))).collect();
+        assert_eq!(ranks(&rivals, higher), expected, "{values:?}");
+    }
+
+    #[test]
+    fn the_best_and_the_next_are_marked_in_the_direction_asked_for() {
+        use Rank::{Best, None as No, Second};
+        check(&[Some(1.0), Some(3.0), None, Some(2.0)], true, &[No, Best, No, Second]);
+        check(&[Some(1.0), Some(3.0), None, Some(2.0)], false, &[Best, No, No, Second]);
+        check(&[Some(2.0), Some(2.0), Some(1.0)], true, &[Best, Best, Second]);
+        check(&[Some(1.0), Some(2.0)], true, &[No, Best]);
+        check(&[Some(1.0)], true, &[No]);
+        check(&[], true, &[]);
+    }
+
+    #[test]
+    fn groups_do_not_compete() {
+        let rivals = [Some(("a", 1.0)), Some(("b", 9.0)), Some(("a", 2.0)), Some(("b", 8.0))];
+        assert_eq!(ranks(&rivals, true), [Rank::None, Rank::Best, Rank::Best, Rank::None]);
+    }
+}

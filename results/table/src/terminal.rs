@@ -1,0 +1,107 @@
+//! For a terminal: two-line heads, no rules between columns, `*` at the best and `+` at the second; a table that is too
+//! wide is cut into panels that repeat the first column.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::markdown::pad;
+use crate::words::joined;
+use crate::{Column, Entry, Rank, Table, mark};
+
+impl Table {
+    /// The table for a terminal of `width` columns.
+    #[must_use]
+    pub fn text(&self, width: usize) -> String {
+        let mut out = String::new();
+        for line in &self.head {
+            wrap(&mut out, line, width, "");
+        }
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(marked).collect()).collect();
+        let heads: Vec<[String; 2]> = self.columns.iter().map(head_lines).collect();
+        let widest = |at: usize| heads[at].iter().chain(rows.iter().map(|r| &r[at])).map(|t| t.width()).max();
+        let widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
+        let panels = if heads.is_empty() { Vec::new() } else { panels(&widths, width) };
+        for panel in panels {
+            out.push('\n');
+            let mut line = |cells: Vec<&str>| {
+                let padded = panel
+                    .iter()
+                    .zip(cells)
+                    .map(|(&at, cell)| pad(cell, widths[at], self.columns[at].is_number));
+                out.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+                out.push('\n');
+            };
+            line(panel.iter().map(|&at| heads[at][0].as_str()).collect());
+            line(panel.iter().map(|&at| heads[at][1].as_str()).collect());
+            let rules: Vec<String> = panel.iter().map(|&at| "─".repeat(widths[at])).collect();
+            line(rules.iter().map(String::as_str).collect());
+            for (at, row) in rows.iter().enumerate() {
+                if let Some(title) = self.section_at(at) {
+                    line(vec![&crate::one_line(title)]);
+                }
+                line(panel.iter().map(|&at| row[at].as_str()).collect());
+            }
+        }
+        if self.rows.is_empty() {
+            out.push_str("There are no rows.\n");
+        }
+        out.push('\n');
+        for (at, reason) in self.footnotes.iter().enumerate() {
+            wrap(&mut out, &format!("{} {reason}", mark(at)), width, "  ");
+        }
+        for line in self.legend.iter().cloned().chain(self.marks_line("*", "+")) {
+            wrap(&mut out, &line, width, "  ");
+        }
+        out
+    }
+}
+
+fn marked(entry: &Entry) -> String {
+    let sign = match entry.rank {
+        Rank::None => ' ',
+        Rank::Best => '*',
+        Rank::Second => '+',
+    };
+    format!("{}{sign}", crate::one_line(&entry.text))
+}
+
+/// Name and unit, above one another and clear of the mark column.
+fn head_lines(column: &Column) -> [String; 2] {
+    let gap = if column.is_number { " " } else { "" };
+    let name = joined(&[&column.name, column.arrow()]);
+    [crate::one_line(&format!("{name}{gap}")), crate::one_line(&format!("{}{gap}", column.unit))]
+}
+
+/// Which columns go side by side; the first column leads every panel.
+fn panels(widths: &[usize], available: usize) -> Vec<Vec<usize>> {
+    let mut panels = Vec::new();
+    let mut panel = vec![0];
+    let mut used = widths.first().copied().unwrap_or(0);
+    for (at, &width) in widths.iter().enumerate().skip(1) {
+        if used + 2 + width > available && panel.len() > 1 {
+            panels.push(std::mem::replace(&mut panel, vec![0]));
+            used = widths[0];
+        }
+        panel.push(at);
+        used += 2 + width;
+    }
+    panels.push(panel);
+    panels
+}
+
+/// Appends words in lines of at most `width`, later lines indented.
+fn wrap(out: &mut String, text: &str, width: usize, indent: &str) {
+    let mut used = 0;
+    for word in crate::one_line(text).split_whitespace() {
+        if used > 0 && used + 1 + word.width() > width {
+            out.push('\n');
+            out.push_str(indent);
+            used = indent.width();
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += word.width();
+    }
+    out.push('\n');
+}

@@ -1,0 +1,293 @@
+//! All cells and measures of two runs, with Holm's correction over the cells of a measure.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use specimen_record::CellSummary;
+use specimen_stats::drift::drift;
+use specimen_stats::multiple_tests::holm;
+
+pub use super::pair::{Estimate, Scale, estimate};
+
+use super::mix::{Kind, other_device, other_identity};
+use crate::VerdictError;
+use crate::values::{ByPrompt, COUNTED, RunValues};
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Schema number.
+    pub schema: u32,
+    /// The first run.
+    pub a: Side,
+    /// The second.
+    pub b: Side,
+    /// Kinds of differences that were mixed although they differ.
+    pub mixed: Vec<Kind>,
+    /// One row a cell and measure, measure by measure.
+    pub rows: Vec<Row>,
+    /// What was refused, with the reason.
+    pub refused: Vec<Refused>,
+}
+
+/// One of the two runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// Name of the run.
+    pub name: String,
+    /// Its identity.
+    pub plan_digest: String,
+    /// Digest of its records.
+    pub result_digest: String,
+    /// Factor by which its baseline drifted over the blocks, with its interval; absent below three blocks.
+    pub drift: Option<[f64; 3]>,
+}
+
+/// One measure of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Name of the cell, of both runs; `x = y` where they differ.
+    pub cell: String,
+    /// What is compared: a quantity of the summary, `speedup` (ratio of the cells' own speedups), or a metric.
+    pub measure: String,
+    /// Protocol of a metric.
+    pub protocol: Option<String>,
+    /// The estimate.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+    /// p value after Holm's correction over the cells of this measure.
+    pub p_holm: Option<f64>,
+    /// Whether that is below 0.05.
+    pub significant: bool,
+}
+
+/// What was not compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refused {
+    /// Name of the cell.
+    pub cell: String,
+    /// What would have been compared.
+    pub measure: String,
+    /// What differs.
+    pub kind: Option<Kind>,
+    /// Why.
+    pub why: String,
+}
+
+/// What to compare.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Pairs of cells, of A and of B; empty for the cells of the same name.
+    pub cells: Vec<(String, String)>,
+    /// Differences that do not keep numbers out of the table.
+    pub mix: BTreeSet<Kind>,
+}
+
+/// Compares two runs.
+///
+/// # Errors
+/// When a cell asked for is not there, the images are of other seeds and that is not mixed, or nothing is left to
+/// compare.
+pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
+    if let Some((prompt, sample)) = a.other_seed(b).filter(|_| !options.mix.contains(&Kind::Seed)) {
+        return Err(VerdictError::OtherSeeds { prompt, sample });
+    }
+    let mut found = Comparison {
+        schema: 1,
+        a: side(a)?,
+        b: side(b)?,
+        mixed: options.mix.iter().copied().collect(),
+        rows: Vec::new(),
+        refused: Vec::new(),
+    };
+    let pairs = pairs(a, b, options)?;
+    let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Kind::Device));
+    for (cell_a, cell_b) in &pairs {
+        let both = Both { a, b, cell_a, cell_b, device: device.as_deref(), options };
+        both.compare(&mut found)?;
+    }
+    if found.rows.is_empty() {
+        let why =
+            found.refused.first().map_or("they share no cell with values", |refused| refused.why.as_str());
+        return Err(VerdictError::NothingToCompare { why: why.to_owned() });
+    }
+    correct(&mut found.rows)?;
+    Ok(found)
+}
+
+fn side(run: &RunValues) -> Result<Side, VerdictError> {
+    let blocks = run.summary.cells.iter().find_map(|cell| run.paired_times(&cell.id));
+    let drifted = match blocks {
+        Some(times) if times.baseline_blocks.len() >= 3 => {
+            let found = drift(&times.baseline_blocks, 0.95)?;
+            Some([found.factor, found.interval.lower, found.interval.upper])
+        }
+        _ => None,
+    };
+    Ok(Side {
+        name: run.summary.name.clone(),
+        plan_digest: run.summary.plan_digest.as_str().to_owned(),
+        result_digest: run.summary.result_digest.as_str().to_owned(),
+        drift: drifted,
+    })
+}
+
+/// The cells to set against one another.
+fn pairs<'a>(
+    a: &'a RunValues,
+    b: &'a RunValues,
+    options: &Options,
+) -> Result<Vec<(&'a CellSummary, &'a CellSummary)>, VerdictError> {
+    if options.cells.is_empty() {
+        let both = a.summary.cells.iter().filter_map(|cell| Some((cell, b.summary.cell(&cell.id)?)));
+        return Ok(both.collect());
+    }
+    let find = |run: &'a RunValues, id: &str| {
+        run.summary.cell(id).ok_or_else(|| VerdictError::NoSuchCell {
+            run: run.summary.name.clone(),
+            cell: id.to_owned(),
+            known: run.summary.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", "),
+        })
+    };
+    options.cells.iter().map(|(one, two)| Ok((find(a, one)?, find(b, two)?))).collect()
+}
+
+/// One pair of cells.
+struct Both<'a> {
+    a: &'a RunValues,
+    b: &'a RunValues,
+    cell_a: &'a CellSummary,
+    cell_b: &'a CellSummary,
+    /// Why times are refused.
+    device: Option<&'a str>,
+    options: &'a Options,
+}
+
+impl Both<'_> {
+    fn name(&self) -> String {
+        let (a, b) = (&self.cell_a.id, &self.cell_b.id);
+        if a == b { a.clone() } else { format!("{a} = {b}") }
+    }
+
+    fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
+        let asked_for = !self.options.cells.is_empty() || self.options.mix.contains(&Kind::Identity);
+        let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
+        if let Some(why) = other.filter(|_| !asked_for) {
+            self.refuse(found, "everything", Some(Kind::Identity), &why);
+            return Ok(());
+        }
+        for measure in COUNTED {
+            let values = |run: &RunValues, cell: &CellSummary| run.by_prompt(&cell.id, measure);
+            let (a, b) = (values(self.a, self.cell_a), values(self.b, self.cell_b));
+            self.push(found, measure, None, &a, &b, Scale::Difference)?;
+        }
+        self.times(found)?;
+        for (metric, protocol) in self.a.metrics(&self.cell_a.id) {
+            let Some((_, theirs)) = self.b.metrics(&self.cell_b.id).find(|(name, _)| *name == metric) else {
+                continue;
+            };
+            if theirs != protocol && !self.options.mix.contains(&Kind::Protocol) {
+                let why = format!("A has {protocol}, B has {theirs}: other numbers");
+                self.refuse(found, metric, Some(Kind::Protocol), &why);
+                continue;
+            }
+            let (a, b) =
+                (self.a.by_prompt(&self.cell_a.id, metric), self.b.by_prompt(&self.cell_b.id, metric));
+            self.push(found, metric, Some(protocol), &a, &b, Scale::Difference)?;
+        }
+        Ok(())
+    }
+
+    /// Seconds of A over those of B, and speedup of B over that of A: each formed within its own run, so that the
+    /// second holds where the machine's speed differed between the runs.
+    fn times(&self, found: &mut Comparison) -> Result<(), VerdictError> {
+        let (a, b) = (self.a.decode_s(&self.cell_a.id), self.b.decode_s(&self.cell_b.id));
+        if a.is_empty() || b.is_empty() {
+            return Ok(());
+        }
+        if let Some(why) = self.device {
+            self.refuse(found, "decode_s", Some(Kind::Device), why);
+            self.refuse(found, "speedup", Some(Kind::Device), why);
+            return Ok(());
+        }
+        self.push(found, "decode_s", None, &a, &b, Scale::Ratio)?;
+        let speedups = |run: &RunValues, cell: &CellSummary| -> Option<ByPrompt> {
+            let times = run.paired_times(&cell.id)?;
+            let ratio =
+                |(prompt, reference): (&String, &f64)| (prompt.clone(), reference / times.method[prompt]);
+            Some(times.baseline.iter().map(ratio).collect())
+        };
+        if let (Some(a), Some(b)) = (speedups(self.a, self.cell_a), speedups(self.b, self.cell_b)) {
+            self.push(found, "speedup", None, &a, &b, Scale::Difference)?;
+        }
+        Ok(())
+    }
+
+    fn push(
+        &self,
+        found: &mut Comparison,
+        measure: &str,
+        protocol: Option<&str>,
+        a: &ByPrompt,
+        b: &ByPrompt,
+        scale: Scale,
+    ) -> Result<(), VerdictError> {
+        let is_still = |side: &ByPrompt| side.values().all(|value| Some(value) == side.values().next());
+        if is_still(a) && is_still(b) && a == b {
+            return Ok(()); // Plain decoding has the same count on every prompt of every run.
+        }
+        match estimate(a, b, scale, self.seed())? {
+            Some(estimate) => found.rows.push(Row {
+                cell: self.name(),
+                measure: measure.to_owned(),
+                protocol: protocol.map(str::to_owned),
+                estimate,
+                p_holm: None,
+                significant: false,
+            }),
+            None => self.refuse(found, measure, None, "fewer than two prompts are in both runs"),
+        }
+        Ok(())
+    }
+
+    /// Resampling starts from what is compared, so a comparison gives the same digits every time.
+    fn seed(&self) -> u64 {
+        let head = |run: &RunValues| {
+            u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap_or_default()
+        };
+        head(self.a) ^ head(self.b).rotate_left(1)
+    }
+
+    fn refuse(&self, found: &mut Comparison, measure: &str, kind: Option<Kind>, why: &str) {
+        let remedy = kind.map(|kind| format!("; --mix {} compares them all the same", kind.name()));
+        found.refused.push(Refused {
+            cell: self.name(),
+            measure: measure.to_owned(),
+            kind,
+            why: format!("{why}{}", remedy.unwrap_or_default()),
+        });
+    }
+}
+
+/// Orders rows by measure and corrects their p values over the cells of each.
+fn correct(rows: &mut [Row]) -> Result<(), VerdictError> {
+    let mut measures: Vec<String> = Vec::new();
+    for row in rows.iter() {
+        if !measures.contains(&row.measure) {
+            measures.push(row.measure.clone());
+        }
+    }
+    let place = |row: &Row| measures.iter().position(|measure| *measure == row.measure);
+    rows.sort_by_key(place);
+    for measure in &measures {
+        let tested: Vec<usize> = (0..rows.len())
+            .filter(|&at| rows[at].measure == *measure && rows[at].estimate.p.is_some())
+            .collect();
+        let p_values: Vec<f64> = tested.iter().filter_map(|&at| rows[at].estimate.p).collect();
+        for (at, corrected) in tested.into_iter().zip(holm(&p_values)?) {
+            rows[at].p_holm = Some(corrected);
+            rows[at].significant = corrected < 0.05;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What two runs must share for their numbers to stand in one table.
+
+use serde::Serialize;
+use specimen_record::{CellSummary, Summary};
+
+/// A kind of difference that a comparison refuses unless it is told to mix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The machine, kind of number or threads differ: times say nothing of one another.
+    Device,
+    /// Cells of one name are other methods, models or sampling.
+    Identity,
+    /// A metric was computed by another protocol.
+    Protocol,
+    /// Images were drawn from other random sources: differences are those of two samples.
+    Seed,
+}
+
+impl Kind {
+    /// All kinds with their names.
+    pub const ALL: [(&'static str, Kind); 4] = [
+        ("device", Kind::Device),
+        ("identity", Kind::Identity),
+        ("protocol", Kind::Protocol),
+        ("seed", Kind::Seed),
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// Why times of the two runs do not belong into one table; `None` where they do.
+#[must_use]
+pub fn other_device(a: &Summary, b: &Summary) -> Option<String> {
+    let machine = |run: &Summary| match run.gpus.is_empty() {
+        true => run.cpu_model.clone(),
+        false => format!("{} beside {}", run.gpus.join(", "), run.cpu_model),
+    };
+    differing(&[
+        ("machine", machine(a), machine(b)),
+        ("threads", a.threads.to_string(), b.threads.to_string()),
+        ("processor features", a.cpu_features.join(" "), b.cpu_features.join(" ")),
+    ])
+}
+
+/// Why two cells are not the same experiment; `None` where they are. Method, model, dataset, sampling, kind of number and
+/// device are looked at.
+#[must_use]
+pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) -> Option<String> {
+    let text = |cell: &CellSummary| {
+        let s = &cell.sampling;
+        format!("T {} top-k {} top-p {} guidance {}", s.temperature, s.top_k, s.top_p, s.guidance)
+    };
+    let method = |(run, cell): (&Summary, &CellSummary)| {
+        let cells = run.spec.get("cells").and_then(|cells| cells.as_array());
+        let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
+        spec.map_or_else(|| format!("{} {}", cell.drafter, cell.method), |spec| spec["method"].to_string())
+    };
+    let (one, two) = (a.1, b.1);
+    differing(&[
+        ("method", method(a), method(b)),
+        ("model", one.model.clone(), two.model.clone()),
+        ("dataset", one.dataset.clone(), two.dataset.clone()),
+        ("sampling", text(one), text(two)),
+        ("dtype", one.dtype.clone(), two.dtype.clone()),
+        ("device", one.device.clone(), two.device.clone()),
+    ])
+}
+
+fn differing(facts: &[(&str, String, String)]) -> Option<String> {
+    let differ = facts.iter().filter(|(_, a, b)| a != b);
+    let told: Vec<String> = differ.map(|(name, a, b)| format!("{name}: A has {a}, B has {b}")).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}

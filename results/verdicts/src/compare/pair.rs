@@ -1,0 +1,102 @@
+//! One paired quantity: its estimate, interval, p value and what the pairs could have shown.
+
+use serde::Serialize;
+use specimen_stats::bootstrap::BootstrapPlan;
+use specimen_stats::paired::Paired;
+
+use crate::VerdictError;
+use crate::values::ByPrompt;
+
+/// Resamples of every interval.
+const N_RESAMPLES: usize = 4000;
+
+/// How two sides are set against one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// B minus A.
+    Difference,
+    /// A over B: above 1 where B took less.
+    Ratio,
+}
+
+/// A paired estimate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// How the sides are set against one another.
+    pub scale: Scale,
+    /// Pairs: prompts that both sides have.
+    pub n: usize,
+    /// Mean of A over these prompts.
+    pub a: f64,
+    /// Mean of B.
+    pub b: f64,
+    /// Mean difference, or ratio of the mean times.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub ci95: [f64; 2],
+    /// Of a ratio: the geometric mean over prompts.
+    pub geomean: Option<f64>,
+    /// Of a ratio: the median over prompts; absent below six pairs.
+    pub median: Option<f64>,
+    /// Two-sided p value of no difference; absent where no pair differs from another.
+    pub p: Option<f64>,
+    /// Smallest difference (for a ratio: factor) that this many pairs find with 80 % power.
+    pub detectable: f64,
+}
+
+/// Pairs two sides over the prompts that both have; `None` for fewer than two.
+///
+/// # Errors
+/// When a value is not finite, or a time not above zero.
+pub fn estimate(
+    a: &ByPrompt,
+    b: &ByPrompt,
+    scale: Scale,
+    seed: u64,
+) -> Result<Option<Estimate>, VerdictError> {
+    let shared = |of: &ByPrompt, with: &ByPrompt| -> Vec<(String, f64)> {
+        let both = of.iter().filter(|(prompt, _)| with.contains_key(*prompt));
+        both.map(|(prompt, value)| (prompt.clone(), *value)).collect()
+    };
+    let (a, b) = (shared(a, b), shared(b, a));
+    if a.len() < 2 {
+        return Ok(None);
+    }
+    let mean = |side: &[(String, f64)]| side.iter().map(|(_, value)| value).sum::<f64>() / side.len() as f64;
+    let (n, mean_a, mean_b) = (a.len(), mean(&a), mean(&b));
+    let resamples = BootstrapPlan::new(seed, N_RESAMPLES, 0.95)?;
+    let paired = Paired::join(a, b)?;
+    let blank = Estimate {
+        scale,
+        n,
+        a: mean_a,
+        b: mean_b,
+        value: 0.0,
+        ci95: [0.0; 2],
+        geomean: None,
+        median: None,
+        p: None,
+        detectable: 0.0,
+    };
+    Ok(Some(match scale {
+        Scale::Difference => {
+            let found = paired.mean_difference(&resamples)?;
+            let ends = [found.interval.lower, found.interval.upper];
+            Estimate { value: found.value, ci95: ends, p: found.p, detectable: found.detectable, ..blank }
+        }
+        Scale::Ratio => {
+            let found = paired.ratio_of_sums(&resamples)?;
+            let logs = paired.logarithms()?.mean_difference(&resamples)?;
+            Estimate {
+                value: found.value,
+                ci95: [found.interval.lower, found.interval.upper],
+                geomean: Some((-logs.value).exp()),
+                median: paired.median_ratio(0.95).ok().map(|median| median.value),
+                p: logs.p,
+                detectable: logs.detectable.exp(),
+                ..blank
+            }
+        }
+    }))
+}

@@ -1,0 +1,127 @@
+//! A comparison as a table.
+
+use specimen_table::{Column, Entry, Section, Table, fixed, with_interval};
+
+use super::comparison::{Comparison, Row, Scale, Side};
+
+/// Digits of a p value below which only that it is below is told.
+const SMALLEST_P: f64 = 1e-4;
+
+impl Comparison {
+    /// One block a measure, one row a cell.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table = Table { id: "comparison".to_owned(), head: self.head(), ..Table::default() };
+        for (at, row) in self.rows.iter().enumerate() {
+            if at == 0 || self.rows[at - 1].measure != row.measure {
+                table.sections.push(Section { first_row: at, title: title(row) });
+            }
+        }
+        let texts = |of: &dyn Fn(&Row) -> String| -> Vec<Entry> {
+            self.rows.iter().map(|row| Entry::plain(&of(row))).collect()
+        };
+        table.push(Column::text("cell"), texts(&|row| row.cell.clone()));
+        table.push(Column::number("n", "prompts", None), texts(&|row| row.estimate.n.to_string()));
+        table.push(Column::number("A", "", None), texts(&|row| number(row.estimate.a)));
+        table.push(Column::number("B", "", None), texts(&|row| number(row.estimate.b)));
+        let estimate = |row: &Row| {
+            let (value, ends) = (row.estimate.value, row.estimate.ci95);
+            with_interval(value, Some(ends), decimals(ends[1] - ends[0]), true)
+        };
+        table.push(Column::number("B against A", "", None), texts(&estimate));
+        table.push(Column::number("p", "Holm", None), texts(&|row| p_value(row.p_holm)));
+        table.push(Column::text("verdict"), texts(&verdict));
+        table.push(Column::number("detectable", "", None), texts(&detectable));
+        table.legend.push(
+            "B against A: B minus A, paired prompt by prompt; of seconds A over B (above 1: B is faster), the ratio of \
+             mean times. In brackets: 95 % interval. p: two-sided, Holm-corrected over the cells of a measure. \
+             Detectable: what this many pairs would have found with 80 % power."
+                .to_owned(),
+        );
+        let ratios = self.rows.iter().filter(|row| row.estimate.scale == Scale::Ratio);
+        let further = ratios.map(|row| {
+            let part = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |value| fixed(value, 3));
+            format!("{} {} / {}", row.cell, part(row.estimate.geomean), part(row.estimate.median))
+        });
+        let further: Vec<String> = further.collect();
+        if !further.is_empty() {
+            table.legend.push(format!("Geometric mean / median of A over B: {}.", further.join("; ")));
+        }
+        for refused in &self.refused {
+            table.legend.push(format!("Refused: {} of {}: {}.", refused.measure, refused.cell, refused.why));
+        }
+        table
+    }
+
+    fn head(&self) -> Vec<String> {
+        let side = |name: &str, side: &Side| {
+            let drift = match side.drift {
+                Some([factor, low, high]) => format!(
+                    "; its baseline drifted by a factor of {} [{}, {}] over the blocks",
+                    fixed(factor, 3),
+                    fixed(low, 3),
+                    fixed(high, 3)
+                ),
+                None => String::new(),
+            };
+            let short = |digest: &str| digest.chars().take(12).collect::<String>();
+            format!(
+                "{name}: run {}, plan {}, result {}{drift}.",
+                side.name,
+                short(&side.plan_digest),
+                short(&side.result_digest)
+            )
+        };
+        let mut head = vec![side("A", &self.a), side("B", &self.b)];
+        if !self.mixed.is_empty() {
+            let names: Vec<&str> = self.mixed.iter().map(|kind| kind.name()).collect();
+            head.push(format!("MIXED although it may differ: {}.", names.join(", ")));
+        }
+        head
+    }
+}
+
+fn title(row: &Row) -> String {
+    match &row.protocol {
+        Some(protocol) => format!("{} ({protocol})", row.measure),
+        None => row.measure.clone(),
+    }
+}
+
+fn number(value: f64) -> String {
+    fixed(value, if value.abs() >= 100.0 { 1 } else { 4 })
+}
+
+/// Two digits of an interval of this width.
+fn decimals(width: f64) -> usize {
+    (0..6).find(|&decimals| width * 10_f64.powi(decimals) >= 10.0).map_or(6, |decimals| decimals as usize)
+}
+
+fn p_value(p: Option<f64>) -> String {
+    match p {
+        None => "—".to_owned(),
+        Some(p) if p < SMALLEST_P => format!("< {SMALLEST_P}"),
+        Some(p) => fixed(p, 4),
+    }
+}
+
+fn verdict(row: &Row) -> String {
+    let (estimate, no_change) = (&row.estimate, if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 });
+    match (estimate.p, row.significant) {
+        (None, _) if estimate.value == no_change => "equal".to_owned(),
+        (None, _) => "the same on every prompt".to_owned(),
+        (_, true) if estimate.scale == Scale::Ratio && estimate.value > 1.0 => "B is faster".to_owned(),
+        (_, true) if estimate.scale == Scale::Ratio => "B is slower".to_owned(),
+        (_, true) if estimate.value > 0.0 => "B is higher".to_owned(),
+        (_, true) => "B is lower".to_owned(),
+        (_, false) => "could be chance".to_owned(),
+    }
+}
+
+fn detectable(row: &Row) -> String {
+    let found = row.estimate.detectable;
+    match row.estimate.scale {
+        Scale::Difference => fixed(found, decimals(found)),
+        Scale::Ratio => format!("factor {}", fixed(found, 3)),
+    }
+}

@@ -1,0 +1,144 @@
+//! What can go wrong while a run is held against something else.
+
+use std::path::PathBuf;
+
+use specimen_record::RecordError;
+use specimen_stats::StatsError;
+
+/// A verdict that could not be reached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerdictError {
+    /// A file of published numbers that does not exist.
+    #[error("no file of published numbers is named `{name}`; there are {known}")]
+    NoSuchPaper {
+        /// The name asked for.
+        name: String,
+        /// Those that exist.
+        known: String,
+    },
+    /// A file of published numbers that cannot be read.
+    #[error("{file}: not a table of published numbers: {reason}")]
+    BadPaper {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A reference to published numbers that does not mean one setting.
+    #[error("cell `{cell}`: {columns} of {file} means {found}; name more or other columns")]
+    Unresolved {
+        /// The cell beside which the numbers would stand.
+        cell: String,
+        /// The file.
+        file: String,
+        /// The columns asked for.
+        columns: String,
+        /// What they match.
+        found: String,
+    },
+    /// A run, a baseline or a file of a run that cannot be read or written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A statistic that the numbers do not allow.
+    #[error(transparent)]
+    Stats(#[from] StatsError),
+    /// A file that cannot be read.
+    #[error("{path}: cannot {action}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file of rules that cannot be used.
+    #[error("{file}: {reason}")]
+    BadRules {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A rule that holds for no cell, and so would pass whatever happens.
+    #[error(
+        "the rule for `{measure}` holds for no cell of the baseline (its `cells`: {cells}); name cells that are there"
+    )]
+    IdleRule {
+        /// What it would hold.
+        measure: String,
+        /// Its patterns.
+        cells: String,
+    },
+    /// A run that is another experiment than the baseline.
+    #[error(
+        "run `{run}` is another experiment than the baseline (plan {found}, the baseline's is {expected}); run the \
+         baseline's spec, or renew the baseline with --update-baseline and a reason"
+    )]
+    OtherExperiment {
+        /// Name of the run.
+        run: String,
+        /// Beginning of the baseline's plan digest.
+        expected: String,
+        /// Beginning of the run's.
+        found: String,
+    },
+    /// Two runs whose images were drawn from other random sources.
+    #[error(
+        "the runs drew prompt `{prompt}`, sample {sample}, from different seeds, so their images are not pairs; run \
+         both with one seed, or compare two samples with --mix seed"
+    )]
+    OtherSeeds {
+        /// The first prompt whose seeds differ.
+        prompt: String,
+        /// Its sample.
+        sample: u32,
+    },
+    /// A cell that a run does not have.
+    #[error("run `{run}` has no cell `{cell}`; it has {known}")]
+    NoSuchCell {
+        /// The run.
+        run: String,
+        /// The name asked for.
+        cell: String,
+        /// Those it has.
+        known: String,
+    },
+    /// Two runs of which nothing belongs into one table.
+    #[error("nothing of the two runs can be compared: {why}")]
+    NothingToCompare {
+        /// The first reason.
+        why: String,
+    },
+    /// A table that a paper does not have.
+    #[error("{paper} has no table `{table}`; there are {known}")]
+    NoSuchTable {
+        /// The paper.
+        paper: String,
+        /// The name asked for.
+        table: String,
+        /// Those known.
+        known: String,
+    },
+    /// A table that no spec reproduces on a model.
+    #[error(
+        "no spec reproduces `{table}` on model `{model}`; there is one for {known}; give a run of your own with --run"
+    )]
+    NoTwin {
+        /// The table.
+        table: String,
+        /// The model asked for.
+        model: String,
+        /// Models with a twin.
+        known: String,
+    },
+    /// A run whose spec this program cannot read.
+    #[error("run `{run}`: its spec is of another version: {reason}")]
+    ForeignSpec {
+        /// The run.
+        run: String,
+        /// What does not fit.
+        reason: String,
+    },
+}

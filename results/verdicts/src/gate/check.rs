@@ -1,0 +1,223 @@
+//! All rules against a run and its reruns.
+
+use serde::Serialize;
+use specimen_record::{CellSummary, Summary};
+
+use super::baseline::Baseline;
+use super::judge::judge;
+use super::rules::{Bound, Direction, Rule, Rules, percent};
+use crate::VerdictError;
+use crate::measured::{self, Measured};
+
+/// What a gate found. Scripts rely on `passed` and on the fields of [`Check`]; fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gate {
+    /// Whether every check passed.
+    pub passed: bool,
+    /// What was held, in the order of the rules and of the baseline's cells.
+    pub checks: Vec<Check>,
+    /// What a rule asks for and was not held, with the reason.
+    pub skipped: Vec<Skipped>,
+    /// Reruns that would tell whether a failure comes back; 0 where nothing is open.
+    pub reruns_wanted: u32,
+}
+
+/// One quantity of one cell, held against one rule.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// Name of the cell.
+    pub cell: String,
+    /// What was held.
+    pub measure: String,
+    /// The rule in words.
+    pub rule: String,
+    /// The baseline's value.
+    pub baseline: Option<f64>,
+    /// The run's value.
+    pub measured: Option<f64>,
+    /// Whether it was kept.
+    pub passed: bool,
+    /// Why it was not, or why a failure does not count.
+    pub why: Option<String>,
+}
+
+/// One quantity of one cell that was not held.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Skipped {
+    /// Name of the cell.
+    pub cell: String,
+    /// What would have been held.
+    pub measure: String,
+    /// The rule in words.
+    pub rule: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// Holds `runs` (the run, then its reruns) against the baseline. `runner` is the label of the machine that ran them.
+///
+/// # Errors
+/// When a run is another experiment than the baseline, or a rule holds for none of the baseline's cells.
+pub fn check(
+    rules: &Rules,
+    baseline: &Baseline,
+    runs: &[Summary],
+    runner: Option<&str>,
+) -> Result<Gate, VerdictError> {
+    let expected = &baseline.summary.plan_digest;
+    if let Some(other) = runs.iter().find(|run| run.plan_digest != *expected) {
+        return Err(VerdictError::OtherExperiment {
+            run: other.name.clone(),
+            expected: expected.as_str()[..12].to_owned(),
+            found: other.plan_digest.as_str()[..12].to_owned(),
+        });
+    }
+    let mut gate = Gate { passed: true, checks: Vec::new(), skipped: Vec::new(), reruns_wanted: 0 };
+    for rule in &rules.rules {
+        let mut cells = baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)).peekable();
+        if cells.peek().is_none() {
+            return Err(VerdictError::IdleRule {
+                measure: rule.measure.clone(),
+                cells: rule.cells.join(", "),
+            });
+        }
+        for cell in cells {
+            let held = Held { rule, baseline, runs, runner };
+            held.cell(cell, &mut gate);
+        }
+    }
+    gate.passed = gate.checks.iter().all(|check| check.passed);
+    Ok(gate)
+}
+
+/// One rule with what it is held against.
+struct Held<'a> {
+    rule: &'a Rule,
+    baseline: &'a Baseline,
+    runs: &'a [Summary],
+    runner: Option<&'a str>,
+}
+
+impl Held<'_> {
+    fn cell(&self, cell: &CellSummary, gate: &mut Gate) {
+        let rule = self.rule;
+        let of = |summary: &Summary| summary.cell(&cell.id).map(|cell| measured::of(cell, &rule.measure));
+        let old = measured::of(cell, &rule.measure);
+        if let Some(why) = self.unheard_of(&old, &of) {
+            let (cell, measure) = (cell.id.clone(), rule.measure.clone());
+            gate.skipped.push(Skipped { cell, measure, rule: rule.words(), why });
+            return;
+        }
+        self.push(gate, &cell.id, &rule.measure, rule.words(), &old, &of, |new| {
+            judge(rule.bound, rule.direction, &old, new)
+        });
+        if let Some(share) = rule.legs {
+            self.legs(cell, share, gate);
+        }
+    }
+
+    /// Both times of a ratio, since a slower baseline makes every ratio look better.
+    fn legs(&self, cell: &CellSummary, share: f64, gate: &mut Gate) {
+        let time = if self.rule.measure == "speedup" { "decode_s" } else { "e2e_s" };
+        let other = cell.baseline.as_ref().filter(|_| !cell.is_baseline());
+        let legs = [Some(cell.id.clone()), other.cloned()];
+        for id in legs.into_iter().flatten() {
+            let of = |summary: &Summary| summary.cell(&id).map(|cell| measured::of(cell, time));
+            let Some(old) = of(&self.baseline.summary) else { continue };
+            let measure = format!("{} (leg {time} of {id})", self.rule.measure);
+            let words = format!("within {} % of the baseline", percent(share));
+            let bound = Bound::Relative { tolerance: share };
+            self.push(gate, &cell.id, &measure, words, &old, &of, |new| {
+                judge(bound, Direction::Both, &old, new)
+            });
+        }
+    }
+
+    /// Why the rule is not held for a cell.
+    fn unheard_of(&self, old: &Measured, of: &impl Fn(&Summary) -> Option<Measured>) -> Option<String> {
+        let rule = self.rule;
+        if let Some(label) = rule.runner.as_deref() {
+            if self.runner != Some(label) {
+                let here =
+                    self.runner.map_or_else(|| "a machine without a label".to_owned(), |r| format!("`{r}`"));
+                return Some(format!("held on runner `{label}` only; this is {here}"));
+            }
+            if self.baseline.runner() != Some(label) {
+                return Some(format!("the baseline's times were not taken on runner `{label}`"));
+            }
+        }
+        let new = self.runs.first().and_then(of);
+        let new = new.as_ref()?;
+        if old.value.is_none() && new.value.is_none() {
+            return Some(new.why.clone().unwrap_or_else(|| "neither side has a value".to_owned()));
+        }
+        let n = old.n.min(new.n);
+        (n < rule.min_n).then(|| format!("{n} images, the rule asks for {}", rule.min_n))
+    }
+
+    #[allow(clippy::too_many_arguments)] // What is pushed, of whom, and how it is judged.
+    fn push(
+        &self,
+        gate: &mut Gate,
+        cell: &str,
+        measure: &str,
+        rule: String,
+        old: &Measured,
+        of: &impl Fn(&Summary) -> Option<Measured>,
+        judge: impl Fn(&Measured) -> Result<(), String>,
+    ) {
+        let judged = |run: &Summary| -> Result<(), String> {
+            let Some(new) = of(run) else { return Err("the run has no such cell".to_owned()) };
+            match (old.value, new.value) {
+                (None, Some(_)) => return Err("the baseline has no value; renew it".to_owned()),
+                (Some(_), None) => return Err(new.why.unwrap_or_else(|| "the run has no value".to_owned())),
+                _ => {}
+            }
+            if new.protocol != old.protocol {
+                let name = |side: &Measured| side.protocol.clone().unwrap_or_default();
+                return Err(format!(
+                    "its protocol is {}, the baseline's {}: other numbers",
+                    name(&new),
+                    name(old)
+                ));
+            }
+            judge(&new)
+        };
+        let first = self.runs.first().map_or_else(|| Err("there is no run".to_owned()), judged);
+        let (passed, why) = match first {
+            Ok(()) => (true, None),
+            Err(why) => self.confirmed(why, gate, judged),
+        };
+        gate.checks.push(Check {
+            cell: cell.to_owned(),
+            measure: measure.to_owned(),
+            rule,
+            baseline: old.value,
+            measured: self.runs.first().and_then(of).and_then(|new| new.value),
+            passed,
+            why,
+        });
+    }
+
+    /// A failure counts when it comes back in as many reruns as the rule asks for; without reruns it counts too, and
+    /// says how it could be confirmed.
+    fn confirmed(
+        &self,
+        why: String,
+        gate: &mut Gate,
+        judged: impl Fn(&Summary) -> Result<(), String>,
+    ) -> (bool, Option<String>) {
+        let asked = self.rule.confirm as usize;
+        let reruns = &self.runs[1..];
+        if let Some(at) = reruns.iter().take(asked).position(|rerun| judged(rerun).is_ok()) {
+            return (true, Some(format!("{why}; not so in rerun {}, so it does not count", at + 1)));
+        }
+        if reruns.len() >= asked {
+            let back = if asked > 0 { format!("; so it is in {asked} reruns") } else { String::new() };
+            return (false, Some(format!("{why}{back}")));
+        }
+        gate.reruns_wanted = gate.reruns_wanted.max(self.rule.confirm);
+        let open = format!("{why}; not confirmed: {asked} reruns asked for, {} given", reruns.len());
+        (false, Some(open))
+    }
+}

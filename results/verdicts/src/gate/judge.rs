@@ -1,0 +1,90 @@
+//! One value against one bound.
+
+use super::rules::{Bound, Direction, percent};
+use crate::measured::Measured;
+
+/// Rounding of a sum in another order, as a share: `exact` is not about that.
+const ROUNDING: f64 = 1e-12;
+
+/// Whether `measured` keeps the bound, and if not, by what. Both values are there.
+pub(crate) fn judge(
+    bound: Bound,
+    direction: Direction,
+    baseline: &Measured,
+    measured: &Measured,
+) -> Result<(), String> {
+    let (Some(old), Some(new)) = (baseline.value, measured.value) else {
+        return Err("a value is missing".to_owned());
+    };
+    let is_held = match direction {
+        Direction::Both => true,
+        Direction::HigherIsBetter => new < old,
+        Direction::LowerIsBetter => new > old,
+    };
+    let within = |allowed: f64, unit: &str| match (new - old).abs() <= allowed {
+        true => Ok(()),
+        false => Err(format!("it moved by {:+.4}{unit}, {allowed:.4} allowed", new - old)),
+    };
+    match bound {
+        Bound::Window { low, high } => match (low..=high).contains(&new) {
+            true => Ok(()),
+            false => Err(format!("it is outside [{low}, {high}]")),
+        },
+        _ if !is_held => Ok(()),
+        Bound::Exact => within(ROUNDING * old.abs(), ""),
+        Bound::Relative { tolerance } => match (new - old).abs() <= tolerance * old.abs() {
+            true => Ok(()),
+            false if old == 0.0 => Err("it was 0".to_owned()),
+            false => {
+                let moved = 100.0 * (new / old - 1.0);
+                Err(format!("it moved by {moved:+.2} %, {} % allowed", percent(tolerance)))
+            }
+        },
+        Bound::Absolute { tolerance } => within(tolerance, ""),
+        Bound::Interval => {
+            let (Some([old_low, old_high]), Some([low, high])) = (baseline.ci95, measured.ci95) else {
+                return Err("a 95 % interval is missing".to_owned());
+            };
+            match low > old_high || high < old_low {
+                true => Err(format!(
+                    "its interval [{low:.4}, {high:.4}] lies apart from the baseline's [{old_low:.4}, {old_high:.4}]"
+                )),
+                false => Ok(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bound: Bound, direction: Direction, old: f64, kept: &[f64], broken: &[f64]) {
+        let with = |value: f64| Measured {
+            value: Some(value),
+            ci95: Some([value - 0.1, value + 0.1]),
+            ..Measured::default()
+        };
+        for &new in kept {
+            assert_eq!(judge(bound, direction, &with(old), &with(new)), Ok(()), "{bound:?} {new}");
+        }
+        for &new in broken {
+            assert!(judge(bound, direction, &with(old), &with(new)).is_err(), "{bound:?} {new}");
+        }
+    }
+
+    #[test]
+    fn bounds_hold_up_to_their_ends_and_only_in_their_direction() {
+        use Direction::{Both, HigherIsBetter, LowerIsBetter};
+        check(Bound::Exact, Both, 2.0, &[2.0], &[2.000001, 1.9]);
+        check(Bound::Exact, Both, 0.0, &[0.0], &[1.0]);
+        check(Bound::Relative { tolerance: 0.5 }, Both, 2.0, &[1.0, 3.0], &[0.99, 3.01, f64::NAN]);
+        check(Bound::Relative { tolerance: 0.5 }, HigherIsBetter, 2.0, &[1.0, 30.0], &[0.99]);
+        check(Bound::Relative { tolerance: 0.1 }, LowerIsBetter, 2.0, &[0.1, 2.2], &[2.3]);
+        check(Bound::Relative { tolerance: 0.1 }, LowerIsBetter, 0.0, &[0.0], &[0.1]);
+        check(Bound::Absolute { tolerance: 0.5 }, Both, -2.0, &[-2.5, -1.5], &[-2.6, -1.4]);
+        check(Bound::Window { low: 1.0, high: 3.0 }, Both, 99.0, &[1.0, 3.0], &[0.9, 3.1, f64::NAN]);
+        check(Bound::Interval, Both, 2.0, &[1.85, 2.15], &[1.75, 2.25]);
+        check(Bound::Interval, HigherIsBetter, 2.0, &[1.85, 9.0], &[1.75]);
+    }
+}

@@ -1,0 +1,112 @@
+//! What a gate found, for people, for a pull request, and for tools that read JUnit.
+
+use std::fmt::Write;
+
+use specimen_table::{Column, Entry, Table, one_line};
+
+use super::check::Gate;
+
+impl Gate {
+    /// One row a check, failures first; what was left out below.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let n_failed = self.checks.iter().filter(|check| !check.passed).count();
+        let verdict = match n_failed {
+            0 => "Passed".to_owned(),
+            n => format!("FAILED: {n}"),
+        };
+        let mut table = Table {
+            id: "gate".to_owned(),
+            head: vec![format!(
+                "{verdict} of {} checks against the baseline; {} left out.",
+                self.checks.len(),
+                self.skipped.len()
+            )],
+            ..Table::default()
+        };
+        let mut checks: Vec<_> = self.checks.iter().collect();
+        checks.sort_by_key(|check| check.passed);
+        let marks: Vec<String> = checks
+            .iter()
+            .map(|check| check.why.as_ref().map(|why| table.footnote(why)).unwrap_or_default())
+            .collect();
+        let results = checks.iter().zip(marks).map(|(check, mark)| {
+            Entry::plain(&format!("{}{mark}", if check.passed { "ok" } else { "FAILED" }))
+        });
+        table.push(Column::text("result"), results.collect());
+        let texts = |of: fn(&super::check::Check) -> String| -> Vec<Entry> {
+            checks.iter().map(|check| Entry::plain(&of(check))).collect()
+        };
+        table.push(Column::text("cell"), texts(|check| check.cell.clone()));
+        table.push(Column::text("measure"), texts(|check| check.measure.clone()));
+        table.push(Column::number("baseline", "", None), texts(|check| number(check.baseline)));
+        table.push(Column::number("measured", "", None), texts(|check| number(check.measured)));
+        table.push(Column::text("rule"), texts(|check| check.rule.clone()));
+        for skipped in &self.skipped {
+            let line = format!("Left out: {} of {}: {}.", skipped.measure, skipped.cell, skipped.why);
+            table.legend.push(one_line(&line));
+        }
+        table
+    }
+
+    /// Cell and measure of each failure, in one line; empty when there is none.
+    #[must_use]
+    pub fn failures(&self) -> String {
+        let failed = self.checks.iter().filter(|check| !check.passed);
+        let named = failed.map(|check| {
+            let why = check.why.as_deref().unwrap_or("it is not kept");
+            format!("{}: {} {why}", check.cell, check.measure)
+        });
+        named.collect::<Vec<_>>().join("; ")
+    }
+
+    /// JUnit XML: one test case a check or left-out rule, its class the cell.
+    #[must_use]
+    pub fn junit(&self) -> String {
+        let n_failed = self.checks.iter().filter(|check| !check.passed).count();
+        let (n, n_skipped) = (self.checks.len() + self.skipped.len(), self.skipped.len());
+        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let counts = format!("tests=\"{n}\" failures=\"{n_failed}\" skipped=\"{n_skipped}\"");
+        let _ = writeln!(out, "<testsuites {counts}>\n<testsuite name=\"specimen gate\" {counts}>");
+        for check in &self.checks {
+            let case = case(&check.cell, &check.measure, &check.rule);
+            let _ = match (check.passed, &check.why) {
+                (true, _) => writeln!(out, "{case}/>"),
+                (false, why) => {
+                    let why = xml(why.as_deref().unwrap_or("it is not kept"));
+                    let values =
+                        format!("baseline {}, measured {}", number(check.baseline), number(check.measured));
+                    writeln!(out, "{case}><failure message=\"{why}\">{}</failure></testcase>", xml(&values))
+                }
+            };
+        }
+        for skipped in &self.skipped {
+            let case = case(&skipped.cell, &skipped.measure, &skipped.rule);
+            let _ = writeln!(out, "{case}><skipped message=\"{}\"/></testcase>", xml(&skipped.why));
+        }
+        out.push_str("</testsuite>\n</testsuites>\n");
+        out
+    }
+}
+
+fn case(cell: &str, measure: &str, rule: &str) -> String {
+    format!("<testcase classname=\"{}\" name=\"{}\"", xml(cell), xml(&format!("{measure}: {rule}")))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(|| "—".to_owned(), |value| format!("{value:.4}"))
+}
+
+fn xml(text: &str) -> String {
+    let mut out = String::new();
+    for c in one_line(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            other => out.push(other),
+        }
+    }
+    out
+}

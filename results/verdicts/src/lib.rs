@@ -1,0 +1,24 @@
+//! What a run means beside something else: published numbers, a baseline in the repository, another run.
+//!
+//! Read in this order: [`papers`] (published numbers), [`gate`] (a baseline in the
+//! repository), [`values`] (a run prompt by prompt), [`compare`] (two runs), [`ablation`]
+//! (one run by its settings), [`reproduce`] (a paper's table). Everything here is arithmetic on files that a run left behind:
+//! no network, no image, no clock.
+
+pub mod error;
+
+mod measured;
+
+pub mod papers;
+
+pub mod gate;
+
+pub mod values;
+
+pub mod compare;
+
+pub mod ablation;
+
+pub mod reproduce;
+
+pub use error::VerdictError;

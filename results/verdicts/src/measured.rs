@@ -1,0 +1,57 @@
+//! What a cell has of a measure that a rule, a claim or a layout names.
+
+use specimen_record::CellSummary;
+
+/// A value with its interval and the images behind it, or the reason why there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Measured {
+    pub(crate) value: Option<f64>,
+    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) n: u64,
+    /// Protocol of a metric; values under different ones are not compared.
+    pub(crate) protocol: Option<String>,
+    pub(crate) why: Option<String>,
+}
+
+/// The measure of this name, of a cell: a quantity of its summary, or a metric.
+pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
+    let counted = |value: Option<f64>| Measured {
+        value,
+        n: cell.n_images,
+        why: value.is_none().then(|| cell.why.get(measure).cloned()).flatten(),
+        ..Measured::default()
+    };
+    let timed = |value: Option<f64>| Measured {
+        why: value.is_none().then(|| cell.why.get("wall_s").cloned()).flatten(),
+        ..counted(value)
+    };
+    let ratio = |ratio: &specimen_record::Ratio| Measured {
+        ci95: ratio.ci95,
+        why: ratio.why.clone(),
+        ..counted(ratio.value)
+    };
+    match measure {
+        "nfe" => counted(cell.nfe),
+        "tokens_per_forward" => counted(cell.tokens_per_forward),
+        "accepted_per_step" => counted(cell.accepted_per_step),
+        "tpf" => counted(cell.tpf),
+        "step_compression" => counted(cell.step_compression),
+        "tvd_spent" => counted(cell.tvd_spent),
+        "out_of_support" => counted(Some(cell.out_of_support as f64)),
+        "n_failed" => counted(Some(cell.n_failed as f64)),
+        "speedup" => ratio(&cell.speedup),
+        "speedup_e2e" => ratio(&cell.speedup_e2e),
+        "decode_s" => timed(cell.wall_s.decode),
+        "e2e_s" => timed(cell.wall_s.e2e),
+        metric => match cell.metrics.iter().find(|m| m.metric == metric) {
+            Some(m) => Measured {
+                value: m.value,
+                ci95: m.ci95,
+                n: m.n,
+                protocol: Some(m.protocol.clone()),
+                why: m.why.clone(),
+            },
+            None => Measured { why: Some("not scored for this cell".to_owned()), ..Measured::default() },
+        },
+    }
+}

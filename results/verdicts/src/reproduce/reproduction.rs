@@ -1,0 +1,288 @@
+//! A table of a paper beside a run: each printed value with ours and a verdict, and each claim.
+
+use serde::Serialize;
+use specimen_experiments::expect::PublishedRef;
+use specimen_experiments::spec::Spec;
+use specimen_record::CellSummary;
+
+use super::claims::{TestedClaim, test};
+use super::paper::{Paper, PaperColumn, PaperTable};
+use crate::papers::{PublishedRow, rows};
+use crate::values::RunValues;
+use crate::{VerdictError, measured};
+
+/// A table of a paper beside a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reproduction {
+    /// Schema number.
+    pub schema: u32,
+    /// Name and number of the paper.
+    pub paper: String,
+    /// The paper's name on the command line, and the table's.
+    pub id: String,
+    /// Number and subject of the table.
+    pub table: String,
+    /// Model that ran.
+    pub model: String,
+    /// Whether that is none of the paper's models: values stand side by side then, and only claims are judged.
+    pub claims_only: bool,
+    /// Under which conditions the paper measured.
+    pub protocol: String,
+    /// Under which the run did.
+    pub conditions: String,
+    /// Name of the run and digest of its records.
+    pub run: [String; 2],
+    /// The table, in the paper's order.
+    pub rows: Vec<PrintedRow>,
+    /// The claims that this table tests.
+    pub claims: Vec<TestedClaim>,
+    /// Heads of the values, in order.
+    pub columns: Vec<PrintedColumn>,
+}
+
+/// A measure of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrintedColumn {
+    /// Its head.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub higher_is_better: bool,
+    /// Decimals that the paper prints.
+    pub decimals: usize,
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrintedRow {
+    /// The block it stands in.
+    pub block: String,
+    /// What the paper calls it.
+    pub row: String,
+    /// The cell of ours beside it; absent where none was run.
+    pub cell: Option<String>,
+    /// Whether its printed values were taken from notes about the paper.
+    pub second_hand: bool,
+    /// One a column; absent where the paper prints none.
+    pub values: Vec<Option<PrintedValue>>,
+}
+
+/// A printed value beside ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrintedValue {
+    /// As printed.
+    pub printed: f64,
+    /// What of ours stands beside it.
+    pub measure: String,
+    /// Its value.
+    pub ours: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// How the two stand to one another.
+    pub verdict: ValueVerdict,
+    /// Why, where they do not agree.
+    pub why: Option<String>,
+}
+
+/// How a value of ours stands to a printed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueVerdict {
+    /// Within the tolerance of the layout, or its interval reaches it.
+    Agrees,
+    /// Farther apart.
+    Differs,
+    /// Nothing of ours stands there.
+    NotRun,
+    /// Ours is a value of something else.
+    NotReproducible,
+}
+
+/// Sets a table of a paper beside a run.
+///
+/// # Errors
+/// When the run's spec cannot be read, or a value of it is not finite.
+pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<Reproduction, VerdictError> {
+    let summary = &run.summary;
+    let spec: Spec = serde_json::from_value(summary.spec.clone())
+        .map_err(|e| VerdictError::ForeignSpec { run: summary.name.clone(), reason: e.to_string() })?;
+    let mut models: Vec<&str> = summary.cells.iter().map(|cell| cell.model.as_str()).collect();
+    models.dedup();
+    let claims_only = !models.iter().any(|model| paper.models.contains_key(*model));
+    let claims = paper.claims.iter().filter(|claim| claim.table == table.id);
+    let mut printed = Vec::new();
+    for group in groups(table)? {
+        printed.extend(beside(paper, table, &group, run, &spec.published));
+    }
+    Ok(Reproduction {
+        schema: 1,
+        paper: paper.title.clone(),
+        id: format!("{}:{}", paper.id, table.id),
+        table: table.title.clone(),
+        model: models.join(", "),
+        claims_only,
+        protocol: table.protocol.clone(),
+        conditions: conditions(run),
+        run: [summary.name.clone(), summary.result_digest.as_str().to_owned()],
+        rows: printed,
+        claims: claims.map(|claim| test(claim, run)).collect::<Result<_, _>>()?,
+        columns: table
+            .columns
+            .iter()
+            .map(|column| PrintedColumn {
+                name: column.name.clone(),
+                unit: column.unit.clone(),
+                higher_is_better: column.better == super::paper::Better::Higher,
+                decimals: column.decimals,
+            })
+            .collect(),
+    })
+}
+
+/// The printed values of one row.
+struct Group {
+    block: String,
+    row: String,
+    values: Vec<PublishedRow>,
+}
+
+/// The rows of a paper's table, in its order.
+fn groups(table: &PaperTable) -> Result<Vec<Group>, VerdictError> {
+    let mut groups: Vec<Group> = Vec::new();
+    let is_shown = |row: &PublishedRow| table.columns.iter().any(|column| column.published == row.metric);
+    for value in rows(&table.published)?.into_iter().filter(is_shown) {
+        let named = |columns: &[String]| {
+            let parts =
+                columns.iter().filter_map(|column| value.column(column)).filter(|part| !part.is_empty());
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        let (block, row) = (named(&table.blocks), named(&table.rows));
+        match groups.iter_mut().find(|group| group.block == block && group.row == row) {
+            Some(group) => group.values.push(value),
+            None => groups.push(Group { block, row, values: vec![value] }),
+        }
+    }
+    // A paper's blocks may be spread over its file.
+    let blocks: Vec<String> = groups.iter().map(|group| group.block.clone()).collect();
+    groups.sort_by_key(|group| blocks.iter().position(|block| *block == group.block));
+    Ok(groups)
+}
+
+/// One row for each cell that stands beside the group, or one without a cell.
+fn beside(
+    paper: &Paper,
+    table: &PaperTable,
+    group: &Group,
+    run: &RunValues,
+    references: &[PublishedRef],
+) -> Vec<PrintedRow> {
+    let means = |reference: &&PublishedRef| {
+        let has = |row: &PublishedRow| {
+            reference.columns.iter().all(|(column, text)| row.column(column) == Some(text.as_str()))
+        };
+        reference.from == table.published && group.values.iter().any(has)
+    };
+    let cells = references.iter().filter(means).filter_map(|reference| run.summary.cell(&reference.cell));
+    let mut cells: Vec<Option<&CellSummary>> = cells.map(Some).collect();
+    if cells.is_empty() {
+        cells.push(None);
+    }
+    let row = |cell: Option<&CellSummary>| PrintedRow {
+        block: group.block.clone(),
+        row: group.row.clone(),
+        cell: cell.map(|cell| cell.id.clone()),
+        second_hand: group.values.iter().any(PublishedRow::is_second_hand),
+        values: table
+            .columns
+            .iter()
+            .map(|column| {
+                let printed = group.values.iter().find(|value| value.metric == column.published)?;
+                Some(judge(paper, column, printed, cell))
+            })
+            .map(|value| value.filter(|value| value.printed.is_finite()))
+            .collect(),
+    };
+    cells.into_iter().map(row).collect()
+}
+
+fn judge(
+    paper: &Paper,
+    column: &PaperColumn,
+    printed: &PublishedRow,
+    cell: Option<&CellSummary>,
+) -> PrintedValue {
+    // A value that is drawn and not printed is left out by the caller.
+    let value = printed.value.unwrap_or(f64::INFINITY);
+    let blank = PrintedValue {
+        printed: value,
+        measure: column.ours.first().cloned().unwrap_or_default(),
+        ours: None,
+        ci95: None,
+        verdict: ValueVerdict::NotRun,
+        why: None,
+    };
+    let Some(cell) = cell else {
+        return PrintedValue { why: Some("no cell of the run stands beside it".to_owned()), ..blank };
+    };
+    let mut found = column.ours.iter().map(|measure| (measure, measured::of(cell, measure)));
+    let is_scored = |measure: &str| cell.metrics.iter().any(|m| m.metric == measure);
+    let with_value = found.clone().find(|(_, ours)| ours.value.is_some());
+    let (measure, ours) = match with_value {
+        Some(ours) => ours,
+        None => {
+            let named = found.clone().find(|(measure, _)| is_scored(measure));
+            let (measure, ours) = match named.or_else(|| found.next()) {
+                Some(ours) => ours,
+                None => return blank,
+            };
+            let why = ours.why.unwrap_or_else(|| "it has no value".to_owned());
+            return PrintedValue {
+                measure: measure.clone(),
+                why: Some(format!("{measure}: {why}")),
+                ..blank
+            };
+        }
+    };
+    let blank = PrintedValue { measure: measure.clone(), ours: ours.value, ci95: ours.ci95, ..blank };
+    if paper.models.get(&cell.model) != Some(&printed.model) {
+        let why = format!("{} is not {}", cell.model, printed.model);
+        return PrintedValue { verdict: ValueVerdict::NotReproducible, why: Some(why), ..blank };
+    }
+    let rounding = 0.5 * 10_f64.powi(-i32::try_from(column.decimals).unwrap_or(0));
+    let (ours_value, allowed) = (ours.value.unwrap_or(f64::NAN), column.tolerance * value.abs() + rounding);
+    let reaches = ours.ci95.is_some_and(|[low, high]| low <= value + rounding && high >= value - rounding);
+    if (ours_value - value).abs() <= allowed || reaches {
+        return PrintedValue { verdict: ValueVerdict::Agrees, ..blank };
+    }
+    let why = format!(
+        "{measure} is {:+.1} % off, {} % allowed",
+        100.0 * (ours_value / value - 1.0),
+        100.0 * column.tolerance
+    );
+    PrintedValue { verdict: ValueVerdict::Differs, why: Some(why), ..blank }
+}
+
+/// What ran, on what, in one line.
+fn conditions(run: &RunValues) -> String {
+    let summary = &run.summary;
+    let Some(cell) = summary.cells.first() else { return "nothing ran".to_owned() };
+    let machine = match summary.gpus.is_empty() {
+        true => summary.cpu_model.clone(),
+        false => summary.gpus.join(", "),
+    };
+    let sampling = &cell.sampling;
+    let metrics: Vec<String> =
+        cell.metrics.iter().map(|metric| format!("{} by {}", metric.metric, metric.protocol)).collect();
+    format!(
+        "{} on {}, {} images a cell, T = {}, top-k {}, guidance {}, {} on {machine}; {}",
+        cell.model,
+        cell.dataset,
+        cell.n_images,
+        sampling.temperature,
+        sampling.top_k,
+        sampling.guidance,
+        cell.dtype,
+        metrics.join(", ")
+    )
+}

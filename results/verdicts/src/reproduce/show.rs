@@ -1,0 +1,153 @@
+//! A reproduction as two tables: the paper's layout with ours beside, and its claims.
+
+use specimen_table::{Column, Entry, Rank, Section, Table, column_decimals, fixed, ranks, with_interval};
+
+use super::claims::ClaimVerdict;
+use super::reproduction::{PrintedColumn, PrintedRow, Reproduction, ValueVerdict};
+
+impl Reproduction {
+    /// The paper's table: of each measure the printed value and ours.
+    #[must_use]
+    pub fn values_table(&self) -> Table {
+        let mut table = Table {
+            id: self.id.clone(),
+            head: self.head(),
+            marked: Some("of its block, among the printed values and among ours.".to_owned()),
+            ..Table::default()
+        };
+        for (at, row) in self.rows.iter().enumerate() {
+            if at == 0 || self.rows[at - 1].block != row.block {
+                table.sections.push(Section { first_row: at, title: row.block.clone() });
+            }
+        }
+        let marks: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| match row.second_hand {
+                true => table.footnote("second-hand: taken from notes about the paper, not from it"),
+                false => String::new(),
+            })
+            .collect();
+        let names =
+            self.rows.iter().zip(&marks).map(|(row, mark)| Entry::plain(&format!("{}{mark}", row.row)));
+        table.push(Column::text("paper"), names.collect());
+        let cells = self.rows.iter().map(|row| Entry::plain(row.cell.as_deref().unwrap_or("—")));
+        table.push(Column::text("cell"), cells.collect());
+        for (at, column) in self.columns.iter().enumerate() {
+            self.push_column(&mut table, at, column);
+        }
+        table
+    }
+
+    fn push_column(&self, table: &mut Table, at: usize, column: &PrintedColumn) {
+        let higher = Some(column.higher_is_better);
+        let places = |of: &dyn Fn(&PrintedRow) -> Option<f64>| {
+            // A printed row that stands beside several cells competes once.
+            let first = |row: usize| {
+                let other = &self.rows[row];
+                self.rows[..row].iter().all(|r| (&r.block, &r.row) != (&other.block, &other.row))
+            };
+            let rivals: Vec<Option<(&str, f64)>> = (0..self.rows.len())
+                .map(|row| {
+                    of(&self.rows[row]).filter(|_| first(row)).map(|v| (self.rows[row].block.as_str(), v))
+                })
+                .collect();
+            ranks(&rivals, column.higher_is_better)
+        };
+        let printed = places(&|row| Some(row.values[at].as_ref()?.printed));
+        let entries = self.rows.iter().zip(printed).map(|(row, rank)| {
+            let text = match &row.values[at] {
+                Some(value) => fixed(value.printed, column.decimals),
+                None => "—".to_owned(),
+            };
+            Entry { text, rank }
+        });
+        table
+            .push(Column::number(&format!("{} paper", column.name), &column.unit, higher), entries.collect());
+
+        let shown: Vec<(f64, Option<[f64; 2]>)> = self
+            .rows
+            .iter()
+            .filter_map(|row| row.values[at].as_ref())
+            .filter_map(|value| Some((value.ours?, value.ci95)))
+            .collect();
+        let decimals = column_decimals(&shown).min(column.decimals.max(2));
+        let ours = places(&|row| row.values[at].as_ref()?.ours);
+        let mut entries = Vec::new();
+        for (row, rank) in self.rows.iter().zip(ours) {
+            let Some(value) = &row.values[at] else {
+                entries.push(Entry::plain("—"));
+                continue;
+            };
+            let text = match value.ours {
+                Some(ours) => with_interval(ours, value.ci95, decimals, true),
+                None => format!("—{}", table.footnote(value.why.as_deref().unwrap_or("not run"))),
+            };
+            let said = match value.verdict {
+                ValueVerdict::Agrees => " (agrees)".to_owned(),
+                ValueVerdict::Differs => {
+                    format!(" (differs{})", table.footnote(value.why.as_deref().unwrap_or("farther apart")))
+                }
+                ValueVerdict::NotRun | ValueVerdict::NotReproducible => String::new(),
+            };
+            entries.push(Entry {
+                text: format!("{text}{said}"),
+                rank: if value.ours.is_some() { rank } else { Rank::None },
+            });
+        }
+        let names: Vec<&str> = self
+            .rows
+            .iter()
+            .filter_map(|row| row.values[at].as_ref())
+            .filter(|value| value.ours.is_some())
+            .map(|value| value.measure.as_str())
+            .collect();
+        if let Some(measure) = names.first() {
+            table.legend.push(format!("{}: ours is `{measure}`.", column.name));
+        }
+        table.push(Column::number(&format!("{} ours", column.name), &column.unit, higher), entries);
+    }
+
+    /// The claims with their verdicts and evidence.
+    #[must_use]
+    pub fn claims_table(&self) -> Table {
+        let mut table = Table {
+            id: format!("{}-claims", self.id),
+            head: vec![format!("Claims of {} that {} tests, on {}.", self.paper, self.table, self.model)],
+            legend: vec![
+                "A claim holds where the 95 % interval of the paired difference lies on its side, does not hold where \
+                 the interval lies on the other, and is not testable where this run cannot tell."
+                    .to_owned(),
+            ],
+            ..Table::default()
+        };
+        let texts = |of: &dyn Fn(usize) -> String| -> Vec<Entry> {
+            (0..self.claims.len()).map(|at| Entry::plain(&of(at))).collect()
+        };
+        table.push(Column::text("claim"), texts(&|at| self.claims[at].text.clone()));
+        let verdict = |at: usize| match self.claims[at].verdict {
+            ClaimVerdict::Holds => "holds".to_owned(),
+            ClaimVerdict::DoesNotHold => "DOES NOT HOLD".to_owned(),
+            ClaimVerdict::NotTestable => "not testable".to_owned(),
+        };
+        table.push(Column::text("verdict"), texts(&verdict));
+        table.push(Column::text("evidence"), texts(&|at| self.claims[at].evidence.clone()));
+        table
+    }
+
+    fn head(&self) -> Vec<String> {
+        let mut head = vec![
+            format!("{}, {}.", self.paper, self.table),
+            format!("Paper: {}.", self.protocol),
+            format!("Here: {}. Run {}, result {}.", self.conditions, self.run[0], &self.run[1][..12]),
+        ];
+        if self.claims_only {
+            head.push(format!(
+                "ONLY CLAIMS ARE COMPARED: {} is none of the paper's models, so no value of ours can agree or disagree with \
+                 a printed one; they stand side by side for their order.",
+                self.model
+            ));
+        }
+        head
+    }
+}

@@ -1,0 +1,194 @@
+//! What a run measured, prompt by prompt: the unit in which two sides are paired. Samples of one prompt are averaged
+//! first, since they are not independent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use specimen_record::{
+    MetricFile, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
+};
+
+use crate::VerdictError;
+
+/// Values by prompt id.
+pub type ByPrompt = BTreeMap<String, f64>;
+
+/// Quantities that every image has; metrics and times come on top.
+pub const COUNTED: [&str; 5] = ["nfe", "accepted_per_step", "tokens_per_forward", "tpf", "tvd_spent"];
+
+/// A run with its values by prompt.
+#[derive(Clone, Debug)]
+pub struct RunValues {
+    /// The run's summary.
+    pub summary: Summary,
+    /// By cell and measure.
+    values: BTreeMap<(String, String), Mean>,
+    /// Protocol of each metric, by cell and metric.
+    protocols: BTreeMap<(String, String), String>,
+    /// Seed of each image, by prompt and sample; cells share it.
+    seeds: BTreeMap<(String, u32), Seed>,
+    /// Times without warm-ups, of cells that are timed, by cell.
+    times: BTreeMap<String, Vec<Timed>>,
+}
+
+/// Sums and counts by prompt.
+type Mean = BTreeMap<String, (f64, u32)>;
+
+/// The times of a cell and of its baseline on the same prompts in the same attempts, in seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairedTimes {
+    /// The baseline's, by prompt.
+    pub baseline: ByPrompt,
+    /// The cell's, by prompt.
+    pub method: ByPrompt,
+    /// Mean time of the baseline in each block, in the order in which blocks ran.
+    pub baseline_blocks: Vec<f64>,
+    /// Baseline time over the cell's in each block.
+    pub ratio_blocks: Vec<f64>,
+}
+
+impl RunValues {
+    /// Reads the summary, the records, the times and the metrics of a run.
+    ///
+    /// # Errors
+    /// When a file cannot be read or contradicts itself.
+    pub fn read(run: &RunDir) -> Result<RunValues, VerdictError> {
+        let summary: Summary = read_document(&run.summary())?;
+        let (mut values, mut seeds) = (BTreeMap::new(), BTreeMap::new());
+        visit_rows(&run.merged_records(), |record: Record| {
+            seeds.insert((record.prompt_id.clone(), record.sample), record.seed);
+            for (measure, value) in counted(&record) {
+                push(&mut values, &record.cell, measure, &record.prompt_id, value);
+            }
+        })?;
+        let mut protocols = BTreeMap::new();
+        for path in run.metric_files()? {
+            let file: MetricFile = read_document(&path)?;
+            for (key, value) in file.per_item.iter().flatten() {
+                push(&mut values, &file.cell, &file.metric, &key.prompt_id(), *value);
+            }
+            let protocol = summary.cell(&file.cell).and_then(|cell| {
+                cell.metrics.iter().find(|m| m.metric == file.metric).map(|m| m.protocol.clone())
+            });
+            protocols.insert((file.cell, file.metric), protocol.unwrap_or(file.protocol));
+        }
+        let timed: BTreeSet<&str> = summary
+            .cells
+            .iter()
+            .filter(|cell| cell.wall_s.decode.is_some())
+            .map(|cell| cell.id.as_str())
+            .collect();
+        let mut times: BTreeMap<String, Vec<Timed>> = BTreeMap::new();
+        for time in read_timings(run)?.rows.into_iter().filter(|time| !time.row.warmup) {
+            let cell = time.row.key.cell();
+            if timed.contains(cell.as_str()) {
+                times.entry(cell).or_default().push(time);
+            }
+        }
+        Ok(RunValues { values, protocols, seeds, times, summary })
+    }
+
+    /// Mean of a measure over the samples of each prompt; empty where the cell has none.
+    #[must_use]
+    pub fn by_prompt(&self, cell: &str, measure: &str) -> ByPrompt {
+        let key = (cell.to_owned(), measure.to_owned());
+        self.values.get(&key).map(means).unwrap_or_default()
+    }
+
+    /// Metrics of a cell that have a value for each image, with their protocols.
+    pub fn metrics<'a>(&'a self, cell: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.protocols
+            .iter()
+            .filter(move |((of, metric), _)| {
+                of == cell && self.values.contains_key(&(of.clone(), metric.clone()))
+            })
+            .map(|((_, metric), protocol)| (metric.as_str(), protocol.as_str()))
+    }
+
+    /// The first prompt and sample whose seed differs between two runs; a random source that differs pairs nothing.
+    #[must_use]
+    pub fn other_seed(&self, other: &RunValues) -> Option<(String, u32)> {
+        let differs = |(image, seed): &(&(String, u32), &Seed)| {
+            other.seeds.get(*image).is_some_and(|theirs| theirs != *seed)
+        };
+        self.seeds.iter().find(differs).map(|(image, _)| image.clone())
+    }
+
+    /// Seconds of decoding of each image of a cell, by prompt; empty where nothing was timed.
+    #[must_use]
+    pub fn decode_s(&self, cell: &str) -> ByPrompt {
+        let mut mean = Mean::new();
+        for timed in self.times_of(cell) {
+            add(&mut mean, &timed.row.key.prompt_id(), timed.row.decode_ns as f64 * 1e-9);
+        }
+        means(&mean)
+    }
+
+    /// The times of a cell beside its baseline's, paired within attempts; `None` where the cell is its own baseline, has
+    /// none, or shares no attempt with it.
+    #[must_use]
+    pub fn paired_times(&self, cell: &str) -> Option<PairedTimes> {
+        let baseline = self.summary.cell(cell)?.baseline.as_deref().filter(|id| *id != cell)?;
+        let of = |cell: &str| -> BTreeMap<(u32, u32, String, u32), &Timed> {
+            let place = |timed: &&Timed| {
+                let key = &timed.row.key;
+                (timed.shard, timed.row.attempt, key.prompt_id(), key.sample())
+            };
+            self.times_of(cell).map(|timed| (place(&timed), timed)).collect()
+        };
+        let (method, baseline) = (of(cell), of(baseline));
+        let (mut above, mut below) = (Mean::new(), Mean::new());
+        let mut blocks: BTreeMap<(u32, u32, u32), (f64, f64, f64)> = BTreeMap::new();
+        for (place, time) in &method {
+            let Some(reference) = baseline.get(place) else { continue };
+            let (reference_s, time_s) =
+                (reference.row.decode_ns as f64 * 1e-9, time.row.decode_ns as f64 * 1e-9);
+            add(&mut above, &place.2, reference_s);
+            add(&mut below, &place.2, time_s);
+            let block = blocks.entry((place.0, place.1, time.row.block)).or_default();
+            *block = (block.0 + reference_s, block.1 + time_s, block.2 + 1.0);
+        }
+        (!above.is_empty()).then(|| PairedTimes {
+            baseline: means(&above),
+            method: means(&below),
+            baseline_blocks: blocks.values().map(|(reference, _, n)| reference / n).collect(),
+            ratio_blocks: blocks.values().map(|(reference, time, _)| reference / time).collect(),
+        })
+    }
+
+    fn times_of(&self, cell: &str) -> impl Iterator<Item = &Timed> {
+        self.times.get(cell).into_iter().flatten()
+    }
+}
+
+/// The quantities of one image, in the order of [`COUNTED`]; none of an item that failed.
+fn counted(record: &Record) -> Vec<(&'static str, f64)> {
+    // Each verification emits one token more than it accepts.
+    let n_verifies = record.emitted.saturating_sub(record.accepted);
+    if record.status != Status::Ok || n_verifies == 0 {
+        return Vec::new();
+    }
+    let (accepted, verifies) = (record.accepted as f64, n_verifies as f64);
+    let skipped = record.skipped_tokens as f64;
+    let values = [
+        record.nfe as f64,
+        accepted / verifies,
+        accepted / verifies + 1.0,
+        (accepted + verifies + skipped) / verifies,
+        record.tvd_spent,
+    ];
+    COUNTED.into_iter().zip(values).collect()
+}
+
+fn push(values: &mut BTreeMap<(String, String), Mean>, cell: &str, measure: &str, prompt: &str, value: f64) {
+    add(values.entry((cell.to_owned(), measure.to_owned())).or_default(), prompt, value);
+}
+
+fn add(mean: &mut Mean, prompt: &str, value: f64) {
+    let (sum, n) = mean.entry(prompt.to_owned()).or_default();
+    *sum += value;
+    *n += 1;
+}
+
+fn means(mean: &Mean) -> ByPrompt {
+    mean.iter().map(|(prompt, (sum, n))| (prompt.clone(), sum / f64::from(*n))).collect()
+}

@@ -1,0 +1,134 @@
+//! Two runs are paired prompt by prompt, told apart where they differ and only there, and never mixed unasked.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use std::collections::BTreeSet;
+
+use fixture::run::Made;
+use insta::assert_snapshot;
+use specimen_verdicts::VerdictError;
+use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
+use specimen_verdicts::compare::mix::Kind;
+use specimen_verdicts::values::RunValues;
+
+fn compared(a: &Made, b: &Made, options: &Options) -> Result<Comparison, VerdictError> {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |made: &Made| RunValues::read(&made.write(folder.path())).unwrap();
+    compare(&read(a), &read(b), options)
+}
+
+fn mix(kinds: &[Kind]) -> Options {
+    Options { mix: kinds.iter().copied().collect::<BTreeSet<_>>(), ..Options::default() }
+}
+
+fn row<'a>(found: &'a Comparison, cell: &str, measure: &str) -> &'a Row {
+    let is_it = |row: &&Row| row.cell == cell && row.measure == measure;
+    found.rows.iter().find(is_it).unwrap_or_else(|| panic!("no row for {cell} {measure}: {found:#?}"))
+}
+
+/// The made-up run with a tree that accepts less.
+fn worse_tree() -> Made {
+    Made { accepted: vec![("ar", 0.0), ("chain", 1.5), ("tree", 2.2)], ..Made::plain("b") }
+}
+
+#[test]
+fn a_run_against_its_copy_shows_no_difference_anywhere() {
+    let found = compared(&Made::plain("a"), &Made::plain("b"), &Options::default()).unwrap();
+    assert!(found.rows.len() >= 8 && found.refused.is_empty(), "{found:#?}");
+    for row in &found.rows {
+        let none = if row.measure == "decode_s" { 1.0 } else { 0.0 };
+        assert_eq!(row.estimate.value, none, "{} {}", row.cell, row.measure);
+        assert!(!row.significant);
+    }
+}
+
+#[test]
+fn a_worse_method_is_found_in_its_own_cell_only() {
+    let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
+    let accepted = row(&found, "tree", "accepted_per_step");
+    assert!(accepted.significant && (accepted.estimate.value + 0.3).abs() < 0.02, "{accepted:?}");
+    assert!(accepted.estimate.ci95[1] < 0.0 && accepted.p_holm.unwrap() >= accepted.estimate.p.unwrap());
+    let time = row(&found, "tree", "decode_s");
+    // The times of a cell rise as its speedup falls: 1.88 over 2.0.
+    assert!(time.significant && (time.estimate.value - 1.88 / 2.0).abs() < 0.01, "{time:?}");
+    let (geomean, median) = (time.estimate.geomean.unwrap(), time.estimate.median.unwrap());
+    assert!((geomean - 0.94).abs() < 0.01 && (median - 0.94).abs() < 0.01, "{time:?}");
+    for measure in ["accepted_per_step", "decode_s", "clip"] {
+        assert!(!row(&found, "chain", measure).significant, "{measure}");
+    }
+}
+
+#[test]
+fn a_slower_machine_moves_seconds_and_no_speedup() {
+    let slow = Made { slowness: 2.0, ..Made::plain("b") };
+    let found = compared(&Made::plain("a"), &slow, &Options::default()).unwrap();
+    assert!((row(&found, "tree", "decode_s").estimate.value - 0.5).abs() < 1e-6);
+    // What is left is the rounding to nanoseconds.
+    let speedup = row(&found, "tree", "speedup");
+    assert!(speedup.estimate.value.abs() < 1e-6, "{speedup:?}");
+}
+
+#[test]
+fn times_of_two_machines_are_refused_with_the_reason_unless_mixed() {
+    let other = Made { cpu_model: "Another CPU", ..Made::plain("b") };
+    let found = compared(&Made::plain("a"), &other, &Options::default()).unwrap();
+    assert!(found.rows.iter().all(|row| row.measure != "decode_s" && row.measure != "speedup"));
+    let refused = found.refused.iter().find(|refused| refused.measure == "decode_s").unwrap();
+    assert_eq!(refused.kind, Some(Kind::Device));
+    assert!(refused.why.contains("A has Example CPU, B has Another CPU; --mix device"), "{refused:?}");
+    let mixed = compared(&Made::plain("a"), &other, &mix(&[Kind::Device])).unwrap();
+    assert!(
+        mixed.refused.is_empty() && mixed.table().text(200).contains("MIXED although it may differ: device")
+    );
+    row(&mixed, "tree", "decode_s");
+}
+
+#[test]
+fn other_protocols_methods_and_seeds_are_refused_unless_mixed() {
+    let other = Made { protocol: "clip@v2", ..Made::plain("b") };
+    let found = compared(&Made::plain("a"), &other, &Options::default()).unwrap();
+    assert!(
+        found.refused.iter().any(|r| r.measure == "clip" && r.why.contains("A has clip@v1, B has clip@v2"))
+    );
+    assert!(compared(&Made::plain("a"), &other, &mix(&[Kind::Protocol])).unwrap().refused.is_empty());
+
+    let spec = |tree: u32| serde_json::json!({"cells": [{"name": "tree", "method": {"depth": tree}}]});
+    let (a, b) = (Made { spec: spec(3), ..Made::plain("a") }, Made { spec: spec(4), ..Made::plain("b") });
+    let found = compared(&a, &b, &Options::default()).unwrap();
+    assert!(found.rows.iter().all(|row| row.cell != "tree"));
+    assert!(found.refused.iter().any(|r| r.cell == "tree" && r.kind == Some(Kind::Identity)), "{found:#?}");
+
+    let seeds = Made { seed: 8, ..Made::plain("b") };
+    let refused = compared(&Made::plain("a"), &seeds, &Options::default()).unwrap_err();
+    assert!(matches!(refused, VerdictError::OtherSeeds { .. }) && refused.to_string().contains("--mix seed"));
+    assert!(compared(&Made::plain("a"), &seeds, &mix(&[Kind::Seed])).is_ok());
+}
+
+#[test]
+fn cells_of_other_names_are_paired_on_demand() {
+    let options = Options { cells: vec![("chain".into(), "tree".into())], ..Options::default() };
+    let found = compared(&Made::plain("a"), &Made::plain("b"), &options).unwrap();
+    let nfe = row(&found, "chain = tree", "nfe");
+    assert!(nfe.estimate.value < 0.0);
+    let options = Options { cells: vec![("chain".into(), "trie".into())], ..Options::default() };
+    let refused = compared(&Made::plain("a"), &Made::plain("b"), &options).unwrap_err().to_string();
+    assert!(refused.contains("no cell `trie`; it has ar, chain, tree"), "{refused}");
+}
+
+#[test]
+fn holm_corrects_over_the_cells_of_a_measure() {
+    let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
+    let of_measure: Vec<&Row> = found.rows.iter().filter(|row| row.measure == "speedup").collect();
+    let tested = of_measure.iter().filter(|row| row.estimate.p.is_some()).count();
+    let smallest = of_measure.iter().filter_map(|row| row.estimate.p).fold(1.0, f64::min);
+    let corrected = of_measure.iter().filter_map(|row| row.p_holm).fold(1.0, f64::min);
+    assert!((corrected - (tested as f64 * smallest).min(1.0)).abs() < 1e-12, "{of_measure:#?}");
+}
+
+#[test]
+fn the_table_reads_as_printed() {
+    let mut found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
+    found.rows.retain(|row| ["accepted_per_step", "decode_s", "speedup"].contains(&row.measure.as_str()));
+    assert_snapshot!(found.table().text(160));
+}

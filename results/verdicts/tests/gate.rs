@@ -1,0 +1,241 @@
+//! A gate passes what is as good as the baseline, names what is not, and cries no wolf over a slow machine.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use insta::assert_snapshot;
+use specimen_record::{Digest, SCHEMA, Summary, read_document, write_document};
+use specimen_verdicts::VerdictError;
+use specimen_verdicts::gate::baseline::{Adoption, Baseline};
+use specimen_verdicts::gate::check::{Gate, check};
+use specimen_verdicts::gate::rules::Rules;
+
+const RULES: &str = r#"
+schema = 1
+[[rule]]
+cells = ["*"]
+measure = "nfe"
+kind = "relative"
+tolerance = 0.05
+direction = "lower-is-better"
+min_n = 32
+
+[[rule]]
+cells = ["chain", "tree"]
+measure = "accepted_per_step"
+kind = "relative"
+tolerance = 0.05
+direction = "higher-is-better"
+
+[[rule]]
+cells = ["*"]
+measure = "clip"
+kind = "interval"
+direction = "higher-is-better"
+
+[[rule]]
+cells = ["*"]
+measure = "fid"
+kind = "absolute"
+tolerance = 0.5
+min_n = 500
+
+[[rule]]
+cells = ["chain", "tree"]
+measure = "speedup"
+kind = "interval"
+direction = "higher-is-better"
+legs = 0.1
+confirm = 2
+runner = "lab"
+"#;
+
+fn baseline() -> Baseline {
+    let summary = fixture::summary();
+    let newest = Adoption {
+        reason: "the first".into(),
+        finished: None,
+        commit: None,
+        dirty: None,
+        program: "0.1.0".into(),
+        libtorch: None,
+        machine: "Example CPU".into(),
+        runner: Some("lab".into()),
+        plan_digest: summary.plan_digest.as_str().into(),
+        result_digest: summary.result_digest.as_str().into(),
+        changes: Vec::new(),
+    };
+    Baseline { schema: SCHEMA, history: vec![newest], summary }
+}
+
+fn gate(runs: &[Summary], runner: Option<&str>) -> Gate {
+    check(&Rules::parse("rules.toml", RULES).unwrap(), &baseline(), runs, runner).unwrap()
+}
+
+/// The made-up run on a machine on which everything takes `factor` times as long.
+fn slowed(factor: f64) -> Summary {
+    let mut run = fixture::summary();
+    for cell in &mut run.cells {
+        cell.wall_s.decode = cell.wall_s.decode.map(|s| s * factor);
+        cell.wall_s.e2e = cell.wall_s.e2e.map(|s| s * factor);
+    }
+    run
+}
+
+/// The made-up run after the acceptance of `tree` broke.
+fn broken() -> Summary {
+    let mut run = fixture::summary();
+    run.cells[2] = fixture::cell("tree", 1.9, 1.4);
+    run
+}
+
+#[test]
+fn the_baseline_passes_its_own_gate() {
+    let found = gate(&[fixture::summary()], Some("lab"));
+    assert!(found.passed, "{}", found.failures());
+    assert_eq!(found.reruns_wanted, 0);
+    // Three of nfe, two of acceptance, three of clip, and of two speedups the ratio and both legs.
+    assert_eq!((found.checks.len(), found.skipped.len()), (14, 3));
+}
+
+#[test]
+fn broken_acceptance_fails_on_any_machine_and_names_cell_and_measure() {
+    for runner in [None, Some("lab"), Some("other")] {
+        let found = gate(&[broken()], runner);
+        assert!(!found.passed);
+        let said = found.failures();
+        assert!(said.contains("tree: nfe it moved by +20.69 %, 5 % allowed"), "{said}");
+        assert!(said.contains("tree: accepted_per_step it moved by -24.00 %"), "{said}");
+        assert!(!said.contains("chain"), "{said}");
+    }
+}
+
+#[test]
+fn a_better_method_passes_where_only_worse_is_held() {
+    let mut run = fixture::summary();
+    run.cells[2] = fixture::cell("tree", 3.5, 1.8);
+    assert!(gate(&[run], None).passed);
+}
+
+#[test]
+fn a_slow_machine_fails_nothing_where_times_are_not_held() {
+    let found = gate(&[slowed(3.0)], None);
+    assert!(found.passed, "{}", found.failures());
+    let skipped = found.skipped.iter().filter(|skipped| skipped.why.contains("held on runner `lab` only"));
+    assert_eq!(skipped.count(), 2);
+}
+
+#[test]
+fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_rose() {
+    let mut run = fixture::summary();
+    run.cells[0].wall_s.decode = Some(3.0);
+    for cell in &mut run.cells[1..] {
+        cell.speedup.value = cell.speedup.value.map(|ratio| ratio * 1.5);
+        cell.speedup.ci95 = cell.speedup.ci95.map(|ends| ends.map(|end| end * 1.5));
+    }
+    let found = gate(&[run], Some("lab"));
+    assert!(!found.passed);
+    let said = found.failures();
+    assert!(said.contains("chain: speedup (leg decode_s of ar) it moved by +50.00 %"), "{said}");
+}
+
+#[test]
+fn a_slow_moment_counts_only_when_reruns_confirm_it() {
+    let mut slow = fixture::summary();
+    slow.cells[1].speedup.value = Some(1.25);
+    slow.cells[1].speedup.ci95 = Some([1.2, 1.3]);
+    let alone = gate(&[slow.clone()], Some("lab"));
+    assert!(!alone.passed && alone.reruns_wanted == 2);
+    assert!(alone.failures().contains("not confirmed: 2 reruns asked for, 0 given"), "{}", alone.failures());
+    let once = gate(&[slow.clone(), fixture::summary(), slow.clone()], Some("lab"));
+    assert!(once.passed && once.reruns_wanted == 0, "{}", once.failures());
+    assert!(
+        once.checks.iter().any(|check| check.why.as_ref().is_some_and(|w| w.contains("not so in rerun 1")))
+    );
+    let thrice = gate(&[slow.clone(), slow.clone(), slow], Some("lab"));
+    assert!(!thrice.passed && thrice.failures().contains("so it is in 2 reruns"));
+}
+
+#[test]
+fn another_protocol_a_lost_cell_and_a_lost_value_fail() {
+    let mut run = fixture::summary();
+    run.cells[1].metrics[0].protocol = "clip@v2".into();
+    run.cells[2].metrics[0].value = None;
+    run.cells[2].metrics[0].why = Some("no captions".into());
+    run.cells.remove(0);
+    let said = gate(&[run], None).failures();
+    assert!(
+        said.contains("chain: clip its protocol is clip@v2, the baseline's clip@v1: other numbers"),
+        "{said}"
+    );
+    assert!(said.contains("tree: clip no captions"), "{said}");
+    assert!(said.contains("ar: nfe the run has no such cell"), "{said}");
+}
+
+#[test]
+fn another_experiment_and_a_rule_for_nothing_are_refused() {
+    let rules = Rules::parse("rules.toml", RULES).unwrap();
+    let mut run = fixture::summary();
+    run.plan_digest = Digest::of(b"another");
+    let refused = check(&rules, &baseline(), &[run], None).unwrap_err();
+    assert!(matches!(refused, VerdictError::OtherExperiment { .. }), "{refused}");
+    let idle =
+        Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"tre\"]\nmeasure = \"nfe\"\nkind = \"exact\"");
+    let refused = check(&idle.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err();
+    assert!(refused.to_string().contains("holds for no cell"), "{refused}");
+}
+
+#[test]
+fn the_committed_baseline_passes_its_committed_rules_and_says_where_it_comes_from() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../baselines");
+    let baseline = Baseline::read(&folder.join("quickstart.json")).unwrap();
+    let rules = Rules::read(&folder.join("quickstart.rules.toml")).unwrap();
+    let newest = &baseline.history[0];
+    assert!(newest.commit.is_some() && newest.dirty == Some(false) && newest.finished.is_some());
+    let found = check(&rules, &baseline, std::slice::from_ref(&baseline.summary), None).unwrap();
+    assert!(found.passed && found.checks.len() > 20, "{}", found.failures());
+    // Half of what the tree accepts lost: its forwards rise, and the gate names the cell on any machine.
+    let mut run = baseline.summary.clone();
+    let cell = run.cells.iter_mut().find(|cell| cell.id == "eagle1-static13").unwrap();
+    cell.accepted_per_step = cell.accepted_per_step.map(|accepted| accepted / 2.0);
+    cell.nfe = cell.nfe.map(|nfe| nfe * 1.5);
+    let said = check(&rules, &baseline, &[run], None).unwrap().failures();
+    assert!(
+        said.contains("eagle1-static13: nfe") && said.contains("eagle1-static13: accepted_per_step"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_table_for_people_reads_as_printed() {
+    assert_snapshot!(gate(&[broken()], None).table().text(160));
+}
+
+#[test]
+fn the_junit_file_reads_as_printed() {
+    assert_snapshot!(gate(&[broken()], None).junit());
+}
+
+#[test]
+fn the_json_that_scripts_rely_on_keeps_its_fields() {
+    let mut found = gate(&[broken()], None);
+    found.checks.truncate(3);
+    found.skipped.truncate(1);
+    assert_snapshot!(serde_json::to_string_pretty(&found).unwrap());
+}
+
+#[test]
+fn a_baseline_survives_the_disk_and_a_bare_summary_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("baseline.json");
+    write_document(&path, &baseline()).unwrap();
+    assert_eq!(Baseline::read(&path).unwrap(), baseline());
+    let bare = folder.path().join("summary.json");
+    write_document(&bare, &fixture::summary()).unwrap();
+    let read = Baseline::read(&bare).unwrap();
+    assert_eq!((read.summary, read.history), (fixture::summary(), Vec::new()));
+    let mut silent = baseline();
+    silent.history[0].reason = " ".into();
+    assert!(write_document(&path, &silent).unwrap_err().to_string().contains("reason is empty"));
+    assert!(read_document::<Baseline>(&bare).is_err());
+}

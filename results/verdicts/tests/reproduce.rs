@@ -1,0 +1,190 @@
+//! Papers' tables and claims are data that fits their numbers and twins; a run is judged by them and by nothing else.
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+mod fixture;
+
+use fixture::run::Made;
+use insta::assert_snapshot;
+use specimen_verdicts::papers;
+use specimen_verdicts::reproduce::claims::{ClaimVerdict, test};
+use specimen_verdicts::reproduce::paper::{Claim, Paper, Test, names};
+use specimen_verdicts::reproduce::reproduction::{Reproduction, ValueVerdict, reproduce};
+use specimen_verdicts::values::RunValues;
+
+#[test]
+fn every_table_fits_its_numbers_and_every_claim_the_cells_of_its_twin() {
+    let mut n_claims = 0;
+    for name in names() {
+        let paper = Paper::named(name).unwrap();
+        assert_eq!((paper.id.as_str(), paper.schema), (name, 1));
+        for table in &paper.tables {
+            let rows = papers::rows(&table.published).unwrap();
+            for column in &table.columns {
+                assert!(
+                    rows.iter().any(|row| row.metric == column.published),
+                    "{name}:{} {}",
+                    table.id,
+                    column.published
+                );
+            }
+            for column in table.blocks.iter().chain(&table.rows) {
+                assert!(rows[0].column(column).is_some(), "{name}:{} {column}", table.id);
+            }
+            for model in table.specs.keys() {
+                let twin = table.twin(model).unwrap();
+                for claim in paper.claims.iter().filter(|claim| claim.table == table.id) {
+                    for cell in claim.test.cells() {
+                        let known = twin.cells.iter().any(|spec| spec.name == cell);
+                        assert!(known, "{name}: claim {} names {cell}", claim.id);
+                    }
+                }
+                assert!(twin.published.iter().any(|r| r.from == table.published), "{name}:{}", table.id);
+            }
+        }
+        for (at, claim) in paper.claims.iter().enumerate() {
+            assert!(paper.table(&claim.table).is_ok(), "{name}: claim {}", claim.id);
+            assert!(
+                paper.claims[..at].iter().all(|other| other.id != claim.id),
+                "{name}: claim {}",
+                claim.id
+            );
+            n_claims += 1;
+        }
+    }
+    assert!(n_claims > 20, "{n_claims} claims");
+}
+
+/// A made-up run of the twin of CASCADE's Table 3(b).
+fn table3b(accepted: [f64; 5], model: &str) -> Reproduction {
+    let mut paper = Paper::named("cascade").unwrap();
+    let table = paper.table("table3b").unwrap().clone();
+    if model != "tiny" {
+        paper.models.insert(model.into(), "LlamaGen-XL-Stage2".into());
+    }
+    let names = ["ar", "naive", "cascade-i", "cascade-c", "cascade-ic"];
+    let made = Made {
+        accepted: names.into_iter().zip(accepted).collect(),
+        spec: serde_json::to_value(table.twin("tiny").unwrap()).unwrap(),
+        ..Made::plain("table3b")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&made.write(folder.path())).unwrap();
+    run.summary.cells.iter_mut().for_each(|cell| cell.model = model.into());
+    reproduce(&paper, &table, &run).unwrap()
+}
+
+fn verdict(found: &Reproduction, id: &str) -> ClaimVerdict {
+    found.claims.iter().find(|claim| claim.id == id).unwrap().verdict
+}
+
+#[test]
+fn on_the_embedded_model_only_claims_are_judged_and_the_head_says_so() {
+    let found = table3b([0.0, 1.3, 2.7, 2.7, 3.8], "tiny");
+    assert!(found.claims_only);
+    let verdicts = found.rows.iter().flat_map(|row| &row.values).flatten().map(|value| value.verdict);
+    let judged: Vec<ValueVerdict> = verdicts.collect();
+    assert!(!judged.is_empty());
+    assert!(
+        judged.iter().all(|v| matches!(v, ValueVerdict::NotRun | ValueVerdict::NotReproducible)),
+        "{judged:?}"
+    );
+    assert!(found.values_table().markdown().contains("ONLY CLAIMS ARE COMPARED"));
+    for id in ["i-and-c-alike", "both-accept-more", "both-faster"] {
+        assert_eq!(verdict(&found, id), ClaimVerdict::Holds, "{:#?}", found.claims);
+    }
+}
+
+#[test]
+fn a_claim_that_is_not_so_does_not_hold_and_says_by_how_much() {
+    let found = table3b([0.0, 1.3, 2.7, 1.9, 2.3], "tiny");
+    assert_eq!(verdict(&found, "i-and-c-alike"), ClaimVerdict::DoesNotHold);
+    assert_eq!(verdict(&found, "both-accept-more"), ClaimVerdict::DoesNotHold);
+    let said = &found.claims.iter().find(|claim| claim.id == "both-accept-more").unwrap().evidence;
+    assert!(said.contains("of cascade-ic against") && said.contains("over 24 prompts"), "{said}");
+}
+
+#[test]
+fn on_the_papers_own_model_values_agree_or_differ() {
+    let found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    assert!(!found.claims_only);
+    let row = |cell: &str| found.rows.iter().find(|row| row.cell.as_deref() == Some(cell)).unwrap();
+    let accepted = |cell: &str| row(cell).values[1].as_ref().unwrap().clone();
+    assert_eq!(accepted("cascade-i").verdict, ValueVerdict::Agrees);
+    let off = accepted("cascade-c");
+    assert_eq!(off.verdict, ValueVerdict::Differs);
+    assert!(off.why.as_ref().unwrap().contains("-25.9 % off, 10 % allowed"), "{off:?}");
+    let unmeasured = row("cascade-i").values[2].as_ref().unwrap();
+    assert_eq!(unmeasured.verdict, ValueVerdict::NotRun);
+    let parti = found.rows.iter().find(|row| row.block.contains("Parti")).unwrap();
+    assert_eq!(
+        (parti.cell.as_ref(), parti.values[0].as_ref().unwrap().verdict),
+        (None, ValueVerdict::NotRun)
+    );
+}
+
+#[test]
+fn the_tables_read_as_printed() {
+    let found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    assert_snapshot!("values", found.values_table().text(220));
+    assert_snapshot!("claims", found.claims_table().markdown());
+}
+
+fn claim(test: Test) -> Claim {
+    Claim { id: "c".into(), table: "t".into(), text: "made up".into(), test }
+}
+
+fn tested(test_: Test) -> ClaimVerdict {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    test(&claim(test_), &run).unwrap().verdict
+}
+
+#[test]
+fn each_kind_of_claim_holds_fails_and_stays_open() {
+    use ClaimVerdict::{DoesNotHold, Holds, NotTestable};
+    let text = str::to_owned;
+    let greater = |measure: &str, cell: &str, than: &str| Test::Greater {
+        measure: measure.into(),
+        cell: cell.into(),
+        than: vec![than.into()],
+    };
+    assert_eq!(tested(greater("accepted_per_step", "tree", "chain")), Holds);
+    assert_eq!(tested(greater("accepted_per_step", "chain", "tree")), DoesNotHold);
+    assert_eq!(tested(greater("speedup", "tree", "chain")), Holds);
+    assert_eq!(tested(greater("speedup", "ar", "chain")), DoesNotHold);
+    assert_eq!(tested(greater("fid", "tree", "chain")), NotTestable);
+    assert_eq!(tested(greater("nfe", "tree", "nobody")), NotTestable);
+    let rises = |cells: [&str; 3]| Test::Rises {
+        measure: text("tokens_per_forward"),
+        cells: cells.map(text).to_vec(),
+    };
+    assert_eq!(tested(rises(["ar", "chain", "tree"])), Holds);
+    assert_eq!(tested(rises(["ar", "tree", "chain"])), DoesNotHold);
+    let alike = |measure: &str, within| Test::Alike {
+        measure: text(measure),
+        cells: ["chain", "tree"].map(text).to_vec(),
+        within,
+    };
+    assert_eq!(tested(alike("clip", 0.05)), Holds);
+    assert_eq!(tested(alike("nfe", 0.05)), DoesNotHold);
+    let ratio = |low, high| Test::Ratio {
+        measure: text("tokens_per_forward"),
+        cell: text("chain"),
+        of: text("tree"),
+        low,
+        high,
+    };
+    assert_eq!(tested(ratio(0.6, 0.8)), Holds);
+    assert_eq!(tested(ratio(0.9, 1.0)), DoesNotHold);
+    let between = |low, high| Test::Between { measure: text("nfe"), cell: text("tree"), low, high };
+    assert_eq!(tested(between(70.0, 80.0)), Holds);
+    assert_eq!(tested(between(80.0, 90.0)), DoesNotHold);
+    let no_less = |within| Test::NotLess {
+        measure: text("clip"),
+        cell: text("tree"),
+        than: vec![text("chain")],
+        within,
+    };
+    assert_eq!(tested(no_less(0.05)), Holds);
+    assert_eq!(tested(no_less(0.0)), DoesNotHold);
+}
