@@ -92,7 +92,6 @@ impl ChameleonNetwork {
     }
 
     /// Input vectors of words. `words`: i64 of any shape; returns `[.., d]`.
-    #[must_use]
     pub fn embed_words(&self, words: &Tensor) -> Tensor {
         let mut size = words.size();
         size.push(self.config.d_model);
@@ -105,7 +104,6 @@ impl ChameleonNetwork {
     }
 
     /// Input vectors of all tokens, `[n_vocab, d]`.
-    #[must_use]
     pub fn token_table(&self) -> Tensor {
         self.words.index_select(0, &self.token_words)
     }
@@ -155,7 +153,6 @@ impl ChameleonImage {
     ///
     /// # Panics
     /// If the prefix has not run.
-    #[must_use]
     pub fn prefix_features(&self) -> Tensor {
         let features = self.prefix_features.borrow();
         features.as_ref().expect("the prefix runs before anything continues from it").shallow_clone()

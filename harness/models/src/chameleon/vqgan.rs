@@ -222,7 +222,6 @@ impl Vqgan {
 
     /// Pictures from codes. `codes`: `[b, rows, columns]`, i64; returns `[b, 3, height, width]`, nominally in
     /// `[-1, 1]`, not clamped.
-    #[must_use]
     pub fn decode(&self, codes: &Tensor) -> Tensor {
         let (b, rows, columns) = codes.size3().expect("code maps have three axes");
         let vectors = self.codebook.index_select(0, &codes.reshape([-1]));
@@ -230,7 +229,6 @@ impl Vqgan {
     }
 
     /// Pictures from vectors of codes, `[b, d_code, rows, columns]`; returns as [`Vqgan::decode`].
-    #[must_use]
     pub fn decode_vectors(&self, vectors: &Tensor) -> Tensor {
         let mut x = self.stem.forward(&self.admit.forward(vectors));
         x = self.mid.2.forward(&self.mid.1.forward(&self.mid.0.forward(&x)));

@@ -116,7 +116,8 @@ impl Reproduction {
             head: vec![format!("Claims of {} that {} tests, on {}.", self.paper, self.table, self.model)],
             legend: vec![
                 "A claim holds where the 95 % interval of the paired difference lies on its side, does not hold where \
-                 the interval lies on the other, and is not testable where this run cannot tell."
+                 the interval lies on the other, and is not testable where this run cannot tell. A rise or fall over several \
+                 cells holds where no step goes the other way beyond chance and the last cell differs from the first."
                     .to_owned(),
             ],
             ..Table::default()
