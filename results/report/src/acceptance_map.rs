@@ -61,6 +61,7 @@ pub(crate) fn grid_of(n_tokens: usize, (width, height): (u32, u32)) -> Option<(u
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
     fn letters(n_tokens: usize, steps: &[[u32; 5]]) -> Option<String> {

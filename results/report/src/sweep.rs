@@ -236,6 +236,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
     use serde_json::json;
 

@@ -145,7 +145,7 @@ fn models() -> Result<Vec<ModelLine>, HubError> {
     let line = |name: &&'static str| {
         let model = manifest(name)?;
         Ok(ModelLine {
-            name: *name,
+            name,
             what: &model.what,
             licence: model.licence.to_string(),
             n_ready: model.files.len() - places.missing(model).len(),

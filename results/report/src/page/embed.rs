@@ -68,6 +68,7 @@ fn attribute(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
     #[test]
