@@ -161,7 +161,7 @@ pub struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
-    /// One of [`METRICS`](crate::names::METRICS).
+    /// One of [`METRICS`].
     pub name: String,
     /// With fewer images the value is null, with the reason.
     pub min_n: Option<usize>,
