@@ -11,9 +11,10 @@ use specimen_datasets::{
 use specimen_decode::method::Proposer;
 use specimen_experiments::{
     estimate::{Footprint, Missing},
-    spec::{Dtype, ModelSpec, Spec},
+    spec::{Dtype, MetricSpec, ModelSpec, Spec},
 };
 use specimen_hub::{Places, manifest};
+use specimen_measure::protocol::Protocol;
 
 use crate::spec_args::data_root;
 
@@ -145,9 +146,30 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet);
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
     let mut missing: Vec<Missing> = Vec::new();
-    for entry in of_models.chain(of_heads).chain(lenet).chain(mnist) {
+    let of_metrics = spec.metrics.iter().flat_map(|metric| of_protocol(metric, &places, root));
+    for entry in of_models.chain(of_heads).chain(lenet).chain(mnist).chain(of_metrics) {
         if !missing.contains(&entry) {
             missing.push(entry);
+        }
+    }
+    missing
+}
+
+/// What a metric under a protocol lacks: its network's weights, where no file is named for them, and what it compares
+/// with. A protocol that does not exist is told when the run begins.
+fn of_protocol(metric: &MetricSpec, places: &Places, root: Option<&DataRoot>) -> Vec<Missing> {
+    let Some(protocol) = metric.protocol.as_deref().and_then(|name| Protocol::find(name).ok()) else {
+        return Vec::new();
+    };
+    let value = metric.values().join(", ");
+    let network = &protocol.recipe().network.name;
+    let mut missing = if metric.weights.is_none() { unfetched(network, places) } else { Vec::new() };
+    let paths = [("weights", &metric.weights), ("what it compares with", &metric.real)];
+    for (what, path) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
+        let path = root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path));
+        if !path.exists() {
+            let remedy = format!("put it at {}, or give another path", path.display());
+            missing.push(Missing { what: format!("{what}, for {value}"), remedy });
         }
     }
     missing
@@ -272,6 +294,27 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         std::fs::write(file, "").unwrap();
         assert_eq!(unfetched("llamagen-t2i-xl-512", &places).len(), expected.len() - 1);
         assert_eq!(unfetched("tiny", &places), []);
+    }
+
+    #[test]
+    fn a_metric_under_a_protocol_misses_its_network_and_what_it_compares_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places { own: vec![folder.path().to_owned()], hub: None, torch: None };
+        let root = DataRoot::new(folder.path());
+        let metric = MetricSpec {
+            protocol: Some("lantern".to_owned()),
+            real: Some("coco/val2017".to_owned()),
+            ..MetricSpec::named("fid")
+        };
+        let whats = |metric: &MetricSpec| -> Vec<String> {
+            of_protocol(metric, &places, Some(&root)).into_iter().map(|entry| entry.what).collect()
+        };
+        let compared = "what it compares with, for fid:lantern";
+        assert_eq!(whats(&metric), ["weights of inception-fid: 1 of 1 files", compared]);
+        std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
+        let given = MetricSpec { weights: Some("mine.safetensors".to_owned()), ..metric };
+        assert_eq!(whats(&given), ["weights, for fid:lantern"]);
+        assert_eq!(whats(&MetricSpec::named("target-nll")), [""; 0]);
     }
 
     #[test]
