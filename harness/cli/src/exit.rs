@@ -227,6 +227,7 @@ fn of_verdict(error: &VerdictError) -> Code {
 fn of_measure(error: &MeasureError) -> Option<Code> {
     Some(match error {
         MeasureError::UnknownProtocol { .. }
+        | MeasureError::TableFormat { .. }
         | MeasureError::NoRule { .. }
         | MeasureError::NeedsRows { .. }
         | MeasureError::NeedsPictures { .. } => Code::Usage,

@@ -39,6 +39,12 @@ pub enum MeasureError {
         /// The protocols that do.
         known: String,
     },
+    /// A table in a format that is not written here.
+    #[error("{path}: tables are written as .csv or .parquet; give the file one of these extensions", path = path.display())]
+    TableFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// A source of pictures, or one picture of it.
     #[error(transparent)]
     Pixels(#[from] PixelError),

@@ -104,18 +104,21 @@ fn file(folder: &Path, name: &str, d: usize, values: &[f32]) -> Result<PathBuf, 
 
 /// Beginning of the BLAKE3 of what each protocol's steps make of [`picture`], as computed where this program was tested
 /// against the reference tools. A machine that disagrees computes other pixels.
-const PIXELS: [(&str, &str); 14] = [
+const PIXELS: [(&str, &str); 17] = [
     ("clean", "86f68fab2f4a"),
     ("clean-legacy-pytorch", "c01f553dd059"),
     ("clean-legacy-tf", "0e665c3ddf01"),
     ("clipscore", "c57f5d688662"),
     ("cmmd", "c1e85ed3fdde"),
+    ("fd-dinov2", "d6806e8c2d91"),
     ("lantern", "502a09db97b6"),
     ("lantern-clip", "fc04714a57e2"),
     ("lantern-pr", "cb287d136827"),
     ("prdc", "cb287d136827"),
     ("pytorch-fid", "20b0a4c87c2b"),
     ("sjd", "20b0a4c87c2b"),
+    ("sjd-clip", "56d2f290b044"),
+    ("sjd-is", "54a07cb1d4d0"),
     ("tf1", "0e665c3ddf01"),
     ("torchmetrics-1.8", "1102ab3bcde5"),
     ("torchmetrics-clip", "c57f5d688662"),

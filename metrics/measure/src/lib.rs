@@ -59,6 +59,7 @@ pub mod vendi;
 pub mod captions;
 pub mod clip_score;
 pub mod image_id;
+pub mod per_image;
 
 pub mod statistics;
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::image::{FloatImage, Image, N_CHANNELS, Picture};
-use crate::resample::{Filter, pil_f32, pil_u8, tf1, torch};
+use crate::resample::{Filter, pil_f32, pil_u8, tf1, torch, torch_u8};
 
 /// Longest side that a step may ask for, in pixels.
 pub const MAX_SIDE: usize = 16_384;
@@ -103,6 +103,8 @@ pub enum Resampler {
         /// Whether corner pixels stay where they are; not with `antialias`.
         align_corners: bool,
     },
+    /// Bytes to bytes, as the same function takes bytes, without `antialias`.
+    TorchBilinearU8,
     /// Floats to floats, as TensorFlow 1.
     Tf1Bilinear,
 }
@@ -244,11 +246,13 @@ impl Flow {
                 }
                 let is_square = matches!(to, Target::Square(_)) || self.size.is_some();
                 let is_float = match by {
-                    Resampler::PilU8 { .. } | Resampler::PilF32 { .. } if self.is_float => {
+                    Resampler::PilU8 { .. } | Resampler::PilF32 { .. } | Resampler::TorchBilinearU8
+                        if self.is_float =>
+                    {
                         let remedy = "put it before the first float step, or a `quantise` before it";
                         return self.wrong_kind(step_idx, "bytes", remedy);
                     }
-                    Resampler::PilU8 { .. } => false,
+                    Resampler::PilU8 { .. } | Resampler::TorchBilinearU8 => false,
                     Resampler::TorchBilinear { antialias: true, align_corners: true } => {
                         return bad("`antialias` with `align_corners`; torch offers either".to_owned());
                     }
@@ -326,9 +330,13 @@ fn resize(picture: Picture, width: usize, height: usize, by: Resampler) -> Pictu
         (Resampler::PilF32 { filter }, Picture::Bytes(image)) => {
             Picture::Floats(pil_f32::resize(&image, width, height, filter))
         }
-        (Resampler::PilU8 { .. } | Resampler::PilF32 { .. }, Picture::Floats(_)) => {
-            unreachable!("a pipeline gives bytes to these")
+        (Resampler::TorchBilinearU8, Picture::Bytes(image)) => {
+            Picture::Bytes(torch_u8::bilinear(&image, width, height))
         }
+        (
+            Resampler::PilU8 { .. } | Resampler::PilF32 { .. } | Resampler::TorchBilinearU8,
+            Picture::Floats(_),
+        ) => unreachable!("a pipeline gives bytes to these"),
         (Resampler::TorchBilinear { antialias: true, .. }, picture) => {
             Picture::Floats(torch::bilinear_antialias(&picture.into_float(), width, height))
         }

@@ -1,12 +1,12 @@
 //! `specimen clip-score`: how well pictures show their captions, on every published scale.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use specimen_measure::{
     captions::{Captions, Choice},
-    clip_score::{PictureScore, clip_score as score, clip_score_of_rows},
-    whole_file::write_whole,
+    clip_score::{clip_score as score, clip_score_of_rows},
+    per_image::{TableFormat, write_per_image},
 };
 
 use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
@@ -24,8 +24,8 @@ pub struct ClipScoreArgs {
     /// Which caption counts where a picture has several; without it that is an error
     #[arg(long, value_enum)]
     pub caption: Option<CaptionChoice>,
-    /// Write id, file, cosine and caption of every picture to this file
-    #[arg(long, value_name = "FILE.csv")]
+    /// Write id, file, cosine and caption of every picture to this .csv or .parquet file
+    #[arg(long, value_name = "FILE")]
     pub per_image: Option<PathBuf>,
     #[command(flatten)]
     pub shared: MetricArgs,
@@ -58,6 +58,9 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
             format!("{path} holds embeddings without ids and captions, so `{option}` has no meaning there");
         return Err(CliError::Usage(why).into());
     }
+    if let Some(path) = &args.per_image {
+        TableFormat::of(path)?;
+    }
     args.shared.run("clip-score", &args.protocol, talk, |meter| {
         if are_embeddings {
             return Ok(clip_score_of_rows(meter, &args.images, &args.captions)?.into());
@@ -65,18 +68,8 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
         let captions = Captions::read(&args.captions, choice)?;
         let (measured, pictures) = score(meter, &args.images, &captions)?;
         if let Some(path) = &args.per_image {
-            write_table(path, &pictures)?;
+            write_per_image(path, &pictures)?;
         }
         Ok(measured.into())
     })
-}
-
-fn write_table(path: &Path, pictures: &[PictureScore]) -> anyhow::Result<()> {
-    let mut table = csv::Writer::from_writer(Vec::new());
-    table.write_record(["id", "file", "cosine", "caption"])?;
-    for PictureScore { id, file, caption, cosine } in pictures {
-        table.write_record([id, file, &cosine.to_string(), caption])?;
-    }
-    let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;
-    Ok(write_whole(path, &bytes)?)
 }

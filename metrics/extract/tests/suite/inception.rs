@@ -113,6 +113,19 @@ fn batch_size_moves_features_by_rounding_only() {
     golden::check_close("one by one", &alone, &together, 2e-5);
 }
 
+#[test]
+fn torchs_threads_move_features_by_rounding_only() {
+    let net = open_recipe(NetworkName::InceptionFid, &["2048"], Dtype::F32).unwrap();
+    let (batch, _) = clean_features(Dtype::F32);
+    let before = tch::get_num_threads();
+    let [one, two] = [1, 2].map(|n| {
+        tch::set_num_threads(n);
+        net.forward(&batch).unwrap()
+    });
+    tch::set_num_threads(before);
+    golden::check_close("one thread and two", &one, &two, 2e-5);
+}
+
 static TENSORS: LazyLock<BTreeMap<String, Vec<u8>>> = LazyLock::new(|| {
     let tensors = recipe_tensors(NetworkName::InceptionFid);
     let bytes = |tensor: &Tensor| {

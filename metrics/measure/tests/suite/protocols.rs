@@ -8,7 +8,7 @@ use specimen_measure::protocol::Protocol;
 use specimen_measure::rules::Dtype;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 26] = [
+const DIGESTS: [&str; 28] = [
     "fid clean@56cb1d697a55",
     "kid clean@4ac310ca2629",
     "vendi clean@ea61dd1b3bcd",
@@ -27,6 +27,8 @@ const DIGESTS: [&str; 26] = [
     "kid pytorch-fid@2a2b8d9514cf",
     "vendi pytorch-fid@2ed87d994eb8",
     "fid sjd@3ccdd880c4f6",
+    "clip-score sjd-clip@207f0c6d680e",
+    "is sjd-is@61ab156ad843",
     "fid tf1@23e17650a258",
     "kid tf1@68abef03c9e4",
     "prdc tf1@800dfa18c26d",

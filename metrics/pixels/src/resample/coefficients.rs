@@ -38,6 +38,28 @@ impl Coefficients<f64> {
         }
         Some(Self { taps, weights })
     }
+
+    /// The weights of two neighbours each for resizing `n_in` pixels to `n_out`, the picture's edges staying where they
+    /// are: however much it shrinks, an output pixel is made of the input pixels to both sides of its centre, of one
+    /// where there is no second.
+    pub(super) fn of_neighbours(n_in: usize, n_out: usize) -> Self {
+        let scale = n_in as f64 / n_out as f64;
+        let (mut taps, mut weights) = (Vec::with_capacity(n_out), Vec::new());
+        for out_idx in 0..n_out {
+            let centre = (scale * (out_idx as f64 + 0.5) - 0.5).max(0.0);
+            let first = (centre as usize).min(n_in - 1);
+            let start = weights.len();
+            match first + 1 < n_in {
+                true => {
+                    let second = (centre - first as f64).clamp(0.0, 1.0);
+                    weights.extend([1.0 - second, second]);
+                }
+                false => weights.push(1.0),
+            }
+            taps.push((first, start..weights.len()));
+        }
+        Self { taps, weights }
+    }
 }
 
 impl<W: Copy> Coefficients<W> {
@@ -49,6 +71,11 @@ impl<W: Copy> Coefficients<W> {
     /// First input pixel and weights of every output pixel in turn.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &[W])> {
         self.taps.iter().map(|(first, range)| (*first, &self.weights[range.clone()]))
+    }
+
+    /// All weights, output pixel by output pixel.
+    pub(super) fn weights(&self) -> &[W] {
+        &self.weights
     }
 
     /// Number of output pixels.
@@ -76,6 +103,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn neighbours_lie_around_the_centre_and_end_with_the_picture() {
+        let taps = |n_in, n_out| {
+            let axis = Coefficients::of_neighbours(n_in, n_out);
+            axis.iter().map(|(first, weights)| (first, weights.to_vec())).collect::<Vec<_>>()
+        };
+        // A shrink by 4 skips two of four pixels; at the borders of an enlarged picture there is one pixel to take.
+        assert_eq!(taps(8, 2), [(1, vec![0.5, 0.5]), (5, vec![0.5, 0.5])]);
+        assert_eq!(taps(2, 4), [(0, vec![1.0, 0.0]), (0, vec![0.75, 0.25]), (0, vec![0.25, 0.75]), (1, vec![1.0])]);
+        assert_eq!(taps(1, 2), [(0, vec![1.0]), (0, vec![1.0])]);
     }
 
     #[test]
