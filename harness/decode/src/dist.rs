@@ -262,6 +262,19 @@ mod tests {
     }
 
     #[test]
+    fn a_draw_on_the_border_of_two_blocks_belongs_to_the_next() {
+        let law = Dist::uniform(2 * BLOCK);
+        assert_eq!((law.is_empty(), law.sample(0.5)), (false, TokenId(BLOCK as u32)));
+    }
+
+    #[test]
+    fn what_rounding_leaves_over_goes_to_the_last_token_that_has_mass() {
+        let entries = [(4, 0.5), (7, 0.0)];
+        assert_eq!(first_exceeding(entries.into_iter(), 0.25, 0.75), Some(TokenId(4)));
+        assert_eq!(first_exceeding(entries[1..].iter().copied(), 0.0, 0.0), None);
+    }
+
+    #[test]
     fn samples_over_many_blocks_equal_a_plain_scan() {
         let law = law(&(0..1000).map(|v| ((v * 37) % 11) as f32).collect::<Vec<_>>());
         for i in 0..2000 {
@@ -318,6 +331,7 @@ mod tests {
     fn distance_and_entropy_have_their_textbook_values() {
         let (a, b) = (law(&[0.5, 0.5, 0.0]), law(&[0.25, 0.25, 0.5]));
         assert_eq!(a.total_variation(&b), 0.5);
+        assert_eq!(law(&[0.5, 0.5]).total_variation(&law(&[0.75, 0.25])), 0.25);
         assert_eq!((a.entropy_bits(), b.entropy_bits()), (1.0, 1.5));
         assert_eq!(Dist::one_hot(3, TokenId(1)).entropy_bits(), 0.0);
         assert_eq!(Dist::uniform(8).entropy_bits(), 3.0);

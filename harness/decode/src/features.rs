@@ -250,6 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn staleness_begins_with_the_token_behind_those_it_waits_for() {
+        let mut ledger = ledger(Staleness::Older(0), Staleness::Fresh, 5);
+        ledger.config.after = 2;
+        assert_eq!(ledger.take_in(1), None);
+        ledger.verified(2, 0);
+        assert_eq!(ledger.take_in(3), None, "two tokens are committed, and two are waited for");
+        ledger.verified(1, 2);
+        assert_eq!(ledger.take_in(4), Some(vec![1]), "three are committed");
+    }
+
+    #[test]
+    fn a_cache_holds_one_to_4096_features() {
+        let of = |n_cache| FeaturesConfig { n_cache, ..FeaturesConfig::fresh() }.validate().is_ok();
+        assert_eq!([0, 1, 4096, 4097].map(of), [false, true, true, false]);
+    }
+
+    #[test]
     fn a_skip_is_fed_the_newest_features_and_the_recovery_counts_for_both() {
         let mut ledger = ledger(Staleness::Fresh, Staleness::Older(0), 64);
         assert_eq!(ledger.take_in(1), None);

@@ -196,6 +196,17 @@ mod tests {
     }
 
     #[test]
+    fn a_token_behind_exactly_top_p_of_the_mass_is_kept() {
+        // Powers of two, whose softmax is exact; the rule is the reference's `cumulative - own > top_p`.
+        check(Sampling { top_p: 0.5, ..PLAIN }, &[0.0; 4], None, &[1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 0.0]);
+    }
+
+    #[test]
+    fn logits_beyond_the_range_of_exp_keep_their_law_under_top_p() {
+        check(Sampling { top_p: 0.7, ..PLAIN }, &[90.0, 90.0, 60.0], None, &[0.5, 0.5, 0.0]);
+    }
+
+    #[test]
     fn the_filter_order_matters_only_when_both_are_on() {
         // Top-2 first leaves [5/9, 4/9]: 0.55 is crossed at once. Top-p first keeps both.
         let probs = logits([0.1, 0.5, 0.4]);

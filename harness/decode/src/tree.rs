@@ -155,5 +155,6 @@ mod tests {
         assert_eq!(tree.leaves(), [NodeId(2), NodeId(4)]);
         let bare = TokenTree::new(TokenId(0));
         assert_eq!((bare.len(), bare.n_drafts(), bare.depth(), bare.leaves().len()), (1, 0, 0, 0));
+        assert!(!tree.is_empty() && !bare.is_empty(), "both have their root");
     }
 }

@@ -93,6 +93,15 @@ mod tests {
     }
 
     #[test]
+    fn a_draw_on_the_border_of_two_blocks_belongs_to_the_next() {
+        let law = Dist::uniform(2 * BLOCK);
+        assert_eq!(
+            WithoutReplacement::new(&law).draw(0.5).map(|(token, _)| token),
+            Some(TokenId(BLOCK as u32))
+        );
+    }
+
+    #[test]
     fn all_tokens_come_once_even_when_the_masses_span_many_magnitudes() {
         let law = law(&(0..40).map(|v| 0.3_f32.powi(v)).collect::<Vec<_>>());
         let mut draws = WithoutReplacement::new(&law);

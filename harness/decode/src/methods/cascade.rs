@@ -344,3 +344,53 @@ impl AcceptanceRule for Cascade {
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+    use crate::{dist::Dist, generation::Scores, methods::sd::Lossless, tree::Proposal, tree::TokenTree};
+
+    /// Every node has the same features.
+    struct Alike;
+
+    impl Scores for Alike {
+        fn dist(&self, _: NodeId) -> Rc<Dist> {
+            unreachable!("the level's law is given")
+        }
+        fn feature(&self, _: NodeId) -> Rc<[f32]> {
+            Rc::new([1.0, 0.0])
+        }
+    }
+
+    fn rule(options: &str) -> Cascade {
+        let config = toml::from_str(&format!("tau_pos = 1.0\ntvd_budget = 0.5\n{options}")).unwrap();
+        Cascade::new(Box::new(Lossless), config)
+    }
+
+    /// What the first of two siblings may claim; each has a quarter of the target's law.
+    fn claim(rule: &mut Cascade) -> f32 {
+        let mut tree = TokenTree::new(TokenId(0));
+        let first = tree.push(TokenTree::ROOT, TokenId(1), Proposal::Chosen);
+        tree.push(TokenTree::ROOT, TokenId(2), Proposal::Chosen);
+        let q = Dist::uniform(4);
+        let level = Level { tree: &tree, scores: &Alike, parent: TokenTree::ROOT, q: &q, tried: &[] };
+        rule.begin_step();
+        rule.mass(&level, first).target
+    }
+
+    #[test]
+    fn a_cosine_equal_to_a_threshold_passes_only_where_that_was_asked_for() {
+        assert_eq!(claim(&mut rule("")), 0.25);
+        assert_eq!(claim(&mut rule("threshold = \">=\"")), 0.5);
+    }
+
+    #[test]
+    fn a_budget_for_an_image_lasts_over_its_steps_and_is_new_with_the_next() {
+        let mut rule = rule("threshold = \">=\"\nbudget_scope = \"image\"");
+        rule.begin_image();
+        assert_eq!([claim(&mut rule), claim(&mut rule), claim(&mut rule)], [0.5, 0.5, 0.25]);
+        rule.begin_image();
+        assert_eq!(claim(&mut rule), 0.5);
+    }
+}

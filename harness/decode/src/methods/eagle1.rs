@@ -260,6 +260,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tree_may_have_as_many_nodes_as_it_says() {
+        let wide = |n| StaticTree::from_paths(&(0..n).map(|sibling| vec![sibling]).collect::<Vec<_>>());
+        assert_eq!(wide(StaticTree::MAX_NODES).unwrap().n_drafts(), StaticTree::MAX_NODES);
+        let error = ShapeError::TooLarge { max: StaticTree::MAX_NODES, found: StaticTree::MAX_NODES + 1 };
+        assert_eq!(wide(StaticTree::MAX_NODES + 1), Err(error));
+    }
+
+    #[test]
     fn the_order_in_which_paths_are_listed_does_not_matter() {
         let mut paths = named_tree("tiny_25").unwrap();
         let shape = StaticTree::from_paths(&paths).unwrap();

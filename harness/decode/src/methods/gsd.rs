@@ -248,6 +248,28 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_of_exactly_delta_p_is_too_wide() {
+        let g = Dist::from_weights(vec![0.5, 0.25, 0.25]).unwrap();
+        let of = |delta_p| {
+            Gsd::new(GsdConfig { group: 3, delta_p: Some(delta_p), d_thr: None }, None)
+                .cluster(&g, TokenId(0))
+                .len()
+        };
+        assert_eq!((of(0.25), of(0.26)), (1, 3));
+    }
+
+    #[test]
+    fn a_cluster_larger_than_the_support_is_the_support() {
+        let mut weights = vec![0.0; 3 * CHUNK];
+        for token in [0, CHUNK, 2 * CHUNK + 1] {
+            weights[token] = 1.0;
+        }
+        let gsd = Gsd::new(GsdConfig { group: 9, delta_p: None, d_thr: None }, None);
+        let cluster = gsd.cluster(&Dist::from_weights(weights).unwrap(), TokenId(CHUNK as u32));
+        assert_eq!(cluster, [0, CHUNK, 2 * CHUNK + 1].map(|token| TokenId(token as u32)));
+    }
+
+    #[test]
     fn a_candidate_costs_what_the_cluster_adds_to_its_chance() {
         struct Nothing;
         impl Scores for Nothing {

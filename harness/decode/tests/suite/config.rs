@@ -187,6 +187,41 @@ fn a_schedule_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_method_asks_for_the_tables_it_reads_and_no_others() {
+    let needs = |text: &str| {
+        let needs = read(text).unwrap().needs();
+        (needs.draft_model, needs.n_nearest, needs.codebook, needs.embeddings)
+    };
+    assert_eq!(needs(""), (false, None, false, false));
+    assert_eq!(needs(&format!("drafter = {CHAIN_3}")), (true, None, false, false));
+    let similar = format!("drafter = {CHAIN_3}\nschedule = {}", SCHEDULES[1].0);
+    assert_eq!(needs(&similar), (true, None, true, false));
+    let rules = |rules: &str| needs(&format!("accept = [{rules}]"));
+    assert_eq!(rules(r#"{ kind = "gsd", group = 3 }"#), (false, None, false, false));
+    assert_eq!(rules(r#"{ kind = "gsd", group = 3, d_thr = 0.5 }"#), (false, None, false, true));
+    assert_eq!(rules(r#"{ kind = "lantern", k = 7, delta = 0.1 }"#), (false, Some(7), false, false));
+    assert_eq!(rules(r#"{ kind = "lantern++", k = 7, lambda = 2 }"#), (false, Some(7), false, false));
+    let reference = r#"{ kind = "lantern++", k = 7, lambda = 2, residual = "refcode" }"#;
+    assert_eq!(rules(reference), (false, Some(8), false, false), "one more than it borrows from");
+}
+
+#[test]
+fn a_draft_tree_is_bounded_before_it_is_drawn() {
+    let dynamic = |top_k: usize, depth: usize, total_token: usize| {
+        let shape = format!("top_k = {top_k}, depth = {depth}, total_token = {total_token}");
+        let config =
+            read(&format!(r#"drafter = {{ proposer = "eagle1", shape = "dynamic", {shape} }}"#)).unwrap();
+        (config.max_tree_nodes(), config.max_depth())
+    };
+    // The first level has `top_k` nodes, each of `depth` more at most `top_k` of `top_k`.
+    assert_eq!(dynamic(2, 3, 60), (1 + 2 + 3 * 4, 4));
+    assert_eq!(dynamic(3, 2, 10), (10, 3));
+    assert_eq!(dynamic(3, 6, 4), (4, 3), "no deeper than its nodes in one line");
+    let of = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
+    assert_eq!((of(AR), of(CHAIN_3), of(MC_SIM).0), ((1, 0), (4, 3), 26));
+}
+
+#[test]
 fn stale_features_belong_to_an_eagle_head() {
     let table = CHAIN_3.replace(" }", ", features = { s1 = -1, s2 = 3 } }");
     assert_eq!(
@@ -267,6 +302,10 @@ fn gsd_stands_innermost_and_within_its_ranges() {
     assert_eq!(
         error(r#"{ kind = "gsd", group = 3, d_thr = -1 }"#),
         "accept rule gsd has d_thr = -1, expected above 0 and finite"
+    );
+    assert_eq!(
+        error(r#"{ kind = "gsd", group = 3, d_thr = 0 }"#),
+        "accept rule gsd has d_thr = 0, expected above 0 and finite"
     );
     let config = read(r#"accept = [{ kind = "gsd", group = 3, d_thr = 0.5 }]"#).unwrap();
     assert!(config.needs().embeddings && config.needs().n_nearest.is_none());

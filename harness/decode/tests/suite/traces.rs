@@ -75,6 +75,7 @@ fn the_monotonic_clock_starts_at_zero_and_never_runs_back() {
     let clock = MonotonicClock::new();
     let (a, b) = (clock.now_ns(), clock.now_ns());
     assert!(a <= b && b < 60_000_000_000);
+    while clock.now_ns() <= b {} // A clock that stands still hangs here.
 }
 
 /// The toy with a line break, token 0, at every third position.
@@ -124,16 +125,41 @@ impl Generation for WithBreaks {
 #[test]
 fn forced_positions_are_counted_and_left_out_of_the_acceptance_by_depth() {
     let (mut n_accepted, mut n_by_depth) = (0, 0);
+    let mut n_later_levels = 0;
     for seed in 0..50 {
         let mut generation = WithBreaks(ToyGeneration::new(target(), 12), 0);
         let mut method = method(STATIC_321, drafter());
         let decoded = decode(&mut method, &mut generation, &Uniforms::new(seed), &Ticks::new());
         assert_eq!(decoded.forced, 4);
         assert!((0..12).filter(|&i| is_break(i)).all(|i| decoded.tokens[i] == TokenId(0)));
+        // The same counts from the steps: a level is free if the position of its candidates is.
+        let mut accepted = vec![0; decoded.accepted_by_depth.len()];
+        let mut root_position = 0;
+        for step in &decoded.steps {
+            for level in (0..step.n_accepted as usize).filter(|level| !is_break(root_position + 1 + level)) {
+                accepted[level] += 1;
+                n_later_levels += usize::from(0 < level);
+            }
+            root_position += step.n_emitted as usize;
+        }
+        assert_eq!(decoded.accepted_by_depth, accepted);
         n_accepted += sum(&decoded, |step| step.n_accepted);
         n_by_depth += decoded.accepted_by_depth.iter().sum::<u32>() as usize;
     }
+    assert!(0 < n_later_levels);
     assert!(0 < n_by_depth && n_by_depth < n_accepted, "{n_by_depth} of {n_accepted}");
+}
+
+#[test]
+fn the_forwards_of_the_drafter_are_those_of_its_steps() {
+    for drafter_table in ALL {
+        let mut method = method(drafter_table, drafter());
+        let before = method.drafter.n_forwards();
+        let mut generation = ToyGeneration::new(target(), 12);
+        let decoded = decode(&mut method, &mut generation, &Uniforms::new(3), &Ticks::new());
+        let n_forwards = sum(&decoded, |step| step.n_draft_forwards);
+        assert_eq!((before, n_forwards), (0, method.drafter.n_forwards() as usize));
+    }
 }
 
 /// Notes which rows are read.
