@@ -219,3 +219,81 @@ impl AcceptanceRule for Lantern {
         self.inner.tvd_spent() + self.spent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+    use crate::{
+        dist::Dist,
+        generation::Scores,
+        methods::{cascade::Cascade, sd::Lossless},
+        tree::TokenTree,
+    };
+
+    /// Every node has the same features, which CASCADE inside sees as interchangeable.
+    struct Alike;
+
+    impl Scores for Alike {
+        fn dist(&self, _: NodeId) -> Rc<Dist> {
+            unreachable!("the level's law is given")
+        }
+        fn feature(&self, _: NodeId) -> Rc<[f32]> {
+            Rc::new([1.0, 0.0])
+        }
+    }
+
+    /// Each of four tokens lists the others by rising id.
+    fn neighbours() -> Rc<Neighbours> {
+        let others = |of: u32| (0..4).filter(|&token| token != of).map(TokenId).collect::<Vec<_>>();
+        Rc::new(Neighbours::from_rows(&(0..4).map(others).collect::<Vec<_>>()).unwrap())
+    }
+
+    fn lantern(inner: Box<dyn AcceptanceRule>, delta: f64, residual: Residual) -> Lantern {
+        Lantern::new(inner, neighbours(), 2, Bound::Absolute(delta), residual)
+    }
+
+    /// What the first of two siblings, token 1, may claim of a law with a quarter on each token.
+    fn claim(rule: &mut Lantern, proposal: Proposal) -> Mass {
+        let mut tree = TokenTree::new(TokenId(0));
+        let first = tree.push(TokenTree::ROOT, TokenId(1), proposal);
+        tree.push(TokenTree::ROOT, TokenId(2), Proposal::Chosen);
+        let q = Dist::uniform(4);
+        let level = Level { tree: &tree, scores: &Alike, parent: TokenTree::ROOT, q: &q, tried: &[] };
+        rule.begin_step();
+        rule.mass(&level, first)
+    }
+
+    #[test]
+    fn neighbours_lend_up_to_the_bound_itself() {
+        let target =
+            |delta| claim(&mut lantern(Box::new(Lossless), delta, Residual::Paper), Proposal::Chosen).target;
+        assert_eq!([0.2, 0.25, 0.49, 0.5, 1.0].map(target), [0.25, 0.5, 0.5, 0.75, 0.75]);
+    }
+
+    #[test]
+    fn the_residual_of_the_reference_code_takes_one_token_more_than_lends() {
+        let sampled = || Proposal::Sampled { law: Rc::new(Dist::uniform(4)), conditional: 0.25 };
+        let claim =
+            |delta, proposal| claim(&mut lantern(Box::new(Lossless), delta, Residual::Refcode), proposal);
+        let three = [0, 2, 3].map(TokenId);
+        let (chosen, drawn) = (claim(0.25, Proposal::Chosen), claim(0.25, sampled()));
+        assert_eq!((&*chosen.lenders, &*chosen.spared), (&three[..], &[][..]));
+        assert_eq!((&*drawn.lenders, &*drawn.spared), (&[][..], &three[..]));
+        for proposal in [Proposal::Chosen, sampled()] {
+            let alone = claim(0.0, proposal);
+            assert_eq!((&*alone.lenders, &*alone.spared), (&[][..], &[][..]), "nothing was lent");
+        }
+    }
+
+    #[test]
+    fn the_rule_inside_is_told_of_a_new_image() {
+        let config = "tau_pos = 1.0\ntvd_budget = 0.25\nthreshold = \">=\"\nbudget_scope = \"image\"";
+        let cascade = Cascade::new(Box::new(Lossless), toml::from_str(config).unwrap());
+        let mut rule = lantern(Box::new(cascade), 0.0, Residual::Paper);
+        rule.begin_image();
+        assert_eq!([0; 2].map(|_| claim(&mut rule, Proposal::Chosen).target), [0.5, 0.25]);
+        rule.begin_image();
+        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+    }
+}

@@ -257,6 +257,15 @@ fn every_key_of_a_rule_is_listed() {
 }
 
 #[test]
+fn options_at_their_defaults_are_not_written_down() {
+    let text = r#"{ kind = "cascade", tau_pos = 0.5, tvd_budget = 0.5, dedupe = "alg2", charge = "always" }"#;
+    let config = read(&format!("accept = [{text}]")).unwrap();
+    let written = serde_json::to_value(&config.accept[0]).unwrap();
+    let keys: Vec<&String> = written.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["kind", "tau_pos", "tvd_budget"]);
+}
+
+#[test]
 fn numbers_of_rules_outside_their_range_are_errors() {
     let error = |accept: &str| {
         let config = read(&format!("accept = [{accept}]")).unwrap();

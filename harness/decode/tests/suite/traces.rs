@@ -9,10 +9,11 @@ use specimen_decode::{
     toy::ToyGeneration,
     trace::Decoded,
     tree::{NodeId, TokenTree},
+    verify::{AcceptanceRule, Level, Mass},
 };
 use std::rc::Rc;
 
-use crate::support::{ALL, CHAIN_3, STATIC_321, Ticks, drafter, image, method, target};
+use crate::support::{ALL, CHAIN_3, STATIC_321, Ticks, drafter, greedy, image, method, target};
 
 fn sum(decoded: &Decoded, value: impl Fn(&specimen_decode::trace::StepTrace) -> u32) -> usize {
     decoded.steps.iter().map(|step| value(step) as usize).sum()
@@ -160,6 +161,24 @@ fn the_forwards_of_the_drafter_are_those_of_its_steps() {
         let n_forwards = sum(&decoded, |step| step.n_draft_forwards);
         assert_eq!((before, n_forwards), (0, method.drafter.n_forwards() as usize));
     }
+}
+
+/// Accepts nothing.
+struct Never;
+
+impl AcceptanceRule for Never {
+    fn mass(&mut self, _: &Level<'_>, _: NodeId) -> Mass {
+        Mass::plain(0.0, 1.0)
+    }
+}
+
+#[test]
+fn rejections_that_leave_nothing_of_the_law_add_up_over_an_image() {
+    // Greedy drafter and target agree, so a rejected candidate has all of the target's mass.
+    let mut method = method(CHAIN_3, greedy(target()));
+    method.rule = Box::new(Never);
+    let decoded = image(method, greedy(target()), 9, 4);
+    assert_eq!((decoded.steps.len(), decoded.n_residual_fallbacks), (8, 8));
 }
 
 /// Notes which rows are read.

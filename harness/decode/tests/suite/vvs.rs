@@ -52,6 +52,27 @@ fn p12_without_a_trigger_vvs_is_the_method_under_it() {
     }
 }
 
+/// The toy's network without features to reuse: being asked for them is a panic.
+struct Featureless(ToyDraftModel);
+
+impl DraftModel for Featureless {
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        self.0.begin(tokens)
+    }
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        self.0.expand(tree, nodes)
+    }
+}
+
+#[test]
+fn a_whole_model_as_drafter_is_not_asked_for_features_after_a_skip() {
+    let table = CHAIN_3.replace("eagle1\"", "model\", model = \"tiny\"");
+    let config = parsed(&with_schedule(&table, &interval(2, ", warm_up = 0")));
+    let method = config.build(Some(Box::new(Featureless(ToyDraftModel::new(drafter()))))).unwrap();
+    let decoded = image(method, target(), 20, 5);
+    assert!(decoded.steps.iter().any(|step| step.n_target_forwards == 0), "something was skipped");
+}
+
 #[test]
 fn p12_no_skip_follows_a_skip_and_every_step_is_a_forward_or_a_skip() {
     for schedule in [interval(2, ""), interval(3, ""), similarity(-1.0, ""), similarity(0.6, "")] {
