@@ -287,6 +287,19 @@ mod tests {
     }
 
     #[test]
+    fn the_rule_inside_learns_what_became_of_its_claim() {
+        let config = "tau_pos = 1.0\ntvd_budget = 0.25\nthreshold = \">=\"\nbudget_scope = \"image\"\ncharge = \"if_used\"";
+        let cascade = Cascade::new(Box::new(Lossless), toml::from_str(config).unwrap());
+        let mut rule = lantern(Box::new(cascade), 0.0, Residual::Paper);
+        rule.begin_image();
+        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+        rule.settle(0.1, true); // Its own quarter was enough: nothing is charged.
+        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+        rule.settle(0.4, true); // Accepted for the mass that CASCADE added.
+        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.25);
+    }
+
+    #[test]
     fn the_rule_inside_is_told_of_a_new_image() {
         let config = "tau_pos = 1.0\ntvd_budget = 0.25\nthreshold = \">=\"\nbudget_scope = \"image\"";
         let cascade = Cascade::new(Box::new(Lossless), toml::from_str(config).unwrap());

@@ -145,6 +145,20 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_neither_rose_nor_fell_keeps_its_weight() {
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 1.0, law: RecordedLaw::Tilted };
+        let drawn = refresh.laws(law(&[0.5, 0.25, 0.25]), Some(&law(&[0.5, 0.5, 0.0]))).drawn;
+        assert_eq!(drawn.probs(), [0.4, 0.2, 0.4]);
+    }
+
+    #[test]
+    fn powers_beyond_the_range_of_f32_are_a_law_all_the_same() {
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Ratio, lambda: 60.0, law: RecordedLaw::Tilted };
+        let drawn = refresh.laws(law(&[0.5, 0.5]), Some(&law(&[0.01, 0.99]))).drawn;
+        assert_eq!(drawn.probs(), [1.0, 0.0]);
+    }
+
+    #[test]
     fn a_position_seen_for_the_first_time_is_not_tilted() {
         let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: RecordedLaw::Untilted };
         let current = law(&[0.5, 0.3, 0.2]);

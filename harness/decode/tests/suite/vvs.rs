@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use specimen_decode::{
-    decoder::Method,
+    decoder::{Method, decode},
     dist::{Dist, TokenId},
     drafter::DraftModel,
     generation::{Generation, Scores},
@@ -25,8 +25,8 @@ use crate::{
     cascade::alpha,
     relaxed::{TREES, check_detected},
     support::{
-        AR, CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, built, check_law, drafter, greedy, image, law_of,
-        method, parsed, target, with_schedule,
+        AR, CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, Ticks, built, check_law, drafter, greedy, image,
+        law_of, method, parsed, target, with_schedule,
     },
 };
 
@@ -71,6 +71,21 @@ fn a_whole_model_as_drafter_is_not_asked_for_features_after_a_skip() {
     let method = config.build(Some(Box::new(Featureless(ToyDraftModel::new(drafter()))))).unwrap();
     let decoded = image(method, target(), 20, 5);
     assert!(decoded.steps.iter().any(|step| step.n_target_forwards == 0), "something was skipped");
+}
+
+#[test]
+fn a_schedule_carries_nothing_from_one_image_to_the_next() {
+    let text = with_schedule(CHAIN_3, &interval(2, ", warm_up = 0"));
+    let mut n_odd = 0;
+    for n_tokens in 4..12 {
+        let mut used = built(&text, drafter());
+        let mut generation = ToyGeneration::new(target(), n_tokens);
+        let before = decode(&mut used, &mut generation, &Uniforms::new(1), &Ticks::new());
+        n_odd += usize::from(before.steps.last().unwrap().n_target_forwards == 0);
+        used.drafter = built(&text, drafter()).drafter;
+        assert_eq!(image(used, target(), 20, 2), image(built(&text, drafter()), target(), 20, 2));
+    }
+    assert!(0 < n_odd, "some image ended with a skip");
 }
 
 #[test]
@@ -292,6 +307,13 @@ fn redundant_steps_keep_their_length_and_take_the_first_path() {
             out_of_support: 0,
         };
         let revised = Redundancy(RedundancyConfig { every, resample }).revise(&verified, verdict);
+        if revised.path != nodes(path) {
+            let is_outside = |&&node: &&NodeId| {
+                let before = tree[node].parent.unwrap();
+                scores.dist(before).prob(tree[node].token) == 0.0
+            };
+            assert_eq!(revised.out_of_support as usize, revised.path.iter().filter(is_outside).count());
+        }
         (revised.path, revised.next)
     };
     let after = |node: usize| {
