@@ -13,7 +13,9 @@ use specimen_decode::{
 };
 use std::rc::Rc;
 
-use crate::support::{ALL, CHAIN_3, STATIC_321, Ticks, drafter, greedy, image, method, target};
+use crate::support::{
+    ALL, CHAIN_3, STATIC_321, Ticks, built, drafter, greedy, image, method, target, with_schedule,
+};
 
 fn sum(decoded: &Decoded, value: impl Fn(&specimen_decode::trace::StepTrace) -> u32) -> usize {
     decoded.steps.iter().map(|step| value(step) as usize).sum()
@@ -161,6 +163,15 @@ fn the_forwards_of_the_drafter_are_those_of_its_steps() {
         let n_forwards = sum(&decoded, |step| step.n_draft_forwards);
         assert_eq!((before, n_forwards), (0, method.drafter.n_forwards() as usize));
     }
+}
+
+#[test]
+#[should_panic(expected = "cannot take unscored tokens")]
+fn a_generation_without_a_queue_is_none_for_a_skipping_schedule() {
+    let skipping = r#"{ kind = "vvs", trigger = "interval", every = 2, warm_up = 0 }"#;
+    let mut method = built(&with_schedule(CHAIN_3, skipping), drafter());
+    let mut generation = WithBreaks(ToyGeneration::new(target(), 12), 0);
+    decode(&mut method, &mut generation, &Uniforms::new(1), &Ticks::new());
 }
 
 /// Accepts nothing.

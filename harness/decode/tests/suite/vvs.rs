@@ -74,6 +74,14 @@ fn a_whole_model_as_drafter_is_not_asked_for_features_after_a_skip() {
 }
 
 #[test]
+#[should_panic(expected = "this draft model has fresh ones only")]
+fn a_head_that_cannot_reuse_features_is_no_head_for_a_skipping_schedule() {
+    let config = parsed(&with_schedule(CHAIN_3, &interval(2, ", warm_up = 0")));
+    let head = Featureless(ToyDraftModel::new(drafter()));
+    image(config.build(Some(Box::new(head))).unwrap(), target(), 20, 5);
+}
+
+#[test]
 fn a_schedule_carries_nothing_from_one_image_to_the_next() {
     let text = with_schedule(CHAIN_3, &interval(2, ", warm_up = 0"));
     let mut n_odd = 0;
