@@ -34,7 +34,7 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
     "published",
     "expect",
 ];
-const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "caption", "samples"];
+const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
 const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
 const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
 
@@ -171,12 +171,29 @@ fn dataset(node: &Node) -> Result<DatasetSpec, SpecError> {
         .map(|node| choice(node, "dataset.caption", "caption rule", &policies))
         .transpose()?;
     let samples = u32::try_from(samples).expect("the range was checked");
-    let dataset = DatasetSpec { name, limit, subset_seed, caption, samples };
+    let part = fields.get("part").map(|node| part(node, limit)).transpose()?;
+    let dataset = DatasetSpec { name, limit, subset_seed, part, caption, samples };
     if let Some((key, conflict, remedy)) = dataset_conflict(&dataset) {
         let place = fields.get(key).map_or(&node.place, |node| &node.place).clone();
         return Err(Fault::Conflict { conflict: conflict.to_owned(), remedy: remedy.to_owned() }.at(place));
     }
     Ok(dataset)
+}
+
+/// Two positions, of which the second is excluded and at most the limit.
+fn part(node: &Node, limit: Option<usize>) -> Result<[usize; 2], SpecError> {
+    let end = limit.unwrap_or(1_000_000);
+    let position =
+        |node| fields::integer(node, "dataset.part", 0..=1_000_000).map(|n| n.unsigned_abs() as usize);
+    let ends = fields::list(node, "dataset.part")?;
+    let ends: Vec<usize> = ends.iter().map(position).collect::<Result<_, _>>()?;
+    match ends[..] {
+        [from, to] if from < to && to <= end => Ok([from, to]),
+        _ => {
+            let expected = format!("two positions [from, to] with 0 <= from < to <= {end}");
+            Err(out_of_range(node, "dataset.part", &expected, format!("{ends:?}")))
+        }
+    }
 }
 
 /// Which key of a dataset is at odds with the others, how, and what to do.

@@ -60,6 +60,9 @@ pub struct DatasetSpec {
     /// Which caption stands for an image that has several; absent means the dataset's own rule.
     pub caption: Option<CaptionPolicy>,
     /// Images per prompt, at least 1.
+    /// Only the prompts at these positions of what limit and subset leave, from 0, the end excluded; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[usize; 2]>,
     pub samples: u32,
 }
 

@@ -12,5 +12,7 @@ mod training;
 #[cfg(feature = "torch")]
 mod verdicts;
 #[cfg(feature = "torch")]
+mod tuning;
+#[cfg(feature = "torch")]
 mod with_weights;
 mod without_weights;
