@@ -2,7 +2,8 @@
 //!
 //! A seeded subset takes the prompts with the lowest blake3 of (seed as 8 little-endian bytes, id), in file
 //! order. The choice for an id does not depend on the other prompts or their order, so a smaller subset
-//! lies inside a larger one, and nothing changes when the file is sorted otherwise.
+//! lies inside a larger one, and nothing changes when the file is sorted otherwise. A part cuts either by
+//! positions, so that several runs can share one set without sharing a prompt.
 
 use crate::error::{DatasetError, Result};
 use crate::prompt::PromptId;
@@ -53,6 +54,20 @@ pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
         });
     }
     let positions: Vec<usize> = (0..n.min(set.n_prompts())).collect();
+    set.restricted_to(&positions)
+}
+
+/// The prompts at positions `from` to `to`, the latter excluded, counted from 0 in file order. Fails when the part is
+/// empty or reaches past the end: two parts that are meant to be apart must not be cut to the same prompts.
+pub fn part(set: &PromptSet, [from, to]: [usize; 2]) -> Result<PromptSet> {
+    if from >= to || to > set.n_prompts() {
+        return Err(DatasetError::BadOption {
+            dataset: set.name().to_owned(),
+            option: "part",
+            why: format!("asks for prompts {from} to {to}, expected a part of 0 to {}", set.n_prompts()),
+        });
+    }
+    let positions: Vec<usize> = (from..to).collect();
     set.restricted_to(&positions)
 }
 
@@ -111,6 +126,17 @@ mod tests {
         assert!(seeded(&set, Subset { n: 0, seed: 0 }).is_err());
         let message = seeded(&set, Subset { n: 4, seed: 0 }).unwrap_err().to_string();
         assert!(message.contains("4 prompts, expected 1 to 3"), "{message}");
+    }
+
+    #[test]
+    fn parts_that_lie_apart_share_no_prompt_and_none_is_cut_short() {
+        let set = numbered(0..5);
+        assert_eq!(ids(&part(&set, [0, 2]).unwrap()), ["0", "1"]);
+        assert_eq!(ids(&part(&set, [2, 5]).unwrap()), ["2", "3", "4"]);
+        for bad in [[2, 2], [3, 2], [4, 6]] {
+            let message = part(&set, bad).unwrap_err().to_string();
+            assert!(message.contains("expected a part of 0 to 5"), "{message}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
 //! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
-//! (items and blocks), [`estimate`] (what they will take). Nothing here generates, measures or touches a run directory.
+//! (items and blocks), [`estimate`] (what they will take), [`goal`] (what a tuning looks for). Nothing here generates, measures or touches a run directory.
 
 pub mod abilities;
 mod axes;
@@ -15,6 +15,7 @@ pub mod estimate;
 mod exclude;
 pub mod expect;
 mod fields;
+pub mod goal;
 mod interleave;
 pub mod matrix;
 pub mod names;

@@ -154,6 +154,15 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
+/// Looks into a cell's images that no number sums up, each with what it is; a `[[diagnostic]]` asks for one.
+pub const DIAGNOSTICS: &[(&str, &str)] = &[
+    ("feature-rows", "cosines of the target's features between image rows and within the last one"),
+    ("draft-paths", "how alike the paths of each draft tree are in the codebook, as VVS measures it"),
+];
+
+/// The most images that a diagnostic looks at: its file stays below a few megabytes for any model.
+pub const MOST_DIAGNOSED: usize = 8;
+
 /// Quantities of every cell's summary that an `[[expect]]` row may speak about, besides metrics.
 pub const MEASURES: &[&str] = &[
     "speedup",

@@ -11,9 +11,9 @@ use crate::{
     expect,
     fields::{self, Fields, out_of_range, unknown_name},
     matrix,
-    names::{METRICS, Needs, UNCONDITIONAL, datasets, is_prompt_file},
+    names::{DIAGNOSTICS, METRICS, MOST_DIAGNOSED, Needs, UNCONDITIONAL, datasets, is_prompt_file},
     place::Place,
-    spec::{DatasetSpec, MetricSpec, SCHEMA, Spec, Timing},
+    spec::{DatasetSpec, DiagnosticSpec, MetricSpec, SCHEMA, Spec, Timing},
 };
 
 /// Keys at the top of a spec.
@@ -31,11 +31,13 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
     "axes",
     "exclude",
     "metric",
+    "diagnostic",
     "published",
     "expect",
 ];
-const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "caption", "samples"];
+const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
 const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
+const DIAGNOSTIC_KEYS: &[&str] = &["name", "images"];
 const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
 
 /// A spec as written, before it is resolved. Overrides ([`set`](Self::set), [`sweep`](Self::sweep)) act here.
@@ -111,6 +113,7 @@ impl SpecText {
             timing: timing(fields.required("timing", "it says how timed cells are interleaved")?)?,
             cells,
             metrics,
+            diagnostics: diagnostics(&fields)?,
             published,
             expect: expectations,
         })
@@ -171,12 +174,29 @@ fn dataset(node: &Node) -> Result<DatasetSpec, SpecError> {
         .map(|node| choice(node, "dataset.caption", "caption rule", &policies))
         .transpose()?;
     let samples = u32::try_from(samples).expect("the range was checked");
-    let dataset = DatasetSpec { name, limit, subset_seed, caption, samples };
+    let part = fields.get("part").map(|node| part(node, limit)).transpose()?;
+    let dataset = DatasetSpec { name, limit, subset_seed, part, caption, samples };
     if let Some((key, conflict, remedy)) = dataset_conflict(&dataset) {
         let place = fields.get(key).map_or(&node.place, |node| &node.place).clone();
         return Err(Fault::Conflict { conflict: conflict.to_owned(), remedy: remedy.to_owned() }.at(place));
     }
     Ok(dataset)
+}
+
+/// Two positions, of which the second is excluded and at most the limit.
+fn part(node: &Node, limit: Option<usize>) -> Result<[usize; 2], SpecError> {
+    let end = limit.unwrap_or(1_000_000);
+    let position =
+        |node| fields::integer(node, "dataset.part", 0..=1_000_000).map(|n| n.unsigned_abs() as usize);
+    let ends = fields::list(node, "dataset.part")?;
+    let ends: Vec<usize> = ends.iter().map(position).collect::<Result<_, _>>()?;
+    match ends[..] {
+        [from, to] if from < to && to <= end => Ok([from, to]),
+        _ => {
+            let expected = format!("two positions [from, to] with 0 <= from < to <= {end}");
+            Err(out_of_range(node, "dataset.part", &expected, format!("{ends:?}")))
+        }
+    }
 }
 
 /// Which key of a dataset is at odds with the others, how, and what to do.
@@ -238,6 +258,23 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
         metrics.push((metric, name_node.place.clone()));
     }
     Ok(metrics.into_iter().map(|(metric, _)| metric).collect())
+}
+
+fn diagnostics(fields: &Fields<'_>) -> Result<Vec<DiagnosticSpec>, SpecError> {
+    let mut found: Vec<(DiagnosticSpec, Place)> = Vec::new();
+    for (index, node) in fields.list("diagnostic")?.iter().enumerate() {
+        let fields = Fields::new(node, "[[diagnostic]]", &format!("diagnostic.{index}"), DIAGNOSTIC_KEYS)?;
+        let name_node = fields.required("name", "it says what is looked at")?;
+        let choices = DIAGNOSTICS.iter().map(|(name, _)| (*name, *name)).collect::<Vec<_>>();
+        let name = choice(name_node, &fields.path("name"), "diagnostic", &choices)?;
+        if let Some((_, first)) = found.iter().find(|(other, _)| other.name == name) {
+            return Err(duplicate("diagnostic", name, &name_node.place, first));
+        }
+        let why = "it is the number of images of each cell that are looked at";
+        let images = fields.integer("images", 1..=MOST_DIAGNOSED as i64, why)?.unsigned_abs() as usize;
+        found.push((DiagnosticSpec { name: name.to_owned(), images }, name_node.place.clone()));
+    }
+    Ok(found.into_iter().map(|(diagnostic, _)| diagnostic).collect())
 }
 
 const PROTOCOL_WHY: &str = "values under two protocols are not comparable; it names one, or a .toml file";

@@ -4,12 +4,12 @@ use specimen_datasets::{
     DatasetError, PromptSet,
     catalog::{self, OpenOptions},
     data_root::DataRoot,
-    subset::Subset,
+    subset::{self, Subset},
 };
 
 use crate::spec::DatasetSpec;
 
-/// Opens the dataset of a spec with its limit, subset and caption rule. `root` is where data lies; datasets
+/// Opens the dataset of a spec with its limit, subset, part and caption rule. `root` is where data lies; datasets
 /// that are generated need none.
 ///
 /// # Errors
@@ -20,5 +20,9 @@ pub fn open(dataset: &DatasetSpec, root: Option<&DataRoot>) -> Result<PromptSet,
         (_, limit) => (None, limit),
     };
     let options = OpenOptions { root: root.cloned(), caption: dataset.caption, subset, limit };
-    catalog::open(&dataset.name, &options)
+    let set = catalog::open(&dataset.name, &options)?;
+    match dataset.part {
+        Some(part) => subset::part(&set, part),
+        None => Ok(set),
+    }
 }

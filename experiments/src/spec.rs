@@ -39,6 +39,9 @@ pub struct Spec {
     /// What is computed from the images.
     #[serde(default)]
     pub metrics: Vec<MetricSpec>,
+    /// What is looked at in a few images besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<DiagnosticSpec>,
     /// Published rows that stand beside cells.
     #[serde(default)]
     pub published: Vec<PublishedRef>,
@@ -57,6 +60,9 @@ pub struct DatasetSpec {
     pub limit: Option<usize>,
     /// With a seed, `limit` prompts are chosen by it instead of taking the first.
     pub subset_seed: Option<u64>,
+    /// Only the prompts at these positions of what limit and subset leave, from 0, the end excluded; absent means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<[usize; 2]>,
     /// Which caption stands for an image that has several; absent means the dataset's own rule.
     pub caption: Option<CaptionPolicy>,
     /// Images per prompt, at least 1.
@@ -175,6 +181,16 @@ pub struct MetricSpec {
     /// Weights of the protocol's network, likewise a path; absent: where they are looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
+}
+
+/// A look into a few images of every cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiagnosticSpec {
+    /// One of [`DIAGNOSTICS`](crate::names::DIAGNOSTICS).
+    pub name: String,
+    /// Images of each cell, the first of the plan, in `1..=`[`MOST_DIAGNOSED`](crate::names::MOST_DIAGNOSED).
+    pub images: usize,
 }
 
 impl MetricSpec {

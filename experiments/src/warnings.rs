@@ -68,7 +68,9 @@ impl Plan {
     /// What results will miss, in the order of the spec; empty if nothing.
     pub fn warnings(&self) -> Vec<Warning> {
         let n_prompts = self.prompts.len();
-        let limit = self.spec.dataset.limit.filter(|limit| n_prompts < *limit);
+        // A part is never cut short.
+        let limit = self.spec.dataset.limit.filter(|_| self.spec.dataset.part.is_none());
+        let limit = limit.filter(|limit| n_prompts < *limit);
         let fewer = limit.map(|limit| Warning::FewerPromptsThanLimit { limit, n_prompts });
         let n = n_prompts * self.spec.dataset.samples as usize;
         let of_metrics = self.spec.metrics.iter().filter_map(|metric| of_metric(metric, n));

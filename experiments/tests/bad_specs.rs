@@ -389,6 +389,26 @@ fn duplicates_are_named_with_both_places() {
 }
 
 #[test]
+fn a_diagnostic_has_a_known_name_and_a_few_images() {
+    let asked = |entry: &str| format!("min_n = 500\n[[diagnostic]]\n{entry}");
+    let of = |entry: &str, expected: &str| check("min_n = 500", &asked(entry), expected);
+    of(
+        "name = \"feature-row\"\nimages = 2",
+        "s.toml:29:8: `diagnostic.0.name`: unknown diagnostic `feature-row`, did you mean `feature-rows`?",
+    );
+    of("name = \"feature-rows\"\nimages = 9", "s.toml:30:10: `diagnostic.0.images` is 9, expected 1 to 8");
+    of(
+        "name = \"draft-paths\"",
+        "s.toml:28:1: [[diagnostic]] has no `images`, which must be given: it is the number of images of each cell that \
+         are looked at",
+    );
+    of(
+        "name = \"draft-paths\"\nimages = 1\n[[diagnostic]]\nname = \"draft-paths\"",
+        "s.toml:32:8: diagnostic `draft-paths` is already there at s.toml:29:8; names must differ",
+    );
+}
+
+#[test]
 fn a_spec_without_cells_is_refused() {
     let cells = SOUND.find("[[cell]]").unwrap()..SOUND.find("[[metric]]").unwrap();
     let mut none = SOUND.to_owned();

@@ -69,6 +69,17 @@ fn a_key_that_was_absent_can_be_set() {
 }
 
 #[test]
+fn a_part_of_the_prompts_lies_inside_the_limit() {
+    assert_eq!(set("dataset.part=[2, 8]").unwrap().dataset.part, Some([2, 8]));
+    for part in ["[2]", "[3, 3]", "[4, 9]"] {
+        let message = set(&format!("dataset.part={part}")).unwrap_err();
+        assert!(message.contains("expected two positions [from, to] with 0 <= from < to <= 8"), "{message}");
+    }
+    // A spec without the key is the experiment that it always was.
+    assert!(text().resolve().unwrap().identity()["dataset"].get("part").is_none());
+}
+
+#[test]
 fn a_bad_override_is_reported_at_the_argument() {
     check_refused(
         set("dataset.limt=3"),

@@ -17,7 +17,7 @@ pub struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 ok, 1 mismatch or gate not passed, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
+Exit codes: 0 ok, 1 mismatch, gate not passed or budget not met, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
 items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
 resumable, 130 aborted by a second interrupt.
 Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; SPECIMEN_CACHE the one that \
@@ -84,6 +84,9 @@ pub enum Command {
     Reproduce(cmd::reproduce::ReproduceArgs),
     /// Hold a run against a baseline, by rules; ends with 1 where it is not as good
     Gate(cmd::gate::GateArgs),
+    /// Find the best setting of a spec inside a budget, by halving over prompts
+    #[cfg(feature = "torch")]
+    Tune(cmd::tune::TuneArgs),
     /// Measure the Frechet distance of two sets of pictures, features or statistics
     Fid(cmd::fid::FidArgs),
     /// Measure the kernel distance of two sets

@@ -209,7 +209,10 @@ fn of_hub(error: &HubError) -> Code {
 fn of_verdict(error: &VerdictError) -> Code {
     match error {
         VerdictError::Record(error) => of_record(error),
-        VerdictError::BadRules { .. } | VerdictError::IdleRule { .. } => Code::Spec,
+        VerdictError::BadRules { .. }
+        | VerdictError::IdleRule { .. }
+        | VerdictError::NothingToTune
+        | VerdictError::TooFewPrompts { .. } => Code::Spec,
         VerdictError::OtherExperiment { .. }
         | VerdictError::OtherSeeds { .. }
         | VerdictError::NothingToCompare { .. } => Code::Mismatch,

@@ -58,3 +58,31 @@ impl Scheduler for AlwaysVerify {
         Decision::Verify
     }
 }
+
+/// A scheduler that shows every draft to somebody before it decides, and decides as the one inside would.
+pub struct Watched {
+    inside: Box<dyn Scheduler>,
+    watch: Box<dyn FnMut(&TokenTree)>,
+}
+
+impl Watched {
+    /// Puts `watch` before `inside`.
+    pub fn new(inside: Box<dyn Scheduler>, watch: Box<dyn FnMut(&TokenTree)>) -> Self {
+        Self { inside, watch }
+    }
+}
+
+impl Scheduler for Watched {
+    fn begin_image(&mut self) {
+        self.inside.begin_image();
+    }
+
+    fn decide(&mut self, tree: &TokenTree, tokens: &[TokenId], step: u32, uniforms: &Uniforms) -> Decision {
+        (self.watch)(tree);
+        self.inside.decide(tree, tokens, step, uniforms)
+    }
+
+    fn revise(&mut self, verified: &Verified<'_>, verdict: Verdict) -> Verdict {
+        self.inside.revise(verified, verdict)
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`llama`] (the layer most are made
 //! of), [`image_llama`] (a stack of it over image tokens), [`laws`], [`feature_tap`] and [`generation`] (one
-//! image under way), [`draft_head`], [`eagle`], [`eagle3`], [`lantern_head`], [`eagle_draft`] and [`model_draft`] (what drafts), [`target`] and [`token_tables`] (what the runner sees),
+//! image under way), [`draft_head`], [`eagle`], [`eagle3`], [`lantern_head`], [`eagle_draft`] and [`model_draft`] (what drafts), [`target`], [`feature_rows`] and [`token_tables`] (what the runner sees),
 //! [`published_names`] and [`published_files`] (weights as others publish them), then one folder per model and the
 //! [`catalog`] of them.
 
@@ -34,6 +34,7 @@ pub mod lantern_head;
 
 pub mod model_draft;
 
+pub mod feature_rows;
 pub mod target;
 pub mod token_tables;
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use specimen_experiments::spec::{Cell, MetricSpec};
+use specimen_experiments::{
+    plan::Plan,
+    spec::{Cell, MetricSpec},
+};
 use specimen_extract::extractor::{FeatureExtractor, Pictures};
-use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA};
+use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status};
 use specimen_stats::{
     averages::{arithmetic_mean, standard_error},
     frechet::frechet_distance,
@@ -23,7 +26,27 @@ pub(crate) struct CellImages<'a> {
     pub(crate) prompts: Vec<&'a str>,
 }
 
-impl CellImages<'_> {
+impl<'a> CellImages<'a> {
+    /// Those of `cell` among the records of a plan.
+    pub(crate) fn of(plan: &'a Plan, records: &'a [Record], cell: &'a Cell) -> Self {
+        let prompt_of: BTreeMap<&str, &str> =
+            plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
+        let is_one = |record: &&Record| record.cell == cell.name && record.status == Status::Ok;
+        let records: Vec<&Record> = records.iter().filter(is_one).collect();
+        let prompts = records.iter().map(|r| prompt_of[r.prompt_id.as_str()]).collect();
+        Self { cell, records, prompts }
+    }
+
+    /// The first `n` of them.
+    pub(crate) fn first(&self, n: usize) -> Self {
+        let (records, prompts) = (&self.records, &self.prompts);
+        Self {
+            cell: self.cell,
+            records: records.iter().take(n).copied().collect(),
+            prompts: prompts.iter().take(n).copied().collect(),
+        }
+    }
+
     /// Items by key with a value each, in record order.
     pub(crate) fn per_item(&self, values: &[f64]) -> BTreeMap<ItemKey, f64> {
         self.records.iter().map(|record| record.key.clone()).zip(values.iter().copied()).collect()

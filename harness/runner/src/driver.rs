@@ -19,6 +19,7 @@ use specimen_record::{
 
 use crate::{
     attempt::Claim,
+    diagnose::diagnose,
     difference::compare,
     error::RunError,
     load::Models,
@@ -218,6 +219,7 @@ pub fn finish(
     }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
     score(run, plan, &records, models, data_root, stop, report)?;
+    diagnose(run, plan, &records, models, stop, report)?;
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let summary = summarise(run, plan, &records, &manifest, &merged.result_digest)?;
     write_document(&run.summary(), &summary)?;

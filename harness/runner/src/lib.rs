@@ -5,13 +5,14 @@
 //! phase by phase), [`lossless`] (which methods keep the law), [`worker`] and
 //! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
 //! (plan, workers, merge, score, seal), [`score`] (metrics of the images),
-//! [`protocol_scores`] (those under a named protocol), [`summarise`] (the numbers of each
+//! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the numbers of each
 //! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
 //! computer).
 
 mod attempt;
 pub mod build;
 pub(crate) mod cell_images;
+mod diagnose;
 mod difference;
 pub mod driver;
 pub mod error;

@@ -1,8 +1,6 @@
 //! Metrics of a run's images, one file per protocol and cell. Written after the merge, from the records and
 //! the saved images, so that a run can be scored again.
 
-use std::collections::BTreeMap;
-
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
 use specimen_experiments::{plan::Plan, spec::MetricSpec};
 use specimen_extract::{
@@ -10,7 +8,7 @@ use specimen_extract::{
     lenet::LeNet,
 };
 use specimen_models::target::nll_bits;
-use specimen_record::{MetricFile, Record, RunDir, Status, write_document};
+use specimen_record::{MetricFile, Record, RunDir, write_document};
 
 use crate::{
     cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
@@ -36,17 +34,12 @@ pub fn score(
     stop: &Stop,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
-    let prompt_of: BTreeMap<&str, &str> =
-        plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
     let mut scenes = None;
     for metric in &plan.spec.metrics {
         for cell in &plan.spec.cells {
             stop.check()?;
             report(Stage::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
-            let records: Vec<&Record> =
-                records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();
-            let prompts = records.iter().map(|r| prompt_of[r.prompt_id.as_str()]).collect();
-            let images = CellImages { cell, records, prompts };
+            let images = CellImages::of(plan, records, cell);
             if metric.protocol.is_some() {
                 protocol_scores::score(run, &images, metric, data_root)?;
                 continue;

@@ -17,7 +17,7 @@ use specimen_record::{
     WallSeconds, read_document, read_rows, read_timings,
 };
 use specimen_stats::{
-    bootstrap::BootstrapPlan,
+    bootstrap::{BootstrapPlan, Interval},
     decode_metrics::{DecodeSummary, DecodeTotals, DepthCounts, ImageCounts},
     paired::Paired,
     predicted_speedup::{StepCosts, predicted_speedup},
@@ -246,9 +246,8 @@ fn ratio(
     resamples: &BootstrapPlan,
     time: fn(&TimingRow) -> u64,
 ) -> Result<Ratio, RunError> {
-    let none = |why: &str| Ratio { value: None, ci95: None, geomean: None, why: Some(why.to_owned()) };
     let Some(baseline) = baseline else {
-        return Ok(none(if material.cell.timed {
+        return Ok(Ratio::absent(if material.cell.timed {
             "the spec has no timed `ar` cell with this model and sampling"
         } else {
             "the cell is not timed"
@@ -260,14 +259,21 @@ fn ratio(
     };
     let pairs = (times(baseline, material), times(material, baseline));
     if pairs.0.len() < 2 {
-        return Ok(none("fewer than two prompts were timed with both this cell and the baseline"));
+        return Ok(Ratio::absent("fewer than two prompts were timed with both this cell and the baseline"));
     }
     let paired = Paired::join(pairs.0, pairs.1)?;
+    let ends = |interval: Interval| Some([interval.lower, interval.upper]);
     let estimate = paired.ratio_of_sums(resamples)?;
+    let geomean = paired.geometric_mean_ratio(resamples)?;
+    // Fewer than six pairs have a median whose interval would be wider than their range.
+    let median = paired.median_ratio(0.95).ok();
     Ok(Ratio {
         value: Some(estimate.value),
-        ci95: Some([estimate.interval.lower, estimate.interval.upper]),
-        geomean: Some(paired.geometric_mean_ratio(resamples)?.value),
+        ci95: ends(estimate.interval),
+        geomean: Some(geomean.value),
+        geomean_ci95: ends(geomean.interval),
+        median: median.map(|median| median.value),
+        median_ci95: median.and_then(|median| ends(median.interval)),
         why: None,
     })
 }

@@ -16,6 +16,7 @@ mod seed;
 mod timestamp;
 
 mod checksums;
+mod diagnostic;
 mod machine;
 mod manifest;
 mod metric;
@@ -50,6 +51,7 @@ pub use atomic::{sweep_unfinished, write_atomic, write_document};
 pub use attempts::{Coverage, Timed, Timings, coverage, read_timings};
 pub use canonical::canonical_json;
 pub use checksums::Checksums;
+pub use diagnostic::{DiagnosticFile, DraftPaths, FeatureRows};
 pub use digest::Digest;
 pub use document::{Document, SCHEMA};
 pub use error::RecordError;

@@ -182,6 +182,13 @@ impl RunDir {
         self.metrics_dir().join(encode_part(protocol)).join(format!("{}.json", encode_part(cell)))
     }
 
+    /// `diagnostics/<name>/<cell>.json`, both names percent-encoded.
+    #[must_use]
+    pub fn diagnostic(&self, name: &str, cell: &str) -> PathBuf {
+        let folder = self.root.join("diagnostics").join(encode_part(name));
+        folder.join(format!("{}.json", encode_part(cell)))
+    }
+
     /// `report`
     #[must_use]
     pub fn report(&self) -> PathBuf {

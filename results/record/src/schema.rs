@@ -5,8 +5,8 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    Checksums, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile, PlanFile, Record,
-    SCHEMA, StepsRow, Summary, TimingRow,
+    Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile,
+    PlanFile, Record, SCHEMA, StepsRow, Summary, TimingRow,
 };
 
 /// A published schema.
@@ -35,6 +35,7 @@ pub fn schemas() -> Vec<PublishedSchema> {
         published::<MachineRow>("machine.schema.json", "shards/*/attempts/*/machine.jsonl"),
         published::<Environment>("env.schema.json", "shards/*/attempts/*/env.json"),
         published::<MetricFile>("metric.schema.json", "metrics/*/*.json"),
+        published::<DiagnosticFile>("diagnostic.schema.json", "diagnostics/*/*.json"),
         published::<Summary>("summary.schema.json", "merged/summary.json"),
     ]
 }

@@ -153,8 +153,18 @@ pub struct Ratio {
     pub value: Option<f64>,
     /// Its 95 % interval.
     pub ci95: Option<[f64; 2]>,
-    /// Geometric mean of the ratios image by image.
+    /// Geometric mean of the ratios prompt by prompt.
     pub geomean: Option<f64>,
+    /// Its 95 % interval; absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geomean_ci95: Option<[f64; 2]>,
+    /// Median of the ratios prompt by prompt; absent below six prompts, whose range has no 95 % interval, and where
+    /// [`geomean_ci95`](Self::geomean_ci95) is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
+    /// Its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_ci95: Option<[f64; 2]>,
     /// Why there is no value.
     pub why: Option<String>,
 }
@@ -257,6 +267,22 @@ pub struct VsBaseline {
     pub detectable: Option<f64>,
     /// Pairs.
     pub n: u64,
+}
+
+impl Ratio {
+    /// One that could not be formed.
+    #[must_use]
+    pub fn absent(why: &str) -> Ratio {
+        Ratio {
+            value: None,
+            ci95: None,
+            geomean: None,
+            geomean_ci95: None,
+            median: None,
+            median_ci95: None,
+            why: Some(why.to_owned()),
+        }
+    }
 }
 
 impl Summary {

@@ -11,8 +11,9 @@ use fixture::old_run::old_run;
 use serde::Serialize;
 use serde_json::{Value, json};
 use specimen_record::{
-    CellTimingQuality, Checksums, Done, Environment, ItemKey, Lease, MachineRow, Manifest, MetricFile,
-    PlanFile, Record, Summary, TimingQuality, TimingRow, read_document, read_rows, read_timings, schemas,
+    CellTimingQuality, Checksums, Document, Done, Environment, ItemKey, Lease, MachineRow, Manifest,
+    MetricFile, PlanFile, Record, Summary, TimingQuality, TimingRow, read_document, read_rows, read_timings,
+    schemas,
 };
 
 fn schema(file: &str) -> Value {
@@ -92,6 +93,28 @@ fn what_is_written_is_valid_under_its_schema() {
     for path in run.metric_files().unwrap() {
         check_valid("metric.schema.json", &read_document::<MetricFile>(&path).unwrap());
     }
+    let rows = |n: u32| specimen_record::FeatureRows {
+        key: ItemKey::new("ar", "1", 0),
+        n_rows: n,
+        n_cols: 1,
+        between: vec![1.0; (n * n) as usize],
+        last_row: vec![1.0],
+    };
+    let diagnostic = specimen_record::DiagnosticFile {
+        schema: 1,
+        diagnostic: "feature-rows".into(),
+        cell: "ar".into(),
+        feature_rows: vec![rows(2)],
+        draft_paths: None,
+        why: None,
+    };
+    check_valid("diagnostic.schema.json", &diagnostic);
+    assert_eq!(diagnostic.check(), Ok(()));
+    let torn = specimen_record::FeatureRows { n_rows: 3, ..rows(2) };
+    assert!(
+        specimen_record::DiagnosticFile { feature_rows: vec![torn], ..diagnostic.clone() }.check().is_err()
+    );
+    assert!(specimen_record::DiagnosticFile { feature_rows: vec![], ..diagnostic }.check().is_err());
     let mut summary: Summary = read_document(&run.summary()).unwrap();
     check_valid("summary.schema.json", &summary);
     let why = [("drift".to_owned(), "one block".to_owned())].into();

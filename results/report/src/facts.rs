@@ -3,7 +3,7 @@
 use specimen_record::{CellSummary, Guarantee, Sampling, Summary};
 
 use crate::measure::{Measure, measures};
-use specimen_table::{fixed, plain};
+use specimen_table::{fixed, plain, with_interval};
 
 /// What was run, on what, and against which baseline; one line each.
 pub(crate) fn head(summary: &Summary) -> Vec<String> {
@@ -87,6 +87,25 @@ fn timing(summary: &Summary) -> Option<String> {
     let apart = format!("{n_outliers} of {n_timed} times stand apart (kept)");
     let parts: Vec<String> = [drift, others, Some(apart)].into_iter().flatten().collect();
     Some(format!("Timing: {}.", parts.join("; ")))
+}
+
+/// The speedup of a prompt that counts as much as any other, beside that of the mean times: one line.
+pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
+    let text = |value: Option<f64>, ci95| {
+        value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
+    };
+    let others = summary.cells.iter().filter(|cell| !cell.is_baseline() && cell.speedup.geomean.is_some());
+    let texts = others.map(|cell| {
+        let ratio = &cell.speedup;
+        let (geomean, median) =
+            (text(ratio.geomean, ratio.geomean_ci95), text(ratio.median, ratio.median_ci95));
+        format!("{} {geomean} / {median}", cell.id)
+    });
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("Speedup prompt by prompt, geometric mean / median: {}.", texts.join("; "))]
 }
 
 /// How each cell's metrics differ from its baseline's, prompt by prompt: one line a metric.

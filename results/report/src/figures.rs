@@ -1,10 +1,12 @@
 //! Every figure a report may have, in reading order: what it is called, and how it comes from a summary. What
 //! cannot be drawn has its reason.
 
-use specimen_record::Summary;
+use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
 use crate::depth::Depths;
+use crate::draft_paths::PathSimilarities;
+use crate::feature_rows::FeatureMaps;
 use crate::figure::Figure;
 use crate::pareto::{Pareto, Quality};
 use crate::phases::StepCosts;
@@ -18,8 +20,12 @@ pub(crate) struct Plate {
     pub(crate) drawn: Result<Figure, String>,
 }
 
-/// All figures of a summary.
-pub(crate) fn figures(summary: &Summary, quality: &Quality) -> Result<Vec<Plate>, ReportError> {
+/// All figures of a summary and of what was looked at besides.
+pub(crate) fn figures(
+    summary: &Summary,
+    diagnostics: &[DiagnosticFile],
+    quality: &Quality,
+) -> Result<Vec<Plate>, ReportError> {
     let plane = Pareto::of(summary, quality);
     let plate =
         |name: &str, drawn: Result<Result<Figure, ReportError>, String>| -> Result<Plate, ReportError> {
@@ -35,6 +41,8 @@ pub(crate) fn figures(summary: &Summary, quality: &Quality) -> Result<Vec<Plate>
     plates.push(plate("phases", StepCosts::of(summary).map(|costs| costs.figure(summary)))?);
     plates.push(plate("acceptance", Depths::of(summary).map(|depths| depths.figure(summary)))?);
     plates.push(plate("tvd", Spent::of(summary).map(|spent| spent.figure(summary)))?);
+    plates.push(plate("features", FeatureMaps::of(diagnostics).map(|maps| maps.figure(summary)))?);
+    plates.push(plate("paths", PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary)))?);
     Ok(plates)
 }
 

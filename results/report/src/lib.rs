@@ -21,10 +21,14 @@ mod palette;
 mod raster;
 
 mod curves;
+mod heat;
+mod ridges;
 mod scatter;
 mod stacks;
 
 mod depth;
+mod draft_paths;
+mod feature_rows;
 mod figures;
 mod hypervolume;
 mod pareto;

@@ -7,6 +7,10 @@ use specimen_record::{CellSummary, MetricSummary, Summary};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     Speedup,
+    /// Geometric mean over prompts; in the CSV and a line below the table.
+    SpeedupGeomean,
+    /// Median over prompts, likewise.
+    SpeedupMedian,
     Accepted,
     TokensPerForward,
     Tpf,
@@ -34,7 +38,13 @@ pub(crate) struct Quantity {
 
 /// The columns of a summary, in reading order.
 pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
-    let mut measures = vec![Measure::Speedup, Measure::Accepted, Measure::TokensPerForward];
+    let mut measures = vec![Measure::Speedup];
+    for further in [Measure::SpeedupGeomean, Measure::SpeedupMedian] {
+        if summary.cells.iter().any(|cell| further.of(cell).value.is_some()) {
+            measures.push(further);
+        }
+    }
+    measures.extend([Measure::Accepted, Measure::TokensPerForward]);
     if summary.cells.iter().any(|c| c.tpf.is_some() && c.tpf != c.tokens_per_forward) {
         measures.push(Measure::Tpf);
     }
@@ -60,6 +70,8 @@ impl Measure {
     pub(crate) fn key(&self) -> String {
         let key = match self {
             Measure::Speedup => "speedup",
+            Measure::SpeedupGeomean => "speedup_geomean",
+            Measure::SpeedupMedian => "speedup_median",
             Measure::Accepted => "accepted_per_step",
             Measure::TokensPerForward => "tokens_per_forward",
             Measure::Tpf => "tpf",
@@ -89,10 +101,15 @@ impl Measure {
         }
     }
 
+    /// Whether it is a column of the table; the CSV has them all.
+    pub(crate) fn is_column(&self) -> bool {
+        !matches!(self, Measure::SpeedupGeomean | Measure::SpeedupMedian)
+    }
+
     /// What its numbers are counted in.
     pub(crate) fn unit(&self) -> &str {
         match self {
-            Measure::Speedup => "×",
+            Measure::Speedup | Measure::SpeedupGeomean | Measure::SpeedupMedian => "×",
             Measure::Accepted => "/ step",
             Measure::TokensPerForward | Measure::Tpf => "/ forward",
             Measure::Nfe => "/ image",
@@ -106,7 +123,8 @@ impl Measure {
     /// Which direction is better; `None` where neither is.
     pub(crate) fn higher_is_better(&self) -> Option<bool> {
         match self {
-            Measure::Speedup | Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
+            Measure::Speedup | Measure::SpeedupGeomean | Measure::SpeedupMedian => Some(true),
+            Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
             Measure::Nfe | Measure::Seconds | Measure::Overhead => Some(false),
             Measure::MeasuredToPredicted => None,
             Measure::Metric { higher_is_better, .. } => *higher_is_better,
@@ -139,6 +157,16 @@ impl Measure {
             Measure::Speedup => {
                 Quantity { value: cell.speedup.value, ci95: cell.speedup.ci95, why: cell.speedup.why.clone() }
             }
+            Measure::SpeedupGeomean => Quantity {
+                value: cell.speedup.geomean,
+                ci95: cell.speedup.geomean_ci95,
+                why: cell.speedup.why.clone(),
+            },
+            Measure::SpeedupMedian => Quantity {
+                value: cell.speedup.median,
+                ci95: cell.speedup.median_ci95,
+                why: cell.speedup.why.clone(),
+            },
             Measure::Accepted => plain(cell.accepted_per_step, "accepted_per_step"),
             Measure::TokensPerForward => plain(cell.tokens_per_forward, "tokens_per_forward"),
             Measure::Tpf => plain(cell.tpf, "tpf"),

@@ -24,6 +24,19 @@ pub(crate) const PHASES: [RGBColor; 5] = [
     RGBColor(232, 221, 196),
 ];
 
+/// Shades of a map from low to high, each darker than the one before in grey too; the same on a dark page.
+pub(crate) const HEAT: [RGBColor; 9] = [
+    RGBColor(250, 250, 245),
+    RGBColor(224, 234, 238),
+    RGBColor(196, 217, 226),
+    RGBColor(162, 196, 213),
+    RGBColor(122, 171, 198),
+    RGBColor(82, 141, 178),
+    RGBColor(48, 108, 152),
+    RGBColor(24, 74, 119),
+    RGBColor(8, 40, 80),
+];
+
 const PHASES_ON_DARK: [RGBColor; 5] = [
     RGBColor(84, 130, 190),
     RGBColor(232, 146, 84),
@@ -64,6 +77,12 @@ mod tests {
         lights.dedup();
         assert_eq!(lights.len(), twins.len());
         assert_eq!(twins[0], ("#1E1E1E".to_owned(), "#E8E6E3".to_owned()));
+    }
+
+    #[test]
+    fn shades_of_a_map_grow_darker() {
+        let grey = |RGBColor(r, g, b): RGBColor| 2 * u32::from(r) + 7 * u32::from(g) + u32::from(b);
+        assert!(HEAT.windows(2).all(|pair| grey(pair[0]) > grey(pair[1]) + 150), "{HEAT:?}");
     }
 
     #[test]

@@ -3,15 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_record::{RunDir, Summary, read_document, write_atomic};
+use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
 
-use crate::ReportError;
 use crate::album::Album;
 use crate::figures::{Plate, figures};
 use crate::grid::Grid;
 use crate::page::{MOST_ROWS, page};
 use crate::pareto::Quality;
 use crate::table::{table, table_csv};
+use crate::{ReportError, draft_paths, feature_rows};
 
 /// What a report shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     write_atomic(&table_csv_path, table_csv(&summary)?.as_bytes())?;
     write_atomic(&table_tex, table.latex().as_bytes())?;
     write_atomic(&table_html, table.html().as_bytes())?;
-    let plates = figures(&summary, &options.quality)?;
+    let plates = figures(&summary, &diagnostics(run, &summary)?, &options.quality)?;
     remove_old_sweeps(&folder, &plates)?;
     let mut outcomes = Vec::new();
     for plate in &plates {
@@ -109,6 +109,23 @@ fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
         return Err(ReportError::NoSummary { path });
     }
     Ok(read_document(&path)?)
+}
+
+/// What the spec asks to be looked at besides, cell by cell in the summary's order. What an earlier spec asked for may
+/// still lie there.
+fn diagnostics(run: &RunDir, summary: &Summary) -> Result<Vec<DiagnosticFile>, ReportError> {
+    let asked = summary.spec.get("diagnostics").and_then(|asked| asked.as_array());
+    let is_asked = |name: &&str| asked.is_some_and(|asked| asked.iter().any(|one| one["name"] == **name));
+    let mut found = Vec::new();
+    for name in [feature_rows::NAME, draft_paths::NAME].iter().filter(|name| is_asked(name)) {
+        for cell in &summary.cells {
+            let path = run.diagnostic(name, &cell.id);
+            if path.is_file() {
+                found.push(read_document(&path)?);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn write_figure(folder: &Path, plate: &Plate) -> Result<Outcome, ReportError> {

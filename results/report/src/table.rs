@@ -57,7 +57,12 @@ struct Builder {
 impl Builder {
     fn of(summary: &Summary) -> Result<Builder, ReportError> {
         let frame = CellFrame::of(summary)?;
-        let lines = [facts::legend(summary), facts::comparisons(summary), facts::faults(summary)];
+        let lines = [
+            facts::legend(summary),
+            facts::further_means(summary),
+            facts::comparisons(summary),
+            facts::faults(summary),
+        ];
         let mut table = Builder {
             table: Table {
                 id: summary.name.chars().filter(|c| c.is_ascii_alphanumeric() || "-:".contains(*c)).collect(),
@@ -81,7 +86,7 @@ impl Builder {
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
         table.push_counts(&frame)?;
-        for measure in &frame.measures {
+        for measure in frame.measures.iter().filter(|measure| measure.is_column()) {
             table.push_measure(summary, &frame, measure)?;
         }
         Ok(table)

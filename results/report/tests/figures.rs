@@ -11,15 +11,60 @@ use std::path::Path;
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use specimen_record::{RunDir, Summary, write_document};
+use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, ItemKey, RunDir, Summary, write_document};
 use specimen_report::{Options, Outcome, Quality, Report, report};
 
 fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
     let run = RunDir::create(folder.join("run")).unwrap();
     write_document(&run.summary(), summary).unwrap();
+    looked_at(&run, summary);
     let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
     let made = report(&run, &options).unwrap();
     (run, made)
+}
+
+/// What was looked at in the images of every cell: features of two regions, and paths that are alike.
+fn looked_at(run: &RunDir, summary: &Summary) {
+    let blank = |diagnostic: &str, cell: &str| DiagnosticFile {
+        schema: 1,
+        diagnostic: diagnostic.into(),
+        cell: cell.into(),
+        feature_rows: Vec::new(),
+        draft_paths: None,
+        why: Some("it drafts nothing".into()),
+    };
+    for (at, cell) in (0_u64..).zip(&summary.cells) {
+        let region = |place: u32| place < 6;
+        let cosine = |a: u32, b: u32| {
+            if region(a) == region(b) { 1.0 - 0.02 * f64::from(a.abs_diff(b)) } else { 0.31 }
+        };
+        let square = |n: u32| (0..n * n).map(|at| cosine(at / n, at % n)).collect::<Vec<f64>>();
+        let image = FeatureRows {
+            key: ItemKey::new(&cell.id, "17", 0),
+            n_rows: 16,
+            n_cols: 16,
+            between: square(16),
+            last_row: square(16),
+        };
+        let rows = DiagnosticFile { feature_rows: vec![image], why: None, ..blank("feature-rows", &cell.id) };
+        write_document(&run.diagnostic("feature-rows", &cell.id), &rows).unwrap();
+        let counts: Vec<u64> = (0..40).map(|bin| if bin < 22 { 0 } else { (bin * (7 + at)) % 23 }).collect();
+        let paths = DraftPaths {
+            alpha: 0.9,
+            range: [-1.0, 1.0],
+            counts,
+            n_single: 3,
+            mean: Some(0.5 + 0.02 * at as f64),
+            n_images: 2,
+            n_repeated: if at == 3 { 1 } else { 2 },
+        };
+        let mut paths =
+            DiagnosticFile { draft_paths: Some(paths), why: None, ..blank("draft-paths", &cell.id) };
+        if cell.drafter == "none" {
+            paths = blank("draft-paths", &cell.id);
+        }
+        write_document(&run.diagnostic("draft-paths", &cell.id), &paths).unwrap();
+    }
 }
 
 fn read(run: &RunDir, name: &str) -> String {
@@ -56,7 +101,8 @@ fn swept() -> Summary {
         cells.push(json!({"name": cell.id, "method": {"accept": accept, "schedule": {"kind": "always"}}}));
         summary.cells.push(cell);
     }
-    summary.spec = json!({"name": "made-up", "cells": cells});
+    let diagnostics = json!([{"name": "feature-rows", "images": 1}, {"name": "draft-paths", "images": 2}]);
+    summary.spec = json!({"name": "made-up", "cells": cells, "diagnostics": diagnostics});
     summary
 }
 
@@ -66,6 +112,8 @@ fn a_figure_that_has_nothing_to_show_says_why() {
     let (_, made) = made(folder.path(), &fixture::summary());
     assert_eq!(why(&made, "sweep"), "no 3 cells differ in one number only");
     assert_eq!(why(&made, "tvd"), "no cell spends any total variation distance");
+    assert_eq!(why(&made, "features"), "the spec asks for no [[diagnostic]] `feature-rows`");
+    assert_eq!(why(&made, "paths"), "the spec asks for no [[diagnostic]] `draft-paths`");
     let folder = tempfile::tempdir().unwrap();
     let mut untimed = fixture::summary();
     for cell in &mut untimed.cells {
@@ -83,7 +131,7 @@ fn a_sweep_is_found_drawn_and_taken_away_again() {
     let folder = tempfile::tempdir().unwrap();
     let (run, made) = made(folder.path(), &swept());
     let names: Vec<&str> = made.figures.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["pareto", "sweep-tau_pos", "phases", "acceptance", "tvd"]);
+    assert_eq!(names, ["pareto", "sweep-tau_pos", "phases", "acceptance", "tvd", "features", "paths"]);
     assert_snapshot!(read(&run, "sweep-tau_pos.csv"));
     let svg = read(&run, "sweep-tau_pos.svg");
     for words in ["sweep of tau_pos", "\ntight\n", "\n0.85\n", "Δ target-nll against ar"] {
@@ -101,6 +149,26 @@ fn the_data_of_the_other_figures_read_as_written() {
     let (run, _) = made(folder.path(), &swept());
     let head = |name: &str, n: usize| read(&run, name).lines().take(n).collect::<Vec<_>>().join("\n");
     assert_snapshot!([head("phases.csv", 12), head("acceptance.csv", 7), head("tvd.csv", 5)].join("\n\n"));
+}
+
+#[test]
+fn what_was_looked_at_is_drawn_with_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &swept());
+    let rows = |name: &str| read(&run, name).lines().count() - 1;
+    let n_cells = swept().cells.len();
+    assert_eq!((rows("features.csv"), rows("paths.csv")), (n_cells * 2 * 256, (n_cells - 1) * 40 + 1));
+    let head = |name: &str, n: usize| read(&run, name).lines().take(n).collect::<Vec<_>>().join("\n");
+    assert_snapshot!([head("features.csv", 4), head("paths.csv", 25)].join("\n\n"));
+    let svg = read(&run, "features.svg");
+    for words in ["image row × image row", "within the last row", "\n0.3\n", "cosine of features"] {
+        assert!(svg.contains(words), "{words}");
+    }
+    let page = read(&run, "index.html");
+    assert!(
+        page.contains("Only some came out as recorded") && page.contains("of prompt 17 in cell ar"),
+        "the page"
+    );
 }
 
 #[test]

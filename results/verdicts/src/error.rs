@@ -141,4 +141,32 @@ pub enum VerdictError {
         /// What does not fit.
         reason: String,
     },
+    /// A spec that leaves a tuning nothing to choose from.
+    #[error(
+        "the spec has no cell besides the baseline, so there is nothing to choose from; add cells, [axes] or --sweep"
+    )]
+    NothingToTune,
+    /// Fewer prompts than a tuning takes.
+    #[error(
+        "{n_settings} settings take {n_rungs} rungs and a held-out part: {needed} prompts (at least two in the first \
+         rung, asked for {first}), and the spec gives {n_prompts}; raise dataset.limit or --limit, or lower --prompts"
+    )]
+    TooFewPrompts {
+        /// Settings to choose from.
+        n_settings: usize,
+        /// Rungs that halve them to one.
+        n_rungs: usize,
+        /// Prompts there are.
+        n_prompts: usize,
+        /// Prompts of the first rung.
+        first: usize,
+        /// Prompts that it would take.
+        needed: usize,
+    },
+    /// A table that cannot be written as CSV.
+    #[error("the trace cannot be written as CSV: {reason}")]
+    Csv {
+        /// What the writer says.
+        reason: String,
+    },
 }

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`papers`] (published numbers), [`gate`] (a baseline in the
 //! repository), [`values`] (a run prompt by prompt), [`compare`] (two runs), [`ablation`]
-//! (one run by its settings), [`reproduce`] (a paper's table). Everything here is arithmetic on files that a run left behind:
+//! (one run by its settings), [`reproduce`] (a paper's table), [`tune`] (the best setting inside a budget). Everything here is arithmetic on files that a run left behind:
 //! no network, no image, no clock.
 
 pub mod error;
@@ -20,5 +20,7 @@ pub mod compare;
 pub mod ablation;
 
 pub mod reproduce;
+
+pub mod tune;
 
 pub use error::VerdictError;

@@ -46,6 +46,8 @@ pub(crate) mod shard;
 pub(crate) mod status;
 #[cfg(feature = "torch")]
 pub(crate) mod train;
+#[cfg(feature = "torch")]
+pub(crate) mod tune;
 
 use crate::{args::Command, talk::Talk};
 
@@ -71,6 +73,8 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Compare(args) => compare::compare(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Gate(args) => gate::gate(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Tune(args) => tune::tune(args, talk),
         Command::Fid(args) => fid::fid(args, talk),
         Command::Kid(args) => kid::kid(args, talk),
         Command::Prdc(args) => prdc::prdc(args, talk),

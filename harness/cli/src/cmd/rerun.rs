@@ -1,4 +1,5 @@
-//! A run once more, from the spec in its manifest, for whoever doubts what a clock said.
+//! Runs that another command makes on the way: one once more, from the spec in its manifest, for whoever doubts what a
+//! clock said; and one of a spec that was made here.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,12 @@ use specimen_runner::{
     stop::Stop,
 };
 
-use crate::{spec_args::data_root, talk::Talk};
+use crate::{
+    cmd::run::{is_finished, left},
+    progress::Progress,
+    spec_args::data_root,
+    talk::Talk,
+};
 
 /// Runs what lies in `folder` again, into a folder beside it, and returns that; what is there of an earlier try is
 /// continued.
@@ -23,12 +29,18 @@ pub(crate) fn rerun(folder: &Path, number: usize, talk: &Talk) -> anyhow::Result
     run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), talk)
 }
 
-/// Runs a spec into `out`, one worker at a time for what is timed; a run that lies there is continued.
+/// Runs a spec into `out`, one worker at a time for what is timed; a run that lies there is continued, and one that is
+/// finished is left as it is.
 pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf> {
     let stop = Stop::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let (plan, prompts) = driver::plan_of(spec, data_root.as_ref())?;
+    if is_finished(out, &plan, talk)? {
+        talk.detail(format!("{}: the run is finished", out.display()));
+        return Ok(out.to_owned());
+    }
+    let left = left(out, &plan, true)?;
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
     let options = Options {
         out,
@@ -43,6 +55,9 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         data_root,
     };
     talk.say(format!("run {} into {}: {} cells", plan.spec.name, out.display(), plan.spec.cells.len()));
-    driver::run(&plan, &prompts, &options, &stop, &mut |_: Stage| {})?.check()?;
+    let mut progress = Progress::new(talk, &left);
+    let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
+    drop(progress);
+    outcome?.check()?;
     Ok(out.to_owned())
 }

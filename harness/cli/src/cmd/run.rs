@@ -109,7 +109,7 @@ fn n_cores() -> u32 {
 }
 
 /// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and with every image.
-fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
+pub(crate) fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);
     }
@@ -134,7 +134,7 @@ fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
 
 /// Images of each cell that are still to be made, judged by what lies at `out`; all where another plan or none
 /// lies, which the driver refuses.
-fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<(String, u64)>> {
+pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<(String, u64)>> {
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as u64;
     let all = || plan.spec.cells.iter().map(|cell| (cell.name.clone(), per_cell)).collect();
     if !resume || !out.join("plan.json").exists() {

@@ -1,6 +1,8 @@
 //! The built binary from outside: exit codes, messages, files.
 
 #[cfg(feature = "torch")]
+mod diagnostics;
+#[cfg(feature = "torch")]
 mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]
@@ -9,6 +11,8 @@ mod published_weights;
 mod support;
 #[cfg(feature = "torch")]
 mod training;
+#[cfg(feature = "torch")]
+mod tuning;
 #[cfg(feature = "torch")]
 mod verdicts;
 #[cfg(feature = "torch")]

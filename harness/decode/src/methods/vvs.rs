@@ -193,10 +193,35 @@ impl VvsConfig {
 
 /// All paths from below the root to a leaf, as the rows of the reference's candidate matrix: the first takes
 /// the first child at every node.
-pub(crate) fn rows(tree: &TokenTree) -> Vec<Vec<NodeId>> {
+pub fn rows(tree: &TokenTree) -> Vec<Vec<NodeId>> {
     let mut rows: Vec<Vec<NodeId>> = tree.leaves().into_iter().map(|leaf| tree.path_to(leaf)).collect();
     rows.sort_unstable();
     rows
+}
+
+/// Mean over pairs of every second row of `tree` ([`rows`]) of the weighted cosines between their tokens' code vectors,
+/// position by position; 0 where one of two rows has ended. `alpha` is the weight of a position relative to the one
+/// before it. `None` for fewer than two rows, which the reference takes for 0.
+pub fn path_similarity(
+    tree: &TokenTree,
+    rows: &[Vec<NodeId>],
+    codebook: &TokenVectors,
+    alpha: f64,
+) -> Option<f64> {
+    let weights: Vec<f64> = (0..tree.depth()).map(|position| alpha.powi(position as i32)).collect();
+    let total: f64 = weights.iter().sum();
+    let compared: Vec<&Vec<NodeId>> = rows.iter().step_by(2).collect();
+    let (mut sum, mut n_pairs) = (0.0, 0_u32);
+    for (i, a) in compared.iter().enumerate() {
+        for b in &compared[i + 1..] {
+            n_pairs += 1;
+            for ((&x, &y), weight) in a.iter().zip(b.iter()).zip(&weights) {
+                let (x, y) = (tree[x].token, tree[y].token);
+                sum += weight / total * cosine(codebook.of(x), codebook.of(y));
+            }
+        }
+    }
+    (n_pairs > 0).then(|| sum / f64::from(n_pairs))
 }
 
 impl Vvs {
@@ -209,28 +234,11 @@ impl Vvs {
         match self.config.trigger {
             Trigger::Never => false,
             Trigger::Interval { every } => step % every == 1,
-            Trigger::Similarity { s, alpha } => s <= self.similarity(tree, rows, alpha),
-        }
-    }
-
-    /// Mean over pairs of every second row of the weighted cosines between their tokens, position by position;
-    /// 0 where one of two rows has ended, and 0 for fewer than two rows.
-    fn similarity(&self, tree: &TokenTree, rows: &[Vec<NodeId>], alpha: f64) -> f64 {
-        let codebook = self.codebook.as_ref().expect("the builder asked for it");
-        let weights: Vec<f64> = (0..tree.depth()).map(|position| alpha.powi(position as i32)).collect();
-        let total: f64 = weights.iter().sum();
-        let compared: Vec<&Vec<NodeId>> = rows.iter().step_by(2).collect();
-        let (mut sum, mut n_pairs) = (0.0, 0_u32);
-        for (i, a) in compared.iter().enumerate() {
-            for b in &compared[i + 1..] {
-                n_pairs += 1;
-                for ((&x, &y), weight) in a.iter().zip(b.iter()).zip(&weights) {
-                    let (x, y) = (tree[x].token, tree[y].token);
-                    sum += weight / total * cosine(codebook.of(x), codebook.of(y));
-                }
+            Trigger::Similarity { s, alpha } => {
+                let codebook = self.codebook.as_ref().expect("the builder asked for it");
+                s <= path_similarity(tree, rows, codebook, alpha).unwrap_or(0.0)
             }
         }
-        if n_pairs == 0 { 0.0 } else { sum / f64::from(n_pairs) }
     }
 
     /// The path to take, without the root: at least one candidate.

@@ -4,5 +4,5 @@
 
 pub mod comparison;
 pub mod mix;
-mod pair;
+pub(crate) mod pair;
 mod show;

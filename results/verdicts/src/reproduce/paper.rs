@@ -22,8 +22,10 @@ macro_rules! spec {
 }
 
 /// The specs that tables name, which are part of the program like the numbers they are compared with.
-const SPECS: [(&str, &str); 8] = [
+const SPECS: [(&str, &str); 10] = [
     spec!("cascade_fig13_tiny.toml"),
+    spec!("cascade_table1_llamagen_coco.toml"),
+    spec!("cascade_table1_lumina_coco.toml"),
     spec!("cascade_table1_tiny.toml"),
     spec!("cascade_table2_tiny.toml"),
     spec!("cascade_table3a_tiny.toml"),

@@ -1,0 +1,197 @@
+//! `specimen tune`: the best setting of a spec inside a budget, by successive halving over prompts. Every rung is an
+//! ordinary run below the folder of the tuning, so one that was killed goes on where it stood.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use specimen_experiments::{
+    goal::Goal,
+    names::BASELINE,
+    spec::{Cell, Spec},
+};
+use specimen_record::{RunDir, write_atomic};
+use specimen_runner::driver;
+use specimen_verdicts::{
+    tune::{
+        rung::place,
+        schedule::Schedule,
+        trial::Trial,
+        tuning::{Confirmation, Rung, Setting, Tuning, Verdict},
+    },
+    values::RunValues,
+};
+
+use crate::{
+    args::Format,
+    cmd::rerun,
+    exit::CliError,
+    spec_args::{SpecArgs, data_root, default_out},
+    table_width::table_width,
+    talk::{Talk, answer, answer_json},
+};
+
+/// What to look for, and among what.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct TuneArgs {
+    #[command(flatten)]
+    pub spec: SpecArgs,
+    /// What is to be as good as it can be: speedup, nfe, tokens_per_forward, …, or a metric of the spec
+    #[arg(long, value_name = "MEASURE")]
+    pub objective: String,
+    /// What has to be kept, as in `fid<=ar+0.5,clip>=ar-0.002`: numbers, or relative to the baseline; may be repeated
+    #[arg(long, value_name = "BOUND,BOUND…")]
+    pub subject_to: Vec<String>,
+    /// Prompts of the first rung [default: as many as the spec's prompts allow]
+    #[arg(long, value_name = "N")]
+    pub prompts: Option<usize>,
+    /// Folder of the tuning, continued where one lies there [default: results/runs/<name of the spec>.tune]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+The settings are the cells of the spec besides `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
+are cut into rungs that share none: each has twice the prompts of the one before and the better half of its settings; \
+what is left, at least as much as the last rung, is held out and confirms the winner. A bound is met when the point \
+estimate meets it; where the 95 % interval does not decide, that is said. Written to the folder: tune.json, tune.csv, \
+tune.md, and the runs. Ends with 1 where nothing meets the budget or held-out prompts do not confirm it.";
+
+/// Tunes to the verdict.
+pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
+    let spec = args.spec.resolve()?;
+    let goal = Goal::parse(&args.objective, &args.subject_to, &spec)?;
+    let settings = settings(&spec, &goal)?;
+    let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}.tune", spec.name)));
+    let (plan, _) = driver::plan_of(spec.clone(), data_root().as_ref())?;
+    let schedule = Schedule::of(settings.len(), plan.prompts.len(), args.prompts)?;
+    for warning in plan.warnings() {
+        talk.detail(warning);
+    }
+    let tuner = Tuner { spec: &spec, goal: &goal, out: &out, talk };
+    let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
+    while tuning.wants_rung() {
+        tuner.rung(&mut tuning)?;
+        tuner.save(&tuning)?;
+    }
+    if let Some(best) = tuning.best() {
+        let setting = best.trial.setting.clone();
+        tuning.confirmation = Some(tuner.confirmation(&tuning, &setting)?);
+    }
+    tuning.conclude();
+    tuner.save(&tuning)?;
+    match talk.format() {
+        Format::Human => answer(&tuning.table().text(table_width()))?,
+        Format::Json => answer_json(&tuning)?,
+    }
+    talk.say(format!("trace: {}", out.join("tune.csv").display()));
+    match tuning.verdict {
+        Some(Verdict::Confirmed { .. }) => Ok(()),
+        _ => Err(CliError::Mismatch(tuning.said()).into()),
+    }
+}
+
+/// The cells to choose from. Each needs its baseline in the spec where the goal speaks of it.
+fn settings(spec: &Spec, goal: &Goal) -> Result<Vec<Setting>, CliError> {
+    let cells = spec.cells.iter().filter(|cell| cell.base != BASELINE);
+    cells
+        .map(|cell| {
+            if goal.needs_baseline() && baseline(spec, cell).is_none() {
+                let why = format!(
+                    "cell `{}` has no baseline: add a [[cell]] named `{BASELINE}` of its model and sampling, or take an \
+                     objective and bounds that need none",
+                    cell.name
+                );
+                return Err(CliError::Spec(why));
+            }
+            Ok(Setting { name: cell.name.clone(), method: cell.method.canonical() })
+        })
+        .collect()
+}
+
+/// The plain cell of the same model and sampling, timed or not.
+fn baseline<'s>(spec: &'s Spec, cell: &Cell) -> Option<&'s Cell> {
+    let is_alike = |other: &&Cell| other.model == cell.model && other.sampling == cell.sampling;
+    spec.cells.iter().filter(|other| other.base == BASELINE).find(is_alike)
+}
+
+/// What all runs of a tuning share.
+struct Tuner<'a> {
+    spec: &'a Spec,
+    goal: &'a Goal,
+    out: &'a Path,
+    talk: &'a Talk,
+}
+
+impl Tuner<'_> {
+    /// Runs the next rung, and places its settings.
+    fn rung(&self, tuning: &mut Tuning) -> anyhow::Result<()> {
+        let at = tuning.rungs.len();
+        let (run, prompts) = (format!("rung-{}", at + 1), tuning.schedule.prompts(at));
+        let settings = tuning.left();
+        self.talk.say(format!(
+            "rung {} of at most {}: {} settings on {} prompts",
+            at + 1,
+            tuning.schedule.n_rungs(),
+            settings.len(),
+            prompts[1] - prompts[0]
+        ));
+        let values = self.run(&run, &settings, prompts)?;
+        let trials = settings.iter().map(|setting| Trial::read(&values, self.goal, setting));
+        let trials = trials.collect::<Result<Vec<_>, _>>()?;
+        if self.goal.higher_is_better.is_none() {
+            let objective = &self.goal.objective;
+            let why = || {
+                CliError::Usage(format!(
+                    "of `{objective}` neither more nor less is better; take another objective"
+                ))
+            };
+            tuning.higher_is_better = Trial::direction(&values, objective).ok_or_else(why)?;
+        }
+        let trials = place(trials, tuning.higher_is_better);
+        tuning.rungs.push(Rung { run, result_digest: digest(&values), prompts, trials });
+        Ok(())
+    }
+
+    /// Runs the chosen setting on the prompts that no rung had.
+    fn confirmation(&self, tuning: &Tuning, setting: &str) -> anyhow::Result<Confirmation> {
+        let prompts = tuning.schedule.held_out();
+        self.talk.say(format!("held out: `{setting}` on {} prompts", prompts[1] - prompts[0]));
+        let run = "held-out".to_owned();
+        let values = self.run(&run, &[setting], prompts)?;
+        let trial = Trial::read(&values, self.goal, setting)?;
+        let standing = trial.standing();
+        Ok(Confirmation { run, result_digest: digest(&values), prompts, trial, standing })
+    }
+
+    /// Makes, continues or takes the run of these settings, beside their baselines, on a part of the prompts.
+    fn run(&self, name: &str, settings: &[&str], [from, to]: [usize; 2]) -> anyhow::Result<RunValues> {
+        let mut spec = self.spec.clone();
+        let chosen: Vec<&Cell> =
+            self.spec.cells.iter().filter(|cell| settings.contains(&cell.name.as_str())).collect();
+        let wanted = |cell: &Cell| {
+            let is_theirs = |chosen: &&Cell| baseline(self.spec, chosen).is_some_and(|b| b.name == cell.name);
+            settings.contains(&cell.name.as_str()) || chosen.iter().any(is_theirs)
+        };
+        spec.cells.retain(wanted);
+        // They speak about cells that may be gone, and a tuning reads neither.
+        spec.published.clear();
+        spec.expect.clear();
+        let start = self.spec.dataset.part.map_or(0, |part| part[0]);
+        spec.dataset.part = Some([start + from, start + to]);
+        spec.name = format!("{}.{name}", self.spec.name);
+        let folder = rerun::run(spec, &self.out.join(name), self.talk)?;
+        Ok(RunValues::read(&RunDir::open(folder)?)?)
+    }
+
+    fn save(&self, tuning: &Tuning) -> anyhow::Result<()> {
+        write_atomic(&self.out.join("tune.json"), serde_json::to_string_pretty(tuning)?.as_bytes())?;
+        write_atomic(&self.out.join("tune.csv"), tuning.csv()?.as_bytes())?;
+        write_atomic(&self.out.join("tune.md"), tuning.table().markdown().as_bytes())?;
+        Ok(())
+    }
+}
+
+fn digest(values: &RunValues) -> String {
+    values.summary.result_digest.as_str().to_owned()
+}

@@ -1,0 +1,124 @@
+//! `specimen tune` on objectives that no clock decides: on the embedded model, and on the network that draws noise.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{fs, time::SystemTime};
+
+use serde_json::Value;
+
+use crate::support::Desk;
+
+/// Chains of one to four drafts; the fewest forwards are those of the longest.
+const CHAINS: &str = r#"
+schema = 1
+name = "chains"
+seed = 5
+dataset = { name = "scenes-val", limit = LIMIT }
+model = { name = "MODEL", dtype = "f32" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 2.0 }
+timing = { warmup = 0, blocks = 4 }
+[[cell]]
+name = "ar"
+[[cell]]
+name = "sd"
+timed = false
+drafter = { proposer = "eagle1", shape = "chain", depth = 1 }
+[axes]
+"cell.sd.drafter.depth" = DEPTHS
+"#;
+
+fn chains(desk: &Desk, model: &str, depths: &str, limit: &str) -> String {
+    let text = CHAINS.replace("MODEL", model).replace("DEPTHS", depths).replace("LIMIT", limit);
+    desk.file(&format!("{model}.toml"), &text)
+}
+
+/// Four settings on noise: two rungs and a held-out part.
+fn noise(desk: &Desk) -> String {
+    chains(desk, "stub", "[1, 2, 3, 4]", "10")
+}
+
+fn trace(desk: &Desk, out: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(desk.path(out).join("tune.json")).unwrap()).unwrap()
+}
+
+fn touched(desk: &Desk, file: &str) -> SystemTime {
+    fs::metadata(desk.path(file)).unwrap().modified().unwrap()
+}
+
+#[test]
+fn the_embedded_model_is_tuned_to_the_fewest_forwards_within_a_budget() {
+    let desk = Desk::new();
+    let file = chains(&desk, "tiny", "[1, 3]", "4");
+    let args = [
+        "tune",
+        &file,
+        "--objective",
+        "nfe",
+        "--subject-to",
+        "accepted_per_step<=1.2,nfe<=ar*0.7",
+        "--out",
+        "t",
+    ];
+    let found = desk.json(&args);
+    let best = found["verdict"]["setting"].as_str().unwrap();
+    assert_eq!(found["verdict"]["kind"], "confirmed", "{found:#}");
+    // Three drafts a step save more forwards and accept more than the budget allows.
+    assert_eq!(best, "sd[depth=1]", "{found:#}");
+    assert_eq!(found["rungs"][0]["trials"].as_array().unwrap().len(), 2, "{found:#}");
+    let held_out = &found["confirmation"]["prompts"];
+    assert_eq!(held_out, &serde_json::json!([2, 4]));
+    let objective = &found["confirmation"]["objective"];
+    assert!(
+        objective["value"].is_number() && objective["ci95"].is_null(),
+        "two prompts have no interval: {found:#}"
+    );
+    let csv = fs::read_to_string(desk.path("t/tune.csv")).unwrap();
+    assert!(csv.starts_with("rung,first_prompt,") && csv.contains("held-out,2,4,held-out,"), "{csv}");
+}
+
+#[test]
+fn a_tuning_that_lies_there_is_continued_and_comes_out_the_same() {
+    let desk = Desk::new();
+    let file = noise(&desk);
+    let args = ["tune", &file, "--objective", "tokens_per_forward", "--out", "t"];
+    let whole = desk.succeeds(&args).out;
+    assert!(whole.contains("is the best inside the budget; held-out prompts confirm it"), "{whole}");
+    let (first, before) = (trace(&desk, "t"), touched(&desk, "t/rung-1/merged/summary.json"));
+    // As a kill between the rungs leaves it: the first is whole, the second has lost what a worker had not finished.
+    fs::remove_dir_all(desk.path("t/held-out")).unwrap();
+    fs::remove_file(desk.path("t/tune.json")).unwrap();
+    fs::remove_dir_all(desk.path("t/rung-2/merged")).unwrap();
+    fs::remove_dir_all(desk.path("t/rung-2/shards")).unwrap();
+    assert_eq!(desk.succeeds(&args).out, whole);
+    assert_eq!(trace(&desk, "t"), first);
+    assert_eq!(touched(&desk, "t/rung-1/merged/summary.json"), before, "a finished rung is not made again");
+}
+
+#[test]
+fn a_budget_that_nothing_meets_ends_with_1_and_names_the_nearest() {
+    let desk = Desk::new();
+    let file = noise(&desk);
+    let args = ["tune", &file, "--objective", "tokens_per_forward", "--subject-to", "nfe<=3", "--out", "t"];
+    desk.fails(&args, 1, &["No setting of the last rung meets the budget. The nearest is `sd[depth="]);
+    assert_eq!(trace(&desk, "t")["verdict"]["kind"], "none-meets");
+    assert!(!desk.path("t/held-out").exists(), "there is nothing to confirm");
+}
+
+#[test]
+fn a_goal_a_spec_or_a_number_of_prompts_that_allows_no_tuning_is_refused_before_anything_runs() {
+    let desk = Desk::new();
+    let file = noise(&desk);
+    let tune = ["tune", &file, "--objective"];
+    let with = |more: &[&'static str]| [&tune[..], more].concat();
+    desk.fails(&with(&["nfee"]), 2, &["--objective nfee: ", "did you mean `nfe`?"]);
+    let bad = with(&["nfe", "--subject-to", "nfe<=ar,tpv>=1"]);
+    desk.fails(&bad, 2, &["--subject-to nfe<=ar,tpv>=1: at character 9: ", "did you mean `tpf`?"]);
+    desk.fails(&with(&["nfe", "--limit", "9"]), 3, &["4 settings take 2 rungs", "10 prompts", "--limit"]);
+    desk.fails(&with(&["nfe", "--prompts", "3"]), 3, &["15 prompts"]);
+    let alone = desk.file(
+        "alone.toml",
+        &fs::read_to_string(&file).unwrap().split("[[cell]]\nname = \"sd\"").next().unwrap(),
+    );
+    desk.fails(&["tune", &alone, "--objective", "nfe"], 3, &["no cell besides the baseline"]);
+    assert!(!desk.path("results").exists());
+}
