@@ -117,7 +117,7 @@ fn a_goal_a_spec_or_a_number_of_prompts_that_allows_no_tuning_is_refused_before_
     desk.fails(&with(&["nfe", "--prompts", "3"]), 3, &["15 prompts"]);
     let alone = desk.file(
         "alone.toml",
-        &fs::read_to_string(&file).unwrap().split("[[cell]]\nname = \"sd\"").next().unwrap(),
+        fs::read_to_string(&file).unwrap().split("[[cell]]\nname = \"sd\"").next().unwrap(),
     );
     desk.fails(&["tune", &alone, "--objective", "nfe"], 3, &["no cell besides the baseline"]);
     assert!(!desk.path("results").exists());
