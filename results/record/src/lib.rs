@@ -22,6 +22,7 @@ mod metric;
 mod plan;
 mod record;
 mod shard;
+mod submission;
 mod summary;
 mod timing;
 mod timing_quality;
@@ -52,10 +53,10 @@ pub use canonical::canonical_json;
 pub use checksums::Checksums;
 pub use digest::Digest;
 pub use document::{Document, SCHEMA};
-pub use error::RecordError;
+pub use error::{RecordError, io_words};
 pub use finite::{NotFinite, check_finite};
 pub use key::{ItemKey, decode_part, encode_part};
-pub use machine::{Environment, MachineRow};
+pub use machine::{Allocation, Environment, MachineRow};
 pub use manifest::{
     DatasetDigest, EnvironmentFlag, FileDigest, Git, Hardware, Manifest, Seal, Software, WeightsDigest,
 };
@@ -68,6 +69,7 @@ pub use run_dir::RunDir;
 pub use schema::{PublishedSchema, schemas};
 pub use seed::Seed;
 pub use shard::{Done, Lease};
+pub use submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use summary::{
     CellSummary, Guarantee, MetricSummary, Pooled, PredictedSpeedup, Ratio, Sampling, Summary, VsBaseline,
     WallSeconds,
