@@ -1,6 +1,6 @@
 //! What a driver asks of a cluster, and what it makes of the answers, on programs that count.
 
-use std::{collections::BTreeMap, fs, process::Command, time::Instant};
+use std::{collections::BTreeMap, fs, process::Command};
 
 use specimen_record::{RunDir, Submissions, read_document};
 
@@ -177,10 +177,14 @@ fn the_status_of_a_thousand_shards_is_told_within_a_second() {
         }
     }
     fs::remove_dir_all(desk.path("r/shards/0/attempts/0")).unwrap();
-    let started = Instant::now();
-    let status = ended(desk.command(&["status", "r"]).spawn().unwrap());
-    let seconds = started.elapsed().as_secs_f64();
-    println!("status of 1000 shards: {seconds:.3} s");
-    assert!(status.out.contains("items   1000: 1000 made"), "{}{}", status.out, status.err);
+    // Processor time: a machine that is busy with other tests gives a process little of it.
+    let program = env!("CARGO_BIN_EXE_specimen");
+    let timed = format!("TIMEFORMAT='%U %S'; time {program:?} status r");
+    let mut shell = Command::new("bash");
+    let said = shell.args(["-c", &timed]).env("LC_ALL", "C").current_dir(desk.path("")).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    let seconds: f64 = err.split_whitespace().map(|word| word.parse::<f64>().unwrap()).sum();
+    println!("status of 1000 shards: {seconds:.3} s of processor time");
+    assert!(out.contains("items   1000: 1000 made"), "{out}{err}");
     assert!(seconds < 1.0, "it took {seconds:.2} s");
 }
