@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint bench chaos-local train-tiny libtorch
+.PHONY: help quickstart gate build test lint bench chaos chaos-local chaos-slurm train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,6 +35,11 @@ bench: libtorch ## time the acceptance walk, a step of the embedded model, stati
 
 chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
 	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1
+
+chaos-slurm: libtorch ## disturb 5 runs on a Slurm of one node in every way (Debian's slurmctld slurmd slurm-client munge; about 15 minutes)
+	CHAOS_ROUNDS=5 STRICT_SLURM=1 cargo test --release --workspace --test slurm no_disturbance -- --nocapture
+
+chaos: chaos-local chaos-slurm ## both
 
 train-tiny: build ## train the embedded model again, all networks (hours on two cores)
 	for network in tokenizer target drafter drafter-further drafter-cascade drafter-eagle3 features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done

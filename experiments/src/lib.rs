@@ -1,11 +1,13 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
+//! change and multiply it, [`slurm`] is the part that is about a cluster), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
-//! (items and blocks), [`estimate`] (what they will take), [`goal`] (what a tuning looks for). Nothing here generates, measures or touches a run directory.
+//! (items and blocks), [`estimate`] and [`array_shape`] (what they will take), [`goal`] (what a tuning looks for).
+//! Nothing here generates, measures or touches a run directory.
 
 pub mod abilities;
+pub mod array_shape;
 mod axes;
 mod canonical;
 mod cells;
@@ -25,5 +27,6 @@ pub mod plan;
 pub mod prompts;
 pub mod seeds;
 pub mod set;
+pub mod slurm;
 pub mod spec;
 pub mod warnings;

@@ -13,6 +13,7 @@ use crate::{
     matrix,
     names::{DIAGNOSTICS, METRICS, MOST_DIAGNOSED, Needs, UNCONDITIONAL, datasets, is_prompt_file},
     place::Place,
+    slurm,
     spec::{DatasetSpec, DiagnosticSpec, MetricSpec, SCHEMA, Spec, Timing},
 };
 
@@ -34,6 +35,7 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
     "diagnostic",
     "published",
     "expect",
+    slurm::TABLE,
 ];
 const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
 const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
@@ -87,6 +89,8 @@ impl SpecText {
             return Err(out_of_range(node, "schema", &expected, schema.to_string()));
         }
         let name = name(&fields, "it names the run and its folder")?;
+        // No part of the spec, but a mistake in it is told before anything runs, wherever that is.
+        self.slurm()?;
         let seed = fields.integer(
             "seed",
             0..=i64::MAX,

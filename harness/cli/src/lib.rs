@@ -8,6 +8,7 @@
 pub mod args;
 mod cmd;
 pub mod exit;
+mod free_space;
 mod needs;
 mod spec_args;
 mod table_width;

@@ -72,15 +72,21 @@ impl<'t> Progress<'t> {
                 "images that are there were made elsewhere ({what}): equal bytes are promised for one machine and \
                  one build only"
             )),
+            Stage::TaskEnded { shard, how, item } => {
+                let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
+                self.warn(&format!("the worker of shard {shard} {how}{item}"));
+            }
+            Stage::Cluster { what } => self.say(what),
+            Stage::LeftAtWork { n_shards, name } => self.say(&format!(
+                "the cluster goes on with {n_shards} shard(s); `specimen status` tells how far it is, `run --resume` \
+                 waits for it again, `scancel --name={name}` ends it"
+            )),
             Stage::Stopping { n_images } => {
                 let text = match n_images {
                     0 => "stopping".to_owned(),
                     n => format!("stopping after the {n} image(s) under way; a second interrupt stops at once"),
                 };
-                match &self.bar {
-                    Some(bar) => bar.suspend(|| self.talk.say(text)),
-                    None => self.talk.say(text),
-                }
+                self.say(&text);
             }
             Stage::Worker(Event::Warmup { cell }) => {
                 if !self.is_warming {
@@ -137,6 +143,14 @@ impl<'t> Progress<'t> {
             bar.finish_and_clear();
             true
         })
+    }
+
+    /// Says it, above the bar.
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.talk.say(text)),
+            None => self.talk.say(text),
+        }
     }
 
     /// Says what is not as it should be, above the bar.

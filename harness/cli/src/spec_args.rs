@@ -1,10 +1,10 @@
 //! The arguments that say which experiment is meant, for every subcommand that takes a spec.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use specimen_datasets::data_root::DataRoot;
-use specimen_experiments::{error::SpecError, parse::SpecText, spec::Spec};
+use specimen_experiments::{error::SpecError, parse::SpecText};
 
 /// A spec and its overrides.
 #[derive(Debug, Args)]
@@ -23,12 +23,16 @@ pub struct SpecArgs {
 }
 
 impl SpecArgs {
-    /// Reads the spec, applies the overrides in the order set, sweep, limit, and checks every value.
+    /// The spec as written, with the `[slurm]` of a profile and then the overrides applied, in the order set, sweep,
+    /// limit; its values are not yet checked.
     ///
     /// # Errors
-    /// The first thing that is wrong, with the place in the file or the argument.
-    pub(crate) fn resolve(&self) -> Result<Spec, SpecError> {
+    /// A file that cannot be read, an override that leads nowhere.
+    pub(crate) fn text(&self, profile: Option<&Path>) -> Result<SpecText, SpecError> {
         let mut text = SpecText::read(&self.spec)?;
+        if let Some(profile) = profile {
+            text.overlay_slurm(profile)?;
+        }
         for argument in &self.set {
             text.set(argument)?;
         }
@@ -38,8 +42,31 @@ impl SpecArgs {
         if let Some(limit) = self.limit {
             text.set(&format!("dataset.limit={limit}"))?;
         }
-        text.resolve()
+        Ok(text)
     }
+}
+
+/// Where workers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExecutorName {
+    /// Processes of this machine.
+    Local,
+    /// Job arrays of a cluster.
+    Slurm,
+}
+
+/// Which workers, and how many shares.
+#[derive(Debug, Args)]
+pub struct ExecutorArgs {
+    /// Where workers come from
+    #[arg(long, value_enum, default_value_t = ExecutorName::Local)]
+    pub executor: ExecutorName,
+    /// A file with a `[slurm]` table that counts before the spec's, key by key
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// Shards that the run is cut into, at least; the results do not depend on their number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub shards: u32,
 }
 
 /// The folder of a run that has none given: `results/runs/<name>`.

@@ -3,9 +3,10 @@
 //! model's.
 //!
 //! On request it fails: a prompt that holds the word `panic` panics, one that holds `abort` takes the whole
-//! process down, as a tensor library that runs out of memory does.
+//! process down, as a tensor library that runs out of memory does. And it takes its time: `wait 250` in a prompt
+//! makes every image of it last 250 ms more, so that clusters can be tried with the latency of another model.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Duration};
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling, vectors::TokenVectors};
 use specimen_weights::LoadError;
@@ -131,6 +132,14 @@ fn words(prompt: &str) -> Vec<i64> {
     (0..CONFIG.caption_len).map(|slot| ((hash >> (8 * slot)) % NULL_WORD as u64) as i64).collect()
 }
 
+/// How long an image of this prompt takes more: the milliseconds after the word `wait`, an hour at most.
+fn wait_of(prompt: &str) -> Duration {
+    const MOST_MS: u64 = 3_600_000;
+    let mut words = prompt.split_whitespace().skip_while(|word| *word != "wait").skip(1);
+    let ms = words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    Duration::from_millis(ms.min(MOST_MS))
+}
+
 impl TargetModel for StubModel {
     fn name(&self) -> &str {
         NAME
@@ -156,6 +165,7 @@ impl TargetModel for StubModel {
             std::process::abort();
         }
         assert!(!is_asked_to("panic"), "the prompt asks for a panic");
+        std::thread::sleep(wait_of(prompt));
         let _guard = tch::no_grad_guard();
         let mut rows = words(prompt);
         let n_rows = if sampling.guidance == 1.0 { 1 } else { 2 };
@@ -208,6 +218,13 @@ impl TargetModel for StubModel {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prompt_says_how_long_its_images_wait() {
+        let ms = ["a circle", "a circle wait 250", "wait for it", "wait 99999999999"]
+            .map(|p| wait_of(p).as_millis());
+        assert_eq!(ms, [0, 250, 0, 3_600_000]);
+    }
 
     #[test]
     fn prompts_differ_in_their_words_and_never_use_the_null_word() {

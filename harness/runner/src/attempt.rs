@@ -3,7 +3,7 @@
 //!
 //! An earlier worker of the shard may still be alive, orphaned by a driver that was killed. The lease tells it
 //! to stop before its next row, and the shard's lock makes this one wait until it has, so that two never
-//! compute at once.
+//! compute at once, unless the earlier one is stopped or out of reach (`heart`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,13 +16,15 @@ use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::clock::DeviceClock;
 use specimen_record::{
-    Appender, Block, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Manifest, Record,
-    RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
+    Allocation, Appender, Block, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Manifest,
+    Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
 };
 
 use crate::{
+    allocation,
     error::RunError,
     generate::{Generated, Request, generate, save},
+    heart::{Heart, take_over},
     load::{Models, check_weights, device_of, sampling_of},
     load_meter::LoadMeter,
     lock::Lock,
@@ -32,19 +34,18 @@ use crate::{
     worker::Progress,
 };
 
-/// How long a worker waits for an orphan to finish its image.
-const PATIENCE: Duration = Duration::from_secs(600);
-
 /// The right to write to a shard.
 pub(crate) struct Claim {
     shard: u32,
     number: u32,
     holder: String,
     _lock: Lock,
+    _heart: Heart,
 }
 
 impl Claim {
-    /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has.
+    /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has, or until its
+    /// heart has stood still.
     ///
     /// # Errors
     /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is not
@@ -55,14 +56,14 @@ impl Claim {
         let number = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
         let holder = crate::lock::holder();
         write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
-        let lock = Lock::wait(&run.shard_lock(shard), PATIENCE, stop)?;
-        let claim = Self { shard, number, holder, _lock: lock };
+        let lock = take_over(run, shard, stop)?;
+        let claim = Self { shard, number, holder, _lock: lock, _heart: Heart::start(run, shard)? };
         claim.check(run)?;
         Ok(claim)
     }
 
     /// Stops a worker whose shard was given to another.
-    fn check(&self, run: &RunDir) -> Result<(), RunError> {
+    pub(crate) fn check(&self, run: &RunDir) -> Result<(), RunError> {
         let path = run.lease(self.shard);
         let lease: Lease = read_document(&path)?;
         if (lease.attempt, &lease.holder) == (self.number, &self.holder) {
@@ -90,6 +91,10 @@ pub(crate) struct Attempt<'a> {
     machine: Appender<MachineRow>,
     load: LoadMeter,
     claim: Claim,
+    /// Whether the image under way is named on disk, because no driver listens.
+    is_unattended: bool,
+    gpus: Vec<String>,
+    allocation: Option<Allocation>,
 }
 
 impl<'a> Attempt<'a> {
@@ -99,6 +104,8 @@ impl<'a> Attempt<'a> {
         claim: Claim,
         spec: &'a Spec,
         data_root: Option<DataRoot>,
+        is_unattended: bool,
+        is_timed: bool,
     ) -> Result<Self, RunError> {
         let Claim { shard, number, .. } = claim;
         // A marker of an earlier end says nothing about what is added now.
@@ -114,8 +121,10 @@ impl<'a> Attempt<'a> {
             clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
         }
         let started = Instant::now();
+        let allocation = allocation::of_this_process(is_timed);
+        let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
-        write_environment(run, shard, number, Duration::ZERO)?;
+        write_environment(run, shard, number, &gpus, allocation.as_ref(), Duration::ZERO)?;
         Ok(Self {
             started,
             clocks,
@@ -127,6 +136,9 @@ impl<'a> Attempt<'a> {
             machine: Appender::create(&run.attempt_machine(shard, number), Durability::EachRow)?,
             load: LoadMeter::new(),
             claim,
+            is_unattended,
+            gpus,
+            allocation,
             run,
             shard,
             number,
@@ -185,7 +197,7 @@ impl<'a> Attempt<'a> {
             let items = rows.iter().filter(|item| item.cell == *cell).cycle();
             for (order, item) in items.take(self.spec.timing.warmup as usize).enumerate() {
                 stop.check()?;
-                report(Progress::Begin { key: item.key.clone() });
+                self.begin(item, report)?;
                 if let Ok(generated) = self.generate(item) {
                     self.claim.check(self.run)?;
                     self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
@@ -203,7 +215,7 @@ impl<'a> Attempt<'a> {
         order: u32,
         report: &mut dyn FnMut(Progress),
     ) -> Result<(), RunError> {
-        report(Progress::Begin { key: item.key.clone() });
+        self.begin(item, report)?;
         let made = self.generate(item);
         self.claim.check(self.run)?;
         let (ok, decode_s) = match made {
@@ -219,12 +231,24 @@ impl<'a> Attempt<'a> {
                 generated.e2e_ns += generated.phases.save;
                 self.steps.append(&steps_row(item, &generated.decoded))?;
                 self.timing.append(&self.timing_row(item, order, false, &generated))?;
+                // The record is what counts: a worker that was stopped a moment ago must not add one.
+                self.claim.check(self.run)?;
                 self.records.append(&record(item, name, &generated))?;
                 (true, generated.decode_ns as f64 * 1e-9)
             }
         };
         report(Progress::Item { cell: item.cell.clone(), ok, decode_s });
         Ok(())
+    }
+
+    /// Says which image is under way, so that it is known of what a worker died.
+    fn begin(&self, item: &Item, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
+        report(Progress::Begin { key: item.key.clone() });
+        if !self.is_unattended {
+            return Ok(());
+        }
+        let path = self.run.attempt_begun(self.shard, self.number);
+        std::fs::write(&path, item.key.as_str()).map_err(RunError::io(&path, "write"))
     }
 
     fn timing_row(&self, item: &Item, order: u32, warmup: bool, generated: &Generated) -> TimingRow {
@@ -259,18 +283,48 @@ impl<'a> Attempt<'a> {
     }
 
     /// Writes what is known of the machine and closes the files.
-    pub(crate) fn close(self) -> Result<(), RunError> {
-        write_environment(self.run, self.shard, self.number, self.started.elapsed())?;
+    pub(crate) fn close(self) -> Result<Claim, RunError> {
+        if self.is_unattended {
+            // No image is under way any more; a marker that stays is taken for one.
+            let path = self.run.attempt_begun(self.shard, self.number);
+            match std::fs::remove_file(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(RunError::io(&path, "remove")(e));
+                }
+                _ => {}
+            }
+        }
+        let allocation = self.allocation.as_ref();
+        let elapsed = self.started.elapsed();
+        write_environment(self.run, self.shard, self.number, &self.gpus, allocation, elapsed)?;
         self.machine.finish()?;
         self.steps.finish()?;
         self.timing.finish()?;
         self.records.finish()?;
-        Ok(())
+        Ok(self.claim)
     }
 }
 
+/// Writes the row of an item that has killed `n_deaths` workers, as an attempt of its own. How they died was told then:
+/// the row is the same wherever they were.
+pub(crate) fn write_failure(run: &RunDir, shard: u32, item: &Item, n_deaths: u32) -> Result<(), RunError> {
+    let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
+    let path = run.attempt_records(shard, number);
+    let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
+    let why = format!("the worker died {n_deaths} times while it made this image");
+    records.append(&Record::failed(item, &why))?;
+    Ok(records.finish()?)
+}
+
 /// What is known of the machine `elapsed` after the attempt began.
-fn write_environment(run: &RunDir, shard: u32, number: u32, elapsed: Duration) -> Result<(), RunError> {
+fn write_environment(
+    run: &RunDir,
+    shard: u32,
+    number: u32,
+    gpus: &[String],
+    allocation: Option<&Allocation>,
+    elapsed: Duration,
+) -> Result<(), RunError> {
     let maker = Maker::this();
     let environment = Environment {
         schema: SCHEMA,
@@ -278,6 +332,8 @@ fn write_environment(run: &RunDir, shard: u32, number: u32, elapsed: Duration) -
         cpu_features: Some(maker.cpu_features),
         program: maker.program,
         libtorch: Some(maker.libtorch),
+        gpus: Some(gpus.to_vec()),
+        allocation: allocation.cloned(),
         load_average: machine::load_average(),
         cpu_mhz: machine::cpu_mhz(),
         peak_memory_mb: machine::peak_memory_mb(),

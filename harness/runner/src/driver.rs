@@ -9,7 +9,7 @@ use specimen_datasets::{PromptSet, SourceFile, data_root::DataRoot};
 use specimen_experiments::{
     plan::Plan,
     prompts,
-    spec::{MetricSpec, Spec},
+    spec::{MetricSpec, ModelSpec, Spec},
 };
 use specimen_record::{
     Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Item, ItemKey, Manifest, Merged,
@@ -22,12 +22,12 @@ use crate::{
     diagnose::diagnose,
     difference::compare,
     error::RunError,
+    executor::{Executor, Standing, Work},
     load::Models,
-    local::Local,
     lock::Lock,
     machine, maker, protocol_scores,
     score::score,
-    shard_map::{ShardMap, is_timed, timed_cells},
+    shard_map::{is_timed, timed_cells},
     stage::Stage,
     stop::Stop,
     summarise::{summarise, word_of},
@@ -42,22 +42,34 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Whether to continue a run that lies there.
     pub resume: bool,
-    /// Shards that the timed and the untimed blocks are each cut into, at least.
-    pub n_shards: u32,
-    /// Workers at a time for blocks that are not timed.
-    pub n_jobs: u32,
-    /// Workers at a time for timed blocks; more than one disturb each other's times.
-    pub n_timed_jobs: u32,
-    /// GPUs by index, for cells whose device is `cuda`; see [`Local::gpus`].
-    pub gpus: Vec<u32>,
-    /// Whether the first item that fails ends the run; otherwise it is a row, and the others are made.
-    pub fail_fast: bool,
-    /// The program to start workers with, which must understand `shard run`.
-    pub program: &'a Path,
+    /// Where workers come from.
+    pub executor: &'a dyn Executor,
     /// The command line as typed, for the manifest.
     pub argv: Vec<String>,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
+}
+
+/// How far a run came.
+pub enum Ending {
+    /// Everything was made, merged, scored and summarised.
+    Finished(Box<Outcome>),
+    /// Workers go on without this process.
+    UnderWay {
+        /// Shards that they still owe.
+        n_shards: u32,
+    },
+}
+
+impl Ending {
+    /// The outcome of a run that is finished.
+    #[must_use]
+    pub fn finished(self) -> Option<Outcome> {
+        match self {
+            Self::Finished(outcome) => Some(*outcome),
+            Self::UnderWay { .. } => None,
+        }
+    }
 }
 
 /// What a run ended with.
@@ -100,7 +112,7 @@ pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, Prompt
     Ok((plan, prompts))
 }
 
-/// Runs `plan` to its end.
+/// Runs `plan` to its end, or as far as the executor stays with it.
 ///
 /// # Errors
 /// A folder that cannot be used, weights that are absent, a worker that dies. Items that fail are in the
@@ -111,36 +123,44 @@ pub fn run(
     options: &Options<'_>,
     stop: &Stop,
     report: &mut dyn FnMut(Stage),
-) -> Result<Outcome, RunError> {
+) -> Result<Ending, RunError> {
     let file = plan_file(plan)?;
     let mut models = Models::new(options.data_root.clone());
+    let is_here = options.executor.owns_its_workers();
     // Loading here finds absent weights before anything is written.
-    let weights = weights_of(plan, &mut models)?;
+    let weights = weights_of(plan, &mut models, is_here)?;
     protocol_scores::check(&plan.spec, options.data_root.as_ref())?;
     // Workers load their own; until the images are scored this process needs none.
     drop(models);
     let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
-    fence(&run, stop)?;
-    take_stock(&run, &file, plan, report)?;
+    // Where workers outlive their driver, whoever works on the run is no orphan.
+    if is_here {
+        fence(&run, stop)?;
+    }
+    let map = options.executor.cut(&run, &file, &plan.spec)?;
+    take_stock(&run, &file, plan, is_here, report)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
-    let (n_timed, n_untimed) = (options.n_timed_jobs, options.n_jobs);
-    let cut = |n_jobs: u32| options.n_shards.max(n_jobs);
-    let map = ShardMap::of_plan(&file, &plan.spec, cut(n_timed), cut(n_untimed));
     let data_root = options.data_root.as_ref();
-    let local = Local {
-        program: options.program,
-        data_root,
-        run: &run,
-        plan: &file,
-        map,
-        gpus: &options.gpus,
-        fail_fast: options.fail_fast,
-    };
-    local.work(0..map.timed, n_timed as usize, stop, report)?;
-    local.work(map.timed..map.n_shards(), n_untimed as usize, stop, report)?;
+    let work = Work { run: &run, plan: &file, spec: &plan.spec, map, data_root };
+    if let Standing::UnderWay { n_shards } = options.executor.work(&work, stop, report)? {
+        return Ok(Ending::UnderWay { n_shards });
+    }
+    if !is_here {
+        sweep(&run, report)?;
+    }
     let mut models = Models::new(options.data_root.clone());
     finish(&run, plan, &file, &mut models, data_root, stop, report)
+        .map(|ended| Ending::Finished(Box::new(ended)))
+}
+
+/// Removes files that killed workers left half written, now that none is alive.
+fn sweep(run: &RunDir, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
+    let n_swept = sweep_unfinished(run.root())?;
+    if n_swept > 0 {
+        report(Stage::Torn { what: format!("{n_swept} files were never finished and are removed") });
+    }
+    Ok(())
 }
 
 /// Takes every shard from whatever orphan of an earlier driver still works on it, also those that the new cut
@@ -152,15 +172,16 @@ fn fence(run: &RunDir, stop: &Stop) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Says what lies there of a run that goes on, and removes files that a killed process left half written: the
-/// lock and the leases say that nobody writes to them.
+/// Says what lies there of a run that goes on and, if it `is_still`, removes files that a killed process left half
+/// written: the lock and the leases say that nobody writes to them.
 fn take_stock(
     run: &RunDir,
     file: &PlanFile,
     plan: &Plan,
+    is_still: bool,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
-    let n_swept = sweep_unfinished(run.root())?;
+    let n_swept = if is_still { sweep_unfinished(run.root())? } else { 0 };
     if run.shards()?.is_empty() {
         return Ok(());
     }
@@ -269,7 +290,7 @@ pub fn rescore(
     }
     let mut models = Models::new(data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
-    let weights = if asks_model { weights_of(&plan, &mut models)? } else { manifest.weights };
+    let weights = if asks_model { weights_of(&plan, &mut models, true)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     renew_manifest(run, spec, &weights)?;
     finish(run, &plan, &file, &mut models, data_root, stop, report)
@@ -308,10 +329,12 @@ pub fn plan_file(plan: &Plan) -> Result<PlanFile, RunError> {
     Ok(PlanFile::new(&plan.spec.name, items, blocks, &plan.spec.identity())?)
 }
 
-fn weights_of(plan: &Plan, models: &mut Models) -> Result<Vec<WeightsDigest>, RunError> {
+/// The weights that `plan` asks for. Those who do not compute `here` need not have the device.
+fn weights_of(plan: &Plan, models: &mut Models, here: bool) -> Result<Vec<WeightsDigest>, RunError> {
     let mut weights = Vec::new();
     for spec in plan.spec.models() {
-        for file in models.get(spec)?.weights() {
+        let device = if here { spec.device.clone() } else { "cpu".to_owned() };
+        for file in models.get(&ModelSpec { device, ..spec.clone() })?.weights() {
             let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
             let name = format!("{} {}", spec.name, file.role);
             let entry = WeightsDigest { name, file: file.file, blake3 };

@@ -40,7 +40,7 @@ pub enum RunError {
     #[error("{0}")]
     Environment(String),
     /// A file beside the run's own.
-    #[error("{path}: cannot {what}: {source}")]
+    #[error("{path}: cannot {what}: {}", specimen_record::io_words(.source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -131,6 +131,23 @@ pub enum RunError {
         /// Where to look.
         log: PathBuf,
         /// Its exit code, where it had one: the driver ends with the same.
+        code: Option<i32>,
+    },
+    /// Shards that no worker of the cluster could finish.
+    #[error(
+        "{n_shards} shard(s) were given up, everything else that was made is kept; shard {shard} {why}; its log: {log}; \
+         go on with --resume"
+    )]
+    GivenUp {
+        /// How many.
+        n_shards: usize,
+        /// The first.
+        shard: u32,
+        /// How its workers ended, and what helps.
+        why: String,
+        /// Where to look.
+        log: PathBuf,
+        /// The exit code of its last worker, where it left one.
         code: Option<i32>,
     },
     /// An item failed in a run that ends with its first failure.

@@ -3,12 +3,13 @@
 //!
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
 //! phase by phase), [`lossless`] (which methods keep the law), [`worker`] and
-//! `attempt` (the blocks of one shard), [`shard_map`] and [`local`] (workers and their shares), [`driver`]
+//! `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and their shares), [`driver`]
 //! (plan, workers, merge, score, seal), [`score`] (metrics of the images),
 //! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the numbers of each
 //! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
 //! computer).
 
+mod allocation;
 mod attempt;
 pub mod build;
 pub(crate) mod cell_images;
@@ -16,8 +17,10 @@ mod diagnose;
 mod difference;
 pub mod driver;
 pub mod error;
+pub mod executor;
 pub mod generate;
 mod gpus;
+mod heart;
 pub mod load;
 mod load_meter;
 pub mod local;
@@ -31,6 +34,7 @@ pub mod replay;
 pub mod scene_scores;
 pub mod score;
 pub mod shard_map;
+pub mod slurm;
 pub mod stage;
 pub mod stop;
 pub mod summarise;

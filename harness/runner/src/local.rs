@@ -14,10 +14,13 @@ use std::{
 };
 
 use specimen_datasets::data_root::DataRoot;
-use specimen_record::{Appender, Durability, ItemKey, PlanFile, Record, RunDir};
+use specimen_experiments::spec::Spec;
+use specimen_record::{ItemKey, PlanFile, RunDir};
 
 use crate::{
+    attempt::write_failure,
     error::RunError,
+    executor::{Executor, Standing, Work},
     shard_map::ShardMap,
     stage::Stage,
     stop::{Request, Stop},
@@ -37,23 +40,57 @@ const LISTENING_PAUSE: Duration = Duration::from_millis(100);
 /// Exit code of a worker that was asked to stop.
 const INTERRUPTED: i32 = 75;
 
-/// Where workers come from.
+/// Workers of this machine.
 pub struct Local<'a> {
     /// The program, which must understand `shard run`.
     pub program: &'a Path,
-    /// Where data lies.
-    pub data_root: Option<&'a DataRoot>,
-    /// The run.
-    pub run: &'a RunDir,
-    /// Its plan.
-    pub plan: &'a PlanFile,
-    /// How it is cut.
-    pub map: ShardMap,
+    /// Shards that the timed and the untimed blocks are each cut into, at least.
+    pub n_shards: u32,
+    /// Workers at a time for blocks that are not timed.
+    pub n_jobs: u32,
+    /// Workers at a time for timed blocks; more than one disturb each other's times.
+    pub n_timed_jobs: u32,
     /// GPUs by index, one worker on each at a time; one that is named twice has two. Cells whose device is `cuda`
     /// compute on their worker's. Empty: workers are given none.
-    pub gpus: &'a [u32],
-    /// Whether the first item that fails ends the run.
+    pub gpus: Vec<u32>,
+    /// Whether the first item that fails ends the run; otherwise it is a row, and the others are made.
     pub fail_fast: bool,
+}
+
+impl Executor for Local<'_> {
+    fn owns_its_workers(&self) -> bool {
+        true
+    }
+
+    fn cut(&self, _run: &RunDir, plan: &PlanFile, spec: &Spec) -> Result<ShardMap, RunError> {
+        let cut = |n_jobs: u32| self.n_shards.max(n_jobs);
+        Ok(ShardMap::of_plan(plan, spec, cut(self.n_timed_jobs), cut(self.n_jobs)))
+    }
+
+    fn work(
+        &self,
+        work: &Work<'_>,
+        stop: &Stop,
+        report: &mut dyn FnMut(Stage),
+    ) -> Result<Standing, RunError> {
+        let Work { run, plan, map, data_root, .. } = *work;
+        let (program, gpus, fail_fast) = (self.program, &self.gpus, self.fail_fast);
+        let yard = Yard { program, data_root, run, plan, map, gpus, fail_fast };
+        yard.work(0..map.timed, self.n_timed_jobs as usize, stop, report)?;
+        yard.work(map.timed..map.n_shards(), self.n_jobs as usize, stop, report)?;
+        Ok(Standing::Worked)
+    }
+}
+
+/// One run on this machine.
+struct Yard<'a> {
+    program: &'a Path,
+    data_root: Option<&'a DataRoot>,
+    run: &'a RunDir,
+    plan: &'a PlanFile,
+    map: ShardMap,
+    gpus: &'a [u32],
+    fail_fast: bool,
 }
 
 /// What a reader thread says of its worker.
@@ -97,13 +134,13 @@ struct Deaths {
     given_up: BTreeSet<ItemKey>,
 }
 
-impl Local<'_> {
+impl Yard<'_> {
     /// Runs `shards` to their end, `n_workers` at a time.
     ///
     /// # Errors
     /// A worker that cannot start, or that ends with a failure which another attempt would repeat;
     /// [`RunError::Interrupted`] or [`RunError::Aborted`] as `stop` asks. No worker is left behind.
-    pub fn work(
+    fn work(
         &self,
         shards: impl Iterator<Item = u32>,
         n_workers: usize,
@@ -232,7 +269,9 @@ impl Local<'_> {
             let n = deaths.by_item.entry(key.clone()).or_default();
             *n += 1;
             if *n > MAX_DEATHS_OF_AN_ITEM {
-                self.give_up(shard, &key, *n, status)?;
+                let item =
+                    self.plan.items.iter().find(|item| item.key == key).expect("workers run planned items");
+                write_failure(self.run, shard, item, *n)?;
                 report(Stage::Worker(Progress::Item { cell: key.cell(), ok: false, decode_s: 0.0 }));
                 if self.fail_fast {
                     return Err(RunError::FailedFast { key: key.to_string() });
@@ -241,17 +280,6 @@ impl Local<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Writes the row of an item that kills workers, as an attempt of its own.
-    fn give_up(&self, shard: u32, key: &ItemKey, n: u32, status: ExitStatus) -> Result<(), RunError> {
-        let item = self.plan.items.iter().find(|item| item.key == *key).expect("workers run planned items");
-        let number = self.run.attempts(shard)?.last().map_or(0, |last| last + 1);
-        let path = self.run.attempt_records(shard, number);
-        let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
-        let why = format!("the worker died {n} times while it made this image, last of {}", words(status));
-        records.append(&Record::failed(item, &why))?;
-        Ok(records.finish()?)
     }
 
     fn log(&self, shard: u32) -> PathBuf {

@@ -4,6 +4,7 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read, Seek, Write},
+    os::unix::fs::MetadataExt,
     path::Path,
     time::Duration,
 };
@@ -32,7 +33,9 @@ impl Lock {
             .open(path)
             .map_err(RunError::io(path, "open the lock"))?;
         match file.try_lock() {
-            Ok(()) => {}
+            Ok(()) if is_at(&file, path) => {}
+            // Somebody took the lock's name away between opening and locking; there is another file now.
+            Ok(()) => return Self::take(path),
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let read = file.read_to_string(&mut holder);
@@ -88,6 +91,12 @@ impl Lock {
             Err(TryLockError::Error(source)) => Err(RunError::io(path, "try the lock")(source)),
         }
     }
+}
+
+/// Whether `file` is the one that lies at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |data: std::fs::Metadata| (data.dev(), data.ino());
+    file.metadata().ok().map(place) == std::fs::metadata(path).ok().map(place)
 }
 
 /// This process in words.

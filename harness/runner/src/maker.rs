@@ -90,6 +90,8 @@ mod tests {
             cpu_features: Some(now.cpu_features.clone()),
             program: now.program.clone(),
             libtorch: Some(now.libtorch.clone()),
+            gpus: None,
+            allocation: None,
             load_average: None,
             cpu_mhz: Vec::new(),
             peak_memory_mb: None,

@@ -42,6 +42,22 @@ impl ShardMap {
         let of_kind = plan.blocks.iter().filter(|block| is_timed(block, &cells) == wanted);
         of_kind.skip(place as usize).step_by(n.max(1) as usize).collect()
     }
+
+    /// The shard of each block, in plan order.
+    #[must_use]
+    pub fn shards(self, plan: &PlanFile, spec: &Spec) -> Vec<u32> {
+        let cells = timed_cells(spec);
+        let (mut n_timed, mut n_untimed) = (0_u32, 0_u32);
+        let shard = |block: &Block| {
+            let (n, first, all) = match is_timed(block, &cells) {
+                true => (&mut n_timed, 0, self.timed),
+                false => (&mut n_untimed, self.timed, self.untimed),
+            };
+            *n += 1;
+            first + (*n - 1) % all.max(1)
+        };
+        plan.blocks.iter().map(shard).collect()
+    }
 }
 
 /// The cells whose times count.

@@ -34,6 +34,27 @@ pub enum Stage {
         /// In what.
         what: String,
     },
+    /// A task of the cluster ended before its shard was done.
+    TaskEnded {
+        /// The shard.
+        shard: u32,
+        /// How it ended, in words.
+        how: String,
+        /// The image that may be what ended it, which is lost.
+        item: Option<ItemKey>,
+    },
+    /// What happens on the cluster.
+    Cluster {
+        /// In words.
+        what: String,
+    },
+    /// The driver ends and its arrays go on.
+    LeftAtWork {
+        /// Shards that they owe.
+        n_shards: u32,
+        /// The name of their jobs.
+        name: String,
+    },
     /// Workers were asked to finish the image under way.
     Stopping {
         /// How many of them make one.

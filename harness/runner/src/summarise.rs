@@ -12,9 +12,9 @@ use specimen_experiments::{
     spec::{Cell, MetricSpec, Spec},
 };
 use specimen_record::{
-    CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
-    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow, VsBaseline,
-    WallSeconds, read_document, read_rows, read_timings,
+    CellSummary, Digest, Environment, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled,
+    PredictedSpeedup, Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow,
+    VsBaseline, WallSeconds, read_document, read_rows, read_timings,
 };
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
@@ -42,6 +42,22 @@ impl PairKey {
     fn new(attempt: (u32, u32), key: &ItemKey) -> Self {
         Self { attempt, prompt_id: key.prompt_id(), sample: key.sample() }
     }
+}
+
+/// What computed in each attempt, by shard and number.
+type Devices = BTreeMap<(u32, u32), String>;
+
+fn devices(run: &RunDir) -> Result<Devices, RunError> {
+    let mut devices = Devices::new();
+    for shard in run.shards()? {
+        for attempt in run.attempts(shard)? {
+            let path = run.attempt_env(shard, attempt);
+            if path.is_file() {
+                devices.insert((shard, attempt), read_document::<Environment>(&path)?.device());
+            }
+        }
+    }
+    Ok(devices)
 }
 
 /// Means by prompt, the unit that is resampled: samples of one prompt, and repeats of one item in several
@@ -79,6 +95,7 @@ pub fn summarise(
 ) -> Result<Summary, RunError> {
     let spec = &plan.spec;
     let timings = read_timings(run)?.rows;
+    let devices = devices(run)?;
     let steps: BTreeMap<ItemKey, StepsRow> = read_rows::<StepsRow>(&run.merged_steps())?
         .rows
         .into_iter()
@@ -105,7 +122,7 @@ pub fn summarise(
         let baseline = baseline.and_then(|cell| materials.iter().find(|other| other.cell.name == cell.name));
         let n_failed =
             records.iter().filter(|r| r.cell == material.cell.name && r.status == Status::Err).count() as u64;
-        cells.push(cell_summary(run, spec, plan, material, baseline, n_failed)?);
+        cells.push(cell_summary(run, spec, plan, material, baseline, n_failed, &devices)?);
     }
     let is_baseline = |material: &&Material<'_>| {
         spec.baseline_of(material.cell).is_some_and(|cell| cell.name == material.cell.name)
@@ -163,11 +180,12 @@ fn cell_summary(
     material: &Material<'_>,
     baseline: Option<&Material<'_>>,
     n_failed: u64,
+    devices: &Devices,
 ) -> Result<CellSummary, RunError> {
     let cell = material.cell;
     let resamples = BootstrapPlan::new(spec.seed, N_RESAMPLES, 0.95)?;
-    let speedup = ratio(material, baseline, &resamples, |row| row.decode_ns)?;
-    let speedup_e2e = ratio(material, baseline, &resamples, |row| row.e2e_ns)?;
+    let speedup = ratio(material, baseline, devices, &resamples, |row| row.decode_ns)?;
+    let speedup_e2e = ratio(material, baseline, devices, &resamples, |row| row.e2e_ns)?;
     let wall_s = wall(material);
     let predicted = predict(material, baseline, speedup.value)?;
     let rates = material.counts.as_ref().map(|counts| &counts.macro_mean);
@@ -243,6 +261,7 @@ fn cell_summary(
 fn ratio(
     material: &Material<'_>,
     baseline: Option<&Material<'_>>,
+    devices: &Devices,
     resamples: &BootstrapPlan,
     time: fn(&TimingRow) -> u64,
 ) -> Result<Ratio, RunError> {
@@ -257,6 +276,15 @@ fn ratio(
         let shared = material.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));
         by_prompt(shared.map(|(key, row)| (key.prompt_id.clone(), time(row) as f64)))
     };
+    let shared = material.timings.keys().filter(|key| baseline.timings.contains_key(*key));
+    let used: BTreeSet<&String> = shared.filter_map(|key| devices.get(&key.attempt)).collect();
+    if used.len() > 1 {
+        let names = used.into_iter().map(String::as_str).collect::<Vec<_>>().join("; ");
+        return Ok(none(&format!(
+            "its times are of several devices ({names}) and are not put into one ratio; pin timed cells to one, on a \
+             cluster by `constraint` in [slurm.timing], and run them again"
+        )));
+    }
     let pairs = (times(baseline, material), times(material, baseline));
     if pairs.0.len() < 2 {
         return Ok(Ratio::absent("fewer than two prompts were timed with both this cell and the baseline"));

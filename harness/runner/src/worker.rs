@@ -3,7 +3,7 @@
 //!
 //! A block interrupted halfway is timed again from its start: ratios are formed within one attempt only.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use specimen_datasets::data_root::DataRoot;
@@ -15,6 +15,7 @@ use specimen_record::{
 use crate::{
     attempt::{Attempt, Claim},
     error::RunError,
+    executor::Work,
     shard_map::{ShardMap, is_timed, timed_cells},
     stop::Stop,
 };
@@ -63,6 +64,8 @@ pub struct Share {
     pub skip: BTreeSet<ItemKey>,
     /// The GPU that `cuda` without an index means.
     pub gpu: Option<u32>,
+    /// Whether no driver listens: the image under way is then named on disk.
+    pub is_unattended: bool,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
 }
@@ -92,15 +95,48 @@ pub fn run_shard(
     let timed = timed_cells(&spec);
     blocks.retain(|block| left.is_unfinished(block, is_timed(block, &timed)));
     if blocks.is_empty() {
-        return Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?);
+        return mark_done(run, share.shard, &claim);
     }
-    let mut attempt = Attempt::open(run, claim, &spec, share.data_root.clone())?;
+    let is_any_timed = blocks.iter().any(|block| is_timed(block, &timed));
+    let data_root = share.data_root.clone();
+    let mut attempt = Attempt::open(run, claim, &spec, data_root, share.is_unattended, is_any_timed)?;
     attempt.load(&blocks, &manifest)?;
     let ended = run_blocks(&mut attempt, &blocks, &plan, &left, stop, report);
+    // The shard is another's, and its run may be sealed already: not a byte is added.
+    if matches!(ended, Err(RunError::Superseded { .. })) {
+        return ended;
+    }
     // What was made is whole and stays, however the loop ended.
-    attempt.close()?;
+    let claim = attempt.close()?;
     ended?;
-    Ok(write_document(&run.done(share.shard), &Done::of_shard(run, share.shard)?)?)
+    mark_done(run, share.shard, &claim)
+}
+
+/// Writes the marker, unless a later worker has the shard.
+fn mark_done(run: &RunDir, shard: u32, claim: &Claim) -> Result<(), RunError> {
+    let done = Done::of_shard(run, shard)?;
+    claim.check(run)?;
+    Ok(write_document(&run.done(shard), &done)?)
+}
+
+/// The shards of a plan with something left to do, and how many of their blocks have; items of `given_up` are not
+/// counted.
+///
+/// # Errors
+/// Records that cannot be read.
+pub(crate) fn unfinished(
+    work: &Work<'_>,
+    given_up: &BTreeSet<ItemKey>,
+) -> Result<BTreeMap<u32, u64>, RunError> {
+    let left = Left::new(coverage(work.run, work.plan)?, given_up.clone());
+    let timed = timed_cells(work.spec);
+    let mut found = BTreeMap::new();
+    for (block, shard) in work.plan.blocks.iter().zip(work.map.shards(work.plan, work.spec)) {
+        if left.is_unfinished(block, is_timed(block, &timed)) {
+            *found.entry(shard).or_default() += 1;
+        }
+    }
+    Ok(found)
 }
 
 /// Puts the cells whose device is any GPU on the one that the worker was given.

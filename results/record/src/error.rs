@@ -5,12 +5,24 @@ use std::path::PathBuf;
 
 use crate::{Digest, ItemKey, NotFinite};
 
+/// What the system says, and what to do where its disk is full.
+#[must_use]
+pub fn io_words(source: &std::io::Error) -> String {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match source.kind() {
+        StorageFull | QuotaExceeded => format!(
+            "{source}; whatever was made is kept whole and nothing half: free some space and go on with --resume"
+        ),
+        _ => source.to_string(),
+    }
+}
+
 /// A failure to write, read or merge a run directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// The operating system refused.
-    #[error("{path}: cannot {action}: {source}")]
+    #[error("{path}: cannot {action}: {}", io_words(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,

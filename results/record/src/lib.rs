@@ -23,6 +23,7 @@ mod metric;
 mod plan;
 mod record;
 mod shard;
+mod submission;
 mod summary;
 mod timing;
 mod timing_quality;
@@ -54,10 +55,10 @@ pub use checksums::Checksums;
 pub use diagnostic::{DiagnosticFile, DraftPaths, FeatureRows};
 pub use digest::Digest;
 pub use document::{Document, SCHEMA};
-pub use error::RecordError;
+pub use error::{RecordError, io_words};
 pub use finite::{NotFinite, check_finite};
 pub use key::{ItemKey, decode_part, encode_part};
-pub use machine::{Environment, MachineRow};
+pub use machine::{Allocation, Environment, MachineRow};
 pub use manifest::{
     DatasetDigest, EnvironmentFlag, FileDigest, Git, Hardware, Manifest, Seal, Software, WeightsDigest,
 };
@@ -70,6 +71,7 @@ pub use run_dir::RunDir;
 pub use schema::{PublishedSchema, schemas};
 pub use seed::Seed;
 pub use shard::{Done, Lease};
+pub use submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use summary::{
     CellSummary, Guarantee, MetricSummary, Pooled, PredictedSpeedup, Ratio, Sampling, Summary, VsBaseline,
     WallSeconds,

@@ -70,6 +70,12 @@ pub struct Environment {
     /// Version of libtorch; absent as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libtorch: Option<String>,
+    /// The GPUs that cells compute on, with their driver; empty without, absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<Vec<String>>,
+    /// What a cluster gave the attempt; absent outside of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
     /// Load over 1, 5 and 15 minutes; null where the system does not tell.
     pub load_average: Option<[f64; 3]>,
     /// Frequency of each core in MHz; empty where the system does not tell.
@@ -81,3 +87,30 @@ pub struct Environment {
 }
 
 plain_document!(Environment, "environment");
+
+impl Environment {
+    /// What computed, as far as a ratio of times must not mix it: the GPUs, or the processor where there are none.
+    #[must_use]
+    pub fn device(&self) -> String {
+        match self.gpus.as_deref() {
+            Some(gpus @ [_, ..]) => gpus.join(" and "),
+            _ => self.host_cpu.clone(),
+        }
+    }
+}
+
+/// What a cluster gave an attempt, and who else was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Allocation {
+    /// Number of the job.
+    pub job: u64,
+    /// How often the cluster started the job again.
+    pub n_restarts: u32,
+    /// Cores of the task; null where the cluster does not tell.
+    pub cores: Option<u32>,
+    /// Indices of its GPUs on the node; null where it has none.
+    pub gpus: Option<String>,
+    /// Other jobs on the node when a timed attempt began; null where nothing is timed or the queue did not answer.
+    pub neighbours: Option<u32>,
+}

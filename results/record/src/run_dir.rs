@@ -104,6 +104,30 @@ impl RunDir {
         self.shard(k).join("worker.log")
     }
 
+    /// `shards/<k>/heartbeat`, which the worker that holds the shard changes again and again.
+    #[must_use]
+    pub fn heartbeat(&self, k: u32) -> PathBuf {
+        self.shard(k).join("heartbeat")
+    }
+
+    /// `shards/<k>/end.json`: why the last worker ended too early, if it could say so.
+    #[must_use]
+    pub fn worker_end(&self, k: u32) -> PathBuf {
+        self.shard(k).join("end.json")
+    }
+
+    /// `slurm`: scripts, submissions, and what the cluster says of each task.
+    #[must_use]
+    pub fn slurm_dir(&self) -> PathBuf {
+        self.root.join("slurm")
+    }
+
+    /// `slurm/submissions.json`
+    #[must_use]
+    pub fn submissions(&self) -> PathBuf {
+        self.slurm_dir().join("submissions.json")
+    }
+
     /// `shards/<k>/images`
     #[must_use]
     pub fn images_dir(&self, k: u32) -> PathBuf {
@@ -144,6 +168,12 @@ impl RunDir {
     #[must_use]
     pub fn attempt_env(&self, k: u32, n: u32) -> PathBuf {
         self.attempt(k, n).join("env.json")
+    }
+
+    /// `begun` of an attempt: the key of the image under way, of a worker whom nobody listens to.
+    #[must_use]
+    pub fn attempt_begun(&self, k: u32, n: u32) -> PathBuf {
+        self.attempt(k, n).join("begun")
     }
 
     /// `merged`

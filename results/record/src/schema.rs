@@ -5,8 +5,8 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile,
-    PlanFile, Record, SCHEMA, StepsRow, Summary, TimingRow,
+    Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile, PlanFile,
+    Record, SCHEMA, StepsRow, Submissions, Summary, TimingRow, WorkerEnd,
 };
 
 /// A published schema.
@@ -29,6 +29,8 @@ pub fn schemas() -> Vec<PublishedSchema> {
         published::<Checksums>("checksums.schema.json", "checksums.json"),
         published::<Lease>("lease.schema.json", "shards/*/lease.json"),
         published::<Done>("done.schema.json", "shards/*/done.json"),
+        published::<WorkerEnd>("end.schema.json", "shards/*/end.json"),
+        published::<Submissions>("submissions.schema.json", "slurm/submissions.json"),
         published::<Record>("record.schema.json", "shards/*/attempts/*/records.jsonl"),
         published::<StepsRow>("steps.schema.json", "shards/*/attempts/*/steps.jsonl"),
         published::<TimingRow>("timing.schema.json", "shards/*/attempts/*/timing.jsonl"),

@@ -10,8 +10,8 @@ use crate::canonical_row::{OpenFiles, RowPlace};
 use crate::read::for_each_line;
 use crate::{
     Checksums, Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile,
-    PlanFile, Record, RecordError, RunDir, Status, StepsRow, Summary, TimingRow, TornTail, read_document,
-    verify_plan, verify_shard,
+    PlanFile, Record, RecordError, RunDir, Status, StepsRow, Submissions, Summary, TimingRow, TornTail,
+    WorkerEnd, read_document, verify_plan, verify_shard,
 };
 
 /// What a check of a run found.
@@ -113,10 +113,12 @@ impl Check<'_> {
     fn shards(&mut self, plan: Option<&PlanFile>) {
         let planned: BTreeMap<&ItemKey, &Item> =
             plan.iter().flat_map(|plan| plan.items.iter().map(|item| (&item.key, item))).collect();
+        self.document_if_there::<Submissions>(&self.run.submissions());
         let shards = self.kept(self.run.shards()).unwrap_or_default();
         for k in shards {
             let n_before = self.found.complaints.len();
             self.document_if_there::<Lease>(&self.run.lease(k));
+            self.document_if_there::<WorkerEnd>(&self.run.worker_end(k));
             let attempts = self.kept(self.run.attempts(k)).unwrap_or_default();
             for n in attempts {
                 self.attempt(k, n, plan.is_some(), &planned);

@@ -11,9 +11,9 @@ use fixture::old_run::old_run;
 use serde::Serialize;
 use serde_json::{Value, json};
 use specimen_record::{
-    CellTimingQuality, Checksums, Document, Done, Environment, ItemKey, Lease, MachineRow, Manifest,
-    MetricFile, PlanFile, Record, Summary, TimingQuality, TimingRow, read_document, read_rows, read_timings,
-    schemas,
+    Allocation, CellTimingQuality, Checksums, Document, Done, Environment, ItemKey, Lease, MachineRow,
+    Manifest, MetricFile, PlanFile, Record, Submissions, SubmittedArray, Summary, TimingQuality, TimingRow,
+    WorkerEnd, read_document, read_rows, read_timings, schemas,
 };
 
 fn schema(file: &str) -> Value {
@@ -90,6 +90,15 @@ fn what_is_written_is_valid_under_its_schema() {
     };
     check_valid("machine.schema.json", &idle);
     check_valid("machine.schema.json", &MachineRow { load_average: Some([1.0; 3]), busy: Some(1.0), ..idle });
+    let environment: Environment = read_document(&run.attempt_env(0, 0)).unwrap();
+    let allocation =
+        Allocation { job: 7, n_restarts: 1, cores: Some(4), gpus: Some("0".to_owned()), neighbours: None };
+    let gpus = Some(vec!["cuda:0 (NVIDIA H200)".to_owned()]);
+    check_valid("env.schema.json", &Environment { gpus, allocation: Some(allocation), ..environment });
+    let end = WorkerEnd { schema: 1, job: None, code: 75, why: "interrupted".to_owned() };
+    check_valid("end.schema.json", &end);
+    check_valid("end.schema.json", &WorkerEnd { job: Some(12), ..end });
+    check_valid("submissions.schema.json", &submissions());
     for path in run.metric_files().unwrap() {
         check_valid("metric.schema.json", &read_document::<MetricFile>(&path).unwrap());
     }
@@ -122,6 +131,46 @@ fn what_is_written_is_valid_under_its_schema() {
     let outliers = vec![ItemKey::new("ar", "", 0)];
     summary.cells[0].timing_quality = Some(CellTimingQuality { n_timed: 2, n_outliers: 1, outliers });
     check_valid("summary.schema.json", &summary);
+}
+
+/// One array that owes two of five shards.
+fn submissions() -> Submissions {
+    let array = SubmittedArray {
+        job: 12,
+        submitted: "2026-11-22T01:00:00Z".parse().unwrap(),
+        first_shard: 3,
+        owed: [(3, 2), (4, 1)].into(),
+    };
+    Submissions {
+        schema: 1,
+        run_id: "0a1b2c3d".to_owned(),
+        timed: 4,
+        untimed: 1,
+        arrays: vec![array],
+        bad_ends: [(1, 2)].into(),
+        given_up: [(0, "ran out of memory".to_owned())].into(),
+        deaths: [(ItemKey::new("ar", "3", 0), 1)].into(),
+    }
+}
+
+#[test]
+fn submissions_that_contradict_themselves_are_refused() {
+    let told = |edit: &dyn Fn(&mut Submissions)| {
+        let mut list = submissions();
+        edit(&mut list);
+        list.check().unwrap_err()
+    };
+    assert_eq!(submissions().check(), Ok(()));
+    assert!(told(&|list| list.run_id = "0a1b".to_owned()).contains("eight hex digits"));
+    assert!(told(&|list| list.untimed = 0).contains("owes shard 4"));
+    assert!(told(&|list| list.arrays[0].first_shard = 4).contains("owes shard 3"));
+    assert!(
+        told(&|list| {
+            let twice = list.arrays[0].clone();
+            list.arrays.push(twice);
+        })
+        .contains("two arrays owe shard 3")
+    );
 }
 
 #[test]

@@ -4,13 +4,20 @@ use std::fmt::Write;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::{estimate::Estimate, plan::Plan, prompts, spec::Cell};
+use specimen_experiments::{
+    array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
+    estimate::Estimate,
+    plan::Plan,
+    prompts,
+    slurm::SlurmSpec,
+    spec::Cell,
+};
 use specimen_record::{RunDir, Summary, read_document};
 
 use crate::{
     args::Format,
-    needs,
-    spec_args::{SpecArgs, data_root, default_out},
+    free_space, needs,
+    spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::{Talk, answer, answer_json},
 };
 
@@ -19,6 +26,8 @@ use crate::{
 pub struct PlanArgs {
     #[command(flatten)]
     pub spec: SpecArgs,
+    #[command(flatten)]
+    pub workers: ExecutorArgs,
     /// List every image too, with its seed and prompt
     #[arg(long)]
     pub items: bool,
@@ -36,6 +45,11 @@ struct PlanAnswer<'p> {
     estimate: Estimate,
     dataset: &'p str,
     cells: Vec<CellLine<'p>>,
+    /// What the plan becomes on a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slurm: Option<ArrayShape>,
+    /// Bytes that the disk of the run's usual folder has left; null where the system does not tell.
+    free_bytes: Option<u64>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<ItemLine<'p>>>,
@@ -63,24 +77,31 @@ struct ItemLine<'p> {
 /// Plans, and prints what comes of it. Missing weights and data are part of the answer; without the prompts
 /// there is no plan.
 pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
-    let spec = args.spec.resolve()?;
+    let text = args.spec.text(args.workers.profile.as_deref())?;
+    let spec = text.resolve()?;
     let root = data_root();
     let prompts = prompts::open(&spec.dataset, root.as_ref())?;
     let plan = Plan::new(spec, &prompts)?;
     let mut estimate = plan.estimate(needs::footprint);
     estimate.missing = needs::missing(&plan.spec, root.as_ref());
-    estimate.seconds = seconds_by_history(&plan);
+    let seconds = seconds_by_history(&plan);
     estimate.memory_bytes = memory_by_history(&plan).or_else(|| needs::memory(&plan.spec));
     #[cfg(feature = "torch")]
-    if args.probe {
-        judge_by_probe(&plan, &mut estimate)?;
-    }
+    let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
+    estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
+    let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
+    let shape = || ArrayShape::new(&plan, &settings, args.workers.shards, size_of_arrays(talk), seconds);
+    let free_bytes = free_space::free_bytes(&default_out(&plan.spec.name));
+    let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
+    warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
     let answered = PlanAnswer {
         schema: 1,
         estimate,
         dataset: &plan.dataset,
         cells: plan.spec.cells.iter().map(|cell| cell_line(&plan, cell)).collect(),
-        warnings: plan.warnings().iter().map(ToString::to_string).collect(),
+        slurm: (args.workers.executor == ExecutorName::Slurm).then(shape),
+        free_bytes,
+        warnings,
         items: args.items.then(|| item_lines(&plan)),
     };
     match talk.format() {
@@ -121,6 +142,9 @@ fn human(answer: &PlanAnswer<'_>) -> String {
         writeln!(text, "cell    {name:width$}  {n_items} images of {model}, {method}{timed}")
             .expect("writing to a string cannot fail");
     }
+    if let Some(shape) = &answer.slurm {
+        write!(text, "{shape}").expect("writing to a string cannot fail");
+    }
     for warning in &answer.warnings {
         writeln!(text, "warning {warning}").expect("writing to a string cannot fail");
     }
@@ -130,16 +154,31 @@ fn human(answer: &PlanAnswer<'_>) -> String {
     text
 }
 
-/// Time and memory, judged by two images of every cell.
+/// The size of arrays that the cluster takes, or Slurm's own default where there is none to ask.
+fn size_of_arrays(talk: &Talk) -> u32 {
+    let said = std::process::Command::new("scontrol").args(["show", "config"]).output();
+    let config = said.ok().filter(|said| said.status.success()).map(|said| said.stdout).unwrap_or_default();
+    max_array_size(&String::from_utf8_lossy(&config)).unwrap_or_else(|| {
+        talk.warn(format!(
+            "no cluster answers here; arrays are reckoned with Slurm's default of {MAX_ARRAY_SIZE}"
+        ));
+        MAX_ARRAY_SIZE
+    })
+}
+
+/// Time and memory, judged by two images of every cell; seconds of the timed and of all other cells.
 #[cfg(feature = "torch")]
-fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<()> {
+fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 2]> {
     let stop = specimen_runner::stop::Stop::on_signals()?;
     specimen_weights::use_threads(1);
     let probe = specimen_runner::probe::probe(plan, data_root(), &stop)?;
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
-    estimate.seconds = Some(probe.seconds_per_image.iter().sum::<f64>() * per_cell);
     estimate.memory_bytes = probe.memory_bytes;
-    Ok(())
+    let mut seconds = [0.0; 2];
+    for (cell, s) in plan.spec.cells.iter().zip(&probe.seconds_per_image) {
+        seconds[usize::from(!cell.timed)] += s * per_cell;
+    }
+    Ok(seconds)
 }
 
 /// Memory of one worker, judged by those of an earlier run of this name; `None` without one.
@@ -158,15 +197,17 @@ fn memory_by_history(plan: &Plan) -> Option<u64> {
     peaks.max().map(|mb| mb << 20)
 }
 
-/// Seconds of work, judged by an earlier run of this name that has timed every cell; `None` without one.
-fn seconds_by_history(plan: &Plan) -> Option<f64> {
+/// Seconds of work of the timed and of all other cells, judged by an earlier run of this name that has timed every
+/// cell; `None` without one.
+fn seconds_by_history(plan: &Plan) -> Option<[f64; 2]> {
     let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
     let earlier: Summary = read_document(&run.summary()).ok()?;
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
-    let seconds = |cell: &Cell| {
+    let mut seconds = [0.0; 2];
+    for cell in &plan.spec.cells {
         let known =
             earlier.cells.iter().find(|known| known.id == cell.name && known.model == cell.model.name)?;
-        Some(known.wall_s.e2e? * per_cell)
-    };
-    plan.spec.cells.iter().map(seconds).sum()
+        seconds[usize::from(!cell.timed)] += known.wall_s.e2e? * per_cell;
+    }
+    Some(seconds)
 }

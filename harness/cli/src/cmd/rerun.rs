@@ -8,6 +8,7 @@ use specimen_experiments::spec::Spec;
 use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::{
     driver::{self, Options},
+    local::Local,
     stage::Stage,
     stop::Stop,
 };
@@ -42,22 +43,25 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
     }
     let left = left(out, &plan, true)?;
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
-    let options = Options {
-        out,
-        resume: out.join("manifest.json").exists(),
+    let executor = Local {
+        program: &program,
         n_shards: 1,
         n_jobs: 1,
         n_timed_jobs: 1,
         gpus: Vec::new(),
         fail_fast: false,
-        program: &program,
+    };
+    let options = Options {
+        out,
+        resume: out.join("manifest.json").exists(),
+        executor: &executor,
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
     };
     talk.say(format!("run {} into {}: {} cells", plan.spec.name, out.display(), plan.spec.cells.len()));
     let mut progress = Progress::new(talk, &left);
-    let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
+    let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
-    outcome?.check()?;
+    ending?.finished().context("workers of this machine do not outlive their driver")?.check()?;
     Ok(out.to_owned())
 }

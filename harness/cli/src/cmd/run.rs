@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use specimen_experiments::plan::Plan;
+use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_record::{Manifest, PlanFile, RunDir, read_document, tally, verify_result};
 use specimen_runner::{
-    driver::{self, Options},
+    driver::{self, Ending, Options},
+    local::Local,
+    slurm::Slurm,
     stage::Stage,
     stop::Stop,
     worker::ANY_GPU,
@@ -16,8 +18,9 @@ use specimen_runner::{
 use crate::{
     cmd::report,
     exit::CliError,
+    free_space, needs,
     progress::Progress,
-    spec_args::{SpecArgs, data_root, default_out},
+    spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::Talk,
 };
 
@@ -29,9 +32,11 @@ pub struct RunArgs {
     /// Folder of the run [default: results/runs/<name of the spec>]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Shards that the run is cut into, at least; the results do not depend on their number
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub shards: u32,
+    #[command(flatten)]
+    pub workers: ExecutorArgs,
+    /// With `--executor slurm`: hand in what is missing and leave; `run --resume` goes on
+    #[arg(long)]
+    pub detach: bool,
     /// Workers at a time for cells that are not timed [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
@@ -56,7 +61,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
-    let (plan, prompts) = driver::plan_of(args.spec.resolve()?, data_root.as_ref())?;
+    let text = args.spec.text(args.workers.profile.as_deref())?;
+    let (plan, prompts) = driver::plan_of(text.resolve()?, data_root.as_ref())?;
     for warning in plan.warnings() {
         talk.warn(warning);
     }
@@ -66,6 +72,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
         return report::show(&written, talk);
     }
+    check_executor(args)?;
     let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
     if !args.gpus.is_empty() && !is_free {
         let why = "--gpus is given and no cell of the spec has device = \"cuda\"; set model.device, or leave it out";
@@ -73,6 +80,10 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     if args.timed_jobs > 1 {
         talk.warn("timed cells run side by side: their times disturb each other");
+    }
+    let most = plan.estimate(needs::footprint).disk_bytes;
+    if let Some(complaint) = free_space::complaint(most, free_space::free_bytes(&out)) {
+        talk.warn(complaint);
     }
     let left = left(&out, &plan, args.resume)?;
     let n_left: u64 = left.iter().map(|(_, n)| n).sum();
@@ -83,25 +94,70 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         out.display()
     ));
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
-    let options = Options {
-        out: &out,
-        resume: args.resume,
-        n_shards: args.shards,
+    let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
+    let local = Local {
+        program: &program,
+        n_shards: args.workers.shards,
         n_jobs: args.jobs.unwrap_or_else(n_cores),
         n_timed_jobs: args.timed_jobs,
         gpus: args.gpus.clone(),
         fail_fast: args.fail_fast,
-        program: &program,
+    };
+    let slurm =
+        Slurm { settings: &settings, program: &program, n_shards: args.workers.shards, detach: args.detach };
+    let options = Options {
+        out: &out,
+        resume: args.resume,
+        executor: match args.workers.executor {
+            ExecutorName::Local => &local,
+            ExecutorName::Slurm => &slurm,
+        },
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
     };
     let mut progress = Progress::new(talk, &left);
     let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
-    let outcome = outcome?;
+    let outcome = match outcome? {
+        Ending::Finished(outcome) => outcome,
+        Ending::UnderWay { n_shards } => {
+            talk.say(format!(
+                "{}: the cluster has {n_shards} shard(s) to do; `specimen status` tells how far it is, and the same \
+                 command with --resume goes on",
+                out.display()
+            ));
+            return Ok(());
+        }
+    };
     let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
     report::show(&written, talk)?;
     Ok(outcome.check()?)
+}
+
+/// Refuses arguments that the executor has no use for.
+fn check_executor(args: &RunArgs) -> Result<(), CliError> {
+    let is_slurm = args.workers.executor == ExecutorName::Slurm;
+    let of_local = [
+        ("--jobs", args.jobs.is_some(), "how many tasks run at a time is `throttle` in [slurm]"),
+        (
+            "--timed-jobs",
+            args.timed_jobs != 1,
+            "how many tasks run at a time is `throttle` in [slurm.timing]",
+        ),
+        ("--gpus", !args.gpus.is_empty(), "what a task gets is `gres` in [slurm]"),
+        ("--fail-fast", args.fail_fast, "tasks of an array do not hear of each other's failures"),
+    ];
+    let of_slurm = [
+        ("--detach", args.detach, "workers of this machine end with their driver"),
+        ("--profile", args.workers.profile.is_some(), "it is about clusters"),
+    ];
+    let (found, executor) = if is_slurm { (&of_local[..], "slurm") } else { (&of_slurm[..], "local") };
+    match found.iter().find(|(_, is_given, _)| *is_given) {
+        Some((name, _, why)) => {
+            Err(CliError::Usage(format!("{name} does not go with --executor {executor}: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn n_cores() -> u32 {

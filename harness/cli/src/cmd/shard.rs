@@ -5,15 +5,16 @@ use std::{io::Write, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use specimen_record::{ItemKey, RunDir};
+use specimen_record::{ItemKey, RunDir, SCHEMA, WorkerEnd, write_document};
 use specimen_runner::{
+    error::RunError,
     shard_map::ShardMap,
     stop::Stop,
     worker::{Progress, Share, run_shard},
 };
 
 use crate::{
-    exit::{CliError, Code},
+    exit::{CliError, Code, code_of},
     spec_args::data_root,
 };
 
@@ -46,6 +47,9 @@ pub struct ShardRunArgs {
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
     pub leash: bool,
+    /// Nobody listens: say nothing on stdout, and leave on disk what a driver must know
+    #[arg(long, conflicts_with = "leash")]
+    pub unattended: bool,
 }
 
 /// Runs the shard.
@@ -68,8 +72,13 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
         map,
         skip: args.skip.iter().cloned().collect(),
         gpu: args.gpu,
+        is_unattended: args.unattended,
         data_root: data_root(),
     };
+    if args.unattended {
+        return unattended(&run, &share, &stop)
+            .with_context(|| format!("shard {} of {}", args.k, map.n_shards()));
+    }
     let mut voice = Voice::default();
     let ended = run_shard(&run, &share, &stop, &mut |progress| voice.tell(&progress));
     if let Err(error) = &ended {
@@ -77,6 +86,31 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     }
     voice.flush();
     ended.with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
+}
+
+/// Runs a shard for a driver that reads the disk alone: what made the worker end too early is left there.
+fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
+    let path = run.worker_end(share.shard);
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(e).with_context(|| format!("{}: cannot remove", path.display()));
+        }
+        _ => {}
+    }
+    let ended = run_shard(run, share, stop, &mut |_: Progress| {});
+    let Err(error) = ended else { return Ok(()) };
+    let is_ours = !matches!(error, RunError::Superseded { .. });
+    let why = error.to_string();
+    let error = anyhow::Error::from(error);
+    // The shard is another's when this one was superseded, and so are its last words.
+    if is_ours {
+        let job = std::env::var("SLURM_ARRAY_JOB_ID").ok().and_then(|job| job.parse().ok());
+        let end = WorkerEnd { schema: SCHEMA, job, code: code_of(&error) as i32, why };
+        if let Err(unwritten) = write_document(&path, &end) {
+            return Err(error.context(unwritten.to_string()));
+        }
+    }
+    Err(error)
 }
 
 /// What the driver is told, one line each.

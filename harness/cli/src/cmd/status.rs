@@ -6,7 +6,10 @@ use std::{fmt::Write, path::PathBuf};
 use clap::Args;
 use serde::Serialize;
 use specimen_record::{CellTally, Manifest, PlanFile, RunDir, read_document, read_timings, tally};
-use specimen_runner::lock::Lock;
+use specimen_runner::{
+    lock::Lock,
+    slurm::standing::{Array, Arrays, arrays},
+};
 
 use crate::{
     args::Format,
@@ -40,6 +43,9 @@ struct Status {
     torn: Vec<String>,
     /// Seconds of one worker for what is missing, judged by the images of each cell so far.
     seconds_left: Option<f64>,
+    /// Arrays of a cluster; absent where nothing was ever handed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slurm: Option<Arrays>,
     cells: Vec<CellLine>,
 }
 
@@ -68,8 +74,12 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     let holder = Lock::holder(&run.lock())?;
     let n_missing = sum(|cell| cell.n_missing);
+    let slurm = if manifest.sealed.is_none() { arrays(&run)? } else { None };
+    let is_alive = |array: &Array| array.n_running.unwrap_or(0) + array.n_waiting.unwrap_or(0) > 0;
+    let has_tasks = slurm.as_ref().is_some_and(|slurm| slurm.arrays.iter().any(is_alive));
     let state = match (&holder, n_missing, &manifest.sealed) {
         (Some(_), _, _) => "running",
+        (None, _, _) if has_tasks => "running",
         (None, 0, Some(_)) => "merged",
         _ => "incomplete",
     };
@@ -87,12 +97,32 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
         n_finished_shards: tally.finished.len(),
         torn: tally.torn.iter().map(ToString::to_string).collect(),
         seconds_left: cells.iter().map(left).sum(),
+        slurm,
         cells,
     };
     match talk.format() {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
+}
+
+/// The arrays in words.
+fn array_lines(slurm: &Arrays) -> Vec<String> {
+    let array = |array: &Array| {
+        let Array { job, submitted, n_owed, n_running, n_waiting, reasons } = array;
+        let how = match (n_running, n_waiting) {
+            (Some(running), Some(0)) => format!("{running} running"),
+            (Some(running), Some(waiting)) => {
+                format!("{running} running, {waiting} waiting ({})", reasons.join(", "))
+            }
+            _ if *n_owed == 0 => "all done".to_owned(),
+            _ => "unknown, the queue does not answer".to_owned(),
+        };
+        format!("slurm   job {job} ({}) of {submitted}: {n_owed} shard(s) owed, {how}", slurm.name)
+    };
+    let given_up =
+        slurm.given_up.iter().map(|(shard, why)| format!("slurm   shard {shard} was given up: it {why}"));
+    slurm.arrays.iter().map(array).chain(given_up).collect()
 }
 
 fn line(cell: &CellTally, seconds: &[(String, f64)]) -> CellLine {
@@ -125,6 +155,10 @@ fn human(status: &Status) -> String {
     say(format!("run     {} (plan {})", status.name, &status.plan_digest[..12]));
     match &status.holder {
         Some(holder) => say(format!("state   running: {holder}")),
+        None if status.state == "running" => {
+            say("state   running on the cluster, no driver waits for it; go on with `run --resume`"
+                .to_owned())
+        }
         None if status.state == "incomplete" => {
             say("state   incomplete; go on with `run --resume`".to_owned())
         }
@@ -135,6 +169,9 @@ fn human(status: &Status) -> String {
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
     if let Some(seconds) = status.seconds_left.filter(|_| *n_missing > 0) {
         say(format!("left    about {seconds:.0} s of one worker"));
+    }
+    for line in status.slurm.iter().flat_map(array_lines) {
+        say(line);
     }
     let width = status.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for CellLine { name, n_ok, n_failed, n_missing, seconds_per_image } in &status.cells {

@@ -38,6 +38,7 @@ fn of_run(error: &RunError) -> Option<Code> {
         RunError::Aborted => Code::Aborted,
         RunError::Replay { .. } => Code::Mismatch,
         RunError::Worker { code, .. } => Code::of_exit(*code),
+        RunError::GivenUp { code, .. } => code.map_or(Code::Environment, |code| Code::of_exit(Some(code))),
         RunError::Stats(_) => Code::Internal,
     })
 }

@@ -259,7 +259,9 @@ impl Ground {
 
         let mut files = files_below(&out);
         // Who held what, and what was said, is no result; a report is drawn again from the summary.
-        files.retain(|file| !["lock", "lease.json", "worker.log"].iter().any(|name| file.ends_with(name)));
+        files.retain(|file| {
+            !["lock", "lease.json", "heartbeat", "worker.log"].iter().any(|name| file.ends_with(name))
+        });
         files.retain(|file| !file.starts_with(out.join("report")));
         files.sort();
         let pick = |slot, n: usize| (lot.uniform(Purpose::Init, 1, slot) * n as f64) as usize;

@@ -1,0 +1,190 @@
+//! What a driver asks of a cluster, and what it makes of the answers, on programs that count.
+
+use std::{collections::BTreeMap, fs, process::Command};
+
+use specimen_record::{RunDir, Submissions, read_document};
+
+use crate::{
+    cluster::Cluster,
+    desk::{Desk, QUICK, ended},
+};
+
+/// Calls of one program.
+fn of<'c>(calls: &'c [String], program: &str) -> Vec<&'c str> {
+    let is_its = |line: &&String| line.split(' ').nth(1) == Some(program);
+    calls.iter().filter(is_its).map(String::as_str).collect()
+}
+
+#[test]
+fn the_queue_is_asked_once_per_array_and_interval_and_large_arrays_are_split() {
+    let cluster = Cluster::counted();
+    fs::write(cluster.file("size"), "3").unwrap();
+    let desk = Desk::new(&cluster, &QUICK.replace('\n', " wait 250\n"));
+    let there = ended(desk.arrays("there", "4", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    let calls = cluster.calls();
+    let arrays: Vec<&str> =
+        of(&calls, "sbatch").iter().flat_map(|c| c.split(' ').find(|w| w.starts_with("--array"))).collect();
+    // Four timed shards and four others, numbered on, three numbers an array.
+    assert_eq!(arrays, ["--array=0-2", "--array=0", "--array=1-2", "--array=0-1"]);
+    assert_eq!(of(&calls, "scontrol").len(), 1);
+    assert!(of(&calls, "scancel").is_empty());
+    let mut asked: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for call in of(&calls, "squeue") {
+        let words: Vec<&str> = call.split(' ').collect();
+        if let Some(at) = words.iter().position(|word| *word == "--jobs") {
+            asked.entry(words[at + 1]).or_default().push(words[0].parse().unwrap());
+        }
+    }
+    assert!(!asked.is_empty());
+    for (job, times) in asked {
+        let shortest = times.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+        assert!(shortest > 1.5, "job {job} was asked after twice within {shortest} s");
+    }
+    let here = desk.run("here", &[]);
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    assert_eq!(desk.digest("here"), desk.digest("there"));
+}
+
+#[test]
+fn a_queue_that_does_not_answer_is_unknown_and_nothing_is_handed_in_twice() {
+    let cluster = Cluster::counted();
+    cluster.silence(true);
+    let desk = Desk::new(&cluster, &QUICK.replace('\n', " wait 200\n"));
+    let there = ended(desk.arrays("there", "2", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    assert!(there.err.contains("unknown: the queue does not answer"), "{}", there.err);
+    assert_eq!(of(&cluster.calls(), "sbatch").len(), 2);
+}
+
+#[test]
+fn what_another_attempt_would_find_again_is_not_tried_again() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    fs::create_dir_all(desk.path("there/shards/0")).unwrap();
+    fs::write(desk.path("there/shards/0/lease.json"), "{\"schema\": 1, \"sh").unwrap();
+    let there = ended(desk.arrays("there", "2", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(4), "{}", there.err);
+    assert!(
+        there.err.contains("shard 0 ended with exit code 4") && there.err.contains("lease.json"),
+        "{}",
+        there.err
+    );
+    // One array of timed and one of other blocks, and no more.
+    assert_eq!(of(&cluster.calls(), "sbatch").len(), 2);
+    let status = ended(desk.command(&["status", "there"]).spawn().unwrap());
+    assert!(status.out.contains("shard 0 was given up"), "{}", status.out);
+    fs::remove_file(desk.path("there/shards/0/lease.json")).unwrap();
+    let again = ended(desk.arrays("there", "2", &["--resume"]).spawn().unwrap());
+    assert_eq!(again.code, Some(0), "{}", again.err);
+}
+
+#[test]
+fn a_shard_that_keeps_ending_without_an_image_is_given_up() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    fs::write(desk.path("fast.toml"), "[slurm]\nlag_s = 0\nmax_attempts = 2\nsetup = [\"exit 1\"]\n")
+        .unwrap();
+    let there = ended(desk.arrays("there", "1", &["--set", "cell=[{ name = \"ar\" }]"]).spawn().unwrap());
+    assert_eq!(there.code, Some(6), "{}", there.err);
+    assert!(there.err.contains("was killed or aborted in 2 attempts"), "{}", there.err);
+    assert_eq!(of(&cluster.calls(), "sbatch").len(), 2);
+}
+
+#[test]
+fn an_image_that_kills_its_workers_is_the_same_row_as_on_this_machine() {
+    let cluster = Cluster::counted();
+    let desk =
+        Desk::new(&cluster, "a circle\nplease abort here\na square\nplease panic here\na star\na hill\n");
+    let here = desk.run("here", &[]);
+    assert_eq!(here.code, Some(5), "{}", here.err);
+    let there = ended(desk.arrays("there", "2", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(5), "{}", there.err);
+    assert!(there.err.contains("was killed or aborted while it made ar/1/0"), "{}", there.err);
+    assert_eq!(desk.digest("here"), desk.digest("there"));
+}
+
+#[test]
+fn an_array_that_nobody_noted_is_cancelled_and_one_that_was_refused_says_why() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    fs::write(cluster.file("refuse"), "sbatch: error: invalid partition specified: gpus\n").unwrap();
+    let there = ended(desk.arrays("there", "1", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(6), "{}", there.err);
+    assert!(there.err.contains("invalid partition specified: gpus"), "{}", there.err);
+    fs::remove_file(cluster.file("refuse")).unwrap();
+    // The number by which the queue answers for this run's name.
+    fs::write(cluster.file("squeue"), "#!/bin/sh\ncase \"$*\" in *--name=*) echo 77 ;; esac\n").unwrap();
+    let again = ended(desk.arrays("there", "1", &["--resume"]).spawn().unwrap());
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(again.err.contains("job 77 is of this run and nobody noted it"), "{}", again.err);
+    assert!(of(&cluster.calls(), "scancel")[0].ends_with("scancel 77"));
+}
+
+#[test]
+fn a_worker_stopped_past_its_lease_adds_nothing_when_it_wakes_up() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, &QUICK.replace('\n', " wait 400\n"));
+    let driver =
+        desk.arrays("there", "1", &["--set", "cell=[{ name = \"ar\", timed = false }]"]).spawn().unwrap();
+    desk.wait_for("a record", || desk.n_records("there") > 0);
+    let run = RunDir::open(desk.path("there")).unwrap();
+    let noted: Submissions = read_document(&run.submissions()).unwrap();
+    let task = cluster.file(&format!("task-{}-0", noted.arrays[0].job));
+    let worker = fs::read_to_string(&task).unwrap();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, worker.trim()]).output().unwrap();
+        assert!(sent.status.success(), "{name}: {}", String::from_utf8_lossy(&sent.stderr));
+    };
+    signal("-STOP");
+    // The queue has lost sight of it, as of a job on a node that was declared dead.
+    fs::write(&task, "0").unwrap();
+    let there = ended(driver);
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    let rows_of_first = || fs::read_to_string(run.attempt_records(0, 0)).unwrap().lines().count();
+    let n_before = rows_of_first();
+    assert!((1..8).contains(&n_before), "it was stopped after {n_before} of 8 images");
+    signal("-CONT");
+    desk.wait_for("the end of the worker that woke up", || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", worker.trim())).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    });
+    assert_eq!(rows_of_first(), n_before);
+    assert!(
+        fs::read_to_string(run.worker_log(0)).unwrap().contains("has taken this shard over"),
+        "its log says why"
+    );
+    assert_eq!(ended(desk.command(&["verify", "there"]).spawn().unwrap()).code, Some(0));
+    let here = desk.run("here", &["--set", "cell=[{ name = \"ar\", timed = false }]"]);
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    assert_eq!(desk.digest("here"), desk.digest("there"));
+}
+
+#[test]
+fn the_status_of_a_thousand_shards_is_told_within_a_second() {
+    let cluster = Cluster::counted();
+    let prompts: String = (0..1000).map(|i| format!("shape {i}\n")).collect();
+    let desk = Desk::new(&cluster, &prompts);
+    let one = ["--set", "cell=[{ name = \"ar\", timed = false }]", "--set", "timing.blocks=1", "--jobs", "1"];
+    let here = desk.run("r", &[&one[..], &["--limit", "1000"]].concat());
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    for file in ["records.jsonl", "timing.jsonl"] {
+        let rows = fs::read_to_string(desk.path(&format!("r/shards/0/attempts/0/{file}"))).unwrap();
+        for (k, row) in rows.lines().enumerate() {
+            let folder = desk.path(&format!("r/shards/{k}/attempts/1"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(file), format!("{row}\n")).unwrap();
+        }
+    }
+    fs::remove_dir_all(desk.path("r/shards/0/attempts/0")).unwrap();
+    // Processor time: a machine that is busy with other tests gives a process little of it.
+    let program = env!("CARGO_BIN_EXE_specimen");
+    let timed = format!("TIMEFORMAT='%U %S'; time {program:?} status r");
+    let mut shell = Command::new("bash");
+    let said = shell.args(["-c", &timed]).env("LC_ALL", "C").current_dir(desk.path("")).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));
+    let seconds: f64 = err.split_whitespace().map(|word| word.parse::<f64>().unwrap()).sum();
+    println!("status of 1000 shards: {seconds:.3} s of processor time");
+    assert!(out.contains("items   1000: 1000 made"), "{out}{err}");
+    assert!(seconds < 1.0, "it took {seconds:.2} s");
+}

@@ -1,0 +1,71 @@
+//! What a cluster gave this process, from the environment that Slurm sets, and who else was on the node when timed
+//! work began.
+
+use std::process::{Command, Stdio};
+
+use specimen_record::Allocation;
+
+/// What this task was given; `None` outside of a cluster. For timed work the queue is asked once who else is there.
+pub(crate) fn of_this_process(is_timed: bool) -> Option<Allocation> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut allocation = read(variable)?;
+    if is_timed {
+        allocation.neighbours =
+            variable("SLURMD_NODENAME").and_then(|node| neighbours(&node, allocation.job));
+    }
+    Some(allocation)
+}
+
+fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Allocation> {
+    let number = |name: &str| variable(name)?.parse().ok();
+    Some(Allocation {
+        job: variable("SLURM_JOB_ID")?.parse().ok()?,
+        n_restarts: number("SLURM_RESTART_COUNT").unwrap_or(0),
+        cores: number("SLURM_CPUS_ON_NODE"),
+        gpus: variable("CUDA_VISIBLE_DEVICES").filter(|gpus| !gpus.is_empty()),
+        neighbours: None,
+    })
+}
+
+/// Jobs that run on `node` beside `job`; `None` where the queue does not answer.
+fn neighbours(node: &str, job: u64) -> Option<u32> {
+    let mut squeue = Command::new("squeue");
+    squeue.args(["--noheader", "--array", "--states=RUNNING", "--nodelist", node, "--format=%A"]);
+    let said = squeue
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|said| said.status.success())?;
+    Some(others(&String::from_utf8_lossy(&said.stdout), job))
+}
+
+fn others(text: &str, job: u64) -> u32 {
+    text.lines().filter(|line| line.trim().parse::<u64>().is_ok_and(|other| other != job)).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_told_by_its_variables_and_a_process_without_them_is_none() {
+        let variables = [("SLURM_JOB_ID", "12"), ("SLURM_CPUS_ON_NODE", "4"), ("CUDA_VISIBLE_DEVICES", "1")];
+        let known =
+            |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        let expected = Allocation {
+            job: 12,
+            n_restarts: 0,
+            cores: Some(4),
+            gpus: Some("1".to_owned()),
+            neighbours: None,
+        };
+        assert_eq!(read(known), Some(expected));
+        assert_eq!(read(|_| None), None);
+    }
+
+    #[test]
+    fn neighbours_are_all_but_oneself() {
+        assert_eq!(others("12\n13\n 14\n\n", 12), 2);
+    }
+}

@@ -1,0 +1,204 @@
+//! The four commands of a cluster that are used: `sbatch`, `squeue`, `scancel` and `scontrol`. What the queue says is
+//! who is alive; a command that fails or does not answer says nothing, never that a job has failed.
+
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use specimen_experiments::array_shape::max_array_size;
+
+use crate::{error::RunError, stop::Stop};
+
+/// How long a command may take to answer. A controller that restarts lets its clients wait.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What the queue says of one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Task {
+    /// Its state in Slurm's long form.
+    pub(crate) state: String,
+    /// Why it waits, or why it ended.
+    pub(crate) reason: String,
+}
+
+/// States in which a task runs or may still come to run.
+const ALIVE: [&str; 11] = [
+    "PENDING",
+    "RUNNING",
+    "SUSPENDED",
+    "COMPLETING",
+    "CONFIGURING",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "RESIZING",
+    "SIGNALING",
+    "STAGE_OUT",
+];
+
+impl Task {
+    /// Whether it runs, or may still.
+    pub(crate) fn is_alive(&self) -> bool {
+        ALIVE.contains(&self.state.as_str()) || self.state == "STOPPED" || self.state == "RESV_DEL_HOLD"
+    }
+}
+
+/// What the queue says of an array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// By number, those of its tasks that it knows.
+    Tasks(BTreeMap<u32, Task>),
+    /// The queue does not answer.
+    Unknown,
+}
+
+/// The commands, for one run.
+pub(crate) struct Client<'a> {
+    /// The name of the run's jobs.
+    pub(crate) name: &'a str,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Client<'_> {
+    /// The tasks of an array. Job numbers are used again: rows of another name are not ours.
+    pub(crate) fn array(&self, job: u64) -> Seen {
+        let job = job.to_string();
+        match self
+            .ask("squeue", &["--noheader", "--array", "--states=all", "--jobs", &job, "--format=%K|%T|%r|%j"])
+        {
+            Ok(text) => Seen::Tasks(tasks(&text, self.name)),
+            // Of a job that ended long ago the controller says this, and is sure of it.
+            Err(why) if why.contains("Invalid job id") => Seen::Tasks(BTreeMap::new()),
+            Err(_) => Seen::Unknown,
+        }
+    }
+
+    /// The numbers of all arrays of the run that the queue knows to be alive; `None` when it does not answer.
+    pub(crate) fn arrays(&self) -> Option<Vec<u64>> {
+        let name = format!("--name={}", self.name);
+        let text = self.ask("squeue", &["--noheader", "--me", &name, "--format=%F"]).ok()?;
+        let mut found: Vec<u64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+        found.sort_unstable();
+        found.dedup();
+        Some(found)
+    }
+
+    /// Ends an array.
+    pub(crate) fn cancel(&self, job: u64) -> Result<(), RunError> {
+        let said = self.ask("scancel", &[&job.to_string()]);
+        said.map(drop).map_err(|why| RunError::Environment(format!("cannot cancel job {job}: {why}")))
+    }
+
+    /// Hands in an array; its number, or what `sbatch` says against it.
+    pub(crate) fn submit(&self, arguments: &[String]) -> Result<u64, String> {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let said = self.ask("sbatch", &arguments)?;
+        let number = said.trim().split(';').next().and_then(|number| number.parse().ok());
+        number.ok_or_else(|| format!("it answered {:?} instead of a job's number", said.trim()))
+    }
+
+    /// The first number that no task of an array may have.
+    pub(crate) fn max_array_size(&self) -> Result<u32, String> {
+        let said = self.ask("scontrol", &["show", "config"])?;
+        max_array_size(&said).ok_or_else(|| "`scontrol show config` names no MaxArraySize above 1".to_owned())
+    }
+
+    /// Runs a command to its end; what it says, or what it says against it.
+    fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(program);
+        // The formats above count; a user's own would change them.
+        for variable in ["SQUEUE_FORMAT", "SQUEUE_FORMAT2", "SQUEUE_STATES", "SQUEUE_NAMES", "SQUEUE_SORT"] {
+            command.env_remove(variable);
+        }
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| format!("cannot start `{program}`: {e}"))?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let out = std::thread::spawn(move || text_of(out));
+        let err = std::thread::spawn(move || text_of(err));
+        let started = Instant::now();
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if started.elapsed() < PATIENCE && self.stop.check().is_ok() => {
+                    std::thread::sleep(PAUSE);
+                }
+                _ => {
+                    // It is our own child, and there is nothing else to do about it.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("`{program}` did not answer in {} s", started.elapsed().as_secs()));
+                }
+            }
+        };
+        let said = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
+        let (out, err) = (said(out), said(err));
+        if status.success() { Ok(out) } else { Err(format!("`{program}`: {}", one_line(&err))) }
+    }
+}
+
+/// Whether a failure of `sbatch` is the controller's absence, which passes, and not a request that it refuses.
+pub(crate) fn passes(why: &str) -> bool {
+    let signs = [
+        "contact",
+        "did not answer",
+        "onnection",
+        "timed out",
+        "imeout",
+        "try again",
+        "emporar",
+        "backup controller",
+        "transmission failed",
+    ];
+    signs.iter().any(|sign| why.contains(sign))
+}
+
+fn text_of(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read before a failure is still what was said.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn one_line(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() { "it failed and says nothing".to_owned() } else { lines.join("; ") }
+}
+
+/// Rows `task|state|reason|name`.
+fn tasks(text: &str, name: &str) -> BTreeMap<u32, Task> {
+    let row = |line: &str| {
+        let mut fields = line.splitn(4, '|').map(str::trim);
+        let number = fields.next()?.parse().ok()?;
+        let (state, reason) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        (fields.next()? == name).then_some((number, Task { state, reason }))
+    };
+    text.lines().filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_other_jobs_and_of_no_task_are_passed_over() {
+        let text = "0|RUNNING|None|specimen-0a\n1|OUT_OF_MEMORY|OutOfMemory|specimen-0a\n2|PENDING|Priority|other\n\
+                    N/A|RUNNING|None|specimen-0a\n\n";
+        let found = tasks(text, "specimen-0a");
+        let told: Vec<(u32, bool)> = found.iter().map(|(&number, task)| (number, task.is_alive())).collect();
+        assert_eq!(told, [(0, true), (1, false)]);
+    }
+
+    #[test]
+    fn a_controller_that_is_away_passes_and_a_refusal_does_not() {
+        assert!(passes(
+            "`sbatch`: Batch job submission failed: Unable to contact slurm controller (connect failure)"
+        ));
+        assert!(!passes("`sbatch`: error: invalid partition specified: gpus"));
+    }
+}

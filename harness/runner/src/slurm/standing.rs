@@ -1,0 +1,78 @@
+//! Where the arrays of a run are, for whoever asks: what was written down, and one look into the queue.
+
+use serde::Serialize;
+use specimen_record::RunDir;
+
+use crate::{error::RunError, stop::Stop};
+
+use super::{
+    client::{Client, Seen},
+    ledger::Ledger,
+};
+
+/// The arrays of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Arrays {
+    /// The name of the run's jobs.
+    pub name: String,
+    /// Arrays that owe a shard.
+    pub arrays: Vec<Array>,
+    /// Shards that are not handed in again, with the reason.
+    pub given_up: Vec<(u32, String)>,
+}
+
+/// One array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Array {
+    /// Number of its job.
+    pub job: u64,
+    /// When it was handed in.
+    pub submitted: String,
+    /// Shards that it owes.
+    pub n_owed: usize,
+    /// Those of them that run; null when the queue does not answer.
+    pub n_running: Option<usize>,
+    /// Those of them that wait; null likewise.
+    pub n_waiting: Option<usize>,
+    /// Why they wait, each reason once.
+    pub reasons: Vec<String>,
+}
+
+/// The arrays of a run, with one question to the queue for each; `None` where nothing was handed in.
+///
+/// # Errors
+/// Submissions that cannot be read.
+pub fn arrays(run: &RunDir) -> Result<Option<Arrays>, RunError> {
+    let Some(ledger) = Ledger::open(run)? else { return Ok(None) };
+    let (stop, name) = (Stop::never(), ledger.job_name());
+    let client = Client { name: &name, stop: &stop };
+    let mut arrays = Vec::new();
+    for array in &ledger.list.arrays {
+        let n_owed = array.owed.keys().filter(|&&shard| !run.done(shard).is_file()).count();
+        let mut found = Array {
+            job: array.job,
+            submitted: array.submitted.to_string(),
+            n_owed,
+            n_running: None,
+            n_waiting: None,
+            reasons: Vec::new(),
+        };
+        if n_owed > 0
+            && let Seen::Tasks(tasks) = client.array(array.job)
+        {
+            let alive = || {
+                let owed = array.owed.keys().filter_map(|shard| tasks.get(&(shard - array.first_shard)));
+                owed.filter(|task| task.is_alive())
+            };
+            let waiting = || alive().filter(|task| task.state == "PENDING");
+            found.n_waiting = Some(waiting().count());
+            found.n_running = Some(alive().count() - waiting().count());
+            found.reasons = waiting().map(|task| task.reason.clone()).collect();
+            found.reasons.sort();
+            found.reasons.dedup();
+        }
+        arrays.push(found);
+    }
+    let given_up = ledger.list.given_up.clone().into_iter().collect();
+    Ok(Some(Arrays { name, arrays, given_up }))
+}
