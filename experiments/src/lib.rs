@@ -1,7 +1,7 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
+//! change and multiply it), [`external`] (cells that another process makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
 //! (items and blocks), [`estimate`] (what they will take). Nothing here generates, measures or touches a run directory.
 
@@ -14,6 +14,7 @@ pub mod error;
 pub mod estimate;
 mod exclude;
 pub mod expect;
+pub mod external;
 mod fields;
 mod interleave;
 pub mod matrix;

@@ -21,6 +21,8 @@ use crate::{
     attempt::Claim,
     difference::compare,
     error::RunError,
+    external_maker::files_of,
+    import,
     load::Models,
     local::Local,
     lock::Lock,
@@ -254,8 +256,12 @@ pub fn rescore(
     spec.metrics.retain(|metric| !is_replaced(metric));
     spec.metrics.extend_from_slice(add);
     protocol_scores::check(&spec, data_root)?;
-    let (plan, _) = plan_of(spec, data_root)?;
     let file: PlanFile = read_document(&run.plan())?;
+    let plan = match spec.cells.iter().any(|cell| cell.imported.is_some()) {
+        // What was taken in has its prompts with it.
+        true => import::plan_of(spec, &file)?,
+        false => plan_of(spec, data_root)?.0,
+    };
     let now = plan_file(&plan)?;
     if now.digest != file.digest {
         return Err(RunError::OtherPlan {
@@ -318,6 +324,7 @@ fn weights_of(plan: &Plan, models: &mut Models) -> Result<Vec<WeightsDigest>, Ru
             }
         }
     }
+    weights.extend(files_of(&plan.spec)?);
     Ok(weights)
 }
 

@@ -8,6 +8,7 @@ use specimen_measure::{
     clip_score::{PictureScore, clip_score as score, clip_score_of_rows},
     whole_file::write_whole,
 };
+use specimen_table::csv_field;
 
 use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
 
@@ -75,7 +76,8 @@ fn write_table(path: &Path, pictures: &[PictureScore]) -> anyhow::Result<()> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["id", "file", "cosine", "caption"])?;
     for PictureScore { id, file, caption, cosine } in pictures {
-        table.write_record([id, file, &cosine.to_string(), caption])?;
+        let [id, file, caption] = [id, file, caption].map(|text| csv_field(text));
+        table.write_record([id, file, cosine.to_string(), caption])?;
     }
     let bytes = table.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(write_whole(path, &bytes)?)

@@ -1,6 +1,12 @@
 //! The built binary from outside: exit codes, messages, files.
 
 #[cfg(feature = "torch")]
+mod external;
+#[cfg(feature = "torch")]
+mod hostile;
+#[cfg(feature = "torch")]
+mod import;
+#[cfg(feature = "torch")]
 mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]
