@@ -71,6 +71,9 @@ pub(crate) fn tsv(path: &Path, text: &str) -> Result<Table> {
         };
         content.split('\t').map(field).collect()
     });
+    if text.bytes().filter(|byte| matches!(byte, b'\t' | b'\n')).count() >= read::MAX_LINES {
+        return Err(read::too_many(path, "fields"));
+    }
     table(path, records.collect())
 }
 
@@ -79,8 +82,14 @@ pub(crate) fn tsv(path: &Path, text: &str) -> Result<Table> {
 pub(crate) fn csv(path: &Path, text: &str) -> Result<Table> {
     let mut scanner = Scanner { path, rest: text, line: 1, column: 1 };
     let mut records = Vec::new();
+    let mut n_fields = 0;
     while !scanner.rest.is_empty() {
-        records.push(scanner.record()?);
+        let record = scanner.record()?;
+        n_fields += record.len();
+        if n_fields > read::MAX_LINES {
+            return Err(read::too_many(path, "fields"));
+        }
+        records.push(record);
     }
     table(path, records)
 }

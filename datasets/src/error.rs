@@ -146,6 +146,16 @@ pub enum DatasetError {
         /// Files with other extensions.
         n_ignored: usize,
     },
+    /// A table and a folder of images do not hold the same images.
+    #[error("{table}: it does not fit the images in {folder}: {problem}", table = table.display(), folder = folder.display())]
+    ImagesAndRows {
+        /// The table.
+        table: PathBuf,
+        /// The folder of images.
+        folder: PathBuf,
+        /// What lacks on each side.
+        problem: String,
+    },
     /// Some ids have a partner on one side only.
     #[error("{0}")]
     Unpaired(Box<Unpaired>),

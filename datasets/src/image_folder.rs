@@ -122,6 +122,11 @@ pub fn id_from_name(path: &Path) -> std::result::Result<PromptId, &'static str> 
         .map_err(|_| "the file name has more than 128 digits in a row")
 }
 
+/// Paths of the images below `root`, inside it and with `/`, sorted.
+pub(crate) fn names(root: &Path) -> Result<Vec<String>> {
+    Ok(image_files(root)?.0.into_iter().map(|file| file.name).collect())
+}
+
 /// Number of image files below `root`, and of other visible files.
 pub(crate) fn count(root: &Path) -> Result<(usize, usize)> {
     image_files(root).map(|(files, n_ignored)| (files.len(), n_ignored))

@@ -28,6 +28,7 @@ pub mod scenes;
 // Images, pairs and exports.
 pub mod export;
 pub mod image_folder;
+pub mod latencies;
 pub mod reference;
 
 // What all of them stand on.

@@ -14,6 +14,9 @@ use std::path::Path;
 /// The largest file, and the largest uncompressed content, that a reader accepts: 1 GiB.
 pub const MAX_CONTENT_BYTES: u64 = 1 << 30;
 
+/// The most lines, records and fields of a file that a reader accepts, each.
+pub(crate) const MAX_LINES: usize = 10_000_000;
+
 /// A file that a dataset was read from, as results record it: without its folder, which differs by machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
@@ -59,6 +62,9 @@ pub(crate) fn lines<'t>(path: &Path, text: &'t str) -> Result<Vec<(usize, &'t st
     if text.is_empty() {
         return Ok(Vec::new());
     }
+    if body.as_bytes().iter().filter(|&&byte| byte == b'\n').count() >= MAX_LINES {
+        return Err(too_many(path, "lines"));
+    }
     let strip = |(line_idx, line): (usize, &'t str)| {
         let line = line.strip_suffix('\r').unwrap_or(line);
         match line.find('\r') {
@@ -70,6 +76,12 @@ pub(crate) fn lines<'t>(path: &Path, text: &'t str) -> Result<Vec<(usize, &'t st
         }
     };
     body.split('\n').enumerate().map(strip).collect()
+}
+
+/// The error for a file with more than [`MAX_LINES`] of something.
+pub(crate) fn too_many(path: &Path, what: &str) -> DatasetError {
+    let place = Place::Line(MAX_LINES);
+    DatasetError::malformed(path, place, format!("at most {MAX_LINES} {what}"), format!("more {what}"))
 }
 
 /// A readable quotation of what stands in a file: at most 40 characters, control characters escaped.

@@ -23,6 +23,21 @@ const WHOLE: [(&str, &[u8]); 6] = [
     ),
 ];
 
+#[test]
+fn a_file_of_more_lines_or_fields_than_any_dataset_has_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, what) in [
+        ("p.txt", "a\n".repeat(10_000_001), "lines"),
+        ("p.csv", format!("prompt\n{}", ",".repeat(10_000_001)), "fields"),
+        ("p.tsv", "\t".repeat(10_000_001), "fields"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let message = open(path.to_str().unwrap(), &OpenOptions::default()).unwrap_err().to_string();
+        assert!(message.contains(&format!("expected at most 10000000 {what}")), "{message}");
+    }
+}
+
 /// Bytes that formats give a meaning to.
 const SPECIAL: [u8; 14] = *b"\0\n\r\t\",{}:0\\\xff\xc3 ";
 

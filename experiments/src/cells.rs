@@ -8,6 +8,7 @@ use specimen_decode::method::{
 use crate::{
     document::{Entry, Node},
     error::{Fault, SpecError},
+    external::{External, external},
     fields::{self, Fields, out_of_range, unknown_name},
     names::{BASELINE, MODELS},
     parse::{choice, name, optional_text, table},
@@ -16,7 +17,7 @@ use crate::{
 
 const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights"];
 pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "guidance", "filter_order"];
-const CELL_KEYS: &[&str] = &["name", "drafter", "accept", "schedule", "sampling", "timed"];
+const CELL_KEYS: &[&str] = &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
 
 /// Reads a `[model]` table at `path`.
 pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
@@ -79,6 +80,7 @@ pub(crate) fn sampling(
 pub(crate) struct CellBody {
     pub(crate) name: String,
     pub(crate) method: MethodConfig,
+    pub(crate) external: Option<External>,
     pub(crate) timed: bool,
 }
 
@@ -94,8 +96,16 @@ pub(crate) fn cell(node: &Node, path: &str) -> Result<CellBody, SpecError> {
         }
         .at(fields.get("drafter").map_or(&node.place, |node| &node.place).clone()));
     }
+    let external = fields.get("external").map(|node| external(&fields, node)).transpose()?;
+    if name == BASELINE && external.is_some() {
+        return Err(Fault::Conflict {
+            conflict: format!("the cell `{BASELINE}` is this program's own baseline, but has `external`"),
+            remedy: "give the cell another name, and keep a cell `ar` to compare it with".to_owned(),
+        }
+        .at(fields.get("external").map_or(&node.place, |node| &node.place).clone()));
+    }
     let timed = fields.get("timed").map_or(Ok(true), |node| fields::flag(node, &fields.path("timed")))?;
-    Ok(CellBody { name, method, timed })
+    Ok(CellBody { name, method, external, timed })
 }
 
 fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {

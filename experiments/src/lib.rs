@@ -1,7 +1,8 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it, [`slurm`] is the part that is about a cluster), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
+//! change and multiply it; [`slurm`] is the part about a cluster, [`external`] the cells that another process
+//! makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
 //! (items and blocks), [`estimate`] and [`array_shape`] (what they will take), [`goal`] (what a tuning looks for).
 //! Nothing here generates, measures or touches a run directory.
@@ -16,6 +17,7 @@ pub mod error;
 pub mod estimate;
 mod exclude;
 pub mod expect;
+pub mod external;
 mod fields;
 pub mod goal;
 mod interleave;

@@ -248,6 +248,8 @@ fn resolved(
         model: cells::model(&model_node, &model.path)?,
         sampling: cells::sampling(&sampling, cell.get("sampling"), &path)?,
         method: body.method,
+        external: body.external,
+        imported: None,
         timed: body.timed,
     })
 }

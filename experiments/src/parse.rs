@@ -1,7 +1,7 @@
 //! The text of a spec, with overrides applied, and its resolution into a [`Spec`]. Each error names file,
 //! line and column, or the argument that is wrong.
 
-use std::path::Path;
+use std::{io::Read, path::Path};
 
 use specimen_datasets::CaptionPolicy;
 
@@ -16,6 +16,9 @@ use crate::{
     slurm,
     spec::{DatasetSpec, DiagnosticSpec, MetricSpec, SCHEMA, Spec, Timing},
 };
+
+/// Bytes of a spec, at most.
+pub const MAX_SPEC_BYTES: u64 = 4 << 20;
 
 /// Keys at the top of a spec.
 pub(crate) const SPEC_KEYS: &[&str] = &[
@@ -66,9 +69,18 @@ impl SpecText {
     /// If the file cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Fault::Unreadable { reason: error.to_string() }.at(Place::WholeFile(file.as_str().into()))
-        })?;
+        let unreadable =
+            |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));
+        let mut bytes = Vec::new();
+        let opened = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+        let read = opened.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| unreadable(error.to_string()))?;
+        if bytes.len() as u64 > MAX_SPEC_BYTES {
+            return Err(unreadable(format!(
+                "it has more than {MAX_SPEC_BYTES} bytes; is it the right file?"
+            )));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
         Self::parse(&file, &text)
     }
 

@@ -14,6 +14,9 @@ use crate::{
     spec::Spec,
 };
 
+/// Items of a plan, at most: more do not fit into the memory that a driver may take.
+pub const MAX_ITEMS: u32 = 1 << 24;
+
 /// Every image that a spec asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,14 +79,14 @@ impl Plan {
     ///
     /// # Errors
     /// If the prompts are of another dataset, a method needs what its model does not have, or there are more than
-    /// `u32::MAX` items.
+    /// [`MAX_ITEMS`] items.
     pub fn new(spec: Spec, prompts: &PromptSet) -> Result<Self, PlanError> {
         check_dataset(&spec, prompts)?;
         abilities::check(&spec)?;
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
-        if n_items.is_none_or(|n| u32::try_from(n).is_err()) {
-            return Err(PlanError::TooManyItems { n_cells, n_prompts, n_samples, max: u32::MAX });
+        if n_items.is_none_or(|n| n > MAX_ITEMS as usize) {
+            return Err(PlanError::TooManyItems { n_cells, n_prompts, n_samples, max: MAX_ITEMS });
         }
         let mut items = items(&spec, prompts);
         let blocks = blocks(&spec, n_prompts, &mut items);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     expect::{Expectation, PublishedRef},
+    external::External,
     names::{BASELINE, METRICS},
 };
 
@@ -157,10 +158,26 @@ pub struct Cell {
     pub model: ModelSpec,
     /// The law that tokens are drawn from.
     pub sampling: Sampling,
-    /// The decoding method.
+    /// The decoding method; that of plain decoding where `external` makes the images.
     pub method: MethodConfig,
+    /// The process that makes the images instead of this program's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<External>,
+    /// Where the images were taken in from, if nothing was made here. No spec says this; `specimen import` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// Whether the cell is timed, interleaved with the others; otherwise only its images count.
     pub timed: bool,
+}
+
+/// Images that were made elsewhere, by a table that says how long each took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Imported {
+    /// Name of the table's file, without its folder.
+    pub table: String,
+    /// Hex blake3 of the table.
+    pub table_blake3: String,
 }
 
 /// One metric to compute.
@@ -221,9 +238,14 @@ impl MetricSpec {
 }
 
 impl Cell {
-    /// Whether nothing is drafted: one token per forward of the target.
+    /// Whether the images are another program's.
+    pub fn is_elsewhere(&self) -> bool {
+        self.external.is_some() || self.imported.is_some()
+    }
+
+    /// Whether this program decodes and drafts nothing: one token per forward of the target.
     pub fn is_autoregressive(&self) -> bool {
-        self.method.drafter.proposer == Proposer::None
+        !self.is_elsewhere() && self.method.drafter.proposer == Proposer::None
     }
 }
 
@@ -236,10 +258,10 @@ impl Spec {
         cell.timed.then(|| baselines.into_iter().find(same)).flatten()
     }
 
-    /// The models in the order in which cells first use them.
+    /// The models that this program runs, in the order in which cells first use them.
     pub fn models(&self) -> Vec<&ModelSpec> {
         let mut models: Vec<&ModelSpec> = Vec::new();
-        for cell in &self.cells {
+        for cell in self.cells.iter().filter(|cell| !cell.is_elsewhere()) {
             if !models.contains(&&cell.model) {
                 models.push(&cell.model);
             }

@@ -73,6 +73,18 @@ fn a_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
+fn a_file_without_end_and_a_text_without_bottom_are_refused() {
+    let error = SpecText::read(std::path::Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(error.contains("more than 4194304 bytes; is it the right file?"), "{error}");
+    for deep in ["[".repeat(100_000), "{a=".repeat(100_000), "a.".repeat(100_000)] {
+        let error = message(&format!("x = {deep}"));
+        assert!(error.starts_with("s.toml:1:"), "{error}");
+        let error = message(&format!("{deep}x = 1"));
+        assert!(error.starts_with("s.toml:1:"), "{error}");
+    }
+}
+
+#[test]
 fn text_that_is_not_toml_is_refused_where_it_stops_being() {
     check(
         "seed = 42",

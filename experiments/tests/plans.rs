@@ -54,6 +54,17 @@ fn seeds(plan: &Plan) -> BTreeMap<String, Vec<u64>> {
 }
 
 #[test]
+fn a_plan_that_no_memory_holds_is_refused() {
+    let spec = spec(&SPEC.replace("samples = 2", "samples = 1000000"));
+    let prompts = prompts::open(&spec.dataset, None).unwrap();
+    let message = Plan::new(spec, &prompts).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "the plan has 4 cells x 10 prompts x 1000000 samples, more than 16777216 items; split the spec"
+    );
+}
+
+#[test]
 fn seeds_do_not_depend_on_the_method_the_cell_or_what_else_runs() {
     let all = seeds(&plan(SPEC));
     assert!(all.values().all(|seeds| *seeds == all["ar"]));

@@ -74,6 +74,9 @@ pub enum Command {
     /// Score the images of a run again, or under further protocols
     #[cfg(feature = "torch")]
     Score(cmd::score::ScoreArgs),
+    /// Take in images that were made elsewhere, with a table of how long each took
+    #[cfg(feature = "torch")]
+    Import(cmd::import::ImportArgs),
     /// Write tables, figures and the page of a run again
     Report(cmd::report::ReportArgs),
     /// Write the picture of a run: rows prompts, columns methods, same seed

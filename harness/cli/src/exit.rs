@@ -158,6 +158,7 @@ fn of_record(error: &RecordError) -> Code {
         RecordError::BadPlan { .. } => Code::Spec,
         RecordError::Conflict { .. } => Code::Mismatch,
         RecordError::NotARun { .. }
+        | RecordError::TooLarge { .. }
         | RecordError::Syntax { .. }
         | RecordError::Inconsistent { .. }
         | RecordError::NewerSchema { .. }

@@ -131,13 +131,16 @@ pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
 /// Weights and data that `spec` needs and that are not below `root`, each once, in the order of the spec.
 pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let drafters = spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref());
-    let models = spec.cells.iter().map(|cell| cell.model.name.as_str()).chain(drafters);
+    let models = spec.models().into_iter().map(|model| model.name.as_str()).chain(drafters);
     let places = places_with(root);
     let of_models = models.flat_map(|name| match facts(name).and_then(|facts| facts.weights) {
         Some(weights) => Vec::from_iter(absent(&format!("weights of {name}"), name, weights, root)),
         None => unfetched(name, &places),
     });
-    let heads = spec.cells.iter().filter(|cell| cell.method.drafter.proposer == Proposer::Eagle1);
+    let heads = spec
+        .cells
+        .iter()
+        .filter(|cell| cell.external.is_none() && cell.method.drafter.proposer == Proposer::Eagle1);
     let of_heads = heads.filter_map(|cell| manifest(&cell.model.name).ok()?.drafter.as_deref());
     let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
     let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");

@@ -2,6 +2,7 @@
 //! pipe has heard enough; that is no error.
 
 use std::{
+    borrow::Cow,
     fmt::Display,
     io::{ErrorKind, IsTerminal, Write},
 };
@@ -68,31 +69,33 @@ impl Talk {
     /// One line.
     pub fn say(&self, text: impl Display) {
         if self.level >= 0 {
-            line(&text.to_string());
+            line(&harmless(&text.to_string()));
         }
     }
 
     /// One line that only `-v` shows.
     pub fn detail(&self, text: impl Display) {
         if self.level >= 1 {
-            line(&text.to_string());
+            line(&harmless(&text.to_string()));
         }
     }
 
     /// One line about something that is allowed but probably not meant.
     pub fn warn(&self, text: impl Display) {
         if self.level >= 0 {
-            line(&format!("{} {text}", self.painted("warning:", "33")));
+            line(&format!("{} {}", self.painted("warning:", "33"), harmless(&text.to_string())));
         }
     }
 
     /// The reason why the program ends with `code`.
     pub fn error(&self, code: Code, message: &str) {
         match self.format {
-            Format::Human => line(&format!("{} {}", self.painted("error:", "31"), one_line(message))),
+            Format::Human => {
+                line(&format!("{} {}", self.painted("error:", "31"), harmless(&one_line(message))));
+            }
             Format::Json => {
                 let error = serde_json::json!({"code": code as u8, "message": one_line(message)});
-                line(&serde_json::json!({ "error": error }).to_string());
+                line(&harmless_json(&serde_json::json!({ "error": error }).to_string()));
             }
         }
     }
@@ -113,6 +116,10 @@ fn line(text: &str) {
 /// # Errors
 /// When stdout cannot be written, a closed pipe excepted.
 pub fn answer(text: &str) -> anyhow::Result<()> {
+    write_out(&harmless(text))
+}
+
+fn write_out(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let written = out
@@ -130,7 +137,31 @@ pub fn answer(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// As [`answer`].
 pub fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
-    answer(&serde_json::to_string_pretty(value).context("an answer is plain data")?)
+    write_out(&harmless_json(&serde_json::to_string_pretty(value).context("an answer is plain data")?))
+}
+
+/// Whether a character may drive a terminal, or turn the order of what is read: prompts and file names hold anything.
+fn drives(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with such characters as escapes.
+fn harmless(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c.escape_unicode().to_string())
+}
+
+/// The same for JSON, in whose texts alone they can stand and which has escapes of its own.
+fn harmless_json(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| format!("\\u{:04x}", u32::from(c)))
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.contains(drives) {
+        return Cow::Borrowed(text);
+    }
+    let piece = |c: char| if drives(c) { escape(c) } else { c.to_string() };
+    Cow::Owned(text.chars().map(piece).collect())
 }
 
 /// A failure with its causes. A cause that the message before it already tells is not told twice.
@@ -170,6 +201,17 @@ mod tests {
             "not TOML: | a = expected a value"
         );
         assert_eq!(message_of(&anyhow!("alone")), "alone");
+    }
+
+    #[test]
+    fn what_a_prompt_or_a_file_name_holds_drives_no_terminal() {
+        let hostile = "red\u{1b}]0;title\u{7}\u{9b}2J\r\u{202e}gnp.x\tend\n";
+        let shown = harmless(hostile);
+        assert_eq!(shown, "red\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{d}\\u{202e}gnp.x\tend\n");
+        let json = harmless_json(&serde_json::to_string(hostile).expect("a text is JSON")).into_owned();
+        assert!(!json.contains(drives), "{json:?}");
+        assert_eq!(serde_json::from_str::<String>(&json).expect("it still is"), hostile);
+        assert_eq!(harmless("naïve 猫 🐈"), "naïve 猫 🐈");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use specimen_weights::LoadError;
+use specimen_weights::{LoadError, bounded::read_side_text};
 
 /// Its entries; none where there is no such file.
 pub struct Sidecar(serde_json::Value);
@@ -17,8 +17,7 @@ impl Sidecar {
         if !path.is_file() {
             return Ok(Self(serde_json::Value::Null));
         }
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| LoadError::Read { path: path.clone(), source })?;
+        let text = read_side_text(&path).map_err(|source| LoadError::Read { path: path.clone(), source })?;
         let value = serde_json::from_str(&text)
             .map_err(|e| LoadError::Config { path, reason: format!("not JSON: {e}") })?;
         Ok(Self(value))

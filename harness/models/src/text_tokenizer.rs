@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_weights::LoadError;
+use specimen_weights::{LoadError, bounded::read_side_file};
 use tokenizers::Tokenizer;
 
 use crate::target::WeightsId;
@@ -21,7 +21,7 @@ impl TextTokenizer {
     /// A file that cannot be read or is not a tokenizer.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
         let bytes =
-            std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+            read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
         Self::of_bytes(path, &bytes)
     }
 

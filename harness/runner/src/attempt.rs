@@ -14,15 +14,16 @@ use std::{
 use specimen_datasets::data_root::DataRoot;
 use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
-use specimen_models::clock::DeviceClock;
+use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
     Allocation, Appender, Block, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Manifest,
-    Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
+    Phases, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
 };
 
 use crate::{
-    allocation,
+    allocation, elsewhere,
     error::RunError,
+    external_maker::{ExternalMakers, MadeElsewhere, check_files},
     generate::{Generated, Request, generate, save},
     heart::{Heart, take_over},
     load::{Models, check_weights, device_of, sampling_of},
@@ -80,6 +81,8 @@ pub(crate) struct Attempt<'a> {
     number: u32,
     spec: &'a Spec,
     models: Models,
+    /// The processes that make images of external cells.
+    elsewhere: ExternalMakers,
     /// By device as a spec names it: each waits for its own device.
     clocks: BTreeMap<String, DeviceClock>,
     /// Cells that are warm.
@@ -116,7 +119,7 @@ impl<'a> Attempt<'a> {
             _ => {}
         }
         let mut clocks = BTreeMap::new();
-        for cell in &spec.cells {
+        for cell in spec.cells.iter().filter(|cell| cell.external.is_none()) {
             let device = &cell.model.device;
             clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
         }
@@ -129,6 +132,7 @@ impl<'a> Attempt<'a> {
             started,
             clocks,
             models: Models::new(data_root),
+            elsewhere: ExternalMakers::new(run.worker_log(shard))?,
             warm: BTreeSet::new(),
             records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
             steps: Appender::create(&run.attempt_steps(shard, number), Durability::EachRow)?,
@@ -156,15 +160,28 @@ impl<'a> Attempt<'a> {
     pub(crate) fn load(&mut self, blocks: &[&Block], manifest: &Manifest) -> Result<(), RunError> {
         let names: BTreeSet<String> =
             blocks.iter().flat_map(|block| &block.items).map(ItemKey::cell).collect();
-        for cell in self.spec.cells.iter().filter(|cell| names.contains(&cell.name)) {
+        let needed = |cell: &&Cell| names.contains(&cell.name);
+        if self.spec.cells.iter().filter(needed).any(|cell| cell.external.is_some()) {
+            check_files(&self.run.manifest(), manifest, self.spec)?;
+        }
+        for cell in self.spec.cells.iter().filter(needed).filter(|cell| cell.external.is_none()) {
             let model = self.models.get(&cell.model)?;
             check_weights(&self.run.manifest(), manifest, &cell.model.name, &model.weights())?;
         }
         Ok(())
     }
 
-    fn generate(&mut self, item: &Item) -> Result<Generated, String> {
+    /// One image, or why there is none; an error only where no other item could be made either.
+    fn generate(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
         let cell = self.cell(&item.key);
+        if let Some(external) = &cell.external {
+            let made = self.elsewhere.make(cell, external, item)?;
+            return Ok(made.map(Finished::Elsewhere).map_err(|e| e.to_string()));
+        }
+        Ok(self.decode(cell, item).map(|generated| Finished::Own(Box::new(generated))))
+    }
+
+    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, String> {
         let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model).map_err(|e| e.to_string())?;
         let request = Request {
@@ -195,17 +212,58 @@ impl<'a> Attempt<'a> {
                 continue;
             }
             let items = rows.iter().filter(|item| item.cell == *cell).cycle();
-            for (order, item) in items.take(self.spec.timing.warmup as usize).enumerate() {
+            let is_own =
+                rows.iter().any(|item| item.cell == *cell && self.cell(&item.key).external.is_none());
+            for (order, item) in items.take(self.n_warmup(is_own)).enumerate() {
                 stop.check()?;
-                self.begin(item, report)?;
-                if let Ok(generated) = self.generate(item) {
-                    self.claim.check(self.run)?;
-                    self.timing.append(&self.timing_row(item, order as u32, true, &generated))?;
+                if self.warm_up_once(item, order as u32, report)?.is_err() && !is_own {
+                    // A process that cannot make one image is not started for another; the item says why.
+                    break;
                 }
-                report(Progress::Warmup { cell: cell.clone() });
             }
         }
         Ok(())
+    }
+
+    /// Images that warm a cell up. Another process starts with its first, which never counts.
+    fn n_warmup(&self, is_own: bool) -> usize {
+        self.spec.timing.warmup.max(u32::from(!is_own)) as usize
+    }
+
+    /// Makes an image that is not kept.
+    fn warm_up_once(
+        &mut self,
+        item: &Item,
+        order: u32,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<Result<(), String>, RunError> {
+        self.begin(item, report)?;
+        let made = self.generate(item)?;
+        if let Ok(finished) = &made {
+            self.claim.check(self.run)?;
+            self.timing.append(&self.timing_row(item, order, true, finished))?;
+        }
+        report(Progress::Warmup { cell: item.cell.clone() });
+        Ok(made.map(|_| ()))
+    }
+
+    /// Makes one image; a process that was lost is started and warmed up again before, if its times count.
+    fn make_warm(
+        &mut self,
+        item: &Item,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<Result<Finished, String>, RunError> {
+        let cell = self.cell(&item.key);
+        if cell.external.is_some() && cell.timed && !self.elsewhere.is_running(cell) {
+            for order in 0..self.n_warmup(false) {
+                if let Err(why) = self.warm_up_once(item, order as u32, report)? {
+                    self.begin(item, report)?;
+                    return Ok(Err(why));
+                }
+            }
+        }
+        self.begin(item, report)?;
+        self.generate(item)
     }
 
     /// Makes one image, or the row that says why there is none.
@@ -215,26 +273,28 @@ impl<'a> Attempt<'a> {
         order: u32,
         report: &mut dyn FnMut(Progress),
     ) -> Result<(), RunError> {
-        self.begin(item, report)?;
-        let made = self.generate(item);
+        let made = self.make_warm(item, report)?;
         self.claim.check(self.run)?;
         let (ok, decode_s) = match made {
             Err(why) => {
                 self.records.append(&Record::failed(item, &why))?;
                 (false, 0.0)
             }
-            Ok(mut generated) => {
+            Ok(mut finished) => {
                 let name = item.key.file_name("png");
                 let before = Instant::now();
-                save(&generated.picture, &self.run.image(self.shard, &name)?)?;
-                generated.phases.save = before.elapsed().as_nanos() as u64;
-                generated.e2e_ns += generated.phases.save;
-                self.steps.append(&steps_row(item, &generated.decoded))?;
-                self.timing.append(&self.timing_row(item, order, false, &generated))?;
+                save(finished.picture(), &self.run.image(self.shard, &name)?)?;
+                if let Finished::Own(generated) = &mut finished {
+                    generated.phases.save = before.elapsed().as_nanos() as u64;
+                    generated.e2e_ns += generated.phases.save;
+                }
+                let row = self.timing_row(item, order, false, &finished);
+                self.steps.append(&steps_row(item, &finished))?;
+                self.timing.append(&row)?;
                 // The record is what counts: a worker that was stopped a moment ago must not add one.
                 self.claim.check(self.run)?;
-                self.records.append(&record(item, name, &generated))?;
-                (true, generated.decode_ns as f64 * 1e-9)
+                self.records.append(&record(item, name, &finished))?;
+                (true, row.decode_ns as f64 * 1e-9)
             }
         };
         report(Progress::Item { cell: item.cell.clone(), ok, decode_s });
@@ -251,7 +311,14 @@ impl<'a> Attempt<'a> {
         std::fs::write(&path, item.key.as_str()).map_err(RunError::io(&path, "write"))
     }
 
-    fn timing_row(&self, item: &Item, order: u32, warmup: bool, generated: &Generated) -> TimingRow {
+    fn timing_row(&self, item: &Item, order: u32, warmup: bool, finished: &Finished) -> TimingRow {
+        let (phases_ns, decode_ns, e2e_ns, told_ns) = match finished {
+            Finished::Own(generated) => (generated.phases, generated.decode_ns, generated.e2e_ns, None),
+            // It has saved its image before it answers; that this program writes it anew is not its time.
+            Finished::Elsewhere(MadeElsewhere { made, wall_ns, .. }) => {
+                (Phases::default(), *wall_ns, *wall_ns, Some(made.phases_ns.clone()))
+            }
+        };
         TimingRow {
             schema: SCHEMA,
             key: item.key.clone(),
@@ -259,9 +326,10 @@ impl<'a> Attempt<'a> {
             block: item.block,
             order,
             warmup,
-            phases_ns: generated.phases,
-            decode_ns: generated.decode_ns,
-            e2e_ns: generated.e2e_ns,
+            phases_ns,
+            decode_ns,
+            e2e_ns,
+            told_ns,
         }
     }
 
@@ -349,15 +417,51 @@ fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     format!("internal error: {}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
 }
 
-fn steps_row(item: &Item, decoded: &Decoded) -> StepsRow {
+/// An image, before it is saved.
+enum Finished {
+    /// This program's.
+    Own(Box<Generated>),
+    /// Another process'.
+    Elsewhere(MadeElsewhere),
+}
+
+impl Finished {
+    fn picture(&self) -> &Picture {
+        match self {
+            Self::Own(generated) => &generated.picture,
+            Self::Elsewhere(made) => &made.picture,
+        }
+    }
+}
+
+/// Another process shows no steps.
+fn steps_row(item: &Item, finished: &Finished) -> StepsRow {
     let row = |step: &StepTrace| {
         [step.n_drafted, step.n_accepted, step.n_emitted, step.n_target_forwards, step.n_draft_forwards]
     };
-    StepsRow { schema: SCHEMA, key: item.key.clone(), steps: decoded.steps.iter().map(row).collect() }
+    let steps = match finished {
+        Finished::Own(generated) => generated.decoded.steps.iter().map(row).collect(),
+        Finished::Elsewhere(_) => Vec::new(),
+    };
+    StepsRow { schema: SCHEMA, key: item.key.clone(), steps }
 }
 
-fn record(item: &Item, name: String, generated: &Generated) -> Record {
-    let decoded = &generated.decoded;
+fn record(item: &Item, name: String, finished: &Finished) -> Record {
+    match finished {
+        Finished::Own(generated) => own_record(item, name, generated),
+        Finished::Elsewhere(MadeElsewhere { picture, made, .. }) => {
+            let facts = elsewhere::Facts {
+                tokens: made.tokens.clone().unwrap_or_default(),
+                forwards: made.forwards.unwrap_or(0),
+                draft_forwards: made.draft_forwards.unwrap_or(0),
+            };
+            elsewhere::record(item, name, picture, facts)
+        }
+    }
+}
+
+fn own_record(item: &Item, name: String, generated: &Generated) -> Record {
+    let decoded: &Decoded = &generated.decoded;
     let tokens: Vec<u32> = decoded.tokens.iter().map(|token| token.0).collect();
     let verified = || decoded.steps.iter().filter(|step| step.n_target_forwards > 0);
     let skipped = || decoded.steps.iter().filter(|step| step.n_target_forwards == 0);

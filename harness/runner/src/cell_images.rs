@@ -135,6 +135,12 @@ pub(crate) fn read_pictures(run: &RunDir, images: &CellImages<'_>) -> Result<Pic
     };
     let decoded: Vec<image::RgbImage> = images.records.par_iter().map(decode).collect::<Result<_, _>>()?;
     let (width, height) = decoded.first().map_or((0, 0), image::RgbImage::dimensions);
+    if let Some((at, odd)) =
+        decoded.iter().enumerate().find(|(_, image)| image.dimensions() != (width, height))
+    {
+        let (key, (w, h)) = (&images.records[at].key, odd.dimensions());
+        return Err(RunError::OddSize(format!("{key} is {w}x{h} and the first image {width}x{height}")));
+    }
     let bytes = decoded.into_iter().flat_map(image::RgbImage::into_raw).collect();
     Ok(Pictures { width: width as usize, height: height as usize, channels: 3, bytes })
 }

@@ -23,6 +23,8 @@ use crate::{
     difference::compare,
     error::RunError,
     executor::{Executor, Standing, Work},
+    external_maker::files_of,
+    import,
     load::Models,
     lock::Lock,
     machine, maker, protocol_scores,
@@ -277,8 +279,12 @@ pub fn rescore(
     spec.metrics.retain(|metric| !is_replaced(metric));
     spec.metrics.extend_from_slice(add);
     protocol_scores::check(&spec, data_root)?;
-    let (plan, _) = plan_of(spec, data_root)?;
     let file: PlanFile = read_document(&run.plan())?;
+    let plan = match spec.cells.iter().any(|cell| cell.imported.is_some()) {
+        // What was taken in has its prompts with it.
+        true => import::plan_of(spec, &file)?,
+        false => plan_of(spec, data_root)?.0,
+    };
     let now = plan_file(&plan)?;
     if now.digest != file.digest {
         return Err(RunError::OtherPlan {
@@ -343,6 +349,7 @@ fn weights_of(plan: &Plan, models: &mut Models, here: bool) -> Result<Vec<Weight
             }
         }
     }
+    weights.extend(files_of(&plan.spec)?);
     Ok(weights)
 }
 

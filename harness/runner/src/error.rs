@@ -36,6 +36,12 @@ pub enum RunError {
     /// Settings that cannot run here.
     #[error("{0}")]
     Spec(String),
+    /// Images of several sizes, of which no metric takes features in one batch.
+    #[error("images of one cell differ in size: {0}")]
+    OddSize(String),
+    /// An image that was made elsewhere and cannot be taken in.
+    #[error("{0}")]
+    Image(String),
     /// The machine lacks something.
     #[error("{0}")]
     Environment(String),

@@ -2,11 +2,12 @@
 //! knows no paper and no tensor operation.
 //!
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
-//! phase by phase), [`lossless`] (which methods keep the law), [`worker`] and
-//! `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and their shares), [`driver`]
-//! (plan, workers, merge, score, seal), [`score`] (metrics of the images),
-//! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the numbers of each
-//! cell), [`replay`] (records made again), [`probe`] (a look ahead), [`machine`] (what the manifest says of the
+//! phase by phase), `external_maker` (one image by another process), [`lossless`] (which methods keep the law),
+//! [`worker`] and `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and
+//! their shares), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
+//! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the
+//! numbers of each cell), [`import`] (images made elsewhere), [`replay`] (records made again), [`probe`] (a look
+//! ahead), [`machine`] (what the manifest says of the
 //! computer).
 
 mod allocation;
@@ -16,11 +17,14 @@ pub(crate) mod cell_images;
 mod diagnose;
 mod difference;
 pub mod driver;
+mod elsewhere;
 pub mod error;
 pub mod executor;
+mod external_maker;
 pub mod generate;
 mod gpus;
 mod heart;
+pub mod import;
 pub mod load;
 mod load_meter;
 pub mod local;

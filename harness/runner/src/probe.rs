@@ -5,7 +5,9 @@ use specimen_experiments::plan::{Item, Plan};
 use specimen_models::clock::DeviceClock;
 
 use crate::{
+    driver::plan_file,
     error::RunError,
+    external_maker::ExternalMakers,
     generate::{Request, generate},
     load::{Models, device_of, sampling_of},
     machine,
@@ -28,8 +30,21 @@ pub struct Probe {
 /// Absent weights, a prompt that the model does not take, a request to stop.
 pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Probe, RunError> {
     let mut models = Models::new(data_root);
+    let mut elsewhere = ExternalMakers::new("/dev/stderr".into())?;
+    let items = plan_file(plan)?.items;
     let mut seconds_per_image = Vec::with_capacity(plan.spec.cells.len());
     for (idx, cell) in plan.spec.cells.iter().enumerate() {
+        if let Some(external) = &cell.external {
+            let mut seconds = 0.0;
+            for item in items.iter().filter(|item| item.cell == cell.name).cycle().take(2) {
+                stop.check()?;
+                let made = elsewhere.make(cell, external, item)?;
+                let made = made.map_err(|e| RunError::Environment(format!("cell `{}`: {e}", cell.name)))?;
+                seconds = made.wall_ns as f64 * 1e-9;
+            }
+            seconds_per_image.push(seconds);
+            continue;
+        }
         let model = models.get(&cell.model)?;
         let clock = DeviceClock::new(device_of(&cell.model.device)?);
         let of_cell: Vec<&Item> = plan.items.iter().filter(|item| item.cell as usize == idx).collect();

@@ -78,6 +78,11 @@ impl<'a> Replay<'a> {
             || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));
         let item = self.items.get(&record.key).ok_or_else(unknown)?;
         let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
+        if cell.is_elsewhere() {
+            let err = Some("another program made it, which replay does not start".to_owned());
+            let key = record.key.clone();
+            return Ok(Replayed { key, first_different_token: None, same_pixels: false, err });
+        }
         let model = self.models.get(&cell.model)?;
         check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights())?;
         let request = Request {

@@ -44,21 +44,32 @@ pub fn score(
                 protocol_scores::score(run, &images, metric, data_root)?;
                 continue;
             }
-            let file = match metric.name.as_str() {
-                "target-nll" => target_nll(&images, models)?,
-                "fd-lenet" => fd_lenet(run, &images, metric, data_root)?,
+            let scored = match metric.name.as_str() {
+                "target-nll" => target_nll(&images, models),
+                "fd-lenet" => fd_lenet(run, &images, metric, data_root),
                 name => {
                     let scenes = match &mut scenes {
                         Some(scenes) => scenes,
                         empty => empty.insert(SceneScores::open()?),
                     };
                     match name {
-                        "scene-clip" => scenes.clip(run, &images)?,
-                        "attribute-accuracy" => scenes.attributes(run, &images)?,
-                        "fd-scenes" => scenes.distance(run, &images, metric)?,
+                        "scene-clip" => scenes.clip(run, &images),
+                        "attribute-accuracy" => scenes.attributes(run, &images),
+                        "fd-scenes" => scenes.distance(run, &images, metric),
                         other => return Err(RunError::Spec(format!("metric `{other}` is unknown"))),
                     }
                 }
+            };
+            let file = match scored {
+                // Another program's images have whatever size they have; the next metric may take them.
+                Err(error @ (RunError::OddSize(_) | RunError::Extract(ExtractError::Size { .. })))
+                    if cell.is_elsewhere() =>
+                {
+                    let mut file = blank(&metric.name, &metric.name, &images);
+                    file.why = Some(error.to_string());
+                    file
+                }
+                scored => scored?,
             };
             write_document(&run.metrics(&file.protocol, &cell.name), &file)?;
         }
@@ -72,6 +83,12 @@ fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile
     let mut file = blank("target-nll", "target-nll", images);
     file.unit = "bits/token".into();
     file.higher_is_better = Some(false);
+    if images.cell.is_elsewhere() {
+        file.why = Some(
+            "the images are another program's, whose tokens are not those of this one's model".to_owned(),
+        );
+        return Ok(file);
+    }
     let model = models.get(&images.cell.model)?;
     let sampling = sampling_of(&images.cell.sampling);
     let mut values = Vec::with_capacity(images.records.len());

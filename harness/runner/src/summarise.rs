@@ -24,7 +24,7 @@ use specimen_stats::{
     statistic::Statistic,
 };
 
-use crate::{error::RunError, trust};
+use crate::{elsewhere, error::RunError, trust};
 
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
@@ -113,7 +113,7 @@ pub fn summarise(
             .iter()
             .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
             .collect();
-        let counts = counts(&ok, &steps)?;
+        let counts = if cell.is_elsewhere() { None } else { counts(&ok, &steps)? };
         materials.push(Material { cell, timings: rows, timed, records: ok, counts });
     }
     let mut cells = Vec::new();
@@ -183,26 +183,34 @@ fn cell_summary(
     devices: &Devices,
 ) -> Result<CellSummary, RunError> {
     let cell = material.cell;
+    let told = elsewhere::of(cell, &material.records);
     let resamples = BootstrapPlan::new(spec.seed, N_RESAMPLES, 0.95)?;
-    let speedup = ratio(material, baseline, devices, &resamples, |row| row.decode_ns)?;
+    let speedup = match &told {
+        None => ratio(material, baseline, devices, &resamples, |row| row.decode_ns)?,
+        Some(_) => Ratio::absent(elsewhere::NO_INSIDE),
+    };
     let speedup_e2e = ratio(material, baseline, devices, &resamples, |row| row.e2e_ns)?;
-    let wall_s = wall(material);
-    let predicted = predict(material, baseline, speedup.value)?;
+    let wall_s =
+        if told.is_some() { elsewhere::wall(mean_s(material, |row| row.e2e_ns)) } else { wall(material) };
+    let predicted = match &told {
+        None => predict(material, baseline, speedup.value)?,
+        Some(_) => no_prediction(elsewhere::NO_STEPS),
+    };
     let rates = material.counts.as_ref().map(|counts| &counts.macro_mean);
     let micro = material.counts.as_ref().map(|counts| &counts.micro);
-    let mut why = BTreeMap::new();
-    if rates.is_none() {
+    let mut why = told.as_ref().map_or_else(BTreeMap::new, |told| told.why.clone());
+    if rates.is_none() && told.is_none() {
         for name in ["accepted_per_step", "tokens_per_forward", "tpf", "nfe", "step_compression", "tvd_spent"]
         {
             why.insert(name.to_owned(), "no image".to_owned());
         }
     }
-    let overhead_fraction = overhead(material);
+    let overhead_fraction = if told.is_some() { None } else { overhead(material) };
     let untimed = if cell.timed { "nothing was timed" } else { "the cell is not timed" };
-    if wall_s.decode.is_none() {
+    if wall_s.e2e.is_none() {
         why.insert("wall_s".to_owned(), untimed.to_owned());
     }
-    if overhead_fraction.is_none() {
+    if overhead_fraction.is_none() && told.is_none() {
         why.insert("overhead_fraction".to_owned(), untimed.to_owned());
     }
     let n = material.records.len() as f64;
@@ -211,9 +219,14 @@ fn cell_summary(
         id: cell.name.clone(),
         model: cell.model.name.clone(),
         dataset: plan.dataset.clone(),
-        drafter: drafter_words(&cell.method.drafter),
+        drafter: if told.is_some() { "not known".to_owned() } else { drafter_words(&cell.method.drafter) },
         method: method_words(cell),
-        guarantee: if cell.method.is_lossless() { Guarantee::Exact } else { Guarantee::Relaxed },
+        guarantee: match &told {
+            Some(_) => Guarantee::Unknown,
+            None if cell.method.is_lossless() => Guarantee::Exact,
+            None => Guarantee::Relaxed,
+        },
+        origin: told.as_ref().map(|told| told.origin),
         baseline: baseline.map(|baseline| baseline.cell.name.clone()),
         dtype: word_of(&cell.model.dtype)?,
         device: cell.model.device.clone(),
@@ -240,8 +253,10 @@ fn cell_summary(
             tokens_per_forward: micro.map(|rates| rates.tokens_per_forward),
             tpf: micro.map(|rates| rates.tokens_per_forward_with_skips),
         },
-        nfe: rates.map(|rates| rates.nfe),
-        step_compression: rates.map(|rates| rates.step_compression),
+        nfe: told.as_ref().map_or(rates.map(|rates| rates.nfe), |told| told.nfe),
+        step_compression: told
+            .as_ref()
+            .map_or(rates.map(|rates| rates.step_compression), |told| told.step_compression),
         wall_s,
         predicted_speedup: predicted,
         overhead_fraction,
@@ -280,7 +295,7 @@ fn ratio(
     let used: BTreeSet<&String> = shared.filter_map(|key| devices.get(&key.attempt)).collect();
     if used.len() > 1 {
         let names = used.into_iter().map(String::as_str).collect::<Vec<_>>().join("; ");
-        return Ok(none(&format!(
+        return Ok(Ratio::absent(&format!(
             "its times are of several devices ({names}) and are not put into one ratio; pin timed cells to one, on a \
              cluster by `constraint` in [slurm.timing], and run them again"
         )));
@@ -336,21 +351,26 @@ fn overhead(material: &Material<'_>) -> Option<f64> {
     Some(1.0 - forwards / decode)
 }
 
-/// `tau / (r_verify + n_draft c_draft)` from counts and mean forward times.
-fn predict(
-    material: &Material<'_>,
-    baseline: Option<&Material<'_>>,
-    measured: Option<f64>,
-) -> Result<PredictedSpeedup, RunError> {
-    let none = |why: &str| PredictedSpeedup {
+fn no_prediction(why: &str) -> PredictedSpeedup {
+    PredictedSpeedup {
         value: None,
         r_verify: None,
         c_draft: None,
         n_draft: None,
         ratio_measured_to_predicted: None,
         why: Some(why.to_owned()),
+    }
+}
+
+/// `tau / (r_verify + n_draft c_draft)` from counts and mean forward times.
+fn predict(
+    material: &Material<'_>,
+    baseline: Option<&Material<'_>>,
+    measured: Option<f64>,
+) -> Result<PredictedSpeedup, RunError> {
+    let Some(baseline) = baseline else {
+        return Ok(no_prediction("there is no baseline to take costs from"));
     };
-    let Some(baseline) = baseline else { return Ok(none("there is no baseline to take costs from")) };
     let per_forward = |material: &Material<'_>| -> Option<f64> {
         let total: f64 = mean_s(material, |row| row.phases_ns.target)?;
         let forwards = material.records.iter().map(|record| record.nfe - 1).sum::<u64>() as f64;
@@ -359,7 +379,7 @@ fn predict(
     let (Some(counts), Some(verify), Some(step)) =
         (&material.counts, per_forward(material), per_forward(baseline))
     else {
-        return Ok(none("nothing was timed"));
+        return Ok(no_prediction("nothing was timed"));
     };
     let n_verifies = material.records.iter().map(|record| record.nfe - 1).sum::<u64>() as f64;
     let n_draft = material.records.iter().map(|record| record.n_draft_forwards).sum::<u64>() as f64;
@@ -476,6 +496,12 @@ fn drafter_words(drafter: &DrafterConfig) -> String {
 }
 
 fn method_words(cell: &Cell) -> String {
+    if let Some(external) = &cell.external {
+        return external.command_line();
+    }
+    if let Some(imported) = &cell.imported {
+        return format!("imported by {}", imported.table);
+    }
     if cell.is_autoregressive() {
         return specimen_experiments::names::BASELINE.to_owned();
     }
@@ -488,6 +514,9 @@ fn method_words(cell: &Cell) -> String {
 /// Hyper-parameters by name: axis values, then the drafter's.
 fn params(cell: &Cell) -> BTreeMap<String, Value> {
     let mut params = cell.params.clone();
+    if cell.is_elsewhere() {
+        return params;
+    }
     if let Ok(Value::Object(drafter)) = serde_json::to_value(&cell.method.drafter) {
         for (name, value) in drafter {
             params.entry(format!("drafter.{name}")).or_insert(value);

@@ -94,7 +94,18 @@ mod tests {
         };
         let key = ItemKey::new("ar", &prompt.to_string(), 0);
         let (schema, attempt, order, warmup, e2e_ns) = (SCHEMA, 0, prompt, false, decode_ns);
-        let row = TimingRow { schema, key, attempt, block, order, warmup, phases_ns, decode_ns, e2e_ns };
+        let row = TimingRow {
+            schema,
+            key,
+            attempt,
+            block,
+            order,
+            warmup,
+            phases_ns,
+            decode_ns,
+            e2e_ns,
+            told_ns: None,
+        };
         Timed { shard: 0, row }
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::LoadError;
+use crate::{LoadError, bounded::read_side_file};
 
 /// The part of an index that matters.
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ struct Index {
 /// # Errors
 /// An index that cannot be read, lists nothing, or names files elsewhere than beside it.
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>, LoadError> {
-    let text = std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    let text = read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let wrong = |reason: String| LoadError::Config { path: path.to_owned(), reason };
     let index: Index = serde_json::from_slice(&text)
         .map_err(|error| wrong(format!("not an index of weights: {error}; fetch it again")))?;

@@ -4,6 +4,7 @@
 //! [`ParamSource`] is the one seam: a network asks it for its parameters by name and shape, whether they
 //! come from a [`Checkpoint`] or are made fresh by the trainer.
 
+pub mod bounded;
 mod checkpoint;
 mod digest_cache;
 mod index;

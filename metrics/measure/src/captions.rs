@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use crate::bounded;
 use crate::error::MeasureError;
 use crate::image_id::image_id;
 
@@ -172,7 +173,7 @@ fn text_of(path: &Path) -> Result<(String, String), MeasureError> {
         |path: &Path| path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     let unreadable = |error| MeasureError::io(path, "read", error);
     if extension(path) != "gz" {
-        return Ok((std::fs::read_to_string(path).map_err(unreadable)?, extension(path)));
+        return Ok((bounded::read_text(path, MAX_UNPACKED)?, extension(path)));
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();

@@ -12,7 +12,11 @@ use specimen_stats::npy_rows::{NpyRows, element_type};
 use specimen_stats::npz::Npz;
 use specimen_stats::statistics_file::{Origin, read_features, read_origin, read_statistics};
 
+use crate::bounded;
 use crate::error::MeasureError;
+
+/// Bytes of an archive of statistics or features, at most; it is held in memory.
+const MAX_NPZ_BYTES: u64 = 16 << 30;
 
 /// Whether JPEG files are decoded with SIMD, which changes no pixel.
 pub use specimen_pixels::simd_jpeg;
@@ -50,7 +54,7 @@ impl Input {
     }
 
     fn open_npz(path: &Path) -> Result<Self, MeasureError> {
-        let bytes = std::fs::read(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let bytes = bounded::read(path, MAX_NPZ_BYTES)?;
         let in_file = |source| MeasureError::array(path, source);
         let names = Npz::open(&bytes).map_err(in_file)?.names();
         let origin = read_origin(&bytes).map_err(in_file)?;

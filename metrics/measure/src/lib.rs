@@ -37,6 +37,7 @@ pub mod rules;
 pub mod input;
 pub mod network;
 
+mod bounded;
 pub mod whole_file;
 
 mod ahead;

@@ -68,7 +68,8 @@ fn as_parquet(pictures: &[PictureScore]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder().set_created_by("specimen".to_owned()).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
-    let texts = |of: fn(&PictureScore) -> &str| pictures.iter().map(of).map(ByteArray::from).collect::<Vec<_>>();
+    let texts =
+        |of: fn(&PictureScore) -> &str| pictures.iter().map(of).map(ByteArray::from).collect::<Vec<_>>();
     let ids = texts(|picture| &picture.id);
     let files = texts(|picture| &picture.file);
     let cosines: Vec<f64> = pictures.iter().map(|picture| picture.cosine).collect();
@@ -127,8 +128,14 @@ mod tests {
         assert_eq!(from_csv, pictures());
 
         let reader = SerializedFileReader::new(std::fs::File::open(&columns).unwrap()).unwrap();
-        let names: Vec<String> =
-            reader.metadata().file_metadata().schema_descr().columns().iter().map(|c| c.name().to_owned()).collect();
+        let names: Vec<String> = reader
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .columns()
+            .iter()
+            .map(|c| c.name().to_owned())
+            .collect();
         assert_eq!(names, ["id", "file", "cosine", "caption"]);
         let from_parquet: Vec<PictureScore> = reader
             .get_row_iter(None)

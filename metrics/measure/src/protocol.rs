@@ -10,11 +10,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use specimen_pixels::Pipeline;
 
+use crate::bounded;
 use crate::error::MeasureError;
 use crate::named::PROTOCOLS;
 use crate::rules::{
     ClipScoreRule, CmmdRule, Dtype, FidRule, InceptionScoreRule, KidRule, NetworkRule, PrdcRule, VendiRule,
 };
+
+/// Bytes of a protocol's file, at most.
+const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
 
 /// The schema of protocol files.
 const SCHEMA: u32 = 1;
@@ -105,7 +109,7 @@ impl Protocol {
             return Self::named(name_or_path);
         }
         let path = Path::new(name_or_path);
-        let text = std::fs::read_to_string(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let text = bounded::read_text(path, MAX_PROTOCOL_BYTES)?;
         Self::parse(name_or_path, &text)
     }
 

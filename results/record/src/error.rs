@@ -31,6 +31,16 @@ pub enum RecordError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A file or row that no run has.
+    #[error("{path}: a {what} of more than {most} bytes, which no run has; is it the right file?")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is too large ("file", "row").
+        what: &'static str,
+        /// The most bytes that are read.
+        most: u64,
+    },
     /// A line or file is not the JSON it should be.
     #[error("{path}:{line}:{column}: not a valid {kind}: {reason}")]
     Syntax {

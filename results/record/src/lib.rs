@@ -65,7 +65,7 @@ pub use manifest::{
 pub use merge::{Merged, merge};
 pub use metric::MetricFile;
 pub use plan::{Block, Item, PlanFile};
-pub use read::{Rows, TornTail, read_document, read_rows, visit_rows};
+pub use read::{Rows, TornTail, read_bounded, read_document, read_rows, visit_rows};
 pub use record::{Record, Status, StepsRow};
 pub use run_dir::RunDir;
 pub use schema::{PublishedSchema, schemas};
@@ -73,8 +73,8 @@ pub use seed::Seed;
 pub use shard::{Done, Lease};
 pub use submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use summary::{
-    CellSummary, Guarantee, MetricSummary, Pooled, PredictedSpeedup, Ratio, Sampling, Summary, VsBaseline,
-    WallSeconds,
+    CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Ratio, Sampling, Summary,
+    VsBaseline, WallSeconds,
 };
 pub use tally::{CellTally, Tally, tally};
 pub use timestamp::Timestamp;

@@ -1,12 +1,31 @@
 //! Reading documents and JSON lines. Errors name the file, the line and the column; a row of a newer
 //! schema is refused with that reason rather than with whatever field came first.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::{Document, RecordError, SCHEMA};
+
+/// Bytes of a document, at most: a plan of a million images has a third of that.
+const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
+/// Bytes of a row, at most: an image of a million tokens has a fifth of that.
+const MAX_ROW_BYTES: u64 = 64 << 20;
+
+/// The content of the file at `path`, read whole.
+///
+/// # Errors
+/// When it cannot be read, or has more than `most` bytes.
+pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
+    let file = std::fs::File::open(path).map_err(RecordError::io(path, "read"))?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(RecordError::io(path, "read"))?;
+    if bytes.len() as u64 > most {
+        return Err(RecordError::TooLarge { path: path.to_owned(), what: "file", most });
+    }
+    Ok(bytes)
+}
 
 /// The rows of a JSON-lines file.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +59,7 @@ impl std::fmt::Display for TornTail {
 /// # Errors
 /// When the file cannot be read, is not valid, has a newer schema, or contradicts itself.
 pub fn read_document<T: Document>(path: &Path) -> Result<T, RecordError> {
-    let bytes = std::fs::read(path).map_err(RecordError::io(path, "read"))?;
-    parse(&bytes, path, 1)
+    parse(&read_bounded(path, MAX_DOCUMENT_BYTES)?, path, 1)
 }
 
 /// Reads all rows of a JSON-lines file into memory.
@@ -101,8 +119,12 @@ pub(crate) fn for_each_line(
     let (mut line, mut offset) = (0, 0);
     loop {
         bytes.clear();
-        let n = reader.read_until(b'\n', &mut bytes).map_err(RecordError::io(path, "read"))?;
+        let mut bounded = reader.by_ref().take(MAX_ROW_BYTES + 1);
+        let n = bounded.read_until(b'\n', &mut bytes).map_err(RecordError::io(path, "read"))?;
         line += 1;
+        if n as u64 > MAX_ROW_BYTES {
+            return Err(RecordError::TooLarge { path: path.to_owned(), what: "row", most: MAX_ROW_BYTES });
+        }
         match bytes.pop() {
             None => return Ok(None),
             Some(b'\n') => {}

@@ -37,7 +37,7 @@ pub struct Record {
     pub status: Status,
     /// Why it did not; free of paths, hosts and times.
     pub err: Option<String>,
-    /// The image tokens kept, `[n_tokens]`.
+    /// The image tokens kept, `[n_tokens]`; none where another program made the image and does not tell.
     pub tokens: Vec<u32>,
     /// [`Digest::of_tokens`] of `tokens`.
     pub tokens_digest: Digest,
@@ -51,7 +51,7 @@ pub struct Record {
     pub height: u32,
     /// Tokens kept.
     pub n_tokens: u64,
-    /// Target forwards, with the prefill.
+    /// Target forwards, with the prefill; 0 where another program made the image and does not tell.
     pub nfe: u64,
     /// Steps of the decode loop.
     pub n_steps: u64,

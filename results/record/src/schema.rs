@@ -5,8 +5,8 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile, PlanFile,
-    Record, SCHEMA, StepsRow, Submissions, Summary, TimingRow, WorkerEnd,
+    Checksums, DiagnosticFile, Document, Done, Environment, Lease, MachineRow, Manifest, MetricFile,
+    PlanFile, Record, SCHEMA, StepsRow, Submissions, Summary, TimingRow, WorkerEnd,
 };
 
 /// A published schema.

@@ -54,6 +54,18 @@ pub enum Guarantee {
     Exact,
     /// It trades some of it for speed.
     Relaxed,
+    /// This program cannot tell: the images are another's.
+    Unknown,
+}
+
+/// Whose images a cell holds, where they are not this program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Another process made them during the run, timed by this program's clock.
+    External,
+    /// They were made elsewhere and taken in; their times are told, by whatever clock.
+    Imported,
 }
 
 /// How tokens were drawn.
@@ -86,6 +98,9 @@ pub struct CellSummary {
     pub method: String,
     /// What it promises.
     pub guarantee: Guarantee,
+    /// Who made the images; absent where this program did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// Id of the cell it is compared with: same model, kind of number, device and sampling, without a drafter.
     /// Its own id for a baseline; absent where the run has none.
     pub baseline: Option<String>,

@@ -1,5 +1,7 @@
 //! How long one image took, phase by phase. Beside the records, never in them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +9,7 @@ use crate::ItemKey;
 use crate::document::plain_document;
 
 /// Nanoseconds per named phase.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Phases {
     /// Prompt to embedding.
@@ -46,10 +48,15 @@ pub struct TimingRow {
     pub warmup: bool,
     /// Nanoseconds per phase.
     pub phases_ns: Phases,
-    /// Nanoseconds from the start of the prefill to the last token.
+    /// Nanoseconds from the start of the prefill to the last token; of another process, which shows no inside, the same
+    /// as `e2e_ns`.
     pub decode_ns: u64,
-    /// Nanoseconds from the prompt to the saved image.
+    /// Nanoseconds from the prompt to the saved image; of another process, from the request to its answer.
     pub e2e_ns: u64,
+    /// What another process tells of its phases, by its own names and its own clock, in nanoseconds; absent for images
+    /// of this program, whose phases are `phases_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_ns: Option<BTreeMap<String, u64>>,
 }
 
 plain_document!(TimingRow, "timing row");

@@ -191,6 +191,7 @@ fn timings_of_all_attempts_come_with_their_shard() {
         phases_ns,
         decode_ns: u64::MAX,
         e2e_ns: 40,
+        told_ns: None,
     };
     for (shard, attempt) in [(1, 0), (0, 10), (0, 2)] {
         let path = run.attempt_timing(shard, attempt);

@@ -7,8 +7,8 @@ use std::fs;
 use std::io::Write;
 
 use specimen_record::{
-    Appender, Durability, Record, RecordError, RunDir, StepsRow, encode_part, read_document, read_rows,
-    write_document,
+    Appender, Durability, Record, RecordError, RunDir, StepsRow, encode_part, read_bounded, read_document,
+    read_rows, write_document,
 };
 
 #[test]
@@ -71,6 +71,21 @@ fn a_bad_line_in_the_middle_is_an_error_with_its_place() {
         assert!(message.contains(reason) && !message.contains("at line"), "{message}");
         assert!(message.contains(&format!("steps.jsonl:2:{column}: not a valid steps row")), "{message}");
     }
+}
+
+#[test]
+fn a_row_and_a_document_beyond_their_bounds_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records.jsonl");
+    // A file of zeros, which is one row without an end.
+    fs::File::create(&path).unwrap().set_len((64 << 20) + 2).unwrap();
+    let message = read_rows::<StepsRow>(&path).unwrap_err().to_string();
+    assert!(message.contains("a row of more than 67108864 bytes, which no run has"), "{message}");
+    assert!(
+        read_bounded(&path, 1 << 20).unwrap_err().to_string().contains("a file of more than 1048576 bytes")
+    );
+    let message = read_bounded(std::path::Path::new("/dev/zero"), 1 << 20).unwrap_err().to_string();
+    assert!(message.contains("/dev/zero: a file of more than"), "{message}");
 }
 
 #[test]

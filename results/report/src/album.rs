@@ -8,7 +8,7 @@ use specimen_record::{
 };
 
 use crate::ReportError;
-use crate::pareto::into_text;
+use crate::csv_text::CsvText;
 
 /// The first prompts of a run, and where every image lies.
 pub(crate) struct Album {
@@ -98,7 +98,7 @@ impl Album {
         let shards = shards_of_images(run)?;
         let prompts: BTreeMap<&str, &str> =
             plan.items.iter().map(|item| (item.key.as_str(), item.prompt.as_str())).collect();
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record(COLUMNS)?;
         let mut failed = None;
         visit_rows::<Record>(&run.merged_records(), |record| {
@@ -116,7 +116,7 @@ impl Album {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        self.csv = into_text(out);
+        self.csv = out.into_text();
         Ok(())
     }
 

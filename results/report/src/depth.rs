@@ -4,11 +4,11 @@
 use specimen_record::{Guarantee, Summary};
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::curves::{Curve, CurvePanel, Curves};
 use crate::facts::conditions;
 use crate::families::Family;
 use crate::figure::{Figure, Words};
-use crate::pareto::into_text;
 
 /// One line a cell; the depth counts from 1.
 pub(crate) struct Depths {
@@ -59,7 +59,7 @@ impl Depths {
     }
 
     fn csv(&self) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record(["cell", "guarantee", "depth", "accepted_of_tested"])?;
         for curve in &self.curves {
             let guarantee = if curve.guarantee == Guarantee::Exact { "exact" } else { "relaxed" };
@@ -67,6 +67,6 @@ impl Depths {
                 out.write_record([&curve.name, guarantee, &depth.to_string(), &rate.to_string()])?;
             }
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }

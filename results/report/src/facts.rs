@@ -1,6 +1,6 @@
 //! The lines above and below a table: under which conditions its numbers hold, and what they mean.
 
-use specimen_record::{CellSummary, Guarantee, Sampling, Summary};
+use specimen_record::{CellSummary, Guarantee, Origin, Sampling, Summary};
 
 use crate::measure::{Measure, measures};
 use specimen_table::{fixed, plain, with_interval};
@@ -55,6 +55,7 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
          NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
          Measured / predicted: the speedup over what counts and costs of a forward predict."
     )];
+    lines.extend(elsewhere(summary));
     lines.extend(timing(summary));
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
         let named = measures.iter().filter_map(|m| match m {
@@ -66,6 +67,29 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         lines.push(format!(
             "Metrics: {}; ± or brackets: 95 % interval.",
             named.collect::<Vec<_>>().join("; ")
+        ));
+    }
+    lines
+}
+
+/// Whose images are not this program's, and what their times are.
+fn elsewhere(summary: &Summary) -> Vec<String> {
+    let of = |origin: Origin| {
+        let cells = summary.cells.iter().filter(|cell| cell.origin == Some(origin));
+        cells.map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = Vec::new();
+    let (external, imported) = (of(Origin::External), of(Origin::Imported));
+    if !external.is_empty() {
+        lines.push(format!(
+            "{external}: made by another process during this run, timed by the same clock from request to answer. Speedup \
+             e2e: the baseline's time from the prompt to the saved image over that."
+        ));
+    }
+    if !imported.is_empty() {
+        lines.push(format!(
+            "{imported}: imported. The images were made elsewhere and their times are told, not measured here: they stand \
+             in no ratio with times of this program."
         ));
     }
     lines

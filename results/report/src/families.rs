@@ -25,6 +25,8 @@ pub(crate) enum Family {
     Cascade,
     /// A scheduler that skips verifications, whatever it is over.
     Skipping,
+    /// Another program, whatever it does.
+    Elsewhere,
 }
 
 /// The outline of a point.
@@ -39,11 +41,12 @@ pub(crate) enum Mark {
     Diamond,
     Star,
     Hourglass,
+    Hexagon,
 }
 
 impl Family {
     /// Every family, in reading order.
-    pub(crate) const ALL: [Family; 9] = [
+    pub(crate) const ALL: [Family; 10] = [
         Family::Plain,
         Family::Chain,
         Family::StaticTree,
@@ -53,6 +56,7 @@ impl Family {
         Family::Lantern,
         Family::Cascade,
         Family::Skipping,
+        Family::Elsewhere,
     ];
 
     /// The family of a cell: by its scheduler, then by its outermost rule that relaxes, then by its drafter.
@@ -62,6 +66,7 @@ impl Family {
         }
         let rule = |name: &str| cell.method.contains(name);
         match cell.drafter.as_str() {
+            _ if cell.origin.is_some() => Family::Elsewhere,
             _ if rule("cascade") => Family::Cascade,
             _ if rule("lantern") => Family::Lantern,
             _ if rule("gsd") || rule("grouped") => Family::Grouped,
@@ -85,6 +90,7 @@ impl Family {
             Family::Lantern => RGBColor(212, 142, 0),
             Family::Cascade => RGBColor(213, 94, 0),
             Family::Skipping => RGBColor(123, 63, 160),
+            Family::Elsewhere => RGBColor(104, 104, 104),
         }
     }
 
@@ -100,6 +106,7 @@ impl Family {
             Family::Lantern => RGBColor(243, 180, 60),
             Family::Cascade => RGBColor(255, 139, 61),
             Family::Skipping => RGBColor(186, 140, 222),
+            Family::Elsewhere => RGBColor(168, 168, 168),
         }
     }
 
@@ -115,6 +122,7 @@ impl Family {
             Family::Lantern => Mark::Diamond,
             Family::Cascade => Mark::Star,
             Family::Skipping => Mark::Hourglass,
+            Family::Elsewhere => Mark::Hexagon,
         }
     }
 }
@@ -148,6 +156,7 @@ impl Mark {
             Mark::Diamond => around(4, 0.0, &|_| 1.25),
             Mark::Star => around(10, 0.0, &|at| if at % 2 == 0 { 1.4 } else { 0.62 }),
             Mark::Hourglass => vec![(-1.0, -1.1), (1.0, -1.1), (-1.0, 1.1), (1.0, 1.1)],
+            Mark::Hexagon => around(6, 0.0, &|_| 1.12),
             Mark::Plus => {
                 let (far, near) = (1.2, 0.42);
                 let quarter = [(-near, -far), (near, -far), (near, -near), (far, -near)];

@@ -83,5 +83,6 @@ pub(crate) fn guarantee(guarantee: Guarantee) -> &'static str {
     match guarantee {
         Guarantee::Exact => "exact",
         Guarantee::Relaxed => "relaxed",
+        Guarantee::Unknown => "not known",
     }
 }

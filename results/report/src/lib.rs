@@ -20,6 +20,7 @@ mod marks;
 mod palette;
 mod raster;
 
+mod csv_text;
 mod curves;
 mod heat;
 mod ridges;

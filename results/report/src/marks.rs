@@ -44,7 +44,7 @@ pub(crate) fn symbol<DB: DrawingBackend>(
     guarantee: Guarantee,
     color: &RGBAColor,
 ) -> Drawn<DB> {
-    let is_open = guarantee == Guarantee::Relaxed;
+    let is_open = guarantee != Guarantee::Exact;
     let corners = family.mark().corners(f64::from(RADIUS));
     let corners: Vec<(i32, i32)> =
         corners.iter().map(|(dx, dy)| (x + dx.round() as i32, y + dy.round() as i32)).collect();

@@ -11,11 +11,13 @@ pub(crate) enum Measure {
     SpeedupGeomean,
     /// Median over prompts, likewise.
     SpeedupMedian,
+    SpeedupE2e,
     Accepted,
     TokensPerForward,
     Tpf,
     Nfe,
     Seconds,
+    SecondsE2e,
     Overhead,
     MeasuredToPredicted,
     /// A metric under one protocol; `qualified` when another protocol of the same metric is there too.
@@ -39,6 +41,9 @@ pub(crate) struct Quantity {
 /// The columns of a summary, in reading order.
 pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
     let mut measures = vec![Measure::Speedup];
+    // Another program shows no inside: what can be compared with it is the time from the prompt to the image.
+    let whole = summary.cells.iter().any(|c| c.origin.is_some());
+    measures.extend(whole.then_some(Measure::SpeedupE2e));
     for further in [Measure::SpeedupGeomean, Measure::SpeedupMedian] {
         if summary.cells.iter().any(|cell| further.of(cell).value.is_some()) {
             measures.push(further);
@@ -48,7 +53,9 @@ pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
     if summary.cells.iter().any(|c| c.tpf.is_some() && c.tpf != c.tokens_per_forward) {
         measures.push(Measure::Tpf);
     }
-    measures.extend([Measure::Nfe, Measure::Seconds, Measure::Overhead, Measure::MeasuredToPredicted]);
+    measures.extend([Measure::Nfe, Measure::Seconds]);
+    measures.extend(whole.then_some(Measure::SecondsE2e));
+    measures.extend([Measure::Overhead, Measure::MeasuredToPredicted]);
     let mut seen: Vec<&MetricSummary> = Vec::new();
     for metric in summary.cells.iter().flat_map(|c| &c.metrics) {
         if !seen.iter().any(|m| m.metric == metric.metric && m.protocol == metric.protocol) {
@@ -72,11 +79,13 @@ impl Measure {
             Measure::Speedup => "speedup",
             Measure::SpeedupGeomean => "speedup_geomean",
             Measure::SpeedupMedian => "speedup_median",
+            Measure::SpeedupE2e => "speedup_e2e",
             Measure::Accepted => "accepted_per_step",
             Measure::TokensPerForward => "tokens_per_forward",
             Measure::Tpf => "tpf",
             Measure::Nfe => "nfe",
             Measure::Seconds => "decode_s_per_image",
+            Measure::SecondsE2e => "e2e_s_per_image",
             Measure::Overhead => "overhead_fraction",
             Measure::MeasuredToPredicted => "measured_to_predicted_speedup",
             Measure::Metric { metric, protocol, qualified: true, .. } => {
@@ -95,6 +104,8 @@ impl Measure {
             Measure::Tpf => "tokens+skips".to_owned(),
             Measure::Nfe => "NFE".to_owned(),
             Measure::Seconds => "decode".to_owned(),
+            Measure::SpeedupE2e => "speedup e2e".to_owned(),
+            Measure::SecondsE2e => "prompt to image".to_owned(),
             Measure::Overhead => "overhead".to_owned(),
             Measure::MeasuredToPredicted => "measured".to_owned(),
             _ => self.key(),
@@ -109,11 +120,11 @@ impl Measure {
     /// What its numbers are counted in.
     pub(crate) fn unit(&self) -> &str {
         match self {
-            Measure::Speedup | Measure::SpeedupGeomean | Measure::SpeedupMedian => "×",
+            Measure::Speedup | Measure::SpeedupE2e | Measure::SpeedupGeomean | Measure::SpeedupMedian => "×",
             Measure::Accepted => "/ step",
             Measure::TokensPerForward | Measure::Tpf => "/ forward",
             Measure::Nfe => "/ image",
-            Measure::Seconds => "s / image",
+            Measure::Seconds | Measure::SecondsE2e => "s / image",
             Measure::Overhead => "% of decode",
             Measure::MeasuredToPredicted => "/ predicted",
             Measure::Metric { unit, .. } => unit,
@@ -123,9 +134,11 @@ impl Measure {
     /// Which direction is better; `None` where neither is.
     pub(crate) fn higher_is_better(&self) -> Option<bool> {
         match self {
-            Measure::Speedup | Measure::SpeedupGeomean | Measure::SpeedupMedian => Some(true),
+            Measure::Speedup | Measure::SpeedupE2e | Measure::SpeedupGeomean | Measure::SpeedupMedian => {
+                Some(true)
+            }
             Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
-            Measure::Nfe | Measure::Seconds | Measure::Overhead => Some(false),
+            Measure::Nfe | Measure::Seconds | Measure::SecondsE2e | Measure::Overhead => Some(false),
             Measure::MeasuredToPredicted => None,
             Measure::Metric { higher_is_better, .. } => *higher_is_better,
         }
@@ -140,7 +153,7 @@ impl Measure {
     pub(crate) fn decimals(&self) -> Option<usize> {
         match self {
             Measure::Nfe | Measure::Overhead => Some(1),
-            Measure::Seconds | Measure::Metric { .. } => None,
+            Measure::Seconds | Measure::SecondsE2e | Measure::Metric { .. } => None,
             _ => Some(2),
         }
     }
@@ -167,11 +180,16 @@ impl Measure {
                 ci95: cell.speedup.median_ci95,
                 why: cell.speedup.why.clone(),
             },
+            Measure::SpeedupE2e => {
+                let e2e = &cell.speedup_e2e;
+                Quantity { value: e2e.value, ci95: e2e.ci95, why: e2e.why.clone() }
+            }
             Measure::Accepted => plain(cell.accepted_per_step, "accepted_per_step"),
             Measure::TokensPerForward => plain(cell.tokens_per_forward, "tokens_per_forward"),
             Measure::Tpf => plain(cell.tpf, "tpf"),
             Measure::Nfe => plain(cell.nfe, "nfe"),
             Measure::Seconds => plain(cell.wall_s.decode, "wall_s"),
+            Measure::SecondsE2e => plain(cell.wall_s.e2e, "wall_s"),
             Measure::Overhead => plain(cell.overhead_fraction, "overhead_fraction"),
             Measure::MeasuredToPredicted => Quantity {
                 value: predicted.ratio_measured_to_predicted,

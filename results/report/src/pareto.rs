@@ -4,6 +4,7 @@
 use specimen_record::{CellSummary, Guarantee, MetricSummary, Summary};
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::families::Family;
 use crate::figure::{Figure, Words};
@@ -249,7 +250,7 @@ impl Pareto {
     /// The data as CSV, cells without a point at the end.
     pub(crate) fn csv(&self) -> Result<String, ReportError> {
         let what = if self.is_difference { "difference to the baseline" } else { "value" };
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record([
             "cell",
             "guarantee",
@@ -306,12 +307,6 @@ impl Pareto {
                 why.as_str(),
             ])?;
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
-}
-
-/// The text of a CSV writer in memory.
-pub(crate) fn into_text(out: csv::Writer<Vec<u8>>) -> String {
-    let bytes = out.into_inner().expect("a vector takes every byte");
-    String::from_utf8(bytes).expect("every field was text")
 }

@@ -4,9 +4,9 @@
 use specimen_record::{CellSummary, Summary};
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::figure::{Figure, Words};
-use crate::pareto::into_text;
 use crate::stacks::{Stack, Stacks};
 
 /// Phases of a step in the order in which they are stacked.
@@ -86,7 +86,7 @@ impl StepCosts {
     }
 
     fn csv(&self) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record([
             "cell",
             "phase",
@@ -113,7 +113,7 @@ impl StepCosts {
         for (cell, why) in &self.left_out {
             out.write_record([cell, "", "", "", "", "", why.as_str()])?;
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }
 

@@ -3,11 +3,11 @@
 use specimen_record::Summary;
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::families::Family;
 use crate::figure::{Figure, Words};
 use crate::frame::guarantee;
-use crate::pareto::into_text;
 use crate::scatter::{Dot, Scatter};
 
 /// One point a cell.
@@ -76,7 +76,7 @@ impl Spent {
     }
 
     fn csv(&self) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record([
             "cell",
             "guarantee",
@@ -101,6 +101,6 @@ impl Spent {
         for (cell, why) in &self.left_out {
             out.write_record([cell, "", "", "", "", "", why.as_str()])?;
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }

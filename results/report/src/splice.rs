@@ -3,10 +3,13 @@
 
 use std::path::Path;
 
-use specimen_record::{Summary, write_atomic};
+use specimen_record::{Summary, read_bounded, write_atomic};
 
 use crate::ReportError;
 use crate::table::table;
+
+/// Bytes of a document, at most.
+const MAX_BYTES: u64 = 64 << 20;
 
 const END: &str = "<!-- /specimen:table -->";
 
@@ -15,8 +18,9 @@ const END: &str = "<!-- /specimen:table -->";
 /// # Errors
 /// When the file cannot be read or written, a run is marked nowhere, or a mark has no end; the file is as it was then.
 pub fn splice(path: &Path, summaries: &[Summary]) -> Result<(), ReportError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
+    let text = String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| {
+        ReportError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
+    })?;
     let mut renewed = text.clone();
     for summary in summaries {
         let refuse = |reason: String| ReportError::NoMark { path: path.to_owned(), reason };

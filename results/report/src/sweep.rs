@@ -7,10 +7,11 @@ use serde_json::Value;
 use specimen_record::Summary;
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::curves::{Curve, CurvePanel, Curves};
 use crate::facts::conditions;
 use crate::figure::{Figure, Words};
-use crate::pareto::{Pareto, Point, into_text};
+use crate::pareto::{Pareto, Point};
 
 /// Fewest values that make a sweep.
 const FEWEST: usize = 3;
@@ -191,7 +192,7 @@ impl Sweep {
     }
 
     fn csv(&self, plane: &Pareto) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record([
             "parameter",
             "series",
@@ -230,7 +231,7 @@ impl Sweep {
             }
             out.write_record(&line)?;
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }
 

@@ -128,7 +128,7 @@ impl Builder {
         }
         let present: Vec<_> = shown.iter().flatten().copied().collect();
         let decimals = measure.decimals().unwrap_or_else(|| column_decimals(&present));
-        let brackets = *measure == Measure::Speedup;
+        let brackets = matches!(measure, Measure::Speedup | Measure::SpeedupE2e);
         let rivals: Vec<_> =
             summary.cells.iter().zip(&shown).map(|(cell, value)| rival(cell, value)).collect();
         let places = match measure.higher_is_better() {

@@ -4,6 +4,7 @@ use specimen_record::Summary;
 use specimen_table::csv_field;
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::frame::{COUNTS, CellFrame, TEXTS};
 
 /// The CSV of a summary, with a head line.
@@ -15,7 +16,7 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         .flat_map(|m| ["", "_lo", "_hi"].map(|suffix| format!("{}{suffix}", m.key())))
         .filter(|name| !is_empty_interval(&frame, name))
         .collect();
-    let mut out = csv::Writer::from_writer(Vec::new());
+    let mut out = CsvText::new();
     let head = TEXTS.iter().chain(&COUNTS).map(|name| (*name).to_owned());
     let head = head.chain(number_columns.iter().map(|name| csv_field(name)));
     out.write_record(head.chain(["why".to_owned()]))?;
@@ -37,7 +38,7 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         line.push(csv_field(&reasons.collect::<Vec<_>>().join("; ")));
         out.write_record(&line)?;
     }
-    Ok(crate::pareto::into_text(out))
+    Ok(out.into_text())
 }
 
 /// Intervals that no cell has get no column.

@@ -94,6 +94,7 @@ fn write(run: &RunDir) -> Result<(), Box<dyn Error>> {
             phases_ns: phases(decode_ns),
             decode_ns,
             e2e_ns: decode_ns,
+            told_ns: None,
         })?;
     }
     records.finish()?;
@@ -136,6 +137,7 @@ fn cell(id: &str) -> CellSummary {
         drafter: id.to_owned(),
         method: id.to_owned(),
         guarantee: Guarantee::Exact,
+        origin: None,
         baseline: Some("ar".to_owned()),
         dtype: "f32".to_owned(),
         device: "cpu".to_owned(),

@@ -27,6 +27,8 @@ pub(crate) mod doctor;
 #[cfg(feature = "torch")]
 pub(crate) mod generate;
 #[cfg(feature = "torch")]
+pub(crate) mod import;
+#[cfg(feature = "torch")]
 mod libtorch;
 #[cfg(feature = "torch")]
 mod lossless;
@@ -68,6 +70,8 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Replay(args) => replay::replay(args, talk),
         #[cfg(feature = "torch")]
         Command::Score(args) => score::score(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Import(args) => import::import(args, talk),
         Command::Report(args) => report::report(args, talk),
         Command::Grid(args) => grid::grid(args, talk),
         Command::Compare(args) => compare::compare(args, talk),

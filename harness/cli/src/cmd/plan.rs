@@ -114,8 +114,11 @@ fn cell_line<'p>(plan: &'p Plan, cell: &'p Cell) -> CellLine<'p> {
     CellLine {
         name: &cell.name,
         model: &cell.model.name,
-        method: cell.method.canonical(),
-        is_lossless: cell.method.is_lossless(),
+        method: match &cell.external {
+            Some(external) => format!("external: {}", external.command_line()),
+            None => cell.method.canonical(),
+        },
+        is_lossless: cell.external.is_none() && cell.method.is_lossless(),
         timed: cell.timed,
         n_items: plan.prompts.len() * plan.spec.dataset.samples as usize,
     }

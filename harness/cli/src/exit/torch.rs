@@ -25,7 +25,10 @@ fn of_run(error: &RunError) -> Option<Code> {
     Some(match error {
         RunError::Dataset(error) => of_dataset(error),
         RunError::Plan(_) | RunError::Spec(_) | RunError::OtherPlan { .. } => Code::Spec,
-        RunError::OtherWeights { .. } | RunError::WithoutSteps { .. } => Code::Missing,
+        RunError::OtherWeights { .. }
+        | RunError::WithoutSteps { .. }
+        | RunError::Image(_)
+        | RunError::OddSize(_) => Code::Missing,
         RunError::Model(error) => of_model(error),
         RunError::Extract(error) => of_extract(error),
         RunError::Measure(error) => return super::of_measure(error),

@@ -3,6 +3,12 @@
 #[cfg(feature = "torch")]
 mod diagnostics;
 #[cfg(feature = "torch")]
+mod external;
+#[cfg(feature = "torch")]
+mod hostile;
+#[cfg(feature = "torch")]
+mod import;
+#[cfg(feature = "torch")]
 mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use specimen_weights::LoadError;
+use specimen_weights::{LoadError, bounded::read_side_text};
 
 /// The transformer.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +93,8 @@ impl ChameleonConfig {
     /// A file that cannot be read or parsed, or a network that is not built here: grouped keys, biases,
     /// another activation, scaled positions, tied embeddings.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        let text =
+            read_side_text(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
         Self::parse(path, &text)
     }
 

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_weights::bounded::read_side_file;
+
 use crate::target::ModelError;
 
 /// The files of one model.
@@ -202,8 +204,10 @@ fn listed(index: &Path) -> Vec<PathBuf> {
     struct Index {
         weight_map: std::collections::BTreeMap<String, String>,
     }
-    let text = std::fs::read_to_string(index).unwrap_or_default();
-    let Ok(Index { weight_map }) = serde_json::from_str(&text) else { return Vec::new() };
+    let text = read_side_file(index).unwrap_or_default();
+    let Ok(Index { weight_map }) = serde_json::from_slice(&text) else { return Vec::new() };
     let names: std::collections::BTreeSet<String> = weight_map.into_values().collect();
-    names.into_iter().map(|name| index.with_file_name(name)).collect()
+    // A name that leads elsewhere is none of the files beside the index; whoever opens the index refuses it.
+    let is_plain = |name: &String| Path::new(name).file_name().is_some_and(|plain| plain == name.as_str());
+    names.into_iter().filter(is_plain).map(|name| index.with_file_name(name)).collect()
 }

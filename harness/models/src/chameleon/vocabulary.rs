@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_weights::LoadError;
+use specimen_weights::{LoadError, bounded::read_side_file};
 use tokenizers::Tokenizer;
 
 /// A tokenizer with its words looked up.
@@ -48,7 +48,8 @@ impl Vocabulary {
     /// # Errors
     /// A file that cannot be read or is no tokenizer, or that has no word, two words, or a misspelt word for a code.
     pub fn read(path: &Path, n_codes: usize) -> Result<Self, LoadError> {
-        let text = std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        let text =
+            read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
         Self::parse(path, &text, n_codes)
     }
 

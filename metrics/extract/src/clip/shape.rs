@@ -5,10 +5,10 @@
 //! without one it is OpenAI's rule: heads of 64, and QuickGELU, and the identity of the network says that it was assumed
 //! unless the weights name OpenAI's release as their source.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde_json::Value;
-use specimen_weights::{Checkpoint, LoadError};
+use specimen_weights::{Checkpoint, LoadError, bounded::read_side_text};
 use tch::Tensor;
 
 use crate::transformer::{Activation, BlockNames, QkvNames, StackShape};
@@ -327,7 +327,7 @@ fn config_name(layout: ClipLayout) -> &'static str {
 fn told(weights: &Path, layout: ClipLayout, tower: &str, width: i64) -> Result<Told, LoadError> {
     let path = weights.with_file_name(config_name(layout));
     let bad = |reason: String| LoadError::Config { path: path.clone(), reason };
-    let text = match fs::read_to_string(&path) {
+    let text = match read_side_text(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Told::default()),
         Err(source) => return Err(LoadError::Read { path: path.clone(), source }),

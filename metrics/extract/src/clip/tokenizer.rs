@@ -6,13 +6,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::Read,
     path::{Path, PathBuf},
 };
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
+use specimen_weights::bounded::read_side_file;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 use crate::{
@@ -76,7 +76,8 @@ impl ClipTokenizer {
     /// A file that cannot be read, or that holds other merges than the published ones.
     pub fn read(path: &Path) -> Result<Self, ExtractError> {
         let refuse = |reason: String| ExtractError::Vocabulary { path: path.to_owned(), reason };
-        let bytes = fs::read(path).map_err(|error| refuse(format!("cannot read the vocabulary: {error}")))?;
+        let bytes =
+            read_side_file(path).map_err(|error| refuse(format!("cannot read the vocabulary: {error}")))?;
         let text = if bytes.starts_with(&[0x1f, 0x8b]) {
             let mut text = String::new();
             // Twice the size of the published file, so that no archive fills the memory.

@@ -113,7 +113,10 @@ mod tests {
         };
         // A shrink by 4 skips two of four pixels; at the borders of an enlarged picture there is one pixel to take.
         assert_eq!(taps(8, 2), [(1, vec![0.5, 0.5]), (5, vec![0.5, 0.5])]);
-        assert_eq!(taps(2, 4), [(0, vec![1.0, 0.0]), (0, vec![0.75, 0.25]), (0, vec![0.25, 0.75]), (1, vec![1.0])]);
+        assert_eq!(
+            taps(2, 4),
+            [(0, vec![1.0, 0.0]), (0, vec![0.75, 0.25]), (0, vec![0.25, 0.75]), (1, vec![1.0])]
+        );
         assert_eq!(taps(1, 2), [(0, vec![1.0]), (0, vec![1.0])]);
     }
 

@@ -5,6 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::MAX_ENTRIES;
 use crate::decode::MAX_PIXELS;
 use crate::error::PixelError;
 use crate::image::{Image, N_CHANNELS};
@@ -54,6 +55,9 @@ impl Array {
         let n_pixels = (height as u64).saturating_mul(width as u64);
         if n_pixels == 0 || n_pixels > MAX_PIXELS {
             return wrong(&format!("pictures of 1 to {MAX_PIXELS} pixels"), shape);
+        }
+        if n > MAX_ENTRIES {
+            return wrong(&format!("at most {MAX_ENTRIES} pictures"), shape);
         }
         let n_expected = n_pixels.saturating_mul(N_CHANNELS as u64).saturating_mul(n as u64);
         if n_file.saturating_sub(start) != n_expected {

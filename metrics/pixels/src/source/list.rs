@@ -8,7 +8,8 @@ use crate::error::PixelError;
 /// The paths in the list at `path`, each under the text of its line. Relative ones begin at the list's folder;
 /// blank lines do not count.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, PathBuf)>, PixelError> {
-    let text = std::fs::read_to_string(path).map_err(|e| PixelError::io(path, e))?;
+    let text = String::from_utf8(super::read_file(path)?)
+        .map_err(|_| PixelError::malformed(path, "a list of paths in UTF-8", "other bytes"))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut files = Vec::new();
     for (line_idx, line) in text.lines().enumerate() {

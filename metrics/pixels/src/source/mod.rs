@@ -19,6 +19,9 @@ use crate::image::Image;
 /// Extensions of image files, compared without case.
 pub const EXTENSIONS: [&str; 9] = ["png", "jpg", "jpeg", "webp", "bmp", "gif", "ppm", "pgm", "pnm"];
 
+/// Pictures that a source may have.
+pub const MAX_ENTRIES: usize = 20_000_000;
+
 /// Bytes that a single image file may have.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 
@@ -159,6 +162,10 @@ impl Source {
         n_ignored: usize,
         container: Container,
     ) -> Result<Self, PixelError> {
+        if keys.len() > MAX_ENTRIES {
+            let expected = format!("at most {MAX_ENTRIES} pictures");
+            return Err(PixelError::malformed(path, expected, keys.len().to_string()));
+        }
         if keys.is_empty() {
             return Err(PixelError::Empty { path: path.to_path_buf(), n_ignored });
         }

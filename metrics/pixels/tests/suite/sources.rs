@@ -143,6 +143,8 @@ fn an_array_gives_its_pictures_under_numbers_of_equal_length() {
     assert!(refused_as("(12, 1, 2)", 24).contains("the shape (n, h, w, 3)"));
     assert!(refused_as("(1, 0, 2, 3)", 0).contains("pictures of 1 to"));
     assert!(refused_as("(0, 1, 2, 3)", 0).contains("no images"));
+    // Nobody's array, whose names alone would fill the memory: the file need not hold what it claims.
+    assert!(refused_as("(9000000000, 1, 1, 3)", 3).contains("at most 20000000 pictures"));
     write(
         folder.path(),
         "f.npy",

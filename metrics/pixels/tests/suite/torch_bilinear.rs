@@ -1,8 +1,8 @@
 //! Torch's bilinear interpolation, of floats and of bytes, against values that torch computed.
 
-use specimen_pixels::{Image, decode};
 use specimen_pixels::resample::torch::{bilinear, bilinear_antialias};
 use specimen_pixels::resample::torch_u8;
+use specimen_pixels::{Image, decode};
 
 use crate::golden;
 

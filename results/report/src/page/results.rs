@@ -105,7 +105,9 @@ pub(crate) fn mark_svg(summary: &Summary, cell: &CellSummary) -> String {
     let color = hex(family.color());
     let paint = match cell.guarantee {
         Guarantee::Exact => format!("fill=\"{color}\""),
-        Guarantee::Relaxed => format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.5\""),
+        Guarantee::Relaxed | Guarantee::Unknown => {
+            format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.5\"")
+        }
     };
     let shape = match family.mark() {
         Mark::Circle => format!("<circle r=\"7\" {paint}/>"),

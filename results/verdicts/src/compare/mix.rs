@@ -58,7 +58,13 @@ pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) 
     let method = |(run, cell): (&Summary, &CellSummary)| {
         let cells = run.spec.get("cells").and_then(|cells| cells.as_array());
         let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
-        spec.map_or_else(|| format!("{} {}", cell.drafter, cell.method), |spec| spec["method"].to_string())
+        spec.map_or_else(
+            || format!("{} {}", cell.drafter, cell.method),
+            |spec| match spec.get("external").or(spec.get("imported")) {
+                Some(elsewhere) => elsewhere.to_string(),
+                None => spec["method"].to_string(),
+            },
+        )
     };
     let (one, two) = (a.1, b.1);
     differing(&[

@@ -76,11 +76,7 @@ impl Baseline {
             let value: Result<serde_json::Value, _> = serde_json::from_str(text);
             value.is_ok_and(|value| value.get("cells").is_some())
         };
-        let text = std::fs::read_to_string(path).map_err(|source| VerdictError::Io {
-            path: path.to_owned(),
-            action: "read",
-            source,
-        })?;
+        let text = super::read_text(path)?;
         if is_bare(&text) {
             let summary: Summary = read_document(path)?;
             return Ok(Baseline { schema: SCHEMA, history: Vec::new(), summary });

@@ -9,3 +9,21 @@ pub mod check;
 mod judge;
 pub mod rules;
 pub mod show;
+
+use std::path::Path;
+
+use specimen_record::read_bounded;
+
+use crate::VerdictError;
+
+/// Bytes of a baseline or of its rules, at most.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The text of the file at `path`.
+fn read_text(path: &Path) -> Result<String, VerdictError> {
+    String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| VerdictError::Io {
+        path: path.to_owned(),
+        action: "read as text",
+        source: std::io::Error::other(error),
+    })
+}

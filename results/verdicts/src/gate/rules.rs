@@ -146,11 +146,7 @@ impl Rules {
     /// # Errors
     /// When it cannot be read, is not TOML of this form, or a rule contradicts itself; the rule is named.
     pub fn read(path: &Path) -> Result<Rules, VerdictError> {
-        let text = std::fs::read_to_string(path).map_err(|source| VerdictError::Io {
-            path: path.to_owned(),
-            action: "read",
-            source,
-        })?;
+        let text = super::read_text(path)?;
         Rules::parse(&path.display().to_string(), &text)
     }
 

@@ -1,0 +1,141 @@
+//! `specimen import`: a folder of images from elsewhere and a table of how long each took, taken in as a run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use specimen_datasets::{CaptionPolicy, PromptSet};
+use specimen_experiments::{
+    prompts,
+    spec::{DatasetSpec, Dtype, FilterOrder, ModelSpec, Sampling},
+};
+use specimen_record::RunDir;
+use specimen_runner::{
+    import::{Import, import as take_in},
+    stage::Stage,
+    stop::Stop,
+};
+
+use crate::{
+    cmd::report,
+    exit::CliError,
+    progress::Progress,
+    spec_args::{data_root, default_out},
+    talk::Talk,
+};
+
+/// What to take in, and what is known of it. What is not known of images of elsewhere is not guessed, so most of this must
+/// be given.
+#[derive(Debug, Args)]
+#[command(after_help = TABLE)]
+pub struct ImportArgs {
+    /// Folder of images
+    pub folder: PathBuf,
+    /// CSV with a row for each image
+    #[arg(long, value_name = "FILE")]
+    pub table: PathBuf,
+    /// Name of the run, and of its folder
+    #[arg(long)]
+    pub name: String,
+    /// The cell of rows that name none; one called `ar` is the baseline of the others
+    #[arg(long, value_name = "NAME", default_value = "imported")]
+    pub cell: String,
+    /// The model that made the images
+    #[arg(long, value_name = "NAME")]
+    pub model: String,
+    /// Kind of number that it computed in: f32, bf16 or f16
+    #[arg(long, value_parser = dtype)]
+    pub dtype: Dtype,
+    /// Temperature; 0 is greedy
+    #[arg(long)]
+    pub temperature: f64,
+    /// Tokens kept; 0 for all
+    #[arg(long, value_name = "K")]
+    pub top_k: u32,
+    /// Mass kept; 1 for all
+    #[arg(long, value_name = "P")]
+    pub top_p: f64,
+    /// Scale of classifier-free guidance; 1 for none
+    #[arg(long, value_name = "S")]
+    pub guidance: f64,
+    /// Dataset that `prompt_id` refers to: its name or a prompt file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub dataset: Option<String>,
+    /// Which caption of an image that has several: longest, first, sjd or all
+    #[arg(long, value_name = "RULE", requires = "dataset", value_parser = caption)]
+    pub caption: Option<CaptionPolicy>,
+    /// Folder of the run [default: results/runs/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub look: report::Look,
+}
+
+const TABLE: &str = "\
+Columns of the table: `file` or `id` (path inside the folder, or the number in its name), `prompt` or `prompt_id`, \
+`seconds`; and, where known, `cell`, `tokens` (separated by blanks), `forwards`, `seed`. Images and rows must fit one \
+another exactly.
+The run is marked as imported wherever it is shown: its times are told, not measured here, and stand in no ratio with \
+times of this program.";
+
+/// Takes the images in, writes tables and figures, and prints the table.
+pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
+    let stop = Stop::on_signals()?;
+    specimen_weights::use_threads(1);
+    let prompts = args.prompts()?;
+    let out = args.out.clone().unwrap_or_else(|| default_out(&args.name));
+    let device = "unknown".to_owned();
+    let asked = Import {
+        folder: &args.folder,
+        table: &args.table,
+        name: &args.name,
+        cell: &args.cell,
+        model: ModelSpec { name: args.model.clone(), dtype: args.dtype, device, weights: None },
+        sampling: args.sampling()?,
+        prompts: prompts.as_ref(),
+        out: &out,
+        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+    };
+    let mut progress = Progress::new(talk, &[]);
+    let outcome = take_in(&asked, &stop, &mut |stage: Stage| progress.on(&stage));
+    drop(progress);
+    let n_items = outcome?.n_items;
+    talk.say(format!("{n_items} images taken into {}", out.display()));
+    let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+    report::show(&written, talk)
+}
+
+impl ImportArgs {
+    fn prompts(&self) -> anyhow::Result<Option<PromptSet>> {
+        let Some(name) = &self.dataset else { return Ok(None) };
+        let caption = self.caption;
+        let dataset = DatasetSpec { name: name.clone(), limit: None, subset_seed: None, caption, samples: 1 };
+        Ok(Some(prompts::open(&dataset, data_root().as_ref())?))
+    }
+
+    fn sampling(&self) -> Result<Sampling, CliError> {
+        let Self { temperature, top_k, top_p, guidance, .. } = *self;
+        let bad = |name: &str, expected: &str, found: f64| {
+            Err(CliError::Usage(format!("--{name} is {found}, expected {expected}")))
+        };
+        if !(temperature.is_finite() && temperature >= 0.0) {
+            return bad("temperature", "at least 0", temperature);
+        }
+        if !(top_p > 0.0 && top_p <= 1.0) {
+            return bad("top-p", "above 0, at most 1", top_p);
+        }
+        if !(guidance.is_finite() && guidance >= 0.0) {
+            return bad("guidance", "at least 0", guidance);
+        }
+        Ok(Sampling { temperature, top_k, top_p, guidance, filter_order: FilterOrder::TopKThenTopP })
+    }
+}
+
+fn dtype(text: &str) -> Result<Dtype, String> {
+    let found = Dtype::ALL.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, dtype)| dtype).ok_or_else(|| "expected f32, bf16 or f16".to_owned())
+}
+
+fn caption(text: &str) -> Result<CaptionPolicy, String> {
+    let found = CaptionPolicy::ALL.into_iter().find(|policy| policy.name() == text);
+    found.ok_or_else(|| format!("expected one of {}", CaptionPolicy::ALL.map(CaptionPolicy::name).join(", ")))
+}

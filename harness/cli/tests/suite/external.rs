@@ -1,0 +1,208 @@
+//! Cells that another process makes: measured beside the baseline, and what comes of processes that misbehave.
+
+use std::{io::Write, path::Path};
+
+use serde_json::Value;
+
+use crate::support::{Desk, workspace};
+
+/// Whether the tests that need Python can run; otherwise the test `name` is skipped aloud.
+fn has_python(name: &str) -> bool {
+    let found = std::process::Command::new("python3").arg("--version").output();
+    if found.is_ok_and(|output| output.status.success()) {
+        return true;
+    }
+    let line = format!("SKIPPED: {name}: python3");
+    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
+    eprintln!("{line}");
+    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
+        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+        writeln!(log, "{line}").unwrap();
+    }
+    false
+}
+
+fn rows(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn document(path: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn cell<'s>(summary: &'s Value, id: &str) -> &'s Value {
+    summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == id).unwrap()
+}
+
+#[test]
+fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
+    if !has_python("the_python_example_is_measured_beside_the_baseline_in_one_table") {
+        return;
+    }
+    let desk = Desk::new();
+    let painter = workspace("experiments/external/painter.py").canonicalize().unwrap();
+    let text = std::fs::read_to_string(workspace("experiments/specs/ci/external_tiny.toml")).unwrap();
+    let spec =
+        desk.file("s.toml", &text.replace("experiments/external/painter.py", painter.to_str().unwrap()));
+    let set = ["--limit", "4", "--set", "timing.warmup=1", "--set", "timing.blocks=2"];
+    let ran = desk.succeeds(&[&["run", spec.as_str(), "--out", "run"], set.as_slice()].concat());
+    let row = ran.out.lines().find(|line| line.contains("painter-py")).unwrap_or_default();
+    assert!(row.contains("not known"), "{}", ran.out);
+    assert!(ran.out.contains("timed by the same clock from request to answer"), "{}", ran.out);
+
+    let summary = document(&desk.path("run/merged/summary.json"));
+    let painter = cell(&summary, "painter-py");
+    assert_eq!((&painter["origin"], &painter["baseline"]), (&"external".into(), &"ar".into()));
+    assert_eq!(painter["speedup"]["value"], Value::Null);
+    assert!(painter["speedup"]["why"].as_str().unwrap().contains("speedup_e2e"));
+    assert!(painter["speedup_e2e"]["value"].as_f64().unwrap() > 1.0, "painting beats decoding");
+    assert_eq!((painter["nfe"].as_f64(), painter["n_images"].as_u64()), (Some(1.0), Some(4)));
+    for name in ["accepted_per_step", "tokens_per_forward", "overhead_fraction"] {
+        assert_eq!(painter[name], Value::Null);
+        assert!(painter["why"][name].as_str().unwrap().contains("shows no steps"), "{name}");
+    }
+    let metric = |name: &str| {
+        painter["metrics"].as_array().unwrap().iter().find(|metric| metric["metric"] == name).unwrap().clone()
+    };
+    assert!(metric("target-nll")["why"].as_str().unwrap().contains("another program's"));
+    assert!(metric("scene-clip")["value"].is_f64());
+
+    let timing = rows(&desk.path("run/shards/0/attempts/0/timing.jsonl"));
+    let of = |id: &'static str| timing.iter().filter(move |row| row["key"].as_str().unwrap().starts_with(id));
+    assert_eq!(of("painter-py/").filter(|row| row["warmup"] == true).count(), 1);
+    for row in of("painter-py/") {
+        assert!(row["told_ns"]["paint"].as_u64().unwrap() < row["e2e_ns"].as_u64().unwrap());
+        assert!(row["phases_ns"].as_object().unwrap().values().all(|ns| ns == 0), "its phases are its own");
+    }
+    assert!(of("ar/").all(|row| row.get("told_ns").is_none()));
+    // The blocks alternate: the painter's images stand between the baseline's.
+    let blocks: Vec<u64> = of("painter-py/")
+        .filter(|row| row["warmup"] == false)
+        .map(|row| row["block"].as_u64().unwrap())
+        .collect();
+    assert_eq!(blocks, [0, 0, 1, 1]);
+
+    assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
+    desk.succeeds(&["status", "run"]);
+    desk.succeeds(&["report", "run"]);
+    // The same requests give the same records in a second run.
+    desk.succeeds(&[&["run", spec.as_str(), "--out", "again"], set.as_slice()].concat());
+    let digest =
+        |run: &str| document(&desk.path(&format!("{run}/merged/summary.json")))["result_digest"].clone();
+    assert_eq!(digest("run"), digest("again"));
+}
+
+/// A spec over the stub with a cell for each of these scripts.
+fn spec_of(desk: &Desk, scripts: &[(&str, &str)]) -> String {
+    let mut text = String::from(
+        r#"
+schema = 1
+name = "misbehaving"
+seed = 1
+analysis = "Processes that do not do as they should."
+dataset = { name = "scenes-val", limit = 2 }
+model = { name = "stub", dtype = "f32" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 1.0 }
+timing = { warmup = 0, blocks = 1 }
+[[cell]]
+name = "ar"
+"#,
+    );
+    for (name, script) in scripts {
+        let command = serde_json::to_string(&["sh", "-c", script]).unwrap();
+        text += &format!(
+            "[[cell]]\nname = \"{name}\"\nexternal = {{ command = {command}, timeout_s = 2, start_timeout_s = 3 }}\n"
+        );
+    }
+    desk.file("s.toml", &text)
+}
+
+/// What a well-behaved script does with a request: `$id` and `$folder` are set, a picture is made.
+const READ: &str = r#"while read -r line; do
+    id=${line#*\"id\":\"}; id=${id%%\"*}; folder=${line#*\"folder\":\"}; folder=${folder%%\"*}
+    printf 'P6 2 1 255\nabcdef' > "$folder/a.ppm"
+    "#;
+
+fn script(answer: &str) -> String {
+    format!("{READ}{answer}\ndone")
+}
+
+const GOOD: &str =
+    r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"image\": \"a.ppm\", \"tokens\": [1, 2], \"forwards\": 2}""#;
+
+#[test]
+fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
+    let desk = Desk::new();
+    let outside = GOOD.replace("a.ppm", "../../etc/passwd");
+    let text = "echo 'tracing: step 1' >&2; echo hello";
+    let scripts = [
+        ("good", script(GOOD)),
+        ("crash", "read -r line; echo 'out of memory' >&2; exit 3".to_owned()),
+        ("noise", script(text)),
+        ("outside", script(&outside)),
+        ("hang", "read -r line; sleep 600".to_owned()),
+        ("refuses", script(r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"error\": \"too long\"}""#)),
+    ];
+    let scripts: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
+    let spec = spec_of(&desk, &scripts);
+    desk.fails(&["run", &spec, "--out", "run"], 5, &["10 of 14 items failed"]);
+    let records = rows(&desk.path("run/merged/records.jsonl"));
+    let errors = |id: &str| -> Vec<String> {
+        let of = records.iter().filter(|record| record["cell"] == id && record["status"] == "err");
+        of.map(|record| record["err"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!((errors("ar").len(), errors("good").len()), (0, 0));
+    let expected = [
+        (
+            "crash",
+            "the process ended (exit code 3) instead of answering; what it said on stderr is in the worker's log",
+        ),
+        (
+            "noise",
+            "line 1 of its answers: expected one JSON object with `protocol`, `id`, and `image` or `error`, found `hello` (expected value at line 1 column 1)",
+        ),
+        ("hang", "the process did not answer within 3 s (`start_timeout_s`) and was ended with its group"),
+        ("refuses", "the process says: too long"),
+    ];
+    for (id, error) in expected {
+        assert_eq!(errors(id), [error, error], "{id}");
+    }
+    assert!(errors("outside")[0].contains("`../../etc/passwd`"), "{:?}", errors("outside"));
+    let good = records.iter().find(|record| record["cell"] == "good").unwrap();
+    assert_eq!(
+        (good["width"].as_u64(), good["n_tokens"].as_u64(), good["nfe"].as_u64()),
+        (Some(2), Some(2), Some(2))
+    );
+    let log = std::fs::read_to_string(desk.path("run/shards/0/worker.log")).unwrap();
+    assert!(log.contains("out of memory") && log.contains("tracing: step 1"), "{log}");
+    assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
+}
+
+#[test]
+fn a_program_that_is_not_there_ends_the_run_with_its_name() {
+    let desk = Desk::new();
+    let spec = spec_of(&desk, &[("gone", "x")]);
+    let text = std::fs::read_to_string(&spec).unwrap().replace("\"sh\"", "\"no-such-program-of-specimen\"");
+    let spec = desk.file("s.toml", &text);
+    desk.fails(
+        &["run", &spec, "--out", "run"],
+        6,
+        &["cell `gone`", "cannot start `no-such-program-of-specimen"],
+    );
+}
+
+#[test]
+fn a_declared_file_that_changed_refuses_to_go_on() {
+    let desk = Desk::new();
+    let program = desk.file("program.sh", &script(GOOD));
+    let spec = spec_of(&desk, &[("good", "x")]);
+    let text = std::fs::read_to_string(&spec).unwrap();
+    let text = text.replace(r#"["sh","-c","x"]"#, &format!("[\"sh\", {program:?}], files = [{program:?}]"));
+    let spec = desk.file("s.toml", &text);
+    desk.succeeds(&["run", &spec, "--out", "run"]);
+    let manifest = document(&desk.path("run/manifest.json"));
+    assert!(manifest["weights"][0]["name"].as_str().unwrap().starts_with("good file "), "{manifest}");
+    desk.file("program.sh", &script(&GOOD.replace("[1, 2]", "[2, 1]")));
+    desk.fails(&["run", &spec, "--out", "run", "--resume"], 4, &["other weights of good file", "program.sh"]);
+}

@@ -1,0 +1,113 @@
+//! Prompts and names that mean to be markup, formulas, paths or terminal controls, through every command that prints them
+//! and every file that holds them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::support::{Desk, spec};
+
+/// Closes tags, begins formulas, clears screens, sets titles, turns the order of reading, leaves folders.
+const PROMPTS: &str = concat!(
+    "id,prompt\n",
+    "../../a,</script><script>alert(1)</script>\n",
+    "=1+1,=cmd|' /C calc'!A0\n",
+    "\u{1b}[2J,\u{1b}]0;title\u{7} \u{9b}31m \u{202e}desrever\n",
+    "\"a,b\",\"\\input{/etc/passwd} | a | `b` [c](javascript:x) <img src=x onerror=y>\"\n",
+);
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[track_caller]
+fn check_drives_no_terminal(what: &str, text: &str) {
+    let found = text.chars().find(|c| {
+        (c.is_control() && !"\n\t\r".contains(*c))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    });
+    assert_eq!(found, None, "{what}: {}", text.escape_debug());
+}
+
+#[test]
+fn hostile_prompts_are_text_in_every_answer_and_every_file() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.csv", PROMPTS);
+    let set = format!("dataset.name=\"{prompts}\"");
+    let args = |command: &'static str| {
+        vec![command.to_owned(), spec("ci/stub.toml"), "--set".to_owned(), set.clone()]
+    };
+    let said = |args: &[&str]| {
+        let ran = desk.run(args);
+        check_drives_no_terminal(&args.join(" "), &(ran.out.clone() + &ran.err));
+        ran
+    };
+    let all = |command: &'static str, more: &[&'static str]| {
+        let args = args(command);
+        let args: Vec<&str> = args.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        said(&args)
+    };
+    assert_eq!(all("plan", &["--items", "--limit", "4"]).code, 0);
+    assert_eq!(all("plan", &["--items", "--limit", "4", "--format", "json"]).code, 0);
+    let ran = all("run", &["--limit", "4", "--out", "run"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for command in [
+        &["status", "run"][..],
+        &["report", "run"],
+        &["report", "run", "--format", "json"],
+        &["verify", "run", "--format", "json"],
+        &["replay", "run", "--random", "3", "--seed", "1"],
+        &["replay", "run", "ar/\u{1b}[2J/0"],
+        &["compare", "run", "\u{1b}]0;x\u{7}"],
+        &["fid", "\u{1b}[2J", "\u{9b}31m"],
+        &["grid", "run"],
+    ] {
+        said(command);
+    }
+
+    // No name leaves its folder.
+    let outside: Vec<PathBuf> =
+        files_below(&desk.path(".")).into_iter().filter(|path| path.ends_with("a")).collect();
+    assert_eq!(outside, [PathBuf::new(); 0]);
+    let mut n_read = 0;
+    for path in files_below(&desk.path("run/report")) {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        n_read += 1;
+        if ending != "json" {
+            check_drives_no_terminal(&path.display().to_string(), &text);
+        }
+        match ending.as_str() {
+            "html" | "svg" | "md" => {
+                for markup in ["<script>alert", "<img src=x", "onerror=y>"] {
+                    assert!(!text.contains(markup), "{}: {markup}", path.display());
+                }
+            }
+            "csv" => {
+                let formula = text
+                    .lines()
+                    .flat_map(|line| line.split(','))
+                    .find(|field| field.trim_matches('"').trim_start().starts_with(['=', '@']));
+                assert_eq!(formula, None, "{}", path.display());
+            }
+            "tex" => assert!(!text.contains("\\input"), "{}", path.display()),
+            _ => {}
+        }
+    }
+    assert!(n_read >= 5, "the report was written");
+}
+
+#[test]
+fn hostile_image_names_are_text_in_the_complaints_about_them() {
+    let desk = Desk::new();
+    for name in ["\u{1b}[31m1.png", "2\u{202e}.png", "<script>3.png"] {
+        desk.file(&format!("images/{name}"), "no picture");
+    }
+    for args in [&["fid", "images", "images"][..], &["stats", "images", "-o", "s.npz"]] {
+        let ran = desk.run(args);
+        assert_ne!(ran.code, 0);
+        check_drives_no_terminal(&args.join(" "), &(ran.out + &ran.err));
+    }
+}

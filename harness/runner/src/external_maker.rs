@@ -1,0 +1,206 @@
+//! One image by another process: started when a worker first needs it, asked by the protocol of `specimen-external`,
+//! timed by this program's clock, and its picture checked and written anew like every other.
+//!
+//! The bytes it wrote are removed once they are read: what counts is the record and the PNG of the run.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use specimen_experiments::{
+    external::External,
+    spec::{Cell, Spec},
+};
+use specimen_external::{
+    Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Start, message::Model, picture,
+};
+use specimen_models::target::Picture;
+use specimen_record::{Digest, Item, Manifest, WeightsDigest};
+
+use crate::{error::RunError, summarise::word_of};
+
+/// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
+const MAX_FILE_BYTES: u64 = 64 << 30;
+
+/// The processes of a worker, by cell.
+pub(crate) struct ExternalMakers {
+    running: BTreeMap<String, Process>,
+    /// Where they write their images; removed with this.
+    folder: tempfile::TempDir,
+    /// Where their standard error goes.
+    log: PathBuf,
+}
+
+/// What a process made of one item.
+pub(crate) struct MadeElsewhere {
+    /// The pixels.
+    pub(crate) picture: Picture,
+    /// What it tells of them.
+    pub(crate) made: Made,
+    /// Nanoseconds from request to answer.
+    pub(crate) wall_ns: u64,
+}
+
+impl ExternalMakers {
+    /// None started yet; what they say on standard error is added to `log`.
+    ///
+    /// # Errors
+    /// A system without room for temporary files.
+    pub(crate) fn new(log: PathBuf) -> Result<Self, RunError> {
+        let folder = tempfile::Builder::new().prefix("specimen-external-").tempdir();
+        let folder = folder.map_err(RunError::io(&std::env::temp_dir(), "make a folder in"))?;
+        Ok(Self { running: BTreeMap::new(), folder, log })
+    }
+
+    /// Whether the cell's process is there, so that its next image is none that it starts with.
+    pub(crate) fn is_running(&self, cell: &Cell) -> bool {
+        self.running.contains_key(&cell.name)
+    }
+
+    /// Asks the cell's process, which is started if it is not there, for the image of `item`. A process that did not
+    /// answer as it should is not asked again: the next image starts another.
+    ///
+    /// # Errors
+    /// [`RunError::Environment`] where it cannot be started, which no other item would change; what is wrong with this
+    /// one image is in the answer.
+    pub(crate) fn make(
+        &mut self,
+        cell: &Cell,
+        external: &External,
+        item: &Item,
+    ) -> Result<Result<MadeElsewhere, ExternalError>, RunError> {
+        let mut process = match self.running.remove(&cell.name) {
+            Some(process) => process,
+            None => self.start(cell, external)?,
+        };
+        let folder = self.folder.path();
+        let answered = match process.ask(&request(cell, item, folder)?) {
+            Ok(answered) => answered,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.running.insert(cell.name.clone(), process);
+        let made = match answered.answer {
+            Answer::Refused(why) => return Ok(Err(ExternalError::Refused(why))),
+            Answer::Made(made) => made,
+        };
+        let image = picture::read(folder, &made.image);
+        sweep(folder)?;
+        let image = match image {
+            Ok(image) => image,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(Ok(MadeElsewhere { picture: picture_of(image), made, wall_ns: answered.wall_ns }))
+    }
+
+    fn start(&self, cell: &Cell, external: &External) -> Result<Process, RunError> {
+        let log = File::options().create(true).append(true).open(&self.log);
+        let stderr = Stdio::from(log.map_err(RunError::io(&self.log, "open"))?);
+        let env: Vec<(String, String)> =
+            external.variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let start = Start {
+            command: &external.command,
+            cwd: Path::new(&external.cwd),
+            env: &env,
+            stderr,
+            start_timeout: Duration::from_secs_f64(external.start_timeout_s),
+            timeout: Duration::from_secs_f64(external.timeout_s),
+        };
+        Process::start(start).map_err(|error| RunError::Environment(format!("cell `{}`: {error}", cell.name)))
+    }
+}
+
+/// An image that was read, as the runner holds pictures.
+pub(crate) fn picture_of(image: Image) -> Picture {
+    let side = |pixels: usize| u32::try_from(pixels).expect("sides are bounded where pictures are read");
+    let (width, height) = (side(image.width()), side(image.height()));
+    Picture { width, height, rgb: image.into_rgb() }
+}
+
+/// Removes what the process left, so that no image is answered with another's file.
+fn sweep(folder: &Path) -> Result<(), RunError> {
+    let entries = std::fs::read_dir(folder).map_err(RunError::io(folder, "list"))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        removed.map_err(RunError::io(&path, "remove"))?;
+    }
+    Ok(())
+}
+
+fn request(cell: &Cell, item: &Item, folder: &Path) -> Result<Request, RunError> {
+    let sampling = &cell.sampling;
+    Ok(Request {
+        protocol: PROTOCOL,
+        id: item.key.to_string(),
+        prompt: item.prompt.clone(),
+        seed: item.seed.0,
+        sampling: Sampling {
+            temperature: sampling.temperature,
+            top_k: sampling.top_k,
+            top_p: sampling.top_p,
+            guidance: sampling.guidance,
+            filter_order: word_of(&sampling.filter_order)?,
+        },
+        model: Model {
+            name: cell.model.name.clone(),
+            dtype: word_of(&cell.model.dtype)?,
+            device: cell.model.device.clone(),
+        },
+        folder: folder.display().to_string(),
+    })
+}
+
+/// The digests of the files that external cells declare, as the manifest keeps them beside those of weights.
+///
+/// # Errors
+/// A file that is absent, no regular file, or larger than can be digested in reasonable time.
+pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
+    let mut files = Vec::new();
+    for cell in &spec.cells {
+        for name in cell.external.iter().flat_map(|external| &external.files) {
+            let path = Path::new(name);
+            let metadata = std::fs::metadata(path).map_err(|e| absent(cell, name, &e.to_string()))?;
+            if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+                return Err(absent(cell, name, "it is no regular file of at most 64 GiB"));
+            }
+            let file =
+                path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
+            files.push(WeightsDigest {
+                name: format!("{} file {name}", cell.base),
+                file,
+                blake3: Digest::of_file(path)?,
+            });
+        }
+    }
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files.dedup();
+    Ok(files)
+}
+
+fn absent(cell: &Cell, name: &str, why: &str) -> RunError {
+    RunError::Spec(format!(
+        "cell `{}`: the file `{name}` that `external.files` names cannot be read: {why}; relative paths start at the folder \
+         that specimen is started in",
+        cell.name
+    ))
+}
+
+/// Refuses declared files of a cell that are not those that the run began with.
+///
+/// # Errors
+/// [`RunError::OtherWeights`] with both digests.
+pub(crate) fn check_files(path: &Path, manifest: &Manifest, spec: &Spec) -> Result<(), RunError> {
+    for file in files_of(spec)? {
+        let then = manifest.weights.iter().find(|entry| entry.name == file.name);
+        if let Some(entry) = then.filter(|entry| entry.blake3 != file.blake3) {
+            let (expected, found) = (entry.blake3.to_string(), file.blake3.to_string());
+            return Err(RunError::OtherWeights { path: path.to_owned(), name: file.name, expected, found });
+        }
+    }
+    Ok(())
+}
