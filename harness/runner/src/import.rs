@@ -228,10 +228,12 @@ fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) -> Result<P
             subset_seed: None,
             caption: None,
             samples: 1,
+            part: None,
         },
         timing: Timing { warmup: 0, blocks: 1 },
         cells: cells.iter().map(cell).collect(),
         metrics: Vec::new(),
+        diagnostics: Vec::new(),
         published: Vec::new(),
         expect: Vec::new(),
     };

@@ -1,6 +1,7 @@
 //! The table of a CLIP score's pictures, as CSV or as Parquet for what reads columns (polars, pandas, DuckDB).
 //!
-//! Columns, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to 1), `caption`. Parquet has
+//! A CSV field that a spreadsheet would run, or that has several lines, is written as a text of one line; Parquet holds
+//! captions as they are. Columns, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to 1), `caption`. Parquet has
 //! one row group, uncompressed, so that the same pictures give the same bytes.
 
 use std::path::Path;
@@ -11,6 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use specimen_table::csv_field;
 
 use crate::clip_score::PictureScore;
 use crate::error::MeasureError;
@@ -58,7 +60,9 @@ fn as_csv(pictures: &[PictureScore]) -> std::io::Result<Vec<u8>> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["id", "file", "cosine", "caption"])?;
     for PictureScore { id, file, caption, cosine } in pictures {
-        table.write_record([id, file, &cosine.to_string(), caption])?;
+        // A caption is anybody's: a spreadsheet that opens the file must not run it.
+        let [id, file, caption] = [id, file, caption].map(|text| csv_field(text));
+        table.write_record([&*id, &*file, &cosine.to_string(), &*caption])?;
     }
     table.into_inner().map_err(csv::IntoInnerError::into_error)
 }
@@ -104,7 +108,7 @@ mod tests {
             caption: caption.to_owned(),
             cosine,
         };
-        vec![picture("7", "a \"red\", round star\non blue", 0.125), picture("12", "ein Stern, grün", -0.1)]
+        vec![picture("7", "a \"red\", round star on blue", 0.125), picture("12", "ein Stern, grün", -0.1)]
     }
 
     #[test]

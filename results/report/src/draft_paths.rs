@@ -3,10 +3,10 @@
 use specimen_record::{DiagnosticFile, DraftPaths, Summary};
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::families::Family;
 use crate::figure::{Figure, Words};
-use crate::pareto::into_text;
 use crate::ridges::{Ridge, Ridges};
 
 /// The name of the diagnostic.
@@ -85,7 +85,7 @@ impl<'d> PathSimilarities<'d> {
     }
 
     fn csv(&self) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record([
             "cell",
             "from",
@@ -108,7 +108,7 @@ impl<'d> PathSimilarities<'d> {
         for (cell, why) in &self.left_out {
             out.write_record([*cell, "", "", "", "", "", "", "", *why])?;
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }
 

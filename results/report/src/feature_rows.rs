@@ -4,10 +4,10 @@
 use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
+use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::figure::{Figure, Words};
 use crate::heat::{Heat, Map};
-use crate::pareto::into_text;
 
 /// The name of the diagnostic.
 pub(crate) const NAME: &str = "feature-rows";
@@ -62,7 +62,7 @@ impl<'d> FeatureMaps<'d> {
     }
 
     fn csv(&self) -> Result<String, ReportError> {
-        let mut out = csv::Writer::from_writer(Vec::new());
+        let mut out = CsvText::new();
         out.write_record(["cell", "image", "map", "row", "column", "cosine"])?;
         for file in &self.cells {
             for image in &file.feature_rows {
@@ -82,7 +82,7 @@ impl<'d> FeatureMaps<'d> {
                 }
             }
         }
-        Ok(into_text(out))
+        Ok(out.into_text())
     }
 }
 

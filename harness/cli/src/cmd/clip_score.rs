@@ -8,7 +8,6 @@ use specimen_measure::{
     clip_score::{clip_score as score, clip_score_of_rows},
     per_image::{TableFormat, write_per_image},
 };
-use specimen_table::csv_field;
 
 use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
 
