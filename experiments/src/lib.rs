@@ -3,10 +3,12 @@
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
 //! change and multiply it), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
-//! (items and blocks), [`estimate`] (what they will take). Nothing here generates, measures or touches a run directory.
+//! (items and blocks), [`estimate`] and
+//! [`bandwidth`] (what they will take). Nothing here generates, measures or touches a run directory.
 
 pub mod abilities;
 mod axes;
+pub mod bandwidth;
 mod canonical;
 mod cells;
 mod document;

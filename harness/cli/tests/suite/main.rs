@@ -4,6 +4,8 @@
 mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]
+mod models;
+#[cfg(feature = "torch")]
 mod protocols_of_runs;
 mod published_weights;
 mod support;
