@@ -70,18 +70,22 @@ pub const ABILITIES: &[Abilities] = &[
     Abilities { model: "llamagen-c2i-l-384", heads: &[], reuses_features: false, ..VQ },
     Abilities { model: "llamagen-c2i-xl-384", heads: &[], reuses_features: false, ..VQ },
     Abilities { model: "llamagen-t2i-xl-256", ..VQ },
-    Abilities { model: "llamagen-t2i-xl-512", ..VQ },
-    Abilities { model: "llamagen-toy", ..VQ },
-    Abilities { model: "llamagen-c2i-toy", ..VQ },
-    Abilities { model: "janus-pro-1b", heads: &[], reuses_features: false, ..VQ },
-    Abilities { model: "janus-pro-7b", heads: &[], reuses_features: false, ..VQ },
+    Abilities {
+        model: "llamagen-t2i-xl-512",
+        heads: &[
+            Heads { proposer: Proposer::Eagle1, weights: &["standard", "cascade"] },
+            Heads { proposer: Proposer::Eagle3, weights: &["standard"] },
+        ],
+        ..VQ
+    },
+    Abilities { model: "llamagen-toy", heads: EAGLE_1_AND_3, ..VQ },
+    Abilities { model: "llamagen-c2i-toy", heads: EAGLE_1_AND_3, ..VQ },
+    Abilities { model: "janus-pro-1b", ..VQ },
+    Abilities { model: "janus-pro-7b", ..VQ },
     Abilities { model: "janus-toy", ..VQ },
     Abilities {
         model: "stub",
-        heads: &[
-            Heads { proposer: Proposer::Eagle1, weights: &[] },
-            Heads { proposer: Proposer::Eagle3, weights: &[] },
-        ],
+        heads: EAGLE_1_AND_3,
         draft_models: &[],
         neighbours: true,
         codebook: true,
@@ -94,6 +98,10 @@ pub const ABILITIES: &[Abilities] = &[
     Abilities { model: "lumina-toy", ..VQ },
     Abilities { model: "anole-toy", ..VQ },
 ];
+
+/// One head of each kind, without a name.
+const EAGLE_1_AND_3: &[Heads] =
+    &[Heads { proposer: Proposer::Eagle1, weights: &[] }, Heads { proposer: Proposer::Eagle3, weights: &[] }];
 
 /// A codebook, and one EAGLE-1 head without a name.
 const VQ: Abilities = Abilities {
@@ -278,7 +286,8 @@ cell = [
         let what = "a head that continues from older features";
         check_refused("igpt-mnist", &cell, what, &able(|model| model.reuses_features));
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
-        check_refused("igpt-mnist", &cell, "an EAGLE-3 head", "use one that has: tiny, stub");
+        let with_heads = "use one that has: tiny, llamagen-t2i-xl-512, llamagen-toy, llamagen-c2i-toy, stub";
+        check_refused("igpt-mnist", &cell, "an EAGLE-3 head", with_heads);
     }
 
     #[test]

@@ -1,10 +1,14 @@
-//! What a plan will take: counts, disk, and, where the caller knows them, time and what is missing.
+//! What a plan will take: counts, disk, and, where the caller knows them, memory, time and what is missing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{plan::Plan, spec::ModelSpec};
+use crate::{
+    bandwidth::{ASSUMED, TimeBound},
+    plan::Plan,
+    spec::ModelSpec,
+};
 
 /// Size of a model's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +47,22 @@ pub struct Estimate {
     pub memory_bytes: Option<u64>,
     /// Seconds of work in total, where the caller can tell from history or a probe.
     pub seconds: Option<f64>,
+    /// What they are judged by.
+    pub judged_by: Option<JudgedBy>,
+    /// Seconds of work in total at the limit of devices' memory, where the caller knows what the models read.
+    pub time_bounds: Vec<TimeBound>,
     /// Weights and data that the caller found missing, each with what to do.
     pub missing: Vec<Missing>,
+}
+
+/// What an estimate of time is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedBy {
+    /// An earlier run of the same name.
+    History,
+    /// A few images that were made for it.
+    Probe,
 }
 
 /// Something that must be there before the run.
@@ -83,6 +101,8 @@ impl Plan {
             disk_bytes: self.spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
             memory_bytes: None,
             seconds: None,
+            judged_by: None,
+            time_bounds: Vec::new(),
             missing: Vec::new(),
         }
     }
@@ -110,14 +130,39 @@ impl fmt::Display for Estimate {
             Some(bytes) => writeln!(f, "memory  about {} per worker", human_bytes(bytes))?,
             None => writeln!(f, "memory  unknown: no earlier run to judge by")?,
         }
-        match self.seconds {
-            Some(seconds) => writeln!(f, "time    about {seconds:.0} s of work")?,
-            None => writeln!(f, "time    unknown: no earlier run to judge by")?,
+        match (self.seconds, self.judged_by) {
+            (Some(seconds), by) => {
+                let by = match by {
+                    Some(JudgedBy::History) => ", as an earlier run of this name took",
+                    Some(JudgedBy::Probe) => ", as images made for this estimate took",
+                    None => "",
+                };
+                writeln!(f, "time    about {} of work{by}", human_time(seconds))?;
+            }
+            (None, _) => writeln!(f, "time    unknown: no earlier run to judge by")?,
+        }
+        if !self.time_bounds.is_empty() {
+            let of = |bound: &TimeBound| {
+                let TimeBound { at, seconds } = bound;
+                format!("{} at {:.2} TB/s ({})", human_time(*seconds), at.bytes_per_second / 1e12, at.device)
+            };
+            let all: Vec<String> = self.time_bounds.iter().map(of).collect();
+            writeln!(f, "bound   {} of work", all.join(", "))?;
+            writeln!(f, "        assumed: {ASSUMED}")?;
         }
         for missing in &self.missing {
             writeln!(f, "missing {}; {}", missing.what, missing.remedy)?;
         }
         Ok(())
+    }
+}
+
+/// In seconds below three minutes, in minutes below an hour and a half.
+fn human_time(seconds: f64) -> String {
+    match seconds {
+        s if s < 180.0 => format!("{s:.0} s"),
+        s if s < 1.5 * 3600.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }
 

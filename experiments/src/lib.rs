@@ -4,12 +4,13 @@
 //! change and multiply it; [`slurm`] is the part about a cluster, [`external`] the cells that another process
 //! makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
-//! (items and blocks), [`estimate`] and [`array_shape`] (what they will take), [`goal`] (what a tuning looks for).
-//! Nothing here generates, measures or touches a run directory.
+//! (items and blocks), [`estimate`], [`bandwidth`] and [`array_shape`] (what they will take), [`goal`] (what a tuning
+//! looks for). Nothing here generates, measures or touches a run directory.
 
 pub mod abilities;
 pub mod array_shape;
 mod axes;
+pub mod bandwidth;
 mod canonical;
 mod cells;
 mod document;

@@ -4,7 +4,8 @@
 
 use specimen_datasets::PromptSet;
 use specimen_experiments::{
-    estimate::{Footprint, Missing},
+    bandwidth::Bandwidth,
+    estimate::{Footprint, JudgedBy, Missing},
     parse::SpecText,
     plan::Plan,
     prompts,
@@ -296,6 +297,12 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
     estimate.digest = "0123456789abcdef0123".to_owned();
     estimate.memory_bytes = Some(262_000_000);
     estimate.seconds = Some(61.2);
+    estimate.judged_by = Some(JudgedBy::History);
+    let bounds = |streamed| plan.time_bounds(vec![Bandwidth::given(1e10)], |_| Some(tiny), |_| streamed);
+    estimate.time_bounds = bounds(Some(1_350_000_000));
+    // 80 images of 256 tokens.
+    assert!((estimate.time_bounds[0].seconds - 80.0 * 256.0 * 0.135).abs() < 1e-9);
+    assert_eq!((bounds(None), plan.time_bounds(Bandwidth::known(), |_| None, |_| Some(1))), (vec![], vec![]));
     estimate
         .missing
         .push(Missing { what: "weights of tiny".to_owned(), remedy: "run make train-tiny".to_owned() });
@@ -305,7 +312,10 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     warm-up 6 images per worker\n\
                     disk    at most 1.7 MB\n\
                     memory  about 262.0 MB per worker\n\
-                    time    about 61 s of work\n\
+                    time    about 61 s of work, as an earlier run of this name took\n\
+                    bound   46 min at 0.01 TB/s (as given) of work\n\
+                    \x20       assumed: one forward a token, as without drafts; each reads the weights once, and the \
+                    keys and values of half an image; nothing for text, pictures and metrics\n\
                     missing weights of tiny; run make train-tiny\n";
     assert_eq!(estimate.to_string(), expected);
     assert_eq!(plan.estimate(|_| None).disk_bytes, None);

@@ -11,9 +11,12 @@ use specimen_datasets::{
 use specimen_decode::method::Proposer;
 use specimen_experiments::{
     estimate::{Footprint, Missing},
-    spec::{Dtype, MetricSpec, ModelSpec, Spec},
+    spec::{Cell, Dtype, MetricSpec, ModelSpec, Spec},
 };
-use specimen_hub::{Places, manifest};
+use specimen_hub::{
+    Places, manifest,
+    manifest::{Origin, PublishedFile},
+};
 use specimen_measure::protocol::Protocol;
 
 use crate::spec_args::data_root;
@@ -114,8 +117,32 @@ fn places_with(root: Option<&DataRoot>) -> Places {
 /// Bytes of memory that the models of `spec` take before any activation, the largest of its cells; `None` where no
 /// manifest says.
 pub(crate) fn memory(spec: &Spec) -> Option<u64> {
-    let of_cell = |model: &ModelSpec| memory_of(&model.name, if model.dtype == Dtype::F32 { 4 } else { 2 });
-    spec.cells.iter().map(|cell| of_cell(&cell.model)).collect::<Option<Vec<_>>>()?.into_iter().max()
+    let of_cell = |cell: &Cell| {
+        let n_bytes = bytes_of_a_number(&cell.model);
+        let head = head_of(cell).map_or(Some(0), |head| memory_of(head, n_bytes));
+        Some(memory_of(&cell.model.name, n_bytes)? + head?)
+    };
+    spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
+}
+
+/// Manifest of the head that drafts in `cell`, where there is one.
+fn head_of(cell: &Cell) -> Option<&'static str> {
+    let drafter = &cell.method.drafter;
+    let proposer = match drafter.proposer {
+        Proposer::Eagle1 => "eagle1",
+        Proposer::Eagle3 => "eagle3",
+        Proposer::None | Proposer::Jacobi | Proposer::Model => return None,
+    };
+    manifest(&cell.model.name).ok()?.head(proposer, drafter.weights.as_deref())
+}
+
+/// Bytes that a forward of `model` over a few tokens reads at least; `None` where no manifest says.
+pub(crate) fn streamed_bytes(model: &ModelSpec) -> Option<u64> {
+    manifest(&model.name).ok()?.streamed_bytes(bytes_of_a_number(model))
+}
+
+fn bytes_of_a_number(model: &ModelSpec) -> u64 {
+    if model.dtype == Dtype::F32 { 4 } else { 2 }
 }
 
 /// Of the model `name` and all it needs, at `n_bytes` a number.
@@ -137,11 +164,7 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
         Some(weights) => Vec::from_iter(absent(&format!("weights of {name}"), name, weights, root)),
         None => unfetched(name, &places),
     });
-    let heads = spec
-        .cells
-        .iter()
-        .filter(|cell| cell.external.is_none() && cell.method.drafter.proposer == Proposer::Eagle1);
-    let of_heads = heads.filter_map(|cell| manifest(&cell.model.name).ok()?.drafter.as_deref());
+    let of_heads = spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of);
     let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
     let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");
     let lenet =
@@ -188,19 +211,29 @@ fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
     let Ok(model) = manifest(name) else { return Vec::new() };
     let of_part = |part: &specimen_hub::Manifest| {
         let files = places.missing(part);
-        let listed: Vec<String> = files
-            .iter()
-            .map(|file| match file.n_bytes.get() {
-                Some(n_bytes) => format!("{} ({n_bytes} bytes)", file.described()),
-                None => format!("{} (of unknown size)", file.described()),
-            })
-            .collect();
         (!files.is_empty()).then(|| Missing {
             what: format!("weights of {}: {} of {} files", part.name, files.len(), part.files.len()),
-            remedy: format!("run `specimen data fetch {}`, which gets {}", part.name, listed.join(", ")),
+            remedy: remedy(&part.name, &files),
         })
     };
     model.with_needs().into_iter().filter_map(of_part).collect()
+}
+
+/// How to come by `files` of the model `name`: by its command, and by hand what a program cannot fetch.
+fn remedy(name: &str, files: &[&PublishedFile]) -> String {
+    let (mut fetched, mut by_hand) = (Vec::new(), Vec::new());
+    for file in files {
+        match (&file.origin, file.n_bytes.get()) {
+            (Origin::ByHand { by_hand: how, place }, _) => {
+                by_hand.push(format!("{how}; it belongs at {place} below {DATA_VARIABLE}"));
+            }
+            (_, Some(n_bytes)) => fetched.push(format!("{} ({n_bytes} bytes)", file.described())),
+            (_, None) => fetched.push(format!("{} (of unknown size)", file.described())),
+        }
+    }
+    let by_command = (!fetched.is_empty())
+        .then(|| format!("run `specimen data fetch {name}`, which gets {}", fetched.join(", ")));
+    by_command.into_iter().chain(by_hand).collect::<Vec<_>>().join("; ")
 }
 
 fn absent(what: &str, name: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missing> {
@@ -318,6 +351,56 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         let given = MetricSpec { weights: Some("mine.safetensors".to_owned()), ..metric };
         assert_eq!(whats(&given), ["weights, for fid:lantern"]);
         assert_eq!(whats(&MetricSpec::named("target-nll")), [""; 0]);
+    }
+
+    #[test]
+    fn a_head_that_nobody_publishes_is_missed_with_how_to_make_it_and_where_to_put_it() {
+        let spec = SPEC.replace("igpt-mnist", "llamagen-t2i-xl-512").replace(
+            "drafter = { proposer = \"model\", model = \"igpt-fmnist\",",
+            "drafter = { proposer = \"eagle1\", weights = \"cascade\",",
+        );
+        let spec = SpecText::parse("t.toml", &spec).unwrap().resolve().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let head = |root: &DataRoot| {
+            let found = missing(&spec, Some(root)).into_iter();
+            found.filter(|entry| entry.what.contains("drafter")).collect::<Vec<_>>()
+        };
+        let root = DataRoot::new(folder.path());
+        let found = head(&root);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].what, "weights of llamagen-t2i-xl-512-drafter-cascade: 1 of 1 files");
+        let place = "weights/llamagen-t2i-xl-512/drafter-cascade/model.safetensors";
+        assert!(found[0].remedy.starts_with("nobody publishes it: train LANTERN's"), "{found:?}");
+        assert!(
+            found[0].remedy.ends_with(&format!("it belongs at {place} below SPECIMEN_DATA")),
+            "{found:?}"
+        );
+        let file = folder.path().join(place);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "").unwrap();
+        assert_eq!(head(&root), []);
+    }
+
+    #[cfg(feature = "torch")]
+    #[test]
+    fn what_a_forward_reads_is_what_the_networks_ask_their_files_for() {
+        use specimen_models::{
+            inventory::n_parameters,
+            janus::{self, JanusNames, JanusNetwork},
+            llamagen::{self, LlamaGenNames, LlamaGenNetwork},
+        };
+        let streamed = |name: &str| manifest(name).unwrap().memory.n_streamed.unwrap();
+        for model in llamagen::PUBLISHED {
+            let all = LlamaGenNetwork::expected(&model.config, LlamaGenNames::Original).unwrap();
+            let read: Vec<_> = all.into_iter().filter(|entry| !entry.name.contains("embedding")).collect();
+            assert_eq!(n_parameters(&read) as u64, streamed(model.name), "{}", model.name);
+        }
+        for model in janus::PUBLISHED {
+            let all = JanusNetwork::expected(&model.config, JanusNames::Original).unwrap();
+            let is_table = |name: &str| name.contains("embed_tokens") || name == "gen_embed.weight";
+            let read: Vec<_> = all.into_iter().filter(|entry| !is_table(&entry.name)).collect();
+            assert_eq!(n_parameters(&read) as u64, streamed(model.name), "{}", model.name);
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! From a file of published weights to a safetensors file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use crate::{ConvertError, Element, Limits, Recipe, Source, recipe::Applied, write};
 
@@ -52,6 +55,8 @@ pub struct Report {
     pub n_bytes: u64,
     /// Its BLAKE3 in hex.
     pub blake3: String,
+    /// Files beside it that killed conversions had left; they are gone now.
+    pub removed: Vec<PathBuf>,
 }
 
 /// Converts the file at `from` into the safetensors file `to`, which is there whole when this returns, or not at all.
@@ -107,6 +112,7 @@ pub fn convert(
         sources,
         n_bytes: written.n_bytes,
         blake3: written.blake3,
+        removed: written.removed,
     })
 }
 

@@ -4,13 +4,14 @@
 //! Nothing in a file is ever run: [`pickle`] builds tensors and plain containers and refuses everything else. Read in
 //! this order: [`mod@convert`] (the one verb), [`source`] (a file opened, its tensors named), `format` (one file each
 //! container), [`pickle`] (the interpreter), [`tensor`] (a view of a storage), [`recipe`] (names of one model to those of
-//! another), `write` (the safetensors file). Untrusted input: every size is checked against the file and the [`Limits`].
+//! another), `write` and `partial` (the safetensors file). Untrusted input: every size is checked against the file and the [`Limits`].
 
 pub mod convert;
 pub mod recipe;
 pub mod source;
 
 mod format;
+mod partial;
 mod state_dict;
 mod write;
 

@@ -2,13 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    fs::Permissions,
     io::{BufWriter, Write},
-    os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use crate::{ConvertError, Element, Source, convert::Progress, tensor, tensor::TensorView};
+use crate::{ConvertError, Element, Source, convert::Progress, partial, tensor, tensor::TensorView};
 
 /// What was written.
 pub(crate) struct Written {
@@ -16,6 +14,8 @@ pub(crate) struct Written {
     pub(crate) n_bytes: u64,
     /// Its BLAKE3 in hex.
     pub(crate) blake3: String,
+    /// What killed conversions had left beside it.
+    pub(crate) removed: Vec<PathBuf>,
 }
 
 /// Writes `tensors` of `source` and `notes` to `path`; floats are cast to `dtype` where it is given.
@@ -38,13 +38,8 @@ pub(crate) fn write(
     let (header, n_data) = header(&order, element, notes);
 
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(error)?;
-    let file = tempfile::Builder::new()
-        .prefix(".convert-")
-        .suffix(".partial")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(error)?;
+    let removed = partial::remove_left(folder).map_err(error)?;
+    let file = partial::begin(folder).map_err(error)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let mut hasher = blake3::Hasher::new();
     let mut put = |bytes: &[u8], out: &mut BufWriter<_>| {
@@ -77,7 +72,7 @@ pub(crate) fn write(
     file.as_file().sync_all().map_err(error)?;
     file.persist(path).map_err(|failed| error(failed.error))?;
     let n_bytes = 8 + header.len() as u64 + n_data;
-    Ok(Written { n_bytes, blake3: hasher.finalize().to_hex().to_string() })
+    Ok(Written { n_bytes, blake3: hasher.finalize().to_hex().to_string(), removed })
 }
 
 /// The header, padded to whole words, and how many bytes of data follow.

@@ -23,15 +23,47 @@ pub struct Manifest {
     /// Other manifests without which it cannot run.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// The manifest of the head that drafts for it.
+    /// The manifest of the head that is published for it.
     pub drafter: Option<String>,
+    /// Heads that can draft for it once somebody has trained them.
+    #[serde(default, rename = "head")]
+    pub heads: Vec<TrainedHead>,
+    /// A folder below the data folder in which its files are looked for too, under the last parts of their names.
+    pub folder: Option<String>,
     /// Its files.
     #[serde(rename = "file")]
     pub files: Vec<PublishedFile>,
+    /// What can be there in place of some of them.
+    #[serde(default)]
+    pub otherwise: Vec<Otherwise>,
     /// What it takes.
     pub memory: Memory,
     /// Names of its tensors in another layout, for `specimen convert --model`.
     pub convert: Option<Recipe>,
+}
+
+/// One file in place of others: another layout of the same weights.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Otherwise {
+    /// What it is.
+    pub what: String,
+    /// Where it lies, below the data folder.
+    pub place: String,
+    /// Names of the files that are not needed beside it.
+    pub files: Vec<String>,
+}
+
+/// A head that nobody publishes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedHead {
+    /// `proposer` in specs: `eagle1` or `eagle3`.
+    pub proposer: String,
+    /// `weights` in specs; absent: the one that is meant where a spec names none.
+    pub weights: Option<String>,
+    /// Its manifest.
+    pub manifest: String,
 }
 
 /// A published file.
@@ -120,6 +152,8 @@ pub struct Memory {
     pub n_parameters: Known<u64>,
     /// Bytes of keys and values in bf16, with guidance, at the end of an image.
     pub kv_bytes: Known<u64>,
+    /// Parameters that a forward over a few tokens reads, for a model that generates.
+    pub n_streamed: Option<u64>,
 }
 
 /// A fact, or the word `unknown`.
@@ -191,6 +225,11 @@ pub fn parse(text: &str) -> Result<Manifest, String> {
     if let Some(recipe) = &mut manifest.convert {
         recipe.name.clone_from(&manifest.name);
     }
+    let known: Vec<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
+    let replaced = manifest.otherwise.iter().flat_map(|other| &other.files);
+    if let Some(name) = replaced.into_iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("`{name}` is replaced and no file of it"));
+    }
     for file in &manifest.files {
         let is_inside = |path: &str| path.split('/').all(|part| !["", ".", ".."].contains(&part));
         let places = [
@@ -232,6 +271,26 @@ impl Manifest {
             at += 1;
         }
         all
+    }
+
+    /// The manifest of the head that a spec means by `proposer` (`eagle1`, `eagle3`) and `weights`; `None` if there is
+    /// none of that name.
+    #[must_use]
+    pub fn head(&self, proposer: &str, weights: Option<&str>) -> Option<&str> {
+        const STANDARD: &str = "standard";
+        let asked = weights.unwrap_or(STANDARD);
+        let is_asked = |head: &&TrainedHead| {
+            head.proposer == proposer && head.weights.as_deref().unwrap_or(STANDARD) == asked
+        };
+        let published = self.drafter.as_deref().filter(|_| (proposer, asked) == ("eagle1", STANDARD));
+        published.or_else(|| self.heads.iter().find(is_asked).map(|head| head.manifest.as_str()))
+    }
+
+    /// Bytes that one forward over a few tokens must read at least, on average over an image: the weights it streams,
+    /// and keys and values at half their final size; at `n_bytes` a number. `None` where that is not known.
+    #[must_use]
+    pub fn streamed_bytes(&self, n_bytes: u64) -> Option<u64> {
+        Some((self.memory.n_streamed? + self.memory.kv_bytes.get()? / 4) * n_bytes)
     }
 
     /// Bytes of weights and keys and values, at `n_bytes` a number; `None` where a part is unknown.
@@ -294,8 +353,9 @@ mod tests {
             let manifest = manifest(name).unwrap();
             let all = manifest.with_needs();
             assert_eq!(all[0].name, *name);
-            if let Some(drafter) = &manifest.drafter {
-                assert!(NAMES.contains(&drafter.as_str()), "{name} drafts with {drafter}");
+            let heads = manifest.heads.iter().map(|head| &head.manifest);
+            for head in manifest.drafter.iter().chain(heads) {
+                assert!(NAMES.contains(&head.as_str()), "{name} drafts with {head}");
             }
         }
         let names: Vec<&str> =
@@ -323,6 +383,29 @@ mod tests {
     }
 
     #[test]
+    fn a_head_is_found_by_what_a_spec_calls_it() {
+        let head = |model: &str, proposer: &str, weights: Option<&str>| {
+            manifest(model).unwrap().head(proposer, weights).map(str::to_owned)
+        };
+        let of = |end: &str| Some(format!("llamagen-t2i-xl-512-drafter{end}"));
+        assert_eq!(head("llamagen-t2i-xl-512", "eagle1", None), of(""));
+        assert_eq!(head("llamagen-t2i-xl-512", "eagle1", Some("standard")), of(""));
+        assert_eq!(head("llamagen-t2i-xl-512", "eagle1", Some("cascade")), of("-cascade"));
+        assert_eq!(head("llamagen-t2i-xl-512", "eagle3", None), of("-eagle3"));
+        assert_eq!(head("llamagen-t2i-xl-512", "eagle3", Some("cascade")), None);
+        assert_eq!(head("janus-pro-7b", "eagle1", None), Some("janus-pro-7b-drafter".into()));
+        assert_eq!(head("anole-7b", "eagle3", None), None);
+    }
+
+    #[test]
+    fn a_forward_reads_the_weights_it_streams_and_half_of_the_last_keys_and_values() {
+        let llamagen = manifest("llamagen-t2i-xl-512").unwrap();
+        assert_eq!(llamagen.streamed_bytes(2), Some(2 * 752_446_720 + 211_000_000));
+        assert_eq!(llamagen.streamed_bytes(4), Some(4 * 752_446_720 + 422_000_000));
+        assert_eq!(manifest("flan-t5-xl").unwrap().streamed_bytes(2), None);
+    }
+
+    #[test]
     fn what_is_no_manifest_is_refused_with_the_reason() {
         const FILE: &str = "name = \"f\"\nn_bytes = \"unknown\"\nsha256 = \"unknown\"\n";
         let text = |file: &str| {
@@ -339,6 +422,10 @@ mod tests {
             (good.replace("\"f\"", "\"../f\""), "`../f` is no relative path"),
             (good.replace("sha256 = \"unknown\"", "sha256 = \"XYZ\""), "the SHA-256 of `f` is none"),
             (good.replace("n_bytes", "n_byts"), "n_byts"),
+            (
+                format!("{good}[[otherwise]]\nwhat = \"w\"\nplace = \"p\"\nfiles = [\"g\"]\n"),
+                "`g` is replaced and no file of it",
+            ),
             (good.replace("n_bytes = \"unknown\"", "n_bytes = \"many\""), "n_bytes"),
         ] {
             let error = parse(&text(&file)).unwrap_err();

@@ -79,10 +79,21 @@ impl Places {
         }
     }
 
-    /// The files of `manifest` that cannot be read yet.
+    /// The files of `manifest` that cannot be read yet, and that nothing else stands for.
     #[must_use]
     pub fn missing<'m>(&self, manifest: &'m Manifest) -> Vec<&'m PublishedFile> {
-        manifest.files.iter().filter(|file| !matches!(self.find(file), Found::Ready(_))).collect()
+        let is_there = |place: &Path| self.own.iter().any(|folder| folder.join(place).is_file());
+        let is_replaced = |file: &PublishedFile| {
+            let others = manifest.otherwise.iter().filter(|other| other.files.contains(&file.name));
+            others.into_iter().any(|other| is_there(Path::new(&other.place)))
+        };
+        let is_in_folder = |file: &PublishedFile| {
+            let folder = manifest.folder.as_ref().filter(|_| file.converted.is_none());
+            folder.is_some_and(|folder| is_there(&Path::new(folder).join(file.base_name())))
+        };
+        let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));
+        let files = manifest.files.iter();
+        files.filter(|file| !(is_ready(file) || is_in_folder(file) || is_replaced(file))).collect()
     }
 
     /// The published file itself, if it is here.

@@ -1,5 +1,6 @@
-//! An EAGLE-1 head as LANTERN publishes it for LLaMA-like targets (Jang et al., arXiv 2410.03355; models section 5.1):
-//! [`EagleHead`] with an embedding of its own, which need not be the target's.
+//! A head for LLaMA-like targets with an embedding of its own, which need not be the target's: EAGLE-1 as LANTERN
+//! publishes it (Jang et al., arXiv 2410.03355; models section 5.1), and EAGLE-3 in the layout of its authors (section
+//! 5.2), whose files may leave the embedding out.
 
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
@@ -8,6 +9,7 @@ use crate::{
     backbone::Backbone,
     draft_head::{DraftHead, Opened},
     eagle::{EagleConfig, EagleHead},
+    eagle3::{Eagle3Config, Eagle3Head},
     inventory::{Expected, inventory},
     kv::LayerCache,
     llama::{LayerShape, Rotary},
@@ -16,13 +18,16 @@ use crate::{
 
 /// The weights of a head.
 pub struct LanternHead {
-    head: EagleHead,
+    head: Box<dyn DraftHead>,
     /// `[n_vocab, d]`
     tokens: Tensor,
 }
 
 impl LanternHead {
-    /// Reads or makes the parameters for a target of width `d_model` over `n_vocab` tokens: `embed_tokens`, `fc` and
+    /// Name of the embedding in a file.
+    pub const EMBEDDING: &'static str = "embed_tokens.weight";
+
+    /// EAGLE-1. Reads or makes the parameters for a target of width `d_model` over `n_vocab` tokens: `embed_tokens`, `fc` and
     /// `layers.0.` under the names of `transformers`. `mixed` is the target's.
     ///
     /// # Errors
@@ -35,11 +40,35 @@ impl LanternHead {
         n_vocab: i64,
     ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let tokens = source.param("embed_tokens.weight", &[n_vocab, d_model], Init::Normal(0.02))?;
+        let tokens = source.param(Self::EMBEDDING, &[n_vocab, d_model], Init::Normal(0.02))?;
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
         let mut head = EagleHead::new(&mut named, config, d_model)?;
         head.layer.prepare();
-        Ok(Self { head, tokens })
+        Ok(Self { head: Box::new(head), tokens })
+    }
+
+    /// EAGLE-3, over a draft vocabulary that is the target's. Reads or makes the parameters for a target of width and
+    /// vocabulary `(d_model, n_vocab)`: `fc`, `midlayer.`, `norm` and `lm_head` under their published names, and
+    /// `embed_tokens` unless `tokens` (`[n_vocab, d]`, the target's) stand for it.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn eagle3(
+        source: &mut dyn ParamSource,
+        config: &Eagle3Config,
+        mixed: Mixed,
+        (d_model, n_vocab): (i64, i64),
+        tokens: Option<&Tensor>,
+    ) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let tokens = match tokens {
+            Some(tokens) => tokens.shallow_clone(),
+            None => source.param(Self::EMBEDDING, &[n_vocab, d_model], Init::Normal(0.02))?,
+        };
+        let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
+        let mut head = Eagle3Head::new(&mut named, config, d_model, n_vocab)?;
+        head.prepare();
+        Ok(Self { head: Box::new(head), tokens })
     }
 
     /// The tensors that a file must hold.

@@ -48,6 +48,7 @@ pub mod sidecar;
 pub mod pixels;
 pub mod text_tokenizer;
 pub mod vq16;
+mod vq_blocks;
 
 pub mod chameleon;
 pub mod igpt;

@@ -1,9 +1,9 @@
 //! A network behind a prefix that is padded on the left: nobody looks at a pad but the pad itself, which sees
-//! nothing else.
+//! nothing else, so that it stays finite; what comes of it is never read.
 
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 use crate::{
     backbone::{Backbone, BackboneShape, Tapped},
@@ -11,49 +11,81 @@ use crate::{
     llama::Turns,
 };
 
-/// One image's view of a network: the same network, with the pads of its prefix hidden.
-pub struct Padded {
-    inner: Rc<dyn Backbone>,
-    /// 0, or minus infinity in the columns of pads, `[b, 1, 1, n_slots]`, in the kind of the cache.
-    hidden: Tensor,
-    /// Pads of the row that has most.
-    n_pads: i64,
+/// Pads at the front of each guidance row, caption row first, and the masks that hide them.
+pub struct Padding {
+    n_pads: Vec<i64>,
+    /// 0, or minus infinity in the columns of pads, `[b, 1, 1, n_slots]`, for the widest forward so far; made when it is
+    /// first needed.
+    columns: RefCell<Option<Tensor>>,
 }
 
-impl Padded {
-    /// Hides the first `n_pads[row]` slots of each guidance row. `n_slots`: slots that a forward usually sees.
+impl Padding {
+    /// One count a row.
+    #[must_use]
+    pub fn new(n_pads: Vec<i64>) -> Self {
+        Self { n_pads, columns: RefCell::default() }
+    }
+
+    /// The mask that `n` slots need behind `n_before` entries: `mask` (additive `[n, n_before + n]`; absent when
+    /// everything is visible) with the pads of every row hidden, `[b, 1, n, n_before + n]`, where `n` may be 1; or as it
+    /// is, where no row is padded. In `kind`, which is that of `mask`, on the device of `like`.
     ///
     /// # Panics
     /// If there are more pads than slots.
     #[must_use]
-    pub fn new(inner: Rc<dyn Backbone>, n_pads: &[i64], n_slots: i64, device: Device) -> Self {
-        let kind = if device == Device::Cpu { Kind::Float } else { inner.kind() };
-        let hidden = Tensor::zeros([n_pads.len() as i64, 1, 1, n_slots], (kind, device));
-        for (row, &n) in (0..).zip(n_pads) {
-            let _ = hidden.get(row).narrow(2, 0, n).fill_(f64::NEG_INFINITY);
+    pub fn hide(
+        &self,
+        mask: Option<&Tensor>,
+        n: i64,
+        n_before: i64,
+        kind: Kind,
+        like: &Tensor,
+    ) -> Option<Tensor> {
+        let most = self.n_pads.iter().copied().max().unwrap_or(0);
+        if most == 0 {
+            return mask.map(Tensor::shallow_clone);
         }
-        Self { inner, hidden, n_pads: n_pads.iter().copied().max().unwrap_or(0) }
-    }
-
-    /// `mask` with the pads hidden, for `n` slots behind `n_cached`; `[b, 1, n or 1, n_cached + n]`.
-    fn hide(&self, mask: Option<&Tensor>, n_cached: i64, n: i64) -> Tensor {
-        let (width, n_slots) = (n_cached + n, self.hidden.size()[3]);
-        let hidden = if width <= n_slots {
-            self.hidden.narrow(3, 0, width)
-        } else {
-            self.hidden.constant_pad_nd([0, width - n_slots])
-        };
-        let mask = match mask {
+        let hidden = self.columns(n_before + n, kind, like);
+        let hidden = match mask {
             None => hidden,
             Some(mask) => mask + hidden,
         };
-        if n_cached < self.n_pads {
-            // Every slot sees itself, pads too; a row of a softmax without any entry would be undefined.
-            let mask = mask.expand([-1, -1, n, -1], false).contiguous();
-            let _ = mask.diagonal(n_cached, -2, -1).fill_(0.0);
-            return mask;
+        if n_before >= most {
+            return Some(hidden);
         }
-        mask
+        // Every slot sees itself, pads too; a row of a softmax without any entry would be undefined.
+        let hidden = hidden.expand([-1, -1, n, -1], false).contiguous();
+        let _ = hidden.diagonal(n_before, -2, -1).fill_(0.0);
+        Some(hidden)
+    }
+
+    /// The first `width` columns, `[b, 1, 1, width]`.
+    fn columns(&self, width: i64, kind: Kind, like: &Tensor) -> Tensor {
+        let mut columns = self.columns.borrow_mut();
+        if columns.as_ref().is_none_or(|made| made.size()[3] < width || made.kind() != kind) {
+            // With room for the forwards that follow.
+            let n_slots = width + width / 2;
+            let made = Tensor::zeros([self.n_pads.len() as i64, 1, 1, n_slots], (kind, like.device()));
+            for (row, &n) in (0..).zip(&self.n_pads) {
+                let _ = made.get(row).narrow(2, 0, n).fill_(f64::NEG_INFINITY);
+            }
+            *columns = Some(made);
+        }
+        columns.as_ref().expect("it was just made").narrow(3, 0, width)
+    }
+}
+
+/// One image's view of a network: the same network, with the pads of its prefix hidden.
+pub struct Padded {
+    inner: Rc<dyn Backbone>,
+    padding: Padding,
+}
+
+impl Padded {
+    /// Hides the first `n_pads[row]` slots of each guidance row.
+    #[must_use]
+    pub fn new(inner: Rc<dyn Backbone>, n_pads: Vec<i64>) -> Self {
+        Self { inner, padding: Padding::new(n_pads) }
     }
 }
 
@@ -78,8 +110,8 @@ impl Backbone for Padded {
         mask: Option<&Tensor>,
         layers: &[usize],
     ) -> Tapped {
-        let mask = self.hide(mask, cache.len(), x.size()[1]);
-        self.inner.forward_tapped(x, positions, cache, Some(&mask), layers)
+        let mask = self.padding.hide(mask, x.size()[1], cache.len(), cache.kind(), x);
+        self.inner.forward_tapped(x, positions, cache, mask.as_ref(), layers)
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
@@ -88,5 +120,45 @@ impl Backbone for Padded {
 
     fn turns(&self) -> Option<&Turns> {
         self.inner.turns()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+    use crate::llama::causal_mask;
+
+    const HIDDEN: f32 = f32::NEG_INFINITY;
+
+    /// The row of `padding` with `n_pad` pads, entry by entry.
+    fn second_row(mask: Option<&Tensor>, n: i64, n_before: i64, n_pad: i64) -> Vec<f32> {
+        let like = Tensor::zeros([1], (Kind::Float, tch::Device::Cpu));
+        let all = Padding::new(vec![0, n_pad]).hide(mask, n, n_before, Kind::Float, &like).unwrap();
+        assert_eq!(all.size(), [2, 1, n, n_before + n]);
+        Vec::try_from(all.get(1).reshape([-1])).unwrap()
+    }
+
+    #[test]
+    fn padding_is_seen_by_itself_alone() {
+        let causal = causal_mask(3, Kind::Float);
+        let expected = [[0.0, HIDDEN, HIDDEN], [HIDDEN, 0.0, HIDDEN], [HIDDEN, HIDDEN, 0.0]];
+        assert_eq!(second_row(Some(&causal), 3, 0, 2), expected.concat());
+        assert_eq!(second_row(Some(&causal), 3, 0, 3), expected.concat());
+        let behind = Tensor::cat(
+            &[Tensor::zeros([2, 2], (Kind::Float, causal.device())), causal_mask(2, Kind::Float)],
+            1,
+        );
+        let expected = [[HIDDEN, HIDDEN, 0.0, HIDDEN], [HIDDEN, HIDDEN, HIDDEN, 0.0]];
+        assert_eq!(second_row(Some(&behind), 2, 2, 3), expected.concat());
+        assert_eq!(second_row(None, 1, 3, 2), [HIDDEN, HIDDEN, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn without_padding_a_mask_stays_as_it_is() {
+        let causal = causal_mask(3, Kind::Float);
+        let hide = |mask| Padding::new(vec![0, 0]).hide(mask, 3, 0, Kind::Float, &causal);
+        assert_eq!(hide(Some(&causal)), Some(causal.shallow_clone()));
+        assert!(hide(None).is_none());
     }
 }

@@ -29,7 +29,13 @@ impl SeveralFiles {
     /// Whether one of the files has a tensor of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.files.iter().any(|file| file.shape(name).is_some())
+        self.shape(name).is_some()
+    }
+
+    /// Shape of the tensor `name`, without taking it.
+    #[must_use]
+    pub fn shape(&self, name: &str) -> Option<&[i64]> {
+        self.files.iter().find_map(|file| file.shape(name))
     }
 
     /// As [`Checkpoint::ignore`], in every file.

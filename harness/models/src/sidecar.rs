@@ -1,4 +1,5 @@
-//! The `config.json` that the hub keeps beside weights: what of it a network cannot know by itself.
+//! The `config.json` that the hub keeps beside weights: what of it a network cannot know by itself. Where files of several
+//! networks share a folder, a network's own is named after its weights.
 
 use std::path::Path;
 
@@ -8,12 +9,14 @@ use specimen_weights::{LoadError, bounded::read_side_text};
 pub struct Sidecar(serde_json::Value);
 
 impl Sidecar {
-    /// Reads the `config.json` in the folder of `weights`, if there is one.
+    /// Reads the file beside `weights` that has their name and ends in `.json`, or else the `config.json` of their folder,
+    /// if there is one.
     ///
     /// # Errors
     /// A file that cannot be read, or is not JSON.
     pub fn beside(weights: &Path) -> Result<Self, LoadError> {
-        let path = weights.with_file_name("config.json");
+        let own = weights.with_extension("json");
+        let path = if own.is_file() { own } else { weights.with_file_name("config.json") };
         if !path.is_file() {
             return Ok(Self(serde_json::Value::Null));
         }

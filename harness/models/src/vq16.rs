@@ -4,10 +4,9 @@
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
 
-/// Groups of every norm.
-const N_GROUPS: i64 = 32;
-/// Epsilon of every norm.
-const NORM_EPS: f64 = 1e-6;
+use crate::vq_blocks::{Attention, Conv, Norm, Norms, Residual};
+
+const NORMS: Norms = Norms::VQGAN;
 /// Blocks of a level.
 const N_BLOCKS: usize = 3;
 
@@ -75,116 +74,6 @@ pub fn is_of_the_encoder(name: &str) -> bool {
     ["encoder.", "quant_conv."].iter().any(|part| name.starts_with(part)) || name == "quantize.codebook_used"
 }
 
-struct Conv {
-    /// `[out, in, k, k]`
-    weight: Tensor,
-    /// `[out]`
-    bias: Tensor,
-}
-
-impl Conv {
-    fn new(
-        source: &mut dyn ParamSource,
-        name: &str,
-        [n_in, n_out]: [i64; 2],
-        k: i64,
-    ) -> Result<Self, LoadError> {
-        let bound = Init::Uniform(((n_in * k * k) as f64).powf(-0.5));
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[n_out, n_in, k, k], bound)?,
-            bias: source.param(&format!("{name}.bias"), &[n_out], bound)?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let padding = self.weight.size()[3] / 2;
-        x.conv2d(&self.weight, Some(&self.bias), [1, 1], [padding, padding], [1, 1], 1)
-    }
-}
-
-struct Norm {
-    /// `[channels]`
-    weight: Tensor,
-    /// `[channels]`
-    bias: Tensor,
-}
-
-impl Norm {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[channels], Init::Constant(1.0))?,
-            bias: source.param(&format!("{name}.bias"), &[channels], Init::Constant(0.0))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.group_norm(N_GROUPS, Some(&self.weight), Some(&self.bias), NORM_EPS, false)
-    }
-}
-
-/// Two convolutions beside a skip.
-struct Residual {
-    norms: [Norm; 2],
-    convs: [Conv; 2],
-    /// Where the channels change.
-    skip: Option<Conv>,
-}
-
-impl Residual {
-    fn new(source: &mut dyn ParamSource, name: &str, [n_in, n_out]: [i64; 2]) -> Result<Self, LoadError> {
-        let norms = [
-            Norm::new(source, &format!("{name}.norm1"), n_in)?,
-            Norm::new(source, &format!("{name}.norm2"), n_out)?,
-        ];
-        let convs = [
-            Conv::new(source, &format!("{name}.conv1"), [n_in, n_out], 3)?,
-            Conv::new(source, &format!("{name}.conv2"), [n_out, n_out], 3)?,
-        ];
-        let skip = if n_in == n_out {
-            None
-        } else {
-            Some(Conv::new(source, &format!("{name}.nin_shortcut"), [n_in, n_out], 1)?)
-        };
-        Ok(Self { norms, convs, skip })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let hidden = self.convs[0].forward(&self.norms[0].forward(x).silu());
-        let branch = self.convs[1].forward(&self.norms[1].forward(&hidden).silu());
-        match &self.skip {
-            Some(skip) => skip.forward(x) + branch,
-            None => x + branch,
-        }
-    }
-}
-
-/// One head of attention between all places.
-struct Attention {
-    norm: Norm,
-    /// Query, key, value.
-    projections: [Conv; 3],
-    out: Conv,
-}
-
-impl Attention {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        let norm = Norm::new(source, &format!("{name}.norm"), channels)?;
-        let mut conv = |part: &str| Conv::new(source, &format!("{name}.{part}"), [channels; 2], 1);
-        Ok(Self { norm, projections: [conv("q")?, conv("k")?, conv("v")?], out: conv("proj_out")? })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let (b, channels, height, width) = x.size4().expect("feature maps have four axes");
-        let normed = self.norm.forward(x);
-        let places = |conv: &Conv| conv.forward(&normed).flatten(2, 3).transpose(1, 2).unsqueeze(1);
-        let [q, k, v] = self.projections.each_ref().map(places);
-        let context =
-            Tensor::scaled_dot_product_attention(&q, &k, &v, None::<&Tensor>, 0.0, false, None, false);
-        let map = context.squeeze_dim(1).transpose(1, 2).reshape([b, channels, height, width]);
-        x + self.out.forward(&map)
-    }
-}
-
 /// The blocks at one resolution.
 struct Level {
     blocks: Vec<Residual>,
@@ -227,9 +116,9 @@ impl Vq16 {
         let enter = Conv::new(source, "post_quant_conv", [d_code, d_latent], 1)?;
         let stem = Conv::new(source, "decoder.conv_in", [d_latent, first], 3)?;
         let middle = (
-            Residual::new(source, &names.mid(0), [first; 2])?,
-            Attention::new(source, &names.mid(1), first)?,
-            Residual::new(source, &names.mid(2), [first; 2])?,
+            Residual::new(source, &names.mid(0), [first; 2], NORMS)?,
+            Attention::new(source, &names.mid(1), first, NORMS)?,
+            Residual::new(source, &names.mid(2), [first; 2], NORMS)?,
         );
         let mut levels = Vec::new();
         let mut n_in = first;
@@ -238,9 +127,10 @@ impl Vq16 {
             let mut level = Level { blocks: Vec::new(), attentions: Vec::new(), widen: None };
             for block in 0..N_BLOCKS {
                 let part = format!("{name}.{}.{block}", names.block());
-                level.blocks.push(Residual::new(source, &part, [n_in, n_out])?);
+                level.blocks.push(Residual::new(source, &part, [n_in, n_out], NORMS)?);
                 if at == 0 {
-                    level.attentions.push(Attention::new(source, &format!("{name}.attn.{block}"), n_out)?);
+                    let part = format!("{name}.attn.{block}");
+                    level.attentions.push(Attention::new(source, &part, n_out, NORMS)?);
                 }
                 n_in = n_out;
             }
@@ -258,7 +148,7 @@ impl Vq16 {
             stem,
             middle,
             levels,
-            head_norm: Norm::new(source, "decoder.norm_out", last)?,
+            head_norm: Norm::new(source, "decoder.norm_out", last, NORMS)?,
             head: Conv::new(source, "decoder.conv_out", [last, 3], 3)?,
         })
     }
@@ -291,8 +181,7 @@ impl Vq16 {
                 }
             }
             if let Some(widen) = &level.widen {
-                let (_, _, height, width) = x.size4().expect("feature maps have four axes");
-                x = widen.forward(&x.upsample_nearest2d([2 * height, 2 * width], None, None));
+                x = widen.widen(&x);
             }
         }
         self.head.forward(&self.head_norm.forward(&x).silu())

@@ -117,9 +117,13 @@ pub(crate) fn converted(
     talk: &Talk,
 ) -> Result<Report, specimen_convert::ConvertError> {
     let mut told = ByteProgress::new(talk, format!("converting to {}", output.display()));
-    specimen_convert::convert(input, output, options, &mut |progress| {
+    let report = specimen_convert::convert(input, output, options, &mut |progress| {
         told.reached(progress.n_done, Some(progress.n_total));
-    })
+    })?;
+    for path in &report.removed {
+        talk.say(format!("removed {}, which a killed conversion had left", path.display()));
+    }
+    Ok(report)
 }
 
 /// The table of the model `name`.

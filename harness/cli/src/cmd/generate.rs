@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::{error::SpecError, parse::SpecText, spec::Cell};
+use specimen_experiments::{error::SpecError, names::MODELS, parse::SpecText, spec::Cell};
 use specimen_models::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::{
@@ -28,14 +28,14 @@ pub struct GenerateArgs {
     /// Seed of the image; the same seed gives the same image
     #[arg(long, value_name = "N")]
     pub seed: u64,
-    /// The model: tiny, igpt-mnist, igpt-fmnist
-    #[arg(long, value_name = "NAME", default_value = "tiny")]
+    /// The model, one of [`MODELS`]
+    #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
     pub model: String,
     /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, or a
     /// drafter as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }'
     #[arg(long, value_name = "METHOD", default_value = "ar")]
     pub method: String,
-    /// Scale of classifier-free guidance, 1 for none [default: 3 for tiny, 1 for models without prompts]
+    /// Scale of classifier-free guidance, 1 for none [default: 3 for tiny, 1 for models without prompts; others need it]
     #[arg(long, value_name = "SCALE", allow_negative_numbers = true)]
     pub guidance: Option<f64>,
     /// Temperature, 0 for greedy
@@ -56,6 +56,11 @@ pub struct GenerateArgs {
     /// The image file, PNG [default: <model>-<seed>.png]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// The models by name; those that are not in the binary need their weights.
+fn model_help() -> String {
+    format!("The model: {}", MODELS.join(", "))
 }
 
 /// A spec of one cell; the arguments are written over it, and its grammar checks them.
@@ -123,7 +128,19 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
 /// The cell that the arguments describe.
 fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
     let wrong = |error: SpecError| CliError::Usage(error.fault.to_string());
-    let guidance = args.guidance.unwrap_or(if args.model == "tiny" { 3.0 } else { 1.0 });
+    let guidance = match (args.guidance, args.model.as_str()) {
+        (Some(guidance), _) => guidance,
+        (None, "tiny") => 3.0,
+        (None, "igpt-mnist" | "igpt-fmnist" | "stub") => 1.0,
+        (None, model) if MODELS.contains(&model) => {
+            let reason = format!(
+                "--guidance: published settings of {model} differ, so there is no default; papers have 3 to 7.5"
+            );
+            return Err(CliError::Usage(reason));
+        }
+        // Reading the settings says that there is no such model.
+        (None, _) => 1.0,
+    };
     let text = |value: &str| format!("'''{value}'''");
     let mut settings = vec![
         format!("model.name={}", text(&args.model)),

@@ -6,16 +6,18 @@ use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{
     array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
-    estimate::Estimate,
+    bandwidth::{Bandwidth, TimeBound},
+    estimate::{Estimate, JudgedBy},
     plan::Plan,
     prompts,
     slurm::SlurmSpec,
-    spec::Cell,
+    spec::{Cell, ModelSpec},
 };
 use specimen_record::{RunDir, Summary, read_document};
 
 use crate::{
     args::Format,
+    exit::CliError,
     free_space, needs,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::{Talk, answer, answer_json},
@@ -31,6 +33,9 @@ pub struct PlanArgs {
     /// List every image too, with its seed and prompt
     #[arg(long)]
     pub items: bool,
+    /// Bound the time by a memory of this bandwidth, in GB/s, instead of by those of a few known GPUs
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    pub bandwidth: Option<f64>,
     /// Make two images of every cell, and judge time and memory by them; needs the weights
     #[cfg(feature = "torch")]
     #[arg(long)]
@@ -85,6 +90,8 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut estimate = plan.estimate(needs::footprint);
     estimate.missing = needs::missing(&plan.spec, root.as_ref());
     let seconds = seconds_by_history(&plan);
+    estimate.judged_by = seconds.map(|_| JudgedBy::History);
+    estimate.time_bounds = time_bounds(&plan, args.bandwidth)?;
     estimate.memory_bytes = memory_by_history(&plan).or_else(|| needs::memory(&plan.spec));
     #[cfg(feature = "torch")]
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
@@ -108,6 +115,29 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
+}
+
+/// A number of GB/s.
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|n: &f64| n.is_finite() && *n > 0.0)
+        .ok_or_else(|| "it must be above 0".to_owned())
+}
+
+/// What the plan takes at the limit of memory, on a GPU that was named by its bandwidth or on those that are known. On a
+/// CPU, arithmetic counts too.
+fn time_bounds(plan: &Plan, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, CliError> {
+    let devices = bandwidth.map_or_else(Bandwidth::known, |gb| vec![Bandwidth::given(gb * 1e9)]);
+    let streamed = |model: &ModelSpec| {
+        if model.device == "cpu" { None } else { needs::streamed_bytes(model) }
+    };
+    let bounds = plan.time_bounds(devices, needs::footprint, streamed);
+    if bandwidth.is_some() && bounds.is_empty() {
+        let reason = "--bandwidth bounds nothing: a model runs on a CPU, or it is not known what it reads";
+        return Err(CliError::Usage(reason.to_owned()));
+    }
+    Ok(bounds)
 }
 
 fn cell_line<'p>(plan: &'p Plan, cell: &'p Cell) -> CellLine<'p> {
@@ -176,6 +206,7 @@ fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 
     specimen_weights::use_threads(1);
     let probe = specimen_runner::probe::probe(plan, data_root(), &stop)?;
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
+    estimate.judged_by = Some(JudgedBy::Probe);
     estimate.memory_bytes = probe.memory_bytes;
     let mut seconds = [0.0; 2];
     for (cell, s) in plan.spec.cells.iter().zip(&probe.seconds_per_image) {

@@ -59,7 +59,7 @@ tune.md, and the runs. Ends with 1 where nothing meets the budget or held-out pr
 
 /// Tunes to the verdict.
 pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
-    let spec = args.spec.resolve()?;
+    let spec = args.spec.text(None)?.resolve()?;
     let goal = Goal::parse(&args.objective, &args.subject_to, &spec)?;
     let settings = settings(&spec, &goal)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}.tune", spec.name)));

@@ -12,6 +12,8 @@ mod import;
 mod instrument;
 mod metrics;
 #[cfg(feature = "torch")]
+mod models;
+#[cfg(feature = "torch")]
 mod protocols_of_runs;
 mod published_weights;
 mod support;

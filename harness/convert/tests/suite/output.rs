@@ -128,3 +128,25 @@ fn a_place_that_cannot_be_written_is_named_and_an_old_file_survives_a_failure() 
     specimen_convert::convert(&fixture("make.py"), &file, &plain(), &mut |_| {}).unwrap_err();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
 }
+
+#[test]
+fn what_a_killed_conversion_left_is_removed_by_the_next_one_into_the_folder_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in [".convert-killed.partial", ".convert-running.partial", "convert-mine.partial"] {
+        std::fs::write(path(name), "half of it").unwrap();
+    }
+    // Whoever still writes holds the lock.
+    let running = std::fs::File::open(path(".convert-running.partial")).unwrap();
+    running.lock().unwrap();
+    let to = path("out.safetensors");
+    let convert = || specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
+    assert_eq!(convert().removed, [path(".convert-killed.partial")]);
+    drop(running);
+    assert_eq!(convert().removed, [path(".convert-running.partial")]);
+    assert!(convert().removed.is_empty());
+    let mut left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["convert-mine.partial", "out.safetensors"]);
+}

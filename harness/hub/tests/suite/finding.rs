@@ -62,3 +62,33 @@ fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
     assert_eq!(places.find(head), Found::Ready(safe));
     assert_eq!(places.missing(manifest("anole-7b-drafter").unwrap()).len(), 1);
 }
+
+#[test]
+fn a_model_in_a_folder_of_its_own_or_in_another_layout_is_not_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places { own: vec![folder.path().to_owned()], hub: None, torch: None };
+    let write = |name: &str| {
+        let path = folder.path().join("weights/anole-7b").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    };
+    let anole = manifest("anole-7b").unwrap();
+    let missing =
+        || -> Vec<&str> { places.missing(anole).into_iter().map(|file| file.name.as_str()).collect() };
+    let all = missing();
+    assert_eq!(all.len(), anole.files.len());
+    write("config.json");
+    write("model-00002-of-00003.safetensors");
+    assert!(!missing().contains(&"config.json") && missing().contains(&"model-00001-of-00003.safetensors"));
+    // Meta's layout is one file and has no config, and its tokenizer another name.
+    std::fs::remove_dir_all(folder.path().join("weights")).unwrap();
+    write("consolidated.safetensors");
+    assert_eq!(missing(), ["tokenizer.json", "vqgan.ckpt"]);
+    write("text_tokenizer.json");
+    write("vqgan.safetensors");
+    assert_eq!(missing(), [""; 0]);
+    // A pickle that lies in the folder is not what can be read.
+    std::fs::remove_file(folder.path().join("weights/anole-7b/vqgan.safetensors")).unwrap();
+    write("vqgan.ckpt");
+    assert_eq!(missing(), ["vqgan.ckpt"]);
+}

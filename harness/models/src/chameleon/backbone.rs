@@ -10,11 +10,12 @@ use std::{cell::RefCell, rc::Rc};
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::{Kind, Tensor};
 
-use super::{ChameleonConfig, KeyLayout, Padding, layer::ChameleonLayer, layer::rotary_1d};
+use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
 use crate::{
     backbone::{Backbone, BackboneShape, Tapped},
     kv::KvCache,
     llama::{Turns, rms_norm},
+    padded::Padding,
 };
 
 /// Logit of a structural token, which is forced where it stands and nowhere drawn. Finite, so that guidance and

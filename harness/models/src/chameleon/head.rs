@@ -35,6 +35,8 @@ pub struct ChameleonHead {
     /// `[d]`
     fc_bias: Option<Tensor>,
     layer: ChameleonLayer,
+    /// What embeddings are multiplied by before they are joined with features.
+    upscale: Option<f64>,
 }
 
 impl ChameleonHead {
@@ -72,7 +74,15 @@ impl ChameleonHead {
         let fc_bias = if has_bias { Some(source.param("fc.bias", &[d], Init::Constant(0.0))?) } else { None };
         let one_layer = ChameleonConfig { n_layers: 1, ..config.clone() };
         let layer = ChameleonLayer::new(&mut Scoped::new(source, LAYER), &one_layer, KeyLayout::Hf)?;
-        Ok(Self { config: one_layer, fc, fc_bias, layer })
+        Ok(Self { config: one_layer, fc, fc_bias, layer, upscale: None })
+    }
+
+    /// The same head, of which the embeddings are multiplied by `factor` if it is above 1: `embed_upscale` in LANTERN's
+    /// training of Lumina-mGPT's heads, whose code takes no notice of less.
+    #[must_use]
+    pub fn with_upscale(mut self, factor: f64) -> Self {
+        self.upscale = Some(factor).filter(|&factor| factor > 1.0);
+        self
     }
 
     /// The name of the tensor that repeats the target's embedding, `[n_words, d]`.
@@ -82,7 +92,11 @@ impl ChameleonHead {
     }
 
     fn join(&self, embeddings: &Tensor, features: &Tensor) -> Tensor {
-        Tensor::cat(&[embeddings, features], -1).linear(&self.fc, self.fc_bias.as_ref())
+        let joined = match self.upscale {
+            None => Tensor::cat(&[embeddings, features], -1),
+            Some(factor) => Tensor::cat(&[&(embeddings * factor), features], -1),
+        };
+        joined.linear(&self.fc, self.fc_bias.as_ref())
     }
 }
 

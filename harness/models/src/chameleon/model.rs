@@ -12,12 +12,16 @@ use tch::{Device, Kind, Tensor};
 
 use super::{
     Absent, ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout,
-    ModelFiles, Padding, Places, QkNormShape, Recipe, Source, Vocabulary, Vqgan, shards::Shards,
+    ModelFiles, Places, QkNormShape, Recipe, Source, Vocabulary, Vqgan,
 };
 use crate::{
     draft_time::DraftTime,
     eagle_draft::EagleDraft,
     generation::ModelGeneration,
+    padded::Padding,
+    placed::Placed,
+    several_files::SeveralFiles,
+    sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
     token_tables::{TokenTables, vectors_of},
 };
@@ -175,15 +179,16 @@ fn load_network(
         None => ChameleonConfig::CHAMELEON_7B,
     };
     vocabulary.check_below(config.n_words)?;
-    let mut shards = Shards::open(&files.target, kind, device)?;
-    let is_meta = shards.shape(KeyLayout::Meta.embedding()).is_some();
+    let mut files_of_target = SeveralFiles::open(&files.target)?;
+    let is_meta = files_of_target.has(KeyLayout::Meta.embedding());
     let layout = if is_meta { KeyLayout::Meta } else { KeyLayout::Hf };
     let name = layout.first_query_norm();
-    let config = with_norms_of(config, &files.target[0], &name, shards.shape(&name))?;
-    let network = ChameleonNetwork::new(&mut shards, &config, layout, &recipe.image_words(vocabulary)?)?;
-    shards.ignore(|name| layout.is_beside(name));
-    let weights = shards.ids("target");
-    shards.finish()?;
+    let config = with_norms_of(config, &files.target[0], &name, files_of_target.shape(&name))?;
+    let mut placed = Placed::new(&mut files_of_target, kind, device);
+    let network = ChameleonNetwork::new(&mut placed, &config, layout, &recipe.image_words(vocabulary)?)?;
+    files_of_target.ignore(|name| layout.is_beside(name));
+    let weights = files_of_target.ids("target");
+    files_of_target.finish()?;
     Ok((network, weights))
 }
 
@@ -197,7 +202,8 @@ fn load_head(
     let name = ChameleonHead::first_query_norm();
     let config = with_norms_of(network.config().clone(), path, &name, checkpoint.shape(&name))?;
     let has_bias = checkpoint.shape("fc.bias").is_some();
-    let head = ChameleonHead::new(&mut checkpoint, &config, has_bias)?;
+    let upscale = Sidecar::beside(path)?.number("embed_upscale").unwrap_or(1.0);
+    let head = ChameleonHead::new(&mut checkpoint, &config, has_bias)?.with_upscale(upscale);
     let (name, words) = (ChameleonHead::embedding_name(), network.word_table());
     let repeated = checkpoint.param(name, &words.size(), specimen_weights::Init::Constant(0.0))?;
     if repeated != *words {

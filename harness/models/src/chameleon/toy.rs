@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use specimen_weights::{Init, LoadError, ParamSource};
-use tch::{Device, Kind, Tensor};
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
 
 use super::{
     ChameleonConfig, ChameleonHead, ChameleonModel, ChameleonNetwork, KeyLayout, QkNormShape, Recipe,
     Vocabulary, Vqgan, VqganConfig, model::Parts,
 };
-use crate::random_weights::RandomWeights;
+use crate::{placed::Placed, random_weights::RandomWeights};
 
 /// The tokenizer, made by the script beside it.
 pub const TOKENIZER: &[u8] = include_bytes!("../../weights/chameleon-toy/tokenizer.json");
@@ -53,19 +53,6 @@ pub fn anole() -> Recipe {
     Recipe::plain("anole-toy", 4, vqgan())
 }
 
-/// Random weights on their device.
-struct Placed {
-    weights: RandomWeights,
-    kind: Kind,
-    device: Device,
-}
-
-impl ParamSource for Placed {
-    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
-        Ok(self.weights.param(name, shape, init)?.to_kind(self.kind).to_device(self.device))
-    }
-}
-
 /// The model of `recipe` with the same weights every time, the transformer in `kind`.
 ///
 /// # Errors
@@ -73,13 +60,14 @@ impl ParamSource for Placed {
 pub fn open(recipe: Recipe, kind: Kind, device: Device) -> Result<ChameleonModel, LoadError> {
     let _guard = tch::no_grad_guard();
     let vocabulary = Vocabulary::parse(Path::new(TOKENIZER_NAME), TOKENIZER, recipe.form.n_codes)?;
-    let mut source = Placed { weights: RandomWeights::new(1), kind, device };
+    let mut random = RandomWeights::new(1);
+    let mut source = Placed::new(&mut random, kind, device);
     let config = config();
     vocabulary.check_below(config.n_words)?;
     let words = recipe.image_words(&vocabulary)?;
     let network = ChameleonNetwork::new(&mut source, &config, KeyLayout::Hf, &words)?;
     let head = ChameleonHead::new(&mut source, &config, true)?;
-    let vqgan = Vqgan::new(&mut Placed { kind: Kind::Float, ..source }, &recipe.vqgan)?;
+    let vqgan = Vqgan::new(&mut Placed::new(&mut random, Kind::Float, device), &recipe.vqgan)?;
     let parts = Parts { vocabulary, network, vqgan, head: Ok(head), weights: Vec::new() };
     ChameleonModel::new(recipe, parts, device)
 }

@@ -5,11 +5,12 @@ use specimen_decode::vectors::TokenVectors;
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::{Kind, Tensor};
 
-use crate::token_tables::vectors_of;
+use crate::{
+    token_tables::vectors_of,
+    vq_blocks::{Attention, Conv, Norm, Norms, Residual},
+};
 
-/// Groups of every norm, and their epsilon.
-const N_GROUPS: i64 = 32;
-const EPS: f64 = 1e-6;
+const NORMS: Norms = Norms::VQGAN;
 
 /// Sizes of a decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,111 +50,6 @@ impl VqganConfig {
     }
 }
 
-struct Conv {
-    /// `[out, in, k, k]`
-    weight: Tensor,
-    /// `[out]`
-    bias: Tensor,
-}
-
-impl Conv {
-    fn new(
-        source: &mut dyn ParamSource,
-        name: &str,
-        [n_in, n_out]: [i64; 2],
-        k: i64,
-    ) -> Result<Self, LoadError> {
-        let bound = ((n_in * k * k) as f64).powf(-0.5);
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[n_out, n_in, k, k], Init::Uniform(bound))?,
-            bias: source.param(&format!("{name}.bias"), &[n_out], Init::Uniform(bound))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let padding = self.weight.size()[3] / 2;
-        x.conv2d(&self.weight, Some(&self.bias), [1, 1], [padding, padding], [1, 1], 1)
-    }
-}
-
-struct Norm {
-    /// `[channels]`
-    weight: Tensor,
-    /// `[channels]`
-    bias: Tensor,
-}
-
-impl Norm {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[channels], Init::Constant(1.0))?,
-            bias: source.param(&format!("{name}.bias"), &[channels], Init::Constant(0.0))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.group_norm(N_GROUPS, Some(&self.weight), Some(&self.bias), EPS, false)
-    }
-}
-
-/// Two convolutions beside a skip, which is one of width 1 where the channels change.
-struct Residual {
-    norms: [Norm; 2],
-    convs: [Conv; 2],
-    skip: Option<Conv>,
-}
-
-impl Residual {
-    fn new(source: &mut dyn ParamSource, name: &str, [n_in, n_out]: [i64; 2]) -> Result<Self, LoadError> {
-        let skip = (n_in != n_out).then(|| format!("{name}.nin_shortcut"));
-        Ok(Self {
-            norms: [
-                Norm::new(source, &format!("{name}.norm1"), n_in)?,
-                Norm::new(source, &format!("{name}.norm2"), n_out)?,
-            ],
-            convs: [
-                Conv::new(source, &format!("{name}.conv1"), [n_in, n_out], 3)?,
-                Conv::new(source, &format!("{name}.conv2"), [n_out, n_out], 3)?,
-            ],
-            skip: skip.map(|name| Conv::new(source, &name, [n_in, n_out], 1)).transpose()?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let hidden = self.convs[0].forward(&self.norms[0].forward(x).silu());
-        let hidden = self.convs[1].forward(&self.norms[1].forward(&hidden).silu());
-        match &self.skip {
-            Some(skip) => skip.forward(x) + hidden,
-            None => x + hidden,
-        }
-    }
-}
-
-/// One head over all places, beside a skip.
-struct Attention {
-    norm: Norm,
-    /// Query, key, value.
-    qkv: [Conv; 3],
-    out: Conv,
-}
-
-impl Attention {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        let mut conv = |part: &str| Conv::new(source, &format!("{name}.{part}"), [channels; 2], 1);
-        let (qkv, out) = ([conv("q")?, conv("k")?, conv("v")?], conv("proj_out")?);
-        Ok(Self { norm: Norm::new(source, &format!("{name}.norm"), channels)?, qkv, out })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let size = x.size();
-        let normed = self.norm.forward(x);
-        // `[b, places, channels]`
-        let [q, k, v] = [0, 1, 2].map(|i: usize| self.qkv[i].forward(&normed).flatten(2, 3).transpose(1, 2));
-        let weights = (q.bmm(&k.transpose(1, 2)) * (size[1] as f64).powf(-0.5)).softmax(-1, None::<Kind>);
-        x + self.out.forward(&weights.bmm(&v).transpose(1, 2).reshape(size.as_slice()))
-    }
-}
-
 struct Level {
     blocks: Vec<Residual>,
     /// Behind the doubling of the edges; none at the finest level.
@@ -189,22 +85,23 @@ impl Vqgan {
         let mut width = channels * widths.last().expect("a decoder has levels");
         let stem = Conv::new(source, "conv_in", [d_latent, width], 3)?;
         let mid = (
-            Residual::new(source, "mid.block_1", [width; 2])?,
-            Attention::new(source, "mid.attn_1", width)?,
-            Residual::new(source, "mid.block_2", [width; 2])?,
+            Residual::new(source, "mid.block_1", [width; 2], NORMS)?,
+            Attention::new(source, "mid.attn_1", width, NORMS)?,
+            Residual::new(source, "mid.block_2", [width; 2], NORMS)?,
         );
         let mut levels = Vec::new();
         for (at, factor) in widths.iter().enumerate().rev() {
             let mut blocks = Vec::new();
             for block in 0..=n_blocks {
                 let n_in = std::mem::replace(&mut width, channels * factor);
-                blocks.push(Residual::new(source, &format!("up.{at}.block.{block}"), [n_in, width])?);
+                let name = format!("up.{at}.block.{block}");
+                blocks.push(Residual::new(source, &name, [n_in, width], NORMS)?);
             }
             let upsample =
                 (at > 0).then(|| Conv::new(source, &format!("up.{at}.upsample.conv"), [width; 2], 3));
             levels.push(Level { blocks, upsample: upsample.transpose()? });
         }
-        let head_norm = Norm::new(source, "norm_out", width)?;
+        let head_norm = Norm::new(source, "norm_out", width, NORMS)?;
         let head = Conv::new(source, "conv_out", [width, 3], 3)?;
         Ok(Self { config: config.clone(), codebook, admit, stem, mid, levels, head_norm, head })
     }
@@ -237,8 +134,7 @@ impl Vqgan {
                 x = block.forward(&x);
             }
             if let Some(conv) = &level.upsample {
-                let (_, _, height, width) = x.size4().expect("feature maps have four axes");
-                x = conv.forward(&x.upsample_nearest2d([2 * height, 2 * width], None, None));
+                x = conv.widen(&x);
             }
         }
         self.head.forward(&self.head_norm.forward(&x).silu())

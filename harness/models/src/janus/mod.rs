@@ -8,7 +8,7 @@ mod published;
 mod toy;
 
 pub use config::JanusConfig;
-pub use model::JanusModel;
+pub use model::{JanusModel, drafter_config};
 pub use network::{JanusNames, JanusNetwork};
 pub use published::{JanusWeights, PUBLISHED};
 pub use toy::TOY_NAME;

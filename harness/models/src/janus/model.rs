@@ -1,22 +1,27 @@
 //! Janus-Pro as a target: a caption in, 576 tokens, a picture of 384 by 384 pixels out.
 
-use std::{path::Path, rc::Rc};
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_weights::{LoadError, Scoped};
 use tch::{Device, Kind, Tensor};
 
-use super::{JanusNames, JanusNetwork, JanusWeights};
+use super::{JanusConfig, JanusNames, JanusNetwork, JanusWeights};
 use crate::{
     draft_head::DraftHead,
     draft_time::DraftTime,
-    eagle::EagleHead,
+    eagle::{EagleConfig, EagleHead, EaglePrefix},
     eagle_draft::EagleDraft,
     generation::ModelGeneration,
     pixels::{Rounding, picture},
     placed::Placed,
-    published_files::Places,
+    published_files::{Part, Places},
+    published_names::{LayerNames, Mixed, PublishedNames},
     several_files::SeveralFiles,
+    sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
     text_tokenizer::TextTokenizer,
     token_tables::{TokenTables, vectors_of},
@@ -33,8 +38,15 @@ pub(super) struct Networks {
     pub(super) target: JanusNetwork,
     pub(super) vq: Vq16,
     pub(super) text: TextTokenizer,
-    /// None is published.
-    pub(super) drafter: Option<Rc<EagleHead>>,
+    /// The head that drafts for it, or where it was looked for.
+    pub(super) drafter: Result<Rc<EagleHead>, AbsentHead>,
+}
+
+/// An EAGLE-1 head that is not there.
+pub(super) struct AbsentHead {
+    manifest: &'static str,
+    part: Part,
+    places: Places,
 }
 
 /// A loaded Janus-Pro.
@@ -59,7 +71,8 @@ impl JanusModel {
         kind: Kind,
         device: Device,
     ) -> Result<Self, ModelError> {
-        let found = Places::of_environment(data_root).find_all(which.name, which.parts)?;
+        let places = Places::of_environment(data_root);
+        let found = places.find_all(which.name, which.parts)?;
         let text = TextTokenizer::open(&found[1][0])?;
         let mut files = SeveralFiles::open(&found[0])?;
         let mut weights = files.ids("target");
@@ -71,7 +84,15 @@ impl JanusModel {
         let vq = Vq16::new(&mut scoped, &which.vq, names.vq16())?;
         files.ignore(|name| names.is_not_for_painting(name));
         files.finish()?;
-        let networks = Networks { target, vq, text, drafter: None };
+        let drafter = match places.find(&which.head) {
+            None => Err(AbsentHead { manifest: which.head_manifest, part: which.head, places }),
+            Some(paths) => {
+                let (head, ids) = open_head(&paths, &which.config, kind, device)?;
+                weights.extend(ids);
+                Ok(Rc::new(head))
+            }
+        };
+        let networks = Networks { target, vq, text, drafter };
         Ok(Self { weights, ..Self::of_networks(which.name, networks, device)? })
     }
 
@@ -126,6 +147,43 @@ impl JanusModel {
     }
 }
 
+/// What an EAGLE-1 head for a Janus of these sizes is like, with the input norm of the LLaMA layer it is made of.
+/// Input vectors and logits are the target's, through its aligner and its painting head.
+#[must_use]
+pub fn drafter_config(config: &JanusConfig, norm_eps: f64) -> EagleConfig {
+    EagleConfig {
+        bias: true,
+        input_norm: true,
+        output_norm: false,
+        prefix: EaglePrefix::Whole,
+        n_heads: config.n_heads,
+        d_head: config.d_head(),
+        d_ffn: config.d_ffn,
+        norm_eps,
+    }
+}
+
+/// The head in `paths`, in the layout of EAGLE's authors and LANTERN's without an embedding: `fc` and `layers.0.` under
+/// the names of `transformers`. Whether it has a bias and an input norm is what its file has.
+fn open_head(
+    paths: &[PathBuf],
+    config: &JanusConfig,
+    kind: Kind,
+    device: Device,
+) -> Result<(EagleHead, Vec<WeightsId>), LoadError> {
+    let mut files = SeveralFiles::open(paths)?;
+    let ids = files.ids("drafter");
+    let eps = Sidecar::beside(&paths[0])?.number("rms_norm_eps").unwrap_or(config.norm_eps);
+    let (bias, input_norm) = (files.has("fc.bias"), files.has("layers.0.input_layernorm.weight"));
+    let config_of_head = EagleConfig { bias, input_norm, ..drafter_config(config, eps) };
+    let mut placed = Placed::new(&mut files, kind, device);
+    let mut named = PublishedNames::new(&mut placed, LayerNames::HuggingFace, Mixed::Halves, config.d_head());
+    let mut head = EagleHead::new(&mut named, &config_of_head, config.d_model)?;
+    head.layer.prepare();
+    files.finish()?;
+    Ok((head, ids))
+}
+
 impl TargetModel for JanusModel {
     fn name(&self) -> &str {
         self.name
@@ -159,12 +217,18 @@ impl TargetModel for JanusModel {
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head: Rc<dyn DraftHead> = match (kind, &self.networks.drafter) {
-            (DrafterKind::Eagle1(None), Some(head)) => head.clone(),
-            (_, head) => {
+            (DrafterKind::Eagle1(None), Ok(head)) => head.clone(),
+            (DrafterKind::Eagle1(None), Err(AbsentHead { manifest, part, places })) => {
+                places.find_all(manifest, &[*part])?;
+                let path = part.choices[0].repo.into();
+                let reason = "it was not there when the model was loaded; start again".into();
+                return Err(LoadError::Config { path, reason }.into());
+            }
+            _ => {
                 return Err(ModelError::Drafter {
                     model: self.name.into(),
                     drafter: kind.as_written(),
-                    known: if head.is_some() { "eagle1" } else { "none is published" }.into(),
+                    known: "eagle1".into(),
                 });
             }
         };

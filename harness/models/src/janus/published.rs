@@ -18,6 +18,16 @@ pub struct JanusWeights {
     pub vq: Vq16Config,
     /// The model and its text tokenizer, in this order.
     pub parts: &'static [Part],
+    /// The manifest that says how to come by its EAGLE-1 head.
+    pub head_manifest: &'static str,
+    /// Its EAGLE-1 head. Nobody publishes one; it lies in a folder of the model's below the data folder.
+    pub head: Part,
+}
+
+macro_rules! own_head {
+    ($folder:literal) => {
+        Part { role: "drafter", choices: &[Choice { repo: $folder, files: &["model.safetensors"] }] }
+    };
 }
 
 /// All of them.
@@ -42,6 +52,8 @@ pub const PUBLISHED: &[JanusWeights] = &[
                 ],
             },
         ],
+        head_manifest: "janus-pro-1b-drafter",
+        head: own_head!("janus-pro-1b/drafter"),
     },
     JanusWeights {
         name: "janus-pro-7b",
@@ -80,5 +92,7 @@ pub const PUBLISHED: &[JanusWeights] = &[
                 ],
             },
         ],
+        head_manifest: "janus-pro-7b-drafter",
+        head: own_head!("janus-pro-7b/drafter"),
     },
 ];

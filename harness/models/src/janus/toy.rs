@@ -6,9 +6,9 @@ use std::rc::Rc;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
-use super::{JanusConfig, JanusModel, JanusNames, JanusNetwork, model::Networks};
+use super::{JanusConfig, JanusModel, JanusNames, JanusNetwork, drafter_config, model::Networks};
 use crate::{
-    eagle::{EagleConfig, EagleHead, EaglePrefix},
+    eagle::EagleHead,
     placed::Placed,
     random_weights::RandomWeights,
     text_tokenizer::TextTokenizer,
@@ -47,16 +47,7 @@ impl JanusModel {
         let mut random = RandomWeights::new(2);
         let mut placed = Placed::new(&mut random, kind, device);
         let target = JanusNetwork::new(&mut placed, &TARGET, JanusNames::Original)?;
-        let config = EagleConfig {
-            bias: true,
-            input_norm: true,
-            output_norm: false,
-            prefix: EaglePrefix::Whole,
-            n_heads: TARGET.n_heads,
-            d_head: TARGET.d_head(),
-            d_ffn: TARGET.d_ffn,
-            norm_eps: TARGET.norm_eps,
-        };
+        let config = drafter_config(&TARGET, TARGET.norm_eps);
         let mut head = EagleHead::new(&mut placed, &config, TARGET.d_model)?;
         head.layer.prepare();
         let mut placed = Placed::new(&mut random, Kind::Float, device);
@@ -64,6 +55,6 @@ impl JanusModel {
             Vq16Config { n_codes: TARGET.n_vocab, d_code: TARGET.d_code, d_latent: 16, channels: &[64, 32] };
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
-        Self::of_networks(TOY_NAME, Networks { target, vq, text, drafter: Some(Rc::new(head)) }, device)
+        Self::of_networks(TOY_NAME, Networks { target, vq, text, drafter: Ok(Rc::new(head)) }, device)
     }
 }

@@ -1,7 +1,8 @@
 //! LlamaGen (Sun et al., arXiv 2406.06525): a LLaMA over VQ tokens, conditioned on a class or on features of a caption
-//! in slots before the image, and its EAGLE-1 head as LANTERN publishes it.
+//! in slots before the image, and the heads that draft for it.
 
 mod config;
+mod heads;
 mod model;
 mod network;
 mod published;
@@ -9,7 +10,8 @@ pub mod t5;
 mod toy;
 
 pub use config::{Condition, LlamaGenConfig};
-pub use model::{LlamaGenModel, drafter_config};
+pub use heads::{HeadLayout, HeadSource, drafter_config, eagle3_config};
+pub use model::LlamaGenModel;
 pub use network::{LlamaGenNames, LlamaGenNetwork};
 pub use published::{LlamaGenWeights, PUBLISHED};
 pub use toy::{CAPTION_TOY, CLASS_TOY, ToyConfig};

@@ -11,20 +11,18 @@ use tch::{Device, Kind, Tensor};
 
 use super::{
     Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
+    heads::Heads,
     t5::{CaptionFeatures, FeatureStore, T5Config, T5Encoder},
 };
 use crate::{
     backbone::Backbone,
     draft_time::DraftTime,
-    eagle::{EagleConfig, EaglePrefix},
     eagle_draft::EagleDraft,
     generation::ModelGeneration,
-    lantern_head::LanternHead,
     padded::Padded,
     pixels::{Rounding, picture},
     placed::Placed,
-    published_files::{Part, Places},
-    published_names::Mixed,
+    published_files::Places,
     several_files::SeveralFiles,
     sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
@@ -39,8 +37,7 @@ pub(super) struct Networks {
     pub(super) vq: Vq16,
     /// Absent where the model takes classes.
     pub(super) captions: Option<CaptionFeatures>,
-    /// Absent where none is published, or it is not there.
-    pub(super) drafter: Option<Rc<LanternHead>>,
+    pub(super) heads: Heads,
 }
 
 /// A loaded LlamaGen.
@@ -49,24 +46,7 @@ pub struct LlamaGenModel {
     networks: Networks,
     tables: TokenTables,
     weights: Vec<WeightsId>,
-    /// The head that is published but not there, and where it was looked for.
-    absent_drafter: Option<(Part, Places)>,
     device: Device,
-}
-
-/// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
-#[must_use]
-pub fn drafter_config(config: &LlamaGenConfig, norm_eps: f64) -> EagleConfig {
-    EagleConfig {
-        bias: true,
-        input_norm: false,
-        output_norm: false,
-        prefix: EaglePrefix::Whole,
-        n_heads: config.n_heads,
-        d_head: config.d_head(),
-        d_ffn: config.d_ffn,
-        norm_eps,
-    }
 }
 
 impl LlamaGenModel {
@@ -108,32 +88,10 @@ impl LlamaGenModel {
                 Some(captions)
             }
         };
-        let (drafter, absent_drafter) = match which.drafter {
-            None => (None, None),
-            Some(part) => match places.find(&part) {
-                None => (None, Some((part, places))),
-                Some(paths) => {
-                    let mut files = SeveralFiles::open(&paths)?;
-                    weights.extend(files.ids("drafter"));
-                    let sidecar = Sidecar::beside(&paths[0])?;
-                    let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
-                    let bias = sidecar.flag("bias").unwrap_or(true);
-                    let head_config = EagleConfig { bias, ..drafter_config(&config, eps) };
-                    let mut placed = Placed::new(&mut files, kind, device);
-                    let head = LanternHead::new(
-                        &mut placed,
-                        &head_config,
-                        Mixed::Pairs,
-                        config.d_model,
-                        config.n_vocab,
-                    )?;
-                    files.finish()?;
-                    (Some(Rc::new(head)), None)
-                }
-            },
-        };
-        let networks = Networks { target, vq, captions, drafter };
-        Ok(Self { absent_drafter, weights, ..Self::of_networks(which.name, networks, device)? })
+        let (heads, ids) = Heads::open(which.heads, places, &config, target.backbone(), (kind, device))?;
+        weights.extend(ids);
+        let networks = Networks { target, vq, captions, heads };
+        Ok(Self { weights, ..Self::of_networks(which.name, networks, device)? })
     }
 
     pub(super) fn of_networks(
@@ -145,7 +103,7 @@ impl LlamaGenModel {
             vectors_of(name, networks.vq.codebook())?,
             vectors_of(name, networks.target.backbone().token_table())?,
         );
-        Ok(Self { name, networks, tables, weights: Vec::new(), absent_drafter: None, device })
+        Ok(Self { name, networks, tables, weights: Vec::new(), device })
     }
 
     /// The transformer and its slots.
@@ -173,9 +131,8 @@ impl LlamaGenModel {
     ) -> ModelGeneration {
         let mut backbone: Rc<dyn Backbone> = self.networks.target.backbone().clone();
         if n_pads > 0 {
-            let (n_rows, n_slots, _) = prefix.size3().expect("a prefix has three axes");
-            let n_seen = n_slots + (self.n_tokens() + max_tree) as i64;
-            backbone = Rc::new(Padded::new(backbone, &vec![n_pads; n_rows as usize], n_seen, self.device));
+            let n_rows = prefix.size()[0];
+            backbone = Rc::new(Padded::new(backbone, vec![n_pads; n_rows as usize]));
         }
         ModelGeneration::new(backbone, *sampling, prefix, self.n_tokens(), max_tree)
     }
@@ -252,30 +209,10 @@ impl TargetModel for LlamaGenModel {
         generation: &ModelGeneration,
         max_tree: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
-        let head = match (kind, &self.networks.drafter, &self.absent_drafter) {
-            (DrafterKind::Eagle1(None), Some(head), _) => head.clone(),
-            (DrafterKind::Eagle1(None), None, Some((part, places))) => {
-                places.find_all(self.name, &[*part])?;
-                let path = part.choices[0].repo.into();
-                let reason = "it was not there when the model was loaded; start again".into();
-                return Err(LoadError::Config { path, reason }.into());
-            }
-            _ => {
-                let known = if self.networks.drafter.is_some() || self.absent_drafter.is_some() {
-                    "eagle1"
-                } else {
-                    "none is published"
-                };
-                return Err(ModelError::Drafter {
-                    model: self.name.into(),
-                    drafter: kind.as_written(),
-                    known: known.into(),
-                });
-            }
-        };
+        let head = self.networks.heads.get(self.name, kind)?;
         let _guard = tch::no_grad_guard();
         let time = DraftTime::new(generation.device());
-        // LANTERN feeds its head token 0 in every slot of the prefix.
+        // LANTERN feeds its heads token 0 in every slot of the prefix.
         let d_model = self.networks.target.config().d_model;
         let zeroth = head.token_table().get(0).view([1, 1, d_model]);
         let following = zeroth.expand([generation.n_rows(), generation.n_prefix() - 1, d_model], false);

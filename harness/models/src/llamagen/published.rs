@@ -1,7 +1,7 @@
 //! Where the published LlamaGen models lie on the hub, by their names in specs (models sections 1.4, 5.1 and 6.1).
 //! Files of a `.pt` are taken under the same name as safetensors.
 
-use super::{LlamaGenConfig, t5::T5Config};
+use super::{HeadLayout, HeadSource, LlamaGenConfig, t5::T5Config};
 use crate::{
     published_files::{Choice, Part},
     vq16::Vq16Config,
@@ -20,8 +20,8 @@ pub struct LlamaGenWeights {
     pub text: T5Config,
     /// Target and picture tokenizer, and for captions the text encoder and the text tokenizer, in this order.
     pub parts: &'static [Part],
-    /// Its EAGLE-1 head, where one is published.
-    pub drafter: Option<Part>,
+    /// Its heads.
+    pub heads: &'static [HeadSource],
 }
 
 const VQ_CLASS: Part = Part {
@@ -76,15 +76,33 @@ macro_rules! caption_parts {
     };
 }
 
-macro_rules! drafter {
-    ($repo:literal) => {
-        Some(Part {
-            role: "drafter",
-            choices: &[
-                Choice { repo: $repo, files: &["model.safetensors"] },
-                Choice { repo: $repo, files: &["pytorch_model.safetensors"] },
-            ],
-        })
+/// LANTERN's head, published as a pickle or not.
+macro_rules! lantern_head {
+    ($manifest:literal, $repo:literal) => {
+        HeadSource {
+            layout: HeadLayout::Eagle1,
+            weights: "standard",
+            manifest: $manifest,
+            part: Part {
+                role: "drafter",
+                choices: &[
+                    Choice { repo: $repo, files: &["model.safetensors"] },
+                    Choice { repo: $repo, files: &["pytorch_model.safetensors"] },
+                ],
+            },
+        }
+    };
+}
+
+/// A head that nobody publishes: it lies in a folder of the model's below the data folder.
+macro_rules! own_head {
+    ($layout:ident, $weights:literal, $manifest:literal, $role:literal, $folder:literal) => {
+        HeadSource {
+            layout: HeadLayout::$layout,
+            weights: $weights,
+            manifest: $manifest,
+            part: Part { role: $role, choices: &[Choice { repo: $folder, files: &["model.safetensors"] }] },
+        }
     };
 }
 
@@ -96,7 +114,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: class_parts!("c2i_B_256.safetensors"),
-        drafter: None,
+        heads: &[],
     },
     LlamaGenWeights {
         name: "llamagen-c2i-b-384",
@@ -104,7 +122,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: class_parts!("c2i_B_384.safetensors"),
-        drafter: None,
+        heads: &[],
     },
     LlamaGenWeights {
         name: "llamagen-c2i-l-256",
@@ -112,7 +130,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: class_parts!("c2i_L_256.safetensors"),
-        drafter: None,
+        heads: &[],
     },
     LlamaGenWeights {
         name: "llamagen-c2i-l-384",
@@ -120,7 +138,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: class_parts!("c2i_L_384.safetensors"),
-        drafter: None,
+        heads: &[],
     },
     LlamaGenWeights {
         name: "llamagen-c2i-xl-384",
@@ -128,7 +146,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: class_parts!("c2i_XL_384.safetensors"),
-        drafter: None,
+        heads: &[],
     },
     LlamaGenWeights {
         name: "llamagen-t2i-xl-256",
@@ -136,7 +154,7 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: caption_parts!("jadohu/LlamaGen-T2I", "t2i_XL_stage1_256.safetensors"),
-        drafter: drafter!("jadohu/llamagen_drafter"),
+        heads: &[lantern_head!("llamagen-t2i-xl-256-drafter", "jadohu/llamagen_drafter")],
     },
     LlamaGenWeights {
         name: "llamagen-t2i-xl-512",
@@ -144,6 +162,22 @@ pub const PUBLISHED: &[LlamaGenWeights] = &[
         vq: Vq16Config::PUBLISHED,
         text: T5Config::FLAN_XL,
         parts: caption_parts!("jadohu/LlamaGen-T2I-2", "t2i_XL_stage2_512.safetensors"),
-        drafter: drafter!("jadohu/llamagen2_drafter"),
+        heads: &[
+            lantern_head!("llamagen-t2i-xl-512-drafter", "jadohu/llamagen2_drafter"),
+            own_head!(
+                Eagle1,
+                "cascade",
+                "llamagen-t2i-xl-512-drafter-cascade",
+                "drafter cascade",
+                "llamagen-t2i-xl-512/drafter-cascade"
+            ),
+            own_head!(
+                Eagle3,
+                "standard",
+                "llamagen-t2i-xl-512-drafter-eagle3",
+                "drafter eagle3",
+                "llamagen-t2i-xl-512/drafter-eagle3"
+            ),
+        ],
     },
 ];

@@ -2,13 +2,13 @@
 //! mean nothing. Laws of such a network are far from uniform, every norm and bias matters, and an image takes
 //! milliseconds.
 
-use std::rc::Rc;
-
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
 use super::{
-    Condition, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork, drafter_config,
+    Condition, HeadLayout, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork, drafter_config,
+    eagle3_config,
+    heads::Heads,
     model::Networks,
     t5::{CaptionFeatures, T5Config, T5Encoder},
 };
@@ -85,6 +85,15 @@ impl LlamaGenModel {
             config.d_model,
             config.n_vocab,
         )?;
+        // From a seed of its own, so that the other networks stay what they were before there was an EAGLE-3 head.
+        let mut further = RandomWeights::new(3);
+        let eagle3 = LanternHead::eagle3(
+            &mut Placed::new(&mut further, kind, device),
+            &eagle3_config(config, config.norm_eps),
+            Mixed::Pairs,
+            (config.d_model, config.n_vocab),
+            Some(target.backbone().token_table()),
+        )?;
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq_config = Vq16Config { n_codes: config.n_vocab, d_code: 8, d_latent: 16, channels: &[64, 32] };
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
@@ -95,6 +104,7 @@ impl LlamaGenModel {
                 Some(CaptionFeatures::new(tokenizer, T5Encoder::new(&mut placed, &TEXT)?, None))
             }
         };
-        Self::of_networks(name, Networks { target, vq, captions, drafter: Some(Rc::new(head)) }, device)
+        let heads = Heads::made(vec![(HeadLayout::Eagle1, head), (HeadLayout::Eagle3, eagle3)]);
+        Self::of_networks(name, Networks { target, vq, captions, heads }, device)
     }
 }

@@ -6,79 +6,10 @@ use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
 
 use super::VqConfig;
+use crate::vq_blocks::{Conv, Norm, Norms, Residual};
 
-struct Conv {
-    /// `[out, in, k, k]`
-    weight: Tensor,
-    /// `[out]`
-    bias: Tensor,
-}
-
-impl Conv {
-    fn new(
-        source: &mut dyn ParamSource,
-        name: &str,
-        n_in: i64,
-        n_out: i64,
-        k: i64,
-    ) -> Result<Self, LoadError> {
-        let bound = ((n_in * k * k) as f64).powf(-0.5);
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[n_out, n_in, k, k], Init::Uniform(bound))?,
-            bias: source.param(&format!("{name}.bias"), &[n_out], Init::Uniform(bound))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let padding = self.weight.size()[3] / 2;
-        x.conv2d(&self.weight, Some(&self.bias), [1, 1], [padding, padding], [1, 1], 1)
-    }
-}
-
-struct Norm {
-    /// `[channels]`
-    weight: Tensor,
-    /// `[channels]`
-    bias: Tensor,
-}
-
-impl Norm {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        Ok(Self {
-            weight: source.param(&format!("{name}.weight"), &[channels], Init::Constant(1.0))?,
-            bias: source.param(&format!("{name}.bias"), &[channels], Init::Constant(0.0))?,
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.group_norm(8, Some(&self.weight), Some(&self.bias), 1e-5, false)
-    }
-}
-
-struct Residual {
-    norms: [Norm; 2],
-    convs: [Conv; 2],
-}
-
-impl Residual {
-    fn new(source: &mut dyn ParamSource, name: &str, channels: i64) -> Result<Self, LoadError> {
-        Ok(Self {
-            norms: [
-                Norm::new(source, &format!("{name}.norm1"), channels)?,
-                Norm::new(source, &format!("{name}.norm2"), channels)?,
-            ],
-            convs: [
-                Conv::new(source, &format!("{name}.conv1"), channels, channels, 3)?,
-                Conv::new(source, &format!("{name}.conv2"), channels, channels, 3)?,
-            ],
-        })
-    }
-
-    fn forward(&self, x: &Tensor) -> Tensor {
-        let hidden = self.convs[0].forward(&self.norms[0].forward(x).silu());
-        x + self.convs[1].forward(&self.norms[1].forward(&hidden).silu())
-    }
-}
+/// Of every norm.
+const NORMS: Norms = Norms { n_groups: 8, eps: 1e-5 };
 
 /// Encoder, codebook and decoder.
 pub struct Vq {
@@ -104,24 +35,27 @@ impl Vq {
         let pixels = 3 * config.patch * config.patch;
         Ok(Self {
             encoder: [
-                Conv::new(source, "encoder.0", pixels, config.d_encoder, 1)?,
-                Conv::new(source, "encoder.1", config.d_encoder, config.d_encoder, 1)?,
-                Conv::new(source, "encoder.2", config.d_encoder, config.d_code, 1)?,
+                Conv::new(source, "encoder.0", [pixels, config.d_encoder], 1)?,
+                Conv::new(source, "encoder.1", [config.d_encoder; 2], 1)?,
+                Conv::new(source, "encoder.2", [config.d_encoder, config.d_code], 1)?,
             ],
             codebook: source.param(
                 "codebook.weight",
                 &[config.n_codes, config.d_code],
                 Init::Normal((config.d_code as f64).powf(-0.5)),
             )?,
-            stem: Conv::new(source, "decoder.stem", config.d_code, low, 3)?,
-            low: [Residual::new(source, "decoder.low.0", low)?, Residual::new(source, "decoder.low.1", low)?],
-            widen: Conv::new(source, "decoder.widen", low, high, 3)?,
-            high: [
-                Residual::new(source, "decoder.high.0", high)?,
-                Residual::new(source, "decoder.high.1", high)?,
+            stem: Conv::new(source, "decoder.stem", [config.d_code, low], 3)?,
+            low: [
+                Residual::new(source, "decoder.low.0", [low; 2], NORMS)?,
+                Residual::new(source, "decoder.low.1", [low; 2], NORMS)?,
             ],
-            head_norm: Norm::new(source, "decoder.head_norm", high)?,
-            head: Conv::new(source, "decoder.head", high, 12, 3)?,
+            widen: Conv::new(source, "decoder.widen", [low, high], 3)?,
+            high: [
+                Residual::new(source, "decoder.high.0", [high; 2], NORMS)?,
+                Residual::new(source, "decoder.high.1", [high; 2], NORMS)?,
+            ],
+            head_norm: Norm::new(source, "decoder.head_norm", high, NORMS)?,
+            head: Conv::new(source, "decoder.head", [high, 12], 3)?,
             config: config.clone(),
         })
     }
@@ -152,8 +86,7 @@ impl Vq {
         for block in &self.low {
             x = block.forward(&x);
         }
-        let (_, _, height, width) = x.size4().expect("feature maps have four axes");
-        x = self.widen.forward(&x.upsample_nearest2d([2 * height, 2 * width], None, None));
+        x = self.widen.widen(&x);
         for block in &self.high {
             x = block.forward(&x);
         }

@@ -10,8 +10,9 @@ use specimen_decode::{
 };
 use specimen_models::{
     backbone::Backbone,
-    chameleon::{ChameleonImage, Padding, PromptRows, Vocabulary, toy},
+    chameleon::{ChameleonImage, PromptRows, Vocabulary, toy},
     generation::ModelGeneration,
+    padded::Padding,
     target::{TargetModel, teacher_forced},
 };
 use tch::{Kind, Tensor, no_grad};

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
 use specimen_models::{
     catalog::{OpenModel, open},
     chameleon::{
@@ -258,6 +259,44 @@ fn parts_that_do_not_belong_together_are_refused() {
         std::str::from_utf8(toy::TOKENIZER).unwrap().replace("<reserved08799>", "<reserved09799>");
     std::fs::write(desk.folder().join("tokenizer.json"), tokenizer).unwrap();
     desk.check_refused(&["tokenizer.json", "no word `<reserved08799>`"]);
+}
+
+#[test]
+fn embeddings_of_a_head_are_multiplied_by_the_factor_that_its_config_names() {
+    /// The first law that the head of the files in `desk` drafts.
+    fn drafted(desk: &Desk) -> Vec<f32> {
+        let model = desk.load().unwrap();
+        let mut generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
+        let kind = specimen_models::target::DrafterKind::Eagle1(None);
+        let (mut drafter, _) = model.drafter(&kind, &generation, MAX_TREE).unwrap();
+        // The header is forced; behind it a law depends on the head.
+        generation.prefill();
+        let header: Vec<TokenId> = (0..3).map(|position| generation.forced(position).unwrap()).collect();
+        for &token in &header {
+            generation.score(&TokenTree::new(token));
+            generation.commit(&[TokenTree::ROOT]);
+        }
+        let law = drafter.begin(&header);
+        law.probs().to_vec()
+    }
+    let desk = Desk::new();
+    let config = desk.folder().join("drafter.json");
+    let plain = drafted(&desk);
+    for ignored in ["1.0", "0.5"] {
+        std::fs::write(&config, format!("{{ \"embed_upscale\": {ignored} }}")).unwrap();
+        assert_eq!(drafted(&desk), plain, "{ignored}");
+    }
+    std::fs::write(&config, "{ \"embed_upscale\": 2.0 }").unwrap();
+    let scaled = drafted(&desk);
+    assert_ne!(scaled, plain);
+    std::fs::remove_file(&config).unwrap();
+    desk.change("drafter.safetensors", |tensors| {
+        // Twice the embeddings are twice the columns that read them.
+        let fc = tensors.get("fc.weight").unwrap();
+        let fc = Tensor::cat(&[fc.narrow(1, 0, 16) * 2.0, fc.narrow(1, 16, 16)], 1);
+        tensors.insert("fc.weight".into(), fc);
+    });
+    assert_eq!(drafted(&desk), scaled);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 use std::{path::Path, rc::Rc};
 
 use specimen_models::{
-    chameleon::{
-        ChameleonConfig, ChameleonImage, ChameleonNetwork, ImageWords, KeyLayout, Padding, QkNormShape,
-    },
+    chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, ImageWords, KeyLayout, QkNormShape},
     kv::{KvCache, KvShape},
+    padded::Padding,
 };
 use specimen_weights::Checkpoint;
 use tch::{Device, Kind, Tensor};

@@ -84,7 +84,7 @@ fn llamagen(names: LlamaGenNames, sampling: Sampling, kind: Kind) -> ModelGenera
     let network = LlamaGenNetwork::new(&mut placed, &LLAMAGEN, names).unwrap();
     let features = by_recipe("caption embed", &[4, 10]);
     let prefix = no_grad(|| network.caption_prefix(&features, true));
-    let padded = Padded::new(network.backbone().clone(), &[2, 2], 40, Device::Cpu);
+    let padded = Padded::new(network.backbone().clone(), vec![2, 2]);
     ModelGeneration::new(Rc::new(padded), sampling, prefix, 9, MAX_TREE)
 }
 

@@ -5,15 +5,17 @@ use std::{collections::BTreeMap, path::Path};
 
 use specimen_decode::{dist::TokenId, generation::Generation};
 use specimen_models::{
+    eagle::{EagleConfig, EagleHead},
     inventory::{Expected, inventory, n_parameters},
     janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
     lantern_head::LanternHead,
     llamagen::{
-        self, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
+        self, HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
+        LlamaGenWeights, drafter_config, eagle3_config,
         t5::{T5Config, T5Encoder},
     },
     published_files::{Choice, Part, Places},
-    published_names::Mixed,
+    published_names::{LayerNames, Mixed, PublishedNames},
     several_files::SeveralFiles,
     target::{DrafterKind, TargetModel},
     vq16::{Vq16, Vq16Config, Vq16Names},
@@ -195,7 +197,20 @@ static SMALL_LLAMAGEN: LlamaGenWeights = LlamaGenWeights {
         part!("text encoder", "t5-1.safetensors", "t5-2.safetensors"),
         part!("text tokenizer", "tokenizer.json"),
     ],
-    drafter: Some(part!("drafter", "drafter/model.safetensors")),
+    heads: &[
+        HeadSource {
+            layout: HeadLayout::Eagle1,
+            weights: "standard",
+            manifest: "small-drafter",
+            part: part!("drafter", "drafter/model.safetensors"),
+        },
+        HeadSource {
+            layout: HeadLayout::Eagle3,
+            weights: "standard",
+            manifest: "small-drafter-eagle3",
+            part: part!("drafter eagle3", "drafter-eagle3/model.safetensors"),
+        },
+    ],
 };
 
 static SMALL_JANUS: JanusWeights = JanusWeights {
@@ -203,6 +218,8 @@ static SMALL_JANUS: JanusWeights = JanusWeights {
     config: JanusConfig { n_words: 300, pad: 256, ..JANUS },
     vq: VQ,
     parts: &[part!("target", "janus.safetensors"), part!("text tokenizer", "tokenizer.json")],
+    head_manifest: "small-drafter",
+    head: part!("drafter", "drafter/model.safetensors"),
 };
 
 /// Writes tensors by recipe below `root`, with `more` that the product does not read.
@@ -258,12 +275,65 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
         model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("drafter (owner/small/{drafter/model.safetensors})"), "{refused}");
 
+    let other = DrafterKind::Eagle1(Some("other".into()));
+    let refused = model.drafter(&other, &generation, 8).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("no drafter `eagle1 with weights other`; it has: eagle1, eagle3"), "{refused}");
+
     let head = LanternHead::expected(&drafter_config(&LLAMAGEN, 1e-6), 32, 40).unwrap();
     write(folder.path(), "drafter/model.safetensors", &head, &[]);
     let model = open();
     let generation = model.open("a red circle", &GUIDED, 8).unwrap();
-    assert!(model.drafter(&DrafterKind::Eagle1(None), &generation, 8).is_ok());
+    for named in [None, Some("standard".to_owned())] {
+        assert!(model.drafter(&DrafterKind::Eagle1(named), &generation, 8).is_ok());
+    }
     assert_eq!(model.weights().last().unwrap().role, "drafter");
+    let refused =
+        model.drafter(&DrafterKind::Eagle3(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("`specimen data fetch small-drafter-eagle3`"), "{refused}");
+}
+
+/// What an EAGLE-3 head for [`LLAMAGEN`] asks for, with an embedding of its own or the target's.
+fn eagle3_inventory(brings_tokens: bool) -> Vec<Expected> {
+    let tokens = (!brings_tokens).then(|| Tensor::zeros([40, 32], (Kind::Float, Device::Cpu)));
+    inventory(|source| {
+        LanternHead::eagle3(source, &eagle3_config(&LLAMAGEN, 1e-6), Mixed::Pairs, (32, 40), tokens.as_ref())
+    })
+    .unwrap()
+}
+
+#[test]
+fn an_eagle_3_head_opens_with_an_embedding_of_its_own_or_without_one() {
+    let names: Vec<String> = eagle3_inventory(true).into_iter().map(|entry| entry.name).collect();
+    let layer = |part: &str| format!("midlayer.{part}.weight");
+    let expected = [
+        "embed_tokens.weight".to_owned(),
+        "fc.weight".into(),
+        layer("input_layernorm"),
+        layer("hidden_norm"),
+        layer("self_attn.q_proj"),
+        layer("self_attn.k_proj"),
+        layer("self_attn.v_proj"),
+        layer("self_attn.o_proj"),
+        layer("post_attention_layernorm"),
+        layer("mlp.gate_proj"),
+        layer("mlp.up_proj"),
+        layer("mlp.down_proj"),
+        "norm.weight".into(),
+        "lm_head.weight".into(),
+    ];
+    assert_eq!(names, expected);
+    for brings_tokens in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        write_llamagen(folder.path());
+        write(folder.path(), "drafter-eagle3/model.safetensors", &eagle3_inventory(brings_tokens), &[]);
+        let model =
+            LlamaGenModel::open(&SMALL_LLAMAGEN, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        assert_eq!(model.weights().last().unwrap().role, "drafter eagle3");
+        let mut generation = model.open("a red circle", &GUIDED, 8).unwrap();
+        let (mut drafter, _) = model.drafter(&DrafterKind::Eagle3(None), &generation, 8).unwrap();
+        generation.prefill();
+        assert_eq!(drafter.begin(&[TokenId(3)]).len(), 40);
+    }
 }
 
 #[test]
@@ -289,8 +359,27 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
         let encoder = format!("{vq}encoder.conv_in.weight");
         write(folder.path(), "janus.safetensors", &all, &[&more[..], &[encoder.as_str()]].concat());
         copy_tokenizer(folder.path(), "janus");
-        let model = JanusModel::open(&SMALL_JANUS, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        let open = || JanusModel::open(&SMALL_JANUS, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        let model = open();
         draw(&model, "a bus near the sea", 12);
+        let generation = model.open("a bus near the sea", &GUIDED, 8).unwrap();
+        let refused =
+            model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("`specimen data fetch small-drafter`"), "{refused}");
+        for (bias, input_norm) in [(true, true), (false, false)] {
+            let config = EagleConfig { bias, input_norm, ..janus::drafter_config(&JANUS, 1e-6) };
+            let head = inventory(|source| {
+                let names = LayerNames::HuggingFace;
+                let mut named = PublishedNames::new(source, names, Mixed::Halves, JANUS.d_head());
+                EagleHead::new(&mut named, &config, JANUS.d_model)
+            });
+            write(folder.path(), "drafter/model.safetensors", &head.unwrap(), &[]);
+            let model = open();
+            let mut generation = model.open("a bus near the sea", &GUIDED, 8).unwrap();
+            let (mut drafter, _) = model.drafter(&DrafterKind::Eagle1(None), &generation, 8).unwrap();
+            generation.prefill();
+            assert_eq!(drafter.begin(&[TokenId(3)]).len(), 40);
+        }
     }
 }
 

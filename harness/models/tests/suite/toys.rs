@@ -73,8 +73,12 @@ fn image(
 ) -> Vec<TokenId> {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
     let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
-    let draft_model = (config.drafter.proposer == Proposer::Eagle1)
-        .then(|| model.drafter(&DrafterKind::Eagle1(None), &generation, config.max_tree_nodes()).unwrap().0);
+    let kind = match config.drafter.proposer {
+        Proposer::Eagle1 => Some(DrafterKind::Eagle1(None)),
+        Proposer::Eagle3 => Some(DrafterKind::Eagle3(None)),
+        _ => None,
+    };
+    let draft_model = kind.map(|kind| model.drafter(&kind, &generation, config.max_tree_nodes()).unwrap().0);
     let parts = Parts { draft_model, ..model.tables().parts(&config.needs()) };
     let mut method = config.build_with(parts).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
@@ -95,6 +99,21 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
                 assert_eq!((picture.width, picture.height, picture.rgb.len()), (8, 8, 192), "{name}");
                 assert!(picture.rgb.iter().any(|&level| level != picture.rgb[0]), "{name}: one grey");
             }
+        }
+    }
+}
+
+#[test]
+fn an_eagle_3_head_drafts_for_llamagen_and_keeps_the_targets_law() {
+    let eagle3 = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_7" } }"#;
+    for (name, prompt) in TOYS.into_iter().filter(|(name, _)| name.starts_with("llamagen")) {
+        let model = toy(name);
+        let drawn: Vec<Vec<TokenId>> =
+            (0..48).map(|seed| image(&*model, (prompt, GUIDED), eagle3, seed)).collect();
+        let eagle1 = image(&*model, (prompt, GUIDED), &methods()[1].1, 0);
+        assert!(drawn.iter().all(|tokens| tokens.len() == eagle1.len()), "{name}");
+        for miss in misses(&|| model.open(prompt, &GUIDED, 1).unwrap(), &drawn) {
+            assert!(miss.abs() < 4.0, "{name}: off by {miss:.1} standard deviations");
         }
     }
 }

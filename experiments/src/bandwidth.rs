@@ -1,0 +1,68 @@
+//! How long a plan takes where memory bandwidth is all that counts: the least that a GPU needs for forwards over a few
+//! tokens, known before anything has run. A device that is never waited for, drafts that cost and save nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{estimate::Footprint, plan::Plan, spec::ModelSpec};
+
+/// A device by the bandwidth of its memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bandwidth {
+    /// What it is.
+    pub device: String,
+    /// Bytes a second, as its maker states them.
+    pub bytes_per_second: f64,
+}
+
+/// Devices that the papers used, and what is bought now, by name and bytes a second.
+const DEVICES: [(&str, f64); 3] =
+    [("NVIDIA H200", 4.8e12), ("one of two chips of an AMD MI250", 1.64e12), ("NVIDIA RTX 4090", 1.008e12)];
+
+/// What a plan takes on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimeBound {
+    /// The device.
+    pub at: Bandwidth,
+    /// Seconds of work in total.
+    pub seconds: f64,
+}
+
+/// What [`TimeBound`] takes for granted, in words.
+pub const ASSUMED: &str = "one forward a token, as without drafts; each reads the weights once, and the keys and values \
+                           of half an image; nothing for text, pictures and metrics";
+
+impl Bandwidth {
+    /// The devices that an estimate names.
+    #[must_use]
+    pub fn known() -> Vec<Self> {
+        let of =
+            |(device, bytes_per_second): (&str, f64)| Self { device: device.to_owned(), bytes_per_second };
+        DEVICES.map(of).to_vec()
+    }
+
+    /// A device of which only its bandwidth is known, in bytes a second.
+    #[must_use]
+    pub fn given(bytes_per_second: f64) -> Self {
+        Self { device: "as given".to_owned(), bytes_per_second }
+    }
+}
+
+impl Plan {
+    /// Seconds on each of `devices`. `streamed`: bytes that one forward of a model reads. Empty where that or a
+    /// footprint is unknown for a model.
+    pub fn time_bounds(
+        &self,
+        devices: Vec<Bandwidth>,
+        footprint: impl Fn(&ModelSpec) -> Option<Footprint>,
+        streamed: impl Fn(&ModelSpec) -> Option<u64>,
+    ) -> Vec<TimeBound> {
+        let n_images = (self.prompts.len() * self.spec.dataset.samples as usize) as f64;
+        let of_cell = |model| Some(footprint(model)?.n_tokens as f64 * streamed(model)? as f64 * n_images);
+        let bytes: Option<f64> = self.spec.cells.iter().map(|cell| of_cell(&cell.model)).sum();
+        let Some(bytes) = bytes else { return Vec::new() };
+        let of = |at: Bandwidth| TimeBound { seconds: bytes / at.bytes_per_second, at };
+        devices.into_iter().map(of).collect()
+    }
+}

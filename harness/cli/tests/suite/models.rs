@@ -1,0 +1,146 @@
+//! Every architecture at toy width by every family of methods, from real captions to pictures and a table; and what a
+//! plan of each paper's experiment says before anybody has a GPU.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::Value;
+
+use crate::support::{Desk, spec, workspace};
+
+const COCO: &str = "coco/captions_val2017.json.gz";
+
+#[test]
+fn every_model_draws_real_captions_by_every_family_of_methods() {
+    let name = "every_model_draws_real_captions_by_every_family_of_methods";
+    let Some(desk) = Desk::with_data(name, COCO) else { return };
+    let toys = spec("ci/models_toy.toml");
+    let ran = desk.succeeds(&["run", &toys, "--limit", "2", "--set", "timing.warmup=0", "--out", "r", "-q"]);
+    let rows = |file: &str| -> Vec<Value> {
+        let text = fs::read_to_string(desk.path("r/merged").join(file)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let records = rows("records.jsonl");
+    assert_eq!(records.len(), 4 * 7 * 2);
+    let mut images = BTreeSet::new();
+    for record in &records {
+        assert!(record["err"].is_null(), "{record:#}");
+        let model = record["cell"].as_str().unwrap().split("model=").nth(1).unwrap().trim_end_matches(']');
+        let n_tokens = record["tokens"].as_array().unwrap().len();
+        assert_eq!(n_tokens, if model == "lumina-toy" { 32 } else { 16 }, "{model}");
+        images.insert(record["cell"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(images.len(), 28);
+    let pictures: Vec<_> = fs::read_dir(desk.path("r/shards/0/images")).unwrap().collect();
+    assert_eq!(pictures.len(), records.len());
+    let summary: Value =
+        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
+    let table = fs::read_to_string(desk.path("r/report/table.md")).unwrap();
+    for cell in summary["cells"].as_array().unwrap() {
+        let (id, base) = (cell["id"].as_str().unwrap(), cell["id"].as_str().unwrap().split('[').next());
+        assert!(ran.out.contains(id) && table.contains(id), "{id} is in no table");
+        let is_exact = ["ar", "eagle1-static", "eagle2-dynamic", "sjd"].contains(&base.unwrap());
+        assert_eq!(cell["guarantee"], if is_exact { "exact" } else { "relaxed" }, "{id}");
+    }
+    assert!(desk.path("r/report/grid.png").is_file());
+}
+
+#[test]
+fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
+    let name = "every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing";
+    if Desk::with_data(name, COCO).is_none() {
+        return;
+    }
+    // The captions are all that is there.
+    let desk = Desk::as_data_folder();
+    let from = Desk::with_data(name, COCO).unwrap();
+    for file in [COCO, "parti/PartiPrompts.tsv"] {
+        fs::create_dir_all(desk.path(file).parent().unwrap()).unwrap();
+        fs::copy(from.data(file), desk.path(file)).unwrap();
+    }
+    let mut n_full = 0;
+    for entry in fs::read_dir(workspace("experiments/specs/paper")).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        let plan = ["plan", &spec(&format!("paper/{file}"))];
+        let mut command = desk.command(&plan);
+        for name in ["XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "TORCH_HOME"] {
+            command.env_remove(name);
+        }
+        let output = command.env("HOME", desk.path("home")).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
+        if file.ends_with("_tiny.toml") {
+            continue;
+        }
+        n_full += 1;
+        for part in
+            ["cells   ", "items   ", "memory  about ", " GB per worker", " at 4.80 TB/s (NVIDIA H200)"]
+        {
+            assert!(said.contains(part), "{file}: `{part}` is not in\n{said}");
+        }
+        let missing: Vec<&str> = said.lines().filter(|line| line.starts_with("missing ")).collect();
+        let model = if file.contains("lumina") {
+            "lumina-mgpt-7b-768"
+        } else if file.contains("janus") {
+            "janus-pro-7b"
+        } else if file.starts_with("vvs") && !file.contains("stage2") {
+            "llamagen-t2i-xl-256"
+        } else {
+            "llamagen-t2i-xl-512"
+        };
+        let is_missing =
+            |what: &str| missing.iter().any(|line| line.contains(&format!("weights of {what}:")));
+        assert!(is_missing(model), "{file}: {missing:#?}");
+        let drafts = !file.starts_with("sjd");
+        for (head, is_needed) in [
+            (format!("{model}-drafter"), drafts && !file.contains("table3a")),
+            (format!("{model}-drafter-cascade"), file.contains("table2") || file.contains("fig4")),
+            (format!("{model}-drafter-eagle3"), file.contains("table3a")),
+        ] {
+            assert_eq!(is_missing(&head), is_needed, "{file}: {head}, {missing:#?}");
+        }
+        // Nobody publishes these; a plan says where a trained one goes instead of a command that cannot help.
+        for line in missing.iter().filter(|line| line.contains("nobody publishes it")) {
+            assert!(line.contains("it belongs at weights/") && !line.contains("data fetch"), "{line}");
+        }
+    }
+    assert!(n_full >= 19, "{n_full} specs at full size");
+}
+
+#[test]
+fn a_time_bound_follows_the_bandwidth_that_is_given() {
+    let name = "a_time_bound_follows_the_bandwidth_that_is_given";
+    let Some(desk) = Desk::with_data(name, COCO) else { return };
+    let full = spec("paper/cascade_table1_llamagen_coco.toml");
+    let bound = |gb: &str| {
+        let plan = desk.json(&["plan", &full, "--bandwidth", gb]);
+        let bounds = plan["time_bounds"].as_array().unwrap();
+        assert_eq!(bounds.len(), 1, "{plan:#}");
+        bounds[0]["seconds"].as_f64().unwrap()
+    };
+    // 30,000 images of 1,024 forwards over 752,446,720 weights and half of the keys and values, in bf16.
+    let bytes = 30_000.0 * 1024.0 * (2.0 * 752_446_720.0 + 211_000_000.0);
+    assert!((bound("4800") / (bytes / 4.8e12) - 1.0).abs() < 1e-9, "{}", bound("4800"));
+    assert!((bound("1000") / (bytes / 1e12) - 1.0).abs() < 1e-9);
+    desk.fails(
+        &["plan", &spec("quickstart.toml"), "--bandwidth", "1000"],
+        2,
+        &["--bandwidth bounds nothing"],
+    );
+    desk.fails(&["plan", &full, "--bandwidth", "0"], 2, &["above 0"]);
+}
+
+#[test]
+fn help_names_every_model_and_a_model_of_captions_needs_its_guidance() {
+    let desk = Desk::new();
+    let help = desk.succeeds(&["generate", "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for model in specimen_models::catalog::NAMES {
+        assert!(help.contains(model), "{model} is not in {help}");
+    }
+    let toy = ["generate", "a red bus", "--seed", "1", "--model", "janus-toy", "--dtype", "f32"];
+    desk.fails(&toy, 2, &["--guidance", "janus-toy", "no default"]);
+    let image = desk.json(&[&toy[..], &["--guidance", "5", "--out", "bus.png"]].concat());
+    assert_eq!((&image["width"], &image["n_tokens"]), (&8.into(), &16.into()));
+    desk.fails(&["generate", "x", "--seed", "1", "--model", "janus-toi"], 2, &["janus-toi"]);
+}

@@ -1,0 +1,176 @@
+//! The heads that draft for a LlamaGen: EAGLE-1 as LANTERN publishes it, the same trained otherwise (CASCADE, arXiv
+//! 2605.07230, weighs its loss), and EAGLE-3 in the layout of its authors. Those that nobody publishes are looked for
+//! below the data folder, where whoever trained them put them.
+
+use std::rc::Rc;
+
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::LlamaGenConfig;
+use crate::{
+    eagle::{EagleConfig, EaglePrefix},
+    eagle3::Eagle3Config,
+    image_llama::ImageLlama,
+    lantern_head::LanternHead,
+    placed::Placed,
+    published_files::{Part, Places},
+    published_names::Mixed,
+    several_files::SeveralFiles,
+    sidecar::Sidecar,
+    target::{DrafterKind, ModelError, WeightsId},
+};
+
+/// The head that is meant where a spec names none.
+const STANDARD: &str = "standard";
+
+/// How a head is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadLayout {
+    /// One layer behind the last feature, with an embedding of its own.
+    Eagle1,
+    /// One layer behind three inner layers, with an output head of its own.
+    Eagle3,
+}
+
+/// A head by its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadSource {
+    /// How it is built.
+    pub layout: HeadLayout,
+    /// `weights` in specs.
+    pub weights: &'static str,
+    /// The manifest that says how to come by it.
+    pub manifest: &'static str,
+    /// Where it lies.
+    pub part: Part,
+}
+
+/// The heads of one model that are there, and those that are not with where they were looked for.
+#[derive(Default)]
+pub(super) struct Heads {
+    there: Vec<(HeadLayout, &'static str, Rc<LanternHead>)>,
+    absent: Vec<HeadSource>,
+    places: Places,
+}
+
+/// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
+#[must_use]
+pub fn drafter_config(config: &LlamaGenConfig, norm_eps: f64) -> EagleConfig {
+    EagleConfig {
+        bias: true,
+        input_norm: false,
+        output_norm: false,
+        prefix: EaglePrefix::Whole,
+        n_heads: config.n_heads,
+        d_head: config.d_head(),
+        d_ffn: config.d_ffn,
+        norm_eps,
+    }
+}
+
+/// What an EAGLE-3 head for a LlamaGen of these sizes is like: it taps layers 2, `n / 2` and `n - 3` (of a toy of few
+/// layers the first, the middle and the last), and sees the prefix as an EAGLE-1 head does.
+#[must_use]
+pub fn eagle3_config(config: &LlamaGenConfig, norm_eps: f64) -> Eagle3Config {
+    let n = usize::try_from(config.n_layers).expect("a network has few layers");
+    Eagle3Config {
+        taps: if n < 6 { [0, n / 2, n - 1] } else { [2, n / 2, n - 3] },
+        prefix: EaglePrefix::Whole,
+        n_heads: config.n_heads,
+        d_head: config.d_head(),
+        d_ffn: config.d_ffn,
+        norm_eps,
+    }
+}
+
+impl Heads {
+    /// `heads` alone, which were made and not read.
+    pub(super) fn made(heads: Vec<(HeadLayout, LanternHead)>) -> Self {
+        let there = heads.into_iter().map(|(layout, head)| (layout, STANDARD, Rc::new(head)));
+        Self { there: there.collect(), ..Self::default() }
+    }
+
+    /// Those of `sources` that are there, for a target of `config` that is `backbone`; and what they were read from.
+    pub(super) fn open(
+        sources: &[HeadSource],
+        places: Places,
+        config: &LlamaGenConfig,
+        backbone: &ImageLlama,
+        (kind, device): (Kind, Device),
+    ) -> Result<(Self, Vec<WeightsId>), LoadError> {
+        let (mut there, mut absent, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+        for source in sources {
+            let Some(paths) = places.find(&source.part) else {
+                absent.push(*source);
+                continue;
+            };
+            let mut files = SeveralFiles::open(&paths)?;
+            ids.extend(files.ids(source.part.role));
+            let sidecar = Sidecar::beside(&paths[0])?;
+            let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
+            let has_tokens = files.has(LanternHead::EMBEDDING);
+            let mut placed = Placed::new(&mut files, kind, device);
+            let sizes = (config.d_model, config.n_vocab);
+            let head = match source.layout {
+                HeadLayout::Eagle1 => {
+                    let bias = sidecar.flag("bias").unwrap_or(true);
+                    let config = EagleConfig { bias, ..drafter_config(config, eps) };
+                    LanternHead::new(&mut placed, &config, Mixed::Pairs, sizes.0, sizes.1)?
+                }
+                HeadLayout::Eagle3 => {
+                    let tokens = (!has_tokens).then(|| backbone.token_table());
+                    LanternHead::eagle3(
+                        &mut placed,
+                        &eagle3_config(config, eps),
+                        Mixed::Pairs,
+                        sizes,
+                        tokens,
+                    )?
+                }
+            };
+            files.finish()?;
+            there.push((source.layout, source.weights, Rc::new(head)));
+        }
+        Ok((Self { there, absent, places }, ids))
+    }
+
+    /// The head of this kind and name for `model`.
+    ///
+    /// # Errors
+    /// A kind or name that the model does not know, or a head that is not there.
+    pub(super) fn get(&self, model: &str, kind: &DrafterKind) -> Result<Rc<LanternHead>, ModelError> {
+        let asked = match kind {
+            DrafterKind::Eagle1(weights) => Some((HeadLayout::Eagle1, weights)),
+            DrafterKind::Eagle3(weights) => Some((HeadLayout::Eagle3, weights)),
+            DrafterKind::Model(_) => None,
+        };
+        let asked = asked.map(|(layout, weights)| (layout, weights.as_deref().unwrap_or(STANDARD)));
+        let found = self.there.iter().find(|(layout, weights, _)| Some((*layout, *weights)) == asked);
+        if let Some((_, _, head)) = found {
+            return Ok(head.clone());
+        }
+        if let Some(absent) = self.absent.iter().find(|head| Some((head.layout, head.weights)) == asked) {
+            self.places.find_all(absent.manifest, &[absent.part])?;
+            let path = absent.part.choices[0].repo.into();
+            let reason = "it was not there when the model was loaded; start again".into();
+            return Err(LoadError::Config { path, reason }.into());
+        }
+        let known = self.there.iter().map(|(layout, weights, _)| (*layout, *weights));
+        let known = known.chain(self.absent.iter().map(|head| (head.layout, head.weights)));
+        let known: Vec<String> = known.map(|(layout, weights)| described(layout, weights)).collect();
+        Err(ModelError::Drafter {
+            model: model.into(),
+            drafter: kind.as_written(),
+            known: if known.is_empty() { "none is published".into() } else { known.join(", ") },
+        })
+    }
+}
+
+fn described(layout: HeadLayout, weights: &str) -> String {
+    let proposer = match layout {
+        HeadLayout::Eagle1 => "eagle1",
+        HeadLayout::Eagle3 => "eagle3",
+    };
+    if weights == STANDARD { proposer.to_owned() } else { format!("{proposer} with weights {weights}") }
+}
