@@ -108,7 +108,14 @@ impl ImportArgs {
     fn prompts(&self) -> anyhow::Result<Option<PromptSet>> {
         let Some(name) = &self.dataset else { return Ok(None) };
         let caption = self.caption;
-        let dataset = DatasetSpec { name: name.clone(), limit: None, subset_seed: None, caption, samples: 1 };
+        let dataset = DatasetSpec {
+            name: name.clone(),
+            limit: None,
+            subset_seed: None,
+            caption,
+            samples: 1,
+            part: None,
+        };
         Ok(Some(prompts::open(&dataset, data_root().as_ref())?))
     }
 
