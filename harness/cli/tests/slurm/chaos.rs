@@ -56,7 +56,10 @@ impl Fault {
 
     /// Whether it takes half a minute or more.
     fn is_long(self) -> bool {
-        matches!(self, Self::Requeue | Self::KillNodeDaemon | Self::LoseNode | Self::TimeLimit)
+        matches!(
+            self,
+            Self::KillController | Self::Requeue | Self::KillNodeDaemon | Self::LoseNode | Self::TimeLimit
+        )
     }
 
     /// What the driver must have said; nothing where nothing is lost.
@@ -123,6 +126,9 @@ fn round(desk: &Desk<'_>, fault: Fault, number: u32, digest: &str) -> Outcome {
         Fault::KillTask => workers(desk, &out).first().into_iter().for_each(|worker| kill("-KILL", *worker)),
         Fault::CancelTask => drop(desk.cluster.ask("scancel", &[&running_task(desk, &out)])),
         Fault::KillController => {
+            // A controller saves what it knows every 5 s. Killed before that it forgets the array, uses its number for
+            // another and drains the node, which only an administrator can undo.
+            std::thread::sleep(Duration::from_secs(6));
             desk.cluster.manage(&["kill", "slurmctld"], &[]);
             std::thread::sleep(Duration::from_secs(2));
             desk.cluster.manage(&["revive", "slurmctld"], &[]);

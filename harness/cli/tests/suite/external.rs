@@ -1,5 +1,7 @@
 //! Cells that another process makes: measured beside the baseline, and what comes of processes that misbehave.
 
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says when it skips")]
+
 use std::{io::Write, path::Path};
 
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! Images from elsewhere, taken in as a run that every command takes and that says what it is.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 
 use serde_json::Value;
