@@ -49,7 +49,7 @@ fn a_mistake_in_the_table_is_named_with_its_place_and_the_nearest_key() {
     check(
         "timeout_s = 5",
         "timeout = 5",
-        "s.toml:12:47: unknown key `timeout` in `external`, did you mean `timeout_s`?",
+        "s.toml:12:45: unknown key `timeout` in `external`, did you mean `timeout_s`?",
     );
     check(
         "timeout_s = 5",

@@ -243,7 +243,7 @@ fn more_items_than_can_be_counted_are_refused() {
     let error = Plan::new(spec, &prompts).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the plan has 4 cells x 2000 prompts x 1000000 samples, more than 4294967295 items; split the spec"
+        "the plan has 4 cells x 2000 prompts x 1000000 samples, more than 16777216 items; split the spec"
     );
 }
 

@@ -153,6 +153,7 @@ fn of_dataset(error: &DatasetError) -> Code {
 
 fn of_record(error: &RecordError) -> Code {
     match error {
+        RecordError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Code::Missing,
         RecordError::Io { .. } => Code::Environment,
         RecordError::RunExists { .. } => Code::Usage,
         RecordError::BadPlan { .. } => Code::Spec,

@@ -13,9 +13,9 @@ use crate::support::{Desk, spec};
 /// Closes tags, begins formulas, clears screens, sets titles, turns the order of reading, leaves folders.
 const PROMPTS: &str = concat!(
     "id,prompt\n",
-    "../../a,</script><script>alert(1)</script>\n",
+    "..a,</script><script>alert(1)</script>\n",
     "=1+1,=cmd|' /C calc'!A0\n",
-    "\u{1b}[2J,\u{1b}]0;title\u{7} \u{9b}31m \u{202e}desrever\n",
+    "\u{202e}c,\u{1b}]0;title\u{7} \u{9b}31m \u{202e}desrever\n",
     "\"a,b\",\"\\input{/etc/passwd} | a | `b` [c](javascript:x) <img src=x onerror=y>\"\n",
 );
 
@@ -51,6 +51,13 @@ fn hostile_prompts_are_text_in_every_answer_and_every_file() {
         let args: Vec<&str> = args.iter().map(String::as_str).chain(more.iter().copied()).collect();
         said(&args)
     };
+    // An id is part of file names.
+    for id in ["../../a", "/a", "\u{1b}[2J"] {
+        desk.file("prompts.csv", &PROMPTS.replace("..a", id));
+        let ran = all("plan", &["--items"]);
+        assert!(ran.code == 4 && ran.err.contains("line 2, column 1"), "{}", ran.err);
+    }
+    desk.file("prompts.csv", PROMPTS);
     assert_eq!(all("plan", &["--items", "--limit", "4"]).code, 0);
     assert_eq!(all("plan", &["--items", "--limit", "4", "--format", "json"]).code, 0);
     let ran = all("run", &["--limit", "4", "--out", "run"]);

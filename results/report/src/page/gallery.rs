@@ -9,7 +9,7 @@ use super::results::mark_svg;
 use crate::ReportError;
 use crate::acceptance_map::{grid_of, origins};
 use crate::album::{Album, Shot, image_path};
-use specimen_table::fixed;
+use specimen_table::{fixed, one_line};
 
 /// Rows that are open from the start.
 const N_OPEN: usize = 6;
@@ -89,8 +89,8 @@ impl Gallery {
             .map(|id| summary.cell(id).map_or_else(String::new, |cell| mark_svg(summary, cell)))
             .collect();
         let rows = album.rows.iter().take(n_rows).map(|row| RowPart {
-            prompt: row.prompt.clone(),
-            prompt_id: row.prompt_id.clone(),
+            prompt: one_line(&row.prompt),
+            prompt_id: one_line(&row.prompt_id),
             sample: row.sample,
             seed: row.seed.clone(),
             shots: row
