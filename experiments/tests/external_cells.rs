@@ -54,7 +54,7 @@ fn a_mistake_in_the_table_is_named_with_its_place_and_the_nearest_key() {
     check(
         "timeout_s = 5",
         "timeout_s = 0",
-        "s.toml:12:59: `cell.py.external.timeout_s` is 0, expected seconds above 0, at most 864000",
+        "s.toml:12:57: `cell.py.external.timeout_s` is 0, expected seconds above 0, at most 864000",
     );
     check(
         "command = [\"python3\", \"x.py\"], ",
@@ -64,28 +64,28 @@ fn a_mistake_in_the_table_is_named_with_its_place_and_the_nearest_key() {
     check(
         "[\"python3\", \"x.py\"]",
         "[]",
-        "s.toml:12:26: `cell.py.external.command` is an empty list, expected a program and its arguments",
+        "s.toml:12:24: `cell.py.external.command` is an empty list, expected a program and its arguments",
     );
     check(
         "[\"python3\", \"x.py\"]",
         "[\"\"]",
-        "s.toml:12:26: `cell.py.external.command` is an empty first text, expected a program and its arguments",
+        "s.toml:12:24: `cell.py.external.command` is an empty first text, expected a program and its arguments",
     );
-    check("\"x.py\"", "7", "s.toml:12:38: `cell.py.external.command.1` is the integer 7, expected text");
+    check("\"x.py\"", "7", "s.toml:12:36: `cell.py.external.command.1` is the integer 7, expected text");
     check(
         "\"x.py\"",
         "\"\\u0000\"",
-        "s.toml:12:38: `cell.py.external.command.1` is a zero byte, expected a text without zero bytes, of at most 32768 bytes",
+        "s.toml:12:36: `cell.py.external.command.1` is a zero byte, expected a text without zero bytes, of at most 32768 bytes",
     );
     check(
         "timeout_s = 5",
         "env = [\"A=1\", \"=2\"]",
-        "s.toml:12:61: `cell.py.external.env.1` is \"=2\", expected NAME=value",
+        "s.toml:12:59: `cell.py.external.env.1` is \"=2\", expected NAME=value",
     );
     check(
         "timeout_s = 5",
         "env = [\"A\"]",
-        "s.toml:12:54: `cell.py.external.env.0` is \"A\", expected NAME=value",
+        "s.toml:12:52: `cell.py.external.env.0` is \"A\", expected NAME=value",
     );
 }
 
