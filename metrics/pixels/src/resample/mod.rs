@@ -12,6 +12,7 @@ pub mod torch_u8;
 
 mod coefficients;
 mod filter;
+mod fixed_point;
 mod taps;
 
 pub use filter::Filter;

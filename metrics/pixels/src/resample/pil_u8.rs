@@ -3,7 +3,8 @@
 
 use super::coefficients::Coefficients;
 use super::filter::Filter;
-use super::taps::{Arithmetic, horizontal, vertical};
+use super::fixed_point::FixedPoint;
+use super::taps::{horizontal, vertical};
 use crate::image::{Image, N_CHANNELS};
 
 /// Bits behind the point: 32, less 8 of a sample, less 2 for the overshoot of the sharper kernels.
@@ -20,12 +21,12 @@ pub fn resize(image: &Image, width: usize, height: usize, filter: Filter) -> Ima
     };
     let wide = match image.width() == width {
         true => None,
-        false => Some(horizontal::<FixedPoint>(image.rgb(), image.width(), &across)),
+        false => Some(horizontal::<FixedPoint<N_FRACTION_BITS>>(image.rgb(), image.width(), &across)),
     };
     let rows = wide.as_deref().unwrap_or(image.rgb());
     let rgb = match image.height() == height {
         true => rows.to_vec(),
-        false => vertical::<FixedPoint>(rows, width, &down),
+        false => vertical::<FixedPoint<N_FRACTION_BITS>>(rows, width, &down),
     };
     Image::new(width, height, rgb)
 }
@@ -53,30 +54,6 @@ fn nearest(image: &Image, width: usize, height: usize) -> Image {
 fn to_fixed(weight: f64) -> i32 {
     let scaled = weight * f64::from(1 << N_FRACTION_BITS);
     (scaled + 0.5_f64.copysign(weight)) as i32
-}
-
-struct FixedPoint;
-
-impl Arithmetic for FixedPoint {
-    type In = u8;
-    type Wide = i32;
-    type Weight = i32;
-    type Sum = i32;
-    type Out = u8;
-
-    const START: i32 = 1 << (N_FRACTION_BITS - 1);
-
-    fn widen(sample: u8) -> i32 {
-        i32::from(sample)
-    }
-
-    fn add(sum: i32, sample: i32, weight: i32) -> i32 {
-        sum + sample * weight
-    }
-
-    fn finish(sum: i32) -> u8 {
-        (sum >> N_FRACTION_BITS).clamp(0, 255) as u8
-    }
 }
 
 #[cfg(test)]

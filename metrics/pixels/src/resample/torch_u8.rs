@@ -5,7 +5,8 @@
 //! squashes its pictures like this before it scores them.
 
 use super::coefficients::Coefficients;
-use super::taps::{Arithmetic, horizontal, vertical};
+use super::fixed_point::FixedPoint;
+use super::taps::{horizontal, vertical};
 use crate::image::Image;
 
 /// `image` resized to `width` x `height` pixels. A side that keeps its length is not filtered.
@@ -51,30 +52,6 @@ impl Fixed {
 /// The nearest fixed-point number, halves upwards; weights are not negative.
 fn to_fixed(weight: f64, n_fraction_bits: u32) -> i32 {
     (weight * f64::from(1 << n_fraction_bits) + 0.5) as i32
-}
-
-struct FixedPoint<const FRACTION_BITS: u32>;
-
-impl<const FRACTION_BITS: u32> Arithmetic for FixedPoint<FRACTION_BITS> {
-    type In = u8;
-    type Wide = i32;
-    type Weight = i32;
-    type Sum = i32;
-    type Out = u8;
-
-    const START: i32 = 1 << (FRACTION_BITS - 1);
-
-    fn widen(sample: u8) -> i32 {
-        i32::from(sample)
-    }
-
-    fn add(sum: i32, sample: i32, weight: i32) -> i32 {
-        sum + sample * weight
-    }
-
-    fn finish(sum: i32) -> u8 {
-        (sum >> FRACTION_BITS).clamp(0, 255) as u8
-    }
 }
 
 #[cfg(test)]
