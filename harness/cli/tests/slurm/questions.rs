@@ -19,7 +19,8 @@ fn of<'c>(calls: &'c [String], program: &str) -> Vec<&'c str> {
 fn the_queue_is_asked_once_per_array_and_interval_and_large_arrays_are_split() {
     let cluster = Cluster::counted();
     fs::write(cluster.file("size"), "3").unwrap();
-    let desk = Desk::new(&cluster, &QUICK.replace('\n', " wait 250\n"));
+    // Every array lasts for longer than the first interval, two seconds and a little, on the fastest machine.
+    let desk = Desk::new(&cluster, &QUICK.replace('\n', " wait 1000\n"));
     let there = ended(desk.arrays("there", "4", &[]).spawn().unwrap());
     assert_eq!(there.code, Some(0), "{}", there.err);
     let calls = cluster.calls();
