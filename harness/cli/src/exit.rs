@@ -183,6 +183,7 @@ fn of_report(error: &ReportError) -> Code {
         | ReportError::WrongSize { .. }
         | ReportError::Unlisted { .. }
         | ReportError::Unreadable { .. }
+        | ReportError::BadCurve { .. }
         | ReportError::NoMark { .. } => Code::Missing,
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,

@@ -9,8 +9,6 @@ use std::{
 
 use anyhow::Context;
 
-use crate::curve;
-
 /// Collects reports and writes their means.
 pub struct Journal {
     path: PathBuf,
@@ -92,23 +90,15 @@ impl Journal {
 }
 
 impl Journal {
-    /// Writes the stage's measured results beside its curve, as `<stage>.results.json`, and the curve as a
-    /// picture, as `<stage>.svg`.
+    /// Writes the stage's measured results beside its curve, as `<stage>.results.json`.
     ///
     /// # Errors
-    /// A file that cannot be read or written.
+    /// A file that cannot be written.
     pub fn result(&self, values: &[(impl AsRef<str>, f64)]) -> anyhow::Result<()> {
         let map: serde_json::Map<String, serde_json::Value> = values
             .iter()
             .map(|(name, value)| (name.as_ref().to_owned(), serde_json::json!((value * 1e5).round() / 1e5)))
             .collect();
-        if self.n_steps > 0 {
-            let csv = std::fs::read_to_string(&self.path)
-                .with_context(|| format!("{}: cannot read the curve", self.path.display()))?;
-            let picture = self.path.with_extension("svg");
-            std::fs::write(&picture, curve::svg(&csv)?)
-                .with_context(|| format!("{}: cannot write", picture.display()))?;
-        }
         let path = self.path.with_extension("results.json");
         let text = serde_json::to_string_pretty(&map).context("results are plain numbers")? + "\n";
         std::fs::write(&path, &text).with_context(|| format!("{}: cannot write", path.display()))?;

@@ -2,12 +2,11 @@
 //! a seed, on CPU threads, resumable.
 //!
 //! Read in this order: [`spec`] (what is trained and for how long), [`engine`] (replicas, AdamW, state on
-//! disk), [`journal`] and [`curve`] (curves and ETA), [`unroll`] and [`head_loss`] (what all heads are
+//! disk), [`journal`] (curve and ETA), [`unroll`] and [`head_loss`] (what all heads are
 //! trained on), [`own_images`] (what some are trained with), then one file per stage; [`pipeline`] runs them by name.
 
 pub mod adam;
 pub mod corpus;
-pub mod curve;
 pub mod drafter;
 pub mod engine;
 pub mod features;

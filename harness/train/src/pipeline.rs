@@ -104,6 +104,12 @@ impl Folders {
         self.weights_of(network).join(format!("{}.safetensors", network.name()))
     }
 
+    /// The file with the curve of `network`.
+    #[must_use]
+    pub fn curve_file(&self, network: Network) -> PathBuf {
+        self.weights_of(network).join(format!("{}.csv", network.name()))
+    }
+
     fn weights_of(&self, network: Network) -> &Path {
         match network {
             Network::Features => &self.evaluator,

@@ -159,8 +159,9 @@ impl CurvePanel {
     }
 }
 
-/// A line as stretches: whole for the first of its kind, dashes of other lengths for those that follow.
-fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]> {
+/// A line as stretches: whole for the first of its kind, dashes of other lengths for those that follow. Dashes run on
+/// around the bends, so that a line of many short parts is broken too.
+pub(crate) fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]> {
     let (on, off) = match n_alike {
         0 => return line.windows(2).map(|pair| [pair[0], pair[1]]).collect(),
         1 => (9.0, 5.0),
@@ -168,18 +169,25 @@ fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]> {
         _ => (14.0, 4.0),
     };
     let mut stretches = Vec::new();
+    // How far into a dash and the gap behind it the line has come.
+    let mut phase: f64 = 0.0;
     for pair in line.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
         let long = dx.hypot(dy);
         let at = |along: f64| {
-            let part = (along / long).min(1.0);
+            let part = along / long;
             (from.0 + (dx * part).round() as i32, from.1 + (dy * part).round() as i32)
         };
         let mut along = 0.0;
         while along < long {
-            stretches.push([at(along), at(along + on)]);
-            along += on + off;
+            let is_dash = phase < on;
+            let step = (if is_dash { on - phase } else { on + off - phase }).min(long - along);
+            if is_dash {
+                stretches.push([at(along), at(along + step)]);
+            }
+            along += step;
+            phase = if is_dash { phase + step } else { (phase + step) % (on + off) };
         }
     }
     stretches
@@ -205,5 +213,15 @@ mod tests {
             let drawn: i32 = stretches.iter().map(|[a, b]| (b.0 - a.0).abs() + (b.1 - a.1).abs()).sum();
             assert!((50..140).contains(&drawn), "{n_alike}: {drawn}");
         }
+    }
+
+    #[test]
+    fn a_line_of_short_parts_has_as_many_gaps_as_a_long_one() {
+        let whole = broken(&[(0, 0), (280, 0)], 1);
+        let parts: Vec<(i32, i32)> = (0..=70).map(|at| (4 * at, 0)).collect();
+        let covered = |stretches: &[[(i32, i32); 2]]| stretches.iter().map(|[a, b]| b.0 - a.0).sum::<i32>();
+        assert_eq!(whole.len(), 20);
+        assert_eq!(covered(&whole), 180);
+        assert_eq!(covered(&broken(&parts, 1)), 180);
     }
 }

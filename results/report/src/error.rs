@@ -62,6 +62,18 @@ pub enum ReportError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A file that is no training curve.
+    #[error("{path}: line {line}: expected {expected}, found `{found}`")]
+    BadCurve {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What belongs there.
+        expected: String,
+        /// What is there, up to 80 letters.
+        found: String,
+    },
     /// A document in which a table's place is not marked.
     #[error("{path}: {reason}")]
     NoMark {

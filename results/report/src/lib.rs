@@ -36,6 +36,7 @@ mod pareto;
 mod phases;
 mod spent;
 mod sweep;
+mod training;
 
 mod acceptance_map;
 mod album;
@@ -50,3 +51,4 @@ pub use pareto::Quality;
 pub use report::{Options, Outcome, Report, grid, report};
 pub use splice::splice;
 pub use table::{table, table_csv, table_markdown, table_text};
+pub use training::{TrainingFigure, training_figure};

@@ -1,9 +1,10 @@
 //! `specimen train`: the networks of the embedded model, from a seed, resumable.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use specimen_report::{ReportError, training_figure};
 use specimen_train::{
     pipeline::{Folders, Network, train as train_network},
     spec::TrainSpec,
@@ -27,9 +28,12 @@ pub struct TrainArgs {
     /// harness/models/weights/tiny, and metrics/extract/weights for the evaluator]
     #[arg(long, value_name = "DIR")]
     pub weights: Option<PathBuf>,
-    /// Folder for the state that an interrupted training resumes from
+    /// Folder for the state that an interrupted training resumes from, and for curves as PNG
     #[arg(long, value_name = "DIR", default_value = "results/runs/train-tiny")]
     pub work: PathBuf,
+    /// Only draw the curves of what was trained, again
+    #[arg(long)]
+    pub curves: bool,
 }
 
 /// A network, or all of them.
@@ -79,10 +83,31 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     for &network in args.network.networks() {
         let name = network.name();
+        if args.curves {
+            draw(network, &folders, talk)?;
+            continue;
+        }
         talk.say(format!("training the {name} with {} threads", network.n_replicas(&spec)));
         train_network(&spec, network, &folders).with_context(|| format!("training the {name}"))?;
         talk.say(format!("weights: {}", folders.weights_file(network).display()));
+        draw(network, &folders, talk)?;
     }
+    Ok(())
+}
+
+/// Draws the curve of a network as SVG beside its numbers, and as PNG beside the states.
+fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> {
+    let path = folders.curve_file(network);
+    let csv =
+        fs::read_to_string(&path).map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
+    let figure = training_figure(network.name(), &path, &csv)?;
+    // The picture in pixels is large and can be drawn again: it does not lie among the weights.
+    let (svg, png) = (path.with_extension("svg"), folders.work.join(format!("{}.png", network.name())));
+    fs::create_dir_all(&folders.work)
+        .with_context(|| format!("{}: cannot make the folder", folders.work.display()))?;
+    fs::write(&svg, figure.svg).with_context(|| format!("{}: cannot write", svg.display()))?;
+    fs::write(&png, figure.png).with_context(|| format!("{}: cannot write", png.display()))?;
+    talk.say(format!("curve: {} and {}", svg.display(), png.display()));
     Ok(())
 }
 

@@ -76,7 +76,18 @@ fn all_networks_train_in_order_and_a_seed_gives_the_same_weights_again() {
         let weights =
             |folder: &str| std::fs::read(desk.path(folder).join(format!("{network}.safetensors"))).unwrap();
         assert!(weights("first") == weights("second"), "{network}");
+        assert!(desk.path("first/work").join(format!("{network}.png")).is_file(), "{network}");
     }
+    // Curves are drawn again from their numbers, or refused with the line that is none.
+    let again = ["train", "target", &spec, "--weights", "first", "--work", "pictures", "--curves"];
+    let svg = || std::fs::read_to_string(desk.path("first/target.svg")).unwrap();
+    let drawn = svg();
+    std::fs::remove_file(desk.path("first/target.svg")).unwrap();
+    desk.succeeds(&again);
+    assert_eq!(svg(), drawn);
+    assert!(desk.path("pictures/target.png").is_file());
+    desk.file("first/target.csv", "step,seconds,nats\n1,2\n");
+    desk.fails(&again, 4, &["target.csv: line 2: expected 3 finite numbers, found `1,2`"]);
 }
 
 #[test]

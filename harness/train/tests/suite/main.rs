@@ -1,7 +1,6 @@
 //! What training must do whatever it learns, on networks of random weights.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
-mod curve;
 mod head_loss;
 mod own_images;
 mod schedule;
