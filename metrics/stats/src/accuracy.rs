@@ -173,4 +173,13 @@ mod tests {
         assert!(HitCounts { n_hits: 1, n_trials: 2 }.accuracy(1.0).is_err());
         assert!(AttributeCounts::default().value().is_err());
     }
+
+    #[test]
+    fn a_level_that_is_none_is_refused() {
+        let counts = HitCounts { n_hits: 3, n_trials: 4 };
+        for level in [0.0, 1.0, -0.5, 1.5, f64::NAN] {
+            assert!(counts.accuracy(level).is_err(), "{level}");
+        }
+        assert!(counts.accuracy(0.95).is_ok());
+    }
 }

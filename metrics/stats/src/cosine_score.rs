@@ -163,4 +163,17 @@ mod tests {
         assert!(cosine(&[0.0, 0.0], &[1.0, 1.0]).is_err());
         assert!(cosine(&[1.0], &[1.0, 1.0]).is_err());
     }
+
+    #[test]
+    fn lengths_of_both_sides_are_taken_out() {
+        let found = cosine(&[3.0, 4.0], &[5.0, 12.0]).unwrap();
+        assert!((found - 63.0 / 65.0).abs() < 1e-15, "{found}");
+    }
+
+    #[test]
+    fn scores_become_their_cosines_and_hardly_more_than_one_is_refused() {
+        let cosines = vec![0.25, -1.0, 1.0 + 0.9 * COSINE_SLACK];
+        assert_eq!(Vec::from(CosineScores::try_from(cosines.clone()).unwrap()), cosines);
+        assert!(CosineScores::try_from(vec![1.0 + 1.1 * COSINE_SLACK]).is_err());
+    }
 }

@@ -178,4 +178,30 @@ mod tests {
         // The bound is not so wide that everything would be computed twice.
         assert!(largest > 1e-4, "{largest}");
     }
+
+    #[test]
+    fn bounds_are_those_of_their_formulas_and_round_upward() {
+        let rows = FeatureRows::new(vec![3.0, 4.0, 0.0, 1.0, 0.0, 2.0], 3).unwrap();
+        let rows = CentredRows::new(&rows, &[0.0; 3]);
+        let unit = f64::from(f32::EPSILON) / 2.0;
+        assert_eq!(rows.underflow(), 3.0 * UNDERFLOW);
+        assert_eq!(rows.error_share(), 1.01 * 11.0 * unit);
+        assert_eq!(rows.rounding_share(), 4.0 * 3.0_f64.sqrt() * f64::EPSILON);
+        assert_eq!(rows.error(0, &rows, 1), 1.01 * 11.0 * unit * 30.0 + 3.0 * UNDERFLOW);
+        assert_eq!(rows.rounding(0, &rows, 1), 4.0 * 3.0_f64.sqrt() * f64::EPSILON * 30.0);
+        assert_eq!(rows.margin(0, 0.125), upward(3.125));
+        let exact = 0.1_f64;
+        let up = f64::from(upward(exact));
+        assert!(up > exact && up < exact * (1.0 + 10.0 * f64::from(f32::EPSILON)), "{up}");
+        assert!(up / exact > 1.0 + 7.0 * f64::from(f32::EPSILON), "{up}");
+    }
+
+    #[test]
+    fn lengths_that_f32_may_not_hold_have_no_bound() {
+        let edge = LARGEST_SQUARE.sqrt() as f32;
+        let rows = FeatureRows::new(vec![edge * 0.99, edge * 1.01], 1).unwrap();
+        let rows = CentredRows::new(&rows, &[0.0]);
+        assert!(rows.margin(0, 1e-3).is_finite());
+        assert_eq!(rows.margin(1, 1e-3), f32::INFINITY);
+    }
 }

@@ -156,3 +156,41 @@ fn check_sizes(first: usize, second: usize) -> Result<(), StatsError> {
     }
     Err(StatsError::WrongSize { what: "frechet distance: features", expected: first, found: second })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    #[test]
+    fn roots_of_eigenvalues_are_taken_while_the_determinant_vouches_for_them() {
+        // Singular values 1.5 and 6. Off by `u`, the logarithm of the determinant moves by `u sqrt(sum x^-2)` and the
+        // sum of roots by `u sqrt(sum 1 / (4 x))`, where `x` are 2.25 and 36.
+        let product = Mat::from_fn(2, 2, |i, j| if i == j { [1.5, 6.0][i] } else { 0.0 });
+        let exact = 9.0_f64.ln();
+        let (squares, inverses) = (2.25_f64.powi(-2) + 36.0_f64.powi(-2), 0.25 / 2.25 + 0.25 / 36.0);
+        let allowed = EIGENVALUE_ERROR / ERROR_SAFETY * 7.5 * (squares / inverses).sqrt();
+        for (share, is_taken) in [(0.0, true), (0.98, true), (1.02, false), (-0.98, true), (-1.02, false)] {
+            // The logarithm is held against twice this one.
+            let found = sum_of_eigenvalue_roots(&product, exact + 0.5 * share * allowed).unwrap();
+            assert_eq!(found.is_some(), is_taken, "{share}");
+            assert!(found.is_none_or(|sum| (sum - 7.5).abs() < 1e-12), "{found:?}");
+        }
+        let singular = Mat::from_fn(2, 2, |i, j| if i + j == 0 { 1.0 } else { 0.0 });
+        assert_eq!(sum_of_eigenvalue_roots(&singular, 0.0).unwrap(), None);
+    }
+
+    #[test]
+    fn the_determinant_of_a_product_is_that_of_both_factors() {
+        let gaussian = |scale: f64| {
+            let covariance = vec![4.0 * scale, scale, scale, 9.0 * scale];
+            Gaussian::new(vec![0.0; 2], covariance, None).unwrap().factor().unwrap()
+        };
+        let (first, second) = (gaussian(1.0), gaussian(3.0));
+        let product = cross_product(&first, &second);
+        let ln_determinant = first.ln_determinant.unwrap() + second.ln_determinant.unwrap();
+        assert!(sum_of_eigenvalue_roots(&product, ln_determinant).unwrap().is_some());
+        // sqrt(35) of the one and 3 sqrt(35) of the other.
+        assert!((ln_determinant - 105.0_f64.ln()).abs() < 1e-14);
+    }
+}

@@ -112,3 +112,18 @@ fn not_converged(a: f64) -> StatsError {
         range: "below 1e8, where the terms converge",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    #[test]
+    fn what_has_no_value_is_refused() {
+        for a in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(ln_gamma(a).is_err(), "{a}");
+            assert!(gamma_p(a, 1.0).is_err() && gamma_q(a, 1.0).is_err(), "{a}");
+            assert!(gamma_p(a, 0.0).is_err(), "{a}");
+        }
+    }
+}

@@ -227,3 +227,87 @@ fn clamped_eigenvectors(matrix: &Mat<f64>, trace: f64) -> Result<Mat<f64>, Stats
     let kept: Vec<usize> = (0..d).filter(|&k| lambda[k] > 0.0).collect();
     Ok(Mat::from_fn(d, kept.len(), |i, k| eigen.U()[(i, kept[k])] * lambda[kept[k]].sqrt()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    fn factor(covariance: &[f64], d: usize, n: Option<u64>) -> FactoredGaussian {
+        Gaussian::new(vec![0.0; d], covariance.to_vec(), n).unwrap().factor().unwrap()
+    }
+
+    #[test]
+    fn every_pair_of_entries_is_held_against_its_own_scale() {
+        let variances = [4.0_f64, 9.0, 0.25];
+        for (i, j) in [(1, 0), (2, 0), (2, 1)] {
+            let scale = (variances[i] * variances[j]).sqrt();
+            for (share, is_fine) in [(0.9, true), (-0.9, true), (1.1, false), (-1.1, false)] {
+                let mut covariance = vec![0.0; 9];
+                (0..3).for_each(|k| covariance[4 * k] = variances[k]);
+                covariance[3 * i + j] = 0.1;
+                covariance[3 * j + i] = 0.1 + share * ASYMMETRY * scale;
+                let checked = check_symmetry(&covariance, 3);
+                assert_eq!(checked.is_ok(), is_fine, "({i}, {j}) {share}");
+                let told = checked.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(
+                    is_fine || told.contains(&format!("entry ({i}, {j}) is 0.1 and entry ({j}, {i})")),
+                    "{told}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_pivot_near_rounding_is_not_taken_for_clear() {
+        let diagonal =
+            |small: f64| Mat::from_fn(3, 3, |i, j| if i == j { [2.0, 5.0, small][i] } else { 0.0 });
+        let (lower, ln_determinant) = plain_cholesky(&diagonal(5.1 * CLEAR_PIVOT)).unwrap();
+        assert!((lower[(2, 2)].powi(2) - 5.1 * CLEAR_PIVOT).abs() < 1e-20);
+        assert!((ln_determinant - 0.5 * (10.0 * 5.1 * CLEAR_PIVOT).ln()).abs() < 1e-12);
+        assert!(plain_cholesky(&diagonal(4.9 * CLEAR_PIVOT)).is_none());
+        assert!(plain_cholesky(&Mat::zeros(2, 2)).is_none());
+    }
+
+    #[test]
+    fn a_determinant_is_known_where_the_rank_is_full_only() {
+        let matrix = Mat::from_fn(2, 2, |i, j| [[4.0, 1.0], [1.0, 9.0]][i][j]);
+        let (factor, ln_determinant) = pivoted_cholesky(&matrix, 2).unwrap();
+        assert_eq!(factor.ncols(), 2);
+        assert!((ln_determinant.unwrap() - 0.5 * 35.0_f64.ln()).abs() < 1e-14);
+        assert_eq!(pivoted_cholesky(&matrix, 1).unwrap().1, None);
+    }
+
+    #[test]
+    fn the_form_of_a_factor_follows_rank_and_pivots() {
+        let whole = factor(&[4.0, 1.0, 1.0, 9.0], 2, None);
+        assert!(whole.is_lower && whole.ln_determinant.is_some() && whole.rank() == 2);
+        // Three rows of two features reach full rank, two do not.
+        assert!(factor(&[4.0, 1.0, 1.0, 9.0], 2, Some(3)).is_lower);
+        let two = factor(&[1.0, 2.0, 2.0, 4.0], 2, Some(2));
+        assert!(!two.is_lower && two.rank() == 1 && two.ln_determinant.is_none());
+        // A second pivot too small for the plain way, and whole for the one with exchanges.
+        let nearly = factor(&[1.0, 0.0, 0.0, 1e-10], 2, None);
+        assert!(!nearly.is_lower && nearly.rank() == 2);
+        assert!((nearly.ln_determinant.unwrap() - 0.5 * 1e-10_f64.ln()).abs() < 1e-9);
+        let nothing = factor(&[0.0; 4], 2, None);
+        assert_eq!((nothing.trace, nothing.rank()), (0.0, 0));
+    }
+
+    #[test]
+    fn directions_of_no_variance_are_no_columns() {
+        let matrix = Mat::from_fn(2, 2, |i, j| if i + j == 0 { 1.0 } else { 0.0 });
+        assert_eq!(clamped_eigenvectors(&matrix, 1.0).unwrap().ncols(), 1);
+        assert_eq!(clamped_eigenvectors(&Mat::zeros(2, 2), 0.0).unwrap().ncols(), 0);
+    }
+
+    #[test]
+    fn rows_are_the_factor_until_there_are_more_of_them_than_features() {
+        let rows = |n: usize| {
+            let values = (0..n * 3).map(|i| ((i * i) as f32 * 0.7).sin()).collect();
+            FactoredGaussian::of_rows(&FeatureRows::new(values, 3).unwrap()).unwrap()
+        };
+        assert_eq!((rows(2).rank(), rows(3).rank(), rows(3).is_lower), (2, 3, false));
+        assert!(rows(4).is_lower);
+    }
+}

@@ -51,3 +51,24 @@ fn upper_tail(z: f64) -> f64 {
     }
     0.5 * gamma_q(0.5, 0.5 * z * z).expect("a = 1/2 and x in [0, 761] lie in the domain")
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
+    use super::*;
+
+    #[test]
+    fn the_quantile_is_the_inverse_in_both_tails_to_rounding() {
+        for p in [1e-300, 1e-30, 1e-12, 1e-3, 0.02, 0.3, 0.5] {
+            let z = normal_quantile(p).unwrap();
+            assert!((normal_cdf(z) / p - 1.0).abs() < 1e-12 * (1.0 + z * z), "{p}: {z}");
+            assert!(
+                p < 1e-10 || (normal_quantile(1.0 - p).unwrap() + z).abs() < 1e-9 / p.sqrt() * 1e-4,
+                "{p}"
+            );
+        }
+        for p in [0.0, 1.0, -0.1, 1.1, f64::NAN] {
+            assert!(normal_quantile(p).is_err(), "{p}");
+        }
+    }
+}

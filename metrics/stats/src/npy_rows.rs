@@ -169,4 +169,47 @@ mod tests {
         assert_eq!(element_type(&mut file.as_slice()).unwrap(), "|u1");
         assert!(element_type(&mut b"PK\x03\x04abcdef".as_slice()).is_err());
     }
+
+    #[test]
+    fn columns_first_are_refused_where_it_makes_a_difference() {
+        let file = |shape: &str, n: usize| {
+            let header = format!("{{'descr': '<f4', 'fortran_order': True, 'shape': {shape}, }}");
+            let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+            bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+            bytes.extend(header.bytes());
+            bytes.extend((0..n).flat_map(|i| (i as f32).to_le_bytes()));
+            bytes
+        };
+        for (shape, n, is_fine) in
+            [("(1, 2)", 2, true), ("(2, 1)", 2, true), ("(2, 2)", 4, false), ("(3, 2)", 6, false)]
+        {
+            let bytes = file(shape, n);
+            let opened = NpyRows::open(bytes.as_slice());
+            assert_eq!(opened.is_ok(), is_fine, "{shape}");
+            let told = opened.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(is_fine || told.contains("Fortran order"), "{told}");
+        }
+    }
+
+    #[test]
+    fn headers_up_to_the_limit_are_read_in_both_versions() {
+        let file = |version: u8, length: usize| {
+            let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }";
+            let mut bytes = vec![0x93, b'N', b'U', b'M', b'P', b'Y', version, 0];
+            match version {
+                1 => bytes.extend(u16::try_from(length).unwrap().to_le_bytes()),
+                _ => bytes.extend(u32::try_from(length).unwrap().to_le_bytes()),
+            }
+            bytes.extend(header.bytes());
+            bytes.extend(std::iter::repeat_n(b' ', length - header.len()));
+            bytes.extend(2.5_f64.to_le_bytes());
+            bytes
+        };
+        for (version, length) in [(1, 300), (2, 300), (3, MAX_HEADER_BYTES)] {
+            assert!(NpyRows::open(file(version, length).as_slice()).is_ok(), "{version} {length}");
+            let read = crate::npy::read_npy(&file(version, length)).unwrap();
+            assert_eq!(read.values, [2.5], "{version} {length}");
+        }
+        assert!(NpyRows::open(file(3, MAX_HEADER_BYTES + 1).as_slice()).is_err());
+    }
 }

@@ -48,4 +48,9 @@ mod tests {
         let error = outliers(&[5.0, 5.0, 5.0, 9.0]).unwrap_err();
         assert_eq!(error, StatsError::NoSpread { what: "modified z score", found: 4 });
     }
+
+    #[test]
+    fn scores_are_in_units_of_the_median_deviation() {
+        assert_eq!(modified_z_scores(&[2.0, 6.0, 10.0, 14.0, 30.0]).unwrap(), [-2.0, -1.0, 0.0, 1.0, 5.0]);
+    }
 }

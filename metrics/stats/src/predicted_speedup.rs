@@ -65,4 +65,10 @@ mod tests {
             assert!(predicted_speedup(tau, &StepCosts { r_verify, n_draft, c_draft }).is_err());
         }
     }
+
+    #[test]
+    fn the_edges_of_the_ranges_belong_to_them() {
+        let costs = StepCosts { r_verify: 2.0, n_draft: 0.0, c_draft: 0.0 };
+        assert_eq!(predicted_speedup(1.0, &costs).unwrap(), 0.5);
+    }
 }

@@ -65,3 +65,10 @@ fn critical_value(alpha: f64, df: u64) -> f64 {
     }
     high
 }
+
+#[test]
+fn two_cells_find_what_the_textbook_says() {
+    // Cohen 1988, table 9.4 or 2.8016^2: the noncentrality of one degree of freedom at 5 % and 80 %.
+    let found = detectable_tv(0.05, 2, 100).unwrap();
+    assert!((found - 0.5 * (7.8489_f64 / 100.0).sqrt()).abs() < 1e-5, "{found}");
+}

@@ -115,3 +115,19 @@ fn counts_that_cannot_be_are_refused_and_change_nothing() {
     assert_eq!(state, before);
     assert!(DecodeTotals::default().value().is_err());
 }
+
+#[test]
+fn forced_and_skipped_tokens_of_all_images_are_pooled() {
+    let first = ImageCounts { n_forced_accepted: 2, ..image(13, 4, &[2, 1, 1], &[3, 3]) };
+    let second = ImageCounts { n_forced_accepted: 3, ..image(18, 4, &[3, 2, 2], &[5, 3]) };
+    let pooled = totals(&[first, second]).value().unwrap().micro;
+    // 11 accepted of which 5 were forced, in 6 verifies; 14 tokens were skipped.
+    assert_eq!(pooled.accepted_per_step_unforced, 1.0);
+    assert_eq!(pooled.tokens_per_forward_with_skips, (11.0 + 6.0 + 14.0) / 6.0);
+}
+
+#[test]
+fn a_forward_for_each_verify_is_enough() {
+    assert!(image(10, 4, &[2, 0, 3, 1], &[]).rates().is_ok());
+    assert!(image(10, 3, &[2, 0, 3, 1], &[]).rates().is_err());
+}

@@ -258,3 +258,33 @@ fn plans_and_sizes_that_cannot_be_are_errors() {
     assert!(published_sizes(19).is_err());
     assert!(frechet_interval(&standard(3), &rows, &plan(10)).is_err());
 }
+
+#[test]
+fn groups_of_unequal_size_have_the_estimates_of_busing() {
+    // Delete-m_j jackknife (Busing, Meijer and van der Leeden 1999, eq. 8 and 10) of a squared mean; fourteen rows in
+    // ten groups, four of them of two.
+    let x: Vec<f64> = (0..14).map(|i| (f64::from(i) * 0.9).sin() + 0.3).collect();
+    let squared_mean = |kept: &[usize]| (kept.iter().map(|&i| x[i]).sum::<f64>() / kept.len() as f64).powi(2);
+    let without = std::sync::Mutex::new(Vec::new());
+    let got = jackknife(14, &plan(10), |kept| {
+        without.lock().unwrap().push((14 - kept.len(), squared_mean(kept)));
+        Ok(squared_mean(kept))
+    });
+    let got = got.unwrap();
+    let groups: Vec<(f64, f64)> = without.into_inner().unwrap().iter().map(|&(m, x)| (m as f64, x)).collect();
+    let groups: Vec<(f64, f64)> = groups.into_iter().filter(|group| group.0 > 0.0).collect();
+    let mut sizes: Vec<f64> = groups.iter().map(|group| group.0).collect();
+    sizes.sort_by(f64::total_cmp);
+    assert_eq!(sizes, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]);
+    let corrected = 10.0 * got.value - groups.iter().map(|(m, x)| (1.0 - m / 14.0) * x).sum::<f64>();
+    assert!((got.bias - (got.value - corrected)).abs() < 1e-14, "{got:?}");
+    let variance: f64 = groups
+        .iter()
+        .map(|(m, x)| {
+            let share = 14.0 / m;
+            (share * got.value - (share - 1.0) * x - corrected).powi(2) / (share - 1.0)
+        })
+        .sum::<f64>()
+        / 10.0;
+    assert!((got.standard_error - variance.sqrt()).abs() < 1e-14, "{got:?}");
+}

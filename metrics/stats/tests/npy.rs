@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
 
 use specimen_stats::StatsError;
-use specimen_stats::npy::read_npy;
-use specimen_stats::npy_write::{Values, write_npy};
+use specimen_stats::npy::{read_npy, read_npy_text};
+use specimen_stats::npy_write::{Values, write_npy, write_npy_text};
 
 /// A version 1 file with this header dictionary and data.
 fn file(header: &str, data: &[u8]) -> Vec<u8> {
@@ -87,4 +87,23 @@ fn what_is_not_read_is_refused_by_name() {
     let mut version_nine = good.clone();
     version_nine[6] = 9;
     assert_eq!(refused(&version_nine), "version");
+}
+
+#[test]
+fn a_text_of_another_length_than_it_says_is_refused() {
+    let whole = write_npy_text("abc");
+    assert_eq!(read_npy_text(&whole).unwrap(), "abc");
+    let cut = read_npy_text(&whole[..whole.len() - 4]);
+    assert!(cut.unwrap_err().to_string().contains("one text of 3 characters"));
+}
+
+#[test]
+fn data_begins_at_a_multiple_of_64_whatever_the_header_says() {
+    for n in 0..80 {
+        let shape = vec![1; n];
+        let file = write_npy(&shape, Values::F32(&[1.0]));
+        let n_header = usize::from(u16::from_le_bytes([file[8], file[9]]));
+        assert_eq!((10 + n_header) % 64, 0, "{n} axes");
+        assert_eq!((file[9 + n_header], file.len()), (b'\n', 14 + n_header), "{n} axes");
+    }
 }

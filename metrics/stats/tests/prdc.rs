@@ -184,3 +184,22 @@ fn distances_that_f32_cannot_tell_apart_are_told_apart_by_f64() {
         assert_eq!(got.open, by_definition(&real, &generated, 3), "case {seed}");
     }
 }
+
+#[test]
+fn a_tie_is_told_through_the_rounding_of_its_two_sides() {
+    // The generated row lies as far from the first real one as the second real one does, along permuted axes; the third
+    // real row makes the common origin one that f64 does not hold.
+    let d = 48;
+    for seed in 0..20 {
+        let rng = CounterRng::new(seed);
+        let step: Vec<f32> = (0..d as u64).map(|i| (rng.index(i, 2000) as f32 - 1000.0) / 1024.0).collect();
+        let at: Vec<f32> = (0..d as u64).map(|i| rng.index(d as u64 + i, 5000) as f32 / 1024.0).collect();
+        let shifted = |by: usize| -> Vec<f32> { (0..d).map(|i| at[i] + step[(i + by) % d]).collect() };
+        let far = |by: f32| vec![by; d];
+        let real = FeatureRows::new([at.clone(), shifted(0), far(1000.0)].concat(), d).unwrap();
+        let generated = FeatureRows::new([shifted(7), far(-2000.0)].concat(), d).unwrap();
+        let found = prdc(&real, &generated, 1).unwrap();
+        // One ball more of two rows, in which the tie is the only one.
+        assert_eq!(found.closed.density - found.open.density, 0.5, "seed {seed}");
+    }
+}
