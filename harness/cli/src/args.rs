@@ -81,6 +81,8 @@ pub enum Command {
     Report(cmd::report::ReportArgs),
     /// Write the picture of a run: rows prompts, columns methods, same seed
     Grid(cmd::grid::GridArgs),
+    /// Put the images of any number of runs into one table
+    Records(cmd::records::RecordsArgs),
     /// Compare two runs, paired prompt by prompt
     Compare(cmd::compare::CompareArgs),
     /// Set a paper's table beside a run of its twin: printed values, ours, and a verdict on every claim

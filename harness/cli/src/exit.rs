@@ -184,7 +184,10 @@ fn of_report(error: &ReportError) -> Code {
         | ReportError::Unlisted { .. }
         | ReportError::Unreadable { .. }
         | ReportError::BadCurve { .. }
+        | ReportError::NotImages { .. }
         | ReportError::NoMark { .. } => Code::Missing,
+        ReportError::TableFormat { .. } | ReportError::NoSource => Code::Usage,
+        ReportError::Mixed { .. } | ReportError::SameRun { .. } => Code::Mismatch,
         ReportError::Stale { .. } => Code::Environment,
         _ => Code::Internal,
     }

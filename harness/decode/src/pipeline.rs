@@ -220,4 +220,12 @@ mod tests {
     fn a_temperature_near_zero_is_the_argmax_with_ties_to_the_lowest_id() {
         check(Sampling { temperature: 1e-5, ..PLAIN }, &[0.0, 2.0, 2.0], None, &[0.0, 1.0, 0.0]);
     }
+
+    #[test]
+    fn greedy_candidates_are_ranked_by_the_law_without_temperature_and_filters() {
+        let warm = Sampling { guidance: 3.0, temperature: 0.7, top_k: 9, top_p: 0.8, ..PLAIN };
+        assert_eq!(warm.of_drafts(), warm);
+        let greedy = Sampling { temperature: 0.0, ..warm };
+        assert_eq!(greedy.of_drafts(), Sampling { guidance: 3.0, ..PLAIN });
+    }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use specimen_record::RecordError;
 
+use crate::images::Mix;
+
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,49 @@ pub enum ReportError {
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
+    },
+    /// A table of no run at all.
+    #[error("no run is named; name folders of runs, or files that `specimen records` wrote")]
+    NoSource,
+    /// Two sources hold a run of one name: rows could not be told apart.
+    #[error(
+        "{first} and {second} both hold a run `{name}`; leave one out, or give one another `name` in its spec"
+    )]
+    SameRun {
+        /// The run's name.
+        name: String,
+        /// The earlier source.
+        first: PathBuf,
+        /// The later one.
+        second: PathBuf,
+    },
+    /// Images that do not belong into one table.
+    #[error("{why}; --mix {} puts them into one table all the same", kind.name())]
+    Mixed {
+        /// What differs.
+        kind: Mix,
+        /// In words.
+        why: String,
+    },
+    /// A file that is no frame of images.
+    #[error("{path}: not a table of images: {reason}")]
+    NotImages {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// A table in a format that is not known.
+    #[error("{path}: a table of images is written as .parquet or .csv")]
+    TableFormat {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// Columns that could not be written.
+    #[error("table of images: {reason}")]
+    NotWritten {
+        /// Why.
+        reason: String,
     },
     /// A file that is no training curve.
     #[error("{path}: line {line}: expected {expected}, found `{found}`")]

@@ -11,6 +11,8 @@ mod table;
 mod facts;
 mod table_csv;
 
+mod images;
+
 mod axes;
 mod families;
 mod figure;
@@ -47,6 +49,7 @@ mod report;
 mod splice;
 
 pub use error::ReportError;
+pub use images::{Images, Mix};
 pub use pareto::Quality;
 pub use report::{Options, Outcome, Report, grid, report};
 pub use splice::splice;

@@ -16,6 +16,7 @@ pub(crate) mod man;
 pub(crate) mod metric_args;
 pub(crate) mod plan;
 pub(crate) mod prdc;
+pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod stats;
@@ -74,6 +75,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Import(args) => import::import(args, talk),
         Command::Report(args) => report::report(args, talk),
         Command::Grid(args) => grid::grid(args, talk),
+        Command::Records(args) => records::records(args, talk),
         Command::Compare(args) => compare::compare(args, talk),
         Command::Reproduce(args) => reproduce::reproduce(args, talk),
         Command::Gate(args) => gate::gate(args, talk),

@@ -16,6 +16,8 @@ mod models;
 #[cfg(feature = "torch")]
 mod protocols_of_runs;
 mod published_weights;
+#[cfg(feature = "torch")]
+mod records;
 mod support;
 #[cfg(feature = "torch")]
 mod training;

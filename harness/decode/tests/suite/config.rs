@@ -410,6 +410,20 @@ fn a_configuration_survives_toml_and_json() {
 }
 
 #[test]
+fn weights_and_numbers_that_have_a_default_survive_as_well() {
+    for (drafter, schedule) in [
+        (r#"weights = "further""#, r#"kind = "vvs", trigger = "similarity", s = 0.7, alpha = 0.4"#),
+        (r#"weights = "cascade""#, r#"kind = "vvs", trigger = "interval", every = 4"#),
+    ] {
+        let drafter = format!(r#"proposer = "eagle1", shape = "chain", depth = 3, {drafter}"#);
+        let config = read(&format!("drafter = {{ {drafter} }}\nschedule = {{ {schedule} }}")).unwrap();
+        assert_eq!(toml::from_str::<MethodConfig>(&toml::to_string(&config).unwrap()).unwrap(), config);
+        let json = serde_json::to_string(&config).unwrap();
+        assert_eq!(serde_json::from_str::<MethodConfig>(&json).unwrap(), config);
+    }
+}
+
+#[test]
 fn a_missing_key_is_named_with_the_shape_that_needs_it() {
     check_error(
         r#"drafter = { proposer = "eagle1" }"#,

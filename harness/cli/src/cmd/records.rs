@@ -1,0 +1,50 @@
+//! `specimen records`: the images of any number of runs as one table.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::{Args, builder::PossibleValuesParser};
+use serde_json::json;
+use specimen_report::{Images, Mix};
+
+use super::compare::Layout;
+use crate::{
+    args::Format,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Which images, and where to.
+#[derive(Debug, Args)]
+pub struct RecordsArgs {
+    /// Folders of merged runs, and .parquet files that this command wrote
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Write one row an image to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Differences between runs that do not keep them out of one table
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Mix::ALL.map(|(name, _)| name)))]
+    pub mix: Vec<String>,
+    /// How the means are written
+    #[arg(long, value_enum, default_value_t = Layout::Terminal)]
+    pub layout: Layout,
+}
+
+/// Reads the images, writes them where asked, and prints means by run and cell.
+pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
+    let named = |name: &String| Mix::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
+    let mix: BTreeSet<Mix> = args.mix.iter().filter_map(named).collect();
+    let images = Images::read(&args.runs, &mix)?;
+    if let Some(path) = &args.out {
+        images.write(path)?;
+        talk.say(format!("{}: {} images, {} columns", path.display(), images.n(), images.columns().len()));
+    }
+    match talk.format() {
+        Format::Human => answer(&args.layout.of(&images.means()?)),
+        Format::Json => answer_json(&json!({
+            "schema": 1,
+            "images": images.n(),
+            "columns": images.columns(),
+            "out": args.out,
+        })),
+    }
+}

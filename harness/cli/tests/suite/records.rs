@@ -1,0 +1,109 @@
+//! The images of several runs in one table, on the stub network.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+
+use crate::support::{Desk, spec};
+
+fn stub(desk: &Desk, name: &str, more: &[&str]) {
+    let named = format!("name=\"{name}\"");
+    let run = ["run", &spec("ci/stub.toml"), "--limit", "6", "--out", name, "--set", &named];
+    desk.succeeds(&[&run[..], more].concat());
+}
+
+#[test]
+fn images_of_runs_and_of_files_stand_in_one_table_whole() {
+    let desk = Desk::new();
+    stub(&desk, "a", &[]);
+    stub(&desk, "b", &["--set", "seed=7"]);
+    let told = desk.json(&["records", "a", "b", "--out", "both.parquet"]);
+    let n_images = fs::read_to_string(desk.path("a/merged/records.jsonl")).unwrap().lines().count();
+    assert_eq!(told["images"], 2 * n_images);
+    // A file in the place of its run, and the file again: the same bytes.
+    desk.succeeds(&["records", "a", "--out", "a.parquet"]);
+    desk.succeeds(&["records", "a.parquet", "b", "--out", "again.parquet"]);
+    desk.succeeds(&["records", "both.parquet", "--out", "thrice.parquet"]);
+    let bytes = |name: &str| fs::read(desk.path(name)).unwrap();
+    assert!(bytes("both.parquet") == bytes("again.parquet"));
+    assert!(bytes("both.parquet") == bytes("thrice.parquet"));
+    desk.succeeds(&["records", "both.parquet", "--out", "both.csv"]);
+    let csv = fs::read_to_string(desk.path("both.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 1 + 2 * n_images);
+    assert!(csv.starts_with("run,plan_digest,cell,identity,model,"), "{csv}");
+
+    // The means of the table are those of the run's own.
+    let table = desk.succeeds(&["records", "a", "--layout", "csv"]).out;
+    let summary: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(desk.path("a/merged/summary.json")).unwrap()).unwrap();
+    for cell in summary["cells"].as_array().unwrap() {
+        let id = cell["id"].as_str().unwrap();
+        let row = table.lines().find(|line| line.starts_with(&format!("a,{id},"))).unwrap();
+        let nfe: f64 = row.split(',').nth(4).unwrap().parse().unwrap();
+        assert!((nfe - cell["nfe"].as_f64().unwrap()).abs() < 0.06, "{row} {}", cell["nfe"]);
+    }
+}
+
+#[test]
+fn what_does_not_belong_into_one_table_is_refused_with_the_reason() {
+    let desk = Desk::new();
+    stub(&desk, "a", &[]);
+    desk.fails(&["records", "a", "a"], 1, &["both hold a run `a`", "leave one out"]);
+    stub(&desk, "warm", &["--set", "sampling.temperature=0.5"]);
+    let both = ["records", "a", "warm"];
+    desk.fails(&both, 1, &["cell ar is `", "T 1 ", "in run a", "T 0.5 ", "--mix identity"]);
+    desk.succeeds(&[&both[..], &["--mix", "identity"]].concat());
+
+    stub(&desk, "elsewhere", &[]);
+    let edit = |name: &str, from: &str, to: &str| {
+        let path = desk.path(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).unwrap();
+    };
+    edit("elsewhere/merged/summary.json", "\"threads\": 1", "\"threads\": 3");
+    let both = ["records", "a", "elsewhere"];
+    desk.fails(&both, 1, &["times of run a are from", "(1 threads)", "run elsewhere from", "--mix device"]);
+    desk.succeeds(&[&both[..], &["--mix", "device"]].concat());
+    desk.fails(&[&both[..], &["--mix", "colour"]].concat(), 2, &["colour"]);
+}
+
+#[test]
+fn a_metric_by_two_protocols_is_refused_and_told_apart_where_it_is_wanted() {
+    let desk = Desk::new();
+    for name in ["a", "b"] {
+        stub(&desk, name, &[]);
+        let plan = fs::read_to_string(desk.path(name).join("plan.json")).unwrap();
+        let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+        let key = plan["items"][0]["key"].as_str().unwrap();
+        let file = serde_json::json!({
+            "schema": 1, "protocol": format!("mine-{name}"), "cell": "ar", "metric": "mine", "value": 0.5,
+            "ci95": null, "n": 1, "unit": "", "higher_is_better": true, "why": null, "extractor": null,
+            "per_item": { key: 0.5 }, "extra": {},
+        });
+        fs::create_dir_all(desk.path(name).join("metrics/mine")).unwrap();
+        fs::write(desk.path(name).join("metrics/mine/ar.json"), file.to_string()).unwrap();
+    }
+    let both = ["records", "a", "b", "--out", "both.csv"];
+    desk.fails(&both, 1, &["mine was computed by mine-a for a and by mine-b for b", "--mix protocol"]);
+    assert!(!desk.path("both.csv").exists());
+    desk.succeeds(&[&both[..], &["--mix", "protocol"]].concat());
+    let head = fs::read_to_string(desk.path("both.csv")).unwrap();
+    assert!(head.lines().next().unwrap().ends_with("score:mine@mine-a,score:mine@mine-b"), "{head}");
+}
+
+#[test]
+fn files_that_are_no_such_tables_are_named() {
+    let desk = Desk::new();
+    desk.fails(&["records", "nothing"], 4, &["nothing"]);
+    desk.file("text.parquet", "not columns");
+    desk.fails(&["records", "text.parquet"], 4, &["text.parquet: not a table of images"]);
+    stub(&desk, "a", &[]);
+    desk.fails(&["records", "a", "--out", "a.xlsx"], 2, &["a.xlsx", ".parquet or .csv"]);
+    desk.succeeds(&["records", "a", "--out", "a.parquet"]);
+    let whole = fs::read(desk.path("a.parquet")).unwrap();
+    for cut in [0, 3, whole.len() / 2, whole.len() - 1] {
+        fs::write(desk.path("cut.parquet"), &whole[..cut]).unwrap();
+        desk.fails(&["records", "cut.parquet"], 4, &["cut.parquet: not a table of images"]);
+    }
+}
