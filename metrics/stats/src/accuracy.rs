@@ -182,4 +182,13 @@ mod tests {
         }
         assert!(counts.accuracy(0.95).is_ok());
     }
+
+    #[test]
+    fn an_attribute_without_a_trial_is_left_out() {
+        let text = r#"{"counts":{"colour":{"n_hits":1,"n_trials":2},"count":{"n_hits":0,"n_trials":0}}}"#;
+        let counts: AttributeCounts = serde_json::from_str(text).unwrap();
+        let found = counts.value().unwrap();
+        assert_eq!(found.by_attribute.keys().collect::<Vec<_>>(), ["colour"]);
+        assert_eq!((found.macro_mean, found.pooled.n), (0.5, 2));
+    }
 }

@@ -78,4 +78,19 @@ mod tests {
         assert!(drift(&[1.0, 0.0, 2.0], 0.95).is_err());
         assert!(drift(&[1.0, 2.0, 3.0], 1.0).is_err());
     }
+
+    #[test]
+    fn the_interval_is_students_with_two_degrees_less_than_blocks() {
+        let blocks = [2.0, 2.2, 1.9, 2.4, 2.1, 2.6, 2.5, 2.3];
+        let logs = blocks.map(f64::ln);
+        let mean = logs.iter().sum::<f64>() / 8.0;
+        let places = (0..8).map(|i| f64::from(i) - 3.5);
+        let slope = places.clone().zip(&logs).map(|(x, y)| x * y).sum::<f64>() / 42.0;
+        let rest: f64 = places.zip(&logs).map(|(x, y)| (y - mean - slope * x).powi(2)).sum();
+        // Student's t of six degrees of freedom at 97.5 %.
+        let reach = 2.446_911_851 * (rest / 6.0 / 42.0).sqrt();
+        let found = drift(&blocks, 0.95).unwrap();
+        assert!((found.interval.upper.ln() - 7.0 * (slope + reach)).abs() < 1e-7, "{found:?}");
+        assert!((found.interval.lower.ln() - 7.0 * (slope - reach)).abs() < 1e-7, "{found:?}");
+    }
 }

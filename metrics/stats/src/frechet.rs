@@ -164,17 +164,17 @@ mod tests {
 
     #[test]
     fn roots_of_eigenvalues_are_taken_while_the_determinant_vouches_for_them() {
-        // Singular values 1.5 and 6. Off by `u`, the logarithm of the determinant moves by `u sqrt(sum x^-2)` and the
-        // sum of roots by `u sqrt(sum 1 / (4 x))`, where `x` are 2.25 and 36.
-        let product = Mat::from_fn(2, 2, |i, j| if i == j { [1.5, 6.0][i] } else { 0.0 });
-        let exact = 9.0_f64.ln();
-        let (squares, inverses) = (2.25_f64.powi(-2) + 36.0_f64.powi(-2), 0.25 / 2.25 + 0.25 / 36.0);
-        let allowed = EIGENVALUE_ERROR / ERROR_SAFETY * 7.5 * (squares / inverses).sqrt();
+        // Singular values 1.5 and 2. Off by `u`, the logarithm of the determinant moves by `u sqrt(sum x^-2)` and the
+        // sum of roots by `u sqrt(sum 1 / (4 x))`, where `x` are 2.25 and 4.
+        let product = Mat::from_fn(2, 2, |i, j| if i == j { [1.5, 2.0][i] } else { 0.0 });
+        let exact = 3.0_f64.ln();
+        let (squares, inverses) = (2.25_f64.powi(-2) + 4.0_f64.powi(-2), 0.25 / 2.25 + 0.25 / 4.0);
+        let allowed = EIGENVALUE_ERROR / ERROR_SAFETY * 3.5 * (squares / inverses).sqrt();
         for (share, is_taken) in [(0.0, true), (0.98, true), (1.02, false), (-0.98, true), (-1.02, false)] {
             // The logarithm is held against twice this one.
             let found = sum_of_eigenvalue_roots(&product, exact + 0.5 * share * allowed).unwrap();
             assert_eq!(found.is_some(), is_taken, "{share}");
-            assert!(found.is_none_or(|sum| (sum - 7.5).abs() < 1e-12), "{found:?}");
+            assert!(found.is_none_or(|sum| (sum - 3.5).abs() < 1e-12), "{found:?}");
         }
         let singular = Mat::from_fn(2, 2, |i, j| if i + j == 0 { 1.0 } else { 0.0 });
         assert_eq!(sum_of_eigenvalue_roots(&singular, 0.0).unwrap(), None);

@@ -284,6 +284,11 @@ mod tests {
         assert!(whole.is_lower && whole.ln_determinant.is_some() && whole.rank() == 2);
         // Three rows of two features reach full rank, two do not.
         assert!(factor(&[4.0, 1.0, 1.0, 9.0], 2, Some(3)).is_lower);
+        let claimed = factor(&[4.0, 1.0, 1.0, 9.0], 2, Some(2));
+        assert!(
+            !claimed.is_lower && claimed.rank() == 2,
+            "its eigenvectors, as no factor of rank 1 is faithful"
+        );
         let two = factor(&[1.0, 2.0, 2.0, 4.0], 2, Some(2));
         assert!(!two.is_lower && two.rank() == 1 && two.ln_determinant.is_none());
         // A second pivot too small for the plain way, and whole for the one with exchanges.

@@ -288,3 +288,13 @@ fn groups_of_unequal_size_have_the_estimates_of_busing() {
         / 10.0;
     assert!((got.standard_error - variance.sqrt()).abs() < 1e-14, "{got:?}");
 }
+
+#[test]
+fn fid_infinity_takes_subsets_of_two_rows_and_of_all() {
+    let rows = normals(5, 6, 1, 0.0, 1.0);
+    let found = fid_infinity(&standard(1), &rows, &[2, 3, 6], Subsets::First).unwrap();
+    assert_eq!(found.points.iter().map(|point| point.0).collect::<Vec<_>>(), [2, 3, 6]);
+    for wrong in [1, 7] {
+        assert!(fid_infinity(&standard(1), &rows, &[2, wrong], Subsets::First).is_err(), "{wrong}");
+    }
+}

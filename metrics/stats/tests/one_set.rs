@@ -108,3 +108,14 @@ fn no_rows_no_direction_and_more_splits_than_pictures_are_errors() {
     assert!(matches!(split(4), Err(StatsError::TooFew { needed: 4, found: 3, .. })));
     assert!(split(0).is_err());
 }
+
+#[test]
+fn directions_and_classes_without_mass_add_nothing() {
+    let alike = FeatureRows::new([1.0, 0.0].repeat(3), 2).unwrap();
+    assert!((vendi(&alike).unwrap() - 1.0).abs() < 1e-12);
+    // The third class underflows to exactly 0 in every row.
+    let logits = FeatureRows::new([0.0, 1.0, -2000.0, 1.0, 0.0, -2000.0].repeat(4), 3).unwrap();
+    let two = FeatureRows::new([0.0, 1.0, 1.0, 0.0].repeat(4), 2).unwrap();
+    let score = |rows: &FeatureRows| inception_score(rows, 1, SplitOrder::AsGiven).unwrap().mean;
+    assert!((score(&logits) - score(&two)).abs() < 1e-12 && score(&two) > 1.0);
+}

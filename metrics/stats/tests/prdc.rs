@@ -203,3 +203,22 @@ fn a_tie_is_told_through_the_rounding_of_its_two_sides() {
         assert_eq!(found.closed.density - found.open.density, 0.5, "seed {seed}");
     }
 }
+
+#[test]
+fn a_tie_with_a_generated_ball_counts_beyond_every_real_one() {
+    // The first real row ties with the ball of the first generated one; each set has a pair far off, whose balls are small.
+    let d = 48;
+    for seed in 0..20 {
+        let rng = CounterRng::new(seed);
+        let step: Vec<f32> = (0..d as u64).map(|i| (rng.index(i, 2000) as f32 - 1000.0) / 1024.0).collect();
+        let at: Vec<f32> = (0..d as u64).map(|i| rng.index(d as u64 + i, 5000) as f32 / 1024.0).collect();
+        let shifted = |by: usize| -> Vec<f32> { (0..d).map(|i| at[i] + step[(i + by) % d]).collect() };
+        let near = |row: Vec<f32>| -> Vec<f32> { row.iter().map(|x| x + 0.125).collect() };
+        let far = |by: f32| vec![by; d];
+        let real = [shifted(7), near(shifted(7)), far(-2000.0), near(far(-2000.0))].concat();
+        let generated = [at.clone(), shifted(0), far(1000.0), near(far(1000.0))].concat();
+        let found =
+            prdc(&FeatureRows::new(real, d).unwrap(), &FeatureRows::new(generated, d).unwrap(), 1).unwrap();
+        assert_eq!(found.closed.recall - found.open.recall, 0.25, "seed {seed}");
+    }
+}

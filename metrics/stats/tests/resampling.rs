@@ -104,3 +104,19 @@ fn a_standard_error_that_is_none_detects_nothing() {
     }
     assert_eq!(detectable_difference(0.0).unwrap(), 0.0);
 }
+
+#[test]
+fn a_value_beyond_all_its_replicates_has_an_interval() {
+    // All twelve observations at once come up in no resample: every replicate lies below, or above.
+    let n_different =
+        |chosen: &[usize]| chosen.iter().collect::<std::collections::BTreeSet<_>>().len() as f64;
+    for sign in [1.0, -1.0] {
+        let plan = BootstrapPlan::new(3, 2000, 0.9).unwrap();
+        let found = bootstrap(12, &plan, |chosen| sign * n_different(chosen)).unwrap();
+        assert_eq!(found.value, sign * 12.0);
+        assert!(
+            found.interval.lower <= found.interval.upper && found.interval.upper.abs() < 12.0,
+            "{found:?}"
+        );
+    }
+}

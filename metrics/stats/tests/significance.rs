@@ -164,3 +164,17 @@ fn tests_that_cannot_be_made_are_errors() {
     assert!(normal_quantile(0.0).is_err());
     assert!(two_sided_p(f64::NAN).is_err());
 }
+
+#[test]
+fn a_cell_of_probability_zero_is_no_cell() {
+    let with = chi_square_fit(&[12, 0, 28], &[0.25, 0.0, 0.75]).unwrap();
+    let without = chi_square_fit(&[12, 28], &[0.25, 0.75]).unwrap();
+    assert_eq!(with, without);
+    assert_eq!((with.n_pooled, with.degrees_of_freedom), (0, 1));
+}
+
+#[test]
+fn a_pool_of_exactly_five_is_large_enough() {
+    let found = chi_square_fit(&[3, 2, 15], &[0.125, 0.125, 0.75]).unwrap();
+    assert_eq!((found.n_pooled, found.degrees_of_freedom, found.statistic), (2, 1, 0.0));
+}

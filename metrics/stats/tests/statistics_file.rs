@@ -172,3 +172,17 @@ fn a_flipped_bit_is_found_by_the_checksum() {
     bytes[middle] ^= 1;
     assert!(matches!(read_statistics(&bytes), Err(StatsError::Npz { what: "entry", .. })));
 }
+
+#[test]
+fn an_array_that_declares_more_than_the_limit_is_refused_unread() {
+    let mut bytes = write_npz(&[("mu", write_npy(&[1], Values::F64(&[1.0])))], Packing::Stored).unwrap();
+    // The size in the central directory, 24 bytes behind its signature.
+    let entry = bytes.windows(4).rposition(|window| window == b"PK\x01\x02").unwrap();
+    let declare =
+        |bytes: &mut Vec<u8>, size: u32| bytes[entry + 24..entry + 28].copy_from_slice(&size.to_le_bytes());
+    declare(&mut bytes, (2 << 30) + 1);
+    let told = |bytes: &[u8]| Npz::open(bytes).unwrap().array("mu").err().unwrap().to_string();
+    assert!(told(&bytes).contains("at most 2147483648 bytes"), "{}", told(&bytes));
+    declare(&mut bytes, 2 << 30);
+    assert!(!told(&bytes).contains("at most"), "{}", told(&bytes));
+}
