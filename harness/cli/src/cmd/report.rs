@@ -19,7 +19,7 @@ pub struct ReportArgs {
     #[arg(required = true)]
     pub runs: Vec<PathBuf>,
     /// Renew the tables of these runs in a Markdown file, between `<!-- specimen:table NAME -->` and
-    /// `<!-- /specimen:table -->`
+    /// `<!-- /specimen:table -->`; `NAME brief` leaves out what the columns mean
     #[arg(long, value_name = "FILE")]
     pub splice: Option<PathBuf>,
     /// Print the ablation instead: cells by the settings in which they differ
