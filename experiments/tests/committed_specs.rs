@@ -5,7 +5,6 @@ use specimen_datasets::{DatasetError, PromptSet, data_root::DataRoot};
 use specimen_experiments::{error::PlanError, parse::SpecText, plan::Plan, prompts, spec::Spec};
 use std::{
     collections::BTreeMap,
-    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -161,7 +160,7 @@ fn prompts_of(test: &str, spec: &Spec) -> Option<PromptSet> {
     let root = DataRoot::find(Path::new(env!("CARGO_MANIFEST_DIR")));
     match prompts::open(&spec.dataset, root.as_ref()) {
         Err(error @ DatasetError::Absent { .. }) => {
-            skip(test, &error.to_string());
+            specimen_testdata::skip(test, &error.to_string());
             None
         }
         opened => Some(opened.unwrap()),
@@ -212,17 +211,5 @@ fn the_toys_run_every_family_of_methods_on_every_model_that_takes_a_caption() {
     for model in models {
         let of: Vec<&str> = spec.cells.iter().filter(|c| c.model.name == model).map(|c| &*c.base).collect();
         assert_eq!(of, bases, "{model}");
-    }
-}
-
-/// Says that a test did not run for want of data; fails instead where data is required.
-#[allow(clippy::print_stderr)] // A skipped test must be seen.
-fn skip(test: &str, absent: &str) {
-    let line = format!("SKIPPED: {test}: {absent}");
-    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
     }
 }

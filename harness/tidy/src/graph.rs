@@ -13,6 +13,9 @@ const CONFINED: [(&str, &[&str]); 4] = [
     ("plotters-backend", &["report"]),
 ];
 
+/// The crate that tests of every level may use, and nothing else may.
+const OF_TESTS: &str = "testdata";
+
 /// What ARCHITECTURE.md says about one crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -67,7 +70,14 @@ pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
                 row.uses.join(", ")
             ));
         }
+        if used.iter().any(|name| name == OF_TESTS) {
+            complaints.push(format!(
+                "{}/Cargo.toml: `{OF_TESTS}` is for tests; list it in dev-dependencies",
+                member.folder
+            ));
+        }
         used.extend(siblings(member, "dev-dependencies"));
+        used.retain(|name| name != OF_TESTS);
         complaints.extend(used.iter().filter_map(|name| upward(row, name, rows)));
     }
     complaints
@@ -179,6 +189,18 @@ mod tests {
     fn an_edge_upwards_is_named_even_among_dev_dependencies() {
         let found = complaints("[dev-dependencies]\nspecimen-high = {}", "[dependencies]\nspecimen-low = {}");
         assert!(found.contains("a/low/Cargo.toml: level 0 uses `high` of level 1"), "{found}");
+    }
+
+    #[test]
+    fn tests_of_any_crate_may_use_what_finds_their_data_and_nothing_else_may() {
+        let edge = |kind: &str| {
+            let low = format!("[{kind}]\nspecimen-testdata = {{}}");
+            let members = [member("a/low", &low), member("a/testdata", "")];
+            let row = |folder: &str| Row { folder: folder.to_owned(), level: 0, uses: Vec::new() };
+            check_edges(&members, &[row("a/low"), row("a/testdata")]).join("\n")
+        };
+        assert_eq!(edge("dev-dependencies"), "");
+        assert!(edge("dependencies").contains("`testdata` is for tests"), "{}", edge("dependencies"));
     }
 
     #[test]

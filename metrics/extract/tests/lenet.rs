@@ -1,8 +1,6 @@
 //! LeNet-5 against its published accuracy and against values computed from its equations in f64 (numpy).
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
-use std::{io::Write, path::Path};
-
 use specimen_datasets::{
     data_root::DataRoot,
     mnist::{Mnist, SIDE},
@@ -12,24 +10,9 @@ use specimen_extract::{
     lenet::{FILE, LeNet, N_FEATURES},
 };
 
-/// The real data folder, if `file` is in it; otherwise says that `test` is skipped.
+/// The real data folder, if `file` is in it; otherwise `test` is skipped.
 fn data_with(test: &str, file: &str) -> Option<DataRoot> {
-    let root = DataRoot::find(Path::new(env!("CARGO_MANIFEST_DIR")));
-    let found = root.filter(|root| root.path().join(file).is_file());
-    if found.is_none() {
-        skip(&format!("SKIPPED: {test}: no {file} below SPECIMEN_DATA"));
-    }
-    found
-}
-
-#[allow(clippy::print_stderr)] // A skipped test must be seen.
-fn skip(line: &str) {
-    assert!(std::env::var("STRICT").as_deref() != Ok("1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
+    specimen_testdata::folder_with(test, &[file]).map(DataRoot::new)
 }
 
 fn mnist(root: &DataRoot) -> Mnist {

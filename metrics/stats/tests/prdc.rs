@@ -215,8 +215,8 @@ fn a_tie_with_a_generated_ball_counts_beyond_every_real_one() {
         let shifted = |by: usize| -> Vec<f32> { (0..d).map(|i| at[i] + step[(i + by) % d]).collect() };
         let near = |row: Vec<f32>| -> Vec<f32> { row.iter().map(|x| x + 0.125).collect() };
         let far = |by: f32| vec![by; d];
-        let real = [shifted(7), near(shifted(7)), far(-2000.0), near(far(-2000.0))].concat();
-        let generated = [at.clone(), shifted(0), far(1000.0), near(far(1000.0))].concat();
+        let real = [shifted(7), near(shifted(7)), far(-20.0), near(far(-20.0))].concat();
+        let generated = [at.clone(), shifted(0), far(10.0), near(far(10.0))].concat();
         let found =
             prdc(&FeatureRows::new(real, d).unwrap(), &FeatureRows::new(generated, d).unwrap(), 1).unwrap();
         assert_eq!(found.closed.recall - found.open.recall, 0.25, "seed {seed}");

@@ -93,8 +93,9 @@ fn the_interval_of_a_median_ratio_is_that_of_the_ratios() {
     let baseline = (0..12).map(|i| (i, 2.0 + f64::from(i)));
     let method = (0..12).map(|i| (i, 4.0 + f64::from(i * i % 7)));
     let ratios: Vec<f64> = baseline.clone().zip(method.clone()).map(|((_, a), (_, b))| a / b).collect();
-    let found = Paired::join(baseline, method).unwrap().median_ratio(0.9).unwrap();
-    assert_eq!(found, median_interval(&ratios, 0.9).unwrap());
+    let paired = Paired::join(baseline, method).unwrap();
+    assert_eq!(paired.median_ratio(0.9).unwrap(), median_interval(&ratios, 0.9).unwrap());
+    assert_eq!(paired.ids(), (0..12).collect::<Vec<i32>>());
 }
 
 #[test]
@@ -118,5 +119,13 @@ fn a_value_beyond_all_its_replicates_has_an_interval() {
             found.interval.lower <= found.interval.upper && found.interval.upper.abs() < 12.0,
             "{found:?}"
         );
+    }
+}
+
+#[test]
+fn a_level_that_is_none_is_refused_as_such() {
+    for level in [-0.5, 0.0, 1.0, 1.5, f64::NAN] {
+        let found = median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], level);
+        assert!(matches!(found, Err(StatsError::OutOfRange { .. })), "{level}: {found:?}");
     }
 }

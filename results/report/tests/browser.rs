@@ -7,7 +7,6 @@
 mod fixture;
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -28,21 +27,11 @@ fn browser() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Says that the test `name` cannot run here.
-fn skip(name: &str) {
-    let line = format!("SKIPPED: {name}: a Chromium on the path or named by CHROMIUM");
-    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
-}
-
 #[test]
 fn the_page_sorts_flips_and_looks_closer_in_a_browser() {
     let Some(browser) = browser() else {
-        return skip("the_page_sorts_flips_and_looks_closer_in_a_browser");
+        let test = "the_page_sorts_flips_and_looks_closer_in_a_browser";
+        return specimen_testdata::skip(test, "a Chromium on the path or named by CHROMIUM");
     };
     let folder = tempfile::tempdir().unwrap();
     let mut prompts = fixture::PROMPTS;

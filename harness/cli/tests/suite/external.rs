@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says when it skips")]
 
-use std::{io::Write, path::Path};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -14,13 +14,7 @@ fn has_python(name: &str) -> bool {
     if found.is_ok_and(|output| output.status.success()) {
         return true;
     }
-    let line = format!("SKIPPED: {name}: python3");
-    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
+    specimen_testdata::skip(name, "python3");
     false
 }
 

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says when it skips")]
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -30,19 +29,8 @@ impl Desk {
 
     /// The same with published data, if it is on this machine; otherwise the test `name` is skipped.
     pub(crate) fn with_data(name: &str, needed: &str) -> Option<Self> {
-        let root =
-            std::env::var_os("SPECIMEN_DATA").map_or_else(|| workspace("../shared/data"), PathBuf::from);
-        if root.join(needed).exists() {
-            return Some(Self { data: Some(root), ..Self::new() });
-        }
-        let line = format!("SKIPPED: {name}: {needed} below SPECIMEN_DATA");
-        assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-        eprintln!("{line}");
-        if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-            let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-            writeln!(log, "{line}").unwrap();
-        }
-        None
+        let root = specimen_testdata::folder_with(name, &[needed])?;
+        Some(Self { data: Some(root), ..Self::new() })
     }
 
     /// The folder itself is the data folder.

@@ -1,8 +1,6 @@
 //! The real published file of FID's Inception network, cut off after 818,371 of its bytes: its header is whole, so every
 //! name and shape can be read from it, and it must be refused for what it lacks.
 
-use std::{io::Write, path::PathBuf};
-
 use specimen_convert::{
     Limits,
     pickle::{self, Dialect, Node},
@@ -13,31 +11,10 @@ use crate::support::{convert, plain};
 const FILE: &str = "weights/pt_inception-2015-12-05-6726825d.TRUNCATED.pth";
 const KEYS: &str = "weights/fid_inception_statedict_keys.json";
 
-/// The file below the data folder, or a word that the test is skipped.
-fn find(test: &str, file: &str) -> Option<PathBuf> {
-    let beside = || {
-        let is_root = |folder: &&std::path::Path| folder.join("Cargo.lock").is_file();
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().find(is_root);
-        root.unwrap().join("../shared/data")
-    };
-    let path = std::env::var_os("SPECIMEN_DATA").map_or_else(beside, PathBuf::from).join(file);
-    if path.exists() {
-        return Some(path);
-    }
-    let line = format!("SKIPPED: {test}: {file} below SPECIMEN_DATA");
-    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
-    None
-}
-
 #[test]
 fn a_published_file_that_was_cut_off_is_refused_with_the_place() {
     let test = "a_published_file_that_was_cut_off_is_refused_with_the_place";
-    let Some(path) = find(test, FILE) else { return };
+    let Some(path) = specimen_testdata::find(test, FILE) else { return };
     let error = convert(&path, &plain()).unwrap_err().to_string();
     for part in ["storage 120 of 566", "found the end at byte 818371", "fetch it again"] {
         assert!(error.contains(part), "`{part}` is not in `{error}`");
@@ -47,7 +24,10 @@ fn a_published_file_that_was_cut_off_is_refused_with_the_place() {
 #[test]
 fn its_header_names_every_tensor_of_the_network() {
     let test = "its_header_names_every_tensor_of_the_network";
-    let (Some(path), Some(keys)) = (find(test, FILE), find(test, KEYS)) else { return };
+    let (Some(path), Some(keys)) = (specimen_testdata::find(test, FILE), specimen_testdata::find(test, KEYS))
+    else {
+        return;
+    };
     let bytes = std::fs::read(path).unwrap();
     let (mut at, mut n) = (0, 0);
     let dialect = Dialect { has_script: false, inert: &[] };

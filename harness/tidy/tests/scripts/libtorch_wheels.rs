@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
-use std::{fs, io::Write, path::Path, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::sandbox::{Outcome, Sandbox, find};
 use crate::torch::{LIBS, write_libtorch, write_nvidia};
@@ -28,7 +28,7 @@ fn with_python(test: &str) -> Option<Sandbox> {
         Command::new(python).args(["-c", check]).output().is_ok_and(|output| output.status.success())
     };
     let Some(python) = ["python3", "python"].iter().find(works) else {
-        skip(&format!("SKIPPED: {test}: no Python 3.10 with pip"));
+        specimen_testdata::skip(test, "Python 3.10 or newer with pip");
         return None;
     };
     let sandbox = Sandbox::new();
@@ -47,15 +47,6 @@ fn with_python(test: &str) -> Option<Sandbox> {
     sandbox.stub("python3", &format!("PYTHONPATH='{}' exec '{executable}' -S \"$@\"", site.display()));
     fs::create_dir(sandbox.path("wheels")).unwrap();
     Some(sandbox)
-}
-
-fn skip(line: &str) {
-    assert!(std::env::var_os("STRICT").is_none_or(|strict| strict != "1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
 }
 
 fn wheel(sandbox: &Sandbox, name: &str, version: &str, folder: &str) {

@@ -18,7 +18,7 @@ use specimen_extract::{
 };
 use specimen_pixels::{Pipeline, decode};
 
-use crate::{golden, real_data};
+use crate::golden;
 
 const STACK: StackShape =
     StackShape { width: 128, depth: 2, n_heads: 2, mlp: 512, activation: Activation::QuickGelu, eps: 1e-5 };
@@ -54,8 +54,10 @@ fn cosines(a: &Features, b: &Features) -> Vec<f64> {
 #[test]
 fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
     let test = "real_photos_and_captions_score_as_in_transformers_in_both_layouts";
-    let Some(vocabulary) = real_data::find(test, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
-    let Some(folder) = real_data::find(test, "photos") else { return };
+    let Some(vocabulary) = specimen_testdata::find(test, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else {
+        return;
+    };
+    let Some(folder) = specimen_testdata::find(test, "photos") else { return };
     let coco = std::fs::read(folder.join("captions_photos40_longest1.json")).unwrap();
     let coco: Value = serde_json::from_slice(&coco).unwrap();
     let expected = golden::json("clip_narrow/expected.json");

@@ -12,7 +12,7 @@ use specimen_extract::{
 use specimen_weights::{LoadError, write_safetensors};
 use tch::{Kind, Tensor};
 
-use crate::{golden, real_data};
+use crate::golden;
 
 /// The rows of every golden file.
 const PICTURES: [&str; 4] =
@@ -148,7 +148,9 @@ fn weights_by_recipe_are_those_of_the_goldens() {
 #[test]
 fn the_parameters_are_those_of_the_official_file() {
     let test = "the_parameters_are_those_of_the_official_file";
-    let Some(path) = real_data::find(test, "weights/fid_inception_statedict_keys.json") else { return };
+    let Some(path) = specimen_testdata::find(test, "weights/fid_inception_statedict_keys.json") else {
+        return;
+    };
     let listed: Vec<Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(listed.len(), 566);
     let mut official = BTreeMap::new();

@@ -7,7 +7,6 @@ mod dinov2;
 mod golden;
 mod inception;
 mod published_shapes;
-mod real_data;
 mod scenes;
 mod tokenizer;
 mod vgg;

@@ -12,7 +12,7 @@ use specimen_extract::{
     extractor::ExtractError,
 };
 
-use crate::{golden, real_data};
+use crate::golden;
 
 const VOCABULARY: &str = "tokenizers/bpe_simple_vocab_16e6.txt.gz";
 
@@ -32,7 +32,7 @@ fn texts_are_cleaned_as_ftfy_and_html_unescape_do() {
 #[test]
 fn sequences_are_those_of_open_clip_under_every_prefix() {
     let test = "sequences_are_those_of_open_clip_under_every_prefix";
-    let Some(path) = real_data::find(test, VOCABULARY) else { return };
+    let Some(path) = specimen_testdata::find(test, VOCABULARY) else { return };
     let tokenizer = ClipTokenizer::read(&path).unwrap();
     let golden = golden::json("tok/expected.json");
     let keys = [
@@ -52,8 +52,8 @@ fn sequences_are_those_of_open_clip_under_every_prefix() {
 #[test]
 fn texts_have_the_ids_of_the_reference_tokenizer() {
     let test = "texts_have_the_ids_of_the_reference_tokenizer";
-    let Some(path) = real_data::find(test, VOCABULARY) else { return };
-    let Some(cases) = real_data::find(test, "tokenizers/clip_golden.json") else { return };
+    let Some(path) = specimen_testdata::find(test, VOCABULARY) else { return };
+    let Some(cases) = specimen_testdata::find(test, "tokenizers/clip_golden.json") else { return };
     let tokenizer = ClipTokenizer::read(&path).unwrap();
     let golden: Value = serde_json::from_slice(&std::fs::read(cases).unwrap()).unwrap();
     let cases = golden["cases"].as_array().unwrap();
@@ -74,8 +74,8 @@ fn digest_of<'a>(tokenizer: &ClipTokenizer, texts: impl Iterator<Item = &'a str>
 #[test]
 fn all_parti_prompts_have_the_reference_ids() {
     let test = "all_parti_prompts_have_the_reference_ids";
-    let Some(path) = real_data::find(test, VOCABULARY) else { return };
-    let Some(prompts) = real_data::find(test, "parti/PartiPrompts.tsv") else { return };
+    let Some(path) = specimen_testdata::find(test, VOCABULARY) else { return };
+    let Some(prompts) = specimen_testdata::find(test, "parti/PartiPrompts.tsv") else { return };
     let text = std::fs::read_to_string(prompts).unwrap();
     let prompts: Vec<&str> = text.lines().skip(1).map(|line| line.split('\t').next().unwrap()).collect();
     let tokenizer = ClipTokenizer::read(&path).unwrap();
@@ -94,8 +94,8 @@ fn all_parti_prompts_have_the_reference_ids() {
 #[test]
 fn the_longest_captions_of_coco_have_the_reference_ids() {
     let test = "the_longest_captions_of_coco_have_the_reference_ids";
-    let Some(path) = real_data::find(test, VOCABULARY) else { return };
-    let Some(captions) = real_data::find(test, "coco/captions_val2017_longest1.json") else { return };
+    let Some(path) = specimen_testdata::find(test, VOCABULARY) else { return };
+    let Some(captions) = specimen_testdata::find(test, "coco/captions_val2017_longest1.json") else { return };
     let captions: Value = serde_json::from_slice(&std::fs::read(captions).unwrap()).unwrap();
     let captions = captions["annotations"].as_array().unwrap();
     assert_eq!(captions.len(), 5000);

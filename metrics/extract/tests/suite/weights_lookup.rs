@@ -13,8 +13,6 @@ use specimen_extract::{
 };
 use tempfile::TempDir;
 
-use crate::real_data;
-
 const INCEPTION: NetworkName = NetworkName::InceptionFid;
 const FILE: &str = "pt_inception-2015-12-05-6726825d.safetensors";
 
@@ -219,7 +217,7 @@ fn a_pickle_is_checked_and_answered_with_what_converts_it() {
 fn the_truncated_official_file_is_told_from_a_whole_one() {
     let test = "the_truncated_official_file_is_told_from_a_whole_one";
     let file = "weights/pt_inception-2015-12-05-6726825d.TRUNCATED.pth";
-    let Some(path) = real_data::find(test, file) else { return };
+    let Some(path) = specimen_testdata::find(test, file) else { return };
     let machine = Machine::new();
     machine.put("torch/pt_inception-2015-12-05-6726825d.pth", &fs::read(path).unwrap());
     let message = machine.refusal(INCEPTION);

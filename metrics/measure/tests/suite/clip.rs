@@ -151,8 +151,10 @@ fn an_id_with_a_fraction_of_zero_is_the_whole_number() {
 #[test]
 fn the_official_captions_are_chosen_as_the_papers_choose_them() {
     let test = "the_official_captions_are_chosen_as_the_papers_choose_them";
-    let Some(official) = crate::edge_files::data(test, "coco/captions_val2017.json.gz") else { return };
-    let Some(table) = crate::edge_files::data(test, "coco/selections_val2017.tsv") else { return };
+    let Some(official) = specimen_testdata::find(test, "coco/captions_val2017.json.gz") else {
+        return;
+    };
+    let Some(table) = specimen_testdata::find(test, "coco/selections_val2017.tsv") else { return };
     let mut text = String::new();
     let file = std::fs::File::open(&official).unwrap();
     std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();

@@ -1,8 +1,5 @@
 //! Odd and broken files among the pictures: named, or left out and counted; never a panic.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 use specimen_measure::fid::fid;
 use specimen_measure::images::BATCH;
@@ -56,7 +53,9 @@ fn nothing_but_broken_pictures_is_an_error() {
 
 #[test]
 fn odd_files_have_the_outcome_of_pillow() {
-    let Some(folder) = data("odd_files_have_the_outcome_of_pillow", "edge") else { return };
+    let Some(folder) = specimen_testdata::find("odd_files_have_the_outcome_of_pillow", "edge") else {
+        return;
+    };
     let expect: Value = serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
     let images = expect["images"].as_array().unwrap();
     let mut refused: Vec<&str> = images
@@ -74,26 +73,4 @@ fn odd_files_have_the_outcome_of_pillow() {
     assert_eq!(rows.features.n() + broken.len(), images.len());
     assert_eq!(broken, refused);
     assert!(meter.broken().iter().all(|(_, broken)| broken.why.contains(&broken.key)));
-}
-
-/// The file or folder `part` of the real data; otherwise says that `test` is skipped, or panics with `STRICT=1`.
-pub(crate) fn data(test: &str, part: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let root = std::env::var_os("SPECIMEN_DATA").map_or_else(beside, PathBuf::from);
-    let found = root.join(part);
-    if found.exists() {
-        return Some(found);
-    }
-    skip(&format!("SKIPPED: {test}: no {part} below SPECIMEN_DATA"));
-    None
-}
-
-#[allow(clippy::print_stderr)] // A skipped test must be seen.
-fn skip(line: &str) {
-    assert!(std::env::var("STRICT").as_deref() != Ok("1"), "{line}");
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        writeln!(log, "{line}").unwrap();
-    }
 }

@@ -70,7 +70,7 @@ fn check(what: &str, found: f64, expected: &Value, tolerance: f64) {
 #[test]
 fn two_halves_of_the_photos_have_the_values_of_the_reference_tools() {
     let test = "two_halves_of_the_photos_have_the_values_of_the_reference_tools";
-    let Some(photos) = crate::edge_files::data(test, "photos/coco_val2017") else { return };
+    let Some(photos) = specimen_testdata::find(test, "photos/coco_val2017") else { return };
     let root = tempfile::tempdir().unwrap();
     let [real, generated] = halves(root.path(), &photos);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/halves.json");

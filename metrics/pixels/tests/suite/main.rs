@@ -7,6 +7,5 @@ mod odd_files;
 mod photos;
 mod pillow;
 mod protocol_steps;
-mod real_data;
 mod sources;
 mod torch_bilinear;

@@ -3,12 +3,12 @@
 
 use specimen_pixels::{DecodeError, Source, decode};
 
-use crate::{golden, real_data};
+use crate::golden;
 
 #[test]
 fn every_odd_file_has_the_outcome_of_pillow() {
     let test = "every_odd_file_has_the_outcome_of_pillow";
-    let Some(folder) = real_data::find(test, "edge") else { return };
+    let Some(folder) = specimen_testdata::find(test, "edge") else { return };
     let expected: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
     let mut wrong = Vec::new();
@@ -33,7 +33,7 @@ fn every_odd_file_has_the_outcome_of_pillow() {
 #[test]
 fn a_folder_of_odd_files_gives_every_one_of_them_with_its_path() {
     let test = "a_folder_of_odd_files_gives_every_one_of_them_with_its_path";
-    let Some(folder) = real_data::find(test, "edge") else { return };
+    let Some(folder) = specimen_testdata::find(test, "edge") else { return };
     let source = Source::open(&folder).unwrap();
     let failures: Vec<String> = source
         .images()

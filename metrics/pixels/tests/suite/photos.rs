@@ -2,11 +2,11 @@
 
 use specimen_pixels::Source;
 
-use crate::{golden, real_data};
+use crate::golden;
 
 #[test]
 fn every_photo_decodes_to_the_bytes_of_pillow() {
-    let Some(folder) = real_data::find("every_photo_decodes_to_the_bytes_of_pillow", "photos") else {
+    let Some(folder) = specimen_testdata::find("every_photo_decodes_to_the_bytes_of_pillow", "photos") else {
         return;
     };
     let expected: serde_json::Value =

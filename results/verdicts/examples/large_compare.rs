@@ -1,5 +1,5 @@
 //! Times a comparison over a large made-up run: six methods, 5,000 prompts, three seeds each,
-//! `cargo run --release -p specimen-verdicts --example large_run`.
+//! `cargo run --release -p specimen-verdicts --example large_compare`.
 #![allow(clippy::print_stdout, reason = "an example answers on stdout")]
 
 use std::error::Error;
