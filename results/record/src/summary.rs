@@ -306,6 +306,29 @@ impl Summary {
     pub fn cell(&self, id: &str) -> Option<&CellSummary> {
         self.cells.iter().find(|cell| cell.id == id)
     }
+
+    /// Model names of what the images were made on: the GPUs beside the CPU, or the CPU alone.
+    #[must_use]
+    pub fn machine(&self) -> String {
+        match self.gpus.is_empty() {
+            true => self.cpu_model.clone(),
+            false => format!("{} beside {}", self.gpus.join(", "), self.cpu_model),
+        }
+    }
+
+    /// What makes the images of a cell, as the spec has it; its drafter and method where the spec does not name it.
+    #[must_use]
+    pub fn maker(&self, cell: &CellSummary) -> String {
+        let cells = self.spec.get("cells").and_then(Value::as_array);
+        let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
+        spec.map_or_else(
+            || format!("{} {}", cell.drafter, cell.method),
+            |spec| match spec.get("external").or(spec.get("imported")) {
+                Some(elsewhere) => elsewhere.to_string(),
+                None => spec["method"].to_string(),
+            },
+        )
+    }
 }
 
 impl CellSummary {

@@ -130,7 +130,7 @@ impl Rows {
             of_cell(|c| guarantee(c.guarantee).to_owned()),
             of_cell(|c| c.dtype.clone()),
             of_cell(|c| c.device.clone()),
-            Some(machine(summary)),
+            Some(summary.machine()),
             Some(record.prompt_id.clone()),
             Some(about.prompt.to_owned()),
             Some(record.seed.to_string()),
@@ -228,24 +228,14 @@ impl Scores {
 /// What a cell is, in words: another text, another experiment.
 fn identity(summary: &Summary, cell: &CellSummary) -> String {
     let s = &cell.sampling;
-    let specs = summary.spec.get("cells").and_then(|cells| cells.as_array());
-    let spec = specs.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
-    let method = spec.map_or_else(
-        || format!("{} {}", cell.drafter, cell.method),
-        |spec| match spec.get("external").or(spec.get("imported")) {
-            Some(elsewhere) => elsewhere.to_string(),
-            None => spec["method"].to_string(),
-        },
-    );
     format!(
-        "{}, {}, T {} top-k {} top-p {} guidance {}, {method}",
-        cell.model, cell.dataset, s.temperature, s.top_k, s.top_p, s.guidance
+        "{}, {}, T {} top-k {} top-p {} guidance {}, {}",
+        cell.model,
+        cell.dataset,
+        s.temperature,
+        s.top_k,
+        s.top_p,
+        s.guidance,
+        summary.maker(cell)
     )
-}
-
-fn machine(summary: &Summary) -> String {
-    match summary.gpus.is_empty() {
-        true => summary.cpu_model.clone(),
-        false => format!("{} beside {}", summary.gpus.join(", "), summary.cpu_model),
-    }
 }

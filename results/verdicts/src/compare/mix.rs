@@ -36,12 +36,8 @@ impl Kind {
 /// Why times of the two runs do not belong into one table; `None` where they do.
 #[must_use]
 pub fn other_device(a: &Summary, b: &Summary) -> Option<String> {
-    let machine = |run: &Summary| match run.gpus.is_empty() {
-        true => run.cpu_model.clone(),
-        false => format!("{} beside {}", run.gpus.join(", "), run.cpu_model),
-    };
     differing(&[
-        ("machine", machine(a), machine(b)),
+        ("machine", a.machine(), b.machine()),
         ("threads", a.threads.to_string(), b.threads.to_string()),
         ("processor features", a.cpu_features.join(" "), b.cpu_features.join(" ")),
     ])
@@ -55,20 +51,9 @@ pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) 
         let s = &cell.sampling;
         format!("T {} top-k {} top-p {} guidance {}", s.temperature, s.top_k, s.top_p, s.guidance)
     };
-    let method = |(run, cell): (&Summary, &CellSummary)| {
-        let cells = run.spec.get("cells").and_then(|cells| cells.as_array());
-        let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
-        spec.map_or_else(
-            || format!("{} {}", cell.drafter, cell.method),
-            |spec| match spec.get("external").or(spec.get("imported")) {
-                Some(elsewhere) => elsewhere.to_string(),
-                None => spec["method"].to_string(),
-            },
-        )
-    };
     let (one, two) = (a.1, b.1);
     differing(&[
-        ("method", method(a), method(b)),
+        ("method", a.0.maker(one), b.0.maker(two)),
         ("model", one.model.clone(), two.model.clone()),
         ("dataset", one.dataset.clone(), two.dataset.clone()),
         ("sampling", text(one), text(two)),
