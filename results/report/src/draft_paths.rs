@@ -63,7 +63,7 @@ impl<'d> PathSimilarities<'d> {
         }
         let words = Words {
             name: "paths".to_owned(),
-            title: format!("{}: how alike the paths of a draft are", summary.name),
+            title: format!("{}: how alike draft paths are", summary.name),
             conditions: conditions(summary),
             caption,
         };
