@@ -21,16 +21,19 @@ impl HubCache {
 
     /// `file` in the snapshot that `revision` names, or else in the first by name that has it.
     pub(crate) fn find(&self, revision: &str, file: &str) -> Option<PathBuf> {
+        self.snapshots(revision).into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
+    }
+
+    /// Every snapshot, that of `revision` first, the others by name.
+    pub(crate) fn snapshots(&self, revision: &str) -> Vec<PathBuf> {
         let snapshots = self.folder.join("snapshots");
         let commit = fs::read_to_string(self.folder.join("refs").join(revision));
-        let named = snapshots.join(commit.as_deref().map_or(revision, str::trim)).join(file);
-        if named.is_file() {
-            return Some(named);
-        }
+        let named = snapshots.join(commit.as_deref().map_or(revision, str::trim));
         let others = fs::read_dir(snapshots).into_iter().flatten().flatten();
-        let mut others: Vec<PathBuf> = others.map(|entry| entry.path().join(file)).collect();
+        let mut others: Vec<PathBuf> =
+            others.map(|entry| entry.path()).filter(|path| *path != named).collect();
         others.sort();
-        others.into_iter().find(|path| path.is_file())
+        std::iter::once(named).chain(others).collect()
     }
 
     /// Where the content with this ETag lies.

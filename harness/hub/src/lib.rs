@@ -1,12 +1,14 @@
 //! Published weights: what there is, where it lies on this machine, and how it gets here.
 //!
-//! [`mod@manifest`] has one entry a published model, read from a file each in `models/`; [`places`] finds their files below the
-//! data folder and in the cache of the Hugging Face hub, whose layout `cache` keeps; [`fetch`] brings what is missing, goes
+//! [`mod@manifest`] has one entry a published model, read from a file each in `models/`; [`parts`] has the ways in which the
+//! parts of a model can lie here, and [`places`] finds them below the folders of this program and in the cache of the
+//! Hugging Face hub, whose layout `cache` keeps; [`fetch`] brings what is missing, goes
 //! on with what was begun, and checks sizes and digests. Knows no tensor: what a file holds is the business of
 //! `specimen-convert`.
 
 pub mod fetch;
 pub mod manifest;
+pub mod parts;
 pub mod places;
 pub mod settings;
 

@@ -28,30 +28,13 @@ pub struct Manifest {
     /// Heads that can draft for it once somebody has trained them.
     #[serde(default, rename = "head")]
     pub heads: Vec<TrainedHead>,
-    /// A folder below the data folder in which its files are looked for too, under the last parts of their names.
-    pub folder: Option<String>,
     /// Its files.
     #[serde(rename = "file")]
     pub files: Vec<PublishedFile>,
-    /// What can be there in place of some of them.
-    #[serde(default)]
-    pub otherwise: Vec<Otherwise>,
     /// What it takes.
     pub memory: Memory,
     /// Names of its tensors in another layout, for `specimen convert --model`.
     pub convert: Option<Recipe>,
-}
-
-/// One file in place of others: another layout of the same weights.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Otherwise {
-    /// What it is.
-    pub what: String,
-    /// Where it lies, below the data folder.
-    pub place: String,
-    /// Names of the files that are not needed beside it.
-    pub files: Vec<String>,
 }
 
 /// A head that nobody publishes.
@@ -224,11 +207,6 @@ pub fn parse(text: &str) -> Result<Manifest, String> {
     let mut manifest: Manifest = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(recipe) = &mut manifest.convert {
         recipe.name.clone_from(&manifest.name);
-    }
-    let known: Vec<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
-    let replaced = manifest.otherwise.iter().flat_map(|other| &other.files);
-    if let Some(name) = replaced.into_iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(format!("`{name}` is replaced and no file of it"));
     }
     for file in &manifest.files {
         let is_inside = |path: &str| path.split('/').all(|part| !["", ".", ".."].contains(&part));
@@ -422,10 +400,6 @@ mod tests {
             (good.replace("\"f\"", "\"../f\""), "`../f` is no relative path"),
             (good.replace("sha256 = \"unknown\"", "sha256 = \"XYZ\""), "the SHA-256 of `f` is none"),
             (good.replace("n_bytes", "n_byts"), "n_byts"),
-            (
-                format!("{good}[[otherwise]]\nwhat = \"w\"\nplace = \"p\"\nfiles = [\"g\"]\n"),
-                "`g` is replaced and no file of it",
-            ),
             (good.replace("n_bytes = \"unknown\"", "n_bytes = \"many\""), "n_bytes"),
         ] {
             let error = parse(&text(&file)).unwrap_err();

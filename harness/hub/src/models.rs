@@ -23,6 +23,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("lumina-mgpt-7b-512", include_str!("../models/lumina-mgpt-7b-512.toml")),
     ("anole-7b", include_str!("../models/anole-7b.toml")),
     ("lumina-mgpt-7b-768-drafter", include_str!("../models/lumina-mgpt-7b-768-drafter.toml")),
+    ("lumina-mgpt-7b-512-drafter", include_str!("../models/lumina-mgpt-7b-512-drafter.toml")),
     ("anole-7b-drafter", include_str!("../models/anole-7b-drafter.toml")),
     ("chameleon-vqgan", include_str!("../models/chameleon-vqgan.toml")),
     ("janus-pro-7b", include_str!("../models/janus-pro-7b.toml")),

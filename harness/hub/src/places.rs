@@ -1,16 +1,28 @@
 //! Where published files lie on this machine: below the folders of this program, then in the caches of the Hugging Face
 //! hub and of torch.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
 
 use crate::{
     cache::HubCache,
     manifest::{Manifest, Origin, PublishedFile},
+    parts::{self, Choice, INDEX, Part},
     settings::user_folder,
 };
 
 /// Folder of weights below a folder of this program.
 const FOLDER: &str = "weights";
+/// The revision of a repository that parts are taken from.
+const MAIN: &str = "main";
+/// The largest index of shards that is read, in bytes.
+const MAX_INDEX: u64 = 1 << 26;
 
 /// The folders in which files are looked for, and those they are put into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +58,7 @@ impl Places {
         let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
         let user = user_folder(&set);
         let below = |part: &str| user.as_ref().map(|folder| folder.join(part));
-        let own = [data.map(Path::to_owned), set("SPECIMEN_CACHE").or_else(|| below("specimen"))];
+        let own = [data.map(Path::to_owned), cache_folder(&variable)];
         Self {
             own: own.into_iter().flatten().collect(),
             hub: set("HF_HUB_CACHE")
@@ -79,21 +91,41 @@ impl Places {
         }
     }
 
-    /// The files of `manifest` that cannot be read yet, and that nothing else stands for.
+    /// The files of `part`, in order, if one of its choices is there whole: in one folder of this program, or in one
+    /// snapshot of the hub's cache.
+    #[must_use]
+    pub fn part(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        part.choices.iter().find_map(|choice| {
+            let own = self.own.iter().map(|folder| folder.join(FOLDER).join(choice.repo));
+            let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, choice.repo).snapshots(MAIN));
+            own.chain(cached).find_map(|folder| whole(choice, &folder))
+        })
+    }
+
+    /// The files of `manifest` that must still be fetched or converted: those of every part that is not there whole. Where
+    /// all files of such a part are there, and not together, all are named.
     #[must_use]
     pub fn missing<'m>(&self, manifest: &'m Manifest) -> Vec<&'m PublishedFile> {
-        let is_there = |place: &Path| self.own.iter().any(|folder| folder.join(place).is_file());
-        let is_replaced = |file: &PublishedFile| {
-            let others = manifest.otherwise.iter().filter(|other| other.files.contains(&file.name));
-            others.into_iter().any(|other| is_there(Path::new(&other.place)))
-        };
-        let is_in_folder = |file: &PublishedFile| {
-            let folder = manifest.folder.as_ref().filter(|_| file.converted.is_none());
-            folder.is_some_and(|folder| is_there(&Path::new(folder).join(file.base_name())))
-        };
         let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));
-        let files = manifest.files.iter();
-        files.filter(|file| !(is_ready(file) || is_in_folder(file) || is_replaced(file))).collect()
+        let parts = parts::of(&manifest.name);
+        if parts.is_empty() {
+            return manifest.files.iter().filter(|file| !is_ready(file)).collect();
+        }
+        let lies_beside = |file: &PublishedFile, part: &Part| {
+            let place = |folder: &PathBuf, choice: &Choice| {
+                folder.join(FOLDER).join(choice.repo).join(file.base_name()).is_file()
+            };
+            let is_there = |choice: &Choice| self.own.iter().any(|folder| place(folder, choice));
+            file.converted.is_none() && part.choices.iter().any(is_there)
+        };
+        let of_part = |part: &Part| -> Vec<&'m PublishedFile> {
+            let is_of_it = |file: &&PublishedFile| part.fetched.contains(&file.name.as_str());
+            let all: Vec<_> = manifest.files.iter().filter(is_of_it).collect();
+            let is_here = |file: &PublishedFile| is_ready(file) || lies_beside(file, part);
+            let missing: Vec<_> = all.iter().copied().filter(|file| !is_here(file)).collect();
+            if missing.is_empty() { all } else { missing }
+        };
+        parts.iter().filter(|part| self.part(part).is_none()).flat_map(of_part).collect()
     }
 
     /// The published file itself, if it is here.
@@ -121,8 +153,51 @@ impl Places {
         candidates.into_iter().find(|path| path.is_file())
     }
 
+    /// The folders that are looked into, in words.
+    #[must_use]
+    pub fn described(&self) -> String {
+        let own = self.own.iter().map(|folder| folder.join(FOLDER));
+        let all: Vec<String> = own.chain(self.hub.clone()).map(|path| path.display().to_string()).collect();
+        if all.is_empty() { "no folder: SPECIMEN_DATA is not set".to_owned() } else { all.join(" and ") }
+    }
+
     /// Where a file from an address is put.
     pub(crate) fn place_of_url(&self, file: &PublishedFile) -> Option<PathBuf> {
         Some(self.own.first()?.join(FOLDER).join(file.base_name()))
     }
+}
+
+/// Where this program keeps what it can make again: `SPECIMEN_CACHE`, or `specimen` in the user's cache folder.
+pub fn cache_folder(variable: &impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
+    set("SPECIMEN_CACHE").or_else(|| Some(user_folder(&set)?.join("specimen")))
+}
+
+/// The files of `choice` in `folder`, if all are there. Behind an index come the shards it lists.
+fn whole(choice: &Choice, folder: &Path) -> Option<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for file in choice.files {
+        let path = folder.join(file);
+        let shards = if *file == INDEX { listed(&path)? } else { Vec::new() };
+        all.push(path);
+        all.extend(shards);
+    }
+    all.iter().all(|path| path.is_file()).then_some(all)
+}
+
+/// The files that an index lists, each once, in order of name; `None` if it is none or lists none. A name that leads
+/// elsewhere is none of the files beside the index: whoever opens the index refuses it.
+fn listed(index: &Path) -> Option<Vec<PathBuf>> {
+    #[derive(Deserialize)]
+    struct Index {
+        weight_map: BTreeMap<String, String>,
+    }
+    let mut text = String::new();
+    File::open(index).ok()?.take(MAX_INDEX).read_to_string(&mut text).ok()?;
+    let Index { weight_map } = serde_json::from_str(&text).ok()?;
+    let names: BTreeSet<String> = weight_map.into_values().collect();
+    let is_plain = |name: &String| Path::new(name).file_name().is_some_and(|plain| plain == name.as_str());
+    let shards: Vec<PathBuf> =
+        names.into_iter().filter(is_plain).map(|name| index.with_file_name(name)).collect();
+    (!shards.is_empty()).then_some(shards)
 }

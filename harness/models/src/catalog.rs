@@ -5,10 +5,11 @@ use std::{path::PathBuf, rc::Rc};
 use tch::{Device, Kind};
 
 use crate::{
-    chameleon::{self, Places, Recipe},
+    chameleon::{self, Recipe},
     igpt::{IgptModel, IgptWeights},
     janus::{self, JanusModel},
     llamagen::{self, LlamaGenModel},
+    published_files::places,
     stub::{self, StubModel},
     target::{ModelError, TargetModel},
     tiny::TinyModel,
@@ -66,7 +67,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         return Ok(Rc::new(JanusModel::open(which, data_root.as_deref(), kind, device)?));
     }
     let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
-    let places = || Places::of_environment(data_root.as_deref(), |name| std::env::var_os(name));
+    let places = || places(data_root.as_deref());
     let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),

@@ -26,6 +26,23 @@ impl SeveralFiles {
         Ok(Self { files: files.collect::<Result<_, _>>()? })
     }
 
+    /// A network that `make` reads from the files at `paths`, with what it was read from as the part `role`. What is
+    /// left over and not ignored is an error.
+    ///
+    /// # Errors
+    /// As [`SeveralFiles::open`], `make` and [`SeveralFiles::finish`].
+    pub fn read<T>(
+        paths: &[PathBuf],
+        role: &str,
+        make: impl FnOnce(&mut Self) -> Result<T, LoadError>,
+    ) -> Result<(T, Vec<WeightsId>), LoadError> {
+        let mut files = Self::open(paths)?;
+        let ids = files.ids(role);
+        let made = make(&mut files)?;
+        files.finish()?;
+        Ok((made, ids))
+    }
+
     /// Whether one of the files has a tensor of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {

@@ -86,9 +86,9 @@ pub enum ModelError {
         /// What to fetch and in which form.
         fetch: String,
     },
-    /// Published files that are neither below the data folder nor in the cache of the hub.
+    /// Published files that are neither below a folder of this program nor in the cache of the hub.
     #[error(
-        "model `{model}` needs files that are not there: {parts}; looked in {looked}; `specimen data fetch {model}` fetches them"
+        "model `{model}` needs files that are not there: {parts}; looked in {looked}; `specimen data fetch {model}` fetches what is published, and says how to come by the rest"
     )]
     Unfetched {
         /// The model.
@@ -97,18 +97,6 @@ pub enum ModelError {
         parts: String,
         /// The folders that were looked in.
         looked: String,
-    },
-    /// Weights in several files, of which some are not on disk.
-    #[error(
-        "model `{model}` needs {wanted}; looked in {places}; `specimen data fetch {model}` gets them, or put them into the first of these folders"
-    )]
-    AbsentFiles {
-        /// The model.
-        model: String,
-        /// What is missing and where it is published.
-        wanted: String,
-        /// Folders that were looked into.
-        places: String,
     },
     /// Sampling settings the model cannot follow.
     #[error("model `{model}`: {reason}")]

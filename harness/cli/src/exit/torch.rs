@@ -50,8 +50,7 @@ fn of_model(error: &ModelError) -> Code {
     match error {
         ModelError::Weights(_)
         | ModelError::Absent { .. }
-        | ModelError::Unfetched { .. }
-        | ModelError::AbsentFiles { .. } => Code::Missing,
+        | ModelError::Unfetched { .. } => Code::Missing,
         ModelError::Prompt { .. } | ModelError::Unknown { .. } => Code::Usage,
         ModelError::Drafter { .. } | ModelError::Sampling { .. } => Code::Spec,
     }

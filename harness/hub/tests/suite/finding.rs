@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_hub::{Found, Places, manifest};
+use specimen_hub::{Found, Places, manifest, manifest::PublishedFile, parts};
 
 fn touch(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -60,7 +60,7 @@ fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
     let safe = repo.join("snapshots/b/model.safetensors");
     touch(&safe);
     assert_eq!(places.find(head), Found::Ready(safe));
-    assert_eq!(places.missing(manifest("anole-7b-drafter").unwrap()).len(), 1);
+    assert_eq!(places.missing(manifest("anole-7b-drafter").unwrap()), Vec::<&PublishedFile>::new());
 }
 
 #[test]
@@ -91,4 +91,69 @@ fn a_model_in_a_folder_of_its_own_or_in_another_layout_is_not_missed() {
     std::fs::remove_file(folder.path().join("weights/anole-7b/vqgan.safetensors")).unwrap();
     write("vqgan.ckpt");
     assert_eq!(missing(), ["vqgan.ckpt"]);
+}
+
+#[test]
+fn a_part_is_found_whole_in_one_snapshot_or_below_one_folder_of_this_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, cache, hub] = ["data", "cache", "hub"].map(|name| folder.path().join(name));
+    let places =
+        Places { own: vec![data.clone(), cache.clone()], hub: Some(hub.clone()), ..Places::default() };
+    let part = parts::of("flan-t5-xl")[0];
+    let shards = |folder: &Path| part.fetched.iter().map(|file| folder.join(file)).collect::<Vec<_>>();
+    let snapshots = hub.join("models--google--flan-t5-xl/snapshots");
+    for revision in ["abc", "def"] {
+        touch(&shards(&snapshots.join(revision))[0]);
+    }
+    assert_eq!(places.part(&part), None, "one of two shards is not a part");
+    for revision in ["abc", "def"] {
+        touch(&shards(&snapshots.join(revision))[1]);
+    }
+    assert_eq!(places.part(&part), Some(shards(&snapshots.join("abc"))));
+    std::fs::create_dir_all(hub.join("models--google--flan-t5-xl/refs")).unwrap();
+    std::fs::write(hub.join("models--google--flan-t5-xl/refs/main"), "def\n").unwrap();
+    assert_eq!(places.part(&part), Some(shards(&snapshots.join("def"))));
+    for own in [cache, data] {
+        let own = own.join("weights/google/flan-t5-xl");
+        shards(&own).iter().for_each(|path| touch(path));
+        assert_eq!(places.part(&part), Some(shards(&own)));
+    }
+}
+
+#[test]
+fn an_index_stands_for_the_shards_that_it_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places { own: vec![folder.path().to_owned()], ..Places::default() };
+    let own = folder.path().join("weights/anole-7b");
+    let files = ["config.json", parts::INDEX, "a.safetensors", "b.safetensors"].map(|name| own.join(name));
+    files.iter().for_each(|path| touch(path));
+    let target = parts::ANOLE[0];
+    for (index, is_found) in [
+        ("", false),
+        (r#"{ "weight_map": {} }"#, false),
+        (r#"{ "weight_map": { "x": "b.safetensors", "y": "a.safetensors", "z": "../c" } }"#, true),
+        (r#"{ "weight_map": { "x": "b.safetensors", "y": "c.safetensors" } }"#, false),
+    ] {
+        std::fs::write(&files[1], index).unwrap();
+        assert_eq!(places.part(&target), is_found.then(|| files.to_vec()), "{index}");
+    }
+}
+
+#[test]
+fn files_that_are_there_and_not_together_are_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, cache] =
+        ["data", "cache"].map(|name| folder.path().join(name).join("weights/google/flan-t5-xl"));
+    let own = [&data, &cache].map(|path| path.ancestors().nth(3).unwrap().to_owned()).to_vec();
+    let places = Places { own, ..Places::default() };
+    let t5 = manifest("flan-t5-xl").unwrap();
+    let missing = || places.missing(t5).iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    let [first, second] = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+    touch(&data.join("tokenizer.json"));
+    touch(&data.join(first));
+    assert_eq!(missing(), [second]);
+    touch(&cache.join(second));
+    assert_eq!(missing(), [first, second]);
+    touch(&data.join(second));
+    assert_eq!(missing(), [""; 0]);
 }

@@ -7,12 +7,13 @@ use std::{
 };
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_hub::Places;
 use specimen_weights::{Checkpoint, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 
 use super::{
-    Absent, ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout,
-    ModelFiles, Places, QkNormShape, Recipe, Source, Vocabulary, Vqgan,
+    ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout, ModelFiles,
+    QkNormShape, Recipe, Source, Vocabulary, Vqgan,
 };
 use crate::{
     draft_time::DraftTime,
@@ -20,6 +21,7 @@ use crate::{
     generation::ModelGeneration,
     padded::Padding,
     placed::Placed,
+    published_files::AbsentHead,
     several_files::SeveralFiles,
     sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
@@ -31,7 +33,7 @@ pub(super) struct Parts {
     pub(super) vocabulary: Vocabulary,
     pub(super) network: ChameleonNetwork,
     pub(super) vqgan: Vqgan,
-    pub(super) head: Result<ChameleonHead, Absent>,
+    pub(super) head: Result<ChameleonHead, AbsentHead>,
     pub(super) weights: Vec<WeightsId>,
 }
 
@@ -41,7 +43,7 @@ pub struct ChameleonModel {
     vocabulary: Vocabulary,
     network: Rc<ChameleonNetwork>,
     vqgan: Vqgan,
-    head: Result<Rc<ChameleonHead>, Absent>,
+    head: Result<Rc<ChameleonHead>, AbsentHead>,
     tables: TokenTables,
     weights: Vec<WeightsId>,
     device: Device,
@@ -134,7 +136,7 @@ pub fn open_published(
     device: Device,
 ) -> Result<ChameleonModel, ModelError> {
     let source = Source::of(recipe.name).expect("a published recipe has a source");
-    let files = source.locate(places).map_err(|absent| absent.error(recipe.name))?;
+    let files = source.locate(places)?;
     Ok(ChameleonModel::load(recipe, &files, kind, device)?)
 }
 
@@ -265,7 +267,7 @@ impl TargetModel for ChameleonModel {
             let (model, drafter) = (self.recipe.name.into(), kind.as_written());
             return Err(ModelError::Drafter { model, drafter, known: "eagle1".into() });
         };
-        let head = self.head.as_ref().map_err(|absent| absent.error(self.recipe.name))?;
+        let head = self.head.as_ref().map_err(AbsentHead::refusal)?;
         let (image, words) = self.image_of(generation);
         let head = Rc::new(ImageHead::new(head.clone(), image, words));
         let time = DraftTime::new(generation.device());

@@ -18,7 +18,7 @@ use crate::{
     generation::ModelGeneration,
     pixels::{Rounding, picture},
     placed::Placed,
-    published_files::{Part, Places},
+    published_files::{AbsentHead, find_all, places},
     published_names::{LayerNames, Mixed, PublishedNames},
     several_files::SeveralFiles,
     sidecar::Sidecar,
@@ -40,13 +40,6 @@ pub(super) struct Networks {
     pub(super) text: TextTokenizer,
     /// The head that drafts for it, or where it was looked for.
     pub(super) drafter: Result<Rc<EagleHead>, AbsentHead>,
-}
-
-/// An EAGLE-1 head that is not there.
-pub(super) struct AbsentHead {
-    manifest: &'static str,
-    part: Part,
-    places: Places,
 }
 
 /// A loaded Janus-Pro.
@@ -71,20 +64,20 @@ impl JanusModel {
         kind: Kind,
         device: Device,
     ) -> Result<Self, ModelError> {
-        let places = Places::of_environment(data_root);
-        let found = places.find_all(which.name, which.parts)?;
+        let places = places(data_root);
+        let found = find_all(&places, which.name, which.parts)?;
         let text = TextTokenizer::open(&found[1][0])?;
-        let mut files = SeveralFiles::open(&found[0])?;
-        let mut weights = files.ids("target");
+        let ((target, vq), mut weights) = SeveralFiles::read(&found[0], "target", |files| {
+            let names = JanusNames::of_file(|name| files.has(name));
+            let target = JanusNetwork::new(&mut Placed::new(files, kind, device), &which.config, names)?;
+            let mut placed = Placed::new(files, Kind::Float, device);
+            let mut scoped = Scoped::new(&mut placed, names.tokenizer());
+            let vq = Vq16::new(&mut scoped, &which.vq, names.vq16())?;
+            files.ignore(|name| names.is_not_for_painting(name));
+            Ok((target, vq))
+        })?;
         weights.push(text.id("text tokenizer"));
-        let names = JanusNames::of_file(|name| files.has(name));
-        let target = JanusNetwork::new(&mut Placed::new(&mut files, kind, device), &which.config, names)?;
-        let mut placed = Placed::new(&mut files, Kind::Float, device);
-        let mut scoped = Scoped::new(&mut placed, names.tokenizer());
-        let vq = Vq16::new(&mut scoped, &which.vq, names.vq16())?;
-        files.ignore(|name| names.is_not_for_painting(name));
-        files.finish()?;
-        let drafter = match places.find(&which.head) {
+        let drafter = match places.part(&which.head) {
             None => Err(AbsentHead { manifest: which.head_manifest, part: which.head, places }),
             Some(paths) => {
                 let (head, ids) = open_head(&paths, &which.config, kind, device)?;
@@ -171,17 +164,17 @@ fn open_head(
     kind: Kind,
     device: Device,
 ) -> Result<(EagleHead, Vec<WeightsId>), LoadError> {
-    let mut files = SeveralFiles::open(paths)?;
-    let ids = files.ids("drafter");
     let eps = Sidecar::beside(&paths[0])?.number("rms_norm_eps").unwrap_or(config.norm_eps);
-    let (bias, input_norm) = (files.has("fc.bias"), files.has("layers.0.input_layernorm.weight"));
-    let config_of_head = EagleConfig { bias, input_norm, ..drafter_config(config, eps) };
-    let mut placed = Placed::new(&mut files, kind, device);
-    let mut named = PublishedNames::new(&mut placed, LayerNames::HuggingFace, Mixed::Halves, config.d_head());
-    let mut head = EagleHead::new(&mut named, &config_of_head, config.d_model)?;
-    head.layer.prepare();
-    files.finish()?;
-    Ok((head, ids))
+    SeveralFiles::read(paths, "drafter", |files| {
+        let (bias, input_norm) = (files.has("fc.bias"), files.has("layers.0.input_layernorm.weight"));
+        let config_of_head = EagleConfig { bias, input_norm, ..drafter_config(config, eps) };
+        let mut placed = Placed::new(files, kind, device);
+        let (names, d_head) = (LayerNames::HuggingFace, config.d_head());
+        let mut named = PublishedNames::new(&mut placed, names, Mixed::Halves, d_head);
+        let mut head = EagleHead::new(&mut named, &config_of_head, config.d_model)?;
+        head.layer.prepare();
+        Ok(head)
+    })
 }
 
 impl TargetModel for JanusModel {
@@ -218,12 +211,7 @@ impl TargetModel for JanusModel {
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head: Rc<dyn DraftHead> = match (kind, &self.networks.drafter) {
             (DrafterKind::Eagle1(None), Ok(head)) => head.clone(),
-            (DrafterKind::Eagle1(None), Err(AbsentHead { manifest, part, places })) => {
-                places.find_all(manifest, &[*part])?;
-                let path = part.choices[0].repo.into();
-                let reason = "it was not there when the model was loaded; start again".into();
-                return Err(LoadError::Config { path, reason }.into());
-            }
+            (DrafterKind::Eagle1(None), Err(absent)) => return Err(absent.refusal()),
             _ => {
                 return Err(ModelError::Drafter {
                     model: self.name.into(),

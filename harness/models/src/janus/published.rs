@@ -1,11 +1,9 @@
-//! Where the published Janus-Pro models lie on the hub, by their names in specs (models section 3). Files of a pickle
-//! are taken under the same name as safetensors.
+//! The published Janus-Pro models, by their names in specs (models section 3).
+
+use specimen_hub::parts::{self, Part};
 
 use super::JanusConfig;
-use crate::{
-    published_files::{Choice, Part},
-    vq16::Vq16Config,
-};
+use crate::vq16::Vq16Config;
 
 /// One published model.
 #[derive(Clone, Copy, Debug)]
@@ -24,75 +22,22 @@ pub struct JanusWeights {
     pub head: Part,
 }
 
-macro_rules! own_head {
-    ($folder:literal) => {
-        Part { role: "drafter", choices: &[Choice { repo: $folder, files: &["model.safetensors"] }] }
-    };
-}
-
 /// All of them.
 pub const PUBLISHED: &[JanusWeights] = &[
     JanusWeights {
         name: "janus-pro-1b",
         config: JanusConfig::PRO_1B,
         vq: Vq16Config::PUBLISHED,
-        parts: &[
-            Part {
-                role: "target",
-                choices: &[
-                    Choice { repo: "deepseek-community/Janus-Pro-1B", files: &["model.safetensors"] },
-                    Choice { repo: "deepseek-ai/Janus-Pro-1B", files: &["pytorch_model.safetensors"] },
-                ],
-            },
-            Part {
-                role: "text tokenizer",
-                choices: &[
-                    Choice { repo: "deepseek-ai/Janus-Pro-1B", files: &["tokenizer.json"] },
-                    Choice { repo: "deepseek-community/Janus-Pro-1B", files: &["tokenizer.json"] },
-                ],
-            },
-        ],
+        parts: parts::JANUS_1B,
         head_manifest: "janus-pro-1b-drafter",
-        head: own_head!("janus-pro-1b/drafter"),
+        head: parts::JANUS_1B_DRAFTER,
     },
     JanusWeights {
         name: "janus-pro-7b",
         config: JanusConfig::PRO_7B,
         vq: Vq16Config::PUBLISHED,
-        parts: &[
-            Part {
-                role: "target",
-                choices: &[
-                    Choice {
-                        repo: "deepseek-community/Janus-Pro-7B",
-                        files: &["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"],
-                    },
-                    Choice {
-                        repo: "deepseek-community/Janus-Pro-7B",
-                        files: &[
-                            "model-00001-of-00003.safetensors",
-                            "model-00002-of-00003.safetensors",
-                            "model-00003-of-00003.safetensors",
-                        ],
-                    },
-                    Choice {
-                        repo: "deepseek-ai/Janus-Pro-7B",
-                        files: &[
-                            "pytorch_model-00001-of-00002.safetensors",
-                            "pytorch_model-00002-of-00002.safetensors",
-                        ],
-                    },
-                ],
-            },
-            Part {
-                role: "text tokenizer",
-                choices: &[
-                    Choice { repo: "deepseek-ai/Janus-Pro-7B", files: &["tokenizer.json"] },
-                    Choice { repo: "deepseek-community/Janus-Pro-7B", files: &["tokenizer.json"] },
-                ],
-            },
-        ],
+        parts: parts::JANUS_7B,
         head_manifest: "janus-pro-7b-drafter",
-        head: own_head!("janus-pro-7b/drafter"),
+        head: parts::JANUS_7B_DRAFTER,
     },
 ];

@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use specimen_hub::{Places, parts::Part};
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -14,7 +15,7 @@ use crate::{
     image_llama::ImageLlama,
     lantern_head::LanternHead,
     placed::Placed,
-    published_files::{Part, Places},
+    published_files::AbsentHead,
     published_names::Mixed,
     several_files::SeveralFiles,
     sidecar::Sidecar,
@@ -50,8 +51,7 @@ pub struct HeadSource {
 #[derive(Default)]
 pub(super) struct Heads {
     there: Vec<(HeadLayout, &'static str, Rc<LanternHead>)>,
-    absent: Vec<HeadSource>,
-    places: Places,
+    absent: Vec<(HeadLayout, &'static str, AbsentHead)>,
 }
 
 /// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
@@ -94,45 +94,41 @@ impl Heads {
     /// Those of `sources` that are there, for a target of `config` that is `backbone`; and what they were read from.
     pub(super) fn open(
         sources: &[HeadSource],
-        places: Places,
+        places: &Places,
         config: &LlamaGenConfig,
         backbone: &ImageLlama,
         (kind, device): (Kind, Device),
     ) -> Result<(Self, Vec<WeightsId>), LoadError> {
         let (mut there, mut absent, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {
-            let Some(paths) = places.find(&source.part) else {
-                absent.push(*source);
+            let Some(paths) = places.part(&source.part) else {
+                let &HeadSource { layout, weights, manifest, part } = source;
+                absent.push((layout, weights, AbsentHead { manifest, part, places: places.clone() }));
                 continue;
             };
-            let mut files = SeveralFiles::open(&paths)?;
-            ids.extend(files.ids(source.part.role));
             let sidecar = Sidecar::beside(&paths[0])?;
             let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
-            let has_tokens = files.has(LanternHead::EMBEDDING);
-            let mut placed = Placed::new(&mut files, kind, device);
-            let sizes = (config.d_model, config.n_vocab);
-            let head = match source.layout {
-                HeadLayout::Eagle1 => {
-                    let bias = sidecar.flag("bias").unwrap_or(true);
-                    let config = EagleConfig { bias, ..drafter_config(config, eps) };
-                    LanternHead::new(&mut placed, &config, Mixed::Pairs, sizes.0, sizes.1)?
+            let (d_model, n_vocab) = (config.d_model, config.n_vocab);
+            let (head, read) = SeveralFiles::read(&paths, source.part.role, |files| {
+                let has_tokens = files.has(LanternHead::EMBEDDING);
+                let placed = &mut Placed::new(files, kind, device);
+                match source.layout {
+                    HeadLayout::Eagle1 => {
+                        let bias = sidecar.flag("bias").unwrap_or(true);
+                        let config = EagleConfig { bias, ..drafter_config(config, eps) };
+                        LanternHead::new(placed, &config, Mixed::Pairs, d_model, n_vocab)
+                    }
+                    HeadLayout::Eagle3 => {
+                        let tokens = (!has_tokens).then(|| backbone.token_table());
+                        let config = eagle3_config(config, eps);
+                        LanternHead::eagle3(placed, &config, Mixed::Pairs, (d_model, n_vocab), tokens)
+                    }
                 }
-                HeadLayout::Eagle3 => {
-                    let tokens = (!has_tokens).then(|| backbone.token_table());
-                    LanternHead::eagle3(
-                        &mut placed,
-                        &eagle3_config(config, eps),
-                        Mixed::Pairs,
-                        sizes,
-                        tokens,
-                    )?
-                }
-            };
-            files.finish()?;
+            })?;
+            ids.extend(read);
             there.push((source.layout, source.weights, Rc::new(head)));
         }
-        Ok((Self { there, absent, places }, ids))
+        Ok((Self { there, absent }, ids))
     }
 
     /// The head of this kind and name for `model`.
@@ -150,14 +146,12 @@ impl Heads {
         if let Some((_, _, head)) = found {
             return Ok(head.clone());
         }
-        if let Some(absent) = self.absent.iter().find(|head| Some((head.layout, head.weights)) == asked) {
-            self.places.find_all(absent.manifest, &[absent.part])?;
-            let path = absent.part.choices[0].repo.into();
-            let reason = "it was not there when the model was loaded; start again".into();
-            return Err(LoadError::Config { path, reason }.into());
+        let absent = self.absent.iter().find(|(layout, weights, _)| Some((*layout, *weights)) == asked);
+        if let Some((_, _, absent)) = absent {
+            return Err(absent.refusal());
         }
         let known = self.there.iter().map(|(layout, weights, _)| (*layout, *weights));
-        let known = known.chain(self.absent.iter().map(|head| (head.layout, head.weights)));
+        let known = known.chain(self.absent.iter().map(|(layout, weights, _)| (*layout, *weights)));
         let known: Vec<String> = known.map(|(layout, weights)| described(layout, weights)).collect();
         Err(ModelError::Drafter {
             model: model.into(),

@@ -22,7 +22,7 @@ use crate::{
     padded::Padded,
     pixels::{Rounding, picture},
     placed::Placed,
-    published_files::Places,
+    published_files::{cache_folder, find_all, places},
     several_files::SeveralFiles,
     sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
@@ -60,35 +60,32 @@ impl LlamaGenModel {
         kind: Kind,
         device: Device,
     ) -> Result<Self, ModelError> {
-        let places = Places::of_environment(data_root);
-        let found = places.find_all(which.name, which.parts)?;
-        let mut weights = Vec::new();
-
-        let mut files = SeveralFiles::open(&found[0])?;
-        weights.extend(files.ids("target"));
-        let names = LlamaGenNames::of_file(|name| files.has(name));
+        let places = places(data_root);
+        let found = find_all(&places, which.name, which.parts)?;
         let norm_eps = Sidecar::beside(&found[0][0])?.number("rms_norm_eps").unwrap_or(which.config.norm_eps);
         let config = LlamaGenConfig { norm_eps, ..which.config };
-        let target = LlamaGenNetwork::new(&mut Placed::new(&mut files, kind, device), &config, names)?;
-        files.ignore(LlamaGenNames::is_computed);
-        files.finish()?;
-
-        let mut files = SeveralFiles::open(&found[1])?;
-        weights.extend(files.ids("tokenizer"));
-        let mut placed = Placed::new(&mut files, Kind::Float, device);
-        let vq = Vq16::new(&mut placed, &which.vq, Vq16Names::Original)?;
-        files.ignore(is_of_the_encoder);
-        files.finish()?;
-
+        let (target, mut weights) = SeveralFiles::read(&found[0], "target", |files| {
+            let names = LlamaGenNames::of_file(|name| files.has(name));
+            let target = LlamaGenNetwork::new(&mut Placed::new(files, kind, device), &config, names)?;
+            files.ignore(LlamaGenNames::is_computed);
+            Ok(target)
+        })?;
+        let (vq, ids) = SeveralFiles::read(&found[1], "tokenizer", |files| {
+            let mut placed = Placed::new(files, Kind::Float, device);
+            let vq = Vq16::new(&mut placed, &which.vq, Vq16Names::Original)?;
+            files.ignore(is_of_the_encoder);
+            Ok(vq)
+        })?;
+        weights.extend(ids);
         let captions = match config.condition {
             Condition::Class { .. } => None,
             Condition::Caption { .. } => {
-                let (captions, ids) = open_captions(&which.text, [&found[2], &found[3]], &places, device)?;
+                let (captions, ids) = open_captions(&which.text, [&found[2], &found[3]], device)?;
                 weights.extend(ids);
                 Some(captions)
             }
         };
-        let (heads, ids) = Heads::open(which.heads, places, &config, target.backbone(), (kind, device))?;
+        let (heads, ids) = Heads::open(which.heads, &places, &config, target.backbone(), (kind, device))?;
         weights.extend(ids);
         let networks = Networks { target, vq, captions, heads };
         Ok(Self { weights, ..Self::of_networks(which.name, networks, device)? })
@@ -146,19 +143,18 @@ impl LlamaGenModel {
 fn open_captions(
     config: &T5Config,
     [encoder, tokenizer]: [&[PathBuf]; 2],
-    places: &Places,
     device: Device,
 ) -> Result<(CaptionFeatures, Vec<WeightsId>), LoadError> {
     let kind = if device == Device::Cpu { Kind::Float } else { Kind::BFloat16 };
-    let mut files = SeveralFiles::open(encoder)?;
-    let mut ids = files.ids("text encoder");
-    let network = T5Encoder::new(&mut Placed::new(&mut files, kind, device), config)?;
-    files.ignore(T5Encoder::is_not_of_the_encoder);
-    files.finish()?;
+    let (network, mut ids) = SeveralFiles::read(encoder, "text encoder", |files| {
+        let network = T5Encoder::new(&mut Placed::new(files, kind, device), config)?;
+        files.ignore(T5Encoder::is_not_of_the_encoder);
+        Ok(network)
+    })?;
     let text = TextTokenizer::open(&tokenizer[0])?;
     ids.push(text.id("text tokenizer"));
     let digests: Vec<String> = ids.iter().map(|id| id.digest.clone()).collect();
-    let store = places.cache.as_ref().map(|cache| FeatureStore::new(cache, &digests, kind));
+    let store = cache_folder().map(|cache| FeatureStore::new(&cache, &digests, kind));
     Ok((CaptionFeatures::new(text, network, store), ids))
 }
 

@@ -6,11 +6,12 @@ use std::{
 };
 
 use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
+use specimen_hub::Places;
 use specimen_models::{
     catalog::{OpenModel, open},
     chameleon::{
-        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, Places, QkNormShape, Recipe,
-        SOURCES, Source, inventory, toy,
+        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Recipe, SOURCES,
+        Source, inventory, toy,
     },
     target::{ModelError, TargetModel},
 };
@@ -105,7 +106,7 @@ impl Desk {
     }
 
     fn places(&self) -> Places {
-        Places { data: Some(self.data.path().to_owned()), hub: None }
+        Places { own: vec![self.data.path().to_owned()], ..Places::default() }
     }
 
     fn files(&self) -> ModelFiles {
@@ -232,6 +233,22 @@ fn a_tensor_that_is_no_part_of_a_file_is_named() {
 }
 
 #[test]
+fn a_tensor_that_picture_decoder_or_head_lacks_or_has_in_another_shape_is_named() {
+    for (file, name) in
+        [("vqgan.safetensors", "decoder.conv_out.weight"), ("drafter.safetensors", "fc.weight")]
+    {
+        let desk = Desk::new();
+        let mut taken = None;
+        let path = desk.change(file, |tensors| taken = tensors.remove(name));
+        desk.check_refused(&[path.to_str().unwrap(), &format!("tensor `{name}` is missing")]);
+        let mut wrong = taken.unwrap().size();
+        wrong[0] += 1;
+        desk.change(file, |tensors| drop(tensors.insert(name.into(), values(name, &wrong))));
+        desk.check_refused(&[path.to_str().unwrap(), &format!("`{name}`"), &format!("{wrong:?}")]);
+    }
+}
+
+#[test]
 fn parts_that_do_not_belong_together_are_refused() {
     let desk = Desk::new();
     desk.change("drafter.safetensors", |tensors| {
@@ -302,7 +319,7 @@ fn embeddings_of_a_head_are_multiplied_by_the_factor_that_its_config_names() {
 #[test]
 fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     let hub = tempfile::tempdir().unwrap();
-    let places = Places { data: None, hub: Some(hub.path().to_owned()) };
+    let places = Places { hub: Some(hub.path().to_owned()), ..Places::default() };
     let cached = hub.path().join("models--Alpha-VLLM--Lumina-mGPT-7B-768");
     lay_out(&cached.join("snapshots/abc"), QkNormShape::Rows(1), KeyLayout::Hf);
     std::fs::create_dir_all(cached.join("refs")).unwrap();
@@ -311,13 +328,13 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     assert_eq!(files.target.len(), 2);
     assert!(files.tokenizer.starts_with(cached.join("snapshots/abc")), "{files:?}");
     let absent = files.head.clone().unwrap_err();
-    assert!(absent.error(LUMINA.model).to_string().contains("sihwanpark/LANTERN-Lumina-mGPT-7B-768"));
+    assert!(absent.refusal().to_string().contains("sihwanpark/LANTERN-Lumina-mGPT-7B-768"));
     // Without a head the target runs, and says what is missing when it is asked to draft.
     let model = ChameleonModel::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap();
     let generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
     let kind = specimen_models::target::DrafterKind::Eagle1(None);
     let error = model.drafter(&kind, &generation, MAX_TREE).map(|_| ()).unwrap_err();
-    assert!(matches!(&error, ModelError::AbsentFiles { .. }), "{error}");
+    assert!(matches!(&error, ModelError::Unfetched { .. }), "{error}");
 }
 
 #[test]
@@ -336,9 +353,8 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
         };
         let error = open(recipe.name, &options).map(|_| ()).unwrap_err();
         let message = error.to_string();
-        let folder = data.path().join("weights").join(recipe.name);
+        let folder = data.path().join("weights");
         let command = format!("`specimen data fetch {}`", recipe.name);
-        let snapshot = format!("models--{}", repository.replace('/', "--"));
         for part in [
             recipe.name,
             "config.json",
@@ -347,7 +363,6 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             "tokenizer.json",
             "vqgan.safetensors",
             folder.to_str().unwrap(),
-            &snapshot,
             &command,
         ] {
             assert!(message.contains(part), "`{part}` is not in `{message}`");

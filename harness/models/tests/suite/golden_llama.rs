@@ -34,9 +34,9 @@ use crate::{
 };
 
 /// Two f32 ways to one number of about 3: sums of at most 100 products in another order, three layers deep.
-const F32: f64 = 1e-4;
+pub(crate) const F32: f64 = 1e-4;
 
-const MAX_TREE: usize = 16;
+pub(crate) const MAX_TREE: usize = 16;
 
 pub(crate) const LLAMAGEN: LlamaGenConfig = LlamaGenConfig {
     n_layers: 3,
@@ -78,7 +78,7 @@ const JANUS_FILES: [(&str, JanusNames); 2] = [
 ];
 
 /// An image of LlamaGen under way behind four features in six slots.
-fn llamagen(names: LlamaGenNames, sampling: Sampling, kind: Kind) -> ModelGeneration {
+pub(crate) fn llamagen(names: LlamaGenNames, sampling: Sampling, kind: Kind) -> ModelGeneration {
     let mut recipe = Recipe;
     let mut placed = Placed::new(&mut recipe, kind, Device::Cpu);
     let network = LlamaGenNetwork::new(&mut placed, &LLAMAGEN, names).unwrap();

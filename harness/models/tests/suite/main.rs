@@ -9,6 +9,7 @@ mod support;
 mod catalog;
 mod decoding;
 mod eagle_draft;
+mod golden_eagle3;
 mod golden_llama;
 mod golden_text;
 mod guidance;

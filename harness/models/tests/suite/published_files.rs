@@ -4,7 +4,12 @@
 use std::{collections::BTreeMap, path::Path};
 
 use specimen_decode::{dist::TokenId, generation::Generation};
+use specimen_hub::{
+    Places, manifest,
+    parts::{self, Choice, Part},
+};
 use specimen_models::{
+    chameleon,
     eagle::{EagleConfig, EagleHead},
     inventory::{Expected, inventory, n_parameters},
     janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
@@ -14,7 +19,7 @@ use specimen_models::{
         LlamaGenWeights, drafter_config, eagle3_config,
         t5::{T5Config, T5Encoder},
     },
-    published_files::{Choice, Part, Places},
+    published_files::find_all,
     published_names::{LayerNames, Mixed, PublishedNames},
     several_files::SeveralFiles,
     target::{DrafterKind, TargetModel},
@@ -121,6 +126,13 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
         ("head", LanternHead::expected(&head(), 32, 40).unwrap(), |source| {
             LanternHead::new(source, &drafter_config(&LLAMAGEN, 1e-6), Mixed::Pairs, 32, 40).map(|_| ())
         }),
+        ("EAGLE-3 head", eagle3_inventory(true), |source| {
+            let config = eagle3_config(&LLAMAGEN, 1e-6);
+            LanternHead::eagle3(source, &config, Mixed::Pairs, (32, 40), None).map(|_| ())
+        }),
+        ("head of Janus", inventory(|source| janus_head(source, true, true)).unwrap(), |source| {
+            janus_head(source, true, true).map(|_| ())
+        }),
         ("Janus", JanusNetwork::expected(&JANUS, JanusNames::Original).unwrap(), |source| {
             JanusNetwork::new(source, &JANUS, JanusNames::Original).map(|_| ())
         }),
@@ -131,6 +143,9 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
         ),
         ("tokenizer", vq_inventory(&VQ, Vq16Names::Original), |source| {
             Vq16::new(source, &VQ, Vq16Names::Original).map(|_| ())
+        }),
+        ("tokenizer of transformers", vq_inventory(&VQ, Vq16Names::HuggingFace), |source| {
+            Vq16::new(source, &VQ, Vq16Names::HuggingFace).map(|_| ())
         }),
         ("T5", T5Encoder::expected(&TEXT).unwrap(), |source| T5Encoder::new(source, &TEXT).map(|_| ())),
     ]
@@ -181,7 +196,11 @@ fn a_whole_file_loads_and_one_tensor_too_few_too_many_or_misshapen_is_named() {
 
 macro_rules! part {
     ($role:literal, $($file:literal),+) => {
-        Part { role: $role, choices: &[Choice { repo: "owner/small", files: &[$($file),+] }] }
+        Part {
+            role: $role,
+            choices: &[Choice { repo: "owner/small", files: &[$($file),+] }],
+            fetched: &[],
+        }
     };
 }
 
@@ -292,6 +311,13 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
     assert!(refused.contains("`specimen data fetch small-drafter-eagle3`"), "{refused}");
 }
 
+/// An EAGLE-1 head for [`JANUS`].
+fn janus_head(source: &mut dyn ParamSource, bias: bool, input_norm: bool) -> Result<EagleHead, LoadError> {
+    let config = EagleConfig { bias, input_norm, ..janus::drafter_config(&JANUS, 1e-6) };
+    let mut named = PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, JANUS.d_head());
+    EagleHead::new(&mut named, &config, JANUS.d_model)
+}
+
 /// What an EAGLE-3 head for [`LLAMAGEN`] asks for, with an embedding of its own or the target's.
 fn eagle3_inventory(brings_tokens: bool) -> Vec<Expected> {
     let tokens = (!brings_tokens).then(|| Tensor::zeros([40, 32], (Kind::Float, Device::Cpu)));
@@ -367,12 +393,7 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
             model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
         assert!(refused.contains("`specimen data fetch small-drafter`"), "{refused}");
         for (bias, input_norm) in [(true, true), (false, false)] {
-            let config = EagleConfig { bias, input_norm, ..janus::drafter_config(&JANUS, 1e-6) };
-            let head = inventory(|source| {
-                let names = LayerNames::HuggingFace;
-                let mut named = PublishedNames::new(source, names, Mixed::Halves, JANUS.d_head());
-                EagleHead::new(&mut named, &config, JANUS.d_model)
-            });
+            let head = inventory(|source| janus_head(source, bias, input_norm));
             write(folder.path(), "drafter/model.safetensors", &head.unwrap(), &[]);
             let model = open();
             let mut generation = model.open("a bus near the sea", &GUIDED, 8).unwrap();
@@ -383,44 +404,102 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
     }
 }
 
+/// Everything that a model of the catalog is loaded from: its parts, and the manifests it plans by.
+fn every_published() -> Vec<(&'static str, &'static [Part])> {
+    let llamagens = llamagen::PUBLISHED.iter().map(|model| (model.name, model.parts));
+    let januses = janus::PUBLISHED.iter().map(|model| (model.name, model.parts));
+    let chameleons = chameleon::SOURCES.iter().map(|model| (model.model, model.parts));
+    llamagens.chain(januses).chain(chameleons).collect()
+}
+
+fn every_head() -> Vec<(&'static str, Part)> {
+    let llamagens = llamagen::PUBLISHED.iter().flat_map(|model| model.heads);
+    let januses = janus::PUBLISHED.iter().map(|model| (model.head_manifest, model.head));
+    let chameleons = chameleon::SOURCES.iter().map(|model| (model.head_manifest, model.head));
+    llamagens.map(|head| (head.manifest, head.part)).chain(januses).chain(chameleons).collect()
+}
+
+/// Writes the files of `choice` into `folder`; an index lists one shard, which is written too.
+fn lay(choice: &Choice, folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for file in choice.files {
+        let is_index = *file == parts::INDEX;
+        let text = if is_index { r#"{ "weight_map": { "x": "only.safetensors" } }"# } else { "" };
+        let path = folder.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+        if is_index {
+            std::fs::write(folder.join("only.safetensors"), "").unwrap();
+        }
+    }
+}
+
 #[test]
-fn files_are_found_below_the_data_folder_and_in_the_cache_of_the_hub() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, hub) = (folder.path().join("data"), folder.path().join("hub"));
-    let part = part!("text encoder", "1.safetensors", "2.safetensors");
-    let places = Places { data: Some(data.clone()), hub: Some(hub.clone()), cache: None };
-    let snapshots = hub.join("models--owner--small/snapshots");
-    for revision in ["abc", "def"] {
-        std::fs::create_dir_all(snapshots.join(revision)).unwrap();
-        std::fs::write(snapshots.join(revision).join("1.safetensors"), "").unwrap();
+fn what_the_loader_needs_is_what_the_manifests_of_the_model_plan_for() {
+    for (name, parts) in every_published() {
+        let planned: Vec<Part> = manifest(name)
+            .unwrap()
+            .with_needs()
+            .into_iter()
+            .flat_map(|manifest| specimen_hub::parts::of(&manifest.name))
+            .copied()
+            .collect();
+        assert_eq!(planned, parts, "{name}");
     }
-    assert_eq!(places.find(&part), None, "one of two shards is not a part");
-    std::fs::write(snapshots.join("abc/2.safetensors"), "").unwrap();
-    std::fs::write(snapshots.join("def/2.safetensors"), "").unwrap();
-    let shards =
-        |folder: &Path| Some(["1.safetensors", "2.safetensors"].map(|file| folder.join(file)).to_vec());
-    assert_eq!(places.find(&part), shards(&snapshots.join("abc")));
-    std::fs::create_dir_all(hub.join("models--owner--small/refs")).unwrap();
-    std::fs::write(hub.join("models--owner--small/refs/main"), "def\n").unwrap();
-    assert_eq!(places.find(&part), shards(&snapshots.join("def")));
-    let own = data.join("weights/owner/small");
-    std::fs::create_dir_all(&own).unwrap();
-    for file in ["1.safetensors", "2.safetensors"] {
-        std::fs::write(own.join(file), "").unwrap();
+    for (name, part) in every_head() {
+        assert_eq!(specimen_hub::parts::of(name), [part], "{name}");
     }
-    assert_eq!(places.find(&part), shards(&own));
+}
+
+#[test]
+fn wherever_a_part_may_lie_the_loader_finds_it_and_the_plan_misses_nothing() {
+    let all = every_published()
+        .into_iter()
+        .chain(every_head().into_iter().map(|(name, part)| (name, &*Vec::leak(vec![part]))));
+    for (name, parts) in all {
+        let folder = tempfile::tempdir().unwrap();
+        let [data, cache, hub] = ["data", "cache", "hub"].map(|place| folder.path().join(place));
+        let places =
+            Places { own: vec![data.clone(), cache.clone()], hub: Some(hub.clone()), ..Places::default() };
+        let n_missing = || -> usize {
+            let manifests = manifest(name).unwrap().with_needs();
+            manifests.into_iter().map(|manifest| places.missing(manifest).len()).sum()
+        };
+        let n_ways = parts.iter().map(|part| part.choices.len()).max().unwrap();
+        // One way after the other, all parts of a model in the same kind of place.
+        for (way, place) in (0..n_ways).flat_map(|way| [&data, &cache, &hub].map(|place| (way, place))) {
+            assert_ne!(n_missing(), 0, "{name}");
+            assert!(find_all(&places, name, parts).is_err(), "{name}");
+            let mut folders = Vec::new();
+            for part in parts {
+                let choice = part.choices.get(way).unwrap_or(&part.choices[0]);
+                // A folder of the model's own is no repository of the hub, unless somebody calls one so.
+                let folder = if *place == hub {
+                    hub.join(format!("models--{}/snapshots/abc", choice.repo.replace('/', "--")))
+                } else {
+                    place.join("weights").join(choice.repo)
+                };
+                lay(choice, &folder);
+                folders.push(folder);
+            }
+            let found = find_all(&places, name, parts).unwrap_or_else(|error| panic!("{error}"));
+            for (paths, folder) in found.iter().zip(&folders) {
+                assert!(paths.iter().all(|path| path.starts_with(folder)), "{name}: {paths:?}");
+            }
+            assert_eq!(n_missing(), 0, "{name} in {folders:?}");
+            for top in [&data, &cache, &hub] {
+                let _ = std::fs::remove_dir_all(top);
+            }
+        }
+    }
 }
 
 #[test]
 fn absent_files_are_named_all_at_once_with_where_they_come_from_and_the_command() {
     let folder = tempfile::tempdir().unwrap();
-    let places = Places { data: Some(folder.path().to_owned()), hub: Some("hub".into()), cache: None };
-    for (model, parts) in llamagen::PUBLISHED
-        .iter()
-        .map(|model| (model.name, model.parts))
-        .chain(janus::PUBLISHED.iter().map(|model| (model.name, model.parts)))
-    {
-        let message = places.find_all(model, parts).unwrap_err().to_string();
+    let places = Places { own: vec![folder.path().to_owned()], hub: Some("hub".into()), ..Places::default() };
+    for (model, parts) in every_published() {
+        let message = find_all(&places, model, parts).unwrap_err().to_string();
         for part in parts {
             for choice in part.choices {
                 assert!(message.contains(choice.repo) && message.contains(choice.files[0]), "{message}");

@@ -1,0 +1,84 @@
+//! An EAGLE-3 head behind LlamaGen against equations written out in NumPy: the three layers it taps, their mixture, drafts
+//! on its own features and a tree of them.
+
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::TokenId,
+    drafter::DraftModel,
+    generation::Generation,
+    tree::{NodeId, Proposal, TokenTree},
+};
+use specimen_models::{
+    draft_head::DraftHead,
+    draft_time::DraftTime,
+    eagle_draft::EagleDraft,
+    generation::ModelGeneration,
+    lantern_head::LanternHead,
+    laws::laws,
+    llamagen::{LlamaGenNames, eagle3_config},
+    published_names::Mixed,
+};
+use tch::{Device, Kind, no_grad};
+
+use crate::{
+    golden::{Recipe, check_close, tensor},
+    golden_llama::{F32, LLAMAGEN, MAX_TREE, llamagen},
+    support::{GUIDED, check_law, row_values},
+};
+
+const FILE: &str = "eagle3.safetensors";
+const TOKENS: [u32; 3] = [3, 17, 39];
+
+fn head() -> LanternHead {
+    LanternHead::eagle3(&mut Recipe, &eagle3_config(&LLAMAGEN, 1e-6), Mixed::Pairs, (32, 40), None).unwrap()
+}
+
+/// The image behind all tokens but the last, and its drafter.
+fn committed() -> (ModelGeneration, EagleDraft) {
+    let mut generation = llamagen(LlamaGenNames::HuggingFace, GUIDED, Kind::Float);
+    let head = head();
+    let following = head.token_table().get(0).view([1, 1, 32]).expand([2, 5, 32], false);
+    let time = DraftTime::new(Device::Cpu);
+    let draft = EagleDraft::with_prefix(Rc::new(head), &generation, MAX_TREE, time, following);
+    generation.prefill();
+    for token in &TOKENS[..2] {
+        generation.score(&TokenTree::new(TokenId(*token)));
+        generation.commit(&[TokenTree::ROOT]);
+    }
+    (generation, draft)
+}
+
+#[test]
+fn what_enters_a_low_a_middle_and_a_high_layer_lies_side_by_side_in_this_order() {
+    let (generation, _draft) = committed();
+    let tapped = generation.tap().borrow_mut().fresh(generation.n_prefix() as usize + 2);
+    check_close(&tapped, &tensor(FILE, "taps"), F32, "taps");
+}
+
+#[test]
+fn the_three_layers_are_mixed_as_the_reference_mixes_them() {
+    let mixed = no_grad(|| head().admit(&tensor(FILE, "taps")));
+    check_close(&mixed, &tensor(FILE, "mixed"), F32, "mixture");
+}
+
+#[test]
+fn a_tree_on_the_heads_own_features_has_the_laws_of_the_reference_three_drafts_deep() {
+    let (_generation, mut draft) = committed();
+    let mut tree = TokenTree::new(TokenId(TOKENS[2]));
+    for (parent, token) in [(-1, 5), (-1, 31), (0, 7), (0, 2), (2, 38), (1, 7)] {
+        tree.push(NodeId((parent + 1) as usize), TokenId(token), Proposal::Chosen);
+    }
+    let mut found = vec![draft.begin(&TOKENS.map(TokenId))];
+    found.resize(tree.len(), found[0].clone());
+    for depth in 1..=3 {
+        let level: Vec<NodeId> = tree.ids().filter(|&id| tree[id].depth == depth).collect();
+        for (node, law) in level.iter().zip(draft.expand(&tree, &level)) {
+            found[node.0] = law;
+        }
+    }
+    let expected = laws(&tensor(FILE, "draft_logits"), &GUIDED);
+    for (at, law) in found.iter().enumerate() {
+        check_law(law, &row_values(&expected.get(at as i64)), 1e-5, &format!("node {at}"));
+    }
+}
