@@ -179,6 +179,8 @@ fn settings(fault: Fault) -> [String; 4] {
 /// Starts a run, disturbs it, and has it resumed until it ends.
 fn round(desk: &Desk<'_>, fault: Fault, number: u32, disk: Option<&Tmpfs>, digest: &str) -> Outcome {
     let name = format!("{fault:?}-{number}");
+    // The round before made room.
+    disk.iter().for_each(|disk| disk.remount("size=300k"));
     let out = disk.map_or_else(|| desk.path(&name), |disk| disk.path().join(&name));
     let out = out.to_str().unwrap();
     let settings = settings(fault);
