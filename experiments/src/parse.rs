@@ -68,20 +68,7 @@ impl SpecText {
     /// # Errors
     /// If the file cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
-        let file = path.display().to_string();
-        let unreadable =
-            |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));
-        let mut bytes = Vec::new();
-        let opened = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
-        let read = opened.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|error| unreadable(error.to_string()))?;
-        if bytes.len() as u64 > MAX_SPEC_BYTES {
-            return Err(unreadable(format!(
-                "it has more than {MAX_SPEC_BYTES} bytes; is it the right file?"
-            )));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-        Self::parse(&file, &text)
+        Self::parse(&path.display().to_string(), &text_of(path)?)
     }
 
     /// Checks every value and multiplies out models and axes.
@@ -134,6 +121,23 @@ impl SpecText {
             expect: expectations,
         })
     }
+}
+
+/// The text of a spec or profile file.
+///
+/// # Errors
+/// If it cannot be read, or has more than [`MAX_SPEC_BYTES`].
+pub(crate) fn text_of(path: &Path) -> Result<String, SpecError> {
+    let file = path.display().to_string();
+    let unreadable = |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let read = opened.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(error.to_string()))?;
+    if bytes.len() as u64 > MAX_SPEC_BYTES {
+        return Err(unreadable(format!("it has more than {MAX_SPEC_BYTES} bytes; is it the right file?")));
+    }
+    String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))
 }
 
 /// A name that is also a file name: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first.

@@ -7,10 +7,9 @@ use serde::Serialize;
 
 use crate::{
     document::{Entry, Node, Value},
-    error::{Fault, SpecError},
+    error::SpecError,
     fields::{self, Fields, out_of_range},
-    parse::SpecText,
-    place::Place,
+    parse::{SpecText, text_of},
 };
 
 /// The name of the table.
@@ -137,10 +136,7 @@ impl SpecText {
     /// A file that cannot be read, is not TOML, or holds anything else.
     pub fn overlay_slurm(&mut self, profile: &Path) -> Result<(), SpecError> {
         let file = profile.display().to_string();
-        let whole = || Place::WholeFile(file.as_str().into());
-        let text = std::fs::read_to_string(profile)
-            .map_err(|error| Fault::Unreadable { reason: error.to_string() }.at(whole()))?;
-        let root = Node::parse(&file, &text)?;
+        let root = Node::parse(&file, &text_of(profile)?)?;
         let fields = Fields::new(&root, "a profile", "", &[TABLE])?;
         let over = fields.required(TABLE, "a profile holds nothing else")?;
         slurm(over)?;

@@ -96,6 +96,8 @@ fn a_profile_counts_before_the_spec_key_by_key_and_an_override_before_both() {
     std::fs::write(&profile, "seed = 3\n").unwrap();
     assert!(text.overlay_slurm(&profile).unwrap_err().to_string().contains("seed"));
     assert!(text.overlay_slurm(Path::new("no/such.toml")).is_err());
+    let endless = text.overlay_slurm(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(endless.contains("/dev/zero") && endless.contains("more than 4194304 bytes"), "{endless}");
 }
 
 #[test]

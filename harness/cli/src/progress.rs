@@ -58,7 +58,8 @@ impl<'t> Progress<'t> {
                     self.pace.total
                 ));
             }
-            Stage::Worker(Event::Begin { .. } | Event::Failed { .. }) => {}
+            // What of that a person must know, a driver says itself.
+            Stage::Worker(Event::Begin { .. } | Event::Failed { .. } | Event::NoRoom(_) | Event::Room) => {}
             Stage::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
                     || "before it began an image".to_owned(),
@@ -66,7 +67,8 @@ impl<'t> Progress<'t> {
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }
-            Stage::Torn { what } => self.warn(what),
+            Stage::Torn { what } | Stage::NoRoom { what } => self.warn(what),
+            Stage::Room => self.say("there is room again: going on"),
             Stage::Resuming { what } => self.talk.say(format!("going on: {what}")),
             Stage::OtherMaker { what } => self.warn(&format!(
                 "images that are there were made elsewhere ({what}): equal bytes are promised for one machine and \

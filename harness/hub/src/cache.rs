@@ -3,10 +3,14 @@
 
 use std::{
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use crate::HubError;
+
+/// Bytes of a reference to a commit, at most; a commit has 40.
+const MAX_REFERENCE_BYTES: u64 = 1 << 10;
 
 /// The part of the cache that belongs to one repository.
 pub(crate) struct HubCache {
@@ -27,7 +31,7 @@ impl HubCache {
     /// Every snapshot, that of `revision` first, the others by name.
     pub(crate) fn snapshots(&self, revision: &str) -> Vec<PathBuf> {
         let snapshots = self.folder.join("snapshots");
-        let commit = fs::read_to_string(self.folder.join("refs").join(revision));
+        let commit = commit_of(&self.folder.join("refs").join(revision));
         let named = snapshots.join(commit.as_deref().map_or(revision, str::trim));
         let others = fs::read_dir(snapshots).into_iter().flatten().flatten();
         let mut others: Vec<PathBuf> =
@@ -68,5 +72,38 @@ impl HubCache {
             fs::write(&named, commit).map_err(HubError::io(&named, "cannot write it"))?;
         }
         Ok(link)
+    }
+}
+
+/// The commit that a reference names, if it is one.
+fn commit_of(reference: &Path) -> Option<String> {
+    let mut commit = String::new();
+    fs::File::open(reference).ok()?.take(MAX_REFERENCE_BYTES + 1).read_to_string(&mut commit).ok()?;
+    (commit.len() as u64 <= MAX_REFERENCE_BYTES).then_some(commit)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_without_end_names_nothing_and_a_snapshot_is_found_without_it() {
+        let hub = tempfile::tempdir().unwrap();
+        let cache = HubCache::new(hub.path(), "owner/name");
+        let folder = hub.path().join("models--owner--name");
+        let put = |part: &str, text: &str| {
+            let path = folder.join(part);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let first = put("snapshots/abc/x.json", "");
+        let other = put("snapshots/def/x.json", "");
+        let reference = put("refs/main", "def\n");
+        assert_eq!(cache.find("main", "x.json"), Some(other));
+        fs::remove_file(&reference).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &reference).unwrap();
+        assert_eq!(cache.find("main", "x.json"), Some(first));
     }
 }

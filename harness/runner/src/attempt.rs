@@ -8,16 +8,17 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
-use specimen_datasets::data_root::DataRoot;
 use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
-    Allocation, Appender, Block, Digest, Durability, Environment, Item, ItemKey, Lease, MachineRow, Manifest,
-    Phases, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
+    Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, Lease, MachineRow,
+    Manifest, Phases, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
 };
 
 use crate::{
@@ -31,8 +32,9 @@ use crate::{
     lock::Lock,
     machine,
     maker::Maker,
+    room::Room,
     stop::Stop,
-    worker::Progress,
+    worker::{Progress, Share},
 };
 
 /// The right to write to a shard.
@@ -41,7 +43,7 @@ pub(crate) struct Claim {
     number: u32,
     holder: String,
     _lock: Lock,
-    _heart: Heart,
+    heart: Heart,
 }
 
 impl Claim {
@@ -58,9 +60,14 @@ impl Claim {
         let holder = crate::lock::holder();
         write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
         let lock = take_over(run, shard, stop)?;
-        let claim = Self { shard, number, holder, _lock: lock, _heart: Heart::start(run, shard)? };
+        let claim = Self { shard, number, holder, _lock: lock, heart: Heart::start(run, shard)? };
         claim.check(run)?;
         Ok(claim)
+    }
+
+    /// What its heart tells of the worker's wait for room, to be set by the worker.
+    pub(crate) fn is_short(&self) -> Arc<AtomicBool> {
+        self.heart.is_short()
     }
 
     /// Stops a worker whose shard was given to another.
@@ -98,6 +105,7 @@ pub(crate) struct Attempt<'a> {
     is_unattended: bool,
     gpus: Vec<String>,
     allocation: Option<Allocation>,
+    room: Room<'a>,
 }
 
 impl<'a> Attempt<'a> {
@@ -106,9 +114,10 @@ impl<'a> Attempt<'a> {
         run: &'a RunDir,
         claim: Claim,
         spec: &'a Spec,
-        data_root: Option<DataRoot>,
-        is_unattended: bool,
+        share: &Share,
         is_timed: bool,
+        room: Room<'a>,
+        report: &mut dyn FnMut(Progress),
     ) -> Result<Self, RunError> {
         let Claim { shard, number, .. } = claim;
         // A marker of an earlier end says nothing about what is added now.
@@ -127,22 +136,25 @@ impl<'a> Attempt<'a> {
         let allocation = allocation::of_this_process(is_timed);
         let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
-        write_environment(run, shard, number, &gpus, allocation.as_ref(), Duration::ZERO)?;
+        room.write(report, || {
+            write_environment(run, shard, number, &gpus, allocation.as_ref(), Duration::ZERO)
+        })?;
         Ok(Self {
             started,
             clocks,
-            models: Models::new(data_root),
+            models: Models::new(share.data_root.clone()),
             elsewhere: ExternalMakers::new(run.worker_log(shard))?,
             warm: BTreeSet::new(),
-            records: Appender::create(&run.attempt_records(shard, number), Durability::EachRow)?,
-            steps: Appender::create(&run.attempt_steps(shard, number), Durability::EachRow)?,
-            timing: Appender::create(&run.attempt_timing(shard, number), Durability::EachRow)?,
-            machine: Appender::create(&run.attempt_machine(shard, number), Durability::EachRow)?,
+            records: new_file(&run.attempt_records(shard, number), room, report)?,
+            steps: new_file(&run.attempt_steps(shard, number), room, report)?,
+            timing: new_file(&run.attempt_timing(shard, number), room, report)?,
+            machine: new_file(&run.attempt_machine(shard, number), room, report)?,
             load: LoadMeter::new(),
             claim,
-            is_unattended,
+            is_unattended: share.is_unattended,
             gpus,
             allocation,
+            room,
             run,
             shard,
             number,
@@ -240,8 +252,11 @@ impl<'a> Attempt<'a> {
         self.begin(item, report)?;
         let made = self.generate(item)?;
         if let Ok(finished) = &made {
-            self.claim.check(self.run)?;
-            self.timing.append(&self.timing_row(item, order, true, finished))?;
+            let row = self.timing_row(item, order, true, finished);
+            self.room.write(report, || {
+                self.claim.check(self.run)?;
+                Ok(self.timing.append(&row)?)
+            })?;
         }
         report(Progress::Warmup { cell: item.cell.clone() });
         Ok(made.map(|_| ()))
@@ -277,28 +292,41 @@ impl<'a> Attempt<'a> {
         self.claim.check(self.run)?;
         let (ok, decode_s) = match made {
             Err(why) => {
-                self.records.append(&Record::failed(item, &why))?;
+                self.append_record(&Record::failed(item, &why), report)?;
                 (false, 0.0)
             }
             Ok(mut finished) => {
                 let name = item.key.file_name("png");
-                let before = Instant::now();
-                save(finished.picture(), &self.run.image(self.shard, &name)?)?;
+                let path = self.run.image(self.shard, &name)?;
+                let save_ns = self.room.write(report, || {
+                    // A wait for room is no part of saving.
+                    let before = Instant::now();
+                    save(finished.picture(), &path)?;
+                    Ok(before.elapsed().as_nanos() as u64)
+                })?;
                 if let Finished::Own(generated) = &mut finished {
-                    generated.phases.save = before.elapsed().as_nanos() as u64;
-                    generated.e2e_ns += generated.phases.save;
+                    generated.phases.save = save_ns;
+                    generated.e2e_ns += save_ns;
                 }
-                let row = self.timing_row(item, order, false, &finished);
-                self.steps.append(&steps_row(item, &finished))?;
-                self.timing.append(&row)?;
-                // The record is what counts: a worker that was stopped a moment ago must not add one.
-                self.claim.check(self.run)?;
-                self.records.append(&record(item, name, &finished))?;
+                let (steps, row) =
+                    (steps_row(item, &finished), self.timing_row(item, order, false, &finished));
+                self.room.write(report, || Ok(self.steps.append(&steps)?))?;
+                self.room.write(report, || Ok(self.timing.append(&row)?))?;
+                self.append_record(&record(item, name, &finished), report)?;
                 (true, row.decode_ns as f64 * 1e-9)
             }
         };
         report(Progress::Item { cell: item.cell.clone(), ok, decode_s });
         Ok(())
+    }
+
+    /// The record is what counts: a worker that was stopped, or waited for room, a moment ago must not add one to a
+    /// shard that is another's.
+    fn append_record(&mut self, record: &Record, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
+        self.room.write(report, || {
+            self.claim.check(self.run)?;
+            Ok(self.records.append(record)?)
+        })
     }
 
     /// Says which image is under way, so that it is known of what a worker died.
@@ -308,7 +336,8 @@ impl<'a> Attempt<'a> {
             return Ok(());
         }
         let path = self.run.attempt_begun(self.shard, self.number);
-        std::fs::write(&path, item.key.as_str()).map_err(RunError::io(&path, "write"))
+        let line = format!("{}\n", item.key);
+        self.room.write(report, || std::fs::write(&path, &line).map_err(RunError::io(&path, "write")))
     }
 
     fn timing_row(&self, item: &Item, order: u32, warmup: bool, finished: &Finished) -> TimingRow {
@@ -334,7 +363,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Notes what the machine did while the block ran.
-    pub(crate) fn end_block(&mut self, index: u32) -> Result<(), RunError> {
+    pub(crate) fn end_block(&mut self, index: u32, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
         let shares = self.load.shares();
         let mhz = machine::cpu_mhz();
         let row = MachineRow {
@@ -347,11 +376,11 @@ impl<'a> Attempt<'a> {
             own: shares.map(|shares| shares.own),
             others: shares.map(|shares| shares.others),
         };
-        Ok(self.machine.append(&row)?)
+        self.room.write(report, || Ok(self.machine.append(&row)?))
     }
 
     /// Writes what is known of the machine and closes the files.
-    pub(crate) fn close(self) -> Result<Claim, RunError> {
+    pub(crate) fn close(self, report: &mut dyn FnMut(Progress)) -> Result<Claim, RunError> {
         if self.is_unattended {
             // No image is under way any more; a marker that stays is taken for one.
             let path = self.run.attempt_begun(self.shard, self.number);
@@ -364,13 +393,24 @@ impl<'a> Attempt<'a> {
         }
         let allocation = self.allocation.as_ref();
         let elapsed = self.started.elapsed();
-        write_environment(self.run, self.shard, self.number, &self.gpus, allocation, elapsed)?;
+        self.room.write(report, || {
+            write_environment(self.run, self.shard, self.number, &self.gpus, allocation, elapsed)
+        })?;
         self.machine.finish()?;
         self.steps.finish()?;
         self.timing.finish()?;
         self.records.finish()?;
         Ok(self.claim)
     }
+}
+
+/// A file for an attempt's rows.
+fn new_file<T: Document>(
+    path: &Path,
+    room: Room<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Appender<T>, RunError> {
+    room.write(report, || Ok(Appender::create(path, Durability::EachRow)?))
 }
 
 /// Writes the row of an item that has killed `n_deaths` workers, as an attempt of its own. How they died was told then:

@@ -16,15 +16,15 @@ use specimen_decode::{
 };
 use specimen_experiments::{plan::Plan, spec::DiagnosticSpec};
 use specimen_models::feature_rows::feature_rows;
-use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, Record, RunDir, SCHEMA, write_document};
+use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, Record, RunDir, SCHEMA};
 
 use crate::{
     build::build,
     cell_images::CellImages,
     error::RunError,
     load::{Models, sampling_of},
+    room::Room,
     stage::Stage,
-    stop::Stop,
 };
 
 /// Bins of the similarities of paths.
@@ -45,16 +45,16 @@ pub(crate) fn diagnose(
     plan: &Plan,
     records: &[Record],
     models: &mut Models,
-    stop: &Stop,
+    room: Room<'_>,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     for diagnostic in &plan.spec.diagnostics {
         for cell in &plan.spec.cells {
-            stop.check()?;
+            room.stop().check()?;
             report(Stage::Scoring { metric: diagnostic.name.clone(), cell: cell.name.clone() });
             let images = CellImages::of(plan, records, cell);
             let file = look(diagnostic, &images.first(diagnostic.images), models)?;
-            write_document(&run.diagnostic(&diagnostic.name, &cell.name), &file)?;
+            room.put(report, &run.diagnostic(&diagnostic.name, &cell.name), &file)?;
         }
     }
     Ok(())

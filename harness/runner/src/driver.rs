@@ -14,7 +14,7 @@ use specimen_experiments::{
 use specimen_record::{
     Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Item, ItemKey, Manifest, Merged,
     PlanFile, Record, RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json,
-    merge, read_document, read_rows, sweep_unfinished, tally, write_document,
+    merge, read_document, read_rows, sweep_unfinished, tally,
 };
 
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     load::Models,
     lock::Lock,
     machine, maker, protocol_scores,
+    room::Room,
     score::score,
     shard_map::{is_timed, timed_cells},
     stage::Stage,
@@ -50,6 +51,8 @@ pub struct Options<'a> {
     pub argv: Vec<String>,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
+    /// How long any one write may wait for room on the disk; `None`: until it is asked to stop.
+    pub disk_wait: Option<Duration>,
 }
 
 /// How far a run came.
@@ -118,7 +121,7 @@ pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, Prompt
 ///
 /// # Errors
 /// A folder that cannot be used, weights that are absent, a worker that dies. Items that fail are in the
-/// outcome.
+/// outcome. A disk that is full is waited for.
 pub fn run(
     plan: &Plan,
     prompts: &PromptSet,
@@ -134,17 +137,19 @@ pub fn run(
     protocol_scores::check(&plan.spec, options.data_root.as_ref())?;
     // Workers load their own; until the images are scored this process needs none.
     drop(models);
-    let (run, _lock) = open_run(plan, &file, prompts, weights, options)?;
+    let room = Room::new(stop, options.disk_wait);
+    let (run, _lock) = open_run(plan, &file, prompts, weights, options, room, report)?;
     // Where workers outlive their driver, whoever works on the run is no orphan.
     if is_here {
-        fence(&run, stop)?;
+        fence(&run, room, report)?;
     }
     let map = options.executor.cut(&run, &file, &plan.spec)?;
     take_stock(&run, &file, plan, is_here, report)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
     let data_root = options.data_root.as_ref();
-    let work = Work { run: &run, plan: &file, spec: &plan.spec, map, data_root };
+    let disk_wait = options.disk_wait;
+    let work = Work { run: &run, plan: &file, spec: &plan.spec, map, data_root, disk_wait };
     if let Standing::UnderWay { n_shards } = options.executor.work(&work, stop, report)? {
         return Ok(Ending::UnderWay { n_shards });
     }
@@ -152,7 +157,7 @@ pub fn run(
         sweep(&run, report)?;
     }
     let mut models = Models::new(options.data_root.clone());
-    finish(&run, plan, &file, &mut models, data_root, stop, report)
+    finish(&run, plan, &file, &mut models, data_root, room, report)
         .map(|ended| Ending::Finished(Box::new(ended)))
 }
 
@@ -167,9 +172,9 @@ fn sweep(run: &RunDir, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
 
 /// Takes every shard from whatever orphan of an earlier driver still works on it, also those that the new cut
 /// does not use.
-fn fence(run: &RunDir, stop: &Stop) -> Result<(), RunError> {
+fn fence(run: &RunDir, room: Room<'_>, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
     for shard in run.shards()? {
-        Claim::take(run, shard, stop)?;
+        room.write(report, || Claim::take(run, shard, room.stop()))?;
     }
     Ok(())
 }
@@ -223,10 +228,10 @@ pub fn finish(
     file: &PlanFile,
     models: &mut Models,
     data_root: Option<&DataRoot>,
-    stop: &Stop,
+    room: Room<'_>,
     report: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, RunError> {
-    let merged: Merged = merge(run, file)?;
+    let merged: Merged = room.write(report, || Ok(merge(run, file)?))?;
     for torn in &merged.torn {
         report(Stage::Torn { what: torn.to_string() });
     }
@@ -237,22 +242,23 @@ pub fn finish(
     // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
     for shard in run.shards()? {
         if !run.done(shard).exists() {
-            write_document(&run.done(shard), &Done::of_shard(run, shard)?)?;
+            let done = Done::of_shard(run, shard)?;
+            room.put(report, &run.done(shard), &done)?;
         }
     }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
-    score(run, plan, &records, models, data_root, stop, report)?;
-    diagnose(run, plan, &records, models, stop, report)?;
+    score(run, plan, &records, models, data_root, room, report)?;
+    diagnose(run, plan, &records, models, room, report)?;
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let summary = summarise(run, plan, &records, &manifest, &merged.result_digest)?;
-    write_document(&run.summary(), &summary)?;
+    room.put(report, &run.summary(), &summary)?;
     manifest.sealed = Some(Seal {
         finished: Timestamp::from(SystemTime::now()),
         n_records: merged.n_records,
         result_digest: merged.result_digest.clone(),
     });
-    write_document(&run.manifest(), &manifest)?;
-    write_document(&run.checksums(), &Checksums::of_run(run)?)?;
+    room.put(report, &run.manifest(), &manifest)?;
+    room.put(report, &run.checksums(), &Checksums::of_run(run)?)?;
     let failed = records.iter().find(|record| record.status == Status::Err);
     let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
     Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
@@ -298,8 +304,9 @@ pub fn rescore(
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
     let weights = if asks_model { weights_of(&plan, &mut models, true)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
-    renew_manifest(run, spec, &weights)?;
-    finish(run, &plan, &file, &mut models, data_root, stop, report)
+    let room = Room::new(stop, None);
+    renew_manifest(run, spec, &weights, room, report)?;
+    finish(run, &plan, &file, &mut models, data_root, room, report)
 }
 
 /// The plan as it is stored.
@@ -360,15 +367,17 @@ fn open_run(
     prompts: &PromptSet,
     weights: Vec<WeightsDigest>,
     options: &Options<'_>,
+    room: Room<'_>,
+    report: &mut dyn FnMut(Stage),
 ) -> Result<(RunDir, Lock), RunError> {
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     if options.out.join("manifest.json").exists() {
         let run = RunDir::open(options.out)?;
-        let lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never())?;
+        let lock = lock_of(&run, room, report)?;
         let begun: Manifest = read_document(&run.manifest())?;
         // A driver that was killed between its first two files.
         if !run.plan().exists() && begun.plan_digest == file.digest {
-            write_document(&run.plan(), file)?;
+            room.put(report, &run.plan(), file)?;
         }
         let found: PlanFile = read_document(&run.plan())?;
         if found.digest != file.digest {
@@ -382,11 +391,11 @@ fn open_run(
         if !options.resume {
             return Err(RunError::Exists { path: options.out.to_owned() });
         }
-        renew_manifest(&run, spec, &weights)?;
+        renew_manifest(&run, spec, &weights, room, report)?;
         return Ok((run, lock));
     }
-    let run = RunDir::create(options.out)?;
-    let lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never())?;
+    let run = room.write(report, || Ok(RunDir::create(options.out)?))?;
+    let lock = lock_of(&run, room, report)?;
     let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
     let provenance = prompts.provenance();
     let manifest = Manifest {
@@ -414,9 +423,14 @@ fn open_run(
         started: Timestamp::from(SystemTime::now()),
         sealed: None,
     };
-    write_document(&run.manifest(), &manifest)?;
-    write_document(&run.plan(), file)?;
+    room.put(report, &run.manifest(), &manifest)?;
+    room.put(report, &run.plan(), file)?;
     Ok((run, lock))
+}
+
+/// The lock of the run, which says who holds it.
+fn lock_of(run: &RunDir, room: Room<'_>, report: &mut dyn FnMut(Stage)) -> Result<Lock, RunError> {
+    room.write(report, || Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never()))
 }
 
 fn source_digest(file: &SourceFile) -> Result<FileDigest, RunError> {
@@ -426,7 +440,13 @@ fn source_digest(file: &SourceFile) -> Result<FileDigest, RunError> {
 
 /// Refuses other weights than the run began with, and takes over what a spec may change without changing the
 /// plan: metrics, expectations, texts. The run is then unsealed until it is summarised again.
-fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDigest]) -> Result<(), RunError> {
+fn renew_manifest(
+    run: &RunDir,
+    spec: serde_json::Value,
+    weights: &[WeightsDigest],
+    room: Room<'_>,
+    report: &mut dyn FnMut(Stage),
+) -> Result<(), RunError> {
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let differing = |entry: &&WeightsDigest| !manifest.weights.contains(entry);
     if let Some(now) = weights.iter().find(differing) {
@@ -449,7 +469,7 @@ fn renew_manifest(run: &RunDir, spec: serde_json::Value, weights: &[WeightsDiges
     if manifest.spec != spec || is_sealed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
         manifest.spec = spec;
-        write_document(&run.manifest(), &manifest)?;
+        room.put(report, &run.manifest(), &manifest)?;
     }
     Ok(())
 }

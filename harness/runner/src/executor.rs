@@ -1,6 +1,8 @@
 //! Where the workers of a run come from: processes of this machine, or the tasks of a cluster. Both start the same
 //! program on the same shards, so what comes of a run does not depend on which it was.
 
+use std::time::Duration;
+
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
 use specimen_record::{PlanFile, RunDir};
@@ -20,6 +22,8 @@ pub struct Work<'a> {
     pub map: ShardMap,
     /// Where data lies.
     pub data_root: Option<&'a DataRoot>,
+    /// How long any one write, the driver's or a worker's, may wait for room on the disk; `None`: until asked to stop.
+    pub disk_wait: Option<Duration>,
 }
 
 /// How far an executor came.

@@ -6,8 +6,14 @@
 //! own monotonic clock, how long that file has stood still.
 
 use std::{
+    fs::OpenOptions,
+    io::Write,
     path::Path,
-    sync::mpsc::{RecvTimeoutError, Sender, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,12 +30,16 @@ const BEATS: u32 = 6;
 /// How long a holder that is alive may take to finish its image.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(20);
+/// What a beat says of a worker that waits for room on the disk.
+const SHORT: &str = ", waits for room";
 
 /// Beats until it is dropped or its process ends or is stopped.
 #[derive(Debug)]
 pub(crate) struct Heart {
     /// Closed when this is dropped, which ends the thread.
     _alive: Sender<()>,
+    /// Whether its worker waits for room on the disk.
+    is_short: Arc<AtomicBool>,
 }
 
 impl Heart {
@@ -37,17 +47,29 @@ impl Heart {
     pub(crate) fn start(run: &RunDir, shard: u32) -> Result<Self, RunError> {
         let (path, pause) = (run.heartbeat(shard), lease()? / BEATS);
         let (alive, asked) = channel();
-        beat(&path, 0)?;
+        let is_short = Arc::new(AtomicBool::new(false));
+        beat(&path, 0, false)?;
+        let of_worker = Arc::clone(&is_short);
         std::thread::spawn(move || {
             let mut n = 1_u64;
             while asked.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // A beat that cannot be written, because the disk is full, is missed; the rows tell of the disk.
-                let _ = beat(&path, n);
+                // A beat that cannot be written is missed; the rows tell what is wrong with the disk.
+                let _ = beat(&path, n, of_worker.load(Ordering::Relaxed));
                 n += 1;
             }
         });
-        Ok(Self { _alive: alive })
+        Ok(Self { _alive: alive, is_short })
     }
+
+    /// What its beats tell of the worker's wait for room, to be set by the worker.
+    pub(crate) fn is_short(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_short)
+    }
+}
+
+/// Whether the last beat of the shard's worker told that it waits for room.
+pub(crate) fn waits_for_room(run: &RunDir, shard: u32) -> bool {
+    std::fs::read_to_string(run.heartbeat(shard)).is_ok_and(|said| said.contains(SHORT))
 }
 
 /// The shard's lock, from whoever ends or has stood still for the time of a lease. The lease on disk must name this
@@ -94,7 +116,35 @@ fn lease() -> Result<Duration, RunError> {
     })
 }
 
-fn beat(path: &Path, n: u64) -> Result<(), RunError> {
-    std::fs::write(path, format!("{n} of process {}\n", std::process::id()))
-        .map_err(RunError::io(path, "write the heartbeat"))
+/// The same number of bytes over those of the beat before: a disk that is full has room for that.
+fn beat(path: &Path, n: u64, is_short: bool) -> Result<(), RunError> {
+    let said = format!("{n} of process {}{}", std::process::id(), if is_short { SHORT } else { "" });
+    let write = || {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        file.write_all(format!("{said:<63}\n").as_bytes())
+    };
+    write().map_err(RunError::io(path, "write the heartbeat"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beat_takes_the_place_of_the_one_before_and_tells_of_a_wait_for_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::create(folder.path()).unwrap();
+        std::fs::create_dir_all(run.shard(0)).unwrap();
+        let path = run.heartbeat(0);
+        let mut lengths = Vec::new();
+        for (n, is_short) in [(0, false), (u64::MAX, true), (7, false)] {
+            beat(&path, n, is_short).unwrap();
+            assert_eq!(waits_for_room(&run, 0), is_short);
+            assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{n} of process ")));
+            lengths.push(std::fs::metadata(&path).unwrap().len());
+        }
+        assert_eq!(lengths, [64, 64, 64]);
+        assert!(!waits_for_room(&run, 1));
+    }
 }

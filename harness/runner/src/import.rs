@@ -29,6 +29,7 @@ use crate::{
     load::Models,
     lock::Lock,
     machine,
+    room::Room,
     stage::Stage,
     stop::Stop,
 };
@@ -101,7 +102,7 @@ pub fn import(import: &Import<'_>, stop: &Stop, report: &mut dyn FnMut(Stage)) -
     steps.finish()?;
     timing.finish()?;
     Appender::<Record>::finish(records)?;
-    driver::finish(&run, &plan, &file, &mut Models::new(None), None, stop, report)
+    driver::finish(&run, &plan, &file, &mut Models::new(None), None, Room::new(stop, None), report)
 }
 
 /// The time that the table tells.

@@ -4,7 +4,7 @@
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
 //! phase by phase), `external_maker` (one image by another process), [`lossless`] (which methods keep the law),
 //! [`worker`] and `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and
-//! their shares), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
+//! their shares), [`room`] (a disk that is full), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
 //! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the
 //! numbers of each cell), [`import`] (images made elsewhere), [`replay`] (records made again), [`probe`] (a look
 //! ahead), [`machine`] (what the manifest says of the
@@ -35,6 +35,7 @@ mod maker;
 pub mod probe;
 pub mod protocol_scores;
 pub mod replay;
+pub mod room;
 pub mod scene_scores;
 pub mod score;
 pub mod shard_map;

@@ -21,6 +21,7 @@ use crate::{
     attempt::write_failure,
     error::RunError,
     executor::{Executor, Standing, Work},
+    room::{Room, Wait},
     shard_map::ShardMap,
     stage::Stage,
     stop::{Request, Stop},
@@ -73,9 +74,9 @@ impl Executor for Local<'_> {
         stop: &Stop,
         report: &mut dyn FnMut(Stage),
     ) -> Result<Standing, RunError> {
-        let Work { run, plan, map, data_root, .. } = *work;
+        let Work { run, plan, map, data_root, disk_wait, .. } = *work;
         let (program, gpus, fail_fast) = (self.program, &self.gpus, self.fail_fast);
-        let yard = Yard { program, data_root, run, plan, map, gpus, fail_fast };
+        let yard = Yard { program, data_root, disk_wait, run, plan, map, gpus, fail_fast };
         yard.work(0..map.timed, self.n_timed_jobs as usize, stop, report)?;
         yard.work(map.timed..map.n_shards(), self.n_jobs as usize, stop, report)?;
         Ok(Standing::Worked)
@@ -86,6 +87,7 @@ impl Executor for Local<'_> {
 struct Yard<'a> {
     program: &'a Path,
     data_root: Option<&'a DataRoot>,
+    disk_wait: Option<Duration>,
     run: &'a RunDir,
     plan: &'a PlanFile,
     map: ShardMap,
@@ -112,6 +114,8 @@ struct Worker {
     item: Option<ItemKey>,
     /// Why it ends, if it said so.
     why: Option<String>,
+    /// Whether it waits for room on the disk.
+    is_short: bool,
     /// The GPU it was given.
     gpu: Option<u32>,
 }
@@ -184,7 +188,9 @@ impl Yard<'_> {
             }
             while crew.running.len() < n_workers.max(1) {
                 let Some(shard) = waiting.pop_front() else { break };
-                crew.start(shard, self.command(shard, &deaths.given_up)?, self.program)?;
+                let room = Room::new(stop, self.disk_wait);
+                let command = room.write(report, || self.command(shard, &deaths.given_up))?;
+                crew.start(shard, command, self.program)?;
             }
             if crew.running.is_empty() {
                 return stop.check();
@@ -219,12 +225,19 @@ impl Yard<'_> {
         deaths: &mut Deaths,
         report: &mut dyn FnMut(Stage),
     ) -> Result<(), RunError> {
+        let was_short = crew.is_short();
         let item = crew.note(shard, &progress);
         if matches!(progress, Progress::Item { ok: true, .. }) {
             deaths.in_a_row.remove(&shard);
         }
         let has_failed = matches!(progress, Progress::Item { ok: false, .. });
-        report(Stage::Worker(progress));
+        match progress {
+            // Many workers wait for one disk.
+            Progress::NoRoom(shortage) if !was_short => report(Wait::Begins(shortage).into()),
+            Progress::Room if was_short && !crew.is_short() => report(Stage::Room),
+            Progress::NoRoom(_) | Progress::Room => {}
+            progress => report(Stage::Worker(progress)),
+        }
         match item.filter(|_| has_failed && self.fail_fast) {
             Some(key) => Err(RunError::FailedFast { key: key.to_string() }),
             None => Ok(()),
@@ -271,7 +284,8 @@ impl Yard<'_> {
             if *n > MAX_DEATHS_OF_AN_ITEM {
                 let item =
                     self.plan.items.iter().find(|item| item.key == key).expect("workers run planned items");
-                write_failure(self.run, shard, item, *n)?;
+                let room = Room::new(stop, self.disk_wait);
+                room.write(report, || write_failure(self.run, shard, item, *n))?;
                 report(Stage::Worker(Progress::Item { cell: key.cell(), ok: false, decode_s: 0.0 }));
                 if self.fail_fast {
                     return Err(RunError::FailedFast { key: key.to_string() });
@@ -307,6 +321,9 @@ impl Yard<'_> {
             .stderr(Stdio::from(stderr))
             // An interrupt typed at the terminal is the driver's to pass on.
             .process_group(0);
+        if let Some(wait) = self.disk_wait {
+            command.args(["--disk-wait", &wait.as_secs().to_string()]);
+        }
         for key in given_up {
             command.args(["--skip", key.as_str()]);
         }
@@ -374,7 +391,7 @@ impl Crew {
             // Nobody listens any more when the crew was dismissed.
             let _ = say.send((shard, Message::Silent));
         });
-        self.running.insert(shard, Worker { child, leash, item: None, why: None, gpu });
+        self.running.insert(shard, Worker { child, leash, item: None, why: None, is_short: false, gpu });
         Ok(())
     }
 
@@ -384,9 +401,16 @@ impl Crew {
         match progress {
             Progress::Begin { key } => worker.item = Some(key.clone()),
             Progress::Item { .. } | Progress::Warmup { .. } => return worker.item.take(),
+            Progress::NoRoom(_) => worker.is_short = true,
+            Progress::Room => worker.is_short = false,
             Progress::Failed { why } => worker.why = Some(why.clone()),
         }
         None
+    }
+
+    /// Whether any worker waits for room on the disk.
+    fn is_short(&self) -> bool {
+        self.running.values().any(|worker| worker.is_short)
     }
 
     /// Images under way.

@@ -21,11 +21,13 @@ use specimen_measure::{
     published::Published,
     vendi::vendi,
 };
-use specimen_record::{RunDir, write_document};
+use specimen_record::RunDir;
 
 use crate::{
     cell_images::{CellImages, blank, image_path, too_few},
     error::RunError,
+    room::Room,
+    stage::Stage,
 };
 
 /// Images below which no interval is computed: groups that are left out should hold several.
@@ -57,6 +59,8 @@ pub(crate) fn score(
     images: &CellImages<'_>,
     metric: &MetricSpec,
     data_root: Option<&DataRoot>,
+    room: Room<'_>,
+    report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     let values = metric.values();
     let compares = metric.real.is_some();
@@ -65,7 +69,7 @@ pub(crate) fn score(
         for label in &values {
             let mut file = blank(label, label, images);
             file.why = Some(why.clone());
-            write_document(&run.metrics(label, &images.cell.name), &file)?;
+            room.put(report, &run.metrics(label, &images.cell.name), &file)?;
         }
         return Ok(());
     }
@@ -79,7 +83,7 @@ pub(crate) fn score(
         file.extractor = measured.extractor.clone();
         file.extra = numbers(&measured);
         file.per_item = per_item.map(|values| images.per_item(&values));
-        write_document(&run.metrics(label, &images.cell.name), &file)?;
+        room.put(report, &run.metrics(label, &images.cell.name), &file)?;
     }
     Ok(())
 }

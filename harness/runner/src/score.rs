@@ -8,16 +8,16 @@ use specimen_extract::{
     lenet::LeNet,
 };
 use specimen_models::target::nll_bits;
-use specimen_record::{MetricFile, Record, RunDir, write_document};
+use specimen_record::{MetricFile, Record, RunDir};
 
 use crate::{
     cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
     error::RunError,
     load::{Models, sampling_of},
     protocol_scores,
+    room::Room,
     scene_scores::SceneScores,
     stage::Stage,
-    stop::Stop,
 };
 
 /// Computes every metric of the spec for every cell.
@@ -31,17 +31,17 @@ pub fn score(
     records: &[Record],
     models: &mut Models,
     data_root: Option<&DataRoot>,
-    stop: &Stop,
+    room: Room<'_>,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     let mut scenes = None;
     for metric in &plan.spec.metrics {
         for cell in &plan.spec.cells {
-            stop.check()?;
+            room.stop().check()?;
             report(Stage::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
             let images = CellImages::of(plan, records, cell);
             if metric.protocol.is_some() {
-                protocol_scores::score(run, &images, metric, data_root)?;
+                protocol_scores::score(run, &images, metric, data_root, room, report)?;
                 continue;
             }
             let scored = match metric.name.as_str() {
@@ -71,7 +71,7 @@ pub fn score(
                 }
                 scored => scored?,
             };
-            write_document(&run.metrics(&file.protocol, &cell.name), &file)?;
+            room.put(report, &run.metrics(&file.protocol, &cell.name), &file)?;
         }
     }
     Ok(())

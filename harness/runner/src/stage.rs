@@ -2,7 +2,7 @@
 
 use specimen_record::ItemKey;
 
-use crate::worker::Progress;
+use crate::{room::Wait, worker::Progress};
 
 /// What the driver is doing.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,13 @@ pub enum Stage {
         /// The name of their jobs.
         name: String,
     },
+    /// The disk is full, and what cannot be written waits.
+    NoRoom {
+        /// Which file, how much is free, and what helps.
+        what: String,
+    },
+    /// There is room again.
+    Room,
     /// Workers were asked to finish the image under way.
     Stopping {
         /// How many of them make one.
@@ -72,4 +79,13 @@ pub enum Stage {
         /// The cell.
         cell: String,
     },
+}
+
+impl From<Wait> for Stage {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Begins(shortage) => Self::NoRoom { what: shortage.to_string() },
+            Wait::Ends => Self::Room,
+        }
+    }
 }

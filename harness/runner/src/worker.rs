@@ -3,7 +3,11 @@
 //!
 //! A block interrupted halfway is timed again from its start: ratios are formed within one attempt only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::atomic::Ordering,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use specimen_datasets::data_root::DataRoot;
@@ -16,6 +20,7 @@ use crate::{
     attempt::{Attempt, Claim},
     error::RunError,
     executor::Work,
+    room::{Room, Shortage, Wait},
     shard_map::{ShardMap, is_timed, timed_cells},
     stop::Stop,
 };
@@ -46,11 +51,24 @@ pub enum Progress {
         /// Its cell.
         cell: String,
     },
+    /// The disk is full, and what cannot be written waits.
+    NoRoom(Shortage),
+    /// There is room again.
+    Room,
     /// The worker's last words. Its log has them too, unless the disk is full.
     Failed {
         /// What stopped it.
         why: String,
     },
+}
+
+impl From<Wait> for Progress {
+    fn from(wait: Wait) -> Self {
+        match wait {
+            Wait::Begins(shortage) => Self::NoRoom(shortage),
+            Wait::Ends => Self::Room,
+        }
+    }
 }
 
 /// Which part of a run a worker does, and for whom.
@@ -66,6 +84,8 @@ pub struct Share {
     pub gpu: Option<u32>,
     /// Whether no driver listens: the image under way is then named on disk.
     pub is_unattended: bool,
+    /// How long a write may wait for room on the disk; `None`: until it is asked to stop.
+    pub disk_wait: Option<Duration>,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
 }
@@ -75,7 +95,7 @@ pub struct Share {
 /// # Errors
 /// A run directory that cannot be read or written, or models that cannot be loaded; [`RunError::Interrupted`]
 /// when `stop` asks for it, [`RunError::Superseded`] when a later worker took the shard over. An item that
-/// fails is a row, not an error.
+/// fails is a row, not an error. A disk that is full is waited for.
 pub fn run_shard(
     run: &RunDir,
     share: &Share,
@@ -87,19 +107,28 @@ pub fn run_shard(
     let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
         .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
     place(&mut spec, share.gpu);
+    let room = Room::new(stop, share.disk_wait);
     // Before anything is counted: an orphan may still be adding to it.
-    let claim = Claim::take(run, share.shard, stop)?;
+    let claim = room.write(report, || Claim::take(run, share.shard, stop))?;
+    let is_short = claim.is_short();
+    let report: &mut dyn FnMut(Progress) = &mut |progress| {
+        match progress {
+            Progress::NoRoom(_) => is_short.store(true, Ordering::Relaxed),
+            Progress::Room => is_short.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+        report(progress);
+    };
     // Of all shards: a run may be resumed with another number of them.
     let left = Left::new(coverage(run, &plan)?, share.skip.clone());
     let mut blocks = share.map.blocks(share.shard, &plan, &spec);
     let timed = timed_cells(&spec);
     blocks.retain(|block| left.is_unfinished(block, is_timed(block, &timed)));
     if blocks.is_empty() {
-        return mark_done(run, share.shard, &claim);
+        return room.write(report, || mark_done(run, share.shard, &claim));
     }
     let is_any_timed = blocks.iter().any(|block| is_timed(block, &timed));
-    let data_root = share.data_root.clone();
-    let mut attempt = Attempt::open(run, claim, &spec, data_root, share.is_unattended, is_any_timed)?;
+    let mut attempt = Attempt::open(run, claim, &spec, share, is_any_timed, room, report)?;
     attempt.load(&blocks, &manifest)?;
     let ended = run_blocks(&mut attempt, &blocks, &plan, &left, stop, report);
     // The shard is another's, and its run may be sealed already: not a byte is added.
@@ -107,9 +136,10 @@ pub fn run_shard(
         return ended;
     }
     // What was made is whole and stays, however the loop ended.
-    let claim = attempt.close()?;
+    let closed = attempt.close(report);
     ended?;
-    mark_done(run, share.shard, &claim)
+    let claim = closed?;
+    room.write(report, || mark_done(run, share.shard, &claim))
 }
 
 /// Writes the marker, unless a later worker has the shard.
@@ -195,7 +225,7 @@ fn run_blocks(
             stop.check()?;
             attempt.make(item, order as u32, report)?;
         }
-        attempt.end_block(block.index)?;
+        attempt.end_block(block.index, report)?;
     }
     Ok(())
 }

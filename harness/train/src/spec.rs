@@ -9,11 +9,15 @@ use specimen_models::{
     eagle3::Eagle3Config,
     tiny::{TargetConfig, VqConfig},
 };
+use specimen_weights::bounded::read_text_at_most;
 
 use crate::{
     head_loss::{HeadLoss, Redundancy},
     own_images::OwnImages,
 };
+
+/// Bytes of a training specification, at most.
+const MAX_SPEC_BYTES: u64 = 4 << 20;
 
 /// A whole training specification.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -184,7 +188,7 @@ impl TrainSpec {
     /// # Errors
     /// A file that cannot be read, or TOML that is not a training specification (line and column are named).
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path)
+        let text = read_text_at_most(path, MAX_SPEC_BYTES)
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
         let spec: Self = toml::from_str(&text)
             .with_context(|| format!("{}: not a training specification", path.display()))?;

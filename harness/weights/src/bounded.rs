@@ -23,7 +23,15 @@ pub fn read_side_file(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read_side_file`], or bytes that are no UTF-8.
 pub fn read_side_text(path: &Path) -> io::Result<String> {
-    let bytes = read_side_file(path)?;
+    read_text_at_most(path, MAX_SIDE_FILE_BYTES)
+}
+
+/// The content of `path` as text of at most `most` bytes.
+///
+/// # Errors
+/// What the system says, more than `most` bytes, or bytes that are no UTF-8.
+pub fn read_text_at_most(path: &Path, most: u64) -> io::Result<String> {
+    let bytes = read_at_most(path, most)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -12,10 +12,15 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use crate::bounded::read_text_at_most;
+
 /// Files below this are digested faster than looked up.
 const SMALL: u64 = 16 << 20;
 /// A file that changed more recently could change again without another time of change.
 const SETTLED: Duration = Duration::from_secs(2);
+
+/// Hexadecimal digits of a digest.
+const N_DIGITS: usize = 64;
 
 /// Where digests are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +84,9 @@ fn identity(meta: &Metadata) -> (u64, i64, i64, u64, u64) {
 
 /// A digest that is kept; one that is none was not written by this program and is written anew.
 fn read(place: &Path) -> Option<String> {
-    let known = fs::read_to_string(place).ok()?;
-    let is_digest = known.len() == 64 && known.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let known = read_text_at_most(place, N_DIGITS as u64).ok()?;
+    let is_digest =
+        known.len() == N_DIGITS && known.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_digest.then_some(known)
 }
 

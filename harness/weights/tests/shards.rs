@@ -106,6 +106,23 @@ fn a_file_that_has_just_changed_is_digested_every_time() {
 }
 
 #[test]
+fn a_kept_digest_without_end_is_not_read_but_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let digests = folder.path().join("digests");
+    let path = folder.path().join("x");
+    std::fs::write(&path, "one").unwrap();
+    set_age(&path, 100);
+    let cache = DigestCache::in_folder(digests.clone());
+    let digest = || cache.digest(&File::open(&path).unwrap(), &path, b"one").unwrap();
+    let first = digest();
+    let kept = std::fs::read_dir(&digests).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&kept).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &kept).unwrap();
+    assert_eq!(digest(), first);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), first);
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_costs_no_digest() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x");

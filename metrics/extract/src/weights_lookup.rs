@@ -8,13 +8,15 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use specimen_weights::{Checkpoint, LoadError};
+use specimen_weights::{Checkpoint, LoadError, bounded::read_text_at_most};
 use tch::Device;
 
 use crate::{clip::tokenizer::vocabulary_files, network::NetworkName};
 
 /// Folder of weights below a folder of data.
 const FOLDER: &str = "weights";
+/// Bytes of a reference to a commit, at most; a commit has 40.
+const MAX_REFERENCE_BYTES: u64 = 1 << 10;
 /// Key under which a converted file names the SHA-256 of what it was made from.
 pub const SOURCE_KEY: &str = "source_sha256";
 
@@ -370,7 +372,8 @@ impl Places {
     /// snapshot has it this is where that of `main` would have it.
     fn snapshot(&self, repo: &str, file: &str) -> Option<PathBuf> {
         let folder = self.hub.as_ref()?.join(format!("models--{}", repo.replace('/', "--")));
-        let revision = fs::read_to_string(folder.join("refs/main")).unwrap_or_else(|_| "main".to_owned());
+        let named = read_text_at_most(&folder.join("refs/main"), MAX_REFERENCE_BYTES);
+        let revision = named.unwrap_or_else(|_| "main".to_owned());
         let main = folder.join("snapshots").join(revision.trim()).join(file);
         if main.is_file() {
             return Some(main);

@@ -44,7 +44,11 @@ impl<T: Document> Appender<T> {
             .create_new(true)
             .open(path)
             .map_err(RecordError::io(path, "make the file"))?;
-        sync_folder(folder)?;
+        if let Err(unsynced) = sync_folder(folder) {
+            // Who tries again finds no file there.
+            std::fs::remove_file(path).map_err(RecordError::io(path, "remove"))?;
+            return Err(unsynced);
+        }
         Ok(Appender { path: path.to_owned(), file, durability, n_whole: 0, broken: false, rows: PhantomData })
     }
 
@@ -52,22 +56,24 @@ impl<T: Document> Appender<T> {
     ///
     /// # Errors
     /// When the row contradicts itself or holds a NaN (nothing is written then), when it cannot be
-    /// written whole (it is taken back), or when an earlier one could not be taken back.
+    /// written and forced to the disk whole (it is taken back), or when an earlier one could not be taken back.
     pub fn append(&mut self, row: &T) -> Result<(), RecordError> {
         if self.broken {
             return Err(RecordError::Broken { path: self.path.clone() });
         }
         check_writable(&self.path, row)?;
         let line = row_bytes(&self.path, row)?;
-        if let Err(source) = self.file.write_all(&line) {
-            self.broken = self.file.set_len(self.n_whole).is_err();
-            return Err(RecordError::io(&self.path, "append to")(source));
-        }
-        self.n_whole += line.len() as u64;
-        match self.durability {
+        let written = self.file.write_all(&line).map_err(RecordError::io(&self.path, "append to"));
+        // A disk may be found full only now: what was written earlier was synced then and is safe.
+        let kept = written.and_then(|()| match self.durability {
             Durability::EachRow => self.sync(),
             Durability::OnFinish => Ok(()),
+        });
+        match kept {
+            Ok(()) => self.n_whole += line.len() as u64,
+            Err(_) => self.broken = self.file.set_len(self.n_whole).is_err(),
         }
+        kept
     }
 
     /// Forces what was appended to the disk and closes the file.

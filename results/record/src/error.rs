@@ -8,13 +8,12 @@ use crate::{Digest, ItemKey, NotFinite};
 /// What the system says, and what to do where its disk is full.
 #[must_use]
 pub fn io_words(source: &std::io::Error) -> String {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    match source.kind() {
-        StorageFull | QuotaExceeded => format!(
+    if crate::room::is_want_of_room(source) {
+        return format!(
             "{source}; whatever was made is kept whole and nothing half: free some space and go on with --resume"
-        ),
-        _ => source.to_string(),
+        );
     }
+    source.to_string()
 }
 
 /// A failure to write, read or merge a run directory.

@@ -37,6 +37,7 @@ mod canonical_row;
 mod document;
 mod finite;
 mod read;
+mod room;
 
 mod attempts;
 mod done;
@@ -67,6 +68,7 @@ pub use metric::MetricFile;
 pub use plan::{Block, Item, PlanFile};
 pub use read::{Rows, TornTail, read_bounded, read_document, read_rows, visit_rows};
 pub use record::{Record, Status, StepsRow};
+pub use room::{free_bytes, want_of_room};
 pub use run_dir::RunDir;
 pub use schema::{PublishedSchema, schemas};
 pub use seed::Seed;

@@ -13,7 +13,7 @@ use specimen_experiments::{
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec},
 };
-use specimen_record::{RunDir, Summary, read_document};
+use specimen_record::{RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
@@ -98,7 +98,7 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
     let shape = || ArrayShape::new(&plan, &settings, args.workers.shards, size_of_arrays(talk), seconds);
-    let free_bytes = free_space::free_bytes(&default_out(&plan.spec.name));
+    let free_bytes = free_bytes(&default_out(&plan.spec.name));
     let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
     let answered = PlanAnswer {

@@ -57,6 +57,7 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         executor: &executor,
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
+        disk_wait: None,
     };
     talk.say(format!("run {} into {}: {} cells", plan.spec.name, out.display(), plan.spec.cells.len()));
     let mut progress = Progress::new(talk, &left);

@@ -1,11 +1,14 @@
 //! `specimen run`: plan, workers, scores, report, and the table on stdout.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
-use specimen_record::{Manifest, PlanFile, RunDir, read_document, tally, verify_result};
+use specimen_record::{Manifest, PlanFile, RunDir, free_bytes, read_document, tally, verify_result};
 use specimen_runner::{
     driver::{self, Ending, Options},
     local::Local,
@@ -49,6 +52,9 @@ pub struct RunArgs {
     /// GPUs to put workers on, by index, for cells with `device = "cuda"`; one named twice has two workers
     #[arg(long, value_name = "N,N…", value_delimiter = ',')]
     pub gpus: Vec<u32>,
+    /// How long to wait for room when the disk is full; 0 ends the run at once [default: until there is room]
+    #[arg(long, value_name = "SECONDS")]
+    pub disk_wait: Option<u64>,
     /// End the run with the first item that fails; otherwise its row says why and the others are made
     #[arg(long)]
     pub fail_fast: bool,
@@ -82,7 +88,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.warn("timed cells run side by side: their times disturb each other");
     }
     let most = plan.estimate(needs::footprint).disk_bytes;
-    if let Some(complaint) = free_space::complaint(most, free_space::free_bytes(&out)) {
+    if let Some(complaint) = free_space::complaint(most, free_bytes(&out)) {
         talk.warn(complaint);
     }
     let left = left(&out, &plan, args.resume)?;
@@ -114,6 +120,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         },
         argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
         data_root,
+        disk_wait: args.disk_wait.map(Duration::from_secs),
     };
     let mut progress = Progress::new(talk, &left);
     let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));

@@ -1,7 +1,7 @@
 //! `specimen shard`: one worker of a run. Its stdout carries one JSON object a line to the driver, its stderr
 //! is the worker's log.
 
-use std::{io::Write, path::PathBuf};
+use std::{io::Write, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -47,6 +47,9 @@ pub struct ShardRunArgs {
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
     pub leash: bool,
+    /// How long a write waits for room on a full disk, in seconds [default: until asked to stop]
+    #[arg(long, value_name = "SECONDS")]
+    pub disk_wait: Option<u64>,
     /// Nobody listens: say nothing on stdout, and leave on disk what a driver must know
     #[arg(long, conflicts_with = "leash")]
     pub unattended: bool,
@@ -73,6 +76,7 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
         skip: args.skip.iter().cloned().collect(),
         gpu: args.gpu,
         is_unattended: args.unattended,
+        disk_wait: args.disk_wait.map(Duration::from_secs),
         data_root: data_root(),
     };
     if args.unattended {
@@ -97,7 +101,7 @@ fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
         }
         _ => {}
     }
-    let ended = run_shard(run, share, stop, &mut |_: Progress| {});
+    let ended = run_shard(run, share, stop, &mut note);
     let Err(error) = ended else { return Ok(()) };
     let is_ours = !matches!(error, RunError::Superseded { .. });
     let why = error.to_string();
@@ -111,6 +115,17 @@ fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
         }
     }
     Err(error)
+}
+
+/// Leaves in the log of a worker whom nobody listens to what a person must know while it runs; the log may lie on the
+/// disk that is full.
+fn note(progress: Progress) {
+    let mut log = std::io::stderr().lock();
+    let _ = match progress {
+        Progress::NoRoom(shortage) => writeln!(log, "{shortage}"),
+        Progress::Room => writeln!(log, "there is room again"),
+        _ => Ok(()),
+    };
 }
 
 /// What the driver is told, one line each.

@@ -109,11 +109,15 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
 /// The arrays in words.
 fn array_lines(slurm: &Arrays) -> Vec<String> {
     let array = |array: &Array| {
-        let Array { job, submitted, n_owed, n_running, n_waiting, reasons } = array;
+        let Array { job, submitted, n_owed, n_running, n_without_room, n_waiting, reasons } = array;
+        let room = match n_without_room {
+            None | Some(0) => String::new(),
+            Some(n) => format!(" ({n} of them wait for room on the disk)"),
+        };
         let how = match (n_running, n_waiting) {
-            (Some(running), Some(0)) => format!("{running} running"),
+            (Some(running), Some(0)) => format!("{running} running{room}"),
             (Some(running), Some(waiting)) => {
-                format!("{running} running, {waiting} waiting ({})", reasons.join(", "))
+                format!("{running} running{room}, {waiting} waiting ({})", reasons.join(", "))
             }
             _ if *n_owed == 0 => "all done".to_owned(),
             _ => "unknown, the queue does not answer".to_owned(),

@@ -8,9 +8,11 @@
 
 mod disturb;
 mod round;
+mod tmpfs;
 
-use disturb::{Disturbance, Tmpfs};
+use disturb::Disturbance;
 use round::{Ground, Outcome};
+use tmpfs::Tmpfs;
 
 #[test]
 fn no_disturbance_changes_a_digest_or_repeats_what_was_finished() {

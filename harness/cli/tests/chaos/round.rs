@@ -10,7 +10,10 @@ use std::{
 use specimen_decode::rng::{Purpose, Uniforms};
 use specimen_record::{ItemKey, Manifest, PlanFile, Record, RunDir, coverage, read_document, read_rows};
 
-use crate::disturb::{Disturbance, Tmpfs, children, signal, tear};
+use crate::{
+    disturb::{Disturbance, children, signal, tear},
+    tmpfs::Tmpfs,
+};
 
 /// Merging, scoring and sealing take about this long.
 const END_MS: f64 = 60.0;
@@ -211,17 +214,56 @@ impl Ground {
         (first, is_stopped, is_stopped)
     }
 
-    /// A disk that fills up, then has room again.
+    /// A disk that fills up and has room again: for a run that waits for that, one that is interrupted meanwhile, and
+    /// one that was told not to wait.
     pub(crate) fn full_disk(&self, disk: &Tmpfs) {
         let out = disk.path().join("full");
-        let first = self.run(&out, &[]);
-        assert_eq!(first.code, Some(6), "{}", first.err);
-        assert!(first.err.contains("No space left on device"), "{}", first.err);
+        let (driver, said) = self.run_until_short(&out);
         let n_before = finished(&out).len();
         assert!((1..self.n_items).contains(&n_before), "the disk was full after {n_before} items");
         disk.remount("size=64m");
+        let ended = driver.wait_with_output().unwrap().status;
+        let text = std::fs::read_to_string(&said).unwrap();
+        assert_eq!(ended.code(), Some(0), "{text}");
+        let n_said = |words: &str| text.matches(words).count();
+        assert_eq!(n_said(": no room ("), n_said("there is room again"), "{text}");
+        assert_eq!(digest(&out), self.digest);
+        std::fs::remove_dir_all(&out).unwrap();
+
+        disk.remount("size=300k");
+        let (driver, said) = self.run_until_short(&out);
+        signal("INT", driver.id());
+        let ended = driver.wait_with_output().unwrap().status;
+        assert_eq!(ended.code(), Some(75), "{}", std::fs::read_to_string(&said).unwrap());
+        disk.remount("size=64m");
+        self.resume_to_the_same(&out);
+        std::fs::remove_dir_all(&out).unwrap();
+
+        disk.remount("size=300k");
+        let first = self.run(&out, &["--disk-wait", "0"]);
+        assert_eq!(first.code, Some(6), "{}", first.err);
+        assert!(first.err.contains("free some space and go on with --resume"), "{}", first.err);
+        disk.remount("size=64m");
         self.resume_to_the_same(&out);
         println!("a full disk: {n_before} items were there, the rest came after");
+    }
+
+    /// Starts a run and waits until it says that it waits for room; the driver, and where its words are kept.
+    fn run_until_short(&self, out: &Path) -> (Child, PathBuf) {
+        let said = self.folder.path().join("said");
+        let log = std::fs::File::create(&said).unwrap();
+        let driver = self.command(out, &[]).stderr(log).spawn().unwrap();
+        let started = std::time::Instant::now();
+        while !std::fs::read_to_string(&said).unwrap().contains(": no room (") {
+            assert!(started.elapsed() < Duration::from_secs(300), "the disk was never full");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // There is one for an instant, whenever it is tried again.
+        while files_below(out).iter().any(|file| is_unfinished(file)) {
+            assert!(started.elapsed() < Duration::from_secs(600), "half written files are left");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        (driver, said)
     }
 
     /// A disk that may not be written, then may.

@@ -1,43 +1,52 @@
 //! A real cluster disturbed in every way that a night can bring: after each the merged digest is that of an undisturbed
-//! run of this machine, no item is lost, and nothing that was finished is made again.
+//! run of this machine, no item is lost, nothing that was finished is made again, and every loss is told.
 
-use std::{collections::BTreeMap, fs, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    process::Child,
+    time::{Duration, SystemTime},
+};
 
-use specimen_record::{PlanFile, Record, RunDir, Status, Submissions, read_document, read_rows};
+use specimen_record::{PlanFile, Record, RunDir, Status, read_document, read_rows};
 
 use crate::{
     cluster::Cluster,
     desk::{Desk, ended},
+    processes::{Worker, is_there, kill, parent},
+    tmpfs::Tmpfs,
 };
-
-/// Sixteen prompts whose images last long enough to be disturbed, one of which panics.
-fn prompts() -> String {
-    let line =
-        |i: u32| if i == 5 { "please panic here\n".to_owned() } else { format!("shape {i} wait 150\n") };
-    (0..16).map(line).collect()
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     KillTask,
     CancelTask,
-    KillController,
     KillDriver,
+    Poison,
+    FullDisk,
+    KillController,
     Requeue,
     KillNodeDaemon,
     LoseNode,
+    StopPastLease,
     TimeLimit,
 }
 
+/// The prompt that is made to fail; its rows are all that may.
+const POISONED: u32 = 5;
+
 impl Fault {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 11] = [
         Self::KillTask,
         Self::CancelTask,
-        Self::KillController,
         Self::KillDriver,
+        Self::Poison,
+        Self::FullDisk,
+        Self::KillController,
         Self::Requeue,
         Self::KillNodeDaemon,
         Self::LoseNode,
+        Self::StopPastLease,
         Self::TimeLimit,
     ];
 
@@ -45,31 +54,55 @@ impl Fault {
         match self {
             Self::KillTask => "kill -9 of a task",
             Self::CancelTask => "scancel of a task",
+            Self::KillDriver => "kill -9 of the driver, then `--resume`",
+            Self::Poison => "a prompt that kills every worker",
+            Self::FullDisk => "a full disk (tmpfs of 300 kB), then room",
             Self::KillController => "kill -9 of slurmctld, back 2 s later",
-            Self::KillDriver => "kill -9 of the driver",
             Self::Requeue => "scontrol requeue of a task",
             Self::KillNodeDaemon => "kill -9 of slurmd, back 3 s later",
-            Self::LoseNode => "slurmd, its steps and tasks killed, slurmd back when the node is down",
+            Self::LoseNode => "kill -9 of slurmd, steps and tasks, slurmd back when the node is down",
+            Self::StopPastLease => "the same, but a worker is stopped and wakes up after its shard is done",
             Self::TimeLimit => "the time limit",
         }
     }
 
     /// Whether it takes half a minute or more.
     fn is_long(self) -> bool {
-        matches!(
-            self,
-            Self::KillController | Self::Requeue | Self::KillNodeDaemon | Self::LoseNode | Self::TimeLimit
-        )
+        !matches!(self, Self::KillTask | Self::CancelTask | Self::KillDriver | Self::Poison | Self::FullDisk)
     }
 
-    /// What the driver must have said; nothing where nothing is lost.
-    fn report(self) -> &'static str {
+    /// Images of a prompt in each cell: enough for the fault to come before the end.
+    fn samples(self) -> u32 {
         match self {
-            Self::KillTask => "was killed or aborted while it made",
-            Self::CancelTask => "was asked to stop",
-            Self::KillDriver => "images are there",
-            Self::TimeLimit => "was asked to stop",
-            Self::KillController | Self::Requeue | Self::KillNodeDaemon | Self::LoseNode => "",
+            Self::KillTask | Self::CancelTask | Self::KillDriver | Self::Poison => 1,
+            Self::FullDisk | Self::Requeue | Self::KillNodeDaemon | Self::LoseNode | Self::StopPastLease => 4,
+            Self::KillController => 8,
+            // Half a minute in a timed task: the signal comes at most that long after the start.
+            Self::TimeLimit => 12,
+        }
+    }
+
+    /// Sixteen prompts whose images last long enough to be disturbed; one of them panics, or takes its worker with it.
+    fn prompts(self) -> String {
+        let word = if self == Self::Poison { "abort" } else { "panic" };
+        let line = |i: u32| match i {
+            POISONED => format!("please {word} here\n"),
+            i => format!("shape {i} wait 150\n"),
+        };
+        (0..16).map(line).collect()
+    }
+
+    /// One of these the driver must have said; nothing where nothing is lost.
+    fn reports(self) -> &'static [&'static str] {
+        match self {
+            Self::KillTask => &["was killed or aborted while it made"],
+            // A task that has no worker yet, or whose worker is given no time, has no last words.
+            Self::CancelTask => &["was asked to stop", "was ended by the cluster (CANCELLED)"],
+            Self::KillDriver => &["images are there"],
+            Self::Poison => &["while it made ar/5/0", "while it made sd-chain2/5/0"],
+            Self::FullDisk => &[": no room (", "wait for room on the disk"],
+            Self::TimeLimit => &["was asked to stop", "reached its time limit"],
+            _ => &[],
         }
     }
 }
@@ -82,7 +115,11 @@ struct Outcome {
     /// Of them those that were finished.
     n_finished_again: usize,
     n_lost: usize,
+    is_told: bool,
 }
+
+/// The digests of undisturbed runs of this machine, by prompts and samples.
+type Undisturbed = BTreeMap<(String, u32), String>;
 
 #[test]
 fn no_disturbance_of_a_cluster_changes_a_digest_or_loses_an_item() {
@@ -90,97 +127,185 @@ fn no_disturbance_of_a_cluster_changes_a_digest_or_loses_an_item() {
     let Some(cluster) = Cluster::real(test) else { return };
     let n_rounds: u32 = std::env::var("CHAOS_ROUNDS").map_or(1, |n| n.parse().unwrap());
     let only = std::env::var("CHAOS_ONLY").unwrap_or_default();
-    let desk = Desk::new(&cluster, &prompts());
-    let here = desk.run("here", &[]);
-    assert_eq!(here.code, Some(5), "{}", here.err);
-    let digest = desk.digest("here");
-    println!(
-        "disturbance                                  rounds  equal digests  items again  finished ones  lost"
-    );
+    let mut undisturbed = Undisturbed::new();
+    let mut table = vec![
+        "| fault | rounds | digest of the undisturbed run | items made again | of them finished | items lost | and \
+         said so |"
+            .to_owned(),
+        "|---|---|---|---|---|---|---|".to_owned(),
+    ];
     for fault in Fault::ALL.into_iter().filter(|fault| format!("{fault:?}").contains(&only)) {
         let n = match (n_rounds, fault.is_long()) {
-            (1, true) => 0,
+            (1, true) if only.is_empty() => continue,
             (n, true) => n.div_ceil(5),
             (n, false) => n,
         };
-        let rounds: Vec<Outcome> = (0..n).map(|i| round(&desk, fault, i, &digest)).collect();
-        let n_equal = rounds.iter().filter(|round| round.is_equal).count();
+        let disk = if fault == Fault::FullDisk {
+            let Some(disk) = Tmpfs::mount(test) else { continue };
+            Some(disk)
+        } else {
+            None
+        };
+        let desk = Desk::new(&cluster, &fault.prompts());
+        let digest = undisturbed.entry((fault.prompts(), fault.samples())).or_insert_with(|| {
+            let here = desk.run("here", &settings(fault).each_ref().map(String::as_str));
+            assert_eq!(here.code, Some(5), "{}", here.err);
+            desk.digest("here")
+        });
+        let round = |number| round(&desk, fault, number, disk.as_ref(), digest);
+        let rounds: Vec<Outcome> = (0..n).map(round).collect();
         let sum = |of: fn(&Outcome) -> usize| rounds.iter().map(of).sum::<usize>();
+        let n_equal = sum(|round| usize::from(round.is_equal));
         let (n_again, n_finished, n_lost) =
             (sum(|r| r.n_again), sum(|r| r.n_finished_again), sum(|r| r.n_lost));
-        println!("{:44} {n:6} {n_equal:14} {n_again:12} {n_finished:14} {n_lost:5}", fault.name());
-        assert_eq!((n_equal, n_finished, n_lost), (rounds.len(), 0, 0), "{}", fault.name());
+        let n_told = sum(|round| usize::from(round.is_told));
+        let told =
+            if fault.reports().is_empty() { "nothing was lost".to_owned() } else { n_told.to_string() };
+        let name = fault.name();
+        table.push(format!("| {name} | {n} | {n_equal} | {n_again} | {n_finished} | {n_lost} | {told} |"));
+        println!("{}", table[table.len() - 1]);
+        let all = rounds.len();
+        assert_eq!((n_equal, n_finished, n_lost, n_told), (all, 0, 0, all), "{name}");
     }
+    println!("\n{}", table.join("\n"));
+}
+
+/// What it sets in the spec: blocks of one prompt, so that one fits into the time before a signal.
+fn settings(fault: Fault) -> [String; 4] {
+    let samples = format!("dataset.samples={}", fault.samples());
+    ["--set".to_owned(), samples, "--set".to_owned(), "timing.blocks=1".to_owned()]
 }
 
 /// Starts a run, disturbs it, and has it resumed until it ends.
-fn round(desk: &Desk<'_>, fault: Fault, number: u32, digest: &str) -> Outcome {
-    let out = format!("{fault:?}-{number}");
-    let limit = ["--set", "slurm.time=1", "--set", "slurm.signal_s=30", "--set", "dataset.samples=8"];
-    let is_limited = fault == Fault::TimeLimit;
-    let more: &[&str] = if is_limited { &limit } else { &[] };
-    let mut driver = desk.arrays(&out, "2", more).spawn().unwrap();
+fn round(desk: &Desk<'_>, fault: Fault, number: u32, disk: Option<&Tmpfs>, digest: &str) -> Outcome {
+    let name = format!("{fault:?}-{number}");
+    // The round before made room.
+    disk.iter().for_each(|disk| disk.remount("size=300k"));
+    let out = disk.map_or_else(|| desk.path(&name), |disk| disk.path().join(&name));
+    let out = out.to_str().unwrap();
+    let settings = settings(fault);
+    let mut more: Vec<&str> = settings.iter().map(String::as_str).collect();
+    if fault == Fault::TimeLimit {
+        more.extend(["--set", "slurm.time=1", "--set", "slurm.signal_s=30"]);
+    }
+    let said = desk.path("said");
+    let log = fs::File::create(&said).unwrap();
+    let mut driver = desk.arrays(out, "2", &more).stderr(log).spawn().unwrap();
     // At another moment in every round.
-    desk.wait_for("the first records", || desk.n_records(&out) > 3 * number as usize % 20);
-    match fault {
-        Fault::KillTask => workers(desk, &out).first().into_iter().for_each(|worker| kill("-KILL", *worker)),
-        Fault::CancelTask => drop(desk.cluster.ask("scancel", &[&running_task(desk, &out)])),
-        Fault::KillController => {
-            // A controller saves what it knows every 5 s. Killed before that it forgets the array, uses its number for
-            // another and drains the node, which only an administrator can undo.
-            std::thread::sleep(Duration::from_secs(6));
-            desk.cluster.manage(&["kill", "slurmctld"], &[]);
-            std::thread::sleep(Duration::from_secs(2));
-            desk.cluster.manage(&["revive", "slurmctld"], &[]);
-        }
-        Fault::KillDriver => driver.kill().unwrap(),
-        Fault::Requeue => drop(desk.cluster.ask("scontrol", &["requeue", &running_task(desk, &out)])),
-        Fault::KillNodeDaemon => {
-            desk.cluster.manage(&["kill", "slurmd"], &[]);
-            std::thread::sleep(Duration::from_secs(3));
-            desk.cluster.manage(&["revive", "slurmd"], &[]);
-        }
-        Fault::LoseNode => {
-            desk.cluster.manage(&["kill", "slurmd"], &[]);
-            for worker in workers(desk, &out) {
-                // The step that watches over it, then itself.
-                parent(worker).into_iter().for_each(|step| kill("-KILL", step));
-                kill("-KILL", worker);
-            }
-            desk.wait_for("the loss of the node", || {
-                desk.cluster.ask("sinfo", &["--noheader", "--format=%T"]).contains("down")
-            });
-            desk.cluster.manage(&["revive", "slurmd"], &[]);
-        }
-        Fault::TimeLimit => {}
-    }
-    let mut last = ended(driver);
-    let mut said = last.err.clone();
+    desk.wait_for("the first records", || desk.n_records(out) > 3 * number as usize % 20);
+    let stopped = disturb(desk, fault, out, disk, &mut driver);
+    let mut last = driver.wait().unwrap().code();
+    let mut said = fs::read_to_string(said).unwrap();
     if fault == Fault::KillDriver {
-        last = ended(desk.arrays(&out, "2", &["--resume"]).spawn().unwrap());
-        said += &last.err;
+        let again = ended(desk.arrays(out, "2", &[&["--resume"][..], &more].concat()).spawn().unwrap());
+        last = again.code;
+        said += &again.err;
     }
-    // One prompt panics: its rows say so, and everything is made.
-    assert_eq!(last.code, Some(5), "{}: {said}", fault.name());
-    assert!(said.contains(fault.report()), "{}: {said}", fault.name());
-    let is_equal = if is_limited {
-        let here = desk.run("limited", &["--set", "dataset.samples=8"]);
-        assert_eq!(here.code, Some(5), "{}", here.err);
-        desk.digest("limited") == desk.digest(&out)
-    } else {
-        desk.digest(&out) == digest
-    };
-    let outcome = count(desk, &out, is_equal);
-    for folder in [desk.path(&out), desk.path("limited")] {
-        if folder.exists() {
-            fs::remove_dir_all(folder).unwrap();
-        }
+    // One prompt fails: its rows say so, and everything else is made.
+    assert_eq!(last, Some(5), "{}: {said}", fault.name());
+    if let Some(worker) = stopped {
+        wakes_up(desk, out, worker);
     }
+    let is_told = fault.reports().is_empty() || fault.reports().iter().any(|report| said.contains(report));
+    assert!(is_told, "{}: {said}", fault.name());
+    let outcome = count(desk, out, desk.digest(out) == digest, is_told);
+    fs::remove_dir_all(out).unwrap();
     outcome
 }
 
+/// Does it; the worker that was stopped, if one was.
+fn disturb(
+    desk: &Desk<'_>,
+    fault: Fault,
+    out: &str,
+    disk: Option<&Tmpfs>,
+    driver: &mut Child,
+) -> Option<Worker> {
+    let (cluster, mut stopped) = (desk.cluster, None);
+    let is_at_work = |driver: &mut Child| {
+        assert_eq!(driver.try_wait().unwrap(), None, "the run ended before it was disturbed");
+    };
+    match fault {
+        Fault::KillTask => kill("-KILL", Worker::at_work(desk, out).process),
+        Fault::CancelTask => drop(cluster.ask("scancel", &[&Worker::at_work(desk, out).task])),
+        Fault::Requeue => {
+            drop(cluster.ask("scontrol", &["requeue", &Worker::at_work(desk, out).task]));
+            is_at_work(driver);
+        }
+        Fault::KillDriver => driver.kill().unwrap(),
+        Fault::KillController => {
+            // A controller saves what it knows every few seconds. Killed before that it forgets the array, uses its
+            // number for another and drains the node, which only an administrator can undo.
+            let (now, state) = (SystemTime::now(), cluster.file("controller/job_state"));
+            desk.wait_for("the controller's notes", || {
+                fs::metadata(&state).and_then(|file| file.modified()).is_ok_and(|written| written > now)
+            });
+            is_at_work(driver);
+            cluster.manage(&["kill", "slurmctld"], &[]);
+            std::thread::sleep(Duration::from_secs(2));
+            cluster.manage(&["revive", "slurmctld"], &[]);
+        }
+        Fault::KillNodeDaemon => {
+            is_at_work(driver);
+            cluster.manage(&["kill", "slurmd"], &[]);
+            std::thread::sleep(Duration::from_secs(3));
+            cluster.manage(&["revive", "slurmd"], &[]);
+        }
+        Fault::LoseNode | Fault::StopPastLease => {
+            let first = Worker::at_work(desk, out);
+            is_at_work(driver);
+            cluster.manage(&["kill", "slurmd"], &[]);
+            if fault == Fault::StopPastLease {
+                kill("-STOP", first.process);
+                stopped = Some(first);
+            }
+            for worker in Worker::all(desk, out) {
+                // The step that watches over it, then itself.
+                parent(worker.process).into_iter().for_each(|step| kill("-KILL", step));
+                if stopped.as_ref().is_none_or(|stopped| stopped.process != worker.process) {
+                    kill("-KILL", worker.process);
+                }
+            }
+            desk.wait_for("the loss of the node", || {
+                cluster.ask("sinfo", &["--noheader", "--format=%T"]).contains("down")
+            });
+            cluster.manage(&["revive", "slurmd"], &[]);
+        }
+        Fault::FullDisk => {
+            desk.wait_for("a worker without room", || {
+                let status = ended(desk.command(&["status", out]).spawn().unwrap());
+                status.out.contains("wait for room on the disk")
+            });
+            is_at_work(driver);
+            let seen = || fs::read_to_string(desk.path("said")).unwrap();
+            desk.wait_for("a word of the driver", || {
+                fault.reports().iter().any(|report| seen().contains(report))
+            });
+            disk.unwrap().remount("size=64m");
+        }
+        Fault::Poison | Fault::TimeLimit => {}
+    }
+    stopped
+}
+
+/// A worker that sleeps since before its shard was given to another wakes up, adds nothing and ends.
+fn wakes_up(desk: &Desk<'_>, out: &str, worker: Worker) {
+    let run = RunDir::open(desk.path(out)).unwrap();
+    let rows = || {
+        let attempts = run.attempts(worker.shard).unwrap().into_iter();
+        let files = attempts.map(|attempt| run.attempt_records(worker.shard, attempt));
+        files.map(|file| fs::read_to_string(file).unwrap_or_default().lines().count()).collect::<Vec<_>>()
+    };
+    let before = rows();
+    assert!(is_there(worker.process), "the worker that was stopped is still there");
+    kill("-CONT", worker.process);
+    desk.wait_for("the end of the worker that woke up", || !is_there(worker.process));
+    assert_eq!(rows(), before);
+    assert_eq!(ended(desk.command(&["verify", out]).spawn().unwrap()).code, Some(0));
+}
+
 /// What the attempts of a run hold more than once, and what they lack.
-fn count(desk: &Desk<'_>, out: &str, is_equal: bool) -> Outcome {
+fn count(desk: &Desk<'_>, out: &str, is_equal: bool, is_told: bool) -> Outcome {
     let run = RunDir::open(desk.path(out)).unwrap();
     let plan: PlanFile = read_document(&run.plan()).unwrap();
     let mut attempts: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
@@ -195,7 +320,7 @@ fn count(desk: &Desk<'_>, out: &str, is_equal: bool) -> Outcome {
     }
     let of = |key: &str| attempts.get(key).cloned().unwrap_or_default();
     let n_again = attempts.values().map(|places| places.len() - 1).sum();
-    let poisoned = |key: &str| key.contains("/5/");
+    let poisoned = |key: &str| key.contains(&format!("/{POISONED}/"));
     let n_lost =
         plan.items.iter().filter(|i| of(i.key.as_str()).is_empty() && !poisoned(i.key.as_str())).count();
     let mut n_finished_again = 0;
@@ -212,53 +337,5 @@ fn count(desk: &Desk<'_>, out: &str, is_equal: bool) -> Outcome {
             n_finished_again += keys.iter().map(|key| of(key).len().saturating_sub(1)).sum::<usize>();
         }
     }
-    Outcome { is_equal, n_again, n_finished_again, n_lost }
-}
-
-/// A task of the run that runs, as `scancel` takes it.
-fn running_task(desk: &Desk<'_>, out: &str) -> String {
-    let run = RunDir::open(desk.path(out)).unwrap();
-    let noted: Submissions = read_document(&run.submissions()).unwrap();
-    let name = format!("--name=specimen-{}", noted.run_id);
-    let mut found = String::new();
-    desk.wait_for("a running task", || {
-        let said =
-            desk.cluster.ask("squeue", &["--noheader", "--array", "--states=RUNNING", &name, "--format=%i"]);
-        found = said.lines().next().unwrap_or_default().to_owned();
-        !found.is_empty()
-    });
-    found
-}
-
-/// Workers of the run.
-fn workers(desk: &Desk<'_>, out: &str) -> Vec<u32> {
-    let path = desk.path(out).to_str().unwrap().to_owned();
-    processes(|line| line.contains(" shard run ") && line.contains(&path))
-}
-
-/// Processes by their command line.
-fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if is_wanted(&line) {
-            found.push(id);
-        }
-    }
-    found.sort_unstable();
-    found
-}
-
-/// The process that started another, unless it was adopted.
-fn parent(process: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
-    line.trim().parse().ok().filter(|&parent| parent > 1)
-}
-
-/// Sends a signal to a process that may be gone already.
-fn kill(signal: &str, process: u32) {
-    Command::new("kill").args([signal, &process.to_string()]).output().unwrap();
+    Outcome { is_equal, n_again, n_finished_again, n_lost, is_told }
 }

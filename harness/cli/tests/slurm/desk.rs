@@ -83,11 +83,11 @@ impl<'c> Desk<'c> {
         manifest.sealed.unwrap().result_digest.to_string()
     }
 
-    /// Waits for something to come true, a minute at most.
+    /// Waits for something to come true, five minutes at most, which no machine needs.
     pub(crate) fn wait_for(&self, what: &str, mut is_so: impl FnMut() -> bool) {
         let started = Instant::now();
         while !is_so() {
-            assert!(started.elapsed() < Duration::from_secs(90), "{what} did not come");
+            assert!(started.elapsed() < Duration::from_secs(300), "{what} did not come");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

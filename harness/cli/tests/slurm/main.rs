@@ -1,8 +1,9 @@
 //! Runs on a cluster: the records are those of this machine, whatever befalls tasks, daemons and drivers. On a real
 //! Slurm of one node where it is installed, and on programs that count what they are asked.
 //!
-//! `CHAOS_ROUNDS` is how often each disturbance of the real cluster is tried (default 1, without those that take a
-//! minute); `make chaos` tries all of them.
+//! `CHAOS_ROUNDS` is how often each disturbance of the real cluster is tried, a fifth as often those that take half a
+//! minute or more (default 1, without them); `CHAOS_ONLY` names one of them. `make chaos-slurm` tries all, and prints
+//! the table of METHODOLOGY.md.
 #![cfg(feature = "torch")]
 #![allow(
     clippy::unwrap_used,
@@ -15,4 +16,7 @@ mod arrays;
 mod chaos;
 mod cluster;
 mod desk;
+mod processes;
 mod questions;
+#[path = "../chaos/tmpfs.rs"]
+mod tmpfs;

@@ -47,11 +47,32 @@ impl Task {
     }
 }
 
+/// The tasks of an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tasks {
+    /// By number.
+    numbered: BTreeMap<u32, Task>,
+    /// All others, in one row without a number: of an array that ended before they started.
+    others: Option<Task>,
+}
+
+impl Tasks {
+    /// What the queue says of a task.
+    pub(crate) fn get(&self, number: u32) -> Option<&Task> {
+        self.numbered.get(&number).or(self.others.as_ref())
+    }
+
+    /// Whether any runs, or may still.
+    pub(crate) fn are_alive(&self) -> bool {
+        self.numbered.values().any(Task::is_alive)
+    }
+}
+
 /// What the queue says of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// By number, those of its tasks that it knows.
-    Tasks(BTreeMap<u32, Task>),
+    /// Those of its tasks that it knows.
+    Tasks(Tasks),
     /// The queue does not answer.
     Unknown,
 }
@@ -72,7 +93,7 @@ impl Client<'_> {
         {
             Ok(text) => Seen::Tasks(tasks(&text, self.name)),
             // Of a job that ended long ago the controller says this, and is sure of it.
-            Err(why) if why.contains("Invalid job id") => Seen::Tasks(BTreeMap::new()),
+            Err(why) if why.contains("Invalid job id") => Seen::Tasks(Tasks::default()),
             Err(_) => Seen::Unknown,
         }
     }
@@ -171,14 +192,22 @@ fn one_line(text: &str) -> String {
 }
 
 /// Rows `task|state|reason|name`.
-fn tasks(text: &str, name: &str) -> BTreeMap<u32, Task> {
-    let row = |line: &str| {
-        let mut fields = line.splitn(4, '|').map(str::trim);
-        let number = fields.next()?.parse().ok()?;
-        let (state, reason) = (fields.next()?.to_owned(), fields.next()?.to_owned());
-        (fields.next()? == name).then_some((number, Task { state, reason }))
-    };
-    text.lines().filter_map(row).collect()
+fn tasks(text: &str, name: &str) -> Tasks {
+    let mut found = Tasks::default();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.splitn(4, '|').map(str::trim).collect();
+        let [number, state, reason, its] = fields[..] else { continue };
+        if its != name {
+            continue;
+        }
+        let task = Task { state: state.to_owned(), reason: reason.to_owned() };
+        match number.parse() {
+            Ok(number) => drop(found.numbered.insert(number, task)),
+            Err(_) if !task.is_alive() => found.others = Some(task),
+            Err(_) => {}
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -186,12 +215,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_other_jobs_and_of_no_task_are_passed_over() {
+    fn rows_of_other_jobs_are_passed_over() {
         let text = "0|RUNNING|None|specimen-0a\n1|OUT_OF_MEMORY|OutOfMemory|specimen-0a\n2|PENDING|Priority|other\n\
                     N/A|RUNNING|None|specimen-0a\n\n";
         let found = tasks(text, "specimen-0a");
-        let told: Vec<(u32, bool)> = found.iter().map(|(&number, task)| (number, task.is_alive())).collect();
-        assert_eq!(told, [(0, true), (1, false)]);
+        let alive = [0, 1, 2].map(|number| found.get(number).map(Task::is_alive));
+        assert_eq!((alive, found.are_alive()), ([Some(true), Some(false), None], true));
+    }
+
+    #[test]
+    fn tasks_that_were_cancelled_before_they_started_share_a_row_without_number() {
+        let found = tasks("3|FAILED|None|specimen-0a\nN/A|CANCELLED|Priority|specimen-0a\n", "specimen-0a");
+        let states = [3, 4].map(|number| found.get(number).map(|task| task.state.as_str()));
+        assert_eq!((states, found.are_alive()), ([Some("FAILED"), Some("CANCELLED")], false));
     }
 
     #[test]

@@ -51,22 +51,18 @@ impl Executor for Slurm<'_> {
     /// While an earlier array is at work its cut stays: two cuts at once would make images twice.
     fn cut(&self, run: &RunDir, plan: &PlanFile, spec: &Spec) -> Result<ShardMap, RunError> {
         let wanted = ShardMap::of_plan(plan, spec, self.n_shards, self.n_shards);
-        let Some(mut ledger) = Ledger::open(run)? else { return Ok(wanted) };
+        let Some(ledger) = Ledger::open(run)? else { return Ok(wanted) };
         if ledger.n_owed() == 0 || ledger.map() == wanted {
             return Ok(wanted);
         }
         let (stop, name) = (Stop::never(), ledger.job_name());
         let client = Client { name: &name, stop: &stop };
         let is_over = |job| match client.array(job) {
-            Seen::Tasks(tasks) => !tasks.values().any(client::Task::is_alive),
+            Seen::Tasks(tasks) => !tasks.are_alive(),
             Seen::Unknown => false,
         };
-        if !ledger.list.arrays.iter().all(|array| is_over(array.job)) {
-            return Ok(ledger.map());
-        }
-        ledger.list.arrays.clear();
-        ledger.save()?;
-        Ok(wanted)
+        let are_over = ledger.list.arrays.iter().all(|array| is_over(array.job));
+        Ok(if are_over { wanted } else { ledger.map() })
     }
 
     fn work(

@@ -1,7 +1,7 @@
 //! The script of an array and the flags it is handed in with. The script ends in `exec`, so that the signal before
 //! the time limit reaches the worker and not a shell that dies of it.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::slurm::{Ask, SlurmSpec};
@@ -18,6 +18,8 @@ pub(crate) struct Script<'a> {
     pub(crate) map: ShardMap,
     /// Task 0 is this shard.
     pub(crate) first_shard: u32,
+    /// How long a write may wait for room on the disk.
+    pub(crate) disk_wait: Option<Duration>,
     /// Items that are left alone.
     pub(crate) skip: &'a [ItemKey],
 }
@@ -45,8 +47,9 @@ impl Script<'_> {
         lines.push(format!("cd {} || exit 6", quoted(&text_of(&here)?)));
         lines.push(format!("run={}", quoted(&root)));
         let skip: String = self.skip.iter().map(|key| format!(" --skip {}", quoted(key.as_str()))).collect();
+        let wait = self.disk_wait.map_or_else(String::new, |wait| format!(" --disk-wait {}", wait.as_secs()));
         lines.push(format!(
-            "exec {} shard run \"$run\" \"{shard}\" --timed-shards {} --untimed-shards {} --unattended{skip} \
+            "exec {} shard run \"$run\" \"{shard}\" --timed-shards {} --untimed-shards {} --unattended{wait}{skip} \
              2>>\"$run/shards/{shard}/worker.log\"",
             quoted(&program),
             self.map.timed,
@@ -149,9 +152,18 @@ mod tests {
             SlurmSpec { setup: vec!["module load cuda".to_owned()], ..SlurmSpec::of_the_cluster() };
         let map = ShardMap { timed: 4, untimed: 2 };
         let program = Path::new("/opt/specimen");
-        Script { program, run: &run, data_root: None, settings: &settings, map, first_shard, skip }
-            .text()
-            .unwrap()
+        Script {
+            program,
+            run: &run,
+            data_root: None,
+            settings: &settings,
+            map,
+            first_shard,
+            disk_wait: None,
+            skip,
+        }
+        .text()
+        .unwrap()
     }
 
     #[test]

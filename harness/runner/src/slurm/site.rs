@@ -13,6 +13,8 @@ use crate::{
     attempt::write_failure,
     error::RunError,
     executor::{Standing, Work},
+    heart::waits_for_room,
+    room::Room,
     stage::Stage,
     stop::Stop,
     worker::unfinished,
@@ -56,6 +58,10 @@ impl<'a> Site<'a> {
             Some(ledger) => ledger,
             None => Ledger::new(work.run, work.map),
         };
+        // Arrays of another cut are over: `cut` asked.
+        if ledger.map() != work.map {
+            ledger.list.arrays.clear();
+        }
         if ledger.n_owed() == 0 {
             (ledger.list.timed, ledger.list.untimed) = (work.map.timed, work.map.untimed);
         }
@@ -65,7 +71,6 @@ impl<'a> Site<'a> {
             ledger.list.bad_ends.clear();
             ledger.list.deaths.clear();
         }
-        ledger.save()?;
         let name = ledger.job_name();
         let pace = Pace::new(
             u64::from_str_radix(&ledger.list.run_id, 16).unwrap_or(0) ^ u64::from(std::process::id()),
@@ -86,11 +91,12 @@ impl<'a> Site<'a> {
 
     /// Until every shard is done or given up, or until the arrays can be left alone.
     pub(super) fn work(mut self, report: &mut dyn FnMut(Stage)) -> Result<Standing, RunError> {
+        self.save(report)?;
         self.end_unknown_arrays(report)?;
         let mut is_looked_at = self.ledger.n_owed() == 0;
         let mut missing = self.missing()?;
         loop {
-            self.collect_markers()?;
+            self.collect_markers(report)?;
             if !missing.is_empty() && self.hand_in(&missing, report)? {
                 missing.clear();
             }
@@ -110,6 +116,14 @@ impl<'a> Site<'a> {
             missing.extend(self.account(report)?);
             std::thread::sleep(TICK);
         }
+    }
+
+    fn room(&self) -> Room<'a> {
+        Room::new(self.stop, self.work.disk_wait)
+    }
+
+    fn save(&self, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
+        self.room().write(report, || self.ledger.save())
     }
 
     fn client(&self) -> Client<'_> {
@@ -147,7 +161,7 @@ impl<'a> Site<'a> {
     }
 
     /// Settles the shards whose marker lies there.
-    fn collect_markers(&mut self) -> Result<(), RunError> {
+    fn collect_markers(&mut self, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
         let mut has_changed = false;
         for shard in self.ledger.owed().into_keys() {
             if self.work.run.done(shard).is_file() {
@@ -157,7 +171,7 @@ impl<'a> Site<'a> {
                 has_changed = true;
             }
         }
-        if has_changed { self.ledger.save() } else { Ok(()) }
+        if has_changed { self.save(report) } else { Ok(()) }
     }
 
     /// Hands in arrays of these shards; false when the controller does not answer now.
@@ -184,7 +198,7 @@ impl<'a> Site<'a> {
                 continue;
             }
             let ask = if is_quality { &settings.quality } else { &settings.timing };
-            match self.submit(ask, first_shard, owed.clone())? {
+            match self.submit(ask, first_shard, owed.clone(), report)? {
                 Ok(job) => report(Stage::Cluster {
                     what: format!("job {job}: {} shard(s) of {} blocks", owed.len(), kind(is_quality)),
                 }),
@@ -206,11 +220,13 @@ impl<'a> Site<'a> {
         ask: &Ask,
         first_shard: u32,
         owed: BTreeMap<u32, u64>,
+        report: &mut dyn FnMut(Stage),
     ) -> Result<Result<u64, String>, RunError> {
         let (run, settings) = (self.work.run, self.slurm.settings);
         for &shard in owed.keys() {
             let folder = run.shard(shard);
-            std::fs::create_dir_all(&folder).map_err(RunError::io(&folder, "make the folder"))?;
+            let make = || std::fs::create_dir_all(&folder).map_err(RunError::io(&folder, "make the folder"));
+            self.room().write(report, make)?;
             // Neither says anything about the worker that comes.
             for path in [run.done(shard), run.worker_end(shard)] {
                 match std::fs::remove_file(&path) {
@@ -229,6 +245,7 @@ impl<'a> Site<'a> {
             settings,
             map: self.ledger.map(),
             first_shard,
+            disk_wait: self.work.disk_wait,
             skip: &skip,
         }
         .text()?;
@@ -239,7 +256,7 @@ impl<'a> Site<'a> {
                 break path;
             }
         };
-        write_atomic(&script, text.as_bytes())?;
+        self.room().write(report, || Ok(write_atomic(&script, text.as_bytes())?))?;
         let tasks: Vec<u32> = owed.keys().map(|shard| shard - first_shard).collect();
         let flags = arguments(&self.name, ask, settings, &tasks, &run.slurm_dir(), &script)?;
         let job = match self.client().submit(&flags) {
@@ -248,21 +265,22 @@ impl<'a> Site<'a> {
         };
         let submitted = Timestamp::from(SystemTime::now());
         self.ledger.list.arrays.push(SubmittedArray { job, submitted, first_shard, owed });
-        self.ledger.save()?;
+        self.save(report)?;
         Ok(Ok(job))
     }
 
     /// Asks the queue after every array, once; whether it answered for all.
     fn look(&mut self, report: &mut dyn FnMut(Stage)) -> bool {
         let arrays = self.ledger.list.arrays.clone();
-        let (mut n_silent, mut n_running, mut waiting) = (0, 0, BTreeMap::<String, u32>::new());
+        let (mut n_silent, mut n_running, mut n_short) = (0, 0, 0);
+        let mut waiting = BTreeMap::<String, u32>::new();
         for array in &arrays {
             let Seen::Tasks(tasks) = self.client().array(array.job) else {
                 n_silent += 1;
                 continue;
             };
             for &shard in array.owed.keys() {
-                let task = tasks.get(&(shard - array.first_shard));
+                let task = tasks.get(shard - array.first_shard);
                 match task.filter(|task| task.is_alive()) {
                     None => {
                         self.gone.entry(shard).or_insert_with(|| (Instant::now(), task.cloned()));
@@ -271,7 +289,10 @@ impl<'a> Site<'a> {
                     Some(task) if task.state == "PENDING" => {
                         *waiting.entry(task.reason.clone()).or_default() += 1;
                     }
-                    Some(_) => n_running += 1,
+                    Some(_) => {
+                        n_running += 1;
+                        n_short += u32::from(waits_for_room(self.work.run, shard));
+                    }
                 }
                 self.gone.remove(&shard);
             }
@@ -280,6 +301,9 @@ impl<'a> Site<'a> {
         let mut what = format!("{} of {n_shards} shards owed", self.ledger.n_owed());
         if n_silent < arrays.len() {
             what += &format!(", {n_running} running");
+        }
+        if n_short > 0 {
+            what += &format!(" ({n_short} of them wait for room on the disk)");
         }
         for (reason, n) in waiting {
             what += &format!(", {n} waiting ({reason})");
@@ -322,7 +346,7 @@ impl<'a> Site<'a> {
             let item = if end.blames_the_image() { self.under_way(shard)? } else { None };
             report(Stage::TaskEnded { shard, how: end.words(), item: item.clone() });
             let is_bad_row = match &item {
-                Some(item) => self.blame(shard, item)?,
+                Some(item) => self.blame(shard, item, report)?,
                 None => false,
             };
             let n_bad = self.ledger.list.bad_ends.entry(shard).or_default();
@@ -338,7 +362,7 @@ impl<'a> Site<'a> {
                 again.insert(shard);
             }
         }
-        self.ledger.save()?;
+        self.save(report)?;
         Ok(again)
     }
 
@@ -352,11 +376,12 @@ impl<'a> Site<'a> {
     fn under_way(&self, shard: u32) -> Result<Option<ItemKey>, RunError> {
         let Some(&last) = self.work.run.attempts(shard)?.last() else { return Ok(None) };
         let text = std::fs::read_to_string(self.work.run.attempt_begun(shard, last)).unwrap_or_default();
-        Ok(text.trim().parse().ok())
+        // Half a key may be the key of another image.
+        Ok(text.strip_suffix('\n').and_then(|key| key.parse().ok()))
     }
 
     /// Counts a death against an image; true when it was the last it is forgiven, and it is a failed row now.
-    fn blame(&mut self, shard: u32, key: &ItemKey) -> Result<bool, RunError> {
+    fn blame(&mut self, shard: u32, key: &ItemKey, report: &mut dyn FnMut(Stage)) -> Result<bool, RunError> {
         let n = self.ledger.list.deaths.entry(key.clone()).or_default();
         *n += 1;
         let n = *n;
@@ -364,7 +389,7 @@ impl<'a> Site<'a> {
             return Ok(false);
         }
         let Some(item) = self.work.plan.items.iter().find(|item| item.key == *key) else { return Ok(false) };
-        write_failure(self.work.run, shard, item, n)?;
+        self.room().write(report, || write_failure(self.work.run, shard, item, n))?;
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use specimen_record::RunDir;
 
-use crate::{error::RunError, stop::Stop};
+use crate::{error::RunError, heart::waits_for_room, stop::Stop};
 
 use super::{
     client::{Client, Seen},
@@ -32,6 +32,8 @@ pub struct Array {
     pub n_owed: usize,
     /// Those of them that run; null when the queue does not answer.
     pub n_running: Option<usize>,
+    /// Those of them that run and wait for room on the disk; null likewise.
+    pub n_without_room: Option<usize>,
     /// Those of them that wait; null likewise.
     pub n_waiting: Option<usize>,
     /// Why they wait, each reason once.
@@ -54,20 +56,21 @@ pub fn arrays(run: &RunDir) -> Result<Option<Arrays>, RunError> {
             submitted: array.submitted.to_string(),
             n_owed,
             n_running: None,
+            n_without_room: None,
             n_waiting: None,
             reasons: Vec::new(),
         };
         if n_owed > 0
             && let Seen::Tasks(tasks) = client.array(array.job)
         {
-            let alive = || {
-                let owed = array.owed.keys().filter_map(|shard| tasks.get(&(shard - array.first_shard)));
-                owed.filter(|task| task.is_alive())
-            };
-            let waiting = || alive().filter(|task| task.state == "PENDING");
-            found.n_waiting = Some(waiting().count());
-            found.n_running = Some(alive().count() - waiting().count());
-            found.reasons = waiting().map(|task| task.reason.clone()).collect();
+            let task = |shard: &u32| Some((*shard, tasks.get(shard - array.first_shard)?));
+            let alive = array.owed.keys().filter_map(task).filter(|(_, task)| task.is_alive());
+            let (waiting, running): (Vec<_>, Vec<_>) = alive.partition(|(_, task)| task.state == "PENDING");
+            found.n_waiting = Some(waiting.len());
+            found.n_running = Some(running.len());
+            found.n_without_room =
+                Some(running.iter().filter(|(shard, _)| waits_for_room(run, *shard)).count());
+            found.reasons = waiting.into_iter().map(|(_, task)| task.reason.clone()).collect();
             found.reasons.sort();
             found.reasons.dedup();
         }

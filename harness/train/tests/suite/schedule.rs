@@ -25,6 +25,15 @@ fn plain_and_weighed_heads_differ_in_nothing_but_the_weight() {
 }
 
 #[test]
+fn a_specification_without_end_is_refused_before_it_fills_the_memory() {
+    let refused = TrainSpec::read(Path::new("/dev/zero")).map(|_| ()).unwrap_err();
+    assert!(
+        format!("{refused:#}").contains("/dev/zero")
+            && format!("{refused:#}").contains("more than 4194304 bytes")
+    );
+}
+
+#[test]
 fn a_batch_that_cannot_be_split_and_a_holdout_that_leaves_nothing_are_refused() {
     let text = committed();
     let refusal = |text: String| format!("{:#}", read(&text).map(|_| ()).unwrap_err());

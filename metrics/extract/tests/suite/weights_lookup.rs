@@ -171,6 +171,17 @@ fn a_snapshot_beside_that_of_main_is_taken_when_main_lacks_the_file() {
 }
 
 #[test]
+fn a_reference_without_end_is_not_read_and_a_snapshot_is_found_without_it() {
+    let machine = Machine::new();
+    let repo = "hub/models--facebook--dinov2-base";
+    let reference = machine.put(&format!("{repo}/refs/main"), b"");
+    fs::remove_file(&reference).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &reference).unwrap();
+    let weights = machine.put(&format!("{repo}/snapshots/abc/model.safetensors"), &safetensors(""));
+    assert_eq!(machine.places.find(NetworkName::Dinov2VitB14).unwrap().path, weights);
+}
+
+#[test]
 fn absent_weights_are_named_with_size_digest_place_and_command() {
     let machine = Machine::new();
     for network in NetworkName::ALL {

@@ -1,0 +1,47 @@
+//! A disk that can be full: a tmpfs of 300 kB, where this user may mount one.
+
+use std::{fs, io::Write, path::Path, process::Command};
+
+/// A small file system of its own, unmounted when dropped.
+pub(crate) struct Tmpfs {
+    folder: tempfile::TempDir,
+}
+
+impl Tmpfs {
+    /// Of 300 kB; `None`, said aloud, where this user may not mount.
+    pub(crate) fn mount(test: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=300k", "specimen-chaos"])
+            .arg(folder.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self { folder });
+        }
+        let line = format!("SKIPPED: {test}: the right to mount a tmpfs");
+        println!("{line}");
+        if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
+            let mut log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+            writeln!(log, "{line}").unwrap();
+        }
+        None
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Mounts it again with other options.
+    pub(crate) fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let done = Command::new("mount").args(["-o", &options]).arg(self.path()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        // A file system that is busy stays until the machine restarts; it holds less than a megabyte.
+        let _ = Command::new("umount").arg(self.path()).output();
+    }
+}

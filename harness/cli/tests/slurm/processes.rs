@@ -1,0 +1,80 @@
+//! Processes of this machine, and the workers of a run among them.
+
+use std::{fs, process::Command};
+
+use specimen_record::{RunDir, Submissions, read_document};
+
+use crate::desk::Desk;
+
+/// A worker of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(crate) process: u32,
+    pub(crate) shard: u32,
+    /// Its task, as `scancel` takes it.
+    pub(crate) task: String,
+}
+
+impl Worker {
+    /// Those of the run that are there.
+    pub(crate) fn all(desk: &Desk<'_>, out: &str) -> Vec<Self> {
+        let run = RunDir::open(desk.path(out)).unwrap();
+        let noted: Submissions = read_document(&run.submissions()).unwrap();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let words: Vec<String> = line
+                .split(|&byte| byte == 0)
+                .map(|word| String::from_utf8_lossy(word).into_owned())
+                .collect();
+            let [_, shard, run, folder, k, ..] = words.as_slice() else { continue };
+            if (shard.as_str(), run.as_str()) != ("shard", "run") || desk.path(out) != desk.path(folder) {
+                continue;
+            }
+            let shard: u32 = k.parse().unwrap();
+            // A worker of an array that is settled has nothing left to do.
+            let Some(array) = noted.arrays.iter().find(|array| array.owed.contains_key(&shard)) else {
+                continue;
+            };
+            let task = format!("{}_{}", array.job, shard - array.first_shard);
+            found.push(Self { process, shard, task });
+        }
+        found.sort_by_key(|worker| worker.process);
+        found
+    }
+
+    /// One that makes an image now, waited for.
+    pub(crate) fn at_work(desk: &Desk<'_>, out: &str) -> Self {
+        let run = RunDir::open(desk.path(out)).unwrap();
+        let mut found = None;
+        desk.wait_for("a worker at work", || {
+            found = Self::all(desk, out).into_iter().find(|worker| {
+                let last = run.attempts(worker.shard).unwrap().last().copied();
+                last.is_some_and(|attempt| run.attempt_begun(worker.shard, attempt).is_file())
+            });
+            found.is_some()
+        });
+        found.unwrap()
+    }
+}
+
+/// The process that started another, unless it was adopted.
+pub(crate) fn parent(process: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok().filter(|&parent| parent > 1)
+}
+
+/// Whether a process runs, or is stopped.
+pub(crate) fn is_there(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+/// Sends a signal to a process that may be gone already.
+pub(crate) fn kill(signal: &str, process: u32) {
+    Command::new("kill").args([signal, &process.to_string()]).output().unwrap();
+}
