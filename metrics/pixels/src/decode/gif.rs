@@ -29,15 +29,15 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
         palette.get(at..at + 3).map_or([0; 3], |rgb| [rgb[0], rgb[1], rgb[2]])
     };
     let (left, top) = (usize::from(frame.left), usize::from(frame.top));
-    let frame_width = usize::from(frame.width);
-    let background = frame.transparent.unwrap_or(0);
-    let index = |x: usize, y: usize| {
-        let inside = (left..left + frame_width).contains(&x) && y >= top;
-        let at = inside.then(|| (y - top) * frame_width + (x - left));
-        at.and_then(|at| frame.buffer.get(at)).copied().unwrap_or(background)
-    };
-    let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-    Ok(Image::new(width, height, pixels.flat_map(|(x, y)| colour(index(x, y))).collect()))
+    // A row at a time, and only what the frame covers: a canvas is declared in four bytes and may be large.
+    let mut rgb = colour(frame.transparent.unwrap_or(0)).repeat(width * height);
+    let rows = frame.buffer.chunks(usize::from(frame.width).max(1)).zip(top..height);
+    for (row, y) in rows {
+        let visible = row.iter().take(width.saturating_sub(left));
+        let canvas = rgb[3 * (y * width + left.min(width))..].chunks_exact_mut(3);
+        canvas.zip(visible).for_each(|(pixel, &index)| pixel.copy_from_slice(&colour(index)));
+    }
+    Ok(Image::new(width, height, rgb))
 }
 
 fn corrupt(why: String) -> DecodeError {
