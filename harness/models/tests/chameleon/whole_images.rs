@@ -13,6 +13,9 @@ use crate::support::{EVERY_FAMILY, GUIDED, MAX_TREE, PLAIN, PROMPT, model, open}
 
 const AR: &str = r#"{ "drafter": { "proposer": "none" } }"#;
 const EAGLE: &str = r#"{ "drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_13" } }"#;
+const DYNAMIC: &str = r#"{
+    "drafter": { "proposer": "eagle1", "shape": "dynamic", "top_k": 3, "depth": 3, "total_token": 9 }
+}"#;
 const SJD: &str = r#"{ "drafter": { "proposer": "jacobi", "window": 6, "init": "random" } }"#;
 const CASCADE: &str = r#"{
     "drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_13" },
@@ -26,8 +29,15 @@ const LANTERN: &str = r#"{
     "drafter": { "proposer": "jacobi", "window": 6, "init": "random" },
     "accept": [{ "kind": "lantern", "k": 10, "delta": 0.3 }, { "kind": "lossless" }]
 }"#;
-const EVERY_METHOD: [(&str, &str); 6] =
-    [("ar", AR), ("eagle-1", EAGLE), ("sjd", SJD), ("cascade", CASCADE), ("vvs", VVS), ("lantern", LANTERN)];
+const EVERY_METHOD: [(&str, &str); 7] = [
+    ("ar", AR),
+    ("eagle-1", EAGLE),
+    ("eagle-1 dynamic", DYNAMIC),
+    ("sjd", SJD),
+    ("cascade", CASCADE),
+    ("vvs", VVS),
+    ("lantern", LANTERN),
+];
 
 fn run(model: &ChameleonModel, sampling: Sampling, method: &str, seed: u64) -> Decoded {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
@@ -70,7 +80,7 @@ fn lossless_methods_leave_the_targets_support_nowhere_and_greedy_ones_agree() {
         let model = model(recipe());
         let greedy = Sampling { temperature: 0.0, ..GUIDED };
         let expected = run(&model, greedy, AR, 1).tokens;
-        for (name, method) in [("eagle-1", EAGLE), ("sjd", SJD)] {
+        for (name, method) in [("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
             assert_eq!(run(&model, greedy, method, 2).tokens, expected, "{}, {name}", model.name());
             let decoded = run(&model, GUIDED, method, 5);
             assert_eq!(
@@ -116,10 +126,10 @@ fn z_of_uniformity(model: &ChameleonModel, sampling: Sampling, method: &str, n_i
 
 #[test]
 fn lossless_methods_draw_from_the_targets_law_and_lossy_ones_are_found_out() {
-    // Two-sided level of 4 standard deviations: 6e-5 for each of 18 values.
+    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values.
     for recipe in EVERY_FAMILY {
         let model = model(recipe());
-        for (name, method) in [("ar", AR), ("eagle-1", EAGLE), ("sjd", SJD)] {
+        for (name, method) in [("ar", AR), ("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
             let z = z_of_uniformity(&model, GUIDED, method, 60);
             assert!(z.iter().all(|z| z.abs() < 4.0), "{}, {name}: {z:?}", model.name());
         }
