@@ -36,7 +36,7 @@ bench: libtorch ## time the acceptance walk, a step of the embedded model, stati
 chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
 	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1
 
-chaos-slurm: libtorch ## disturb 5 runs on a Slurm of one node in every way (Debian's slurmctld slurmd slurm-client munge; about 15 minutes)
+chaos-slurm: libtorch ## disturb runs on a Slurm of one node in every way and print the table (Debian's slurmctld slurmd slurm-client munge; about 20 minutes)
 	CHAOS_ROUNDS=5 STRICT_SLURM=1 cargo test --release --workspace --test slurm no_disturbance -- --nocapture
 
 chaos: chaos-local chaos-slurm ## both

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How well a run fills a cluster: 5,000 prompts on 16 devices of one simulated node (an idle machine, please; 4 minutes).
+# How well a run fills a cluster: 5,000 prompts in 16 shards on 16 devices of one simulated node (an idle machine, please;
+# 4 minutes).
 # The network is the noise network with the latency of another model put on top, so the devices do nothing but wait:
 # LlamaGen-XL at 384x384 is taken to need 25 s an image (576 tokens; assumed, not measured here), 50 times as fast.
 # Prints the time from the first to the last act of `specimen run`, and what it would be if no device ever idled.
@@ -7,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 specimen=${CARGO_TARGET_DIR:-target}/release/specimen
-prompts=${PROMPTS:-5000} devices=${DEVICES:-16} shards=${SHARDS:-32} wait_ms=${WAIT_MS:-500}
+prompts=${PROMPTS:-5000} devices=${DEVICES:-16} shards=${SHARDS:-16} wait_ms=${WAIT_MS:-500}
 scratch=$(mktemp -d)
 trap 'scripts/slurm-cluster.sh stop "$scratch/cluster" || true; rm -rf "$scratch"' EXIT
 
