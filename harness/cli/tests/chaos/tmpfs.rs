@@ -1,6 +1,6 @@
 //! A disk that can be full: a tmpfs of 300 kB, where this user may mount one.
 
-use std::{fs, io::Write, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 /// A small file system of its own, unmounted when dropped.
 pub(crate) struct Tmpfs {
@@ -18,12 +18,7 @@ impl Tmpfs {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self { folder });
         }
-        let line = format!("SKIPPED: {test}: the right to mount a tmpfs");
-        println!("{line}");
-        if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-            let mut log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-            writeln!(log, "{line}").unwrap();
-        }
+        specimen_testdata::note(test, "the right to mount a tmpfs");
         None
     }
 

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    io::Write,
     net::TcpListener,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -31,15 +30,9 @@ impl Cluster {
             path.split(':').any(|folder| Path::new(folder).join(name).is_file())
         };
         if let Some(absent) = PROGRAMS.iter().find(|name| !is_there(name)) {
-            let line = format!(
-                "SKIPPED: {test}: Slurm (no `{absent}`; Debian: slurmctld slurmd slurm-client munge)"
-            );
-            assert!(std::env::var_os("STRICT_SLURM").is_none(), "{line}");
-            eprintln!("{line}");
-            if let Some(log) = std::env::var_os("SPECIMEN_SKIP_LOG") {
-                let mut log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-                writeln!(log, "{line}").unwrap();
-            }
+            let needed = format!("Slurm (no `{absent}`; Debian: slurmctld slurmd slurm-client munge)");
+            assert!(std::env::var_os("STRICT_SLURM").is_none(), "{test}: {needed}");
+            specimen_testdata::note(test, &needed);
             return None;
         }
         let cluster = Self::Real(tempfile::tempdir().unwrap());
