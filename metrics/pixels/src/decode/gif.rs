@@ -52,3 +52,41 @@ fn explain(error: DecodingError) -> DecodeError {
         other => corrupt(other.to_string()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    /// A canvas of 5 x 3 with a frame of 3 x 2; the colour of index `i` is `[i, i, i]`.
+    fn picture(left: u16, top: u16, transparent: Option<u8>) -> Vec<u8> {
+        let palette: Vec<u8> = (0..4).flat_map(|i| [i; 3]).collect();
+        let mut bytes = Vec::new();
+        let mut encoder = gif::Encoder::new(&mut bytes, 5, 3, &palette).unwrap();
+        let buffer = Cow::Owned(vec![1, 2, 3, 3, 2, 1]);
+        encoder
+            .write_frame(&gif::Frame {
+                width: 3,
+                height: 2,
+                left,
+                top,
+                transparent,
+                buffer,
+                ..gif::Frame::default()
+            })
+            .unwrap();
+        drop(encoder);
+        let image = decode(&bytes).unwrap();
+        image.rgb().chunks(3).map(|rgb| rgb[0]).collect()
+    }
+
+    #[test]
+    fn a_frame_lies_on_its_canvas_and_what_sticks_out_is_cut_off() {
+        assert_eq!(picture(1, 1, None), [0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 3, 2, 1, 0]);
+        assert_eq!(picture(0, 0, Some(3)), [1, 2, 3, 3, 3, 3, 2, 1, 3, 3, 3, 3, 3, 3, 3]);
+        assert_eq!(picture(3, 2, None), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(picture(6, 4, None), [0; 15]);
+    }
+}
