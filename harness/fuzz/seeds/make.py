@@ -143,6 +143,9 @@ bitmap = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 66, 0, 0, 54, 40, 2, 2, 1, 24,
 put("picture", "rgb.bmp", bitmap)
 gif = b"GIF89a\x02\x00\x02\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x02\x00\x02\x00\x00\x02\x03D\x02\x05\x00;"
 put("picture", "two.gif", gif)
+# Found by the target: a canvas of 20610 x 8245 about a frame of a few pixels, which took long to fill.
+wide = bytes.fromhex("4749463839618250352080003fffffff0000002c010101010101000044034e7d530002027452ce5305003b")
+put("picture", "canvas.gif", wide)
 
 digest = "0" * 64
 row = {

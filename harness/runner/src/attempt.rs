@@ -300,6 +300,7 @@ impl<'a> Attempt<'a> {
                 let path = self.run.image(self.shard, &name)?;
                 let save_ns = self.room.write(report, || {
                     // A wait for room is no part of saving.
+                    self.claim.check(self.run)?;
                     let before = Instant::now();
                     save(finished.picture(), &path)?;
                     Ok(before.elapsed().as_nanos() as u64)
@@ -310,8 +311,14 @@ impl<'a> Attempt<'a> {
                 }
                 let (steps, row) =
                     (steps_row(item, &finished), self.timing_row(item, order, false, &finished));
-                self.room.write(report, || Ok(self.steps.append(&steps)?))?;
-                self.room.write(report, || Ok(self.timing.append(&row)?))?;
+                self.room.write(report, || {
+                    self.claim.check(self.run)?;
+                    Ok(self.steps.append(&steps)?)
+                })?;
+                self.room.write(report, || {
+                    self.claim.check(self.run)?;
+                    Ok(self.timing.append(&row)?)
+                })?;
                 self.append_record(&record(item, name, &finished), report)?;
                 (true, row.decode_ns as f64 * 1e-9)
             }
@@ -320,8 +327,8 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// The record is what counts: a worker that was stopped, or waited for room, a moment ago must not add one to a
-    /// shard that is another's.
+    /// The record is what counts. As before every write: a worker that was stopped, or waited for room, a moment ago
+    /// must not add to a shard that is another's.
     fn append_record(&mut self, record: &Record, report: &mut dyn FnMut(Progress)) -> Result<(), RunError> {
         self.room.write(report, || {
             self.claim.check(self.run)?;
@@ -337,7 +344,10 @@ impl<'a> Attempt<'a> {
         }
         let path = self.run.attempt_begun(self.shard, self.number);
         let line = format!("{}\n", item.key);
-        self.room.write(report, || std::fs::write(&path, &line).map_err(RunError::io(&path, "write")))
+        self.room.write(report, || {
+            self.claim.check(self.run)?;
+            std::fs::write(&path, &line).map_err(RunError::io(&path, "write"))
+        })
     }
 
     fn timing_row(&self, item: &Item, order: u32, warmup: bool, finished: &Finished) -> TimingRow {
@@ -376,11 +386,15 @@ impl<'a> Attempt<'a> {
             own: shares.map(|shares| shares.own),
             others: shares.map(|shares| shares.others),
         };
-        self.room.write(report, || Ok(self.machine.append(&row)?))
+        self.room.write(report, || {
+            self.claim.check(self.run)?;
+            Ok(self.machine.append(&row)?)
+        })
     }
 
-    /// Writes what is known of the machine and closes the files.
+    /// Writes what is known of the machine and closes the files. A shard that is another's is left as it is.
     pub(crate) fn close(self, report: &mut dyn FnMut(Progress)) -> Result<Claim, RunError> {
+        self.claim.check(self.run)?;
         if self.is_unattended {
             // No image is under way any more; a marker that stays is taken for one.
             let path = self.run.attempt_begun(self.shard, self.number);
@@ -394,6 +408,7 @@ impl<'a> Attempt<'a> {
         let allocation = self.allocation.as_ref();
         let elapsed = self.started.elapsed();
         self.room.write(report, || {
+            self.claim.check(self.run)?;
             write_environment(self.run, self.shard, self.number, &self.gpus, allocation, elapsed)
         })?;
         self.machine.finish()?;

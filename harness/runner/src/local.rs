@@ -4,8 +4,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    fs::OpenOptions,
-    io::Read,
+    fs::{File, OpenOptions},
+    io::{Read, Seek, SeekFrom},
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
@@ -447,6 +447,9 @@ impl Crew {
     }
 }
 
+/// Bytes of a log in which its last line is looked for.
+const LAST_BYTES: u64 = 1 << 16;
+
 fn words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
@@ -458,8 +461,17 @@ fn words(status: ExitStatus) -> String {
     }
 }
 
+/// The last line of a worker's log, which other processes may have filled: only its end is read.
 fn last_line(log: &Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let end = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(LAST_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = end().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").to_owned()
 }
 
@@ -467,6 +479,17 @@ fn last_line(log: &Path) -> String {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_line_of_a_log_is_found_behind_much_of_it_and_in_any_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("worker.log");
+        assert_eq!(last_line(&log), "it said nothing");
+        let mut bytes = b"word \xff\n".repeat(50_000);
+        bytes.extend(b"the end \xfe of it\n \n");
+        std::fs::write(&log, bytes).unwrap();
+        assert_eq!(last_line(&log), "the end \u{fffd} of it");
+    }
 
     #[test]
     fn lines_are_whole_whatever_the_pieces_they_come_in() {

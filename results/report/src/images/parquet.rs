@@ -19,8 +19,16 @@ use super::SCORE;
 use super::of_run::COLUMNS;
 use crate::ReportError;
 
-/// Rows that a file may have: far above any experiment, and they all come into memory.
-const MOST_ROWS: i64 = 50_000_000;
+/// Rows and bytes that a file may have, and columns of scores: above any experiment, since all comes into memory.
+const MOST_ROWS: i64 = 2_000_000;
+const MOST_BYTES: u64 = 2 << 30;
+const MOST_SCORES: usize = 200;
+
+/// Bytes of a text, at most: longer than any prompt.
+const MOST_TEXT: usize = 1 << 20;
+
+/// Bytes of all texts, at most; a small file can say one text very often.
+const MOST_TEXTS: usize = 4 << 30;
 
 /// The frame as a file.
 pub(super) fn bytes(frame: &DataFrame) -> Result<Vec<u8>, ReportError> {
@@ -85,6 +93,11 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
     let wrong = |reason: String| ReportError::NotImages { path: path.to_owned(), reason };
     let file =
         File::open(path).map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
+    let size =
+        file.metadata().map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?.len();
+    if size > MOST_BYTES {
+        return Err(wrong(format!("{size} bytes; at most {MOST_BYTES} are read")));
+    }
     let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
     let n = reader.metadata().file_metadata().num_rows();
     if !(0..=MOST_ROWS).contains(&n) {
@@ -97,6 +110,13 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
             "no column `{missing}`; `specimen records RUN --out FILE.parquet` writes such files"
         )));
     }
+    if names.len() > COLUMNS.len() + MOST_SCORES {
+        return Err(wrong(format!(
+            "{} columns; at most {} are read",
+            names.len(),
+            COLUMNS.len() + MOST_SCORES
+        )));
+    }
     let kind = |name: &str| match COLUMNS.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Ok(kind.clone()),
         None if name.starts_with(SCORE) => Ok(DataType::Float64),
@@ -104,13 +124,27 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
     };
     let kinds: Vec<DataType> = names.iter().map(|name| kind(name)).collect::<Result<_, _>>()?;
     let mut values: Vec<Values> = kinds.iter().map(Values::of).collect();
+    let (mut n_read, mut n_text) = (0_i64, 0_usize);
     for (at, row) in reader.get_row_iter(None).map_err(|error| wrong(error.to_string()))?.enumerate() {
         let row = row.map_err(|error| wrong(format!("row {at}: {error}")))?;
+        n_read += 1;
+        if n_read > n {
+            return Err(wrong(format!("more rows than the {n} it declares")));
+        }
         for ((name, field), values) in row.get_column_iter().zip(&mut values) {
+            if let Field::Str(text) = field {
+                n_text += text.len();
+                if text.len() > MOST_TEXT || n_text > MOST_TEXTS {
+                    return Err(wrong(format!("row {at}, column `{name}`: more text than is read")));
+                }
+            }
             values
                 .push(field)
                 .ok_or_else(|| wrong(format!("row {at}, column `{name}`: {field} is of another kind")))?;
         }
+    }
+    if n_read != n {
+        return Err(wrong(format!("{n_read} rows where {n} are declared")));
     }
     let height = usize::try_from(n).map_err(|error| wrong(error.to_string()))?;
     let columns = names.iter().zip(values).map(|(name, values)| values.column(name)).collect();
