@@ -26,24 +26,13 @@ use crate::spec_args::data_root;
 struct ModelFacts {
     name: &'static str,
     footprint: Footprint,
-    /// Where its weights lie; `None` when they are in the binary or in a manifest.
-    weights: Option<Weights>,
-}
-
-/// Published weights.
-#[derive(Clone, Copy)]
-struct Weights {
-    /// Below the data folder.
-    file: &'static str,
-    /// What to put there.
-    fetch: &'static str,
 }
 
 const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
 
 /// A model whose weights are in the binary, or made from a seed.
 const fn embedded(name: &'static str, n_tokens: usize, side: usize) -> ModelFacts {
-    ModelFacts { name, footprint: Footprint { n_tokens, width: side, height: side }, weights: None }
+    ModelFacts { name, footprint: Footprint { n_tokens, width: side, height: side } }
 }
 
 /// An architecture at toy width.
@@ -59,22 +48,8 @@ const fn published(name: &'static str, side: usize) -> ModelFacts {
 
 const MODELS: [ModelFacts; 21] = [
     embedded("tiny", 256, 64),
-    ModelFacts {
-        name: "igpt-mnist",
-        footprint: IGPT,
-        weights: Some(Weights {
-            file: "weights/igpt/mnist_gen.safetensors",
-            fetch: "the state dict of teddykoker/image-gpt models/mnist_gen.ckpt as safetensors",
-        }),
-    },
-    ModelFacts {
-        name: "igpt-fmnist",
-        footprint: IGPT,
-        weights: Some(Weights {
-            file: "weights/igpt/fmnist_gen.safetensors",
-            fetch: "the state dict of teddykoker/image-gpt models/fmnist_gen.ckpt as safetensors",
-        }),
-    },
+    ModelFacts { name: "igpt-mnist", footprint: IGPT },
+    ModelFacts { name: "igpt-fmnist", footprint: IGPT },
     published("llamagen-c2i-b-256", 256),
     published("llamagen-c2i-b-384", 384),
     published("llamagen-c2i-l-256", 256),
@@ -91,19 +66,9 @@ const MODELS: [ModelFacts; 21] = [
     embedded("lumina-mgpt-7b-768", 2356, 768),
     embedded("lumina-mgpt-7b-512", 1060, 512),
     embedded("anole-7b", 1024, 512),
-    ModelFacts {
-        name: "lumina-toy",
-        footprint: Footprint { n_tokens: 32, width: 12, height: 8 },
-        weights: None,
-    },
+    ModelFacts { name: "lumina-toy", footprint: Footprint { n_tokens: 32, width: 12, height: 8 } },
     embedded("anole-toy", 16, 8),
 ];
-
-/// Feature network of the metric `fd-lenet`.
-const LENET: Weights = Weights {
-    file: "weights/lenet_mnist/lenet.safetensors",
-    fetch: "models/lenet.pth of abdulfatir/gan-metrics-pytorch as safetensors",
-};
 
 /// Where published weights are looked for, as the environment says.
 pub(crate) fn places() -> Places {
@@ -160,15 +125,11 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let drafters = spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref());
     let models = spec.models().into_iter().map(|model| model.name.as_str()).chain(drafters);
     let places = places_with(root);
-    let of_models = models.flat_map(|name| match facts(name).and_then(|facts| facts.weights) {
-        Some(weights) => Vec::from_iter(absent(&format!("weights of {name}"), name, weights, root)),
-        None => unfetched(name, &places),
-    });
+    let of_models = models.flat_map(|name| unfetched(name, &places));
     let of_heads = spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of);
     let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
     let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");
-    let lenet =
-        wants_lenet.then(|| absent("weights of LeNet-5, for fd-lenet", "lenet-mnist", LENET, root)).flatten();
+    let lenet = wants_lenet.then(|| unfetched("lenet-mnist", &places)).unwrap_or_default();
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet);
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
     let mut missing: Vec<Missing> = Vec::new();
@@ -234,21 +195,6 @@ fn remedy(name: &str, files: &[&PublishedFile]) -> String {
     let by_command = (!fetched.is_empty())
         .then(|| format!("run `specimen data fetch {name}`, which gets {}", fetched.join(", ")));
     by_command.into_iter().chain(by_hand).collect::<Vec<_>>().join("; ")
-}
-
-fn absent(what: &str, name: &str, weights: Weights, root: Option<&DataRoot>) -> Option<Missing> {
-    let Weights { file, fetch } = weights;
-    let remedy = match root {
-        Some(root) if root.path().join(file).is_file() => return None,
-        Some(root) => format!("put {fetch} at {}", root.path().join(file).display()),
-        None => {
-            format!("set {DATA_VARIABLE} to a folder for data, and put {fetch} at ${DATA_VARIABLE}/{file}")
-        }
-    };
-    Some(Missing {
-        what: what.to_owned(),
-        remedy: format!("{remedy}; `specimen data fetch {name}` does that"),
-    })
 }
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
@@ -408,15 +354,5 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         let alone = manifest("llamagen-t2i-xl-512").unwrap().memory_bytes(2).unwrap();
         assert!(memory_of("llamagen-t2i-xl-512", 2).unwrap() > alone + 2 * 1_223_527_424);
         assert_eq!((memory_of("tiny", 2), memory_of("vgg16", 4)), (None, None));
-    }
-
-    #[cfg(feature = "torch")]
-    #[test]
-    fn weights_are_looked_for_where_the_models_look() {
-        use specimen_models::igpt::IgptWeights;
-        for which in IgptWeights::ALL {
-            assert_eq!(facts(which.model_name()).unwrap().weights.unwrap().file, which.file());
-        }
-        assert_eq!(LENET.file, specimen_extract::lenet::FILE);
     }
 }

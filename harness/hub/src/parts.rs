@@ -208,6 +208,11 @@ pub const LUMINA_512_DRAFTER: Part =
 /// LANTERN's head for Anole-7B.
 pub const ANOLE_DRAFTER: Part = chameleon_head!("anole-7b", "jadohu/anole_drafter");
 
+/// Image-GPT of MNIST.
+pub const IGPT_MNIST: Part = part!("weights", &["mnist_gen.ckpt"], "igpt": &["mnist_gen.safetensors"]);
+/// Image-GPT of Fashion-MNIST.
+pub const IGPT_FMNIST: Part = part!("weights", &["fmnist_gen.ckpt"], "igpt": &["fmnist_gen.safetensors"]);
+
 /// The parts that the manifest called `name` stands for; none where each of its files is needed by itself.
 #[must_use]
 pub fn of(name: &str) -> &'static [Part] {
@@ -236,6 +241,8 @@ pub fn of(name: &str) -> &'static [Part] {
         "lumina-mgpt-7b-768-drafter" => &[LUMINA_768_DRAFTER],
         "lumina-mgpt-7b-512-drafter" => &[LUMINA_512_DRAFTER],
         "anole-7b-drafter" => &[ANOLE_DRAFTER],
+        "igpt-mnist" => &[IGPT_MNIST],
+        "igpt-fmnist" => &[IGPT_FMNIST],
         _ => &[],
     }
 }
@@ -249,7 +256,7 @@ mod tests {
     #[test]
     fn every_file_of_a_manifest_with_parts_makes_one_of_them() {
         let with_parts = NAMES.iter().filter(|name| !of(name).is_empty());
-        assert_eq!(with_parts.clone().count(), 24);
+        assert_eq!(with_parts.clone().count(), 26);
         for name in with_parts {
             let mut files: Vec<&str> =
                 manifest(name).unwrap().files.iter().map(|file| file.name.as_str()).collect();

@@ -66,8 +66,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
     if let Some(which) = janus::PUBLISHED.iter().find(|published| published.name == name) {
         return Ok(Rc::new(JanusModel::open(which, data_root.as_deref(), kind, device)?));
     }
-    let igpt = |which| IgptModel::open(which, data_root.as_deref(), kind, device);
     let places = || places(data_root.as_deref());
+    let igpt = |which| IgptModel::open(which, &places(), kind, device);
     let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),

@@ -47,7 +47,10 @@ pub fn find_all(places: &Places, model: &str, parts: &[Part]) -> Result<Vec<Vec<
 
 /// A part in words, with all ways to have it.
 fn wanted(part: &Part) -> String {
-    let choices = part.choices.iter().map(|choice| format!("{}/{{{}}}", choice.repo, choice.files.join(",")));
+    let choices = part.choices.iter().map(|choice| match choice.files {
+        [file] => format!("{}/{file}", choice.repo),
+        files => format!("{}/{{{}}}", choice.repo, files.join(",")),
+    });
     format!("{} ({})", part.role, choices.collect::<Vec<_>>().join(" or "))
 }
 

@@ -74,18 +74,6 @@ pub enum ModelError {
         /// All names.
         known: String,
     },
-    /// Weights that are not on disk.
-    #[error(
-        "model `{model}` needs its weights at {file}, which is not there; put {fetch} below the folder that SPECIMEN_DATA names"
-    )]
-    Absent {
-        /// The model.
-        model: String,
-        /// The file that was looked for; relative to the data folder when there is none.
-        file: String,
-        /// What to fetch and in which form.
-        fetch: String,
-    },
     /// Published files that are neither below a folder of this program nor in the cache of the hub.
     #[error(
         "model `{model}` needs files that are not there: {parts}; looked in {looked}; `specimen data fetch {model}` fetches what is published, and says how to come by the rest"

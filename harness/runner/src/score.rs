@@ -7,7 +7,7 @@ use specimen_extract::{
     extractor::{ExtractError, FeatureExtractor, Pictures},
     lenet::LeNet,
 };
-use specimen_models::target::nll_bits;
+use specimen_models::{published_files::places, target::nll_bits};
 use specimen_record::{MetricFile, Record, RunDir};
 
 use crate::{
@@ -115,7 +115,7 @@ fn fd_lenet(
 ) -> Result<MetricFile, RunError> {
     let mut file = blank("fd-lenet", "fd-lenet", images);
     file.higher_is_better = Some(false);
-    let net = LeNet::open(data_root.map(DataRoot::path))?;
+    let net = LeNet::open(&places(data_root.map(DataRoot::path)).own)?;
     file.extractor = Some(net.identity());
     if let Some(why) = too_few(images, metric) {
         file.why = Some(why);

@@ -133,8 +133,9 @@ fn human_list(listed: &ListAnswer) -> String {
         text.push_str(&format!("  {}\n", human_item(line)));
     }
     text.push_str("\npublished models (fetch one with `specimen data fetch NAME`)\n");
+    let width = listed.models.iter().map(|model| model.name.len()).max().unwrap_or(0);
     for ModelLine { name, what, n_ready, n_files, .. } in &listed.models {
-        text.push_str(&format!("  {name:<28} {n_ready} of {n_files} files  {what}\n"));
+        text.push_str(&format!("  {name:<width$} {n_ready} of {n_files} files  {what}\n"));
     }
     text
 }

@@ -48,7 +48,7 @@ fn of_run(error: &RunError) -> Option<Code> {
 
 fn of_model(error: &ModelError) -> Code {
     match error {
-        ModelError::Weights(_) | ModelError::Absent { .. } | ModelError::Unfetched { .. } => Code::Missing,
+        ModelError::Weights(_) | ModelError::Unfetched { .. } => Code::Missing,
         ModelError::Prompt { .. } | ModelError::Unknown { .. } => Code::Usage,
         ModelError::Drafter { .. } | ModelError::Sampling { .. } => Code::Spec,
     }

@@ -51,7 +51,11 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let desk = Desk::new();
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
-    for part in ["missing weights of igpt-mnist; ", "SPECIMEN_DATA", "teddykoker/image-gpt"] {
+    for part in [
+        "missing weights of igpt-mnist: 1 of 1 files; ",
+        "specimen data fetch igpt-mnist",
+        "teddykoker/image-gpt",
+    ] {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
     }
 }
@@ -238,8 +242,9 @@ mod torch {
     #[test]
     fn absent_weights_are_named_with_what_to_fetch() {
         let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
-        Desk::as_data_folder().fails(&args, 4, &["igpt/mnist_gen.safetensors", "teddykoker/image-gpt"]);
-        Desk::new().fails(&args, 4, &["SPECIMEN_DATA"]);
+        let parts = ["igpt/mnist_gen.safetensors", "specimen data fetch igpt-mnist"];
+        Desk::as_data_folder().fails(&args, 4, &parts);
+        Desk::new().fails(&args, 4, &parts);
     }
 
     #[test]

@@ -4,6 +4,10 @@
 use std::{path::Path, rc::Rc};
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_hub::{
+    Places,
+    parts::{IGPT_FMNIST, IGPT_MNIST, Part},
+};
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 
@@ -12,6 +16,7 @@ use crate::{
     draft_time::DraftTime,
     generation::ModelGeneration,
     model_draft::{ModelDraft, VocabularyMap},
+    published_files::{AbsentHead, find_all},
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},
     token_tables::{TokenTables, vectors_of},
 };
@@ -38,7 +43,7 @@ impl IgptWeights {
         }
     }
 
-    /// The weights file, below the data folder.
+    /// The weights file, below a folder of this program.
     #[must_use]
     pub fn file(self) -> &'static str {
         match self {
@@ -47,11 +52,10 @@ impl IgptWeights {
         }
     }
 
-    /// The published checkpoint, below teddykoker/image-gpt.
-    fn upstream(self) -> &'static str {
+    fn part(self) -> Part {
         match self {
-            Self::Mnist => "models/mnist_gen.ckpt",
-            Self::FashionMnist => "models/fmnist_gen.ckpt",
+            Self::Mnist => IGPT_MNIST,
+            Self::FashionMnist => IGPT_FMNIST,
         }
     }
 
@@ -70,24 +74,11 @@ struct Loaded {
     digest: String,
 }
 
-/// Where weights were looked for and not found.
-type AbsentFile = String;
-
 impl Loaded {
-    fn open(
-        which: IgptWeights,
-        data_root: Option<&Path>,
-        kind: Kind,
-        device: Device,
-    ) -> Result<Result<Self, AbsentFile>, LoadError> {
-        let Some(folder) = data_root else { return Ok(Err(which.file().into())) };
-        let path = folder.join(which.file());
-        if !path.is_file() {
-            return Ok(Err(path.display().to_string()));
-        }
+    fn open(path: &Path, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let (backbone, palette, digest) = read(&path, kind, device)?;
-        Ok(Ok(Self { backbone: Rc::new(backbone), palette, digest }))
+        let (backbone, palette, digest) = read(path, kind, device)?;
+        Ok(Self { backbone: Rc::new(backbone), palette, digest })
     }
 }
 
@@ -105,44 +96,38 @@ fn read(path: &Path, kind: Kind, device: Device) -> Result<(IgptBackbone, Palett
     Ok((backbone, palette, digest))
 }
 
-fn absent(which: IgptWeights, file: AbsentFile) -> ModelError {
-    ModelError::Absent {
-        model: which.model_name().into(),
-        file,
-        fetch: format!("the state dict of teddykoker/image-gpt {} as safetensors", which.upstream()),
-    }
-}
-
 /// A loaded Image-GPT.
 pub struct IgptModel {
     which: IgptWeights,
     network: Loaded,
     tables: TokenTables,
     /// The model of the other data set, where its weights are there too.
-    other: Result<Loaded, AbsentFile>,
+    other: Result<Loaded, AbsentHead>,
     device: Device,
 }
 
 impl IgptModel {
-    /// Loads the weights below `data_root`, and those of the other model to draft with if they are there; the
+    /// Loads the weights found in `places`, and those of the other model to draft with if they are there; the
     /// networks run in `kind`.
     ///
     /// # Errors
     /// Absent or damaged weights, damaged weights of the other model included.
-    pub fn open(
-        which: IgptWeights,
-        data_root: Option<&Path>,
-        kind: Kind,
-        device: Device,
-    ) -> Result<Self, ModelError> {
-        let load = |which| Loaded::open(which, data_root, kind, device);
-        let network = load(which)?.map_err(|file| absent(which, file))?;
+    pub fn open(which: IgptWeights, places: &Places, kind: Kind, device: Device) -> Result<Self, ModelError> {
+        let [target] = &find_all(places, which.model_name(), &[which.part()])?[..] else {
+            unreachable!("one part was looked for");
+        };
+        let network = Loaded::open(&target[0], kind, device)?;
+        let (manifest, part) = (which.other().model_name(), which.other().part());
+        let other = match places.part(&part) {
+            Some(found) => Ok(Loaded::open(&found[0], kind, device)?),
+            None => Err(AbsentHead { manifest, part, places: places.clone() }),
+        };
         let grey = Tensor::from_slice(network.palette.centroids()).unsqueeze(1);
         let tables = TokenTables::of_values(
             vectors_of(which.file(), &grey)?,
             vectors_of(which.file(), network.backbone.token_table())?,
         );
-        Ok(Self { which, network, tables, other: load(which.other())?, device })
+        Ok(Self { which, network, tables, other, device })
     }
 
     /// Tokens of a picture. `grey`: `[28, 28]` row by row, 0 (black) to 255.
@@ -218,7 +203,7 @@ impl TargetModel for IgptModel {
         let (network, vocabulary) = if *name == self.which.model_name() {
             (&self.network, None)
         } else if *name == self.which.other().model_name() {
-            let other = self.other.as_ref().map_err(|file| absent(self.which.other(), file.clone()))?;
+            let other = self.other.as_ref().map_err(AbsentHead::refusal)?;
             let map = VocabularyMap::by_rank(
                 self.network.palette.centroids(),
                 other.palette.centroids(),

@@ -34,14 +34,11 @@ fn an_unknown_name_is_answered_with_the_nearest_and_all_known_ones() {
 fn absent_weights_are_named_with_what_to_fetch() {
     let folder = tempfile::tempdir().unwrap();
     for (name, file) in [("igpt-mnist", "mnist_gen"), ("igpt-fmnist", "fmnist_gen")] {
-        let weights = format!("weights/igpt/{file}.safetensors");
-        let upstream = format!("teddykoker/image-gpt models/{file}.ckpt");
-        let parts = [name, &weights, &upstream, "safetensors", "SPECIMEN_DATA"];
-        check_message(&refusal(name, None), &parts);
-        let whole_path = folder.path().join(&weights);
+        let (weights, command) =
+            (format!("igpt/{file}.safetensors"), format!("`specimen data fetch {name}`"));
         let error = refusal(name, Some(folder.path().to_owned()));
-        check_message(&error, &parts);
-        check_message(&error, &[whole_path.to_str().unwrap()]);
+        let looked = folder.path().join("weights");
+        check_message(&error, &[name, &weights, &command, looked.to_str().unwrap()]);
     }
 }
 

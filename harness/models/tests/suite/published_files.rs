@@ -292,7 +292,7 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
     let generation = model.open("a red circle", &GUIDED, 8).unwrap();
     let refused =
         model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
-    assert!(refused.contains("drafter (owner/small/{drafter/model.safetensors})"), "{refused}");
+    assert!(refused.contains("drafter (owner/small/drafter/model.safetensors)"), "{refused}");
 
     let other = DrafterKind::Eagle1(Some("other".into()));
     let refused = model.drafter(&other, &generation, 8).map(|_| ()).unwrap_err().to_string();

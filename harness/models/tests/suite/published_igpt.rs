@@ -15,7 +15,7 @@ use specimen_models::{
 use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
-    real_data::{data, igpt, mnist},
+    real_data::{data, igpt, mnist, only},
     support::{F32, GUIDED, PLAIN, check_law, method, row_values},
 };
 
@@ -78,7 +78,7 @@ fn single_laws_are_those_of_the_equations() {
 #[test]
 fn bf16_moves_likelihoods_little_and_grey_levels_not_at_all() {
     let Some(root) = data("bf16_moves_likelihoods_little_and_grey_levels_not_at_all") else { return };
-    let open = |kind| IgptModel::open(IgptWeights::Mnist, Some(root.path()), kind, Device::Cpu).unwrap();
+    let open = |kind| IgptModel::open(IgptWeights::Mnist, &only(&root), kind, Device::Cpu).unwrap();
     let (model, bf16) = (igpt(&root, IgptWeights::Mnist), open(Kind::BFloat16));
     assert_eq!(bf16.palette(), model.palette());
     let tokens = model.tokenize(mnist(&root).image(0));
@@ -257,6 +257,6 @@ fn a_model_without_the_others_weights_drafts_for_itself_only() {
     let drafter = |name: &str| model.drafter(&DrafterKind::Model(name.into()), &generation, 1).map(|_| ());
     drafter("igpt-mnist").unwrap();
     let error = drafter("igpt-fmnist").unwrap_err();
-    assert!(matches!(error, ModelError::Absent { .. }), "{error}");
-    assert!(error.to_string().contains(IgptWeights::FashionMnist.file()), "{error}");
+    assert!(matches!(error, ModelError::Unfetched { .. }), "{error}");
+    assert!(error.to_string().contains("igpt/fmnist_gen.safetensors"), "{error}");
 }

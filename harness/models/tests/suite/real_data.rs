@@ -1,6 +1,7 @@
 //! Real weights and images, or a loud skip.
 
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
+use specimen_hub::Places;
 use specimen_models::igpt::{IgptModel, IgptWeights};
 use tch::{Device, Kind};
 
@@ -22,6 +23,11 @@ pub(crate) fn mnist(root: &DataRoot) -> Mnist {
     Mnist::read(&file("t10k-images-idx3-ubyte.gz"), &file("t10k-labels-idx1-ubyte.gz")).unwrap()
 }
 
+/// The data folder and no other place: what the user's caches hold has no say in a test.
+pub(crate) fn only(root: &DataRoot) -> Places {
+    Places { own: vec![root.path().to_owned()], ..Places::default() }
+}
+
 pub(crate) fn igpt(root: &DataRoot, which: IgptWeights) -> IgptModel {
-    IgptModel::open(which, Some(root.path()), Kind::Float, Device::Cpu).unwrap()
+    IgptModel::open(which, &only(root), Kind::Float, Device::Cpu).unwrap()
 }
