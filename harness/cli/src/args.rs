@@ -117,7 +117,7 @@ pub enum Command {
     /// Train a network of the embedded model
     #[cfg(feature = "torch")]
     Train(cmd::train::TrainArgs),
-    /// Convert published weights to safetensors; nothing in a file is ever run
+    /// Convert published weights to safetensors, and torch-fidelity's caches to .npz and .npy; nothing in a file is ever run
     Convert(cmd::convert::ConvertArgs),
     /// Print a completion script
     Completions(cmd::completions::CompletionsArgs),

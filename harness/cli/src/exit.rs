@@ -238,6 +238,7 @@ fn of_measure(error: &MeasureError) -> Option<Code> {
         MeasureError::UnknownProtocol { .. }
         | MeasureError::TableFormat { .. }
         | MeasureError::NoRule { .. }
+        | MeasureError::NotConverted { .. }
         | MeasureError::NeedsRows { .. }
         | MeasureError::NeedsPictures { .. } => Code::Usage,
         MeasureError::Protocol { .. } => Code::Spec,

@@ -75,6 +75,18 @@ pub enum ConvertError {
         /// What to do.
         remedy: String,
     },
+    /// A file that does not hold what is to be written.
+    #[error("{path}: expected {expected}, found {found}; {remedy}")]
+    Lacks {
+        /// The file.
+        path: PathBuf,
+        /// What is to be written.
+        expected: String,
+        /// What is there.
+        found: String,
+        /// What to do.
+        remedy: String,
+    },
     /// Names that do not fit the recipe.
     #[error("{path}: the recipe {recipe}: {reason}")]
     Recipe {

@@ -12,6 +12,7 @@ use crate::{
     ConvertError, Limits,
     format::{self, Contents, Opening},
     mapping::Mapping,
+    pickle::array::Array,
     tensor::TensorView,
 };
 
@@ -23,6 +24,7 @@ pub struct Source {
     files: Vec<Mapping>,
     // Invariant: every view's storage lies in the file that it names.
     tensors: BTreeMap<String, TensorView>,
+    arrays: BTreeMap<String, Array>,
 }
 
 impl Source {
@@ -39,15 +41,20 @@ impl Source {
         inert: &[String],
         limits: &Limits,
     ) -> Result<Self, ConvertError> {
-        let Contents { format, key, files, tensors } = format::open(path, &Opening { key, inert, limits })?;
-        if tensors.is_empty() {
+        Self::open_with(path, &Opening { key, inert, limits, with_arrays: false })
+    }
+
+    /// The same as `opening` has it.
+    pub(crate) fn open_with(path: &Path, opening: &Opening<'_>) -> Result<Self, ConvertError> {
+        let Contents { format, key, files, tensors, arrays } = format::open(path, opening)?;
+        if tensors.is_empty() && arrays.is_empty() {
             return Err(ConvertError::NoTensors {
                 path: path.to_owned(),
                 found: "none".to_owned(),
                 remedy: "is it the right file?".to_owned(),
             });
         }
-        Ok(Self { path: path.to_owned(), format, key, files, tensors })
+        Ok(Self { path: path.to_owned(), format, key, files, tensors, arrays })
     }
 
     /// The file that was opened.
@@ -72,6 +79,11 @@ impl Source {
     #[must_use]
     pub fn tensors(&self) -> &BTreeMap<String, TensorView> {
         &self.tensors
+    }
+
+    /// Arrays of NumPy by name; none unless it was opened for them.
+    pub(crate) fn arrays(&self) -> &BTreeMap<String, Array> {
+        &self.arrays
     }
 
     /// Bytes of its files together; an index is not counted.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Limits,
+    format::Opening,
     pickle::{Heap, Id, Node, TensorNode},
 };
 
@@ -14,6 +15,8 @@ const KEYS: [&str; 4] = ["state_dict", "model", "module", "model_state_dict"];
 pub(crate) struct StateDict<'h, 'a> {
     /// By name.
     pub(crate) tensors: BTreeMap<String, &'h TensorNode<'a>>,
+    /// Arrays of NumPy by name; none unless they are asked for.
+    pub(crate) arrays: BTreeMap<String, Id>,
     /// The keys on the way to them, joined by dots; empty where the file is nothing but the model.
     pub(crate) key: String,
 }
@@ -24,13 +27,14 @@ pub(crate) struct NotFound {
     pub(crate) remedy: String,
 }
 
-/// The tensors of `root`: those of the dictionary itself, or of the one below `key`, or below one of the usual keys.
+/// The tensors of `root`: those of the dictionary itself, or of the one below the key that `opening` has, or below one of
+/// the usual keys. Where arrays are asked for, a tensor or an array without a name is one too.
 pub(crate) fn find<'h, 'a>(
     heap: &'h Heap<'a>,
     root: Id,
-    key: Option<&str>,
-    limits: &Limits,
+    opening: &Opening<'_>,
 ) -> Result<StateDict<'h, 'a>, NotFound> {
+    let Opening { key, limits, with_arrays, .. } = *opening;
     let mut way: Vec<&str> = Vec::new();
     let mut at = root;
     if let Some(key) = key {
@@ -50,16 +54,27 @@ pub(crate) fn find<'h, 'a>(
         way.push(key);
         at = inner;
     }
-    let mut walk = Walk { heap, limits, tensors: BTreeMap::new(), n_visits: 0, n_bytes: 0 };
+    let mut walk = Walk {
+        heap,
+        limits,
+        with_arrays,
+        has_arrays: false,
+        tensors: BTreeMap::new(),
+        arrays: BTreeMap::new(),
+        n_visits: 0,
+        n_bytes: 0,
+    };
     walk.visit(at, &mut String::new(), 0)?;
-    let tensors = walk.tensors;
-    if tensors.is_empty() {
-        return Err(NotFound {
-            found: listed(heap, at),
-            remedy: "name where the model's tensors are with --key".to_owned(),
-        });
+    let Walk { tensors, arrays, has_arrays, .. } = walk;
+    if tensors.is_empty() && arrays.is_empty() {
+        let remedy = if !has_arrays {
+            "name where the model's tensors are with --key"
+        } else {
+            "arrays of NumPy are no tensors: write statistics (`mu`, `sigma`) as OUT.npz, one array of features as OUT.npy"
+        };
+        return Err(NotFound { found: listed(heap, at), remedy: remedy.to_owned() });
     }
-    Ok(StateDict { tensors, key: way.join(".") })
+    Ok(StateDict { tensors, arrays, key: way.join(".") })
 }
 
 fn has_tensors(heap: &Heap<'_>, id: Id) -> bool {
@@ -99,7 +114,11 @@ fn listed(heap: &Heap<'_>, id: Id) -> String {
 struct Walk<'h, 'a, 'l> {
     heap: &'h Heap<'a>,
     limits: &'l Limits,
+    with_arrays: bool,
+    /// Whether one was met, read or not.
+    has_arrays: bool,
     tensors: BTreeMap<String, &'h TensorNode<'a>>,
+    arrays: BTreeMap<String, Id>,
     n_visits: u64,
     /// Of the names together: shared containers repeat them.
     n_bytes: u64,
@@ -120,19 +139,41 @@ impl<'h> Walk<'h, '_, '_> {
             )));
         }
         let heap: &'h Heap<'_> = self.heap;
-        if let Node::Tensor(tensor) = heap.get(id) {
-            if name.is_empty() {
-                return Err(too("one tensor without a name".to_owned()));
+        let tensor = match heap.get(id) {
+            Node::Tensor(tensor) => Some(tensor),
+            Node::Array(_) => {
+                self.has_arrays = true;
+                if !self.with_arrays {
+                    return Ok(());
+                }
+                None
             }
-            self.n_bytes += name.len() as u64;
-            if self.tensors.len() == self.limits.entries || self.n_bytes > self.limits.pickle_bytes {
-                return Err(too(format!("more than {} tensors", self.limits.entries)));
-            }
-            if self.tensors.insert(name.clone(), tensor).is_some() {
-                return Err(too(format!("two tensors named `{name}`")));
-            }
-            return Ok(());
+            _ => return self.visit_items(id, name, depth),
+        };
+        if name.is_empty() && tensor.is_some() && !self.with_arrays {
+            return Err(NotFound {
+                found: "one tensor without a name".to_owned(),
+                remedy: "features of torch-fidelity are such: write it as OUT.npy".to_owned(),
+            });
         }
+        self.n_bytes += name.len() as u64;
+        let n_found = self.tensors.len() + self.arrays.len();
+        if n_found >= self.limits.entries || self.n_bytes > self.limits.pickle_bytes {
+            return Err(too(format!("more than {} tensors", self.limits.entries)));
+        }
+        let is_second = match tensor {
+            Some(tensor) => self.tensors.insert(name.clone(), tensor).is_some(),
+            None => self.arrays.insert(name.clone(), id).is_some(),
+        };
+        if is_second {
+            return Err(too(format!("two tensors named `{name}`")));
+        }
+        Ok(())
+    }
+
+    /// What is below `id`, a container or nothing of the kind.
+    fn visit_items(&mut self, id: Id, name: &mut String, depth: usize) -> Result<(), NotFound> {
+        let heap: &'h Heap<'_> = self.heap;
         for &(key, value) in items(heap, id) {
             let before = name.len();
             match heap.get(key) {

@@ -168,7 +168,7 @@ put("messages", "refused", json.dumps({**head, "error": "\x1b[31mno"}) + "\n")
 put("messages", "two", json.dumps({**head, "image": "../1.png"}) + "\nnoise\n" + json.dumps(head) + "\ntorn")
 
 FIXTURES = HERE.parent.parent / "convert" / "tests" / "fixtures"
-for path in sorted(FIXTURES.iterdir()):
+for path in sorted(FIXTURES.iterdir()) + sorted((FIXTURES / "fidelity").iterdir()):
     if path.suffix not in (".pt", ".pth", ".bin", ".ckpt") or path.stat().st_size > 4096:
         continue
     put("checkpoint", path.name, path.read_bytes())

@@ -5,10 +5,11 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use specimen_convert::{Limits, Source};
+use specimen_convert::{Cache, Limits, Source};
 use specimen_fuzz::{archive, with_file};
 
 fn read(path: &Path) {
+    keep(path);
     let Ok(source) = Source::open(path, None, &[], &Limits::PUBLISHED) else { return };
     for view in source.tensors().values().filter(|view| view.n_bytes() <= 1 << 20) {
         let mut n_read = 0;
@@ -17,6 +18,17 @@ fn read(path: &Path) {
             Ok(())
         });
         assert!(read.is_err() || n_read == view.n_bytes(), "a tensor has the bytes it says");
+    }
+}
+
+/// The same as a cache of a metric: arrays of NumPy, and features.
+fn keep(path: &Path) {
+    let Ok(cache) = Cache::open(path, None, &[], &Limits::PUBLISHED) else { return };
+    if let Ok(kept) = cache.statistics() {
+        assert_eq!(kept.covariance.len(), kept.mean.len() * kept.mean.len(), "the covariance is square");
+    }
+    if let Ok(kept) = cache.features(None) {
+        assert_eq!(kept.bytes.len() as u64, kept.n * kept.d * kept.element.n_bytes(), "rows have what they say");
     }
 }
 

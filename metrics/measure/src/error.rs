@@ -74,6 +74,16 @@ pub enum MeasureError {
         /// Why.
         source: StatsError,
     },
+    /// Tensors in a file that no metric reads.
+    #[error(
+        "{path}: metrics read features as .npy and statistics as .npz; write them by `specimen convert {path} OUT.npy` \
+         (features) or `specimen convert {path} OUT.npz` (mu and sigma)",
+        path = path.display()
+    )]
+    NotConverted {
+        /// The file.
+        path: PathBuf,
+    },
     /// Statistics where the rows behind them are needed.
     #[error(
         "{path}: holds the mean and covariance only, {metric} needs features; give the pictures, a .npy of features, \

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use specimen_stats::gaussian::Gaussian;
+use specimen_stats::npy_write::write_npy_bytes;
 use specimen_stats::npz::Packing;
 use specimen_stats::statistic::Statistic;
 use specimen_stats::statistics_file::{Origin, write_features, write_statistics};
@@ -85,6 +86,36 @@ impl<'p> Origins<'p> {
 pub fn write(gaussian: &Gaussian, origin: Option<&Origin>, path: &Path) -> Result<(), MeasureError> {
     let bytes = write_statistics(gaussian, origin, Packing::Deflated);
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)
+}
+
+/// The mean `[d]` and covariance `[d, d]` that were read from the file at `path`, where it does not say of how many rows.
+/// Fails where [`Gaussian::new`] does.
+pub fn of_parts(path: &Path, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Gaussian, MeasureError> {
+    Gaussian::new(mean, covariance, None).map_err(|e| MeasureError::array(path, e))
+}
+
+/// Element types of a `.npy` of features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// `<f2`
+    F16,
+    /// `<f4`
+    F32,
+    /// `<f8`
+    F64,
+}
+
+/// Writes a `.npy` of features, `[n, d]`, whose `bytes` are given little-endian and by rows. Panics when they are not as
+/// many as the shape says.
+pub fn write_array(path: &Path, shape: [u64; 2], numbers: Numbers, bytes: &[u8]) -> Result<(), MeasureError> {
+    let (descr, width) = match numbers {
+        Numbers::F16 => ("<f2", 2),
+        Numbers::F32 => ("<f4", 4),
+        Numbers::F64 => ("<f8", 8),
+    };
+    let [n, d] = shape.map(|size| usize::try_from(size).expect("what is in memory can be counted"));
+    assert_eq!(bytes.len(), n * d * width, "the shape holds the numbers");
+    write_whole(path, &write_npy_bytes(&[n, d], descr, bytes))
 }
 
 /// Writes `feats`, as clean-fid keeps them for KID, and what made them, where it is known.

@@ -25,10 +25,13 @@ pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
         Values::I64(values) => ("<i8", values.len(), values.iter().flat_map(|x| x.to_le_bytes()).collect()),
     };
     assert_eq!(shape.iter().product::<usize>(), n_values, "the shape holds the values");
-    let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
-    // A tuple of one has a comma in Python.
-    let axes = if let [axis] = &axes[..] { format!("{axis},") } else { axes.join(", ") };
-    file(descr, &axes, &data)
+    file(descr, &axes_of(shape), &data)
+}
+
+/// Returns the file of an array of `shape` whose numbers are given as bytes: `data`, little-endian and by rows, of the type
+/// that NumPy calls `descr` (`<f2`). Panics for a shape of so many axes that its header passes 64 KiB.
+pub fn write_npy_bytes(shape: &[usize], descr: &str, data: &[u8]) -> Vec<u8> {
+    file(descr, &axes_of(shape), data)
 }
 
 /// Returns the file of one text as `numpy.save` writes `numpy.array(text)`; an empty one has one NUL, as NumPy has it.
@@ -38,6 +41,12 @@ pub fn write_npy_text(text: &str) -> Vec<u8> {
         data = vec![0; TEXT_UNIT];
     }
     file(&format!("<U{}", data.len() / TEXT_UNIT), "", &data)
+}
+
+/// The inside of a tuple; one of one axis has a comma in Python.
+fn axes_of(shape: &[usize]) -> String {
+    let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    if let [axis] = &axes[..] { format!("{axis},") } else { axes.join(", ") }
 }
 
 /// A header that says type and axes, and `data`.

@@ -1,4 +1,5 @@
-//! `specimen convert`: published weights to safetensors. Nothing in a file is ever run.
+//! `specimen convert`: published weights to safetensors, statistics and features to NumPy's files. Nothing in a file is ever
+//! run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,10 @@ use specimen_hub::{NAMES, manifest};
 
 use crate::{
     args::Format,
-    cmd::byte_progress::ByteProgress,
+    cmd::{
+        byte_progress::ByteProgress,
+        convert_cache::{Kept, convert_cache},
+    },
     exit::CliError,
     talk::{Talk, answer, answer_json},
 };
@@ -17,9 +21,10 @@ use crate::{
 /// What to convert.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A checkpoint (.pt, .pth, .bin, .ckpt, .safetensors), or the index of one in several files (.index.json)
+    /// A checkpoint (.pt, .pth, .bin, .ckpt, .safetensors), or the index of one in several files (.index.json); or
+    /// statistics or features that torch-fidelity cached (.pt)
     pub input: PathBuf,
-    /// The safetensors file to write
+    /// The safetensors file to write; of statistics (mu, sigma) a .npz, of features a .npy, which the metrics read
     pub output: PathBuf,
     /// Rename, cut and leave out tensors by this model's table; otherwise names are kept
     #[arg(long, value_name = "NAME")]
@@ -28,7 +33,7 @@ pub struct ConvertArgs {
     #[arg(long, value_enum)]
     pub dtype: Option<Cast>,
     /// Where in a pickle the model's tensors are, as in `ema` or `model.state_dict` [default: at the top, or below
-    /// state_dict, model, module or model_state_dict]
+    /// state_dict, model, module or model_state_dict]; of features, the name of the layer
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// A class in a pickle whose objects hold no weights and are left out; may be given again
@@ -81,13 +86,16 @@ pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
             format!("{}: is there already; remove it, or replace it with --force", args.output.display());
         return Err(CliError::Usage(text).into());
     }
-    let recipe = args.model.as_deref().map(recipe).transpose()?;
     let dtype = args.dtype.map(|cast| match cast {
         Cast::F16 => Element::F16,
         Cast::Bf16 => Element::Bf16,
         Cast::F32 => Element::F32,
         Cast::F64 => Element::F64,
     });
+    if let Some(kept) = Kept::of(&args.output) {
+        return convert_cache(args, kept, dtype, talk);
+    }
+    let recipe = args.model.as_deref().map(recipe).transpose()?;
     let key = args.key.as_deref();
     let options = Options { recipe, dtype, key, inert: &args.inert, limits: Limits::PUBLISHED };
     let report = converted(&args.input, &args.output, &options, talk)?;

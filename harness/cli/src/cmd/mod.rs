@@ -6,6 +6,7 @@ pub(crate) mod cmmd;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
+mod convert_cache;
 pub(crate) mod data;
 pub(crate) mod fid;
 pub(crate) mod gate;

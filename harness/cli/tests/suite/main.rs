@@ -4,6 +4,7 @@
 mod diagnostics;
 #[cfg(feature = "torch")]
 mod external;
+mod fidelity_caches;
 #[cfg(feature = "torch")]
 mod hostile;
 #[cfg(feature = "torch")]

@@ -65,5 +65,11 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         let expected = format!("tensor `{name}` in `{shard}`");
         return Err(format(&expected, "no such tensor".to_owned(), FETCH_AGAIN));
     }
-    Ok(Contents { format: "shards with an index", key: String::new(), files, tensors })
+    Ok(Contents {
+        format: "shards with an index",
+        key: String::new(),
+        files,
+        tensors,
+        arrays: BTreeMap::new(),
+    })
 }

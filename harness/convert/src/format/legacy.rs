@@ -11,7 +11,7 @@ use crate::{
     tensor::Storage,
 };
 
-use super::{Contents, Opening, pickle_error, storage_bytes, view};
+use super::{Contents, Opening, arrays, pickle_error, storage_bytes, view};
 
 /// 0x1950a86a20f9469cfc6c, its lowest byte first.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -57,11 +57,10 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
     };
     let listed: Vec<&Node<'_>> = listed.iter().map(|&id| keys.heap.get(id)).collect();
     let storages = storages(&file, at as u64, &listed, &objects.heap)?;
-    let found =
-        state_dict::find(&objects.heap, objects.root, opening.key, opening.limits).map_err(|missing| {
-            let state_dict::NotFound { found, remedy } = missing;
-            ConvertError::NoTensors { path: file.path().to_owned(), found, remedy }
-        })?;
+    let found = state_dict::find(&objects.heap, objects.root, opening).map_err(|missing| {
+        let state_dict::NotFound { found, remedy } = missing;
+        ConvertError::NoTensors { path: file.path().to_owned(), found, remedy }
+    })?;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in found.tensors {
         let Some(storage) = storages.get(tensor.storage.key) else {
@@ -71,8 +70,9 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         tensors.insert(name.clone(), view(&file, &name, tensor, *storage)?);
     }
     let key = found.key;
+    let arrays = arrays(&file, &objects.heap, &found.arrays, opening.limits)?;
     drop((magic, version, machine, objects, keys));
-    Ok(Contents { format: "a file of torch.save before 1.6", key, files: vec![file], tensors })
+    Ok(Contents { format: "a file of torch.save before 1.6", key, files: vec![file], tensors, arrays })
 }
 
 /// Where each storage lies, from byte `at` on in the order of `keys`.

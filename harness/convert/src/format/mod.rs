@@ -11,8 +11,11 @@ use crate::{
     Limits,
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
-    pickle::{Fault, StorageKey, TensorNode},
-    tensor::{Storage, TensorView},
+    pickle::{
+        Fault, Heap, Id, StorageKey, TensorNode,
+        array::{self, Array},
+    },
+    tensor::{Misfit, Storage, TensorView},
 };
 
 /// How to open a file.
@@ -23,6 +26,8 @@ pub(crate) struct Opening<'o> {
     pub(crate) inert: &'o [String],
     /// What the file may ask for.
     pub(crate) limits: &'o Limits,
+    /// Whether arrays of NumPy in a pickle are read too.
+    pub(crate) with_arrays: bool,
 }
 
 /// What a container holds.
@@ -35,6 +40,8 @@ pub(crate) struct Contents {
     pub(crate) files: Vec<Mapping>,
     /// Tensors by name.
     pub(crate) tensors: BTreeMap<String, TensorView>,
+    /// Arrays of NumPy by name, in memory; none unless they are asked for.
+    pub(crate) arrays: BTreeMap<String, Array>,
 }
 
 /// Opens the file at `path`.
@@ -63,6 +70,35 @@ pub(crate) fn open(path: &Path, opening: &Opening<'_>) -> Result<Contents, Conve
         remedy: "fetch it again; text at this place is often an error page or a pointer of Git LFS"
             .to_owned(),
     })
+}
+
+/// The arrays of NumPy at the places `found`. Together they take no more memory than the limits allow for the file.
+fn arrays(
+    file: &Mapping,
+    heap: &Heap<'_>,
+    found: &BTreeMap<String, Id>,
+    limits: &Limits,
+) -> Result<BTreeMap<String, Array>, ConvertError> {
+    let most = (file.bytes().len() as u64).saturating_mul(limits.expansion);
+    let mut n_bytes = 0;
+    let read = found.iter().map(|(name, &id)| {
+        let error = |misfit: Misfit, remedy: &str| ConvertError::Tensor {
+            path: file.path().to_owned(),
+            name: name.clone(),
+            expected: misfit.expected,
+            found: misfit.found,
+            remedy: remedy.to_owned(),
+        };
+        let array = array::read(heap, id).map_err(|misfit| error(misfit, "no other array is unpacked"))?;
+        n_bytes += array.bytes.len() as u64;
+        if n_bytes > most {
+            let expected = format!("arrays of at most {} times the bytes of the file", limits.expansion);
+            let misfit = Misfit { expected, found: "more".to_owned() };
+            return Err(error(misfit, "it names the same bytes again and again: do not trust the file"));
+        }
+        Ok((name.clone(), array))
+    });
+    read.collect()
 }
 
 /// The fault of a pickle that begins at byte `start` of `file`.

@@ -34,5 +34,6 @@ pub(super) fn open(file: Mapping) -> Result<Contents, ConvertError> {
             .map_err(|misfit| format(format!("`{name}`: {}", misfit.found)))?;
         tensors.insert(name, view);
     }
-    Ok(Contents { format: "safetensors", key: String::new(), files: vec![file], tensors })
+    let (format, key, files, arrays) = ("safetensors", String::new(), vec![file], BTreeMap::new());
+    Ok(Contents { format, key, files, tensors, arrays })
 }

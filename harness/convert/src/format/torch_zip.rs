@@ -11,7 +11,7 @@ use crate::{
     zip::Archive,
 };
 
-use super::{Contents, Opening, pickle_error, storage_bytes, view};
+use super::{Contents, Opening, arrays, pickle_error, storage_bytes, view};
 
 const PICKLE: &str = "data.pkl";
 
@@ -57,11 +57,10 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
     let dialect = Dialect { has_script, inert: opening.inert };
     let loaded = pickle::load(bytes, dialect, opening.limits)
         .map_err(|fault| pickle_error(&file, range.start, fault))?;
-    let found =
-        state_dict::find(&loaded.heap, loaded.root, opening.key, opening.limits).map_err(|missing| {
-            let state_dict::NotFound { found, remedy } = missing;
-            ConvertError::NoTensors { path: file.path().to_owned(), found, remedy }
-        })?;
+    let found = state_dict::find(&loaded.heap, loaded.root, opening).map_err(|missing| {
+        let state_dict::NotFound { found, remedy } = missing;
+        ConvertError::NoTensors { path: file.path().to_owned(), found, remedy }
+    })?;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in found.tensors {
         let entry = format!("{prefix}data/{}", tensor.storage.key);
@@ -80,7 +79,8 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         tensors.insert(name.clone(), view(&file, &name, tensor, storage)?);
     }
     let key = found.key;
+    let arrays = arrays(&file, &loaded.heap, &found.arrays, opening.limits)?;
     let format = if has_script { "a TorchScript archive" } else { "a zip archive of torch.save" };
     drop(loaded);
-    Ok(Contents { format, key, files: vec![file], tensors })
+    Ok(Contents { format, key, files: vec![file], tensors, arrays })
 }

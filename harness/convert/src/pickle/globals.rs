@@ -39,6 +39,14 @@ pub enum Global<'a> {
     ScriptList,
     /// `torch.jit._pickle.restore_type_tag`: a value and its type.
     ScriptTag,
+    /// `numpy.core.multiarray._reconstruct`: an array, which then gets its state.
+    Array,
+    /// `numpy.ndarray`, as the class in [`Self::Array`].
+    ArrayClass,
+    /// `numpy.dtype`.
+    ArrayDtype,
+    /// `_codecs.encode`: bytes that were kept as text.
+    Encode,
     /// A class whose objects hold settings, not tensors.
     Inert,
 }
@@ -55,7 +63,7 @@ impl fmt::Display for Global<'_> {
 }
 
 /// Globals with one meaning.
-const KNOWN: [(&str, Global<'static>); 24] = [
+const KNOWN: [(&str, Global<'static>); 29] = [
     ("collections.OrderedDict", Global::Dict),
     ("collections.defaultdict", Global::Dict),
     ("__builtin__.dict", Global::Dict),
@@ -80,10 +88,15 @@ const KNOWN: [(&str, Global<'static>); 24] = [
     ("torch.jit._pickle.build_doublelist", Global::ScriptList),
     ("torch.jit._pickle.build_boollist", Global::ScriptList),
     ("torch.jit._pickle.restore_type_tag", Global::ScriptTag),
+    ("numpy.core.multiarray._reconstruct", Global::Array),
+    ("numpy._core.multiarray._reconstruct", Global::Array),
+    ("numpy.ndarray", Global::ArrayClass),
+    ("numpy.dtype", Global::ArrayDtype),
+    ("_codecs.encode", Global::Encode),
 ];
 
 /// Types of plain values, and classes of settings that stand beside the tensors of published checkpoints. Their objects become nothing at all.
-const INERT: [&str; 30] = [
+const INERT: [&str; 25] = [
     "__builtin__.object",
     "builtins.object",
     "copy_reg._reconstructor",
@@ -99,15 +112,10 @@ const INERT: [&str; 30] = [
     "__builtin__.long",
     "__builtin__.unicode",
     "argparse.Namespace",
-    "_codecs.encode",
     "pathlib.Path",
     "pathlib.PosixPath",
     "pathlib.PurePosixPath",
     "torch.device",
-    "numpy.dtype",
-    "numpy.ndarray",
-    "numpy.core.multiarray._reconstruct",
-    "numpy._core.multiarray._reconstruct",
     "numpy.core.multiarray.scalar",
     "numpy._core.multiarray.scalar",
     "pytorch_lightning.callbacks.model_checkpoint.ModelCheckpoint",

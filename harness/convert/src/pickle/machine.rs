@@ -260,7 +260,9 @@ impl<'a> Machine<'a, '_> {
         let attributes = self.pop()?;
         let object = self.top()?;
         match self.heap.get_mut(object) {
-            Node::Object { state, .. } => *state = Some(attributes),
+            Node::Object { state, .. } | Node::Array(state) | Node::ArrayDtype { state, .. } => {
+                *state = Some(attributes);
+            }
             Node::Dict(_) | Node::Opaque | Node::Tensor(_) => {}
             other => return Err(Wrong::new("an object with attributes", other.kind())),
         }
