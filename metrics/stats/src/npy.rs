@@ -1,4 +1,4 @@
-//! Reads matrices in NumPy's `.npy` format: versions 1 to 3, f32, f64 or i64, up to two axes, C or Fortran order.
+//! Reads matrices in NumPy's `.npy` format: versions 1 to 3, f16, f32, f64, i32 or i64, up to two axes, C or Fortran order.
 //!
 //! Source: the format description in NumPy's documentation (`numpy.lib.format`). Only the header's literal form that
 //! NumPy writes is understood; anything else is refused by name.
@@ -22,7 +22,7 @@ impl Matrix {
     /// Returns the values as f32; fails for a file of another type, where that would round.
     pub fn to_f32(&self) -> Result<Vec<f32>, StatsError> {
         if !self.is_f32 {
-            return Err(fault("element type", "f32 (<f4)", "f64 (<f8) or i64 (<i8)"));
+            return Err(fault("element type", "f32 (<f4)", "another type"));
         }
         Ok(self.values.iter().map(|&x| x as f32).collect())
     }
@@ -40,8 +40,10 @@ pub(crate) struct Header {
 /// Type of the elements of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
+    F16,
     F32,
     F64,
+    I32,
     I64,
 }
 
@@ -49,7 +51,8 @@ impl Element {
     /// Bytes of one.
     pub(crate) fn width(self) -> usize {
         match self {
-            Self::F32 => 4,
+            Self::F16 => 2,
+            Self::F32 | Self::I32 => 4,
             Self::F64 | Self::I64 => 8,
         }
     }
@@ -57,20 +60,32 @@ impl Element {
     /// The number that `bytes`, of this element's width, hold.
     pub(crate) fn number(self, bytes: &[u8]) -> f64 {
         match self {
+            Self::F16 => from_f16(bytes),
             Self::F32 => from_f32(bytes),
             Self::F64 => from_f64(bytes),
+            Self::I32 => from_i32(bytes),
             Self::I64 => from_i64(bytes),
         }
+    }
+
+    /// Fails where a whole number is so large that a double may have rounded it.
+    pub(crate) fn check_whole(self, number: f64) -> Result<(), StatsError> {
+        if self == Self::I64 && number.abs() >= (1_u64 << 53) as f64 {
+            return Err(fault("whole number", "below 2^53", &number.to_string()));
+        }
+        Ok(())
     }
 }
 
 /// Reads the text of a header.
 pub(crate) fn parse_header(header: &str) -> Result<Header, StatsError> {
     let element = match quoted(field(header, "descr")?)? {
+        "<f2" => Element::F16,
         "<f4" => Element::F32,
         "<f8" => Element::F64,
+        "<i4" => Element::I32,
         "<i8" => Element::I64,
-        other => return Err(fault("element type", "'<f4', '<f8' or '<i8'", other)),
+        other => return Err(fault("element type", "'<f2', '<f4', '<f8', '<i4' or '<i8'", other)),
     };
     let is_fortran = match field(header, "fortran_order")?.get(..4) {
         Some("True") => true,
@@ -92,11 +107,7 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
         return Err(fault("data length", &expected, &format!("{} bytes", data.len())));
     }
     let stored: Vec<f64> = data.chunks_exact(width).map(|bytes| element.number(bytes)).collect();
-    if element == Element::I64
-        && let Some(large) = stored.iter().find(|x| x.abs() >= (1_u64 << 53) as f64)
-    {
-        return Err(fault("whole number", "below 2^53", &large.to_string()));
-    }
+    stored.iter().try_for_each(|&number| element.check_whole(number))?;
     let values = if is_fortran {
         (0..n_rows * n_columns).map(|at| stored[at % n_columns * n_rows + at / n_columns]).collect()
     } else {
@@ -158,7 +169,10 @@ fn quoted(text: &str) -> Result<&str, StatsError> {
 
 /// Parses `()` as one number, `(n,)` as one row, and `(n, d)` as it stands.
 fn shape(text: &str) -> Result<(usize, usize), StatsError> {
-    let wrong = || fault("shape", "up to two axes", text.trim_end());
+    // The header goes on behind it.
+    let shown = text.split_inclusive(')').next().unwrap_or(text).trim_end();
+    let expected = "up to two axes, [n, d] of features (pictures are bytes, uint8, [n, h, w, 3])";
+    let wrong = || fault("shape", expected, shown);
     let (inside, _) = text.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(wrong)?;
     let axes: Result<Vec<usize>, _> =
         inside.split(',').map(str::trim).filter(|axis| !axis.is_empty()).map(str::parse).collect();
@@ -168,6 +182,23 @@ fn shape(text: &str) -> Result<(usize, usize), StatsError> {
         [n_rows, n_columns] => Ok((n_rows, n_columns)),
         _ => Err(wrong()),
     }
+}
+
+/// A half as a double, which holds it exactly: 10 bits of fraction, exponents from -14 to 15.
+fn from_f16(element: &[u8]) -> f64 {
+    let bits = u16::from_le_bytes(element.try_into().expect("elements are cut to two bytes"));
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    let size = match exponent {
+        0 => fraction * 2.0_f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        _ => (1024.0 + fraction) * 2.0_f64.powi(exponent - 25),
+    };
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+fn from_i32(element: &[u8]) -> f64 {
+    f64::from(i32::from_le_bytes(element.try_into().expect("elements are cut to four bytes")))
 }
 
 fn from_f32(element: &[u8]) -> f64 {

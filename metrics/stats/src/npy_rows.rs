@@ -1,12 +1,12 @@
 //! Reads a `.npy` matrix of features some rows at a time, so that memory does not grow with the file.
 //!
-//! The format is that of [`crate::npy`]; f32, or f64 that hold f32 values, in C order. A matrix in Fortran order has
-//! its rows scattered over the file and is refused by name.
+//! The format is that of [`crate::npy`]; f32, or numbers of another type that f32 holds exactly, in C order. A matrix in
+//! Fortran order has its rows scattered over the file and is refused by name.
 
 use std::io::Read;
 
 use crate::error::StatsError;
-use crate::npy::{Element, Header, fault, parse_header};
+use crate::npy::{Header, fault, parse_header};
 
 /// Bytes that a header may have; NumPy's own fit into a few hundred.
 const MAX_HEADER_BYTES: usize = 1 << 16;
@@ -33,9 +33,6 @@ impl<R: Read> NpyRows<R> {
     /// element types, and on Fortran order.
     pub fn open(mut reader: R) -> Result<Self, StatsError> {
         let header = parse_header(&read_header(&mut reader)?)?;
-        if header.element == Element::I64 {
-            return Err(fault("element type", "'<f4' or '<f8'", "<i8"));
-        }
         if header.is_fortran && header.n_rows > 1 && header.n_columns > 1 {
             let found = "Fortran order; save numpy.ascontiguousarray of it";
             return Err(fault("order of elements", "C order", found));
@@ -60,7 +57,7 @@ impl<R: Read> NpyRows<R> {
     }
 
     /// Returns the next rows, at most `max_rows` of them and none behind the last, `[n, n_columns]` by rows. Fails
-    /// when the file ends early or goes on behind the last row, and on f64 values that f32 cannot hold.
+    /// when the file ends early or goes on behind the last row, and on values that f32 cannot hold.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, StatsError> {
         let Header { element, n_columns, .. } = self.header;
         let n_rows = self.n_left.min(max_rows);
@@ -81,7 +78,7 @@ impl<R: Read> NpyRows<R> {
             return Err(fault("data", "nothing behind the last row", "more bytes"));
         }
         let numbers = bytes.chunks_exact(element.width()).map(|bytes| element.number(bytes));
-        numbers.map(narrow).collect()
+        numbers.map(|number| element.check_whole(number).and_then(|()| narrow(number))).collect()
     }
 }
 
@@ -117,7 +114,7 @@ fn read_header(reader: &mut impl Read) -> Result<String, StatsError> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
     use super::*;
-    use crate::npy_write::{Values, write_npy};
+    use crate::npy_write::{Values, write_npy, write_npy_bytes};
 
     #[test]
     fn rows_come_in_groups_of_any_size_and_then_none() {
@@ -136,8 +133,33 @@ mod tests {
         assert!(message(&file[..file.len() - 1]).contains("3 rows of 1 elements"));
         assert!(message(&[file.as_slice(), b"x"].concat()).contains("behind the last row"));
         assert!(message(&write_npy(&[1, 1], Values::F64(&[0.1]))).contains("numpy.float32"));
-        assert!(NpyRows::open(write_npy(&[1], Values::I64(&[1])).as_slice()).is_err());
+        let odd = (1 << 24) + 1;
+        assert!(message(&write_npy(&[1, 1], Values::I64(&[odd]))).contains("numpy.float32"));
+        // As a double it is 2^53, which f32 holds.
+        assert!(message(&write_npy(&[1, 1], Values::I64(&[(1 << 53) + 1]))).contains("below 2^53"));
         assert!(NpyRows::open(b"\x93NUMPY\x07\0".as_slice()).is_err());
+    }
+
+    #[test]
+    fn numbers_of_every_type_that_f32_holds_are_read_exactly() {
+        let rows = |bytes: &[u8]| NpyRows::open(bytes).unwrap().next_rows(9).unwrap();
+        assert_eq!(rows(&write_npy(&[2, 1], Values::I64(&[-3, 1 << 24]))), [-3.0, 16_777_216.0]);
+        let whole: Vec<u8> = [i32::MIN, 7].into_iter().flat_map(i32::to_le_bytes).collect();
+        assert_eq!(rows(&write_npy_bytes(&[2, 1], "<i4", &whole)), [-2_147_483_648.0, 7.0]);
+        // One, the largest, the smallest below normal ones, -2, infinity: by NumPy's float16.
+        let halves: Vec<u8> =
+            [0x3c00_u16, 0x7bff, 0x0001, 0xc000, 0x7c00, 0x3555].map(u16::to_le_bytes).concat();
+        let expected = [1.0, 65504.0, 2.0_f32.powi(-24), -2.0, f32::INFINITY, 0.333_251_95];
+        assert_eq!(rows(&write_npy_bytes(&[3, 2], "<f2", &halves)), expected);
+        let not_a_number = rows(&write_npy_bytes(&[1, 1], "<f2", &0x7e00_u16.to_le_bytes()));
+        assert!(not_a_number[0].is_nan());
+    }
+
+    #[test]
+    fn pictures_as_floats_are_told_what_pictures_are() {
+        let message = NpyRows::open(file_of_shape("(6, 40, 30, 3)").as_slice()).unwrap_err().to_string();
+        assert!(message.contains("found (6, 40, 30, 3)") && !message.contains('}'), "{message}");
+        assert!(message.contains("uint8, [n, h, w, 3]"), "{message}");
     }
 
     /// A version 1 file whose header says `shape`, with four bytes of data.
