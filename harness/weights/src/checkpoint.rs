@@ -35,6 +35,15 @@ pub enum LoadError {
         /// What the parser said.
         reason: String,
     },
+    /// A pickle of PyTorch, alone or in an archive.
+    #[error(
+        "{path}: a file of PyTorch, and only safetensors are read; convert it once: specimen convert '{path}' '{to}'",
+        to = path.with_extension("safetensors").display()
+    )]
+    Pickle {
+        /// The weights file.
+        path: PathBuf,
+    },
     /// An expected tensor is absent.
     #[error(
         "{path}: tensor `{name}` is missing; the checkpoint has {n_found} tensors, is it the right model?"
@@ -233,7 +242,11 @@ impl Checkpoint {
         let n_bytes = buffer.len();
         let malformed = |reason: String| LoadError::Malformed { path: path.clone(), n_bytes, reason };
         // `deserialize` also checks that the offsets cover the buffer, which is what finds a truncation.
-        SafeTensors::deserialize(buffer).map_err(|e| malformed(e.to_string()))?;
+        SafeTensors::deserialize(buffer).map_err(|e| match buffer {
+            // The beginning of an archive, and of a pickle with its protocol.
+            [b'P', b'K', 3, 4, ..] | [0x80, 2..=5, ..] => LoadError::Pickle { path: path.clone() },
+            _ => malformed(e.to_string()),
+        })?;
         let (header, metadata) = SafeTensors::read_metadata(buffer).map_err(|e| malformed(e.to_string()))?;
         let start = header + 8;
         let entries = metadata

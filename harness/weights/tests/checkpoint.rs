@@ -111,6 +111,21 @@ fn a_file_cut_anywhere_is_refused() {
 }
 
 #[test]
+fn a_file_of_pytorch_is_told_how_it_is_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    for beginning in [b"PK\x03\x04and so on".as_slice(), b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."] {
+        let path = folder.path().join("recipe.pth");
+        std::fs::write(&path, beginning).unwrap();
+        let error = open(&path).err().unwrap();
+        assert!(matches!(error, LoadError::Pickle { .. }), "{error}");
+        check_message(
+            &error,
+            &["recipe.pth: a file of PyTorch", "specimen convert '", "recipe.safetensors'"],
+        );
+    }
+}
+
+#[test]
 fn an_absent_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = open(&folder.path().join("absent.safetensors")).err().unwrap();
