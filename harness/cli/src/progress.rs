@@ -201,12 +201,13 @@ impl<'t> ImageBar<'t> {
         Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar }
     }
 
-    /// So many pictures are done.
-    pub(crate) fn reached(&mut self, n_done: u64) {
+    /// So many pictures are done, of which so many were computed; the others were kept from before.
+    pub(crate) fn reached(&mut self, n_done: u64, n_computed: u64) {
         let now_ns = self.clock.now_ns();
         let mut is_due = false;
         while self.pace.done < n_done {
-            is_due |= self.pace.item(true, now_ns);
+            let is_kept = self.pace.done - self.pace.kept >= n_computed;
+            is_due |= if is_kept { self.pace.kept() } else { self.pace.item(true, now_ns) };
         }
         match &self.bar {
             Some(bar) => {
@@ -232,6 +233,8 @@ struct Pace {
     total: u64,
     done: u64,
     failed: u64,
+    /// Those of `done` that cost nothing, and say nothing about the rate.
+    kept: u64,
     /// When the first item was done: loading and the first warm-up say nothing about the rate.
     first_ns: Option<u64>,
     /// Twentieths of the way that were told.
@@ -240,14 +243,24 @@ struct Pace {
 
 impl Pace {
     fn new(total: u64) -> Self {
-        Self { total, done: 0, failed: 0, first_ns: None, told: 0 }
+        Self { total, done: 0, failed: 0, kept: 0, first_ns: None, told: 0 }
     }
 
     /// Counts an item; whether another twentieth of the way is done.
     fn item(&mut self, ok: bool, now_ns: u64) -> bool {
-        self.done += 1;
         self.failed += u64::from(!ok);
         self.first_ns.get_or_insert(now_ns);
+        self.count()
+    }
+
+    /// Counts an item that was there already; as [`Self::item`].
+    fn kept(&mut self) -> bool {
+        self.kept += 1;
+        self.count()
+    }
+
+    fn count(&mut self) -> bool {
+        self.done += 1;
         // Blocks that were interrupted are timed again, so there may be more items than were left.
         self.total = self.total.max(self.done);
         let twentieths = self.done * 20 / self.total;
@@ -260,19 +273,21 @@ impl Pace {
         let Self { total, done, .. } = *self;
         let percent = done * 100 / total.max(1);
         let failures = self.failures();
-        let rate = self.first_ns.filter(|_| done > 1).and_then(|first_ns| {
+        let computed = done - self.kept;
+        let kept = if self.kept == 0 { String::new() } else { format!(", {} kept from before", self.kept) };
+        let rate = self.first_ns.filter(|_| computed > 1).and_then(|first_ns| {
             let seconds = now_ns.saturating_sub(first_ns) as f64 * 1e-9;
-            (seconds > 0.0).then(|| (done - 1) as f64 / seconds)
+            (seconds > 0.0).then(|| (computed - 1) as f64 / seconds)
         });
         match rate {
             Some(rate) => {
                 let left = ((total - done) as f64 / rate).ceil() as u64;
                 format!(
-                    "image {done}/{total} ({percent} %), {rate:.2} images/s, {} left{failures}",
+                    "image {done}/{total} ({percent} %), {rate:.2} images/s, {} left{kept}{failures}",
                     duration(left)
                 )
             }
-            None => format!("image {done}/{total} ({percent} %){failures}"),
+            None => format!("image {done}/{total} ({percent} %){kept}{failures}"),
         }
     }
 
@@ -317,6 +332,20 @@ mod tests {
         assert_eq!(pace.line(SECOND), "image 1/1 (100 %)");
         pace.item(true, 2 * SECOND);
         assert_eq!(pace.line(2 * SECOND), "image 2/2 (100 %), 1.00 images/s, 0 s left");
+    }
+
+    #[test]
+    fn what_was_kept_is_no_speed() {
+        let mut pace = Pace::new(100);
+        (0..90).for_each(|_| {
+            pace.kept();
+        });
+        assert_eq!(pace.line(SECOND), "image 90/100 (90 %), 90 kept from before");
+        (1..=5).for_each(|second| {
+            pace.item(true, second * SECOND);
+        });
+        let line = pace.line(5 * SECOND);
+        assert_eq!(line, "image 95/100 (95 %), 1.00 images/s, 5 s left, 90 kept from before");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
         let networks = ready.networks(data_root);
         Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;
         if let Some(real) = &ready.real {
-            Input::open(real)?;
+            Input::open(real, false)?;
         }
     }
     Ok(())

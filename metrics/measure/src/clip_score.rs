@@ -48,7 +48,7 @@ pub fn clip_score(
     captions: &Captions,
 ) -> Result<(Measurement, Vec<PictureScore>), MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
-    let Input::Images(source) = Input::open(images)? else {
+    let Input::Images(source) = meter.open(images)? else {
         return Err(MeasureError::NeedsPictures {
             path: images.to_path_buf(),
             metric: format!("{NAME} with captions"),

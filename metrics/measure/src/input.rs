@@ -44,8 +44,8 @@ pub struct RowsFile {
 impl Input {
     /// Opens what lies at `path`: a `.npz` with `mu` and `sigma` or with features; a `.npy` of bytes (pictures) or of
     /// floats (features); else a source of pictures. Fails when it is none of these, and names `convert` for files of
-    /// PyTorch and safetensors.
-    pub fn open(path: &Path) -> Result<Self, MeasureError> {
+    /// PyTorch and safetensors. Entries of a folder that cannot be listed are left out if `keep_going`, else an error.
+    pub fn open(path: &Path, keep_going: bool) -> Result<Self, MeasureError> {
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
         match extension.as_str() {
             "npz" => Self::open_npz(path),
@@ -53,6 +53,7 @@ impl Input {
             "pt" | "pth" | "safetensors" if path.is_file() => {
                 Err(MeasureError::NotConverted { path: path.to_path_buf() })
             }
+            _ if keep_going => Ok(Self::Images(Source::open_keeping_going(path)?)),
             _ => Ok(Self::Images(Source::open(path)?)),
         }
     }

@@ -36,7 +36,7 @@ impl KnownAnswer {
     }
 }
 
-/// Every metric has its table; its steps and its network are not used.
+/// Every metric has its table, those of KID and of precision to be filled in; its steps and its network are not used.
 const PROTOCOL: &str = r#"
 schema = 1
 name = "known-answers"
@@ -45,19 +45,26 @@ source = "exact arithmetic"
 pixels = [{ step = "resize", to = { square = 1 }, by = { engine = "pil-u8", filter = "box" } }]
 network = { name = "none", layer = "none", dtype = "f32" }
 fid = { ddof = 1 }
-kid = { estimator = "all-pairs" }
-prdc = { k = 3, rule = "<=" }
+kid = KID
+prdc = { k = 3, rule = "RULE" }
 is = { layer = "none", n_splits = 1 }
 cmmd = { kernel = "gaussian-10" }
 vendi = { kernel = "cosine" }
 clip-score = { scaling = "clipscore" }
 "#;
 
+/// The estimator of torch-fidelity, over subsets of two rows.
+const SUBSETS: &str = r#"{ estimator = "subsets", draw = "torch-fidelity", first = "generated", n_subsets = 3, subset_size = 2, seed = 7 }"#;
+
 /// Computes every known answer. Fails where a metric does, and when there is no folder for small files.
 pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     let temporary = std::env::temp_dir();
     let folder = tempfile::tempdir().map_err(|e| MeasureError::io(&temporary, "make a folder in", e))?;
-    let mut meter = Meter::new(Protocol::parse("known answers", PROTOCOL)?, &NoNetworks);
+    let protocol = |kid: &str, rule: &str| {
+        Protocol::parse("known answers", &PROTOCOL.replace("KID", kid).replace("RULE", rule))
+    };
+    let mut meter = Meter::new(protocol(r#"{ estimator = "all-pairs" }"#, "<=")?, &NoNetworks);
+    let mut other = Meter::new(protocol(SUBSETS, "<")?, &NoNetworks);
     let rows = |name: &str, d: usize, values: &[f32]| file(folder.path(), name, d, values);
     let mut answers = Vec::new();
     let mut answer = |metric, expected, found| answers.push(KnownAnswer { metric, expected, found });
@@ -70,6 +77,8 @@ pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     // (x y + 1)^3: 1 within, 27 within, 37/4 between.
     let (low, high) = (rows("low", 1, &[0., 1.])?, rows("high", 1, &[1., 2.])?);
     answer("kid", 9.5, kid(&mut meter, &low, &high)?.value);
+    // A subset of all rows is all rows, whatever is drawn.
+    answer("kid over subsets", 9.5, kid(&mut other, &low, &high)?.value);
 
     // Radii 3, 2, 2, 3 on the real side; half of the other side lies far away.
     let real = rows("real", 1, &[0., 1., 2., 3.])?;
@@ -77,6 +86,13 @@ pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     let expected = [0.5, 1.0, 2.0 / 3.0, 1.0];
     for (measured, expected) in prdc(&mut meter, &real, &generated)?.iter().zip(expected) {
         answer(measured.metric, expected, measured.value);
+    }
+    // One row lies on the edge of a radius, and does not count where `<` is the rule.
+    let edge = rows("edge", 1, &[1., 6., 20., 21.])?;
+    let names = ["precision by <", "recall by <", "density by <", "coverage by <"];
+    let measured = prdc(&mut other, &real, &edge)?;
+    for ((measured, name), expected) in measured.iter().zip(names).zip([0.25, 1.0, 1.0 / 3.0, 1.0]) {
+        answer(name, expected, measured.value);
     }
 
     // Unit vectors at a right angle.

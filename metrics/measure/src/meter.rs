@@ -118,6 +118,19 @@ impl<'a> Meter<'a> {
         self.n_forward
     }
 
+    /// Opens what lies at `path`. Entries of a folder that cannot be listed are left out like broken pictures where the
+    /// meter keeps going, and else are an error.
+    pub(crate) fn open(&mut self, path: &Path) -> Result<Input, MeasureError> {
+        let input = Input::open(path, self.settings.keep_going)?;
+        if let Input::Images(source) = &input {
+            let unlisted = source.unlisted().iter();
+            let broken =
+                unlisted.map(|entry| Broken { key: entry.key.clone(), why: entry.error.to_string() });
+            self.broken.extend(broken.map(|broken| (path.to_path_buf(), broken)));
+        }
+        Ok(input)
+    }
+
     pub(crate) fn networks(&self) -> &'a dyn Networks {
         self.networks
     }
@@ -180,7 +193,7 @@ impl<'a> Meter<'a> {
 
     /// Mean and covariance of what lies at `path`, and what made the features, where it is known.
     pub fn side(&mut self, path: &Path) -> Result<(Side, Option<Origin>), MeasureError> {
-        let input = Input::open(path)?;
+        let input = self.open(path)?;
         let layer = self.protocol.recipe().network.layer.clone();
         if let Input::Statistics(gaussian, origin) = input {
             self.check_origin(path, origin.as_ref(), &layer)?;
@@ -221,7 +234,8 @@ impl<'a> Meter<'a> {
         layer: &str,
         sink: &mut Sink<'_>,
     ) -> Result<Option<Origin>, MeasureError> {
-        self.each_of(path, Input::open(path)?, metric, layer, sink)
+        let input = self.open(path)?;
+        self.each_of(path, input, metric, layer, sink)
     }
 
     /// Gives `sink` the rows of `input`, and returns what made them, where it is known.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use specimen_stats::StatsError;
+use specimen_stats::bootstrap::Interval;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::jackknife_each;
 
@@ -16,7 +17,7 @@ pub(crate) const NAME: &str = "prdc";
 pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
 
 /// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked for,
-/// are the uncertainty that comes from the generated side.
+/// are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1.
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;
@@ -34,11 +35,20 @@ pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<
     let measured = NAMES.into_iter().zip(values).enumerate().map(|(at, (name, value))| {
         Ok(meter
             .measurement(name, value, &of, &sides)?
-            .with_interval(intervals.map(|intervals| intervals[at]))
+            .with_interval(
+                intervals
+                    .map(|intervals| if name == "density" { intervals[at] } else { share(intervals[at]) }),
+            )
             .with_detail("k", rule.k)
             .with_detail("rule", rule.rule.sign()))
     });
     measured.collect()
+}
+
+/// The interval of a share: Student's t knows no bounds, a share has 0 and 1.
+fn share(interval: Interval) -> Interval {
+    let [lower, upper] = [interval.lower, interval.upper].map(|end| end.clamp(0.0, 1.0));
+    Interval { lower, upper, ..interval }
 }
 
 fn values(real: &FeatureRows, generated: &FeatureRows, rule: PrdcRule) -> Result<[f64; 4], StatsError> {

@@ -18,6 +18,18 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), MeasureError> {
     Ok(())
 }
 
+/// Fails where no file can be written to `path`, as [`write_whole`] would, so that it is said before the work. Leaves
+/// nothing behind.
+pub fn check_place(path: &Path) -> Result<(), MeasureError> {
+    let io = |e| MeasureError::io(path, "write", e);
+    if path.is_dir() {
+        return Err(io(std::io::ErrorKind::IsADirectory.into()));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".unfinished-").tempfile_in(folder).map_err(io)?;
+    Ok(())
+}
+
 /// Temporary files are private by default; these are for everyone the umask allows.
 #[cfg(unix)]
 fn readable_by_all(builder: &mut tempfile::Builder<'_, '_>) {

@@ -7,12 +7,14 @@ use specimen_measure::{
     captions::{Captions, Choice},
     clip_score::{clip_score as score, clip_score_of_rows},
     per_image::{TableFormat, write_per_image},
+    whole_file::check_place,
 };
 
 use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
 
 /// What to score.
 #[derive(Debug, Args)]
+#[command(mut_arg("ci", |ci| ci.help("Compute an interval of 95 %: a BCa bootstrap over the pictures")))]
 pub struct ClipScoreArgs {
     /// A folder, .zip, list (.txt) or .npy of pictures; or embeddings (.npy), then CAPTIONS are embeddings too
     pub images: PathBuf,
@@ -60,6 +62,7 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
     }
     if let Some(path) = &args.per_image {
         TableFormat::of(path)?;
+        check_place(path)?;
     }
     args.shared.run("clip-score", &args.protocol, talk, |meter| {
         if are_embeddings {

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+use crate::{
+    cmd::{metric_args::MetricArgs, stats::check_out},
+    talk::Talk,
+};
 
 /// What to compare.
 #[derive(Debug, Args)]
@@ -25,6 +28,9 @@ pub struct FidArgs {
 
 /// Measures it and prints it.
 pub(crate) fn fid(args: &FidArgs, talk: &Talk) -> anyhow::Result<()> {
+    if let Some(path) = &args.save_stats {
+        check_out(path)?;
+    }
     args.shared.run("fid", &args.protocol, talk, |meter| {
         let save = args.save_stats.as_deref();
         Ok(specimen_measure::fid::fid_saving(meter, &args.real, &args.generated, save)?.into())

@@ -8,6 +8,7 @@ use crate::{cmd::metric_args::MetricArgs, talk::Talk};
 
 /// What to compare.
 #[derive(Debug, Args)]
+#[command(mut_arg("ci", |ci| ci.help("Compute an interval of 95 %, of the estimate over all pairs: 20 groups of generated rows are left out in turn")))]
 pub struct KidArgs {
     /// The reference: a folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz)
     pub real: PathBuf,

@@ -15,6 +15,7 @@ use specimen_measure::{
 
 use crate::{
     args::Format,
+    cmd::counted_networks::{Count, Counted},
     exit::CliError,
     talk::{Talk, answer, answer_json},
 };
@@ -84,15 +85,16 @@ impl MetricArgs {
         measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<()> {
         let protocol = self.protocol(metric, name_or_path)?;
-        let networks = self.networks();
+        let count = Count::default();
+        let networks = Counted::new(self.networks(), count.clone());
         let settings = Settings {
             cache: if self.no_cache { None } else { cache_folder() },
             keep_going: self.keep_going,
             interval: self.ci,
             batch: self.batch,
         };
-        let mut meter = Meter::with(protocol, &*networks, settings);
-        let mut progress = ImageProgress::new(talk);
+        let mut meter = Meter::with(protocol, &networks, settings);
+        let mut progress = ImageProgress::new(talk, count);
         meter.listen(move |path, event| progress.on(path, event));
         let answered = measure(&mut meter)?;
         let broken: Vec<String> = meter.broken().iter().map(|(_, broken)| broken.why.clone()).collect();
@@ -205,14 +207,26 @@ fn digits(value: f64) -> String {
 /// Tells how far a source is, and what is odd about the cache.
 struct ImageProgress<'t> {
     talk: &'t Talk,
+    /// What went through networks, of every source.
+    count: Count,
+    /// The same when the source began, and when something was told last.
+    #[cfg(feature = "torch")]
+    n_before: u64,
+    #[cfg(feature = "torch")]
+    n_told: u64,
     #[cfg(feature = "torch")]
     bar: Option<(PathBuf, crate::progress::ImageBar<'t>)>,
 }
 
 impl<'t> ImageProgress<'t> {
-    fn new(talk: &'t Talk) -> Self {
+    fn new(talk: &'t Talk, count: Count) -> Self {
         Self {
             talk,
+            count,
+            #[cfg(feature = "torch")]
+            n_before: 0,
+            #[cfg(feature = "torch")]
+            n_told: 0,
             #[cfg(feature = "torch")]
             bar: None,
         }
@@ -247,15 +261,18 @@ impl<'t> ImageProgress<'t> {
             self.bar = None;
             self.talk.say(format!("{}: {n_all} pictures", path.display()));
             self.bar = Some((path.to_owned(), crate::progress::ImageBar::new(self.talk, n_all as u64)));
+            self.n_before = self.n_told;
         }
+        self.n_told = self.count.get();
         if let Some((_, bar)) = &mut self.bar {
-            bar.reached(n_done as u64);
+            bar.reached(n_done as u64, self.n_told - self.n_before);
         }
     }
 
     #[cfg(not(feature = "torch"))]
     fn done(&mut self, path: &Path, n_done: usize, n_all: usize) {
-        self.talk.detail(format!("{}: {n_done} of {n_all} pictures", path.display()));
+        let n = self.count.get();
+        self.talk.detail(format!("{}: {n_done} of {n_all} pictures, {n} computed in all", path.display()));
     }
 }
 

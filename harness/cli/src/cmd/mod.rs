@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 mod convert_cache;
+mod counted_networks;
 pub(crate) mod data;
 pub(crate) mod fid;
 pub(crate) mod gate;

@@ -11,6 +11,7 @@ use crate::{
 
 /// What to compare.
 #[derive(Debug, Args)]
+#[command(mut_arg("ci", |ci| ci.help("Compute intervals of 95 %: 20 groups of generated rows are left out in turn; shares are cut to 0 and 1")))]
 pub struct PrdcArgs {
     /// The reference: a folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz)
     pub real: PathBuf,

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
+use specimen_measure::{
+    statistics::{collect, collect_rows, write, write_rows},
+    whole_file::check_place,
+};
 
 use crate::{
     cmd::metric_args::{Answer, MetricArgs},
@@ -13,6 +16,7 @@ use crate::{
 
 /// What to write.
 #[derive(Debug, Args)]
+#[command(mut_arg("ci", |ci| ci.hide(true)))]
 pub struct StatsArgs {
     /// A folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz) or statistics with `n` (.npz); several
     /// are merged in this order
@@ -45,6 +49,7 @@ pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.shared.ci {
         return Err(CliError::Usage("`stats` has no value, so `--ci` has no meaning there".to_owned()).into());
     }
+    check_out(&args.out)?;
     let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
     args.shared.run("stats", &args.protocol, talk, |meter| {
         let what = match args.kind {
@@ -63,4 +68,15 @@ pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
         let what = format!("{what}, {}", meter.protocol().label("stats"));
         Ok(Answer::Written { path: args.out.clone(), what })
     })
+}
+
+/// Fails where statistics cannot be written to `path`, or would not be known again there; before anything is computed.
+pub(crate) fn check_out(path: &Path) -> anyhow::Result<()> {
+    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
+        let path = path.display();
+        let text =
+            format!("{path}: statistics and features are known by the ending .npz; give the file that");
+        return Err(CliError::Usage(text).into());
+    }
+    Ok(check_place(path)?)
 }

@@ -29,6 +29,12 @@ fn two_sets(desk: &Desk) -> [String; 2] {
     [real, features(desk, "generated.npy", 2, &[3., 0., 7., 0., 3., 4., 7., 4.])]
 }
 
+/// Two sets of which about half lies in the other's surroundings.
+fn spread_sets(desk: &Desk) -> [String; 2] {
+    let rows = |shift: f32| (0..48).map(|k| (k * k % 31) as f32 + shift * (k % 3) as f32).collect::<Vec<_>>();
+    [features(desk, "spread.npy", 2, &rows(0.0)), features(desk, "other.npy", 2, &rows(9.0))]
+}
+
 #[test]
 fn the_json_of_a_distance_is_what_scripts_rely_on() {
     let desk = Desk::new();
@@ -95,8 +101,33 @@ fn an_interval_lies_about_the_value_when_it_is_asked_for() {
         let ends = [0, 1].map(|end| measured["ci95"][end].as_f64().unwrap());
         assert!(ends[0] < value && value < ends[1], "{measured}");
     }
+    // Few rows: Student's t alone would leave the range of a share.
+    let [real, generated] = spread_sets(&desk);
+    for one in desk.json(&["prdc", &real, &generated, "--ci"]).as_array().unwrap() {
+        let ends = [0, 1].map(|end| one["ci95"][end].as_f64().unwrap());
+        assert!(ends[0] <= ends[1], "{one}");
+        if one["metric"] != "density" {
+            assert!(0.0 <= ends[0] && ends[1] <= 1.0, "{one}");
+        }
+    }
     let statistics = golden("b_pytorch_fid_compressed.npz");
     desk.fails(&["fid", &a, &statistics, "--ci"], 2, &["b_pytorch_fid_compressed.npz", "needs features"]);
+}
+
+#[test]
+fn the_help_of_an_interval_is_that_of_the_metric() {
+    let desk = Desk::new();
+    for (command, part) in [
+        ("fid", "20 groups of rows are left out in turn"),
+        ("clip-score", "a BCa bootstrap over the pictures"),
+        ("kid", "of the estimate over all pairs"),
+        ("prdc", "shares are cut to 0 and 1"),
+    ] {
+        let help = desk.succeeds(&[command, "--help"]).out;
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(part), "{command}: {help}");
+    }
+    assert!(!desk.succeeds(&["stats", "--help"]).out.contains("--ci"));
 }
 
 #[test]
@@ -141,13 +172,21 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     desk.fails(&["fid", &a, &narrow], 4, &["narrow.npy: 2 features a row", "has 64"]);
     desk.fails(&["fid", &a, &b, "--batch", "0"], 2, &["--batch"]);
     desk.fails(&["stats", &a, "-o", "a.npz", "--ci"], 2, &["`--ci`"]);
+    for out in ["a.txt", "a", "a.npy"] {
+        desk.fails(&["stats", &a, "-o", out], 2, &["known by the ending .npz"]);
+        desk.fails(&["fid", &a, &b, "--save-stats", out], 2, &["known by the ending .npz"]);
+        assert!(!desk.path(out).exists());
+    }
+    desk.fails(&["stats", "nowhere", "-o", "no/a.npz"], 6, &["no/a.npz: cannot write"]);
+    let captions = desk.file("captions.csv", "id,caption\n2,a dog\n");
+    let nowhere = ["clip-score", "nowhere", &captions, "--per-image", "no/p.csv"];
+    desk.fails(&nowhere, 6, &["no/p.csv: cannot write"]);
     desk.fails(&["clip-score", &a, &a, "--caption", "first"], 2, &["a.npy holds embeddings", "`--caption`"]);
     desk.fails(
         &["clip-score", &a, &a, "--per-image", "x.csv"],
         2,
         &["a.npy holds embeddings", "`--per-image`"],
     );
-    let captions = desk.file("captions.csv", "id,caption\n2,a dog\n");
     desk.fails(&["clip-score", &a, &captions], 2, &["a.npy: holds features", "needs pictures"]);
     let ran = desk.run(&["fid", &a]);
     assert_eq!(ran.code, 2);

@@ -1,7 +1,8 @@
 //! The image files in a zip archive, stored or deflated, read one at a time without unpacking the rest.
 
+use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,6 +11,10 @@ use zip::result::ZipError;
 
 use super::{MAX_FILE_BYTES, is_image};
 use crate::error::PixelError;
+
+/// How an entry of the directory begins, and the length of its fixed part.
+const ENTRY: &[u8] = b"PK\x01\x02";
+const ENTRY_BYTES: usize = 46;
 
 /// An opened archive.
 #[derive(Debug)]
@@ -22,16 +27,16 @@ pub(super) struct Archive {
 
 impl Archive {
     /// The archive at `path`, the sorted names of its images and the number of its other visible files. Hidden
-    /// files are skipped, and so is the folder that macOS adds.
+    /// files are skipped, and so is the folder that macOS adds. Two images of one name are an error.
     pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>, usize), PixelError> {
         let file = File::open(path).map_err(|e| PixelError::io(path, e))?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| explain(path, e))?;
+        check_names(path, zip.central_directory_start())?;
         let (mut images, mut n_ignored) = (Vec::new(), 0);
         for place in 0..zip.len() {
             let Some(name) = zip.name_for_index(place) else { continue };
             let name = name.map_err(|e| explain(path, e))?;
-            let is_hidden = |part: &str| part.starts_with('.') || part == "__MACOSX";
-            if name.ends_with('/') || name.split('/').any(is_hidden) {
+            if is_skipped(&name) {
                 continue;
             }
             if is_image(Path::new(name.as_ref())) {
@@ -65,6 +70,39 @@ impl Archive {
             return Err(PixelError::malformed(path, format!("{n_bytes} bytes"), format!("{}", bytes.len())));
         }
         Ok(bytes)
+    }
+}
+
+/// Whether the entry `name` is a folder, or hidden.
+fn is_skipped(name: &str) -> bool {
+    let is_hidden = |part: &str| part.starts_with('.') || part == "__MACOSX";
+    name.ends_with('/') || name.split('/').any(is_hidden)
+}
+
+/// Walks the directory of the archive at `path`, which begins at byte `start`: of two entries of one name the library
+/// keeps the last.
+fn check_names(path: &Path, start: u64) -> Result<(), PixelError> {
+    let io = |e| PixelError::io(path, e);
+    let mut directory = BufReader::new(File::open(path).map_err(io)?);
+    directory.seek(SeekFrom::Start(start)).map_err(io)?;
+    let mut seen = HashSet::new();
+    loop {
+        let mut head = Vec::with_capacity(ENTRY_BYTES);
+        directory.by_ref().take(ENTRY_BYTES as u64).read_to_end(&mut head).map_err(io)?;
+        // Behind the last entry another record begins.
+        if head.len() < ENTRY_BYTES || !head.starts_with(ENTRY) {
+            return Ok(());
+        }
+        let [n_name, n_extra, n_comment] =
+            [28, 30, 32].map(|at| u16::from_le_bytes([head[at], head[at + 1]]));
+        let mut name = vec![0; usize::from(n_name)];
+        directory.read_exact(&mut name).map_err(io)?;
+        directory.seek_relative(i64::from(n_extra) + i64::from(n_comment)).map_err(io)?;
+        let text = String::from_utf8_lossy(&name).into_owned();
+        if !is_skipped(&text) && is_image(Path::new(&text)) && !seen.insert(name) {
+            let key = text.escape_debug().to_string();
+            return Err(PixelError::Duplicate { path: path.to_path_buf(), key });
+        }
     }
 }
 

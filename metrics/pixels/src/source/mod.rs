@@ -32,7 +32,17 @@ pub struct Source {
     path: PathBuf,
     keys: Vec<String>,
     n_ignored: usize,
+    unlisted: Vec<Unlisted>,
     container: Container,
+}
+
+/// An entry of a folder that cannot be listed among its pictures.
+#[derive(Debug)]
+pub struct Unlisted {
+    /// Its path inside the folder, bytes that are no printable ASCII as escapes.
+    pub key: String,
+    /// Why.
+    pub error: PixelError,
 }
 
 #[derive(Debug)]
@@ -66,12 +76,22 @@ impl Source {
     /// The pictures at `path`: a folder (walked to the bottom, hidden files skipped, links followed), a `.zip`
     /// archive, a `.npy` array `[n, h, w, 3]` of bytes, a `.txt` or `.lst` list of paths (one a line, relative to
     /// the list's folder), or a single image file. Fails when there is no picture, or when the container itself is
-    /// broken; a broken picture shows when it is read.
+    /// broken; a broken picture shows when it is read. An entry of a folder that cannot be listed (a name that is no
+    /// text, a link that leads nowhere or in a circle) is an error.
     pub fn open(path: &Path) -> Result<Self, PixelError> {
+        let mut source = Self::open_keeping_going(path)?;
+        if source.unlisted.is_empty() { Ok(source) } else { Err(source.unlisted.remove(0).error) }
+    }
+
+    /// As [`Source::open`], but entries of a folder that cannot be listed are left out: [`Source::unlisted`] has them.
+    pub fn open_keeping_going(path: &Path) -> Result<Self, PixelError> {
         let metadata = std::fs::metadata(path).map_err(|e| PixelError::io(path, e))?;
         if metadata.is_dir() {
-            let found = folder::scan(path)?;
-            return Self::of_files(path, found.files, found.n_ignored);
+            let folder::Found { files, n_ignored, mut unlisted } = folder::scan(path)?;
+            if files.is_empty() && !unlisted.is_empty() {
+                return Err(unlisted.remove(0).error);
+            }
+            return Ok(Self { unlisted, ..Self::of_files(path, files, n_ignored)? });
         }
         match lower_extension(path).as_str() {
             "zip" => {
@@ -109,6 +129,12 @@ impl Source {
     /// Number of visible files that are no images.
     pub fn n_ignored(&self) -> usize {
         self.n_ignored
+    }
+
+    /// Entries of a folder that were left out because they cannot be listed, in the order of their names; none of a
+    /// source that was opened by [`Source::open`].
+    pub fn unlisted(&self) -> &[Unlisted] {
+        &self.unlisted
     }
 
     /// Where entry `idx` lies, for messages: an archive's entry below the archive, an array's below the array.
@@ -172,7 +198,7 @@ impl Source {
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(PixelError::Duplicate { path: path.to_path_buf(), key: pair[0].clone() });
         }
-        Ok(Self { path: path.to_path_buf(), keys, n_ignored, container })
+        Ok(Self { path: path.to_path_buf(), keys, n_ignored, unlisted: Vec::new(), container })
     }
 }
 

@@ -124,6 +124,50 @@ fn archives_skip_what_is_hidden_and_name_their_entries_in_messages() {
 }
 
 #[test]
+fn two_entries_of_one_name_in_an_archive_are_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("twice.zip");
+    write_zip(
+        &path,
+        &[("x/a.ppm", ppm(4, 4, 5)), ("x/b.ppm", ppm(4, 4, 6)), ("c.txt", vec![1]), ("d.txt", vec![2])],
+    );
+    let mut bytes = std::fs::read(&path).unwrap();
+    // Writers refuse it; other tools append a second one. Other files may stand in it twice.
+    for (from, to) in [(b"x/b.ppm".as_slice(), b"x/a.ppm".as_slice()), (b"d.txt", b"c.txt")] {
+        for at in 0..=bytes.len() - from.len() {
+            if bytes[at..].starts_with(from) {
+                bytes[at..at + to.len()].copy_from_slice(to);
+            }
+        }
+    }
+    std::fs::write(&path, &bytes).unwrap();
+    let message = refused(&path);
+    assert!(message.contains("twice.zip: `x/a.ppm` stands in it twice"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_folder_cannot_list_is_an_error_or_left_out_and_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let odd = std::ffi::OsStr::from_bytes(b"n\xffame.ppm");
+    write(folder.path(), "b/good.ppm", &ppm(2, 2, 1));
+    std::fs::write(folder.path().join("b").join(odd), ppm(2, 2, 2)).unwrap();
+    let message = refused(folder.path());
+    assert!(message.contains("names in UTF-8, found `b/n\\xffame.ppm`; rename it"), "{message}");
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("a_loop")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("absent"), folder.path().join("c.ppm")).unwrap();
+    assert!(refused(folder.path()).contains("a_loop: cannot be read"), "{}", refused(folder.path()));
+    let source = Source::open_keeping_going(folder.path()).unwrap();
+    assert_eq!(source.keys(), ["b/good.ppm"]);
+    let left: Vec<&str> = source.unlisted().iter().map(|entry| entry.key.as_str()).collect();
+    assert_eq!(left, ["a_loop", "b/n\\xffame.ppm", "c.ppm"]);
+    // Where nothing is left it is an error all the same.
+    std::fs::remove_file(folder.path().join("b/good.ppm")).unwrap();
+    assert!(Source::open_keeping_going(folder.path()).is_err());
+}
+
+#[test]
 fn an_array_gives_its_pictures_under_numbers_of_equal_length() {
     let folder = tempfile::tempdir().unwrap();
     let pixels: Vec<u8> = (0..12 * 2 * 3).collect();
