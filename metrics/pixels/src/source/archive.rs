@@ -1,6 +1,6 @@
 //! The image files in a zip archive, stored or deflated, read one at a time without unpacking the rest.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -85,7 +85,7 @@ fn check_names(path: &Path, start: u64) -> Result<(), PixelError> {
     let io = |e| PixelError::io(path, e);
     let mut directory = BufReader::new(File::open(path).map_err(io)?);
     directory.seek(SeekFrom::Start(start)).map_err(io)?;
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     loop {
         let mut head = Vec::with_capacity(ENTRY_BYTES);
         directory.by_ref().take(ENTRY_BYTES as u64).read_to_end(&mut head).map_err(io)?;
