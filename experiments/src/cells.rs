@@ -15,9 +15,10 @@ use crate::{
     spec::{Dtype, FilterOrder, ModelSpec, Sampling},
 };
 
-const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights"];
+pub(crate) const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights"];
 pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "guidance", "filter_order"];
-const CELL_KEYS: &[&str] = &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
+pub(crate) const CELL_KEYS: &[&str] =
+    &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
 
 /// Reads a `[model]` table at `path`.
 pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
