@@ -5,6 +5,9 @@ use specimen_datasets::catalog::ENTRIES;
 
 use crate::{cells, expect, parse};
 
+/// The embedded model, which knows the words of the scenes.
+pub const EMBEDDED: &str = "tiny";
+
 /// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself, a toy is an
 /// architecture at toy width with random weights; the others need their weights on disk.
 pub const MODELS: &[&str] = &[

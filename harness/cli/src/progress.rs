@@ -117,7 +117,10 @@ impl<'t> Progress<'t> {
     fn item(&mut self, cell: &str, ok: bool) {
         if let Some(cell) = self.cells.iter_mut().find(|known| known.name == cell) {
             cell.done += 1;
+            // Blocks that were interrupted are timed again, so there may be more images than were left.
+            cell.total = cell.total.max(cell.done);
             if let Some(bar) = &cell.bar {
+                bar.set_length(cell.total);
                 bar.set_position(cell.done);
             }
         }

@@ -30,6 +30,8 @@ fn a_seed_gives_one_image_and_its_counts() {
         "eagle1-static13",
         "eagle2-dynamic",
         "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }",
+        "{ drafter = { proposer = \"eagle1\", shape = \"static\", tree = \"tiny_7\" }, \
+         accept = [{ kind = \"lantern\", k = 10, delta = 0.1 }], schedule = { kind = \"vvs\", trigger = \"interval\", every = 3 } }",
     ];
     for method in methods {
         let (target, draft) = generate(method, "c.png");
