@@ -13,7 +13,7 @@ use specimen_record::{PlanFile, Record, RunDir, Status, read_document, read_rows
 use crate::{
     cluster::Cluster,
     desk::{Desk, ended},
-    processes::{Worker, is_there, kill, parent},
+    processes::{Worker, is_standing, is_there, kill, parent},
     tmpfs::Tmpfs,
 };
 
@@ -254,17 +254,23 @@ fn disturb(
             let first = Worker::at_work(desk, out);
             is_at_work(driver);
             cluster.manage(&["kill", "slurmd"], &[]);
-            if fault == Fault::StopPastLease {
-                kill("-STOP", first.process);
-                stopped = Some(first);
-            }
+            let is_stopped = fault == Fault::StopPastLease;
             for worker in Worker::all(desk, out) {
                 // The step that watches over it, then itself.
-                parent(worker.process).into_iter().for_each(|step| kill("-KILL", step));
-                if stopped.as_ref().is_none_or(|stopped| stopped.process != worker.process) {
+                let step = parent(worker.process);
+                step.into_iter().for_each(|step| kill("-KILL", step));
+                if is_stopped && worker.process == first.process {
+                    // Only once it is an orphan: the system wakes, and hangs up on, whoever is stopped when it becomes
+                    // one.
+                    desk.wait_for("the end of its step", || parent(first.process) != step);
+                    kill("-STOP", first.process);
+                    desk.wait_for("its standstill", || is_standing(first.process));
+                    stopped = Some(first.clone());
+                } else {
                     kill("-KILL", worker.process);
                 }
             }
+            assert_eq!(stopped.is_some(), is_stopped, "the worker to be stopped was gone");
             desk.wait_for("the loss of the node", || {
                 cluster.ask("sinfo", &["--noheader", "--format=%T"]).contains("down")
             });
