@@ -78,6 +78,7 @@ impl<'t> Progress<'t> {
                 let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
                 self.warn(&format!("the worker of shard {shard} {how}{item}"));
             }
+            Stage::SeveralDevices { what } => self.warn(what),
             Stage::Cluster { what } => self.say(what),
             Stage::LeftAtWork { n_shards, name } => self.say(&format!(
                 "the cluster goes on with {n_shards} shard(s); `specimen status` tells how far it is, `run --resume` \

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Arc, atomic::AtomicBool},
+    sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,8 @@ use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
     Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, Lease, MachineRow,
-    Manifest, Phases, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
+    Manifest, Phases, Record, RecordError, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document,
+    write_document,
 };
 
 use crate::{
@@ -26,13 +27,13 @@ use crate::{
     error::RunError,
     external_maker::{ExternalMakers, MadeElsewhere, check_files},
     generate::{Generated, Request, generate, save},
-    heart::{Heart, take_over},
+    heart::{Heart, Told, take_over, tell},
     load::{Models, check_weights, device_of, sampling_of},
     load_meter::LoadMeter,
     lock::Lock,
     machine,
     maker::Maker,
-    room::Room,
+    room::{Room, Wait},
     stop::Stop,
     worker::{Progress, Share},
 };
@@ -48,26 +49,41 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has, or until its
-    /// heart has stood still.
+    /// heart has stood still. Each thing that is written waits for room on its own, so that nothing is taken twice, and
+    /// the shard's heartbeat tells of the wait.
     ///
     /// # Errors
     /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is not
     /// given up for ten minutes.
-    pub(crate) fn take(run: &RunDir, shard: u32, stop: &Stop) -> Result<Self, RunError> {
+    pub(crate) fn take<Said: From<Wait>>(
+        run: &RunDir,
+        shard: u32,
+        room: Room<'_>,
+        report: &mut dyn FnMut(Said),
+    ) -> Result<Self, RunError> {
         let path = run.lease(shard);
-        let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
-        let number = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
         let holder = crate::lock::holder();
-        write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
-        let lock = take_over(run, shard, stop)?;
-        let claim = Self { shard, number, holder, _lock: lock, heart: Heart::start(run, shard)? };
+        let mut said = |wait: Wait| {
+            tell(run, shard, Told::from(&wait));
+            report(wait.into());
+        };
+        let number = room.write(&mut said, || {
+            // A lease that found no room has taken no number.
+            let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
+            let attempt = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
+            write_document(&path, &Lease { schema: SCHEMA, shard, attempt, holder: holder.clone() })?;
+            Ok(attempt)
+        })?;
+        let lock = room.write(&mut said, || take_over(run, shard, room.stop()))?;
+        let heart = room.write(&mut said, || Heart::start(run, shard))?;
+        let claim = Self { shard, number, holder, _lock: lock, heart };
         claim.check(run)?;
         Ok(claim)
     }
 
-    /// What its heart tells of the worker's wait for room, to be set by the worker.
-    pub(crate) fn is_short(&self) -> Arc<AtomicBool> {
-        self.heart.is_short()
+    /// Takes what the shard's heartbeat is to tell of the worker.
+    pub(crate) fn worker(&self) -> Sender<Told> {
+        self.heart.worker()
     }
 
     /// Stops a worker whose shard was given to another.
@@ -133,7 +149,7 @@ impl<'a> Attempt<'a> {
             clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
         }
         let started = Instant::now();
-        let allocation = allocation::of_this_process(is_timed);
+        let allocation = allocation::of_this_process(is_timed, room.stop());
         let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
         room.write(report, || {
@@ -433,10 +449,18 @@ fn new_file<T: Document>(
 pub(crate) fn write_failure(run: &RunDir, shard: u32, item: &Item, n_deaths: u32) -> Result<(), RunError> {
     let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
     let path = run.attempt_records(shard, number);
-    let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
     let why = format!("the worker died {n_deaths} times while it made this image");
-    records.append(&Record::failed(item, &why))?;
-    Ok(records.finish()?)
+    let write = || -> Result<(), RecordError> {
+        let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
+        records.append(&Record::failed(item, &why))?;
+        records.finish()
+    };
+    let written = write();
+    if written.is_err() {
+        // Who tries again finds no attempt there. That it is ours is sure: it has a new number.
+        let _ = std::fs::remove_dir_all(run.attempt(shard, number));
+    }
+    Ok(written?)
 }
 
 /// What is known of the machine `elapsed` after the attempt began.

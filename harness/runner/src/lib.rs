@@ -45,3 +45,4 @@ pub mod stop;
 pub mod summarise;
 mod trust;
 pub mod worker;
+mod workplace;
