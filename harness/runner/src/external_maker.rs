@@ -29,7 +29,7 @@ const MAX_FILE_BYTES: u64 = 64 << 30;
 /// The processes of a worker, by cell.
 pub(crate) struct ExternalMakers {
     running: BTreeMap<String, Process>,
-    /// Where they write their images; removed with this.
+    /// Where each request has a folder of its own for its image; removed with this.
     folder: tempfile::TempDir,
     /// Where their standard error goes.
     log: PathBuf,
@@ -77,7 +77,10 @@ impl ExternalMakers {
             Some(process) => process,
             None => self.start(cell, external)?,
         };
-        let folder = self.folder.path();
+        // What another cell's process left, or writes late, must never be this one's answer.
+        let own = tempfile::Builder::new().prefix("item-").tempdir_in(self.folder.path());
+        let own = own.map_err(RunError::io(self.folder.path(), "make a folder in"))?;
+        let folder = own.path();
         let answered = match process.ask(&request(cell, item, folder)?) {
             Ok(answered) => answered,
             Err(error) => return Ok(Err(error)),
@@ -87,9 +90,7 @@ impl ExternalMakers {
             Answer::Refused(why) => return Ok(Err(ExternalError::Refused(why))),
             Answer::Made(made) => made,
         };
-        let image = picture::read(folder, &made.image);
-        sweep(folder)?;
-        let image = match image {
+        let image = match picture::read(folder, &made.image) {
             Ok(image) => image,
             Err(error) => return Ok(Err(error)),
         };
@@ -118,18 +119,6 @@ pub(crate) fn picture_of(image: Image) -> Picture {
     let side = |pixels: usize| u32::try_from(pixels).expect("sides are bounded where pictures are read");
     let (width, height) = (side(image.width()), side(image.height()));
     Picture { width, height, rgb: image.into_rgb() }
-}
-
-/// Removes what the process left, so that no image is answered with another's file.
-fn sweep(folder: &Path) -> Result<(), RunError> {
-    let entries = std::fs::read_dir(folder).map_err(RunError::io(folder, "list"))?;
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
-        removed.map_err(RunError::io(&path, "remove"))?;
-    }
-    Ok(())
 }
 
 fn request(cell: &Cell, item: &Item, folder: &Path) -> Result<Request, RunError> {

@@ -137,12 +137,14 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
         ("crash", "read -r line; echo 'out of memory' >&2; exit 3".to_owned()),
         ("noise", script(text)),
         ("outside", script(&outside)),
+        // It writes nothing: `noise` before it left a picture of this name.
+        ("steals", script(GOOD).replace("printf 'P6 2 1 255\\nabcdef' > \"$folder/a.ppm\"", "")),
         ("hang", "read -r line; sleep 600".to_owned()),
         ("refuses", script(r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"error\": \"too long\"}""#)),
     ];
     let scripts: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
     let spec = spec_of(&desk, &scripts);
-    desk.fails(&["run", &spec, "--out", "run"], 5, &["10 of 14 items failed"]);
+    desk.fails(&["run", &spec, "--out", "run"], 5, &["12 of 16 items failed"]);
     let records = rows(&desk.path("run/merged/records.jsonl"));
     let errors = |id: &str| -> Vec<String> {
         let of = records.iter().filter(|record| record["cell"] == id && record["status"] == "err");
@@ -165,6 +167,7 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
         assert_eq!(errors(id), [error, error], "{id}");
     }
     assert!(errors("outside")[0].contains("`../../etc/passwd`"), "{:?}", errors("outside"));
+    assert!(errors("steals").iter().all(|why| why.contains("cannot be found")), "{:?}", errors("steals"));
     let good = records.iter().find(|record| record["cell"] == "good").unwrap();
     assert_eq!(
         (good["width"].as_u64(), good["n_tokens"].as_u64(), good["nfe"].as_u64()),
