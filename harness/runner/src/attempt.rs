@@ -142,7 +142,7 @@ impl<'a> Attempt<'a> {
         Ok(Self {
             started,
             clocks,
-            models: Models::new(share.data_root.clone()),
+            models: Models::of(spec, share.data_root.clone()),
             elsewhere: ExternalMakers::new(run.worker_log(shard))?,
             warm: BTreeSet::new(),
             records: new_file(&run.attempt_records(shard, number), room, report)?,

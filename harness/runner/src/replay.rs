@@ -52,11 +52,12 @@ impl<'a> Replay<'a> {
     /// Files of the run that cannot be read.
     pub fn open(run: &'a RunDir, data_root: Option<DataRoot>) -> Result<Self, RunError> {
         let manifest: Manifest = read_document(&run.manifest())?;
-        let spec = serde_json::from_value(manifest.spec.clone())
+        let spec: Spec = serde_json::from_value(manifest.spec.clone())
             .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
         let plan: PlanFile = read_document(&run.plan())?;
         let items = plan.items.into_iter().map(|item| (item.key.clone(), item)).collect();
-        Ok(Self { run, manifest, spec, items, models: Models::new(data_root) })
+        let models = Models::of(&spec, data_root);
+        Ok(Self { run, manifest, spec, items, models })
     }
 
     /// The merged records that hold an image, in plan order.

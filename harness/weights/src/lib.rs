@@ -6,8 +6,10 @@
 
 pub mod bounded;
 mod checkpoint;
+pub mod cuda;
 mod digest_cache;
 mod index;
+pub mod libtorch;
 mod source;
 mod threads;
 mod write;
