@@ -32,6 +32,7 @@ use crate::{
     lock::Lock,
     machine,
     maker::Maker,
+    out_of_memory::within_memory,
     room::Room,
     stop::Stop,
     worker::{Progress, Share},
@@ -204,7 +205,8 @@ impl<'a> Attempt<'a> {
             seed: item.seed.0,
         };
         // A broken invariant in a decode step panics: the item becomes a row, the shard goes on.
-        catch_unwind(AssertUnwindSafe(|| generate(&request, clock)))
+        let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
+        catch_unwind(AssertUnwindSafe(decode))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
             .map_err(|e| e.to_string())
     }

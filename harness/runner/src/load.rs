@@ -13,7 +13,7 @@ use specimen_record::{Digest, Manifest};
 use specimen_weights::cuda;
 use tch::{Device, Kind};
 
-use crate::error::RunError;
+use crate::{error::RunError, out_of_memory::within_memory};
 
 /// The device that every machine has.
 const CPU: &str = "cpu";
@@ -44,7 +44,7 @@ impl Models {
     /// The model that `spec` names.
     ///
     /// # Errors
-    /// Absent or damaged weights, a device that is not there.
+    /// Absent or damaged weights, a device that is not there or has too little memory.
     pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<dyn TargetModel>, RunError> {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
@@ -61,7 +61,7 @@ impl Models {
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             encode_caption,
         };
-        let model = catalog::open(&spec.name, &options)?;
+        let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
         self.loaded.insert(spec.clone(), model.clone());
         Ok(model)
     }

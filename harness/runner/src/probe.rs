@@ -11,6 +11,7 @@ use crate::{
     generate::{Request, generate},
     load::{Models, device_of, sampling_of},
     machine,
+    out_of_memory::within_memory,
     stop::Stop,
 };
 
@@ -58,7 +59,8 @@ pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Pr
                 prompt: &plan.prompts[item.prompt as usize].text,
                 seed: item.seed,
             };
-            seconds = generate(&request, &clock)?.e2e_ns as f64 * 1e-9;
+            let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+            seconds = made?.e2e_ns as f64 * 1e-9;
         }
         seconds_per_image.push(seconds);
     }

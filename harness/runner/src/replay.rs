@@ -13,6 +13,7 @@ use crate::{
     error::RunError,
     generate::{Request, generate},
     load::{Models, check_weights, device_of, sampling_of},
+    out_of_memory::within_memory,
 };
 
 /// What came of one record.
@@ -95,7 +96,8 @@ impl<'a> Replay<'a> {
         };
         let clock = DeviceClock::new(device_of(&cell.model.device)?);
         let key = record.key.clone();
-        let generated = match generate(&request, &clock) {
+        let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+        let generated = match made {
             Ok(generated) => generated,
             Err(e) => {
                 let err = Some(e.to_string());

@@ -10,6 +10,7 @@ pub mod cuda;
 mod digest_cache;
 mod index;
 pub mod libtorch;
+pub mod out_of_memory;
 mod source;
 mod threads;
 mod write;
