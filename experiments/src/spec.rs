@@ -82,6 +82,9 @@ pub struct ModelSpec {
     pub device: String,
     /// Path of the weights, where they are not at the usual place.
     pub weights: Option<String>,
+    /// Whether guidance has a third row, of the prompt's pictures alone, as in Anole's own decoder.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub three_way_guidance: bool,
 }
 
 /// Kind of a network's numbers.

@@ -119,7 +119,7 @@ fn places_with(root: Option<&DataRoot>) -> Places {
 pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     let of_cell = |cell: &Cell| {
         let need = need(&cell.model.name, cell.method.drafter.head(), cell.model.dtype.n_bytes());
-        need.map(|need| need.total())
+        need.map(|need| if cell.model.three_way_guidance { need.of_three_rows() } else { need }.total())
     };
     spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
 }

@@ -18,6 +18,12 @@ impl Need {
     pub fn total(&self) -> u64 {
         self.weights + self.keys_and_values
     }
+
+    /// The same with a third row of guidance.
+    #[must_use]
+    pub fn of_three_rows(self) -> Self {
+        Self { keys_and_values: self.keys_and_values * 3 / 2, ..self }
+    }
 }
 
 /// What the model `name` and all it needs take, with the head that `proposer` and its `weights` name, at `n_bytes` a
@@ -69,6 +75,8 @@ mod tests {
         assert!(whole.weights < with_head.weights);
         let wide = need(name, None, 4).unwrap();
         assert_eq!((wide.weights, wide.keys_and_values), (2 * whole.weights, 2 * whole.keys_and_values));
+        let three = whole.of_three_rows();
+        assert_eq!((three.weights, 2 * three.keys_and_values), (whole.weights, 3 * whole.keys_and_values));
         assert_eq!((need("tiny", None, 2), need("vgg16", None, 4)), (None, None));
     }
 

@@ -60,6 +60,7 @@ impl Models {
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             encode_caption,
+            three_way_guidance: spec.three_way_guidance,
         };
         let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
         self.loaded.insert(spec.clone(), model.clone());

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
-use specimen_hub::memory::{need, smaller_relatives};
+use specimen_hub::memory::{Need, need, smaller_relatives};
 use specimen_weights::out_of_memory::{OutOfMemory, in_units};
 
 use crate::error::RunError;
@@ -28,7 +28,10 @@ pub fn within_memory<T>(
 /// The failure, what the cell takes, and what takes less.
 fn words(failure: &OutOfMemory, model: &ModelSpec, method: Option<&MethodConfig>) -> String {
     let head = method.and_then(|method| method.drafter.head());
-    let takes = |dtype: Dtype| need(&model.name, head, dtype.n_bytes());
+    let takes = |dtype: Dtype| {
+        let need = need(&model.name, head, dtype.n_bytes());
+        if model.three_way_guidance { need.map(Need::of_three_rows) } else { need }
+    };
     let mut text = format!("{failure}; `{}` in {} ", model.name, name_of(model.dtype));
     let Some(need) = takes(model.dtype) else {
         text.push_str("has no estimate. ");
@@ -87,7 +90,13 @@ mod tests {
     use super::*;
 
     fn model(name: &str, dtype: Dtype) -> ModelSpec {
-        ModelSpec { name: name.to_owned(), dtype, device: "cuda:0".to_owned(), weights: None }
+        ModelSpec {
+            name: name.to_owned(),
+            dtype,
+            device: "cuda:0".to_owned(),
+            weights: None,
+            three_way_guidance: false,
+        }
     }
 
     /// The method of the cell `drafter` describes.

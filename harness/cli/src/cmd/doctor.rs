@@ -310,5 +310,11 @@ fn greedy_image() -> Result<Digest, RunError> {
 }
 
 fn tiny() -> ModelSpec {
-    ModelSpec { name: "tiny".to_owned(), dtype: Dtype::Bf16, device: "cpu".to_owned(), weights: None }
+    ModelSpec {
+        name: "tiny".to_owned(),
+        dtype: Dtype::Bf16,
+        device: "cpu".to_owned(),
+        weights: None,
+        three_way_guidance: false,
+    }
 }

@@ -69,6 +69,34 @@ fn check_toys(desk: &Desk, args: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
+fn a_third_row_of_guidance_changes_no_image_of_a_text_and_is_refused_where_there_is_none() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.txt", "a red circle\na bus near the sea\n");
+    let set = format!("dataset={{ name = \"{prompts}\" }}");
+    let cells = "cell=[{ name = \"ar\" }, { name = \"chain\", drafter = { proposer = \"eagle1\", shape = \"chain\", depth = 3 } }]";
+    let run = |model: &str, third: bool, out: &str| {
+        let model = format!("model={{ name = \"{model}\", dtype = \"f32\", three_way_guidance = {third} }}");
+        let args = ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--set", &model];
+        desk.run(&[&args[..], &["--set", "timing.warmup=0", "--out", out, "-q"]].concat())
+    };
+    let tokens = |out: &str| -> Vec<Value> {
+        let text = fs::read_to_string(desk.path(out).join("merged/records.jsonl")).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| row["tokens"].clone()).inspect(|tokens| assert!(tokens.is_array())).collect()
+    };
+    for (third, out) in [(false, "two"), (true, "three")] {
+        let ran = run("anole-toy", third, out);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    assert_eq!(tokens("two").len(), 4);
+    // A prompt of text has no pictures: their row says what the row without prompt says.
+    assert_eq!(tokens("two"), tokens("three"));
+    let ran = run("lumina-toy", true, "none");
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("use one that has: anole-7b, anole-toy"), "{}", ran.err);
+}
+
+#[test]
 fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
     let name = "every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing";
     if Desk::with_data(name, COCO).is_none() {

@@ -65,6 +65,7 @@ fn toy(name: &str) -> std::rc::Rc<dyn TargetModel> {
         device: Device::Cpu,
         data_root: None,
         encode_caption: |_| Err("a toy has its own words".into()),
+        three_way_guidance: false,
     };
     open(name, &options).unwrap()
 }
