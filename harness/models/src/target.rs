@@ -140,7 +140,8 @@ pub trait TargetModel {
     fn open(&self, prompt: &str, sampling: &Sampling, max_tree: usize)
     -> Result<ModelGeneration, ModelError>;
 
-    /// A drafter for `generation`, with the clock of its own forwards.
+    /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with
+    /// the clock of its own forwards.
     ///
     /// # Errors
     /// A drafter there are no weights for.
@@ -148,7 +149,7 @@ pub trait TargetModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError>;
 
     /// What it knows of its tokens besides their probability.

@@ -33,6 +33,7 @@ use crate::{
     lock::Lock,
     machine,
     maker::Maker,
+    out_of_memory::within_memory,
     room::{Room, Wait},
     stop::Stop,
     worker::{Progress, Share},
@@ -158,7 +159,7 @@ impl<'a> Attempt<'a> {
         Ok(Self {
             started,
             clocks,
-            models: Models::new(share.data_root.clone()),
+            models: Models::of(spec, share.data_root.clone()),
             elsewhere: ExternalMakers::new(run.worker_log(shard))?,
             warm: BTreeSet::new(),
             records: new_file(&run.attempt_records(shard, number), room, report)?,
@@ -220,7 +221,8 @@ impl<'a> Attempt<'a> {
             seed: item.seed.0,
         };
         // A broken invariant in a decode step panics: the item becomes a row, the shard goes on.
-        catch_unwind(AssertUnwindSafe(|| generate(&request, clock)))
+        let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
+        catch_unwind(AssertUnwindSafe(decode))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
             .map_err(|e| e.to_string())
     }

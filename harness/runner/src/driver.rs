@@ -131,7 +131,7 @@ pub fn run(
     report: &mut dyn FnMut(Stage),
 ) -> Result<Ending, RunError> {
     let file = plan_file(plan)?;
-    let mut models = Models::new(options.data_root.clone());
+    let mut models = Models::of(&plan.spec, options.data_root.clone());
     let is_here = options.executor.owns_its_workers();
     // Loading here finds absent weights before anything is written.
     let weights = weights_of(plan, &mut models, is_here)?;
@@ -157,7 +157,7 @@ pub fn run(
     if !is_here {
         sweep(&run, report)?;
     }
-    let mut models = Models::new(options.data_root.clone());
+    let mut models = Models::of(&plan.spec, options.data_root.clone());
     finish(&run, plan, &file, &mut models, data_root, room, report)
         .map(|ended| Ending::Finished(Box::new(ended)))
 }
@@ -306,7 +306,7 @@ pub fn rescore(
             differences: "the prompts are others than those the run was made with".to_owned(),
         });
     }
-    let mut models = Models::new(data_root.cloned());
+    let mut models = Models::of(&plan.spec, data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
     let weights = if asks_model { weights_of(&plan, &mut models, true)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;

@@ -6,8 +6,11 @@
 
 pub mod bounded;
 mod checkpoint;
+pub mod cuda;
 mod digest_cache;
 mod index;
+pub mod libtorch;
+pub mod out_of_memory;
 mod source;
 mod threads;
 mod write;

@@ -10,6 +10,7 @@ use specimen_record::Phases;
 use specimen_runner::{
     generate::{Generated, Request, generate as generate_image, save},
     load::{Models, device_of, sampling_of},
+    out_of_memory::within_memory,
 };
 
 use crate::{
@@ -121,7 +122,7 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         prompt: &args.prompt,
         seed: args.seed,
     };
-    let generated = generate_image(&request, &clock)?;
+    let generated = within_memory(&cell.model, Some(&cell.method), || generate_image(&request, &clock))?;
     save(&generated.picture, &out)?;
     let image = describe(&generated, out);
     match talk.format() {

@@ -104,6 +104,7 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
                 dtype: Dtype::F32,
                 device: "cpu".to_owned(),
                 weights: None,
+                three_way_guidance: false,
             };
             let model = Models::new(data_root()).get(&model)?;
             let prompt = Scene::new(VAL_SEED, 0).caption();

@@ -203,7 +203,7 @@ impl TargetModel for LlamaGenModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head = self.networks.heads.get(self.name, kind)?;
         let _guard = tch::no_grad_guard();
@@ -212,7 +212,7 @@ impl TargetModel for LlamaGenModel {
         let d_model = self.networks.target.config().d_model;
         let zeroth = head.token_table().get(0).view([1, 1, d_model]);
         let following = zeroth.expand([generation.n_rows(), generation.n_prefix() - 1, d_model], false);
-        let draft = EagleDraft::with_prefix(head, generation, max_tree, time.clone(), following);
+        let draft = EagleDraft::with_prefix(head, generation, max_run, time.clone(), following);
         Ok((Box::new(draft), time))
     }
 
