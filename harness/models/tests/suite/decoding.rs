@@ -8,7 +8,7 @@ use specimen_models::{
     draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration, model_draft::ModelDraft,
 };
 
-use crate::support::{EVERY_NETWORK, GUIDED, MAX_TREE, Open, PLAIN, eagle_head, method, tiny};
+use crate::support::{EVERY_NETWORK, GUIDED, Open, PLAIN, eagle_head, method, tiny};
 
 const AR: &str = r#"{ "proposer": "none" }"#;
 const SHAPES: [&str; 4] = [
