@@ -1,7 +1,7 @@
 //! What the runner sees of a model: open an image under way for a prompt, draft for it, turn tokens into
 //! pixels, and judge tokens by the model's own law.
 
-use std::rc::Rc;
+use std::{path::PathBuf, rc::Rc};
 
 use specimen_decode::{dist::Dist, dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_weights::LoadError;
@@ -53,6 +53,19 @@ pub enum ModelError {
         model: String,
         /// Why, and what it would take.
         reason: String,
+    },
+    /// Features of a prompt that cannot be written to the folder in which they are kept.
+    #[error(
+        "model `{model}`: features of the prompt cannot be kept in {folder}: {source}; make room there, or name another \
+         folder by SPECIMEN_CACHE"
+    )]
+    NotKept {
+        /// The model.
+        model: String,
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// A drafter this model has no weights for.
     #[error("model `{model}` has no drafter `{drafter}`; it has: {known}")]

@@ -19,7 +19,7 @@ use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
     Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, Lease, MachineRow,
     Manifest, Phases, Record, RecordError, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document,
-    write_document,
+    want_of_room, write_document,
 };
 
 use crate::{
@@ -160,7 +160,7 @@ impl<'a> Attempt<'a> {
             started,
             clocks,
             models: Models::of(spec, share.data_root.clone()),
-            elsewhere: ExternalMakers::new(run.worker_log(shard))?,
+            elsewhere: room.write(report, || ExternalMakers::new(run.worker_log(shard)))?,
             warm: BTreeSet::new(),
             records: new_file(&run.attempt_records(shard, number), room, report)?,
             steps: new_file(&run.attempt_steps(shard, number), room, report)?,
@@ -200,19 +200,39 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// One image, or why there is none; an error only where no other item could be made either.
-    fn generate(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
-        let cell = self.cell(&item.key);
-        if let Some(external) = &cell.external {
-            let made = self.elsewhere.make(cell, external, item)?;
-            return Ok(made.map(Finished::Elsewhere).map_err(|e| e.to_string()));
-        }
-        Ok(self.decode(cell, item).map(|generated| Finished::Own(Box::new(generated))))
+    /// One image, or why there is none; an error only where no other item could be made either. What is kept beside the
+    /// run while it is made, features of a prompt or another process' picture, waits for room like every write; then it
+    /// is made, and timed, from its start.
+    fn generate(
+        &mut self,
+        item: &Item,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<Result<Finished, String>, RunError> {
+        let (cell, room) = (self.cell(&item.key), self.room);
+        let mut is_again = false;
+        room.write(report, || {
+            if let Some(external) = &cell.external {
+                // As in `make_warm`, for a process that the want of room has ended.
+                let is_cold = is_again && cell.timed && !self.elsewhere.is_running(cell);
+                is_again = true;
+                for _ in 0..if is_cold { self.n_warmup(false) } else { 0 } {
+                    let _ = self.elsewhere.make(cell, external, item)?;
+                }
+                let made = self.elsewhere.make(cell, external, item)?;
+                return Ok(made.map(Finished::Elsewhere).map_err(|e| e.to_string()));
+            }
+            match self.decode(cell, item) {
+                Err(error) if want_of_room(&error).is_some() => Err(error),
+                decoded => {
+                    Ok(decoded.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string()))
+                }
+            }
+        })
     }
 
-    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, String> {
+    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, RunError> {
         let clock = &self.clocks[&cell.model.device];
-        let model = self.models.get(&cell.model).map_err(|e| e.to_string())?;
+        let model = self.models.get(&cell.model)?;
         let request = Request {
             model: &*model,
             method: &cell.method,
@@ -224,7 +244,6 @@ impl<'a> Attempt<'a> {
         let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
         catch_unwind(AssertUnwindSafe(decode))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
-            .map_err(|e| e.to_string())
     }
 
     /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again
@@ -268,7 +287,7 @@ impl<'a> Attempt<'a> {
         report: &mut dyn FnMut(Progress),
     ) -> Result<Result<(), String>, RunError> {
         self.begin(item, report)?;
-        let made = self.generate(item)?;
+        let made = self.generate(item, report)?;
         if let Ok(finished) = &made {
             let row = self.timing_row(item, order, true, finished);
             self.room.write(report, || {
@@ -296,7 +315,7 @@ impl<'a> Attempt<'a> {
             }
         }
         self.begin(item, report)?;
-        self.generate(item)
+        self.generate(item, report)
     }
 
     /// Makes one image, or the row that says why there is none.

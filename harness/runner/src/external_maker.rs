@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
+    io::Write,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -25,6 +26,9 @@ use crate::{error::RunError, summarise::word_of};
 
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;
+
+/// Bytes that must be free before a failure is a process' own: a picture of 512x512 without compression.
+const ROOM_OF_A_PICTURE: usize = 768 << 10;
 
 /// The processes of a worker, by cell.
 pub(crate) struct ExternalMakers {
@@ -65,9 +69,22 @@ impl ExternalMakers {
     /// answer as it should is not asked again: the next image starts another.
     ///
     /// # Errors
-    /// [`RunError::Environment`] where it cannot be started, which no other item would change; what is wrong with this
-    /// one image is in the answer.
+    /// [`RunError::Environment`] where it cannot be started, which no other item would change; the want of room for its
+    /// picture, which may be why it failed; what else is wrong with this one image is in the answer.
     pub(crate) fn make(
+        &mut self,
+        cell: &Cell,
+        external: &External,
+        item: &Item,
+    ) -> Result<Result<MadeElsewhere, ExternalError>, RunError> {
+        let made = self.ask(cell, external, item)?;
+        if made.is_err() {
+            check_room(self.folder.path())?;
+        }
+        Ok(made)
+    }
+
+    fn ask(
         &mut self,
         cell: &Cell,
         external: &External,
@@ -119,6 +136,16 @@ pub(crate) fn picture_of(image: Image) -> Picture {
     let side = |pixels: usize| u32::try_from(pixels).expect("sides are bounded where pictures are read");
     let (width, height) = (side(image.width()), side(image.height()));
     Picture { width, height, rgb: image.into_rgb() }
+}
+
+/// Refuses a folder in which a picture would find no room.
+fn check_room(folder: &Path) -> Result<(), RunError> {
+    let write = || {
+        let mut file = tempfile::tempfile_in(folder)?;
+        file.write_all(&vec![1; ROOM_OF_A_PICTURE])?;
+        file.sync_all()
+    };
+    write().map_err(RunError::io(folder, "write a picture into"))
 }
 
 fn request(cell: &Cell, item: &Item, folder: &Path) -> Result<Request, RunError> {

@@ -12,7 +12,7 @@ use tch::{Device, Kind, Tensor};
 use super::{
     Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
     heads::Heads,
-    t5::{CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+    t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
 };
 use crate::{
     backbone::Backbone,
@@ -190,7 +190,12 @@ impl TargetModel for LlamaGenModel {
                 Ok(self.open_prefix(prefix, 0, sampling, max_tree))
             }
             (Condition::Caption { n_slots, .. }, Some(captions)) => {
-                let features = captions.of(prompt, n_slots).map_err(|reason| self.unusable(reason))?;
+                let features = captions.of(prompt, n_slots).map_err(|error| match error {
+                    CaptionError::Unusable(reason) => self.unusable(reason),
+                    CaptionError::NotKept { folder, source } => {
+                        ModelError::NotKept { model: self.name.into(), folder, source }
+                    }
+                })?;
                 Ok(self.open_features(&features, sampling, max_tree))
             }
             (Condition::Caption { .. }, None) => {
