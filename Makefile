@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint bench chaos chaos-local chaos-slurm train-tiny libtorch
+.PHONY: help quickstart gate build test lint bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what 
 
 chaos-slurm: libtorch ## disturb runs on a Slurm of one node in every way and print the table (Debian's slurmctld slurmd slurm-client munge; about 20 minutes)
 	CHAOS_ROUNDS=5 STRICT_SLURM=1 cargo test --release --workspace --test slurm no_disturbance -- --nocapture
+
+slurm-quickstart: libtorch ## run the first experiment, whole, here and in five shards on a Slurm of one node, and compare the results (minutes)
+	SLURM_QUICKSTART=whole STRICT_SLURM=1 cargo test --release --workspace --test slurm the_quickstart -- --nocapture
 
 chaos: chaos-local chaos-slurm ## both
 

@@ -53,13 +53,13 @@ pub const ENTRIES: [Entry; 5] = [
     },
     Entry {
         name: "scenes-val",
-        what: "captions of procedural scenes that the embedded model has not seen",
+        what: "captions of procedural scenes that the embedded model has not seen; `limit` may ask for more",
         n_prompts: Some(N_SCENES_VAL),
         needs: &[],
     },
     Entry {
         name: "scenes-train",
-        what: "captions of the procedural scenes that the embedded model is trained on",
+        what: "captions of procedural scenes; the embedded model is trained on these, those beyond are new",
         n_prompts: Some(N_SCENES_TRAIN),
         needs: &[],
     },

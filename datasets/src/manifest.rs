@@ -64,7 +64,7 @@ pub const COCO_PHOTOS: DataItem = DataItem {
     key: "coco2017-val-photos",
     places: &["coco/val2017"],
     expected: Expected::Images { n: 5000 },
-    fetch: "val2017.zip from cocodataset.org (http://images.cocodataset.org/zips/val2017.zip), unpacked",
+    fetch: "the folder in val2017.zip of cocodataset.org (http://images.cocodataset.org/zips/val2017.zip)",
     licence: "per image, see `license` in the caption file",
 };
 

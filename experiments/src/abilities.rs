@@ -38,6 +38,8 @@ pub struct Abilities {
     pub embeddings: bool,
     /// Whether tokens can be taken without a forward, and heads continue from older features (VVS).
     pub reuses_features: bool,
+    /// Whether guidance can have a third row (Anole).
+    pub three_way_guidance: bool,
 }
 
 impl Abilities {
@@ -61,6 +63,7 @@ pub const ABILITIES: &[Abilities] = &[
         codebook: true,
         embeddings: true,
         reuses_features: true,
+        three_way_guidance: false,
     },
     Abilities { model: "igpt-mnist", ..IGPT },
     Abilities { model: "igpt-fmnist", ..IGPT },
@@ -91,12 +94,13 @@ pub const ABILITIES: &[Abilities] = &[
         codebook: true,
         embeddings: true,
         reuses_features: true,
+        three_way_guidance: false,
     },
     Abilities { model: "lumina-mgpt-7b-768", ..VQ },
     Abilities { model: "lumina-mgpt-7b-512", ..VQ },
-    Abilities { model: "anole-7b", ..VQ },
+    Abilities { model: "anole-7b", three_way_guidance: true, ..VQ },
     Abilities { model: "lumina-toy", ..VQ },
-    Abilities { model: "anole-toy", ..VQ },
+    Abilities { model: "anole-toy", three_way_guidance: true, ..VQ },
 ];
 
 /// One head of each kind, without a name.
@@ -112,6 +116,7 @@ const VQ: Abilities = Abilities {
     codebook: true,
     embeddings: true,
     reuses_features: true,
+    three_way_guidance: false,
 };
 
 /// Tokens are grey levels: near and far mean something between them, angles do not.
@@ -123,6 +128,7 @@ const IGPT: Abilities = Abilities {
     codebook: false,
     embeddings: true,
     reuses_features: false,
+    three_way_guidance: false,
 };
 
 /// Refuses the first cell whose method needs what its model does not have.
@@ -180,6 +186,9 @@ fn lacking(cell: &Cell) -> Option<(String, String)> {
     }
     if needs.embeddings && !abilities.embeddings {
         return Some(("embeddings of tokens".to_owned(), has(|model| model.embeddings)));
+    }
+    if cell.model.three_way_guidance && !abilities.three_way_guidance {
+        return Some(("a third row of guidance".to_owned(), has(|model| model.three_way_guidance)));
     }
     if reuses_features(method) && !abilities.reuses_features {
         let what = "a head that continues from older features".to_owned();
@@ -288,6 +297,21 @@ cell = [
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
         let with_heads = "use one that has: tiny, llamagen-t2i-xl-512, llamagen-toy, llamagen-c2i-toy, stub";
         check_refused("igpt-mnist", &cell, "an EAGLE-3 head", with_heads);
+    }
+
+    #[test]
+    fn a_third_row_of_guidance_is_refused_where_no_model_has_it() {
+        let jacobi = r#"drafter = { proposer = "jacobi", window = 4, init = "random" }"#;
+        let named = |model: &str| format!("{model}\", three_way_guidance = true, device = \"cpu");
+        assert_eq!(plan(&named("anole-toy"), jacobi).map(|_| ()), Ok(()));
+        let message = plan(&named("tiny"), jacobi).unwrap_err().to_string();
+        assert!(
+            message.ends_with(
+                "its method needs a third row of guidance, which model `tiny` does not have; use one that has: \
+                 anole-7b, anole-toy"
+            ),
+            "{message}"
+        );
     }
 
     #[test]

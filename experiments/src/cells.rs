@@ -15,9 +15,10 @@ use crate::{
     spec::{Dtype, FilterOrder, ModelSpec, Sampling},
 };
 
-const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights"];
+pub(crate) const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights", "three_way_guidance"];
 pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "guidance", "filter_order"];
-const CELL_KEYS: &[&str] = &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
+pub(crate) const CELL_KEYS: &[&str] =
+    &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
 
 /// Reads a `[model]` table at `path`.
 pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
@@ -36,11 +37,14 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         let node = fields.required("device", "the default is a device")?;
         return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
     }
+    let third = fields.get("three_way_guidance");
     Ok(ModelSpec {
         name: name.to_owned(),
         dtype: choice(dtype, &fields.path("dtype"), "dtype", &Dtype::ALL)?,
         device,
         weights: optional_text(&fields, "weights")?,
+        three_way_guidance: third
+            .map_or(Ok(false), |node| fields::flag(node, &fields.path("three_way_guidance")))?,
     })
 }
 

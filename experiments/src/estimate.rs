@@ -128,7 +128,7 @@ impl fmt::Display for Estimate {
         }
         match self.memory_bytes {
             Some(bytes) => writeln!(f, "memory  about {} per worker", human_bytes(bytes))?,
-            None => writeln!(f, "memory  unknown: no earlier run to judge by")?,
+            None => writeln!(f, "memory  unknown: no earlier run of this name to judge by")?,
         }
         match (self.seconds, self.judged_by) {
             (Some(seconds), by) => {
@@ -139,7 +139,9 @@ impl fmt::Display for Estimate {
                 };
                 writeln!(f, "time    about {} of work{by}", human_time(seconds))?;
             }
-            (None, _) => writeln!(f, "time    unknown: no earlier run to judge by")?,
+            (None, _) => {
+                writeln!(f, "time    unknown: no earlier run of this name to judge by; see --probe")?
+            }
         }
         if !self.time_bounds.is_empty() {
             let of = |bound: &TimeBound| {

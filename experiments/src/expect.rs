@@ -13,8 +13,8 @@ use crate::{
     spec::{Cell, MetricSpec},
 };
 
-const PUBLISHED_KEYS: &[&str] = &["cell", "from", "where"];
-const EXPECT_KEYS: &[&str] = &["cell", "measure", "value", "tolerance", "relative", "source"];
+pub(crate) const PUBLISHED_KEYS: &[&str] = &["cell", "from", "where"];
+pub(crate) const EXPECT_KEYS: &[&str] = &["cell", "measure", "value", "tolerance", "relative", "source"];
 
 /// A reference to rows of a table of published numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

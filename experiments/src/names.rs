@@ -3,6 +3,11 @@
 
 use specimen_datasets::catalog::ENTRIES;
 
+use crate::{cells, expect, parse};
+
+/// The embedded model, which knows the words of the scenes.
+pub const EMBEDDED: &str = "tiny";
+
 /// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself, a toy is an
 /// architecture at toy width with random weights; the others need their weights on disk.
 pub const MODELS: &[&str] = &[
@@ -177,6 +182,23 @@ pub const MEASURES: &[&str] = &[
 /// Columns of the tables of published numbers by which a `[[published]]` row selects.
 pub const PUBLISHED_COLUMNS: &[&str] =
     &["source", "table", "model", "dataset", "drafter", "method", "params", "metric"];
+
+/// Every key that a table of a spec may have, table by table; those of `external`, `[slurm]` and of methods apart.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let tables = [
+        parse::SPEC_KEYS,
+        parse::DATASET_KEYS,
+        parse::TIMING_KEYS,
+        parse::DIAGNOSTIC_KEYS,
+        parse::METRIC_KEYS,
+        cells::MODEL_KEYS,
+        cells::SAMPLING_KEYS,
+        cells::CELL_KEYS,
+        expect::PUBLISHED_KEYS,
+        expect::EXPECT_KEYS,
+    ];
+    tables.into_iter().flatten().copied()
+}
 
 /// Datasets that have a name; a prompt file is named by its path instead.
 pub fn datasets() -> impl Iterator<Item = &'static str> {

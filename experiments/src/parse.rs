@@ -40,10 +40,10 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
     "expect",
     slurm::TABLE,
 ];
-const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
-const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
-const DIAGNOSTIC_KEYS: &[&str] = &["name", "images"];
-const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
+pub(crate) const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
+pub(crate) const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
+pub(crate) const DIAGNOSTIC_KEYS: &[&str] = &["name", "images"];
+pub(crate) const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
 
 /// A spec as written, before it is resolved. Overrides ([`set`](Self::set), [`sweep`](Self::sweep)) act here.
 #[derive(Clone, Debug)]

@@ -82,6 +82,9 @@ pub struct ModelSpec {
     pub device: String,
     /// Path of the weights, where they are not at the usual place.
     pub weights: Option<String>,
+    /// Whether guidance has a third row, of the prompt's pictures alone, as in Anole's own decoder.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub three_way_guidance: bool,
 }
 
 /// Kind of a network's numbers.
@@ -99,6 +102,15 @@ pub enum Dtype {
 impl Dtype {
     /// All kinds with their names in specs.
     pub const ALL: [(&'static str, Self); 3] = [("f32", Self::F32), ("bf16", Self::Bf16), ("f16", Self::F16)];
+
+    /// Bytes of a number.
+    #[must_use]
+    pub fn n_bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::Bf16 | Self::F16 => 2,
+        }
+    }
 }
 
 /// From logits to the law that tokens are drawn from; target and drafter share it.

@@ -4,9 +4,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use specimen_datasets::scenes::Vocabulary;
 
 use crate::{
-    names::{BASELINE, METRICS},
+    names::{BASELINE, EMBEDDED, METRICS},
     plan::Plan,
     spec::{MetricSpec, Spec},
 };
@@ -43,6 +44,17 @@ pub enum Warning {
         /// Prompts found.
         n_prompts: usize,
     },
+    /// Prompts that a model cannot take: their images will fail.
+    PromptsNotTaken {
+        /// The model.
+        model: String,
+        /// How many.
+        n: usize,
+        /// Of how many.
+        n_prompts: usize,
+        /// The first by its id, and why it cannot.
+        first: String,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -60,6 +72,12 @@ impl fmt::Display for Warning {
             Self::FewerPromptsThanLimit { limit, n_prompts } => {
                 write!(f, "the dataset has {n_prompts} prompts, fewer than the limit of {limit}")
             }
+            Self::PromptsNotTaken { model, n, n_prompts, first } => {
+                write!(
+                    f,
+                    "`{model}` cannot take {n} of {n_prompts} prompts, whose images will fail; the first is {first}"
+                )
+            }
         }
     }
 }
@@ -74,7 +92,7 @@ impl Plan {
         let fewer = limit.map(|limit| Warning::FewerPromptsThanLimit { limit, n_prompts });
         let n = n_prompts * self.spec.dataset.samples as usize;
         let of_metrics = self.spec.metrics.iter().filter_map(|metric| of_metric(metric, n));
-        fewer.into_iter().chain(no_baseline(&self.spec)).chain(of_metrics).collect()
+        fewer.into_iter().chain(no_baseline(&self.spec)).chain(of_metrics).chain(not_taken(self)).collect()
     }
 }
 
@@ -88,6 +106,26 @@ fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {
             biased.then_some(Warning::NoLeastNumber { metric: name })
         }
     }
+}
+
+/// What the embedded model, whose vocabulary is known without opening it, cannot take of the prompts.
+fn not_taken(plan: &Plan) -> Option<Warning> {
+    let model = plan.spec.models().into_iter().find(|model| model.name == EMBEDDED)?;
+    let refused: Vec<String> = plan
+        .prompts
+        .iter()
+        .filter_map(|prompt| {
+            let why = Vocabulary::encode(&prompt.text).err()?;
+            Some(format!("`{}`: {why}", prompt.id))
+        })
+        .collect();
+    let first = refused.first()?.clone();
+    Some(Warning::PromptsNotTaken {
+        model: model.name.clone(),
+        n: refused.len(),
+        n_prompts: plan.prompts.len(),
+        first,
+    })
 }
 
 fn no_baseline(spec: &Spec) -> Option<Warning> {

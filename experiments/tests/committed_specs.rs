@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use specimen_datasets::{DatasetError, PromptSet, data_root::DataRoot};
-use specimen_experiments::{error::PlanError, parse::SpecText, plan::Plan, prompts, spec::Spec};
+use specimen_experiments::{
+    error::PlanError, parse::SpecText, plan::Plan, prompts, spec::Spec, warnings::Warning,
+};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -177,7 +179,13 @@ fn specs_over_published_prompts_plan_all_of_them() {
         let Some(set) = prompts_of("specs_over_published_prompts_plan_all_of_them", spec) else { continue };
         let plan = Plan::new(spec.clone(), &set).unwrap();
         assert_eq!(plan.items.len(), n_items, "{file}");
-        assert_eq!(plan.warnings(), [], "{file}");
+        // The two templates name the embedded model, which knows the words of few of these prompts.
+        let templates = file.starts_with("real/");
+        let told = plan.warnings();
+        let is_about_words =
+            |told: &Warning| matches!(told, Warning::PromptsNotTaken { n, .. } if *n > n_items / 2);
+        assert_eq!(told.len(), usize::from(templates), "{file}: {told:?}");
+        assert!(told.iter().all(is_about_words), "{file}: {told:?}");
     }
 }
 

@@ -287,6 +287,24 @@ fn a_plan_says_beforehand_which_values_will_be_missing() {
 }
 
 #[test]
+fn prompts_that_the_embedded_model_cannot_take_are_told_beforehand() {
+    let own = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\""));
+    let texts = ["a red circle on sand", "a portrait of a cat", ""];
+    let prompts = (0..)
+        .zip(texts)
+        .map(|(id, text)| specimen_datasets::Prompt::new(specimen_datasets::PromptId::number(id), text));
+    let prompts = PromptSet::new("p.txt", prompts.collect()).unwrap();
+    let told = Plan::new(own, &prompts).unwrap().warnings();
+    let [told] = &told[..] else { panic!("one warning: {told:?}") };
+    let told = told.to_string();
+    assert!(
+        told.starts_with("`tiny` cannot take 2 of 3 prompts, whose images will fail; the first is `1`: "),
+        "{told}"
+    );
+    assert!(told.contains("portrait"), "{told}");
+}
+
+#[test]
 fn an_estimate_counts_and_bounds_the_disk_space() {
     let plan = plan(SPEC);
     let tiny = Footprint { n_tokens: 256, width: 64, height: 64 };

@@ -1,5 +1,5 @@
 //! Build script of every crate that links libtorch: its binaries and tests find the library without
-//! environment variables, and its CUDA part where it has one.
+//! environment variables. Its CUDA part is not linked: `specimen_weights::cuda` opens it.
 #![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 fn main() {
@@ -9,10 +9,5 @@ fn main() {
     println!("cargo:rerun-if-changed={}", std::path::Path::new(&dir).join("build-version").display());
     if let Ok(lib) = lib.canonicalize() {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
-        let cuda = lib.join("libtorch_cuda.so");
-        if cuda.exists() {
-            // No symbol of it is named anywhere: the linker would leave it out, and libtorch would see no GPU.
-            println!("cargo:rustc-link-arg=-Wl,--push-state,--no-as-needed,{},--pop-state", cuda.display());
-        }
     }
 }

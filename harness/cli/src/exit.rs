@@ -203,7 +203,10 @@ fn of_convert(error: &ConvertError) -> Code {
 fn of_hub(error: &HubError) -> Code {
     match error {
         HubError::Unknown { .. } => Code::Usage,
-        HubError::Answer { .. } | HubError::BrokenOff { .. } | HubError::Io { .. } => Code::Environment,
+        HubError::Answer { .. }
+        | HubError::BrokenOff { .. }
+        | HubError::Io { .. }
+        | HubError::Unwritten(_) => Code::Environment,
         HubError::Offline { .. }
         | HubError::ByHand { .. }
         | HubError::Denied { .. }

@@ -20,12 +20,15 @@ mod named_methods;
 mod progress;
 
 use std::{
+    any::Any,
     ffi::OsString,
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
 };
 
 use clap::Parser;
+#[cfg(feature = "torch")]
+use specimen_weights::out_of_memory::OutOfMemory;
 
 use crate::{
     args::{Cli, Format},
@@ -54,9 +57,21 @@ pub fn main() -> ExitCode {
             talk.error(code, &message_of(&error));
             code
         }
-        Err(_) => Code::Internal,
+        Err(payload) => out_of_memory(&*payload, &talk),
     };
     code.into()
+}
+
+/// The code of a panic: memory that libtorch did not get is told here, all else was by the hook.
+fn out_of_memory(payload: &(dyn Any + Send), talk: &Talk) -> Code {
+    #[cfg(feature = "torch")]
+    if let Some(failure) = OutOfMemory::of_panic(payload) {
+        let less = "fewer workers or threads, or for a metric a smaller --batch, take less";
+        talk.error(Code::Environment, &format!("{failure}; {less}"));
+        return Code::Environment;
+    }
+    let _ = (payload, talk);
+    Code::Internal
 }
 
 /// Says what is wrong with the arguments, or gives the help that was asked for.
@@ -88,6 +103,11 @@ fn announce_panics(talk: &Talk) {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        // Whoever catches it answers with what would fit.
+        #[cfg(feature = "torch")]
+        if OutOfMemory::of_message(&text).is_some() {
+            return;
+        }
         let first = text.lines().next().unwrap_or("a panic without a message");
         let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
         talk.error(

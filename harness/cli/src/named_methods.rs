@@ -9,6 +9,9 @@ pub(crate) struct NamedMethod {
     pub(crate) drafter: Option<&'static str>,
 }
 
+/// The keys of a method in a cell.
+const KEYS: [&str; 3] = ["drafter", "accept", "schedule"];
+
 pub(crate) const METHODS: [NamedMethod; 6] = [
     NamedMethod { name: "ar", drafter: None },
     NamedMethod {
@@ -35,21 +38,29 @@ pub(crate) const METHODS: [NamedMethod; 6] = [
     },
 ];
 
-/// The drafter that `method` means: a name, or an inline TOML table as it stands. `None`: plain decoding.
+/// What `method` says of a cell, as a spec writes it behind the cell's name: of a name or an inline table of a drafter the
+/// drafter, of a table that begins with a key of a method what stands in it. Empty: plain decoding.
 ///
 /// # Errors
 /// A name that is none.
-pub(crate) fn drafter_of(method: &str) -> Result<Option<&str>, CliError> {
-    if method.trim_start().starts_with('{') {
-        return Ok(Some(method));
+pub(crate) fn cell_of(method: &str) -> Result<String, CliError> {
+    if let Some(inner) = method.trim().strip_prefix('{') {
+        let first = inner.split('=').next().unwrap_or_default().trim();
+        let is_method = KEYS.iter().any(|key| first == *key || first.starts_with(&format!("{key}.")));
+        // What is neither is read as a drafter, whose grammar says what is wrong with it.
+        return Ok(match inner.trim_end().strip_suffix('}').filter(|_| is_method) {
+            Some(keys) => format!(", {keys}"),
+            None => format!(", drafter = {method}"),
+        });
     }
     match METHODS.iter().find(|known| known.name == method) {
-        Some(known) => Ok(known.drafter),
+        Some(known) => Ok(known.drafter.map(|drafter| format!(", drafter = {drafter}")).unwrap_or_default()),
         None => {
             let names = METHODS.map(|known| format!("`{}`", known.name)).join(", ");
             let example = METHODS[1].drafter.expect("the second method drafts");
             Err(CliError::Usage(format!(
-                "--method: unknown method `{method}`, expected one of {names}, or a drafter such as '{example}'"
+                "--method: unknown method `{method}`, expected one of {names}, a drafter such as '{example}', or a table of \
+                 `drafter`, `accept` and `schedule` as in a spec"
             )))
         }
     }
@@ -70,10 +81,10 @@ mod tests {
         let text = SpecText::read(&root.join("experiments/specs/quickstart.toml")).unwrap();
         let mut n_compared = 0;
         for cell in text.resolve().unwrap().cells {
-            let Ok(drafter) = drafter_of(&cell.name) else { continue };
+            let Ok(said) = cell_of(&cell.name) else { continue };
             let mut named = text.clone();
-            if let Some(drafter) = drafter {
-                named.set(&format!("cell.{}.drafter={drafter}", cell.name)).unwrap();
+            if let Some((key, value)) = said.strip_prefix(", ").and_then(|said| said.split_once(" = ")) {
+                named.set(&format!("cell.{}.{key}={value}", cell.name)).unwrap();
             }
             let found = named.resolve().unwrap().cells.into_iter().find(|c| c.name == cell.name).unwrap();
             assert_eq!(found.method, cell.method, "{}", cell.name);
@@ -84,7 +95,16 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_answered_with_all_names() {
-        let message = drafter_of("eagle-static13").unwrap_err().to_string();
+        let message = cell_of("eagle-static13").unwrap_err().to_string();
         assert!(message.contains("`eagle1-static13`") && message.contains("proposer"), "{message}");
+    }
+
+    #[test]
+    fn a_table_is_a_method_by_its_first_key_or_a_drafter() {
+        let drafter = r#"{ proposer = "eagle1", shape = "chain", depth = 2 }"#;
+        assert_eq!(cell_of(drafter).unwrap(), format!(", drafter = {drafter}"));
+        let keys = format!("drafter = {drafter}, accept = [{{ kind = \"gsd\", group = 3 }}]");
+        assert_eq!(cell_of(&format!("{{{keys}}}")).unwrap(), format!(", {keys}"));
+        assert_eq!(cell_of("{ drafter.proposer = \"none\" }").unwrap(), ",  drafter.proposer = \"none\" ");
     }
 }

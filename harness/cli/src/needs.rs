@@ -8,14 +8,14 @@ use specimen_datasets::{
     error::DatasetError,
     manifest::{DataItem, MNIST_IMAGES, MNIST_LABELS},
 };
-use specimen_decode::method::Proposer;
 use specimen_experiments::{
     estimate::{Footprint, Missing},
-    spec::{Cell, Dtype, MetricSpec, ModelSpec, Spec},
+    spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_hub::{
     Places, manifest,
     manifest::{Origin, PublishedFile},
+    memory::need,
 };
 use specimen_measure::protocol::Protocol;
 
@@ -83,36 +83,21 @@ fn places_with(root: Option<&DataRoot>) -> Places {
 /// manifest says.
 pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     let of_cell = |cell: &Cell| {
-        let n_bytes = bytes_of_a_number(&cell.model);
-        let head = head_of(cell).map_or(Some(0), |head| memory_of(head, n_bytes));
-        Some(memory_of(&cell.model.name, n_bytes)? + head?)
+        let need = need(&cell.model.name, cell.method.drafter.head(), cell.model.dtype.n_bytes());
+        need.map(|need| if cell.model.three_way_guidance { need.of_three_rows() } else { need }.total())
     };
     spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 /// Manifest of the head that drafts in `cell`, where there is one.
 fn head_of(cell: &Cell) -> Option<&'static str> {
-    let drafter = &cell.method.drafter;
-    let proposer = match drafter.proposer {
-        Proposer::Eagle1 => "eagle1",
-        Proposer::Eagle3 => "eagle3",
-        Proposer::None | Proposer::Jacobi | Proposer::Model => return None,
-    };
-    manifest(&cell.model.name).ok()?.head(proposer, drafter.weights.as_deref())
+    let (proposer, weights) = cell.method.drafter.head()?;
+    manifest(&cell.model.name).ok()?.head(proposer, weights)
 }
 
 /// Bytes that a forward of `model` over a few tokens reads at least; `None` where no manifest says.
 pub(crate) fn streamed_bytes(model: &ModelSpec) -> Option<u64> {
-    manifest(&model.name).ok()?.streamed_bytes(bytes_of_a_number(model))
-}
-
-fn bytes_of_a_number(model: &ModelSpec) -> u64 {
-    if model.dtype == Dtype::F32 { 4 } else { 2 }
-}
-
-/// Of the model `name` and all it needs, at `n_bytes` a number.
-fn memory_of(name: &str, n_bytes: u64) -> Option<u64> {
-    manifest(name).ok()?.with_needs().into_iter().map(|part| part.memory_bytes(n_bytes)).sum()
+    manifest(&model.name).ok()?.streamed_bytes(model.dtype.n_bytes())
 }
 
 /// Size of a model's output; `None` for a model that is not known here.
@@ -239,17 +224,18 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         let found = missing(&spec, Some(&root));
         let keys: Vec<&str> = found.iter().map(|entry| entry.what.as_str()).collect();
         let expected = [
-            "weights of igpt-mnist",
-            "weights of igpt-fmnist",
-            "weights of LeNet-5, for fd-lenet",
+            "weights of igpt-mnist: 1 of 1 files",
+            "weights of igpt-fmnist: 1 of 1 files",
+            "weights of lenet-mnist: 1 of 1 files",
             "mnist-test-images",
             "mnist-test-labels",
         ];
         assert_eq!(keys, expected);
         assert!(found[0].remedy.contains("teddykoker/image-gpt"), "{}", found[0].remedy);
-        assert!(missing(&spec, None)[0].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
+        assert!(found[2].remedy.contains("`specimen data fetch lenet-mnist`"), "{}", found[2].remedy);
+        assert!(missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
 
-        let file = folder.path().join(MODELS[1].weights.unwrap().file);
+        let file = folder.path().join("weights/igpt/mnist_gen.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
         assert_eq!(missing(&spec, Some(&root)).len(), expected.len() - 1);
@@ -347,12 +333,5 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             let read: Vec<_> = all.into_iter().filter(|entry| !is_table(&entry.name)).collect();
             assert_eq!(n_parameters(&read) as u64, streamed(model.name), "{}", model.name);
         }
-    }
-
-    #[test]
-    fn memory_counts_what_a_model_needs_and_is_absent_where_no_manifest_says() {
-        let alone = manifest("llamagen-t2i-xl-512").unwrap().memory_bytes(2).unwrap();
-        assert!(memory_of("llamagen-t2i-xl-512", 2).unwrap() > alone + 2 * 1_223_527_424);
-        assert_eq!((memory_of("tiny", 2), memory_of("vgg16", 4)), (None, None));
     }
 }

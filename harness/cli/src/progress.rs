@@ -78,6 +78,7 @@ impl<'t> Progress<'t> {
                 let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
                 self.warn(&format!("the worker of shard {shard} {how}{item}"));
             }
+            Stage::SeveralDevices { what } => self.warn(what),
             Stage::Cluster { what } => self.say(what),
             Stage::LeftAtWork { n_shards, name } => self.say(&format!(
                 "the cluster goes on with {n_shards} shard(s); `specimen status` tells how far it is, `run --resume` \
@@ -117,7 +118,10 @@ impl<'t> Progress<'t> {
     fn item(&mut self, cell: &str, ok: bool) {
         if let Some(cell) = self.cells.iter_mut().find(|known| known.name == cell) {
             cell.done += 1;
+            // Blocks that were interrupted are timed again, so there may be more images than were left.
+            cell.total = cell.total.max(cell.done);
             if let Some(bar) = &cell.bar {
+                bar.set_length(cell.total);
                 bar.set_position(cell.done);
             }
         }

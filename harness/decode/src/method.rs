@@ -157,6 +157,18 @@ impl MethodConfig {
         }
     }
 
+    /// Most nodes that a drafter runs for one tree: what its own KV buffers are sized for. A beam runs its width at
+    /// every level, however few of its candidates stay in the tree.
+    ///
+    /// # Panics
+    /// If the configuration is invalid.
+    pub fn max_run_nodes(&self) -> usize {
+        match self.drafter.shape.as_ref() {
+            Some(&Shape::Dynamic { top_k, depth, .. }) => top_k * depth,
+            _ => self.max_tree_nodes() - 1,
+        }
+    }
+
     /// Depth of the deepest node a draft tree can have.
     ///
     /// # Panics

@@ -9,9 +9,9 @@ use crate::dist::{Dist, TokenId};
 /// Which filter runs first when both are on; immaterial at `top_p = 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterOrder {
-    /// Top-k, then top-p of what is left (LlamaGen); our default.
+    /// Top-k, then top-p of what is left (LlamaGen, `generate` of transformers); our default.
     TopKFirst,
-    /// Top-p, then top-k (the Hugging Face warpers of EAGLE, LANTERN and VVS).
+    /// Top-p, then top-k (how EAGLE, LANTERN and VVS put the warpers of transformers together).
     TopPFirst,
 }
 
@@ -25,7 +25,8 @@ pub struct Sampling {
     /// Logits strictly below the k-th largest are dropped, so ties at that value survive; 0 is off.
     pub top_k: usize,
     /// The smallest prefix of cumulative probability above `top_p` is kept, the crossing token included;
-    /// in `(0, 1]`, 1 is off.
+    /// in `(0, 1]`, 1 is off. A token behind exactly `top_p` is kept, as in LlamaGen; transformers removes it,
+    /// and of tied tokens keeps the highest ids instead of the lowest.
     pub top_p: f32,
     /// Which of the two filters runs first.
     pub filter_order: FilterOrder,

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_record::write_atomic;
+
 use crate::HubError;
 
 /// Bytes of a reference to a commit, at most; a commit has 40.
@@ -67,9 +69,7 @@ impl HubCache {
             .map_err(HubError::io(&link, "cannot link it"))?;
         if revision != commit {
             let named = self.folder.join("refs").join(revision);
-            let parent = named.parent().expect("a reference lies in a folder");
-            fs::create_dir_all(parent).map_err(HubError::io(parent, "cannot make the folder"))?;
-            fs::write(&named, commit).map_err(HubError::io(&named, "cannot write it"))?;
+            write_atomic(&named, commit.as_bytes())?;
         }
         Ok(link)
     }

@@ -13,6 +13,9 @@ pub enum HubError {
         /// Every name there is.
         known: String,
     },
+    /// A small file that cannot be written.
+    #[error(transparent)]
+    Unwritten(#[from] specimen_record::RecordError),
     /// Nothing may be fetched, and something is missing.
     #[error("{file}: not on this machine, and nothing may be fetched: unset {variable}, or {remedy}")]
     Offline {

@@ -241,7 +241,11 @@ impl Fetching<'_> {
             return Err(HubError::Mismatch { path: path.to_owned(), expected, found, remedy });
         }
         checked?;
-        fs::rename(partial, path).map_err(HubError::io(path, "cannot give it its name"))
+        fs::rename(partial, path).map_err(HubError::io(path, "cannot give it its name"))?;
+        // The name too is to last through a power cut.
+        let folder = path.parent().expect("a file lies in a folder");
+        let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(HubError::io(folder, "cannot force it to the disk"))
     }
 
     fn refuse_errors(&self, answer: &Answer, repo: &str) -> Result<(), HubError> {

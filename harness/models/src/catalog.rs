@@ -40,6 +40,9 @@ pub const NAMES: &[&str] = &[
     "anole-toy",
 ];
 
+/// Models whose guidance can have a third row.
+const THREE_WAY: &[&str] = &["anole-7b", "anole-toy"];
+
 /// How to open a model.
 #[derive(Clone, Debug)]
 pub struct OpenModel {
@@ -52,6 +55,8 @@ pub struct OpenModel {
     /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
     /// model.
     pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
+    /// Whether guidance has Anole's third row.
+    pub three_way_guidance: bool,
 }
 
 /// Loads the model called `name`.
@@ -59,7 +64,11 @@ pub struct OpenModel {
 /// # Errors
 /// An unknown name; weights that are absent or damaged.
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
-    let &OpenModel { kind, device, ref data_root, encode_caption } = options;
+    let &OpenModel { kind, device, ref data_root, encode_caption, three_way_guidance } = options;
+    if three_way_guidance && !THREE_WAY.contains(&name) {
+        let reason = format!("its guidance has two rows; a third one have: {}", THREE_WAY.join(", "));
+        return Err(ModelError::Sampling { model: name.to_owned(), reason });
+    }
     if let Some(which) = llamagen::PUBLISHED.iter().find(|published| published.name == name) {
         return Ok(Rc::new(LlamaGenModel::open(which, data_root.as_deref(), kind, device)?));
     }
@@ -69,6 +78,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
     let places = || places(data_root.as_deref());
     let igpt = |which| IgptModel::open(which, &places(), kind, device);
     let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
+    let anole = |recipe: Recipe| if three_way_guidance { recipe.with_image_row() } else { recipe };
     Ok(match name {
         "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
         "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
@@ -79,9 +89,9 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         stub::NAME => Rc::new(StubModel::new(kind, device)?),
         "lumina-mgpt-7b-768" => Rc::new(chameleon(Recipe::lumina_768())?),
         "lumina-mgpt-7b-512" => Rc::new(chameleon(Recipe::lumina_512())?),
-        "anole-7b" => Rc::new(chameleon(Recipe::anole())?),
+        "anole-7b" => Rc::new(chameleon(anole(Recipe::anole()))?),
         "lumina-toy" => Rc::new(chameleon::toy::open(chameleon::toy::lumina(), kind, device)?),
-        "anole-toy" => Rc::new(chameleon::toy::open(chameleon::toy::anole(), kind, device)?),
+        "anole-toy" => Rc::new(chameleon::toy::open(anole(chameleon::toy::anole()), kind, device)?),
         _ => {
             return Err(ModelError::Unknown {
                 found: name.into(),

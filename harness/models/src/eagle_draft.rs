@@ -51,7 +51,7 @@ struct Context {
 }
 
 impl EagleDraft {
-    /// A drafter for `generation`, whose trees have at most `max_tree` nodes, root included.
+    /// A drafter for `generation` that runs at most `max_run` nodes for one tree: its cache is as large as it gets.
     ///
     /// # Panics
     /// If `generation` has run its prefill: what the head reads is asked for before.
@@ -59,10 +59,10 @@ impl EagleDraft {
     pub fn new(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
         time: DraftTime,
     ) -> Self {
-        Self::opened(head, generation, max_tree, time, None)
+        Self::opened(head, generation, max_run, time, None)
     }
 
     /// The same for a head that has seen the whole prefix: `following`, `[b, n_prefix - 1, d]`, has the input vector
@@ -74,19 +74,19 @@ impl EagleDraft {
     pub fn with_prefix(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
         time: DraftTime,
         following: Tensor,
     ) -> Self {
         assert_eq!(following.size()[1], generation.n_prefix() - 1, "one vector for each slot but the last");
         generation.tap().borrow_mut().ask_for_prefix();
-        Self::opened(head, generation, max_tree, time, Some(following))
+        Self::opened(head, generation, max_run, time, Some(following))
     }
 
     fn opened(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
         time: DraftTime,
         prefix: Option<Tensor>,
     ) -> Self {
@@ -95,7 +95,7 @@ impl EagleDraft {
         generation.tap().borrow_mut().ask_for(head.taps());
         let layer = head.layer_shape();
         let n_prefix_pairs = prefix.as_ref().map_or(0, |prefix| prefix.size()[1]);
-        let capacity = n_prefix_pairs + (generation.n_tokens() + max_tree + 2) as i64;
+        let capacity = n_prefix_pairs + (generation.n_tokens() + max_run + 2) as i64;
         let shape = KvShape {
             n_layers: 1,
             n_rows: generation.n_rows(),
@@ -155,8 +155,6 @@ impl EagleDraft {
         }
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
         let turns = turns.at(&positions, self.head.layer_shape().n_heads);
-        // A dynamic tree runs more nodes than it keeps, so the tree's size does not bound the cache.
-        self.cache.reserve(from + positions.size()[0]);
         let layer = &mut self.cache.layers_from(from)[0];
         self.head.step(&embeddings, features, &turns, layer, mask)
     }

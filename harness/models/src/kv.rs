@@ -1,5 +1,6 @@
 //! Keys and values of one image under way, preallocated: nodes are appended at the end, accepted ones are
-//! gathered to the front, the rest is forgotten by moving a counter (algorithms 1.4).
+//! gathered to the front, the rest is forgotten by moving a counter (algorithms 1.4). Nothing grows while an image is
+//! decoded: what does not fit is a bug.
 
 use tch::{Device, Kind, Tensor};
 
@@ -18,6 +19,7 @@ pub struct LayerCache {
     entries: Tensor,
     n_heads: i64,
     len: i64,
+    capacity: i64,
 }
 
 /// Sizes of a cache.
@@ -43,7 +45,7 @@ impl KvCache {
         let kind = if device == Device::Cpu { Kind::Float } else { kind };
         let KvShape { n_layers, n_rows, n_heads, d_head, capacity } = shape;
         let all = Tensor::zeros([n_layers, n_rows, 2 * n_heads, capacity, d_head], (kind, device));
-        let layer = |i: i64| LayerCache { entries: all.get(i), n_heads, len: 0 };
+        let layer = |i: i64| LayerCache { entries: all.get(i), n_heads, len: 0, capacity };
         Self { layers: (0..n_layers).map(layer).collect(), all, len: 0 }
     }
 
@@ -91,22 +93,6 @@ impl KvCache {
         self.len += n;
     }
 
-    /// Makes room for `n_entries` in all, keeping every entry, those behind the valid ones included.
-    pub fn reserve(&mut self, n_entries: i64) {
-        let mut size = self.all.size();
-        let capacity = size[3];
-        if n_entries <= capacity {
-            return;
-        }
-        size[3] = n_entries.max(capacity + capacity / 2);
-        let grown = Tensor::zeros(&size, (self.all.kind(), self.all.device()));
-        grown.narrow(3, 0, capacity).copy_(&self.all);
-        self.all = grown;
-        for (i, layer) in (0..).zip(&mut self.layers) {
-            layer.entries = self.all.get(i);
-        }
-    }
-
     /// Forgets every entry from `len` on.
     pub fn truncate(&mut self, len: i64) {
         assert!(len <= self.len, "a cache is truncated to a length it has");
@@ -123,8 +109,13 @@ impl LayerCache {
 
     /// Writes `kv` (`[b, 2 * n_heads, n, d_head]`, key heads first) behind the end and returns all keys and
     /// all values up to there, `[b, n_heads, len + n, d_head]` each.
+    ///
+    /// # Panics
+    /// If there is no room for them.
     pub fn append(&mut self, kv: &Tensor) -> (Tensor, Tensor) {
         let n = kv.size()[2];
+        let (len, capacity) = (self.len, self.capacity);
+        assert!(len + n <= capacity, "a cache of {capacity} entries that holds {len} has no room for {n}");
         self.entries.narrow(2, self.len, n).copy_(kv);
         let seen = self.entries.narrow(2, 0, self.len + n);
         (seen.narrow(1, 0, self.n_heads), seen.narrow(1, self.n_heads, self.n_heads))

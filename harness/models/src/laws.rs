@@ -10,15 +10,25 @@ use specimen_decode::{
 };
 use tch::{Kind, Tensor};
 
+/// Scale of the row of a prompt's pictures in three-way guidance: that of Anole's own decoder.
+pub const IMAGE_GUIDANCE: f64 = 1.2;
+
 /// Guided, tempered logits before any filter. `logits`: `[b, n, v]` f32 with `b` 2 under guidance (caption
-/// row first), else 1; returns `[n, v]`.
+/// row `c` first, then `u` without it), 3 under three-way guidance (then `i`, of the prompt's pictures alone:
+/// `u + 1.2 (i - u) + s (c - i)`), else 1; returns `[n, v]`.
 pub fn guided_logits(logits: &Tensor, sampling: &Sampling) -> Tensor {
-    let conditional = logits.get(0);
-    let guided = if logits.size()[0] == 2 {
-        let unconditional = logits.get(1);
-        &unconditional + (conditional - &unconditional) * f64::from(sampling.guidance)
-    } else {
+    let (conditional, n_rows) = (logits.get(0), logits.size()[0]);
+    let guided = if n_rows == 1 {
         conditional
+    } else {
+        let unconditional = logits.get(1);
+        let (base, below) = if n_rows == 3 {
+            let image = logits.get(2);
+            (&unconditional + (&image - &unconditional) * IMAGE_GUIDANCE, image)
+        } else {
+            (unconditional.shallow_clone(), unconditional)
+        };
+        base + (conditional - below) * f64::from(sampling.guidance)
     };
     if sampling.temperature == 1.0 || sampling.is_greedy() {
         return guided;

@@ -84,7 +84,7 @@ pub struct ModelDraft {
 impl ModelDraft {
     /// A drafter over `backbone` behind `prefix` (`[b, n_prefix, d]`, caption row first; `b` is 2 exactly when
     /// the guidance of `sampling` is not 1). Without `vocabulary` both models share one. `capacity`: tokens
-    /// and tree nodes to make room for at once; the cache grows if a tree needs more.
+    /// of the image and nodes that it runs for one tree; its cache is as large as it gets.
     #[must_use]
     pub fn new(
         backbone: Rc<dyn Backbone>,
@@ -123,7 +123,6 @@ impl ModelDraft {
     /// Runs slots behind the cache, which keeps them. `x`: `[b, n, d]`; returns features `[b, n, d]`.
     fn run(&mut self, x: &Tensor, positions: &Tensor, mask: Option<Tensor>) -> Tensor {
         let n = x.size()[1];
-        self.cache.reserve(self.cache.len() + n);
         let mask = mask.map(|mask| mask.to_kind(self.cache.kind()).to_device(self.prefix.device()));
         let features = self.backbone.forward(x, positions, &mut self.cache, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());

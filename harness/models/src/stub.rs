@@ -181,7 +181,7 @@ impl TargetModel for StubModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head: Rc<dyn DraftHead> = match kind {
             DrafterKind::Eagle1(None) => self.eagle1.clone(),
@@ -195,7 +195,7 @@ impl TargetModel for StubModel {
             }
         };
         let time = DraftTime::new(generation.device());
-        let draft = EagleDraft::new(head, generation, max_tree, time.clone());
+        let draft = EagleDraft::new(head, generation, max_run, time.clone());
         Ok((Box::new(draft), time))
     }
 

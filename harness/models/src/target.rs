@@ -1,7 +1,7 @@
 //! What the runner sees of a model: open an image under way for a prompt, draft for it, turn tokens into
 //! pixels, and judge tokens by the model's own law.
 
-use std::rc::Rc;
+use std::{path::PathBuf, rc::Rc};
 
 use specimen_decode::{dist::Dist, dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_weights::LoadError;
@@ -53,6 +53,19 @@ pub enum ModelError {
         model: String,
         /// Why, and what it would take.
         reason: String,
+    },
+    /// Features of a prompt that cannot be written to the folder in which they are kept.
+    #[error(
+        "model `{model}`: features of the prompt cannot be kept in {folder}: {source}; make room there, or name another \
+         folder by SPECIMEN_CACHE"
+    )]
+    NotKept {
+        /// The model.
+        model: String,
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// A drafter this model has no weights for.
     #[error("model `{model}` has no drafter `{drafter}`; it has: {known}")]
@@ -140,7 +153,8 @@ pub trait TargetModel {
     fn open(&self, prompt: &str, sampling: &Sampling, max_tree: usize)
     -> Result<ModelGeneration, ModelError>;
 
-    /// A drafter for `generation`, with the clock of its own forwards.
+    /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with
+    /// the clock of its own forwards.
     ///
     /// # Errors
     /// A drafter there are no weights for.
@@ -148,7 +162,7 @@ pub trait TargetModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError>;
 
     /// What it knows of its tokens besides their probability.

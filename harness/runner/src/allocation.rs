@@ -1,17 +1,23 @@
 //! What a cluster gave this process, from the environment that Slurm sets, and who else was on the node when timed
 //! work began.
 
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use specimen_record::Allocation;
 
-/// What this task was given; `None` outside of a cluster. For timed work the queue is asked once who else is there.
-pub(crate) fn of_this_process(is_timed: bool) -> Option<Allocation> {
+use crate::{slurm::command::ask, stop::Stop};
+
+/// How long the queue may take to say who else is there. Nothing depends on it, and a worker holds a GPU meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What this task was given; `None` outside of a cluster. For timed work the queue is asked once who else is there,
+/// before the first image; a task of untimed cells asks nothing.
+pub(crate) fn of_this_process(is_timed: bool, stop: &Stop) -> Option<Allocation> {
     let variable = |name: &str| std::env::var(name).ok();
     let mut allocation = read(variable)?;
     if is_timed {
         allocation.neighbours =
-            variable("SLURMD_NODENAME").and_then(|node| neighbours(&node, allocation.job));
+            variable("SLURMD_NODENAME").and_then(|node| neighbours(&node, allocation.job, stop));
     }
     Some(allocation)
 }
@@ -28,16 +34,9 @@ fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Allocation> {
 }
 
 /// Jobs that run on `node` beside `job`; `None` where the queue does not answer.
-fn neighbours(node: &str, job: u64) -> Option<u32> {
-    let mut squeue = Command::new("squeue");
-    squeue.args(["--noheader", "--array", "--states=RUNNING", "--nodelist", node, "--format=%A"]);
-    let said = squeue
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|said| said.status.success())?;
-    Some(others(&String::from_utf8_lossy(&said.stdout), job))
+fn neighbours(node: &str, job: u64, stop: &Stop) -> Option<u32> {
+    let asked = ["--noheader", "--array", "--states=RUNNING", "--nodelist", node, "--format=%A"];
+    Some(others(&ask("squeue", &asked, PATIENCE, stop).ok()?, job))
 }
 
 fn others(text: &str, job: u64) -> u32 {

@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Arc, atomic::AtomicBool},
+    sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,8 @@ use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
     Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, Lease, MachineRow,
-    Manifest, Phases, Record, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document, write_document,
+    Manifest, Phases, Record, RecordError, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document,
+    want_of_room, write_document,
 };
 
 use crate::{
@@ -26,13 +27,14 @@ use crate::{
     error::RunError,
     external_maker::{ExternalMakers, MadeElsewhere, check_files},
     generate::{Generated, Request, generate, save},
-    heart::{Heart, take_over},
+    heart::{Heart, Told, take_over, tell},
     load::{Models, check_weights, device_of, sampling_of},
     load_meter::LoadMeter,
     lock::Lock,
     machine,
     maker::Maker,
-    room::Room,
+    out_of_memory::within_memory,
+    room::{Room, Wait},
     stop::Stop,
     worker::{Progress, Share},
 };
@@ -48,26 +50,41 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has, or until its
-    /// heart has stood still.
+    /// heart has stood still. Each thing that is written waits for room on its own, so that nothing is taken twice, and
+    /// the shard's heartbeat tells of the wait.
     ///
     /// # Errors
     /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is not
     /// given up for ten minutes.
-    pub(crate) fn take(run: &RunDir, shard: u32, stop: &Stop) -> Result<Self, RunError> {
+    pub(crate) fn take<Said: From<Wait>>(
+        run: &RunDir,
+        shard: u32,
+        room: Room<'_>,
+        report: &mut dyn FnMut(Said),
+    ) -> Result<Self, RunError> {
         let path = run.lease(shard);
-        let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
-        let number = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
         let holder = crate::lock::holder();
-        write_document(&path, &Lease { schema: SCHEMA, shard, attempt: number, holder: holder.clone() })?;
-        let lock = take_over(run, shard, stop)?;
-        let claim = Self { shard, number, holder, _lock: lock, heart: Heart::start(run, shard)? };
+        let mut said = |wait: Wait| {
+            tell(run, shard, Told::from(&wait));
+            report(wait.into());
+        };
+        let number = room.write(&mut said, || {
+            // A lease that found no room has taken no number.
+            let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
+            let attempt = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
+            write_document(&path, &Lease { schema: SCHEMA, shard, attempt, holder: holder.clone() })?;
+            Ok(attempt)
+        })?;
+        let lock = room.write(&mut said, || take_over(run, shard, room.stop()))?;
+        let heart = room.write(&mut said, || Heart::start(run, shard))?;
+        let claim = Self { shard, number, holder, _lock: lock, heart };
         claim.check(run)?;
         Ok(claim)
     }
 
-    /// What its heart tells of the worker's wait for room, to be set by the worker.
-    pub(crate) fn is_short(&self) -> Arc<AtomicBool> {
-        self.heart.is_short()
+    /// Takes what the shard's heartbeat is to tell of the worker.
+    pub(crate) fn worker(&self) -> Sender<Told> {
+        self.heart.worker()
     }
 
     /// Stops a worker whose shard was given to another.
@@ -133,7 +150,7 @@ impl<'a> Attempt<'a> {
             clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
         }
         let started = Instant::now();
-        let allocation = allocation::of_this_process(is_timed);
+        let allocation = allocation::of_this_process(is_timed, room.stop());
         let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
         room.write(report, || {
@@ -142,8 +159,8 @@ impl<'a> Attempt<'a> {
         Ok(Self {
             started,
             clocks,
-            models: Models::new(share.data_root.clone()),
-            elsewhere: ExternalMakers::new(run.worker_log(shard))?,
+            models: Models::of(spec, share.data_root.clone()),
+            elsewhere: room.write(report, || ExternalMakers::new(run.worker_log(shard)))?,
             warm: BTreeSet::new(),
             records: new_file(&run.attempt_records(shard, number), room, report)?,
             steps: new_file(&run.attempt_steps(shard, number), room, report)?,
@@ -183,19 +200,39 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// One image, or why there is none; an error only where no other item could be made either.
-    fn generate(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
-        let cell = self.cell(&item.key);
-        if let Some(external) = &cell.external {
-            let made = self.elsewhere.make(cell, external, item)?;
-            return Ok(made.map(Finished::Elsewhere).map_err(|e| e.to_string()));
-        }
-        Ok(self.decode(cell, item).map(|generated| Finished::Own(Box::new(generated))))
+    /// One image, or why there is none; an error only where no other item could be made either. What is kept beside the
+    /// run while it is made, features of a prompt or another process' picture, waits for room like every write; then it
+    /// is made, and timed, from its start.
+    fn generate(
+        &mut self,
+        item: &Item,
+        report: &mut dyn FnMut(Progress),
+    ) -> Result<Result<Finished, String>, RunError> {
+        let (cell, room) = (self.cell(&item.key), self.room);
+        let mut is_again = false;
+        room.write(report, || {
+            if let Some(external) = &cell.external {
+                // As in `make_warm`, for a process that the want of room has ended.
+                let is_cold = is_again && cell.timed && !self.elsewhere.is_running(cell);
+                is_again = true;
+                for _ in 0..if is_cold { self.n_warmup(false) } else { 0 } {
+                    let _ = self.elsewhere.make(cell, external, item)?;
+                }
+                let made = self.elsewhere.make(cell, external, item)?;
+                return Ok(made.map(Finished::Elsewhere).map_err(|e| e.to_string()));
+            }
+            match self.decode(cell, item) {
+                Err(error) if want_of_room(&error).is_some() => Err(error),
+                decoded => {
+                    Ok(decoded.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string()))
+                }
+            }
+        })
     }
 
-    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, String> {
+    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, RunError> {
         let clock = &self.clocks[&cell.model.device];
-        let model = self.models.get(&cell.model).map_err(|e| e.to_string())?;
+        let model = self.models.get(&cell.model)?;
         let request = Request {
             model: &*model,
             method: &cell.method,
@@ -204,9 +241,9 @@ impl<'a> Attempt<'a> {
             seed: item.seed.0,
         };
         // A broken invariant in a decode step panics: the item becomes a row, the shard goes on.
-        catch_unwind(AssertUnwindSafe(|| generate(&request, clock)))
+        let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
+        catch_unwind(AssertUnwindSafe(decode))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
-            .map_err(|e| e.to_string())
     }
 
     /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again
@@ -250,7 +287,7 @@ impl<'a> Attempt<'a> {
         report: &mut dyn FnMut(Progress),
     ) -> Result<Result<(), String>, RunError> {
         self.begin(item, report)?;
-        let made = self.generate(item)?;
+        let made = self.generate(item, report)?;
         if let Ok(finished) = &made {
             let row = self.timing_row(item, order, true, finished);
             self.room.write(report, || {
@@ -278,7 +315,7 @@ impl<'a> Attempt<'a> {
             }
         }
         self.begin(item, report)?;
-        self.generate(item)
+        self.generate(item, report)
     }
 
     /// Makes one image, or the row that says why there is none.
@@ -433,10 +470,18 @@ fn new_file<T: Document>(
 pub(crate) fn write_failure(run: &RunDir, shard: u32, item: &Item, n_deaths: u32) -> Result<(), RunError> {
     let number = run.attempts(shard)?.last().map_or(0, |last| last + 1);
     let path = run.attempt_records(shard, number);
-    let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
     let why = format!("the worker died {n_deaths} times while it made this image");
-    records.append(&Record::failed(item, &why))?;
-    Ok(records.finish()?)
+    let write = || -> Result<(), RecordError> {
+        let mut records: Appender<Record> = Appender::create(&path, Durability::EachRow)?;
+        records.append(&Record::failed(item, &why))?;
+        records.finish()
+    };
+    let written = write();
+    if written.is_err() {
+        // Who tries again finds no attempt there. That it is ours is sure: it has a new number.
+        let _ = std::fs::remove_dir_all(run.attempt(shard, number));
+    }
+    Ok(written?)
 }
 
 /// What is known of the machine `elapsed` after the attempt began.

@@ -25,7 +25,7 @@ pub fn build(
     let (draft_model, time) = match drafter_kind(method)? {
         None => (None, None),
         Some(kind) => {
-            let (draft_model, time) = model.drafter(&kind, generation, method.max_tree_nodes())?;
+            let (draft_model, time) = model.drafter(&kind, generation, method.max_run_nodes())?;
             (Some(draft_model), Some(time))
         }
     };

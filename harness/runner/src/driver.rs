@@ -34,6 +34,7 @@ use crate::{
     stage::Stage,
     stop::Stop,
     summarise::{summarise, word_of},
+    workplace::Workplace,
 };
 
 /// `status` holds the lock for an instant to see whether anybody has it.
@@ -130,7 +131,7 @@ pub fn run(
     report: &mut dyn FnMut(Stage),
 ) -> Result<Ending, RunError> {
     let file = plan_file(plan)?;
-    let mut models = Models::new(options.data_root.clone());
+    let mut models = Models::of(&plan.spec, options.data_root.clone());
     let is_here = options.executor.owns_its_workers();
     // Loading here finds absent weights before anything is written.
     let weights = weights_of(plan, &mut models, is_here)?;
@@ -156,7 +157,7 @@ pub fn run(
     if !is_here {
         sweep(&run, report)?;
     }
-    let mut models = Models::new(options.data_root.clone());
+    let mut models = Models::of(&plan.spec, options.data_root.clone());
     finish(&run, plan, &file, &mut models, data_root, room, report)
         .map(|ended| Ending::Finished(Box::new(ended)))
 }
@@ -174,7 +175,7 @@ fn sweep(run: &RunDir, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
 /// does not use.
 fn fence(run: &RunDir, room: Room<'_>, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
     for shard in run.shards()? {
-        room.write(report, || Claim::take(run, shard, room.stop()))?;
+        Claim::take(run, shard, room, report)?;
     }
     Ok(())
 }
@@ -192,7 +193,8 @@ fn take_stock(
     if run.shards()?.is_empty() {
         return Ok(());
     }
-    for what in maker::differences(run)? {
+    // A driver whose workers are elsewhere makes no images: only the workers' machines can differ.
+    for what in if is_still { maker::differences(run)? } else { Vec::new() } {
         report(Stage::OtherMaker { what });
     }
     let tally = tally(run, file)?;
@@ -250,7 +252,11 @@ pub fn finish(
     score(run, plan, &records, models, data_root, room, report)?;
     diagnose(run, plan, &records, models, room, report)?;
     let mut manifest: Manifest = read_document(&run.manifest())?;
-    let summary = summarise(run, plan, &records, &manifest, &merged.result_digest)?;
+    let place = Workplace::of(run, &manifest.hardware)?;
+    if let Some(what) = place.several() {
+        report(Stage::SeveralDevices { what });
+    }
+    let summary = summarise(run, plan, &records, &manifest, &place, &merged.result_digest)?;
     room.put(report, &run.summary(), &summary)?;
     manifest.sealed = Some(Seal {
         finished: Timestamp::from(SystemTime::now()),
@@ -300,7 +306,7 @@ pub fn rescore(
             differences: "the prompts are others than those the run was made with".to_owned(),
         });
     }
-    let mut models = Models::new(data_root.cloned());
+    let mut models = Models::of(&plan.spec, data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
     let weights = if asks_model { weights_of(&plan, &mut models, true)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;

@@ -108,7 +108,9 @@ pub enum RunError {
         holder: String,
     },
     /// Asked to stop after the image under way.
-    #[error("interrupted; everything that was made is kept, continue with --resume")]
+    #[error(
+        "interrupted; everything that was made is kept, and `run … --resume` goes on (of another command: the same one again)"
+    )]
     Interrupted,
     /// Asked to stop at once.
     #[error("aborted; images that were finished are kept, continue with --resume")]

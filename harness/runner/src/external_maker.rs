@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
+    io::Write,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -26,10 +27,13 @@ use crate::{error::RunError, summarise::word_of};
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;
 
+/// Bytes that must be free before a failure is a process' own: a picture of 512x512 without compression.
+const ROOM_OF_A_PICTURE: usize = 768 << 10;
+
 /// The processes of a worker, by cell.
 pub(crate) struct ExternalMakers {
     running: BTreeMap<String, Process>,
-    /// Where they write their images; removed with this.
+    /// Where each request has a folder of its own for its image; removed with this.
     folder: tempfile::TempDir,
     /// Where their standard error goes.
     log: PathBuf,
@@ -65,9 +69,22 @@ impl ExternalMakers {
     /// answer as it should is not asked again: the next image starts another.
     ///
     /// # Errors
-    /// [`RunError::Environment`] where it cannot be started, which no other item would change; what is wrong with this
-    /// one image is in the answer.
+    /// [`RunError::Environment`] where it cannot be started, which no other item would change; the want of room for its
+    /// picture, which may be why it failed; what else is wrong with this one image is in the answer.
     pub(crate) fn make(
+        &mut self,
+        cell: &Cell,
+        external: &External,
+        item: &Item,
+    ) -> Result<Result<MadeElsewhere, ExternalError>, RunError> {
+        let made = self.ask(cell, external, item)?;
+        if made.is_err() {
+            check_room(self.folder.path())?;
+        }
+        Ok(made)
+    }
+
+    fn ask(
         &mut self,
         cell: &Cell,
         external: &External,
@@ -77,7 +94,10 @@ impl ExternalMakers {
             Some(process) => process,
             None => self.start(cell, external)?,
         };
-        let folder = self.folder.path();
+        // What another cell's process left, or writes late, must never be this one's answer.
+        let own = tempfile::Builder::new().prefix("item-").tempdir_in(self.folder.path());
+        let own = own.map_err(RunError::io(self.folder.path(), "make a folder in"))?;
+        let folder = own.path();
         let answered = match process.ask(&request(cell, item, folder)?) {
             Ok(answered) => answered,
             Err(error) => return Ok(Err(error)),
@@ -87,9 +107,7 @@ impl ExternalMakers {
             Answer::Refused(why) => return Ok(Err(ExternalError::Refused(why))),
             Answer::Made(made) => made,
         };
-        let image = picture::read(folder, &made.image);
-        sweep(folder)?;
-        let image = match image {
+        let image = match picture::read(folder, &made.image) {
             Ok(image) => image,
             Err(error) => return Ok(Err(error)),
         };
@@ -120,16 +138,14 @@ pub(crate) fn picture_of(image: Image) -> Picture {
     Picture { width, height, rgb: image.into_rgb() }
 }
 
-/// Removes what the process left, so that no image is answered with another's file.
-fn sweep(folder: &Path) -> Result<(), RunError> {
-    let entries = std::fs::read_dir(folder).map_err(RunError::io(folder, "list"))?;
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let removed = if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
-        removed.map_err(RunError::io(&path, "remove"))?;
-    }
-    Ok(())
+/// Refuses a folder in which a picture would find no room.
+fn check_room(folder: &Path) -> Result<(), RunError> {
+    let write = || {
+        let mut file = tempfile::tempfile_in(folder)?;
+        file.write_all(&vec![1; ROOM_OF_A_PICTURE])?;
+        file.sync_all()
+    };
+    write().map_err(RunError::io(folder, "write a picture into"))
 }
 
 fn request(cell: &Cell, item: &Item, folder: &Path) -> Result<Request, RunError> {

@@ -182,7 +182,8 @@ fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) -> Result<P
         if let Some(other) = texts.insert(&row.prompt_id, text).filter(|other| *other != text) {
             let (id, other, text) = (&row.prompt_id, other.escape_debug(), text.escape_debug());
             return Err(RunError::Spec(format!(
-                "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" before; one id stands for one text",
+                "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" before; one id stands for one text, and where \
+                 the table has no column `prompt_id` the id is the number in the file's name",
                 at(row)
             )));
         }

@@ -2,7 +2,7 @@
 //! knows no paper and no tensor operation.
 //!
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
-//! phase by phase), `external_maker` (one image by another process), [`lossless`] (which methods keep the law),
+//! phase by phase), [`out_of_memory`] (what is said where it does not fit), `external_maker` (one image by another process), [`lossless`] (which methods keep the law),
 //! [`worker`] and `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and
 //! their shares), [`room`] (a disk that is full), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
 //! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the
@@ -32,6 +32,7 @@ pub mod lock;
 pub mod lossless;
 pub mod machine;
 mod maker;
+pub mod out_of_memory;
 pub mod probe;
 pub mod protocol_scores;
 pub mod replay;
@@ -45,3 +46,4 @@ pub mod stop;
 pub mod summarise;
 mod trust;
 pub mod worker;
+mod workplace;

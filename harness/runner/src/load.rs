@@ -4,15 +4,19 @@ use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_decode::pipeline::{self, Sampling as DecodeSampling};
-use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling};
+use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling, Spec};
 use specimen_models::{
     catalog::{self, OpenModel},
     target::{TargetModel, WeightsId},
 };
 use specimen_record::{Digest, Manifest};
-use tch::{Cuda, Device, Kind};
+use specimen_weights::cuda;
+use tch::{Device, Kind};
 
-use crate::error::RunError;
+use crate::{error::RunError, out_of_memory::within_memory};
+
+/// The device that every machine has.
+const CPU: &str = "cpu";
 
 /// The models of a run, loaded when first asked for.
 pub struct Models {
@@ -27,10 +31,20 @@ impl Models {
         Self { data_root, loaded: BTreeMap::new() }
     }
 
+    /// None loaded yet, for the models of `spec`: libtorch's CUDA part is open before their first tensor where one
+    /// of them is to use it. That it cannot be opened is said when that model is asked for.
+    #[must_use]
+    pub fn of(spec: &Spec, data_root: Option<DataRoot>) -> Self {
+        if spec.models().iter().any(|model| model.device != CPU) {
+            let _ = cuda::open();
+        }
+        Self::new(data_root)
+    }
+
     /// The model that `spec` names.
     ///
     /// # Errors
-    /// Absent or damaged weights, a device that is not there.
+    /// Absent or damaged weights, a device that is not there or has too little memory.
     pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<dyn TargetModel>, RunError> {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
@@ -46,8 +60,9 @@ impl Models {
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             encode_caption,
+            three_way_guidance: spec.three_way_guidance,
         };
-        let model = catalog::open(&spec.name, &options)?;
+        let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
         self.loaded.insert(spec.clone(), model.clone());
         Ok(model)
     }
@@ -96,21 +111,14 @@ pub fn kind_of(dtype: Dtype) -> Kind {
 /// A device this machine or this libtorch does not have.
 pub fn device_of(name: &str) -> Result<Device, RunError> {
     let index = match name {
-        "cpu" => return Ok(Device::Cpu),
+        CPU => return Ok(Device::Cpu),
         "cuda" => Some(0),
         other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()),
     };
     let Some(index) = index else {
         return Err(RunError::Spec(format!("device `{name}` is unknown; expected cpu, cuda or cuda:N")));
     };
-    let n = Cuda::device_count();
-    if i64::try_from(index).is_ok_and(|index| index < n) {
-        return Ok(Device::Cuda(index));
-    }
-    Err(RunError::Environment(format!(
-        "device `{name}` is not there: libtorch sees {n} CUDA devices; build with `make libtorch CUDA=1` on a \
-         machine with a GPU, or use device = \"cpu\""
-    )))
+    cuda::device(index).map_err(|e| RunError::Environment(format!("device `{name}` cannot be used: {e}")))
 }
 
 /// A spec's sampling as the decoder takes it.

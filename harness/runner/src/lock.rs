@@ -13,6 +13,9 @@ use specimen_record::Timestamp;
 
 use crate::{error::RunError, machine, stop::Stop};
 
+/// Most bytes that are read of who holds a lock.
+const MOST_BYTES: u64 = 1024;
+
 /// A lock, released when dropped or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -37,11 +40,9 @@ impl Lock {
             // Somebody took the lock's name away between opening and locking; there is another file now.
             Ok(()) => return Self::take(path),
             Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let read = file.read_to_string(&mut holder);
-                let holder = holder.trim();
-                let holder = if read.is_ok() && !holder.is_empty() { holder } else { "a process unknown" };
-                return Err(RunError::Locked { path: path.to_owned(), holder: holder.to_owned() });
+                let holder = text_of(&file).ok().filter(|holder| !holder.is_empty());
+                let holder = holder.unwrap_or_else(|| "a process unknown".to_owned());
+                return Err(RunError::Locked { path: path.to_owned(), holder });
             }
             Err(TryLockError::Error(source)) => return Err(RunError::io(path, "lock")(source)),
         }
@@ -85,12 +86,18 @@ impl Lock {
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
             Err(TryLockError::WouldBlock) => {
-                let text = std::fs::read_to_string(path).map_err(RunError::io(path, "read the lock"))?;
-                Ok(Some(text.trim().to_owned()))
+                Ok(Some(text_of(&file).map_err(RunError::io(path, "read the lock"))?))
             }
             Err(TryLockError::Error(source)) => Err(RunError::io(path, "try the lock")(source)),
         }
     }
+}
+
+/// Who holds the lock, as its file says; no more of it than such a line has.
+fn text_of(file: &File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
 /// Whether `file` is the one that lies at `path`.
@@ -109,6 +116,18 @@ pub(crate) fn holder() -> String {
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_holder_without_end_is_told_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = Lock::take(&path).unwrap();
+        std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(Lock::holder(&path).unwrap().unwrap().len(), 1024);
+        let refused = Lock::take(&path).unwrap_err();
+        assert!(refused.to_string().len() < 2048, "{}", refused.to_string().len());
+        drop(lock);
+    }
 
     #[test]
     fn one_holds_it_and_the_other_is_told_who() {

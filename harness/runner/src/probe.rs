@@ -11,6 +11,7 @@ use crate::{
     generate::{Request, generate},
     load::{Models, device_of, sampling_of},
     machine,
+    out_of_memory::within_memory,
     stop::Stop,
 };
 
@@ -29,7 +30,7 @@ pub struct Probe {
 /// # Errors
 /// Absent weights, a prompt that the model does not take, a request to stop.
 pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Probe, RunError> {
-    let mut models = Models::new(data_root);
+    let mut models = Models::of(&plan.spec, data_root);
     let mut elsewhere = ExternalMakers::new("/dev/stderr".into())?;
     let items = plan_file(plan)?.items;
     let mut seconds_per_image = Vec::with_capacity(plan.spec.cells.len());
@@ -58,7 +59,8 @@ pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Pr
                 prompt: &plan.prompts[item.prompt as usize].text,
                 seed: item.seed,
             };
-            seconds = generate(&request, &clock)?.e2e_ns as f64 * 1e-9;
+            let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+            seconds = made?.e2e_ns as f64 * 1e-9;
         }
         seconds_per_image.push(seconds);
     }

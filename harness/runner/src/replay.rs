@@ -13,6 +13,7 @@ use crate::{
     error::RunError,
     generate::{Request, generate},
     load::{Models, check_weights, device_of, sampling_of},
+    out_of_memory::within_memory,
 };
 
 /// What came of one record.
@@ -52,11 +53,12 @@ impl<'a> Replay<'a> {
     /// Files of the run that cannot be read.
     pub fn open(run: &'a RunDir, data_root: Option<DataRoot>) -> Result<Self, RunError> {
         let manifest: Manifest = read_document(&run.manifest())?;
-        let spec = serde_json::from_value(manifest.spec.clone())
+        let spec: Spec = serde_json::from_value(manifest.spec.clone())
             .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
         let plan: PlanFile = read_document(&run.plan())?;
         let items = plan.items.into_iter().map(|item| (item.key.clone(), item)).collect();
-        Ok(Self { run, manifest, spec, items, models: Models::new(data_root) })
+        let models = Models::of(&spec, data_root);
+        Ok(Self { run, manifest, spec, items, models })
     }
 
     /// The merged records that hold an image, in plan order.
@@ -94,7 +96,8 @@ impl<'a> Replay<'a> {
         };
         let clock = DeviceClock::new(device_of(&cell.model.device)?);
         let key = record.key.clone();
-        let generated = match generate(&request, &clock) {
+        let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+        let generated = match made {
             Ok(generated) => generated,
             Err(e) => {
                 let err = Some(e.to_string());

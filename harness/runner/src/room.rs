@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use specimen_models::target::ModelError;
 use specimen_record::{Document, RecordError, free_bytes, want_of_room, write_document};
 
 use crate::{error::RunError, stop::Stop};
@@ -34,6 +35,7 @@ impl Shortage {
         let why = want_of_room(error)?.to_string();
         let path = match error {
             RunError::Io { path, .. } | RunError::Record(RecordError::Io { path, .. }) => path.as_path(),
+            RunError::Model(ModelError::NotKept { folder, .. }) => folder.as_path(),
             _ => Path::new("."),
         };
         Some(Self { path: path.to_owned(), why, free_bytes: free_bytes(path) })
@@ -182,6 +184,18 @@ mod tests {
         stop.ask(Request::Finish);
         let (said, written) = tried(&Room::new(&stop, None), u32::MAX);
         assert!(said.is_empty() && matches!(written, Err(RunError::Interrupted)));
+    }
+
+    #[test]
+    fn features_of_a_prompt_that_find_no_room_are_waited_for_too() {
+        let (model, folder) = ("llamagen".to_owned(), PathBuf::from("/cache/captions"));
+        let error = |kind: ErrorKind| {
+            let (model, folder, source) = (model.clone(), folder.clone(), kind.into());
+            RunError::Model(ModelError::NotKept { model, folder, source })
+        };
+        let shortage = Shortage::of(&error(ErrorKind::StorageFull)).unwrap();
+        assert_eq!(shortage.path, folder);
+        assert_eq!(Shortage::of(&error(ErrorKind::PermissionDenied)), None);
     }
 
     #[test]

@@ -34,6 +34,11 @@ pub enum Stage {
         /// In what.
         what: String,
     },
+    /// Attempts of the run computed on devices of several models.
+    SeveralDevices {
+        /// Which, and what follows.
+        what: String,
+    },
     /// A task of the cluster ended before its shard was done.
     TaskEnded {
         /// The shard.

@@ -12,9 +12,9 @@ use specimen_experiments::{
     spec::{Cell, MetricSpec, Spec},
 };
 use specimen_record::{
-    CellSummary, Digest, Environment, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled,
-    PredictedSpeedup, Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow,
-    VsBaseline, WallSeconds, read_document, read_rows, read_timings,
+    CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
+    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow, VsBaseline,
+    WallSeconds, read_document, read_rows, read_timings,
 };
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
@@ -24,7 +24,7 @@ use specimen_stats::{
     statistic::Statistic,
 };
 
-use crate::{elsewhere, error::RunError, trust};
+use crate::{elsewhere, error::RunError, trust, workplace::Workplace};
 
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
@@ -46,19 +46,6 @@ impl PairKey {
 
 /// What computed in each attempt, by shard and number.
 type Devices = BTreeMap<(u32, u32), String>;
-
-fn devices(run: &RunDir) -> Result<Devices, RunError> {
-    let mut devices = Devices::new();
-    for shard in run.shards()? {
-        for attempt in run.attempts(shard)? {
-            let path = run.attempt_env(shard, attempt);
-            if path.is_file() {
-                devices.insert((shard, attempt), read_document::<Environment>(&path)?.device());
-            }
-        }
-    }
-    Ok(devices)
-}
 
 /// Means by prompt, the unit that is resampled: samples of one prompt, and repeats of one item in several
 /// attempts, are not independent.
@@ -82,20 +69,21 @@ struct Material<'a> {
     counts: Option<DecodeSummary>,
 }
 
-/// Summarises a merged and scored run.
+/// Summarises a merged and scored run, whose images were made at `place`.
 ///
 /// # Errors
 /// Files that cannot be read, or counts that contradict each other.
-pub fn summarise(
+pub(crate) fn summarise(
     run: &RunDir,
     plan: &Plan,
     records: &[Record],
     manifest: &Manifest,
+    place: &Workplace,
     result_digest: &Digest,
 ) -> Result<Summary, RunError> {
     let spec = &plan.spec;
     let timings = read_timings(run)?.rows;
-    let devices = devices(run)?;
+    let devices = &place.devices;
     let steps: BTreeMap<ItemKey, StepsRow> = read_rows::<StepsRow>(&run.merged_steps())?
         .rows
         .into_iter()
@@ -122,7 +110,7 @@ pub fn summarise(
         let baseline = baseline.and_then(|cell| materials.iter().find(|other| other.cell.name == cell.name));
         let n_failed =
             records.iter().filter(|r| r.cell == material.cell.name && r.status == Status::Err).count() as u64;
-        cells.push(cell_summary(run, spec, plan, material, baseline, n_failed, &devices)?);
+        cells.push(cell_summary(run, spec, plan, material, baseline, n_failed, devices)?);
     }
     let is_baseline = |material: &&Material<'_>| {
         spec.baseline_of(material.cell).is_some_and(|cell| cell.name == material.cell.name)
@@ -139,9 +127,9 @@ pub fn summarise(
         device: manifest.device.clone(),
         dtype: manifest.dtype.clone(),
         threads: manifest.threads,
-        cpu_model: manifest.hardware.cpu_model.clone(),
-        cpu_features: manifest.hardware.cpu_features.clone(),
-        gpus: manifest.hardware.gpus.clone(),
+        cpu_model: place.cpu_model.clone(),
+        cpu_features: place.cpu_features.clone(),
+        gpus: place.gpus.clone(),
         cells,
     })
 }

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -13,13 +12,15 @@ use serde::{Deserialize, Serialize};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
 use specimen_record::{
-    Block, Coverage, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, write_document,
+    Block, Coverage, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, want_of_room,
+    write_document,
 };
 
 use crate::{
     attempt::{Attempt, Claim},
     error::RunError,
     executor::Work,
+    heart::{Told, tell},
     room::{Room, Shortage, Wait},
     shard_map::{ShardMap, is_timed, timed_cells},
     stop::Stop,
@@ -102,35 +103,73 @@ pub fn run_shard(
     stop: &Stop,
     report: &mut dyn FnMut(Progress),
 ) -> Result<(), RunError> {
-    let plan: PlanFile = read_document(&run.plan())?;
-    let manifest: Manifest = read_document(&run.manifest())?;
-    let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
-        .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
-    place(&mut spec, share.gpu);
+    let orders = Orders::read(run, share.gpu)?;
     let room = Room::new(stop, share.disk_wait);
     // Before anything is counted: an orphan may still be adding to it.
-    let claim = room.write(report, || Claim::take(run, share.shard, stop))?;
-    let is_short = claim.is_short();
+    let taken = Claim::take(run, share.shard, room, report);
+    let heart = taken.as_ref().ok().map(Claim::worker);
+    let told = |told| {
+        // The heart ends with the work, and nothing depends on what it tells.
+        let _ = heart.as_ref().map(|heart| heart.send(told));
+    };
     let report: &mut dyn FnMut(Progress) = &mut |progress| {
         match progress {
-            Progress::NoRoom(_) => is_short.store(true, Ordering::Relaxed),
-            Progress::Room => is_short.store(false, Ordering::Relaxed),
+            Progress::NoRoom(_) => told(Told::Waits),
+            Progress::Room => told(Told::Works),
             _ => {}
         }
         report(progress);
     };
+    let ended = taken.and_then(|claim| work(run, claim, &orders, share, room, report));
+    if ended.as_ref().is_err_and(|error| want_of_room(error).is_some()) {
+        // Its last words may find no room either. The heart may beat once more.
+        told(Told::GaveUp);
+        tell(run, share.shard, Told::GaveUp);
+    }
+    ended
+}
+
+/// What the run's folder says is to be made.
+struct Orders {
+    plan: PlanFile,
+    manifest: Manifest,
+    /// With its cells on the worker's GPU.
+    spec: Spec,
+}
+
+impl Orders {
+    fn read(run: &RunDir, gpu: Option<u32>) -> Result<Self, RunError> {
+        let plan: PlanFile = read_document(&run.plan())?;
+        let manifest: Manifest = read_document(&run.manifest())?;
+        let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
+            .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
+        place(&mut spec, gpu);
+        Ok(Self { plan, manifest, spec })
+    }
+}
+
+/// The blocks of the shard that is claimed.
+fn work(
+    run: &RunDir,
+    claim: Claim,
+    orders: &Orders,
+    share: &Share,
+    room: Room<'_>,
+    report: &mut dyn FnMut(Progress),
+) -> Result<(), RunError> {
+    let Orders { plan, manifest, spec } = orders;
     // Of all shards: a run may be resumed with another number of them.
-    let left = Left::new(coverage(run, &plan)?, share.skip.clone());
-    let mut blocks = share.map.blocks(share.shard, &plan, &spec);
-    let timed = timed_cells(&spec);
+    let left = Left::new(coverage(run, plan)?, share.skip.clone());
+    let mut blocks = share.map.blocks(share.shard, plan, spec);
+    let timed = timed_cells(spec);
     blocks.retain(|block| left.is_unfinished(block, is_timed(block, &timed)));
     if blocks.is_empty() {
         return room.write(report, || mark_done(run, share.shard, &claim));
     }
     let is_any_timed = blocks.iter().any(|block| is_timed(block, &timed));
-    let mut attempt = Attempt::open(run, claim, &spec, share, is_any_timed, room, report)?;
-    attempt.load(&blocks, &manifest)?;
-    let ended = run_blocks(&mut attempt, &blocks, &plan, &left, stop, report);
+    let mut attempt = Attempt::open(run, claim, spec, share, is_any_timed, room, report)?;
+    attempt.load(&blocks, manifest)?;
+    let ended = run_blocks(&mut attempt, &blocks, plan, &left, room.stop(), report);
     // The shard is another's, and its run may be sealed already: not a byte is added.
     if matches!(ended, Err(RunError::Superseded { .. })) {
         return ended;

@@ -43,8 +43,13 @@ fn method(name: &str) -> MethodConfig {
 }
 
 fn model(name: &str) -> Rc<dyn TargetModel> {
-    let spec =
-        ModelSpec { name: name.to_owned(), dtype: Dtype::F32, device: "cpu".to_owned(), weights: None };
+    let spec = ModelSpec {
+        name: name.to_owned(),
+        dtype: Dtype::F32,
+        device: "cpu".to_owned(),
+        weights: None,
+        three_way_guidance: false,
+    };
     Models::new(None).get(&spec).unwrap()
 }
 

@@ -8,6 +8,10 @@ use std::{
 };
 
 use anyhow::Context;
+use specimen_weights::{bounded::read_text_at_most, write_whole};
+
+/// Most bytes of a curve: a row of 100 bytes for every step of the longest training.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Collects reports and writes their means.
 pub struct Journal {
@@ -26,7 +30,7 @@ impl Journal {
     /// the state it resumes from.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// A file that cannot be written; on resuming, a curve that is absent, cannot be read, or is another's.
     pub fn open(
         path: &Path,
         names: &[&'static str],
@@ -34,19 +38,14 @@ impl Journal {
         n_steps: u64,
         every: u64,
     ) -> anyhow::Result<Self> {
-        let mut text = format!("step,seconds,{}\n", names.join(","));
-        if first_step > 0
-            && let Ok(old) = std::fs::read_to_string(path)
-        {
-            let kept = old.lines().skip(1).filter(|line| {
-                line.split(',')
-                    .next()
-                    .and_then(|step| step.parse::<u64>().ok())
-                    .is_some_and(|s| s <= first_step)
-            });
-            kept.for_each(|line| text.push_str(&format!("{line}\n")));
+        let header = format!("step,seconds,{}", names.join(","));
+        let mut text = format!("{header}\n");
+        // A network that is trained anew begins a curve of its own.
+        if first_step > 0 {
+            kept(path, &header, first_step)?.iter().for_each(|row| text.push_str(&format!("{row}\n")));
         }
-        std::fs::write(path, text).with_context(|| format!("{}: cannot write the curve", path.display()))?;
+        write_whole(path, text.as_bytes())
+            .with_context(|| format!("{}: cannot write the curve", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             names: names.to_vec(),
@@ -79,7 +78,9 @@ impl Journal {
         let left = seconds / (step - self.first_step).max(1) as f64 * (self.n_steps - step) as f64;
         let row: Vec<String> = means.iter().map(|mean| format!("{mean:.5}")).collect();
         let mut file = OpenOptions::new().append(true).open(&self.path)?;
-        writeln!(file, "{step},{seconds:.1},{}", row.join(","))?;
+        file.write_all(format!("{step},{seconds:.1},{}\n", row.join(",")).as_bytes())?;
+        // The state that is saved next must not be ahead of its curve.
+        file.sync_data()?;
         let shown: Vec<String> = self.names.iter().zip(&means).map(|(n, m)| format!("{n} {m:.4}")).collect();
         let mut err = std::io::stderr().lock();
         writeln!(err, "step {step}/{}  {}  {left:.0} s left", self.n_steps, shown.join("  "))?;
@@ -101,7 +102,77 @@ impl Journal {
             .collect();
         let path = self.path.with_extension("results.json");
         let text = serde_json::to_string_pretty(&map).context("results are plain numbers")? + "\n";
-        std::fs::write(&path, &text).with_context(|| format!("{}: cannot write", path.display()))?;
+        write_whole(&path, text.as_bytes()).with_context(|| format!("{}: cannot write", path.display()))?;
         std::io::stderr().lock().write_all(text.as_bytes()).context("stderr is writable")
+    }
+}
+
+/// The rows of the curve at `path` up to `last_step`. A training that goes on must not lose what it has told so far.
+fn kept(path: &Path, header: &str, last_step: u64) -> anyhow::Result<Vec<String>> {
+    const REMEDY: &str = "put the curve back beside its state, or remove the state to train from the start";
+    let old = read_text_at_most(path, MOST_BYTES).with_context(|| {
+        format!("{}: cannot read the curve of the state that is resumed; {REMEDY}", path.display())
+    })?;
+    // A crash may tear the last row; it is past the state then, and is made again.
+    let whole = old.rfind('\n').map_or("", |end| &old[..end]);
+    let mut lines = whole.lines();
+    anyhow::ensure!(
+        lines.next() == Some(header),
+        "{}: the curve does not begin with `{header}`; {REMEDY}",
+        path.display()
+    );
+    let mut rows = Vec::new();
+    for (n, line) in lines.enumerate() {
+        let step = line.split(',').next().and_then(|step| step.parse::<u64>().ok());
+        match step {
+            Some(step) if step <= last_step => rows.push(line.to_owned()),
+            Some(_) => {}
+            None => anyhow::bail!("{}: line {} is no row of a curve; {REMEDY}", path.display(), n + 2),
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    fn open(path: &Path, first_step: u64) -> anyhow::Result<Journal> {
+        Journal::open(path, &["loss"], first_step, 1000, 50)
+    }
+
+    #[test]
+    fn a_resumed_curve_keeps_its_rows_up_to_the_state_and_a_new_one_begins_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("target.csv");
+        std::fs::write(&path, "step,seconds,loss\n50,1.0,2.0\n100,2.0,1.5\n150,3.0,1.2\n").unwrap();
+        open(&path, 100).unwrap();
+        let text = || std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text(), "step,seconds,loss\n50,1.0,2.0\n100,2.0,1.5\n");
+        open(&path, 0).unwrap();
+        assert_eq!(text(), "step,seconds,loss\n");
+    }
+
+    #[test]
+    fn a_curve_that_cannot_be_resumed_is_an_error_that_names_it_and_leaves_it_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("target.csv");
+        let check_refused = |part: &str| {
+            let before = std::fs::read(&path).ok();
+            let message = format!("{:#}", open(&path, 100).map(drop).unwrap_err());
+            assert!(message.contains(part) && message.contains("target.csv"), "{message}");
+            assert!(message.contains("remove the state to train from the start"), "{message}");
+            assert_eq!(std::fs::read(&path).ok(), before);
+        };
+        check_refused("cannot read the curve");
+        for (text, part) in [
+            (&b"step,seconds,loss\n\xff\n"[..], "cannot read the curve"),
+            (b"step,seconds,other\n50,1.0,2.0\n", "does not begin with `step,seconds,loss`"),
+            (b"step,seconds,loss\n50,1.0,2.0\nno row\n", "line 3 is no row"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            check_refused(part);
+        }
     }
 }

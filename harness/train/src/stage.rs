@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use specimen_weights::write_safetensors;
+use specimen_weights::{write_safetensors, write_whole};
 use tch::Kind;
 
 use crate::{engine::Engine, journal::Journal};
@@ -106,7 +106,8 @@ impl<'a> Stage<'a> {
             .with_context(|| format!("{}: cannot write the weights", path.display()))?;
         let config_path = path.with_extension("json");
         let text = serde_json::to_string_pretty(config).context("a configuration is plain data")? + "\n";
-        std::fs::write(&config_path, text).with_context(|| format!("{}: cannot write", config_path.display()))
+        write_whole(&config_path, text.as_bytes())
+            .with_context(|| format!("{}: cannot write", config_path.display()))
     }
 
     /// The curve, for a stage's closing results.

@@ -6,13 +6,13 @@
 use std::{
     env,
     fs::{self, File, Metadata},
-    io::{self, Write},
+    io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use crate::bounded::read_text_at_most;
+use crate::{bounded::read_text_at_most, whole_file::write_whole};
 
 /// Files below this are digested faster than looked up.
 const SMALL: u64 = 16 << 20;
@@ -91,10 +91,6 @@ fn read(place: &Path) -> Option<String> {
 }
 
 fn write(place: &Path, digest: &str) -> io::Result<()> {
-    let folder = place.parent().expect("digests lie in a folder");
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(digest.as_bytes())?;
-    file.persist(place)?;
-    Ok(())
+    fs::create_dir_all(place.parent().expect("digests lie in a folder"))?;
+    write_whole(place, digest.as_bytes())
 }

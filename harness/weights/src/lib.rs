@@ -6,14 +6,19 @@
 
 pub mod bounded;
 mod checkpoint;
+pub mod cuda;
 mod digest_cache;
 mod index;
+pub mod libtorch;
+pub mod out_of_memory;
 mod source;
 mod threads;
+mod whole_file;
 mod write;
 
 pub use checkpoint::{Checkpoint, LoadError};
 pub use digest_cache::DigestCache;
 pub use source::{Init, ParamSource, Scoped};
 pub use threads::{cpu_has_bf16, use_threads};
+pub use whole_file::write_whole;
 pub use write::write_safetensors;

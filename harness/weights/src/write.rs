@@ -1,11 +1,13 @@
 //! Tensors to a safetensors file, whole or not at all.
 
-use std::{collections::BTreeMap, io::Write, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use safetensors::{Dtype, tensor::TensorView};
 use tch::{Device, Kind, Tensor};
 
-/// Writes `tensors` to `path` under their names, sorted, through a temporary file beside it.
+use crate::whole_file::write_whole;
+
+/// Writes `tensors` to `path` under their names, sorted.
 ///
 /// Kinds f32, bf16, f16, i64 and u8 keep their kind.
 ///
@@ -39,9 +41,5 @@ pub fn write_safetensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> std
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| invalid(e.to_string()))?;
     let whole = safetensors::serialize(views, None).map_err(|e| invalid(e.to_string()))?;
-    let partial = path.with_extension("safetensors.partial");
-    let mut file = std::fs::File::create(&partial)?;
-    file.write_all(&whole)?;
-    file.sync_all()?;
-    std::fs::rename(&partial, path)
+    write_whole(path, &whole)
 }

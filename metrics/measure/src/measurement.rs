@@ -30,9 +30,23 @@ pub struct Measurement {
     /// What made the features of each side, network and pixels, real side first; `unknown` where they were given and
     /// the file does not say it.
     pub made_by: Vec<String>,
+    /// Pictures that were left out because they are broken; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// What else the metric has to say; its keys differ from metric to metric.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
+}
+
+/// A picture that a value does without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Where the side's pictures come from.
+    pub of: String,
+    /// Its name there.
+    pub file: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// What is known of one side.

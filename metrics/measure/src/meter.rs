@@ -14,7 +14,7 @@ use crate::cache::Cache;
 use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader};
 use crate::input::Input;
-use crate::measurement::{Measurement, SCHEMA, SideFacts, made_by};
+use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
 use crate::network::{ImageNetwork, Networks};
 use crate::protocol::Protocol;
 use crate::rules::NetworkRule;
@@ -111,6 +111,16 @@ impl<'a> Meter<'a> {
     /// Pictures that were left out so far, with their sources.
     pub fn broken(&self) -> &[(PathBuf, Broken)] {
         &self.broken
+    }
+
+    /// The same in the form of an answer.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let one = |(of, broken): &(PathBuf, Broken)| LeftOut {
+            of: of.display().to_string(),
+            file: broken.key.clone(),
+            why: broken.why.clone(),
+        };
+        self.broken.iter().map(one).collect()
     }
 
     /// Pictures that went through a network so far; those of the cache did not.
@@ -327,6 +337,7 @@ impl<'a> Meter<'a> {
             n: sides.iter().map(|side| side.n).collect(),
             extractor: known.map(|origin| origin.extractor.clone()),
             made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
+            left_out: self.left_out(),
             details: Map::new(),
         })
     }

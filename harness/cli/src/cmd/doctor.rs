@@ -19,13 +19,11 @@ use specimen_runner::{
     load::{Models, device_of, sampling_of},
     machine::LIBTORCH,
 };
+use specimen_weights::{cuda, libtorch};
 
 use crate::{
     args::Format,
-    cmd::{
-        libtorch,
-        lossless::{LosslessArgs, lossless},
-    },
+    cmd::lossless::{LosslessArgs, lossless},
     exit::CliError,
     spec_args::data_root,
     talk::{Talk, answer, answer_json, message_of},
@@ -78,8 +76,11 @@ pub(crate) fn doctor(args: &DoctorArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.lossless {
         return lossless(&args.examined, talk);
     }
+    // Before the first tensor.
+    let graphics = gpus();
     specimen_weights::use_threads(1);
-    let mut checks = vec![library(), cores(), bf16(), weights(), evaluator(), data(), known_answer()];
+    let mut checks =
+        vec![library(), graphics, cores(), bf16(), weights(), evaluator(), data(), known_answer()];
     checks.extend([metric_answers(), protocol_pixels(), jpeg()]);
     let failed: Vec<&str> =
         checks.iter().filter(|check| check.status == Status::Failed).map(|check| check.name).collect();
@@ -147,6 +148,24 @@ fn library() -> Check {
                 ),
             }
         }
+    }
+}
+
+/// Whether cells on a GPU can run here. That none can is no fault: a Python package of torch that a machine without
+/// GPUs links has a CUDA part often, and seldom all that it needs.
+fn gpus() -> Check {
+    const NAME: &str = "GPUs";
+    const CPU_ONLY: &str = "everything runs on the CPU";
+    match cuda::open() {
+        Ok(part) => {
+            let n = cuda::n_devices();
+            let part = part.display();
+            match n {
+                1.. => ok(NAME, format!("{n} by {part}")),
+                _ => note(NAME, format!("{part} is open and sees none"), CPU_ONLY),
+            }
+        }
+        Err(error) => note(NAME, message_of(&error.into()), CPU_ONLY),
     }
 }
 
@@ -291,5 +310,11 @@ fn greedy_image() -> Result<Digest, RunError> {
 }
 
 fn tiny() -> ModelSpec {
-    ModelSpec { name: "tiny".to_owned(), dtype: Dtype::Bf16, device: "cpu".to_owned(), weights: None }
+    ModelSpec {
+        name: "tiny".to_owned(),
+        dtype: Dtype::Bf16,
+        device: "cpu".to_owned(),
+        weights: None,
+        three_way_guidance: false,
+    }
 }

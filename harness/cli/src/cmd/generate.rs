@@ -10,12 +10,13 @@ use specimen_record::Phases;
 use specimen_runner::{
     generate::{Generated, Request, generate as generate_image, save},
     load::{Models, device_of, sampling_of},
+    out_of_memory::within_memory,
 };
 
 use crate::{
     args::Format,
     exit::CliError,
-    named_methods::drafter_of,
+    named_methods::cell_of as named_cell,
     spec_args::data_root,
     talk::{Talk, answer, answer_json},
 };
@@ -26,13 +27,14 @@ pub struct GenerateArgs {
     /// The prompt, such as "a large red circle on sand at sunset"; empty for models that take none
     pub prompt: String,
     /// Seed of the image; the same seed gives the same image
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: u64,
     /// The model, one of [`MODELS`]
     #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
     pub model: String,
-    /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, or a
-    /// drafter as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }'
+    /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, a drafter
+    /// as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }', or a relaxed method,
+    /// '{ drafter = { … }, accept = [{ kind = "cascade", … }], schedule = { … } }'
     #[arg(long, value_name = "METHOD", default_value = "ar")]
     pub method: String,
     /// Scale of classifier-free guidance, 1 for none [default: 3 for tiny, 1 for models without prompts; others need it]
@@ -42,7 +44,7 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "T", default_value_t = 1.0, allow_negative_numbers = true)]
     pub temperature: f64,
     /// Tokens kept before drawing, 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
     pub top_k: u32,
     /// Mass kept before drawing, 1 for all
     #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -63,7 +65,7 @@ fn model_help() -> String {
     format!("The model: {}", MODELS.join(", "))
 }
 
-/// A spec of one cell; the arguments are written over it, and its grammar checks them.
+/// A spec of one cell but for the cell; the arguments are written over it, and its grammar checks them.
 const ONE_CELL: &str = r#"
 schema   = 1
 name     = "generate"
@@ -72,7 +74,6 @@ dataset  = { name = "unconditional", limit = 1 }
 model    = { name = "tiny", dtype = "bf16" }
 sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
 timing   = { warmup = 0, blocks = 1 }
-cell     = [{ name = "image" }]
 "#;
 
 /// The answer, as `--format json` prints it.
@@ -105,6 +106,12 @@ struct Seconds {
 /// Generates the image.
 pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model, args.seed)));
+    if out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
+        let reason =
+            format!("--out: images are written as PNG, and `{}` does not end in .png", out.display());
+        return Err(CliError::Usage(reason).into());
+    }
     let cell = cell_of(args)?;
     let model = Models::new(data_root()).get(&cell.model)?;
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
@@ -115,8 +122,7 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
         prompt: &args.prompt,
         seed: args.seed,
     };
-    let generated = generate_image(&request, &clock)?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model, args.seed)));
+    let generated = within_memory(&cell.model, Some(&cell.method), || generate_image(&request, &clock))?;
     save(&generated.picture, &out)?;
     let image = describe(&generated, out);
     match talk.format() {
@@ -127,7 +133,17 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
 
 /// The cell that the arguments describe.
 fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
-    let wrong = |error: SpecError| CliError::Usage(error.fault.to_string());
+    // The cell is one of this command; whoever reads the message wrote an option.
+    let wrong =
+        |error: SpecError| CliError::Usage(error.fault.to_string().replace("cell.image.", "--method: "));
+    for (option, value) in [("temperature", args.temperature), ("top-p", args.top_p)] {
+        if !value.is_finite() {
+            return Err(CliError::Usage(format!("--{option}: expected a finite number, found {value}")));
+        }
+    }
+    if let Some(guidance) = args.guidance.filter(|guidance| !guidance.is_finite()) {
+        return Err(CliError::Usage(format!("--guidance: expected a finite number, found {guidance}")));
+    }
     let guidance = match (args.guidance, args.model.as_str()) {
         (Some(guidance), _) => guidance,
         (None, "tiny") => 3.0,
@@ -142,7 +158,7 @@ fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
         (None, _) => 1.0,
     };
     let text = |value: &str| format!("'''{value}'''");
-    let mut settings = vec![
+    let settings = [
         format!("model.name={}", text(&args.model)),
         format!("model.dtype={}", text(&args.dtype)),
         format!("model.device={}", text(&args.device)),
@@ -151,10 +167,8 @@ fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
         format!("sampling.top_p={:?}", args.top_p),
         format!("sampling.guidance={guidance:?}"),
     ];
-    if let Some(drafter) = drafter_of(&args.method)? {
-        settings.push(format!("cell.image.drafter={drafter}"));
-    }
-    let mut spec = SpecText::parse("one cell", ONE_CELL).map_err(wrong)?;
+    let text = format!("{ONE_CELL}cell = [{{ name = \"image\"{} }}]\n", named_cell(&args.method)?);
+    let mut spec = SpecText::parse("one cell", &text).map_err(wrong)?;
     for setting in &settings {
         spec.set(setting).map_err(wrong)?;
     }

@@ -85,7 +85,11 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
         .collect();
     let (Some(sampling), false) = (sampling, cases.is_empty()) else {
         let known: Vec<&str> = spec.cells.iter().map(|cell| cell.name.as_str()).collect();
-        return Err(CliError::Usage(format!("no method is named so; known: {}", known.join(", "))).into());
+        let asked = args.only.as_deref().unwrap_or_default();
+        let known = known.join(", ");
+        return Err(
+            CliError::Usage(format!("--only: no method has `{asked}` in its name; known: {known}")).into()
+        );
     };
     if args.model == On::Toy && args.samples.is_some_and(|n| n < TOY_MIN) {
         let few = format!("the law of all images of the toy needs at least {TOY_MIN} images to be tested");
@@ -100,6 +104,7 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
                 dtype: Dtype::F32,
                 device: "cpu".to_owned(),
                 weights: None,
+                three_way_guidance: false,
             };
             let model = Models::new(data_root()).get(&model)?;
             let prompt = Scene::new(VAL_SEED, 0).caption();

@@ -7,6 +7,7 @@ use specimen_measure::{
     MeasureError, Measurement,
     cache::cache_folder,
     images::{BATCH, Event},
+    measurement::LeftOut,
     meter::{Meter, Settings},
     network::Networks,
     protocol::Protocol,
@@ -97,16 +98,16 @@ impl MetricArgs {
         let mut progress = ImageProgress::new(talk, count);
         meter.listen(move |path, event| progress.on(path, event));
         let answered = measure(&mut meter)?;
-        let broken: Vec<String> = meter.broken().iter().map(|(_, broken)| broken.why.clone()).collect();
+        let left_out = meter.left_out();
         // What draws the progress ends with the meter, before the answer.
         drop(meter);
-        answered.print(talk)?;
-        if broken.is_empty() {
+        answered.print(&left_out, talk)?;
+        if left_out.is_empty() {
             return Ok(());
         }
-        broken.iter().for_each(|why| talk.warn(why));
-        let n = broken.len();
-        Err(CliError::Failed(format!("{n} pictures were left out, the first: {}", broken[0])).into())
+        left_out.iter().for_each(|one| talk.warn(&one.why));
+        let n = left_out.len();
+        Err(CliError::Failed(format!("{n} pictures were left out, the first: {}", left_out[0].why)).into())
     }
 
     #[cfg(feature = "torch")]
@@ -144,12 +145,16 @@ impl From<Measurement> for Answer {
 }
 
 impl Answer {
-    fn print(&self, talk: &Talk) -> anyhow::Result<()> {
+    fn print(&self, left_out: &[LeftOut], talk: &Talk) -> anyhow::Result<()> {
         match (self, talk.format()) {
             (Self::One(measured), Format::Json) => answer_json(measured),
             (Self::Several(measured), Format::Json) => answer_json(measured),
             (Self::Written { path, what }, Format::Json) => {
-                answer_json(&serde_json::json!({"schema": 1, "file": path, "holds": what}))
+                let mut written = serde_json::json!({"schema": 1, "file": path, "holds": what});
+                if !left_out.is_empty() {
+                    written["left_out"] = serde_json::json!(left_out);
+                }
+                answer_json(&written)
             }
             (Self::One(measured), Format::Human) => answer(&human(std::slice::from_ref(measured))),
             (Self::Several(measured), Format::Human) => answer(&human(measured)),

@@ -32,8 +32,6 @@ pub(crate) mod generate;
 #[cfg(feature = "torch")]
 pub(crate) mod import;
 #[cfg(feature = "torch")]
-mod libtorch;
-#[cfg(feature = "torch")]
 mod lossless;
 #[cfg(feature = "torch")]
 pub(crate) mod merge;

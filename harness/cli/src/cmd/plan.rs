@@ -13,7 +13,7 @@ use specimen_experiments::{
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec},
 };
-use specimen_record::{RunDir, Summary, free_bytes, read_document};
+use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
@@ -217,17 +217,10 @@ fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 
 
 /// Memory of one worker, judged by those of an earlier run of this name; `None` without one.
 fn memory_by_history(plan: &Plan) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Peak {
-        peak_memory_mb: Option<u64>,
-    }
     let run = RunDir::open(default_out(&plan.spec.name)).ok()?;
     let of_shard = |k: u32| run.attempts(k).ok().into_iter().flatten().map(move |n| (k, n));
     let files = run.shards().ok()?.into_iter().flat_map(of_shard).map(|(k, n)| run.attempt_env(k, n));
-    let peaks = files.filter_map(|path| {
-        let text = std::fs::read(path).ok()?;
-        serde_json::from_slice::<Peak>(&text).ok()?.peak_memory_mb
-    });
+    let peaks = files.filter_map(|path| read_document::<Environment>(&path).ok()?.peak_memory_mb);
     peaks.max().map(|mb| mb << 20)
 }
 

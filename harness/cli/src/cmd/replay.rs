@@ -24,7 +24,7 @@ use crate::{
 pub struct ReplayArgs {
     /// Folder of the run
     pub run: PathBuf,
-    /// Keys of items, as in `ar/scene-00003/0`
+    /// Keys of items, as in `ar/3/0`
     #[arg(required_unless_present = "random", conflicts_with = "random")]
     pub keys: Vec<String>,
     /// Take N records by lot instead

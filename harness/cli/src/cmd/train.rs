@@ -4,16 +4,21 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use specimen_record::write_atomic;
 use specimen_report::{ReportError, training_figure};
 use specimen_train::{
     pipeline::{Folders, Network, train as train_network},
     spec::TrainSpec,
 };
+use specimen_weights::bounded::read_text_at_most;
 
 use crate::{
     exit::CliError,
     talk::{Talk, message_of},
 };
+
+/// Most bytes of a curve that is drawn.
+const MOST_BYTES_OF_A_CURVE: u64 = 64 << 20;
 
 /// What to train.
 #[derive(Debug, Args)]
@@ -98,15 +103,15 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
 /// Draws the curve of a network as SVG beside its numbers, and as PNG beside the states.
 fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> {
     let path = folders.curve_file(network);
-    let csv =
-        fs::read_to_string(&path).map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
+    let csv = read_text_at_most(&path, MOST_BYTES_OF_A_CURVE)
+        .map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
     let figure = training_figure(network.name(), &path, &csv)?;
     // The picture in pixels is large and can be drawn again: it does not lie among the weights.
     let (svg, png) = (path.with_extension("svg"), folders.work.join(format!("{}.png", network.name())));
     fs::create_dir_all(&folders.work)
         .with_context(|| format!("{}: cannot make the folder", folders.work.display()))?;
-    fs::write(&svg, figure.svg).with_context(|| format!("{}: cannot write", svg.display()))?;
-    fs::write(&png, figure.png).with_context(|| format!("{}: cannot write", png.display()))?;
+    write_atomic(&svg, figure.svg.as_bytes())?;
+    write_atomic(&png, &figure.png)?;
     talk.say(format!("curve: {} and {}", svg.display(), png.display()));
     Ok(())
 }

@@ -51,6 +51,7 @@ fn of_model(error: &ModelError) -> Code {
         ModelError::Weights(_) | ModelError::Unfetched { .. } => Code::Missing,
         ModelError::Prompt { .. } | ModelError::Unknown { .. } => Code::Usage,
         ModelError::Drafter { .. } | ModelError::Sampling { .. } => Code::Spec,
+        ModelError::NotKept { .. } => Code::Environment,
     }
 }
 

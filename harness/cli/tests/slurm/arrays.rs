@@ -1,5 +1,7 @@
 //! A real cluster of one node gives the records of this machine, attended or not.
 
+use std::path::Path;
+
 use crate::{
     cluster::Cluster,
     desk::{Desk, QUICK, ended},
@@ -33,4 +35,34 @@ fn five_tasks_of_a_cluster_give_the_records_of_this_machine() {
     let last = ended(desk.arrays("left", "3", &["--resume"]).spawn().unwrap());
     assert_eq!(last.code, Some(0), "{}", last.err);
     assert_eq!(desk.digest("here"), desk.digest("left"));
+}
+
+/// `make slurm-quickstart` sets this to `whole`.
+const EXTENT: &str = "SLURM_QUICKSTART";
+
+#[test]
+fn the_quickstart_in_five_shards_gives_the_result_of_this_machine() {
+    let Some(cluster) = Cluster::real("the_quickstart_in_five_shards_gives_the_result_of_this_machine")
+    else {
+        return;
+    };
+    let desk = Desk::new(&cluster, QUICK);
+    let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/quickstart.toml");
+    // Five of its prompts in five tasks, without warm-ups, take seconds; all of them take minutes.
+    let mut narrowed = vec!["--limit", "5", "--set", "timing.blocks=1", "--set", "timing.warmup=0"];
+    if std::env::var(EXTENT).is_ok_and(|extent| extent == "whole") {
+        narrowed.clear();
+    }
+    let run = |out: &str, more: &[&str]| {
+        let fixed = ["run", spec.to_str().unwrap(), "--out", out];
+        ended(desk.command(&[&fixed[..], &narrowed, more].concat()).spawn().unwrap())
+    };
+    let here = run("here", &[]);
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    let there = run("there", &["--executor", "slurm", "--profile", "fast.toml", "--shards", "5"]);
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    assert!(there.err.contains(": 5 shard(s) of timed blocks"), "{}", there.err);
+    let (here, there) = (desk.digest("here"), desk.digest("there"));
+    println!("the quickstart here: {here}\nthe quickstart in five shards of a cluster: {there}");
+    assert_eq!(here, there);
 }

@@ -74,6 +74,11 @@ pub(crate) fn is_there(process: u32) -> bool {
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
+/// Whether a process is stopped by a signal.
+pub(crate) fn is_standing(process: u32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| stat.contains(") T "))
+}
+
 /// Sends a signal to a process that may be gone already.
 pub(crate) fn kill(signal: &str, process: u32) {
     Command::new("kill").args([signal, &process.to_string()]).output().unwrap();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, time::Instant};
 
-use specimen_record::RunDir;
+use specimen_record::{Environment, RunDir, Summary, read_document, write_document};
 
 use crate::{
     cluster::Cluster,
@@ -177,6 +177,129 @@ fn tasks_wait_for_room_on_a_full_disk_and_say_so() {
     let here = desk.run("here", &more);
     assert_eq!(here.code, Some(0), "{}", here.err);
     assert_eq!(desk.digest("here"), desk.digest(out));
+}
+
+#[test]
+fn a_task_that_is_ended_while_it_waits_for_room_is_no_attempt() {
+    let Some(disk) = Tmpfs::mount("a_task_that_is_ended_while_it_waits_for_room_is_no_attempt") else {
+        return;
+    };
+    // As before the time limit, and as by the node's own memory killer.
+    for signal in ["-USR1", "-KILL"] {
+        let cluster = Cluster::counted();
+        let desk = Desk::new(&cluster, QUICK);
+        // Any attempt that counts would be the last.
+        fs::write(desk.path("fast.toml"), "[slurm]\nlag_s = 1\nmax_attempts = 1\n").unwrap();
+        disk.remount("size=300k");
+        let more = [&UNTIMED[..], &["--set", "dataset.samples=16"]].concat();
+        let out = disk.path().join(signal);
+        let out = out.to_str().unwrap();
+        let said = desk.path("said");
+        let mut driver =
+            desk.arrays(out, "1", &more).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+        desk.wait_for("a worker without room", || {
+            let status = ended(desk.command(&["status", out]).spawn().unwrap());
+            status.out.contains("of them wait for room on the disk")
+        });
+        kill(signal, Worker::at_work(&desk, out).process);
+        let has_said = |words: &str| fs::read_to_string(&said).unwrap().contains(words);
+        desk.wait_for("a word of the driver", || {
+            has_said("while it waited for room on the disk; it is handed in again")
+        });
+        disk.remount("size=64m");
+        let code = driver.wait().unwrap().code();
+        assert_eq!(code, Some(0), "{}", fs::read_to_string(&said).unwrap());
+        assert_eq!(of(&cluster.calls(), "sbatch").len(), 2);
+        let here = desk.run("here", &more);
+        assert_eq!(here.code, Some(0), "{}", here.err);
+        assert_eq!(desk.digest("here"), desk.digest(out));
+        fs::remove_dir_all(out).unwrap();
+    }
+}
+
+#[test]
+fn a_worker_without_room_for_its_first_write_says_so_and_leaves_no_empty_attempt() {
+    let test = "a_worker_without_room_for_its_first_write_says_so_and_leaves_no_empty_attempt";
+    let Some(disk) = Tmpfs::mount(test) else { return };
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    let folder = disk.path().to_str().unwrap();
+    // Once the array is noted, and before the worker starts, nothing more fits.
+    let setup = format!(
+        "[slurm]\nlag_s = 1\nsetup = [\"until grep -q '.job.:' {folder}/there/slurm/submissions.json; do sleep 0.05; done\", \
+         \"dd if=/dev/zero of={folder}/filler bs=1k 2>/dev/null\"]\n"
+    );
+    fs::write(desk.path("fast.toml"), setup).unwrap();
+    let out = disk.path().join("there");
+    let out = out.to_str().unwrap();
+    let driver = desk.arrays(out, "1", &UNTIMED).spawn().unwrap();
+    desk.wait_for("a worker without room", || {
+        let status = ended(desk.command(&["status", out]).spawn().unwrap());
+        status.out.contains("of them wait for room on the disk")
+    });
+    let run = RunDir::open(disk.path().join("there")).unwrap();
+    assert_eq!(run.attempts(0).unwrap(), [0_u32; 0]);
+    disk.remount("size=64m");
+    let there = ended(driver);
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    assert_eq!(run.attempts(0).unwrap(), [0]);
+    assert_eq!(of(&cluster.calls(), "sbatch").len(), 1);
+}
+
+#[test]
+fn a_queue_that_hangs_keeps_no_worker_from_its_work_and_only_timed_tasks_ask_it() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    let name_the_node = "[slurm]\nlag_s = 1\nsetup = [\"export SLURMD_NODENAME=here\"]\n";
+    fs::write(desk.path("fast.toml"), name_the_node).unwrap();
+    let queue = fs::read_to_string(cluster.file("squeue")).unwrap();
+    let hangs = "case \"$*\" in *--nodelist*) exec sleep 600 ;; esac\njob=; before=";
+    fs::write(cluster.file("squeue"), queue.replacen("job=; before=", hangs, 1)).unwrap();
+    let there = ended(desk.arrays("there", "1", &[]).spawn().unwrap());
+    assert_eq!(there.code, Some(0), "{}", there.err);
+    let calls = cluster.calls();
+    let of_nodes = of(&calls, "squeue").into_iter().filter(|call| call.contains("--nodelist here"));
+    assert_eq!(of_nodes.count(), 1, "one of two tasks is timed: {calls:?}");
+    let run = RunDir::open(desk.path("there")).unwrap();
+    let known: Environment = read_document(&run.attempt_env(0, 0)).unwrap();
+    assert_eq!(known.allocation.unwrap().neighbours, None);
+}
+
+#[test]
+fn the_machine_of_a_run_on_a_cluster_is_that_of_its_tasks() {
+    let cluster = Cluster::counted();
+    let desk = Desk::new(&cluster, QUICK);
+    // Two timed shards and two others, as if they had run on nodes of their own and the driver on a login node.
+    let made_on = |out: &str, cpus: [&str; 4]| {
+        let left = ended(desk.arrays(out, "2", &["--detach"]).spawn().unwrap());
+        assert_eq!(left.code, Some(0), "{}", left.err);
+        let run = RunDir::open(desk.path(out)).unwrap();
+        for (shard, cpu) in (0..).zip(cpus) {
+            desk.wait_for("the end of a task", || run.done(shard).is_file());
+            let mut known: Environment = read_document(&run.attempt_env(shard, 0)).unwrap();
+            known.host_cpu = cpu.to_owned();
+            write_document(&run.attempt_env(shard, 0), &known).unwrap();
+        }
+        let whole = ended(desk.arrays(out, "2", &["--resume"]).spawn().unwrap());
+        assert_eq!(whole.code, Some(0), "{}", whole.err);
+        assert!(!whole.err.contains("made elsewhere"), "{}", whole.err);
+        let summary: Summary = read_document(&run.summary()).unwrap();
+        (whole.err, summary.machine(), summary.cell("sd-chain2").unwrap().speedup.clone())
+    };
+    let (said, machine, speedup) = made_on("alike", ["Node CPU"; 4]);
+    assert!(!said.contains("several models"), "{said}");
+    assert_eq!((machine.as_str(), speedup.value.is_some()), ("Node CPU", true));
+    let (said, machine, speedup) = made_on("there", ["Node CPU", "Another CPU", "Node CPU", "Node CPU"]);
+    assert!(said.contains("devices of several models (Another CPU; Node CPU)"), "{said}");
+    assert_eq!(machine, "Another CPU and Node CPU");
+    assert!(speedup.why.as_ref().is_some_and(|why| why.contains("Another CPU; Node CPU")), "{speedup:?}");
+    let here = desk.run("here", &[]);
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    assert_eq!(desk.digest("here"), desk.digest("there"));
+    // Other hardware is not compared without a word.
+    let compared = ended(desk.command(&["compare", "here", "there"]).spawn().unwrap());
+    let told = compared.err.contains("is not compared: machine:");
+    assert!(told && compared.err.contains("B has Another CPU and Node CPU"), "{}", compared.err);
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Desk, workspace};
+use crate::{
+    support::{Desk, workspace},
+    tmpfs::Tmpfs,
+};
 
 /// Whether the tests that need Python can run; otherwise the test `name` is skipped aloud.
 fn has_python(name: &str) -> bool {
@@ -128,6 +131,32 @@ const GOOD: &str =
     r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"image\": \"a.ppm\", \"tokens\": [1, 2], \"forwards\": 2}""#;
 
 #[test]
+fn a_full_disk_of_temporary_files_is_waited_for_and_costs_no_row() {
+    let test = "a_full_disk_of_temporary_files_is_waited_for_and_costs_no_row";
+    let Some(disk) = Tmpfs::mount(test) else { return };
+    let desk = Desk::new();
+    let painter = script(GOOD);
+    let spec = spec_of(&desk, &[("good", &painter)]);
+    // Not a byte more fits where the process writes its pictures.
+    assert!(std::fs::write(disk.path().join("filler"), vec![1; 400_000]).is_err());
+    let said = desk.path("said");
+    let log = std::fs::File::create(&said).unwrap();
+    let mut command = desk.command(&["run", &spec, "--out", "run"]);
+    let mut running =
+        command.env("TMPDIR", disk.path()).stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap();
+    let said = || std::fs::read_to_string(&said).unwrap();
+    let started = std::time::Instant::now();
+    while !said().contains("no room (") {
+        assert!(started.elapsed().as_secs() < 300 && running.try_wait().unwrap().is_none(), "{}", said());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    disk.remount("size=64m");
+    assert!(running.wait().unwrap().success(), "{}", said());
+    let records = rows(&desk.path("run/merged/records.jsonl"));
+    assert!(records.len() == 4 && records.iter().all(|record| record["status"] == "ok"), "{records:?}");
+}
+
+#[test]
 fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
     let desk = Desk::new();
     let outside = GOOD.replace("a.ppm", "../../etc/passwd");
@@ -137,12 +166,14 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
         ("crash", "read -r line; echo 'out of memory' >&2; exit 3".to_owned()),
         ("noise", script(text)),
         ("outside", script(&outside)),
+        // It writes nothing: `noise` before it left a picture of this name.
+        ("steals", script(GOOD).replace("printf 'P6 2 1 255\\nabcdef' > \"$folder/a.ppm\"", "")),
         ("hang", "read -r line; sleep 600".to_owned()),
         ("refuses", script(r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"error\": \"too long\"}""#)),
     ];
     let scripts: Vec<(&str, &str)> = scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
     let spec = spec_of(&desk, &scripts);
-    desk.fails(&["run", &spec, "--out", "run"], 5, &["10 of 14 items failed"]);
+    desk.fails(&["run", &spec, "--out", "run"], 5, &["12 of 16 items failed"]);
     let records = rows(&desk.path("run/merged/records.jsonl"));
     let errors = |id: &str| -> Vec<String> {
         let of = records.iter().filter(|record| record["cell"] == id && record["status"] == "err");
@@ -165,6 +196,7 @@ fn a_process_that_misbehaves_costs_its_own_items_only_and_says_why() {
         assert_eq!(errors(id), [error, error], "{id}");
     }
     assert!(errors("outside")[0].contains("`../../etc/passwd`"), "{:?}", errors("outside"));
+    assert!(errors("steals").iter().all(|why| why.contains("cannot be found")), "{:?}", errors("steals"));
     let good = records.iter().find(|record| record["cell"] == "good").unwrap();
     assert_eq!(
         (good["width"].as_u64(), good["n_tokens"].as_u64(), good["nfe"].as_u64()),

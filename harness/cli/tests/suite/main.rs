@@ -21,6 +21,9 @@ mod published_weights;
 mod records;
 mod support;
 #[cfg(feature = "torch")]
+#[path = "../chaos/tmpfs.rs"]
+mod tmpfs;
+#[cfg(feature = "torch")]
 mod training;
 #[cfg(feature = "torch")]
 mod tuning;

@@ -10,13 +10,32 @@ use serde_json::Value;
 use crate::support::{Desk, spec, workspace};
 
 const COCO: &str = "coco/captions_val2017.json.gz";
+const PARTI: &str = "parti/PartiPrompts.tsv";
 
 #[test]
-fn every_model_draws_real_captions_by_every_family_of_methods() {
-    let name = "every_model_draws_real_captions_by_every_family_of_methods";
+fn every_model_draws_captions_of_mscoco_by_every_family_of_methods() {
+    let name = "every_model_draws_captions_of_mscoco_by_every_family_of_methods";
     let Some(desk) = Desk::with_data(name, COCO) else { return };
+    let prompts = check_toys(&desk, &[]);
+    assert_eq!(prompts.len(), 2, "{prompts:?}");
+}
+
+#[test]
+fn every_model_draws_parti_prompts_by_every_family_of_methods() {
+    let name = "every_model_draws_parti_prompts_by_every_family_of_methods";
+    let Some(desk) = Desk::with_data(name, PARTI) else { return };
+    let prompts = check_toys(&desk, &["--set", r#"dataset={ name = "parti-prompts", limit = 4 }"#]);
+    let published = fs::read_to_string(desk.data(PARTI)).unwrap();
+    let first: BTreeSet<&str> =
+        published.lines().skip(1).take(2).map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(prompts.iter().map(String::as_str).collect::<BTreeSet<_>>(), first);
+}
+
+/// Runs the toys on two prompts of their dataset, or of the one that `args` sets; returns the prompts.
+fn check_toys(desk: &Desk, args: &[&str]) -> BTreeSet<String> {
     let toys = spec("ci/models_toy.toml");
-    let ran = desk.succeeds(&["run", &toys, "--limit", "2", "--set", "timing.warmup=0", "--out", "r", "-q"]);
+    let run = ["run", &toys, "--limit", "2", "--set", "timing.warmup=0", "--out", "r", "-q"];
+    let ran = desk.succeeds(&[&run[..], args].concat());
     let rows = |file: &str| -> Vec<Value> {
         let text = fs::read_to_string(desk.path("r/merged").join(file)).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -44,6 +63,37 @@ fn every_model_draws_real_captions_by_every_family_of_methods() {
         assert_eq!(cell["guarantee"], if is_exact { "exact" } else { "relaxed" }, "{id}");
     }
     assert!(desk.path("r/report/grid.png").is_file());
+    let plan: Value = serde_json::from_slice(&fs::read(desk.path("r/plan.json")).unwrap()).unwrap();
+    let items = plan["items"].as_array().unwrap();
+    items.iter().map(|item| item["prompt"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_third_row_of_guidance_changes_no_image_of_a_text_and_is_refused_where_there_is_none() {
+    let desk = Desk::new();
+    let prompts = desk.file("prompts.txt", "a red circle\na bus near the sea\n");
+    let set = format!("dataset={{ name = \"{prompts}\" }}");
+    let cells = "cell=[{ name = \"ar\" }, { name = \"chain\", drafter = { proposer = \"eagle1\", shape = \"chain\", depth = 3 } }]";
+    let run = |model: &str, third: bool, out: &str| {
+        let model = format!("model={{ name = \"{model}\", dtype = \"f32\", three_way_guidance = {third} }}");
+        let args = ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--set", &model];
+        desk.run(&[&args[..], &["--set", "timing.warmup=0", "--out", out, "-q"]].concat())
+    };
+    let tokens = |out: &str| -> Vec<Value> {
+        let text = fs::read_to_string(desk.path(out).join("merged/records.jsonl")).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| row["tokens"].clone()).inspect(|tokens| assert!(tokens.is_array())).collect()
+    };
+    for (third, out) in [(false, "two"), (true, "three")] {
+        let ran = run("anole-toy", third, out);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    assert_eq!(tokens("two").len(), 4);
+    // A prompt of text has no pictures: their row says what the row without prompt says.
+    assert_eq!(tokens("two"), tokens("three"));
+    let ran = run("lumina-toy", true, "none");
+    assert_eq!(ran.code, 3, "{}", ran.err);
+    assert!(ran.err.contains("use one that has: anole-7b, anole-toy"), "{}", ran.err);
 }
 
 #[test]
@@ -55,7 +105,7 @@ fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
     // The captions are all that is there.
     let desk = Desk::as_data_folder();
     let from = Desk::with_data(name, COCO).unwrap();
-    for file in [COCO, "parti/PartiPrompts.tsv"] {
+    for file in [COCO, PARTI] {
         fs::create_dir_all(desk.path(file).parent().unwrap()).unwrap();
         fs::copy(from.data(file), desk.path(file)).unwrap();
     }

@@ -30,6 +30,8 @@ fn a_seed_gives_one_image_and_its_counts() {
         "eagle1-static13",
         "eagle2-dynamic",
         "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }",
+        "{ drafter = { proposer = \"eagle1\", shape = \"static\", tree = \"tiny_7\" }, \
+         accept = [{ kind = \"lantern\", k = 10, delta = 0.1 }], schedule = { kind = \"vvs\", trigger = \"interval\", every = 3 } }",
     ];
     for method in methods {
         let (target, draft) = generate(method, "c.png");
@@ -62,7 +64,11 @@ fn an_image_that_cannot_be_written_is_named() {
 fn this_machine_is_healthy() {
     let answer = Desk::new().json(&["doctor"]);
     assert_eq!(answer["healthy"], true, "{answer:#}");
-    assert_eq!(answer["checks"].as_array().unwrap().len(), 10);
+    let checks = answer["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 11);
+    // With or without one, what stands in the way of a GPU is told.
+    let gpus = checks.iter().find(|check| check["name"] == "GPUs").unwrap();
+    assert!(gpus["found"].as_str().unwrap().contains("libtorch"), "{gpus:#}");
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn a_relaxed_method_that_cannot_be_told_from_the_target_is_a_mismatch() {
 #[test]
 fn what_cannot_be_examined_is_said_with_what_can() {
     let unknown = ["doctor", "--lossless", "--only", "nothing"];
-    Desk::new().fails(&unknown, 2, &["no method is named so", "cascade-i"]);
+    Desk::new().fails(&unknown, 2, &["no method has", "cascade-i"]);
     let few = ["doctor", "--lossless", "--model", "toy", "--samples", "100"];
     Desk::new().fails(&few, 2, &["at least 1000 images"]);
 }

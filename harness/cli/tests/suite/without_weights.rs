@@ -259,6 +259,12 @@ mod torch {
             &["--method", "{ proposer = \"eagle1\", shpe = \"chain\" }"],
             &["`shpe`", "did you mean `shape`?"],
         );
+        generate(
+            &["--method", "{ drafter = { proposer = \"none\" }, acept = [] }"],
+            &["`acept`", "`accept`"],
+        );
+        generate(&["--temperature", "nan"], &["--temperature", "finite", "NaN"]);
+        generate(&["--out", "red.jpg"], &["red.jpg", "PNG"]);
         generate(&["--temperature", "-1"], &["`sampling.temperature` is -1", "at least 0"]);
         generate(&["--device", "gpu"], &["`model.device`", "cpu, cuda or cuda:N"]);
         let ran = desk.run(&["generate", "a red circle"]);

@@ -96,6 +96,17 @@ pub const DRAFTER_KEYS: &[&str] = &[
 ];
 
 impl DrafterConfig {
+    /// Proposer and weights of the head that drafts, as specs and manifests write them; `None` where no head does.
+    #[must_use]
+    pub fn head(&self) -> Option<(&'static str, Option<&str>)> {
+        let proposer = match self.proposer {
+            Proposer::Eagle1 => "eagle1",
+            Proposer::Eagle3 => "eagle3",
+            Proposer::None | Proposer::Jacobi | Proposer::Model => return None,
+        };
+        Some((proposer, self.weights.as_deref()))
+    }
+
     /// Nothing proposes.
     pub fn none() -> Self {
         Self {

@@ -186,6 +186,12 @@ mod tests {
     }
 
     #[test]
+    fn a_beam_runs_its_width_at_every_level_however_few_candidates_stay() {
+        let (paths, batches) = draft(&ROWS, DynamicTree { top_k: 2, depth: 5, total_token: 3 }, 9);
+        assert_eq!((paths.len(), batches.iter().map(Vec::len).sum::<usize>()), (2, 2 * 5));
+    }
+
+    #[test]
     fn no_node_is_deeper_than_the_room() {
         let shape = DynamicTree { top_k: 2, depth: 5, total_token: 60 };
         for room in 1..=4 {

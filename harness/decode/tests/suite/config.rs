@@ -219,6 +219,9 @@ fn a_draft_tree_is_bounded_before_it_is_drawn() {
     assert_eq!(dynamic(3, 6, 4), (4, 3), "no deeper than its nodes in one line");
     let of = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
     assert_eq!((of(AR), of(CHAIN_3), of(MC_SIM).0), ((1, 0), (4, 3), 26));
+    let run = |table: &str| config(table).max_run_nodes();
+    let beam = r#"{ proposer = "eagle1", shape = "dynamic", top_k = 6, depth = 4, total_token = 8 }"#;
+    assert_eq!((run(AR), run(CHAIN_3), run(MC_SIM), run(beam)), (0, 3, 25, 24));
 }
 
 #[test]
@@ -285,7 +288,11 @@ fn numbers_of_rules_outside_their_range_are_errors() {
     );
     assert_eq!(
         error(r#"{ kind = "cascade", tau_pos = nan, tvd_budget = 0.5 }"#),
-        "accept rule cascade has tau_pos = NaN, expected a finite cosine threshold"
+        "accept rule cascade has tau_pos = NaN, expected a cosine, -1 to 1"
+    );
+    assert_eq!(
+        error(r#"{ kind = "cascade", tau_seq = 7.0, tvd_budget = 0.5 }"#),
+        "accept rule cascade has tau_seq = 7, expected a cosine, -1 to 1"
     );
     assert_eq!(
         error(r#"{ kind = "cascade", tau_pos = 0.5, tvd_budget = -0.1 }"#),

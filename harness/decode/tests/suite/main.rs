@@ -4,7 +4,8 @@
 //! `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
 //! `cascade`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `mutations`: the checks find the classic
 //! mistakes (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed;
-//! `seams`: methods of others fit; `traces`, `config`: the numbers and texts others read.
+//! `samplers`: filters are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers
+//! and texts others read.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod cascade;
@@ -18,6 +19,7 @@ mod mutations;
 mod rates;
 mod reference;
 mod relaxed;
+mod samplers;
 mod seams;
 mod second_rules;
 mod support;

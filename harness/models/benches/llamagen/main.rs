@@ -12,7 +12,8 @@ mod eager;
 mod subjects;
 mod timing;
 
-use tch::{Cuda, Device, Kind};
+use specimen_weights::cuda;
+use tch::{Device, Kind};
 
 use eager::Eager;
 use subjects::Subject;
@@ -43,8 +44,8 @@ fn arguments() -> Arguments {
             ("cpu", _) => found.device = Device::Cpu,
             ("published", _) => found.published = true,
             (_, Some(("cuda", index))) => {
-                found.device = Device::Cuda(index.parse().unwrap_or_else(|_| panic!("{USAGE}")));
-                assert!(Cuda::is_available(), "libtorch sees no GPU; `make libtorch CUDA=1` and build again");
+                let index = index.parse().unwrap_or_else(|_| panic!("{USAGE}"));
+                found.device = cuda::device(index).unwrap_or_else(|e| panic!("cuda:{index}: {e}"));
             }
             (_, Some(("python", program))) => found.python = Some(program.to_owned()),
             _ => panic!("`{argument}`: {USAGE}"),

@@ -261,7 +261,7 @@ impl TargetModel for ChameleonModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let DrafterKind::Eagle1(None) = kind else {
             let (model, drafter) = (self.recipe.name.into(), kind.as_written());
@@ -271,7 +271,7 @@ impl TargetModel for ChameleonModel {
         let (image, words) = self.image_of(generation);
         let head = Rc::new(ImageHead::new(head.clone(), image, words));
         let time = DraftTime::new(generation.device());
-        let draft = EagleDraft::new(head, generation, max_tree, time.clone());
+        let draft = EagleDraft::new(head, generation, max_run, time.clone());
         Ok((Box::new(draft), time))
     }
 

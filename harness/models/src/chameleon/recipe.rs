@@ -12,9 +12,6 @@ pub enum PromptFormat {
     /// tokens are forced, so nothing is drawn before there is a context.
     Lumina,
     /// The caption itself. Without prompt its words are left out.
-    ///
-    /// Anole's own decoder knows a third row, `u + 1.2 (i - u) + 3 (c - i)`, where `i` keeps the pictures of the prompt.
-    /// A prompt of text has none, so that row is the one without prompt, and what is left is guidance 3.
     Anole,
 }
 
@@ -29,6 +26,10 @@ pub struct Recipe {
     pub prompt: PromptFormat,
     /// What draws them.
     pub vqgan: VqganConfig,
+    /// Whether guidance has a third row, `u + 1.2 (i - u) + s (c - i)` with `s` 3 in Anole's own decoder, where `i`
+    /// keeps of the prompt what begins a sequence or belongs to pictures. A prompt of text has no pictures: its row is
+    /// the one without prompt, and the law is that of two rows.
+    pub has_image_row: bool,
 }
 
 /// A prompt as words: guidance rows of one length, the shorter one padded on the left.
@@ -63,7 +64,7 @@ impl Recipe {
     #[must_use]
     pub fn lumina(name: &'static str, rows: usize, columns: usize, vqgan: VqganConfig) -> Self {
         let form = ImageForm { grammar: Grammar::Framed, rows, columns, n_codes: vqgan.n_codes as usize };
-        Self { name, form, prompt: PromptFormat::Lumina, vqgan }
+        Self { name, form, prompt: PromptFormat::Lumina, vqgan, has_image_row: false }
     }
 
     /// A model that writes square images as Anole does.
@@ -71,7 +72,13 @@ impl Recipe {
     pub fn plain(name: &'static str, side: usize, vqgan: VqganConfig) -> Self {
         let n_codes = vqgan.n_codes as usize;
         let form = ImageForm { grammar: Grammar::Plain, rows: side, columns: side, n_codes };
-        Self { name, form, prompt: PromptFormat::Anole, vqgan }
+        Self { name, form, prompt: PromptFormat::Anole, vqgan, has_image_row: false }
+    }
+
+    /// The same under three-way guidance.
+    #[must_use]
+    pub fn with_image_row(self) -> Self {
+        Self { has_image_row: true, ..self }
     }
 
     /// Width and height of a picture, in pixels.
@@ -99,7 +106,8 @@ impl Recipe {
         Ok(ImageWords { codes: vocabulary.codes().to_vec(), structural })
     }
 
-    /// The words before an image of `caption`; with a second row without it if `guided`.
+    /// The words before an image of `caption`; with a second row without it if `guided`, and a third of the prompt's
+    /// pictures alone under three-way guidance.
     ///
     /// # Errors
     /// A tokenizer without the words that structure a prompt, or that cannot take the caption.
@@ -129,11 +137,21 @@ impl Recipe {
             Err(reason) => return Ok(Err(reason)),
         };
         let with = [vec![begin], text, end].concat();
-        let n_pad = with.len() - without.len();
-        let without = [vec![word(names::PADDING)?; n_pad], without].concat();
-        let mut rows = PromptRows { rows: vec![with], n_pads: vec![0] };
+        let mut others = Vec::new();
         if guided {
-            rows.rows.push(without);
+            others.push(without);
+            if self.has_image_row {
+                let (opens, closes) = (word(names::IMAGE_BEGIN)?, word(names::IMAGE_END)?);
+                let stays =
+                    |id: &&i64| [begin, opens, closes].contains(id) || vocabulary.codes().contains(id);
+                others.push(with.iter().filter(stays).copied().collect());
+            }
+        }
+        let (n, padding) = (with.len(), word(names::PADDING)?);
+        let mut rows = PromptRows { rows: vec![with], n_pads: vec![0] };
+        for other in others {
+            let n_pad = n - other.len();
+            rows.rows.push([vec![padding; n_pad], other].concat());
             rows.n_pads.push(n_pad as i64);
         }
         Ok(Ok(rows))

@@ -194,7 +194,7 @@ impl TargetModel for IgptModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let name = match kind {
             DrafterKind::Model(name) => name,
@@ -214,7 +214,7 @@ impl TargetModel for IgptModel {
             return Err(self.unknown_drafter(name.clone()));
         };
         let time = DraftTime::new(generation.device());
-        let capacity = self.n_tokens() + max_tree;
+        let capacity = self.n_tokens() + max_run;
         let draft = ModelDraft::new(
             network.backbone.clone(),
             network.backbone.prefix(),

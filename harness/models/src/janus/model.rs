@@ -207,7 +207,7 @@ impl TargetModel for JanusModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head: Rc<dyn DraftHead> = match (kind, &self.networks.drafter) {
             (DrafterKind::Eagle1(None), Ok(head)) => head.clone(),
@@ -224,7 +224,7 @@ impl TargetModel for JanusModel {
         let time = DraftTime::new(generation.device());
         // Every slot is paired with the word behind it; those of the empty prompt are its pads.
         let following = generation.prefix().narrow(1, 1, generation.n_prefix() - 1);
-        let draft = EagleDraft::with_prefix(head, generation, max_tree, time.clone(), following);
+        let draft = EagleDraft::with_prefix(head, generation, max_run, time.clone(), following);
         Ok((Box::new(draft), time))
     }
 

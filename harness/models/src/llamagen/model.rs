@@ -12,7 +12,7 @@ use tch::{Device, Kind, Tensor};
 use super::{
     Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
     heads::Heads,
-    t5::{CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+    t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
 };
 use crate::{
     backbone::Backbone,
@@ -190,7 +190,12 @@ impl TargetModel for LlamaGenModel {
                 Ok(self.open_prefix(prefix, 0, sampling, max_tree))
             }
             (Condition::Caption { n_slots, .. }, Some(captions)) => {
-                let features = captions.of(prompt, n_slots).map_err(|reason| self.unusable(reason))?;
+                let features = captions.of(prompt, n_slots).map_err(|error| match error {
+                    CaptionError::Unusable(reason) => self.unusable(reason),
+                    CaptionError::NotKept { folder, source } => {
+                        ModelError::NotKept { model: self.name.into(), folder, source }
+                    }
+                })?;
                 Ok(self.open_features(&features, sampling, max_tree))
             }
             (Condition::Caption { .. }, None) => {
@@ -203,7 +208,7 @@ impl TargetModel for LlamaGenModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head = self.networks.heads.get(self.name, kind)?;
         let _guard = tch::no_grad_guard();
@@ -212,7 +217,7 @@ impl TargetModel for LlamaGenModel {
         let d_model = self.networks.target.config().d_model;
         let zeroth = head.token_table().get(0).view([1, 1, d_model]);
         let following = zeroth.expand([generation.n_rows(), generation.n_prefix() - 1, d_model], false);
-        let draft = EagleDraft::with_prefix(head, generation, max_tree, time.clone(), following);
+        let draft = EagleDraft::with_prefix(head, generation, max_run, time.clone(), following);
         Ok((Box::new(draft), time))
     }
 

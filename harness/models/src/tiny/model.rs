@@ -205,7 +205,7 @@ impl TargetModel for TinyModel {
         &self,
         kind: &DrafterKind,
         generation: &ModelGeneration,
-        max_tree: usize,
+        max_run: usize,
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head = self.head(kind).ok_or_else(|| {
             let names: Vec<&str> = EAGLE1.iter().map(|(name, _)| *name).collect();
@@ -216,7 +216,7 @@ impl TargetModel for TinyModel {
             }
         })?;
         let time = DraftTime::new(generation.device());
-        let draft = EagleDraft::new(head, generation, max_tree, time.clone());
+        let draft = EagleDraft::new(head, generation, max_run, time.clone());
         Ok((Box::new(draft), time))
     }
 

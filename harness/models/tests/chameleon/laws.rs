@@ -155,6 +155,46 @@ fn guided_laws_are_the_reference_pipeline_on_the_rows_run_apart_without_padding(
 }
 
 #[test]
+fn three_way_guidance_adds_what_the_pictures_of_the_prompt_say() {
+    // Three rows of one length that differ: what a prompt with pictures would give.
+    let model = model(toy::anole().with_image_row());
+    let rows = prompt_rows(model.recipe());
+    assert_eq!(rows.rows.len(), 3);
+    assert_eq!((&rows.rows[1], rows.n_pads[1]), (&rows.rows[2], rows.n_pads[2]), "a text has no pictures");
+    let (with, n) = (rows.rows[0].clone(), rows.rows[0].len() as i64);
+    let words = [with.clone(), with.iter().rev().copied().collect(), with.iter().map(|id| id / 2).collect()];
+    let opened = |words: &[Vec<i64>]| {
+        let table = Tensor::from_slice(&words.concat()).view([words.len() as i64, n]);
+        let padding = Padding::new(vec![0; words.len()]);
+        let image = std::rc::Rc::new(ChameleonImage::new(model.network().clone(), padding, n));
+        let prefix = no_grad(|| model.network().embed_words(&table));
+        ModelGeneration::new(image, GUIDED, prefix, 16, 16)
+    };
+    let mut generation = opened(&words);
+    assert_eq!(generation.n_rows(), 3);
+    let mut choices = Choices::new(4);
+    let tokens: Vec<TokenId> = (0..16).map(|position| choices.token(&generation, position)).collect();
+    let alone = words.clone().map(|row| logits_alone(&model, &row, &tokens));
+    let mut moved: f32 = 0.0;
+    generation.prefill();
+    for (i, pair) in tokens.windows(2).enumerate() {
+        let found = generation.score(&TokenTree::new(pair[0])).dist(TokenTree::ROOT);
+        generation.commit(&[TokenTree::ROOT]);
+        let [c, u, p] = alone.each_ref().map(|logits| Vec::<f32>::try_from(logits.get(i as i64)).unwrap());
+        let mixed = |image: f32| -> Vec<f32> {
+            let mix = |v: usize| u[v] + image * (p[v] - u[v]) + GUIDED.guidance * (c[v] - p[v]);
+            (0..c.len()).map(mix).collect()
+        };
+        let law =
+            |logits: &[f32]| pipeline::law(logits, None, &pipeline::Sampling { guidance: 1.0, ..GUIDED });
+        check_law(&found, &law(&mixed(1.2)), &format!("token {}", i + 1));
+        let other = law(&mixed(1.0));
+        moved = found.probs().iter().zip(other.probs()).map(|(a, b)| (a - b).abs()).fold(moved, f32::max);
+    }
+    assert!(moved > 0.01, "the scale of the row of pictures shows: {moved}");
+}
+
+#[test]
 fn guidance_1_is_the_caption_row_alone_and_swapping_the_rows_changes_the_law() {
     for recipe in EVERY_FAMILY {
         let model = model(recipe());

@@ -350,6 +350,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             device: Device::Cpu,
             data_root: Some(data.path().to_owned()),
             encode_caption: |_| Ok(Vec::new()),
+            three_way_guidance: false,
         };
         let error = open(recipe.name, &options).map(|_| ()).unwrap_err();
         let message = error.to_string();

@@ -23,8 +23,9 @@ pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, 
 pub(crate) const MAX_TREE: usize = 16;
 pub(crate) const PROMPT: &str = "a red circle";
 
-/// Both families at toy width, each with its own way to leave the prompt out.
-pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 2] = [toy::lumina, toy::anole];
+/// Both families at toy width, each with its own way to leave the prompt out, and the one with three rows of guidance.
+pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 3] =
+    [toy::lumina, toy::anole, || toy::anole().with_image_row()];
 
 /// The model of `recipe`, in f32.
 pub(crate) fn model(recipe: Recipe) -> ChameleonModel {
@@ -36,7 +37,8 @@ pub(crate) fn every_case() -> impl Iterator<Item = (String, ChameleonModel, Samp
     EVERY_FAMILY.into_iter().flat_map(|recipe| {
         [PLAIN, GUIDED].into_iter().map(move |sampling| {
             let model = model(recipe());
-            (format!("{}, guidance {}", model.name(), sampling.guidance), model, sampling)
+            let rows = if model.recipe().has_image_row { " of three rows" } else { "" };
+            (format!("{}, guidance {}{rows}", model.name(), sampling.guidance), model, sampling)
         })
     })
 }

@@ -126,8 +126,8 @@ fn z_of_uniformity(model: &ChameleonModel, sampling: Sampling, method: &str, n_i
 
 #[test]
 fn lossless_methods_draw_from_the_targets_law_and_lossy_ones_are_found_out() {
-    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values.
-    for recipe in EVERY_FAMILY {
+    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values. Three rows of guidance have the law of two.
+    for recipe in &EVERY_FAMILY[..2] {
         let model = model(recipe());
         for (name, method) in [("ar", AR), ("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
             let z = z_of_uniformity(&model, GUIDED, method, 60);

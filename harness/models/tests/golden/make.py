@@ -1,13 +1,18 @@
-"""Golden values of the LLaMA-like models. The target and head of LlamaGen are written out here from their equations
-(rotation of adjacent pairs, zero tables, masks), everything else is transformers 5.23 on torch 2.13, in f32 on a CPU.
+"""Golden values of the LLaMA-like models, in f32 on a CPU with torch 2.13 and transformers 5.23.
 
-    python make.py        writes the .safetensors and .json files beside it
+The target and head of LlamaGen are written out here from their equations (rotation of adjacent pairs, zero tables,
+masks); every layer of theirs is asserted to be what `LlamaDecoderLayer` of transformers makes (`llama_layers.py`).
+Embeddings, the projection of captions, the prefix, `fc` and the output heads are written out and nothing more, as are
+Janus' aligner and head. Janus' backbone, the picture decoder and T5 are transformers' own.
+
+    python make.py        writes the .safetensors files beside it
 """
 
 import math
 
 import torch
 import torch.nn.functional as F
+from llama_layers import decoder_layer
 from recipe import weight
 from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaModel, T5Config, T5EncoderModel
@@ -38,6 +43,8 @@ class LlamaGen:
     """Three layers of width 32 with two heads, a 3 by 3 image behind 6 slots."""
 
     d, heads, ffn, vocab, slots, d_caption, grid, eps, n_layers = 32, 2, 48, 40, 6, 10, 3, 1e-5, 3
+    # Layers that transformers made too, and the largest difference.
+    n_held, farthest = 0, 0.0
 
     def __init__(self, layout):
         self.layout = layout
@@ -66,7 +73,7 @@ class LlamaGen:
         return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
 
     def layer(self, x, prefix, names, positions, mask, eps, input_norm=True):
-        d, heads = self.d, self.heads
+        d, heads, entered = self.d, self.heads, x
         b, n, _ = x.shape
         get = lambda name, *shape: weight(prefix + name, *shape)
         h = rms(x, get(names["norm1"], d), eps) if input_norm else x
@@ -81,7 +88,26 @@ class LlamaGen:
         x = x + context @ get(names["out"], d, d).T
         h = rms(x, get(names["norm2"], d), eps)
         gate, up = h @ get(names["gate"], self.ffn, d).T, h @ get(names["up"], self.ffn, d).T
-        return x + (F.silu(gate) * up) @ get(names["down"], d, self.ffn).T
+        out = x + (F.silu(gate) * up) @ get(names["down"], d, self.ffn).T
+        self.hold(out, entered, get, names, positions, mask, eps, input_norm)
+        return out
+
+    def hold(self, out, entered, get, names, positions, mask, eps, input_norm):
+        """Asserts that transformers' layer makes `out` of `entered` too."""
+        d, ffn = self.d, self.ffn
+        if "qkv" in names:
+            q, k, v = get(names["qkv"], 3 * d, d).chunk(3)
+        else:
+            q, k, v = (get(f"self_attn.{part}_proj.weight", d, d) for part in "qkv")
+        theirs = decoder_layer(
+            entered, *self.table(positions), mask, heads=self.heads, ffn=ffn, eps=eps, q=q, k=k, v=v,
+            o=get(names["out"], d, d), gate=get(names["gate"], ffn, d), up=get(names["up"], ffn, d),
+            down=get(names["down"], d, ffn), norm1=get(names["norm1"], d) if input_norm else None,
+            norm2=get(names["norm2"], d),
+        )
+        LlamaGen.n_held += 1
+        LlamaGen.farthest = max(LlamaGen.farthest, float((out - theirs).abs().max()))
+        assert LlamaGen.farthest < 1e-5, LlamaGen.farthest
 
     HF = {
         "norm1": "input_layernorm.weight", "norm2": "post_attention_layernorm.weight",
@@ -264,6 +290,7 @@ def main():
             tensors = {name: tensor.contiguous() for name, tensor in make(layout).items()}
             save_file(tensors, f"{make.__name__}_{layout}.safetensors")
     save_file({name: tensor.contiguous() for name, tensor in t5().items()}, "t5.safetensors")
+    print(f"{LlamaGen.n_held} layers of LlamaGen are those of transformers within {LlamaGen.farthest:.1e}")
 
 
 if __name__ == "__main__":

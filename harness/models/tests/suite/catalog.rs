@@ -9,7 +9,13 @@ use specimen_models::{
 use tch::{Device, Kind};
 
 fn options(data_root: Option<PathBuf>) -> OpenModel {
-    OpenModel { kind: Kind::Float, device: Device::Cpu, data_root, encode_caption: |_| Ok(Vec::new()) }
+    OpenModel {
+        kind: Kind::Float,
+        device: Device::Cpu,
+        data_root,
+        encode_caption: |_| Ok(Vec::new()),
+        three_way_guidance: false,
+    }
 }
 
 fn refusal(name: &str, data_root: Option<PathBuf>) -> ModelError {

@@ -8,7 +8,7 @@ use specimen_models::{
     draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration, model_draft::ModelDraft,
 };
 
-use crate::support::{EVERY_NETWORK, GUIDED, MAX_TREE, Open, PLAIN, eagle_head, method, tiny};
+use crate::support::{EVERY_NETWORK, GUIDED, Open, PLAIN, eagle_head, method, tiny};
 
 const AR: &str = r#"{ "proposer": "none" }"#;
 const SHAPES: [&str; 4] = [
@@ -38,7 +38,8 @@ fn run(
 
 fn with_eagle(sampling: Sampling, drafter: &str, seed: u64) -> Decoded {
     let mut generation = tiny(sampling);
-    let draft = EagleDraft::new(eagle_head(), &generation, MAX_TREE, DraftTime::new(tch::Device::Cpu));
+    let max_run = method(drafter).max_run_nodes();
+    let draft = EagleDraft::new(eagle_head(), &generation, max_run, DraftTime::new(tch::Device::Cpu));
     run(&mut generation, drafter, Some(Box::new(draft)), seed)
 }
 
@@ -51,7 +52,7 @@ fn with_itself(open: Open, drafter: &str, seed: u64) -> Decoded {
         prefix,
         *generation.sampling(),
         None,
-        MAX_TREE,
+        generation.n_tokens() + method(drafter).max_run_nodes(),
         DraftTime::new(tch::Device::Cpu),
     );
     run(&mut generation, drafter, Some(Box::new(draft)), seed)

@@ -12,7 +12,7 @@ use specimen_datasets::{
 };
 use specimen_models::{
     janus::JanusModel,
-    llamagen::t5::{CaptionFeatures, FeatureStore, T5Config, T5Encoder, bucket, clean_caption},
+    llamagen::t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder, bucket, clean_caption},
     random_weights::RandomWeights,
     text_tokenizer::TextTokenizer,
 };
@@ -119,6 +119,16 @@ fn a_kept_file_that_is_not_whole_is_made_again() {
     std::fs::write(&file, [0; 9]).unwrap();
     check_close(&captions(store(), 1).of("a dog", 12).unwrap(), &made, 0.0, "made again");
     check_close(&captions(store(), 2).of("a dog", 12).unwrap(), &made, 0.0, "kept again");
+}
+
+#[test]
+fn a_folder_that_takes_no_features_is_an_error_of_its_own_with_what_the_system_said() {
+    let folder = tempfile::tempdir().unwrap();
+    // A file where the folder should be.
+    std::fs::write(folder.path().join("captions"), "").unwrap();
+    let store = FeatureStore::new(folder.path(), &["one".to_owned()], Kind::Float);
+    let error = captions(Some(store), 1).of("a dog", 12).unwrap_err();
+    assert!(matches!(error, CaptionError::NotKept { .. }), "{error}");
 }
 
 #[test]

@@ -86,9 +86,11 @@ fn kept_entries_move_to_the_front_and_the_rest_is_overwritten() {
 }
 
 #[test]
-fn a_cache_that_grows_keeps_its_entries() {
+#[should_panic(expected = "a cache of 3 entries that holds 3 has no room for 1")]
+fn a_cache_never_grows() {
     let mut cache = cache_of(&[0.0, 1.0, 2.0], 3);
     cache.keep(&[0, 1]);
-    cache.reserve(40);
     assert_eq!(keys_before(&mut cache, 7.0), [0.0, 1.0, 7.0]);
+    cache.keep(&[0]);
+    let _ = keys_before(&mut cache, 8.0);
 }

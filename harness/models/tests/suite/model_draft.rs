@@ -16,11 +16,11 @@ use specimen_models::{
 use tch::Device;
 
 use crate::support::{
-    Choices, EVERY_NETWORK, F32, Open, PLAIN, SMALL_IGPT, check_law, fresh_law, igpt, igpt_backbone,
-    path_tokens, random_history,
+    Choices, EVERY_NETWORK, F32, MAX_TREE, Open, PLAIN, SMALL_IGPT, check_law, fresh_law, igpt,
+    igpt_backbone, path_tokens, random_history,
 };
 
-/// A drafter that is the model of `open` itself; room for so few entries that the cache must grow.
+/// A drafter that is the model of `open` itself.
 fn self_draft(open: Open, vocabulary: Option<VocabularyMap>) -> ModelDraft {
     let generation = open();
     ModelDraft::new(
@@ -28,7 +28,7 @@ fn self_draft(open: Open, vocabulary: Option<VocabularyMap>) -> ModelDraft {
         generation.prefix().shallow_clone(),
         *generation.sampling(),
         vocabulary,
-        1,
+        generation.n_tokens() + MAX_TREE,
         DraftTime::new(tch::Device::Cpu),
     )
 }

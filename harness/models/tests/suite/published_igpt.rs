@@ -166,7 +166,7 @@ fn decoded(model: &IgptModel, drafter: &str, by: &str) -> Decoded {
     let config = method(drafter);
     let max_tree = config.max_tree_nodes();
     let mut generation = model.open("", &PLAIN, max_tree).unwrap();
-    let draft = model.drafter(&DrafterKind::Model(by.into()), &generation, max_tree).unwrap().0;
+    let draft = model.drafter(&DrafterKind::Model(by.into()), &generation, config.max_run_nodes()).unwrap().0;
     let mut method = config.build(Some(draft)).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(3), &MonotonicClock::new())
 }

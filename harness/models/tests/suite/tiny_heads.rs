@@ -35,7 +35,7 @@ fn image(model: &TinyModel, kind: &DrafterKind, proposer: &str, schedule: &str) 
     let max_tree = config.max_tree_nodes();
     let caption = Scene::new(VAL_SEED, 3).caption();
     let mut generation = model.open(&caption, &SAMPLING, max_tree).unwrap();
-    let draft = model.drafter(kind, &generation, max_tree).unwrap().0;
+    let draft = model.drafter(kind, &generation, config.max_run_nodes()).unwrap().0;
     let mut method = config.build(Some(draft)).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(1), &MonotonicClock::new())
 }

@@ -65,6 +65,7 @@ fn toy(name: &str) -> std::rc::Rc<dyn TargetModel> {
         device: Device::Cpu,
         data_root: None,
         encode_caption: |_| Err("a toy has its own words".into()),
+        three_way_guidance: false,
     };
     open(name, &options).unwrap()
 }
@@ -82,10 +83,23 @@ fn image(
         Proposer::Eagle3 => Some(DrafterKind::Eagle3(None)),
         _ => None,
     };
-    let draft_model = kind.map(|kind| model.drafter(&kind, &generation, config.max_tree_nodes()).unwrap().0);
+    let draft_model = kind.map(|kind| model.drafter(&kind, &generation, config.max_run_nodes()).unwrap().0);
     let parts = Parts { draft_model, ..model.tables().parts(&config.needs()) };
     let mut method = config.build_with(parts).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
+}
+
+#[test]
+fn a_beam_that_runs_more_nodes_than_its_tree_keeps_has_room_from_the_start() {
+    // A cache never grows, so a drafter that was given less room than it needs would panic.
+    let beam = r#"{ "drafter": { "proposer": "eagle1", "shape": "dynamic", "top_k": 8, "depth": 6, "total_token": 4 } }"#;
+    let config: MethodConfig = serde_json::from_str(beam).unwrap();
+    assert_eq!((config.max_tree_nodes(), config.max_run_nodes()), (4, 48));
+    for (name, prompt) in TOYS {
+        let model = toy(name);
+        let tokens = image(&*model, (prompt, GUIDED), beam, 3);
+        assert_eq!(tokens.len(), model.n_tokens(), "{name}");
+    }
 }
 
 #[test]

@@ -1,20 +1,16 @@
 //! The four commands of a cluster that are used: `sbatch`, `squeue`, `scancel` and `scontrol`. What the queue says is
 //! who is alive; a command that fails or does not answer says nothing, never that a job has failed.
 
-use std::{
-    collections::BTreeMap,
-    io::Read,
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use specimen_experiments::array_shape::max_array_size;
 
 use crate::{error::RunError, stop::Stop};
 
+use super::command::ask;
+
 /// How long a command may take to answer. A controller that restarts lets its clients wait.
 const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// What the queue says of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,36 +124,8 @@ impl Client<'_> {
         max_array_size(&said).ok_or_else(|| "`scontrol show config` names no MaxArraySize above 1".to_owned())
     }
 
-    /// Runs a command to its end; what it says, or what it says against it.
     fn ask(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
-        let mut command = Command::new(program);
-        // The formats above count; a user's own would change them.
-        for variable in ["SQUEUE_FORMAT", "SQUEUE_FORMAT2", "SQUEUE_STATES", "SQUEUE_NAMES", "SQUEUE_SORT"] {
-            command.env_remove(variable);
-        }
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|e| format!("cannot start `{program}`: {e}"))?;
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        let out = std::thread::spawn(move || text_of(out));
-        let err = std::thread::spawn(move || text_of(err));
-        let started = Instant::now();
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if started.elapsed() < PATIENCE && self.stop.check().is_ok() => {
-                    std::thread::sleep(PAUSE);
-                }
-                _ => {
-                    // It is our own child, and there is nothing else to do about it.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(format!("`{program}` did not answer in {} s", started.elapsed().as_secs()));
-                }
-            }
-        };
-        let said = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
-        let (out, err) = (said(out), said(err));
-        if status.success() { Ok(out) } else { Err(format!("`{program}`: {}", one_line(&err))) }
+        ask(program, arguments, PATIENCE, self.stop)
     }
 }
 
@@ -175,20 +143,6 @@ pub(crate) fn passes(why: &str) -> bool {
         "transmission failed",
     ];
     signs.iter().any(|sign| why.contains(sign))
-}
-
-fn text_of(pipe: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // What was read before a failure is still what was said.
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() { "it failed and says nothing".to_owned() } else { lines.join("; ") }
 }
 
 /// Rows `task|state|reason|name`.

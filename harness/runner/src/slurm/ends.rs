@@ -3,6 +3,8 @@
 
 use specimen_record::WorkerEnd;
 
+use crate::heart::Told;
+
 use super::client::Task;
 
 /// Exit code of a worker that was asked to stop.
@@ -27,11 +29,26 @@ pub(crate) enum End {
     Refused(WorkerEnd),
     /// It was killed, or aborted, without a word.
     Killed,
+    /// It waited for room on the disk and was ended, in these words, by something else.
+    WhileItWaited(String),
+    /// It found no room on the disk in the time it may wait, and none for its last words.
+    NoRoom,
 }
 
 impl End {
-    /// The end of a worker, from its last words and from what the queue last said.
-    pub(crate) fn of(words: Option<WorkerEnd>, task: Option<&Task>) -> Self {
+    /// The end of a worker, from its last words, from what the queue last said and from what its last heartbeat told.
+    pub(crate) fn of(words: Option<WorkerEnd>, task: Option<&Task>, told: Told) -> Self {
+        match (Self::known(words, task), told) {
+            // Neither its shard nor the image under way is to blame.
+            (end @ (Self::Interrupted | Self::TimeLimit | Self::Lost(_) | Self::Killed), Told::Waits) => {
+                Self::WhileItWaited(end.words())
+            }
+            (Self::Killed, Told::GaveUp) => Self::NoRoom,
+            (end, _) => end,
+        }
+    }
+
+    fn known(words: Option<WorkerEnd>, task: Option<&Task>) -> Self {
         if let Some(words) = words {
             return match words.code {
                 INTERRUPTED => Self::Interrupted,
@@ -47,6 +64,11 @@ impl End {
             }
             _ => Self::Killed,
         }
+    }
+
+    /// Whether it uses up one of the shard's attempts: not where the disk stood in the way of every attempt alike.
+    pub(crate) fn is_an_attempt(&self) -> bool {
+        !matches!(self, Self::WhileItWaited(_))
     }
 
     /// Whether the image under way may be what ended it.
@@ -65,6 +87,12 @@ impl End {
                 format!("ended with exit code {}: {}", words.code, words.why)
             }
             Self::Killed => "was killed or aborted".to_owned(),
+            Self::WhileItWaited(how) => {
+                format!(
+                    "{how} while it waited for room on the disk; it is handed in again, as no attempt of its own"
+                )
+            }
+            Self::NoRoom => "found no room on the disk in the time of --disk-wait".to_owned(),
         }
     }
 
@@ -77,6 +105,7 @@ impl End {
             Self::OutOfMemory => "raise `slurm.mem`",
             Self::Lost(_) => "ask the cluster's administrators, or name other nodes by `slurm.constraint`",
             Self::Failed(_) | Self::Refused(_) => "see its log",
+            Self::WhileItWaited(_) | Self::NoRoom => "make room on the disk, or raise --disk-wait",
             Self::Killed => "see its log and what the cluster wrote beside `slurm/submissions.json`",
         }
     }
@@ -89,7 +118,7 @@ mod tests {
     fn of(code: Option<i32>, state: Option<&str>) -> End {
         let words = code.map(|code| WorkerEnd { schema: 1, job: Some(7), code, why: "why".to_owned() });
         let task = state.map(|state| Task { state: state.to_owned(), reason: "None".to_owned() });
-        End::of(words, task.as_ref())
+        End::of(words, task.as_ref(), Told::Works)
     }
 
     #[test]
@@ -103,6 +132,31 @@ mod tests {
         assert_eq!(of(None, Some("NODE_FAIL")), End::Lost("NODE_FAIL".to_owned()));
         assert_eq!(of(None, Some("FAILED")), End::Killed);
         assert_eq!(of(None, None), End::Killed);
+    }
+
+    #[test]
+    fn whoever_waits_for_room_when_it_ends_has_made_no_attempt() {
+        let of = |code: Option<i32>, state: &str, told| {
+            let words = code.map(|code| WorkerEnd { schema: 1, job: Some(7), code, why: "why".to_owned() });
+            End::of(words, Some(&Task { state: state.to_owned(), reason: "None".to_owned() }), told)
+        };
+        for (code, state) in [
+            (Some(75), "FAILED"),
+            (None, "TIMEOUT"),
+            (None, "CANCELLED"),
+            (None, "PREEMPTED"),
+            (None, "FAILED"),
+        ] {
+            let end = of(code, state, Told::Waits);
+            assert!(!end.is_an_attempt() && !end.blames_the_image(), "{end:?}");
+            assert!(end.words().contains(" while it waited for room on the disk"), "{end:?}");
+            assert!(of(code, state, Told::Works).is_an_attempt());
+        }
+        // It says itself what is wrong, or has waited as long as it may.
+        assert!(matches!(of(Some(4), "FAILED", Told::Waits), End::Refused(_)));
+        assert!(matches!(of(Some(6), "FAILED", Told::GaveUp), End::Failed(_)));
+        let gave_up = of(None, "FAILED", Told::GaveUp);
+        assert!(gave_up == End::NoRoom && gave_up.is_an_attempt() && !gave_up.blames_the_image());
     }
 
     #[test]

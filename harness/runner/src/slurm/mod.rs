@@ -2,11 +2,12 @@
 //! marker lies there. What is missing is handed in again, so no accounting database and no dependency between jobs
 //! is needed, and any driver can go on where another stopped.
 //!
-//! Read in this order: `client` (the commands), `script` (what a task runs), `ledger` (what is written down),
-//! `ends` (what follows from how a task ended), `pace` (how often the queue is asked), `site` (one driver at
-//! work), [`standing`] (where the arrays are, for `status`).
+//! Read in this order: `command` (one question), `client` (the four programs), `script` (what a task runs), `ledger`
+//! (what is written down), `ends` (what follows from how a task ended), `pace` (how often the queue is asked), `site`
+//! (one driver at work), [`standing`] (where the arrays are, for `status`).
 
 mod client;
+pub(crate) mod command;
 mod ends;
 mod ledger;
 mod pace;

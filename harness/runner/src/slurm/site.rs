@@ -3,17 +3,20 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::OpenOptions,
     time::{Duration, Instant, SystemTime},
 };
 
 use specimen_experiments::slurm::Ask;
-use specimen_record::{ItemKey, SubmittedArray, Timestamp, WorkerEnd, read_document, write_atomic};
+use specimen_record::{
+    Environment, ItemKey, SubmittedArray, Timestamp, WorkerEnd, read_bounded, read_document, write_atomic,
+};
 
 use crate::{
     attempt::write_failure,
     error::RunError,
     executor::{Standing, Work},
-    heart::waits_for_room,
+    heart::{Told, last_told, make_place},
     room::Room,
     stage::Stage,
     stop::Stop,
@@ -33,6 +36,8 @@ use super::{
 const TICK: Duration = Duration::from_millis(250);
 /// Workers that one item may kill; it is a failed row then.
 const MAX_DEATHS_OF_AN_ITEM: u32 = 3;
+/// Most bytes of the note that names the image under way: a cell, a prompt's id and a number.
+const MOST_BYTES_OF_A_KEY: u64 = 64 << 10;
 
 /// A driver and what it knows.
 pub(super) struct Site<'a> {
@@ -44,6 +49,8 @@ pub(super) struct Site<'a> {
     pace: Pace,
     /// Tasks that the queue no longer has, since when, and what it last said of them.
     gone: BTreeMap<u32, (Instant, Option<Task>)>,
+    /// Attempts of which was told that the cluster began them again.
+    told_again: BTreeSet<(u32, u32)>,
     /// The first number that no task of an array may have, once it was asked for.
     max_array_size: Option<u32>,
     /// What was last told of the queue.
@@ -83,6 +90,7 @@ impl<'a> Site<'a> {
             pace,
             ledger,
             gone: BTreeMap::new(),
+            told_again: BTreeSet::new(),
             max_array_size: None,
             told: String::new(),
             n_scripts: 0,
@@ -165,6 +173,7 @@ impl<'a> Site<'a> {
         let mut has_changed = false;
         for shard in self.ledger.owed().into_keys() {
             if self.work.run.done(shard).is_file() {
+                self.tell_of_restarts(shard, report)?;
                 self.ledger.settle(shard);
                 self.ledger.list.bad_ends.remove(&shard);
                 self.gone.remove(&shard);
@@ -227,6 +236,11 @@ impl<'a> Site<'a> {
             let folder = run.shard(shard);
             let make = || std::fs::create_dir_all(&folder).map_err(RunError::io(&folder, "make the folder"));
             self.room().write(report, make)?;
+            // What a worker says on a disk that is full has its place already.
+            self.room().write(report, || make_place(run, shard))?;
+            let log = run.worker_log(shard);
+            let open = || OpenOptions::new().append(true).create(true).open(&log);
+            self.room().write(report, || open().map(drop).map_err(RunError::io(&log, "make the log")))?;
             // Neither says anything about the worker that comes.
             for path in [run.done(shard), run.worker_end(shard)] {
                 match std::fs::remove_file(&path) {
@@ -291,7 +305,7 @@ impl<'a> Site<'a> {
                     }
                     Some(_) => {
                         n_running += 1;
-                        n_short += u32::from(waits_for_room(self.work.run, shard));
+                        n_short += u32::from(last_told(self.work.run, shard) == Told::Waits);
                     }
                 }
                 self.gone.remove(&shard);
@@ -332,7 +346,8 @@ impl<'a> Site<'a> {
             let Some(array) = owed.get(&shard) else { continue };
             let words = self.words_of(shard, array.job);
             if words.is_some() || since.elapsed() >= lag {
-                ended.push((shard, End::of(words, task.as_ref()), array.owed[&shard]));
+                let told = last_told(self.work.run, shard);
+                ended.push((shard, End::of(words, task.as_ref(), told), array.owed[&shard]));
             }
         }
         if ended.is_empty() {
@@ -340,6 +355,7 @@ impl<'a> Site<'a> {
         }
         let left = self.unfinished()?;
         for (shard, end, n_before) in ended {
+            self.tell_of_restarts(shard, report)?;
             self.gone.remove(&shard);
             self.ledger.settle(shard);
             let Some(&n_left) = left.get(&shard) else { continue };
@@ -350,7 +366,8 @@ impl<'a> Site<'a> {
                 None => false,
             };
             let n_bad = self.ledger.list.bad_ends.entry(shard).or_default();
-            *n_bad = if n_left < n_before || is_bad_row { 0 } else { *n_bad + 1 };
+            let is_bad = n_left >= n_before && !is_bad_row;
+            *n_bad = if is_bad { *n_bad + u32::from(end.is_an_attempt()) } else { 0 };
             let is_last = *n_bad >= self.slurm.settings.max_attempts;
             if is_last || matches!(end, End::Refused(_)) {
                 let why = match &end {
@@ -366,6 +383,25 @@ impl<'a> Site<'a> {
         Ok(again)
     }
 
+    /// Says what the cluster sets right by itself, once: that it began the shard's task again, as after the loss of its
+    /// node.
+    fn tell_of_restarts(&mut self, shard: u32, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
+        let Some(&last) = self.work.run.attempts(shard)?.last() else { return Ok(()) };
+        let path = self.work.run.attempt_env(shard, last);
+        // An attempt that was killed before its first file says nothing, and has lost nothing.
+        let environment = read_document::<Environment>(&path).ok();
+        let n = environment.and_then(|known| known.allocation).map_or(0, |allocation| allocation.n_restarts);
+        if n > 0 && self.told_again.insert((shard, last)) {
+            report(Stage::Cluster {
+                what: format!(
+                    "the cluster has begun the task of shard {shard} again, {n} time(s): a node was lost, or \
+                     somebody asked for it; images that were under way were made again"
+                ),
+            });
+        }
+        Ok(())
+    }
+
     /// The last words of the shard's worker, if it is one of this array.
     fn words_of(&self, shard: u32, job: u64) -> Option<WorkerEnd> {
         let words: WorkerEnd = read_document(&self.work.run.worker_end(shard)).ok()?;
@@ -375,7 +411,8 @@ impl<'a> Site<'a> {
     /// The image that the shard's last worker was making.
     fn under_way(&self, shard: u32) -> Result<Option<ItemKey>, RunError> {
         let Some(&last) = self.work.run.attempts(shard)?.last() else { return Ok(None) };
-        let text = std::fs::read_to_string(self.work.run.attempt_begun(shard, last)).unwrap_or_default();
+        let text = read_bounded(&self.work.run.attempt_begun(shard, last), MOST_BYTES_OF_A_KEY);
+        let text = text.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
         // Half a key may be the key of another image.
         Ok(text.strip_suffix('\n').and_then(|key| key.parse().ok()))
     }

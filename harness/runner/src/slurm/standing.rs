@@ -3,7 +3,11 @@
 use serde::Serialize;
 use specimen_record::RunDir;
 
-use crate::{error::RunError, heart::waits_for_room, stop::Stop};
+use crate::{
+    error::RunError,
+    heart::{Told, last_told},
+    stop::Stop,
+};
 
 use super::{
     client::{Client, Seen},
@@ -69,7 +73,7 @@ pub fn arrays(run: &RunDir) -> Result<Option<Arrays>, RunError> {
             found.n_waiting = Some(waiting.len());
             found.n_running = Some(running.len());
             found.n_without_room =
-                Some(running.iter().filter(|(shard, _)| waits_for_room(run, *shard)).count());
+                Some(running.iter().filter(|(shard, _)| last_told(run, *shard) == Told::Waits).count());
             found.reasons = waiting.into_iter().map(|(_, task)| task.reason.clone()).collect();
             found.reasons.sort();
             found.reasons.dedup();

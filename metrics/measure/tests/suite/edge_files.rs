@@ -40,6 +40,11 @@ fn broken_pictures_are_left_out_listed_and_counted() {
     let keys: Vec<&str> = meter.broken().iter().map(|(_, broken)| broken.key.as_str()).collect();
     assert_eq!(keys, ["extra.png", "real_0012.ppm"]);
     assert!(meter.broken()[0].1.why.contains("extra.png: expected a JPEG"), "{:?}", meter.broken()[0]);
+    assert_eq!(measured.left_out, meter.left_out());
+    let first = &serde_json::to_value(&measured).unwrap()["left_out"][0];
+    assert_eq!(first["file"], "extra.png");
+    assert_eq!(first["of"], folder.to_str().unwrap());
+    assert_eq!(first["why"], meter.broken()[0].1.why);
 }
 
 #[test]

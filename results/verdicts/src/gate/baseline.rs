@@ -103,9 +103,10 @@ impl Baseline {
     ) -> Result<Baseline, VerdictError> {
         let summary: Summary = read_document(&run.summary())?;
         let manifest: Manifest = read_document(&run.manifest())?;
-        let machine = match manifest.hardware.gpus.is_empty() {
-            true => manifest.hardware.cpu_model.clone(),
-            false => manifest.hardware.gpus.join(", "),
+        // The manifest names the driver's, on which a run of a cluster computed nothing.
+        let machine = match summary.gpus.is_empty() {
+            true => summary.cpu_model.clone(),
+            false => summary.gpus.join(", "),
         };
         let newest = Adoption {
             reason: reason.to_owned(),

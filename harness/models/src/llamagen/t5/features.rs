@@ -4,7 +4,7 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     rc::Rc,
 };
@@ -19,6 +19,22 @@ use crate::text_tokenizer::TextTokenizer;
 const TENSOR: &str = "features";
 /// Captions held in memory: more than the prompts of a block, which every cell asks for again.
 const N_HELD: usize = 512;
+
+/// Why a caption has no features.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptionError {
+    /// It cannot be split into words, in words.
+    #[error("{0}")]
+    Unusable(String),
+    /// They cannot be written to the folder in which they are kept.
+    #[error("its features cannot be kept in {folder}: {source}")]
+    NotKept {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
 
 /// Kept features of one encoder.
 pub struct FeatureStore {
@@ -50,13 +66,12 @@ impl FeatureStore {
     }
 
     /// Keeps the features of a cleaned caption; a worker that writes the same at the same time writes the same bytes.
-    fn write(&self, caption: &str, features: &Tensor) -> std::io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
+    fn write(&self, caption: &str, features: &Tensor) -> Result<(), CaptionError> {
         let file = self.file(caption);
-        let own = file.with_extension(format!("{}.safetensors", std::process::id()));
         let tensors = BTreeMap::from([(TENSOR.to_owned(), features.to_device(Device::Cpu))]);
-        write_safetensors(&own, &tensors)?;
-        fs::rename(own, file)
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| write_safetensors(&file, &tensors))
+            .map_err(|source| CaptionError::NotKept { folder: self.folder.clone(), source })
     }
 }
 
@@ -78,8 +93,8 @@ impl CaptionFeatures {
     /// The features of `caption`, cleaned and cut to `n_slots` words with its end, `[n, d]`.
     ///
     /// # Errors
-    /// A caption that the tokenizer cannot split, or a folder that cannot be written, in words.
-    pub fn of(&self, caption: &str, n_slots: i64) -> Result<Rc<Tensor>, String> {
+    /// A caption that the tokenizer cannot split, or a folder that cannot be written.
+    pub fn of(&self, caption: &str, n_slots: i64) -> Result<Rc<Tensor>, CaptionError> {
         let caption = clean_caption(caption);
         if let Some(held) = self.held.borrow().get(&caption) {
             return Ok(held.clone());
@@ -88,11 +103,10 @@ impl CaptionFeatures {
         let features = match kept {
             Some(kept) => kept,
             None => {
-                let made = self.encoder.encode(&self.words(&caption, n_slots)?);
+                let words = self.words(&caption, n_slots).map_err(CaptionError::Unusable)?;
+                let made = self.encoder.encode(&words);
                 if let Some(store) = &self.store {
-                    store.write(&caption, &made).map_err(|e| {
-                        format!("its features cannot be kept in {}: {e}", store.folder.display())
-                    })?;
+                    store.write(&caption, &made)?;
                 }
                 made
             }

@@ -9,4 +9,4 @@ mod features;
 pub use clean::clean_caption;
 pub use config::T5Config;
 pub use encoder::{T5Encoder, bucket};
-pub use features::{CaptionFeatures, FeatureStore};
+pub use features::{CaptionError, CaptionFeatures, FeatureStore};

@@ -4,15 +4,17 @@
 use std::path::{Path, PathBuf};
 
 /// A loaded libtorch.
-pub(crate) struct Loaded {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
     /// The folder above `lib`.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// As the distribution writes it, `2.13.0+cpu`.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
 }
 
 /// The libtorch of this process; `None` where the system does not list its libraries.
-pub(crate) fn loaded() -> Option<Loaded> {
+#[must_use]
+pub fn loaded() -> Option<Loaded> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let folder = folder_in(&maps)?;
     let version = version_in(&folder);
