@@ -159,6 +159,7 @@ fn of_record(error: &RecordError) -> Code {
         RecordError::BadPlan { .. } => Code::Spec,
         RecordError::Conflict { .. } => Code::Mismatch,
         RecordError::NotARun { .. }
+        | RecordError::NoSuchFolder { .. }
         | RecordError::TooLarge { .. }
         | RecordError::Syntax { .. }
         | RecordError::Inconsistent { .. }
