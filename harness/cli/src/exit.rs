@@ -221,6 +221,7 @@ fn of_verdict(error: &VerdictError) -> Code {
         | VerdictError::NothingToTune
         | VerdictError::TooFewPrompts { .. } => Code::Spec,
         VerdictError::OtherExperiment { .. }
+        | VerdictError::OtherTable { .. }
         | VerdictError::OtherSeeds { .. }
         | VerdictError::NothingToCompare { .. } => Code::Mismatch,
         VerdictError::NoSuchPaper { .. }
