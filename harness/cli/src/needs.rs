@@ -249,7 +249,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert!(found[0].remedy.contains("teddykoker/image-gpt"), "{}", found[0].remedy);
         assert!(missing(&spec, None)[0].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
 
-        let file = folder.path().join(MODELS[1].weights.unwrap().file);
+        let file = folder.path().join("weights/igpt/fmnist_gen.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
         assert_eq!(missing(&spec, Some(&root)).len(), expected.len() - 1);
