@@ -159,6 +159,7 @@ fn of_record(error: &RecordError) -> Code {
         RecordError::BadPlan { .. } => Code::Spec,
         RecordError::Conflict { .. } => Code::Mismatch,
         RecordError::NotARun { .. }
+        | RecordError::NoSuchFolder { .. }
         | RecordError::TooLarge { .. }
         | RecordError::Syntax { .. }
         | RecordError::Inconsistent { .. }
@@ -223,6 +224,7 @@ fn of_verdict(error: &VerdictError) -> Code {
         | VerdictError::NothingToTune
         | VerdictError::TooFewPrompts { .. } => Code::Spec,
         VerdictError::OtherExperiment { .. }
+        | VerdictError::OtherTable { .. }
         | VerdictError::OtherSeeds { .. }
         | VerdictError::NothingToCompare { .. } => Code::Mismatch,
         VerdictError::NoSuchPaper { .. }

@@ -51,7 +51,6 @@ pub mod outliers;
 
 pub mod bootstrap;
 pub mod counter_rng;
-pub mod drift;
 pub mod jackknife;
 pub mod median_interval;
 pub mod numpy_random;

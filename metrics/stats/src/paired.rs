@@ -10,7 +10,8 @@ use crate::averages::{arithmetic_mean, standard_error};
 use crate::bootstrap::{BootstrapPlan, Estimate, Interval, bootstrap};
 use crate::error::{StatsError, require_count, require_finite, require_positive};
 use crate::median_interval::{MedianEstimate, median_interval};
-use crate::normal::{normal_quantile, two_sided_p};
+use crate::normal::normal_quantile;
+use crate::student::student_two_sided_p;
 
 /// The values of two runs on the same ids.
 // Invariant: the three vectors have one length, at least 1; ids ascend strictly; values are finite.
@@ -117,7 +118,7 @@ impl<K> Paired<K> {
         let standard_error = standard_error(&differences)?;
         let (z, p) = if standard_error > 0.0 {
             let z = value / standard_error;
-            (Some(z), Some(two_sided_p(z)?))
+            (Some(z), Some(student_two_sided_p(differences.len() as u64 - 1, z)?))
         } else {
             (None, None)
         };
@@ -150,7 +151,7 @@ pub struct MeanDifference {
     pub standard_error: f64,
     /// `value / standard_error`; absent when all differences are equal, where no scale exists.
     pub z: Option<f64>,
-    /// Two-sided normal p value of `z`; absent with it.
+    /// Two-sided p value of `z` by Student's t with one degree of freedom less than pairs; absent with it.
     pub p: Option<f64>,
     /// The difference that this many pairs would have found with 80 % power, see [`detectable_difference`].
     pub detectable: f64,
@@ -158,6 +159,73 @@ pub struct MeanDifference {
     pub interval: Interval,
     /// Pairs.
     pub n_pairs: usize,
+}
+
+/// How far `sum(above) / sum(below)` of one run lies from that of another, over the same prompts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatioChange {
+    /// The first run's ratio of sums.
+    pub first: f64,
+    /// The second's.
+    pub second: f64,
+    /// Second minus first, with its BCa interval.
+    pub change: Estimate,
+    /// Two-sided p value of no change by Student's t, from the change linearised in each prompt's times; absent where no
+    /// prompt moves it.
+    pub p: Option<f64>,
+    /// The change that this many prompts would have found with 80 % power, see [`detectable_difference`].
+    pub detectable: f64,
+}
+
+/// Returns the change of a ratio of sums between two runs of the same prompts: the speedup where `baseline` and `method`
+/// are times. Fails on values that are not above zero, on prompts that are not the same, and on fewer than two.
+pub fn ratio_of_sums_change<K: Ord + Clone>(
+    first: &Paired<K>,
+    second: &Paired<K>,
+    plan: &BootstrapPlan,
+) -> Result<RatioChange, StatsError> {
+    first.require_positive_values()?;
+    second.require_positive_values()?;
+    if first.ids != second.ids {
+        return Err(StatsError::WrongSize {
+            what: "change of a ratio: prompts of both runs",
+            expected: first.ids.len(),
+            found: first.ids.iter().filter(|id| second.ids.binary_search(id).is_ok()).count(),
+        });
+    }
+    let ratio = |pairs: &Paired<K>, chosen: &[usize]| {
+        let sum = |values: &[f64]| chosen.iter().map(|&i| values[i]).sum::<f64>();
+        sum(&pairs.baseline) / sum(&pairs.method)
+    };
+    let change = bootstrap(first.n_pairs(), plan, |chosen| ratio(second, chosen) - ratio(first, chosen))?;
+    let all: Vec<usize> = (0..first.n_pairs()).collect();
+    let (at_first, at_second) = (ratio(first, &all), ratio(second, &all));
+    // What each prompt adds to a ratio, to first order: (above - ratio * below) / mean(below). These sum to zero.
+    let moved = |pairs: &Paired<K>, ratio: f64| -> Result<Vec<f64>, StatsError> {
+        let mean = arithmetic_mean(&pairs.method)?;
+        Ok(pairs
+            .baseline
+            .iter()
+            .zip(&pairs.method)
+            .map(|(above, below)| (above - ratio * below) / mean)
+            .collect())
+    };
+    let (a, b) = (moved(first, at_first)?, moved(second, at_second)?);
+    let pulls: Vec<f64> = b.iter().zip(&a).map(|(b, a)| b - a).collect();
+    // Ratios that are the same on every prompt leave rounding alone.
+    let is_still = pulls.iter().all(|pull| pull.abs() <= 1e-12 * at_first.max(at_second));
+    let error = if is_still { 0.0 } else { standard_error(&pulls)? };
+    let p = match error > 0.0 {
+        true => Some(student_two_sided_p(pulls.len() as u64 - 1, change.value / error)?),
+        false => None,
+    };
+    Ok(RatioChange {
+        first: at_first,
+        second: at_second,
+        change,
+        p,
+        detectable: detectable_difference(error)?,
+    })
 }
 
 /// Returns the true difference that a two-sided 5 % test finds with 80 % power: `(z(.975) + z(.8)) = 2.80` standard

@@ -44,6 +44,16 @@ pub fn student_quantile(nu: u64, p: f64) -> Result<f64, StatsError> {
     Ok(if p < 0.5 { -t } else { t })
 }
 
+/// Returns the probability that |T| is at least |`t`| under `nu` degrees of freedom, to about 1e-13 absolutely. Fails for
+/// no degree of freedom and for `t` that is not a number.
+pub fn student_two_sided_p(nu: u64, t: f64) -> Result<f64, StatsError> {
+    require_count("Student's t", 1, nu)?;
+    if t.is_nan() {
+        return Err(StatsError::OutOfRange { what: "Student's t", at: 0, value: t, range: "a number" });
+    }
+    Ok((1.0 - central_mass(nu, t.abs())).clamp(0.0, 1.0))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -71,6 +81,23 @@ mod tests {
             assert!((found + mirrored).abs() < 1e-8 * expected, "nu {nu}, p {p}: {found} and {mirrored}");
         }
         assert!(student_quantile(5, 0.5).unwrap().abs() < 1e-9);
+    }
+
+    #[test]
+    fn p_values_are_those_of_the_quantiles_and_of_exact_arithmetic() {
+        for (nu, p) in [(1, 0.975), (2, 0.9), (7, 0.995), (31, 0.975), (499, 0.6)] {
+            let t = student_quantile(nu, p).unwrap();
+            for t in [t, -t] {
+                let found = student_two_sided_p(nu, t).unwrap();
+                assert!((found - 2.0 * (1.0 - p)).abs() < 1e-12, "nu {nu}, t {t}: {found}");
+            }
+        }
+        // One degree of freedom is Cauchy's law, whose quartiles are at 1; two have t / sqrt(2 + t^2).
+        assert!((student_two_sided_p(1, 1.0).unwrap() - 0.5).abs() < 1e-15);
+        assert!((student_two_sided_p(2, 3.0).unwrap() - (1.0 - 3.0 / 11.0_f64.sqrt())).abs() < 1e-15);
+        assert_eq!(student_two_sided_p(5, 0.0).unwrap(), 1.0);
+        assert!(student_two_sided_p(40, 1e9).unwrap() < 1e-12);
+        assert!(student_two_sided_p(0, 1.0).is_err() && student_two_sided_p(3, f64::NAN).is_err());
     }
 
     #[test]

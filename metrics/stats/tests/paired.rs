@@ -5,7 +5,8 @@ use specimen_stats::StatsError;
 use specimen_stats::bootstrap::{BootstrapPlan, Interval, MIN_RESAMPLES, bootstrap};
 use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::normal::normal_quantile;
-use specimen_stats::paired::{Paired, detectable_difference};
+use specimen_stats::paired::{Paired, detectable_difference, ratio_of_sums_change};
+use specimen_stats::student::student_two_sided_p;
 
 fn plan(seed: u64, level: f64) -> BootstrapPlan {
     BootstrapPlan::new(seed, MIN_RESAMPLES, level).unwrap()
@@ -127,6 +128,37 @@ fn a_constant_speedup_has_an_interval_without_width() {
     assert_eq!((got.interval.lower, got.interval.upper), (2.0, 2.0));
     let difference = pairs.mean_difference(&plan(1, 0.95)).unwrap();
     assert_eq!((difference.value, difference.z, difference.p), (-2.0, None, None));
+}
+
+#[test]
+fn the_change_of_a_ratio_is_that_of_the_ratios_of_sums() {
+    let of = |above: [f64; 4], below: [f64; 4]| Paired::join((0..4).zip(above), (0..4).zip(below)).unwrap();
+    let first = of([10.0, 1.0, 4.0, 5.0], [5.0, 1.0, 2.0, 2.0]);
+    let second = of([9.0, 1.5, 4.5, 5.0], [4.0, 1.0, 2.0, 1.0]);
+    let found = ratio_of_sums_change(&first, &second, &plan(1, 0.95)).unwrap();
+    assert!((found.first - 2.0).abs() < 1e-15 && (found.second - 2.5).abs() < 1e-15, "{found:?}");
+    assert!((found.change.value - 0.5).abs() < 1e-15, "{found:?}");
+    // Pulls: (above - 2 below) / 2.5 are 0, -0.4, 0, 0.4; (above - 2.5 below) / 2 are -0.5, -0.5, -0.25, 1.25.
+    // Their differences -0.5, -0.1, -0.25, 0.85 have s^2 = (0.25 + 0.01 + 0.0625 + 0.7225) / 3.
+    let error = (1.045_f64 / 3.0 / 4.0).sqrt();
+    let expected = student_two_sided_p(3, 0.5 / error).unwrap();
+    assert!((found.p.unwrap() - expected).abs() < 1e-12, "{found:?} {expected}");
+    assert!((found.detectable - 2.801_585 * error).abs() < 1e-6, "{found:?}");
+    let same = ratio_of_sums_change(&first, &first, &plan(1, 0.95)).unwrap();
+    assert_eq!((same.change.value, same.p, same.detectable), (0.0, None, 0.0));
+    let other = Paired::join([(0, 1.0), (9, 1.0)], [(0, 1.0), (9, 1.0)]).unwrap();
+    assert!(ratio_of_sums_change(&first, &other, &plan(1, 0.95)).is_err());
+}
+
+#[test]
+fn a_change_of_a_ratio_that_is_none_is_found_significant_once_in_twenty() {
+    let n_datasets = 1000_u64;
+    let is_found = |dataset: &u64| {
+        let (a, b) = (simulated_times(500_000 + 2 * dataset, 24), simulated_times(500_001 + 2 * dataset, 24));
+        ratio_of_sums_change(&a, &b, &plan(1, 0.95)).unwrap().p.unwrap() < 0.05
+    };
+    let share = (0..n_datasets).filter(is_found).count() as f64 / n_datasets as f64;
+    assert!((0.03..=0.075).contains(&share), "{share}");
 }
 
 #[test]

@@ -117,6 +117,12 @@ pub enum RecordError {
         /// The file that shows it.
         found: &'static str,
     },
+    /// There is not even a folder.
+    #[error("{path}: there is no such folder; name the folder of a run, such as results/runs/NAME")]
+    NoSuchFolder {
+        /// The folder asked for.
+        path: PathBuf,
+    },
     /// No run is there.
     #[error("{path}: not a run directory: {missing} is missing")]
     NotARun {

@@ -34,6 +34,7 @@ impl RunDir {
         let run = RunDir { root: path.into() };
         match run.manifest().is_file() {
             true => Ok(run),
+            false if !run.root.exists() => Err(RecordError::NoSuchFolder { path: run.root }),
             false => Err(RecordError::NotARun { path: run.root, missing: "manifest.json" }),
         }
     }

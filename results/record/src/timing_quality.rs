@@ -39,6 +39,23 @@ pub struct CellTimingQuality {
 }
 
 impl TimingQuality {
+    /// The drift in words that begin with "the baseline", with its direction; `None` where none is known.
+    #[must_use]
+    pub fn drift_in_words(&self) -> Option<String> {
+        let percent = 100.0 * (self.drift? - 1.0);
+        let course = "from the first third of the blocks to the last";
+        Some(match percent.abs() < 0.05 {
+            true => format!("the baseline kept its speed {course}"),
+            false => {
+                let (word, went) = if percent > 0.0 { ("slower", "rose") } else { ("faster", "fell") };
+                format!(
+                    "the baseline became {word}: its median time {went} by {:.1} % {course}",
+                    percent.abs()
+                )
+            }
+        })
+    }
+
     pub(crate) fn check(&self) -> Result<(), String> {
         let why = |name: &str| self.why.get(name).map(String::as_str);
         check_reasoned("drift", self.drift.is_some(), why("drift"))?;

@@ -197,6 +197,10 @@ fn a_run_is_made_once_and_opened_only_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let run = fixture::new_run(folder.path());
     assert!(matches!(RunDir::open(run.root()), Err(RecordError::NotARun { .. })));
+    let nowhere = RunDir::open(folder.path().join("nowhere")).unwrap_err();
+    assert!(
+        matches!(nowhere, RecordError::NoSuchFolder { .. }) && nowhere.to_string().contains("no such folder")
+    );
     fs::write(run.manifest(), "{}").unwrap();
     assert_eq!(RunDir::open(run.root()).unwrap(), run);
     let error = RunDir::create(run.root()).unwrap_err().to_string();

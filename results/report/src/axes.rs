@@ -58,7 +58,10 @@ impl Axes {
             let (x, _) = self.at(*value, self.y[0]);
             area.draw(&PathElement::new(vec![(x, self.bottom), (x, self.top)], PALE.stroke_width(1)))?;
             area.draw(&PathElement::new(vec![(x, self.bottom), (x, self.bottom + 5)], INK.stroke_width(1)))?;
-            write(area, text, (x, self.bottom + 8), TICK, INK, HPos::Center, VPos::Top)?;
+            // A number at the right edge is pushed inside.
+            let half = (text_width(text, TICK) / 2.0).ceil() as i32 + 1;
+            let middle = x.min(area.dim_in_pixel().0.cast_signed() - half);
+            write(area, text, (middle, self.bottom + 8), TICK, INK, HPos::Center, VPos::Top)?;
         }
         for (value, text) in ticks(self.y) {
             let (_, y) = self.at(self.x[0], value);

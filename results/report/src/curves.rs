@@ -10,9 +10,9 @@ use crate::axes::{ABOVE, Axes, BELOW, range, sparse, tick_room};
 use crate::families::Family;
 use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, WIDTH};
 use crate::font::{SIZE_PER_EM, shortened};
-use crate::labels::stacked;
-use crate::marks::{dashed, symbol, text_width, whisker, write};
-use crate::palette::{GREY, INK};
+use crate::labels::{Anchor, FAR, Rect, nearest, overlap, place, stacked};
+use crate::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write};
+use crate::palette::{GREY, INK, PAPER};
 
 /// Widest name beside a line.
 const WIDEST_NAME: f64 = 170.0;
@@ -116,14 +116,21 @@ impl CurvePanel {
         if let Some((level, words)) = &self.level {
             let (from, to) = (axes.at(axes.x[0], *level), axes.at(axes.x[1], *level));
             dashed(area, from, to, GREY)?;
-            write(area, words, (to.0 - 4, to.1 - 10), NOTE, GREY, HPos::Right, VPos::Center)?;
+            write(
+                area,
+                words,
+                self.level_words_at(axes, *level, words),
+                NOTE,
+                GREY,
+                HPos::Left,
+                VPos::Center,
+            )?;
         }
         for (nth, curve) in self.curves.iter().enumerate() {
             let color = curve.family.color().mix(1.0);
             let line: Vec<(i32, i32)> = curve.points.iter().map(|(x, y, _)| axes.at(*x, *y)).collect();
             // Lines of one family have one colour and mark: the later ones are broken, each in its own way.
-            let n_alike = self.curves[..nth].iter().filter(|other| other.family == curve.family).count();
-            for stretch in broken(&line, n_alike) {
+            for stretch in broken(&line, self.n_alike(nth)) {
                 area.draw(&PathElement::new(stretch.to_vec(), color.stroke_width(2)))?;
             }
             for (x, _, ci95) in &curve.points {
@@ -132,28 +139,119 @@ impl CurvePanel {
                 }
             }
         }
-        for curve in &self.curves {
+        for (nth, curve) in self.curves.iter().enumerate() {
+            let color = curve.family.color().mix(1.0);
             for (x, y, _) in &curve.points {
-                symbol(area, axes.at(*x, *y), curve.family, curve.guarantee, &curve.family.color().mix(1.0))?;
+                let at = axes.at(*x, *y);
+                symbol(area, at, curve.family, curve.guarantee, &color)?;
+                let inner = if curve.guarantee == Guarantee::Exact { PAPER.mix(1.0) } else { color };
+                match self.n_alike(nth) {
+                    0 => {}
+                    1 => area.draw(&Circle::new(at, 3, inner.filled()))?,
+                    _ => area.draw(&Rectangle::new(
+                        [(at.0 - 4, at.1 - 1), (at.0 + 4, at.1 + 2)],
+                        inner.filled(),
+                    ))?,
+                }
             }
         }
         self.names(area, axes)
     }
 
+    /// Lines of the same family before this one: the marks of the second have a dot inside, those of later ones a bar.
+    fn n_alike(&self, nth: usize) -> usize {
+        self.curves[..nth].iter().filter(|other| other.family == self.curves[nth].family).count()
+    }
+
+    /// What the lines, intervals and marks cover: marks first, then the rest.
+    fn covered(&self, axes: &Axes) -> (Vec<Rect>, Vec<Rect>) {
+        let (mut marks, mut rest) = (Vec::new(), Vec::new());
+        for curve in &self.curves {
+            let spots: Vec<(i32, i32)> = curve.points.iter().map(|(x, y, _)| axes.at(*x, *y)).collect();
+            marks.extend(spots.iter().map(|&at| around(at, at, f64::from(RADIUS) + 3.0)));
+            for pair in spots.windows(2) {
+                let n = ((pair[1].0 - pair[0].0).abs() / 6).max(1);
+                let along = |a: i32, b: i32, part: i32| a + (b - a) * part / n;
+                rest.extend((0..n).map(|part| {
+                    let from = (along(pair[0].0, pair[1].0, part), along(pair[0].1, pair[1].1, part));
+                    let to = (along(pair[0].0, pair[1].0, part + 1), along(pair[0].1, pair[1].1, part + 1));
+                    around(from, to, 2.0)
+                }));
+            }
+            for (x, _, ci95) in &curve.points {
+                let bar = ci95.map(|[low, high]| around(axes.at(*x, low), axes.at(*x, high), 6.0));
+                rest.extend(bar);
+            }
+        }
+        (marks, rest)
+    }
+
+    /// Where the words of the level line begin: above or below it at the right end, at the left end, or between two
+    /// places, wherever they cover least.
+    fn level_words_at(&self, axes: &Axes, level: f64, words: &str) -> (i32, i32) {
+        let wide = text_width(words, NOTE).ceil() as i32;
+        let (marks, rest) = self.covered(axes);
+        let line = axes.at(axes.x[0], level).1;
+        let mut places: Vec<i32> =
+            self.curves.iter().flat_map(|curve| &curve.points).map(|(x, ..)| axes.at(*x, level).0).collect();
+        places.sort_unstable();
+        places.dedup();
+        let between = places.windows(2).rev().map(|pair| (pair[0] + pair[1] - wide) / 2);
+        let lefts = [axes.right - 4 - wide, axes.left + 6].into_iter().chain(between);
+        let spots = lefts.flat_map(|left| [(left, line - 10), (left, line + 11)]);
+        let cost = |at: &(i32, i32)| {
+            let rect = around(*at, (at.0 + wide, at.1), NOTE / 2.0);
+            let over = marks.iter().chain(&rest).map(|other| overlap(&rect, other)).sum::<f64>();
+            let outside = rect[1] < f64::from(axes.top) || rect[3] > f64::from(axes.bottom);
+            over + if outside { 1e6 } else { 0.0 }
+        };
+        spots.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((axes.left + 6, line - 10))
+    }
+
+    /// Whether a level line from the end of a curve to the right edge would go through a mark of another.
+    fn is_blocked(&self, nth: usize, axes: &Axes) -> bool {
+        let Some(end) = self.curves[nth].points.last().map(|(x, y, _)| axes.at(*x, *y)) else { return false };
+        let others = self.curves.iter().enumerate().filter(|(other, _)| *other != nth);
+        let mut spots = others.flat_map(|(_, curve)| &curve.points).map(|(x, y, _)| axes.at(*x, *y));
+        spots.any(|(x, y)| x > end.0 && (y - end.1).abs() < RADIUS + 5)
+    }
+
     fn names<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, axes: &Axes) -> Drawn<DB> {
-        let ends: Vec<(i32, i32)> = self
-            .curves
-            .iter()
-            .filter_map(|curve| curve.points.last().map(|(x, y, _)| axes.at(*x, *y)))
-            .collect();
-        let wanted: Vec<f64> = ends.iter().map(|end| f64::from(end.1)).collect();
+        let ends = self.curves.iter().enumerate().filter_map(|(nth, curve)| {
+            let end = curve.points.last().map(|(x, y, _)| axes.at(*x, *y))?;
+            Some((nth, curve, end))
+        });
+        let (inside, beside): (Vec<_>, Vec<_>) = ends.partition(|(nth, ..)| self.is_blocked(*nth, axes));
+        let wanted: Vec<f64> = beside.iter().map(|(_, _, end)| f64::from(end.1)).collect();
         let bounds = [f64::from(axes.top), f64::from(axes.bottom)];
         let x = axes.right + 20;
-        for ((curve, end), y) in self.curves.iter().zip(ends).zip(stacked(&wanted, APART, bounds)) {
+        for ((_, curve, end), y) in beside.iter().zip(stacked(&wanted, APART, bounds)) {
             let to = (x - 4, y.round() as i32);
             let leader = vec![(end.0 + 10, end.1), (axes.right.max(end.0 + 10), end.1), to];
             area.draw(&PathElement::new(leader, curve.family.color().mix(0.45).stroke_width(1)))?;
             write(area, &curve.fitted_name(), (x, to.1), NAME, INK, HPos::Left, VPos::Center)?;
+        }
+        // Names that no straight leader reaches stand beside the ends of their lines.
+        let (marks, mut lines) = self.covered(axes);
+        let leaders = beside.iter().map(|(_, _, end)| around(*end, (axes.right.max(end.0), end.1), 2.0));
+        lines.extend(leaders);
+        let anchors: Vec<Anchor> = inside
+            .iter()
+            .map(|(_, curve, end)| Anchor {
+                at: (f64::from(end.0), f64::from(end.1)),
+                size: (text_width(&curve.fitted_name(), NAME), NAME / SIZE_PER_EM),
+            })
+            .collect();
+        let within = [f64::from(axes.left) + 6.0, bounds[0] + 2.0, f64::from(axes.right), bounds[1] - 4.0];
+        for ((_, curve, end), rect) in inside.iter().zip(place(&anchors, &marks, &lines, within)) {
+            let at = (f64::from(end.0), f64::from(end.1));
+            let near = nearest(at, &rect);
+            if (near.0 - at.0).hypot(near.1 - at.1) > FAR {
+                let to = (near.0.round() as i32, near.1.round() as i32);
+                area.draw(&PathElement::new(vec![*end, to], curve.family.color().mix(0.45).stroke_width(1)))?;
+            }
+            let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
+            write(area, &curve.fitted_name(), middle, NAME, INK, HPos::Left, VPos::Center)?;
         }
         Ok(())
     }
@@ -213,6 +311,39 @@ mod tests {
             let drawn: i32 = stretches.iter().map(|[a, b]| (b.0 - a.0).abs() + (b.1 - a.1).abs()).sum();
             assert!((50..140).contains(&drawn), "{n_alike}: {drawn}");
         }
+    }
+
+    fn curve(name: &str, points: &[(f64, f64)], half: Option<f64>) -> Curve {
+        let ci95 = |y: f64| half.map(|half| [y - half, y + half]);
+        Curve {
+            name: name.to_owned(),
+            family: Family::StaticTree,
+            guarantee: Guarantee::Exact,
+            points: points.iter().map(|&(x, y)| (x, y, ci95(y))).collect(),
+        }
+    }
+
+    const AXES: Axes = Axes { left: 50, top: 30, right: 450, bottom: 230, x: [0.8, 3.2], y: [0.0, 1.0] };
+
+    #[test]
+    fn the_words_of_a_level_line_keep_off_intervals() {
+        let curves = vec![curve("a", &[(1.0, 0.3), (2.0, 0.7), (3.0, 0.5)], Some(0.3))];
+        let panel = CurvePanel { curves, y_name: String::new(), level: Some((0.45, "ar".into())), y: None };
+        let (x, y) = panel.level_words_at(&AXES, 0.45, "ar");
+        let words = around((x, y), (x + text_width("ar", NOTE).ceil() as i32, y), NOTE / 2.0);
+        let (marks, rest) = panel.covered(&AXES);
+        assert!(marks.iter().chain(&rest).all(|other| overlap(&words, other) == 0.0), "{x}, {y}");
+    }
+
+    #[test]
+    fn a_line_that_ends_before_the_marks_of_another_is_named_at_its_end() {
+        let curves = vec![
+            curve("short", &[(1.0, 0.5), (2.0, 0.6)], None),
+            curve("long", &[(1.0, 0.8), (2.0, 0.7), (3.0, 0.6)], None),
+        ];
+        let panel = CurvePanel { curves, y_name: String::new(), level: None, y: None };
+        assert!(panel.is_blocked(0, &AXES) && !panel.is_blocked(1, &AXES));
+        assert_eq!((panel.n_alike(0), panel.n_alike(1)), (0, 1));
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub enum ReportError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The run has no summary yet.
-    #[error("{path}: the run has no summary; merge and score it first")]
+    #[error(
+        "{path}: the run has no summary, it has not ended; `specimen run SPEC --out DIR --resume` goes on with it"
+    )]
     NoSummary {
         /// Where it would lie.
         path: PathBuf,
@@ -130,6 +132,9 @@ pub enum ReportError {
     /// The data frame refused an operation.
     #[error("table of the cells: {0}")]
     Frame(#[from] polars::error::PolarsError),
+    /// A p value that the numbers of the summary do not allow.
+    #[error("comparison with the baseline: {0}")]
+    Stats(#[from] specimen_stats::StatsError),
     /// CSV could not be produced.
     #[error("CSV: {0}")]
     Csv(#[from] csv::Error),

@@ -1,9 +1,15 @@
 //! The lines above and below a table: under which conditions its numbers hold, and what they mean.
 
-use specimen_record::{CellSummary, Guarantee, Origin, Sampling, Summary};
+use specimen_record::{CellSummary, Guarantee, Origin, Sampling, Summary, VsBaseline};
+use specimen_stats::multiple_tests::holm;
+use specimen_stats::student::student_two_sided_p;
 
+use crate::ReportError;
 use crate::measure::{Measure, measures};
 use specimen_table::{fixed, plain, with_interval};
+
+/// A p value below which only that it is below is told.
+const SMALLEST_P: f64 = 1e-4;
 
 /// What was run, on what, and against which baseline; one line each.
 pub(crate) fn head(summary: &Summary) -> Vec<String> {
@@ -104,7 +110,7 @@ fn timing(summary: &Summary) -> Option<String> {
     if n_timed == 0 {
         return None;
     }
-    let drift = quality.drift.map(|drift| format!("the baseline drifted by a factor of {}", fixed(drift, 2)));
+    let drift = quality.drift_in_words();
     let others = quality
         .others_busy_mean
         .map(|share| format!("other processes took {} % of the machine", fixed(100.0 * share, 0)));
@@ -133,28 +139,56 @@ pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
 }
 
 /// How each cell's metrics differ from its baseline's, prompt by prompt: one line a metric.
-pub(crate) fn comparisons(summary: &Summary) -> Vec<String> {
-    let signed = |value: f64| format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 3));
-    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+///
+/// # Errors
+/// When a difference over its standard error is no number.
+pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError> {
+    let mut metrics: Vec<(&str, Vec<(&str, VsBaseline)>)> = Vec::new();
     for cell in &summary.cells {
         for metric in &cell.metrics {
             let Some(versus) = metric.vs_baseline else { continue };
-            let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
-            let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
-            let text = format!("{} {} ({}{z}{detectable})", cell.id, signed(versus.difference), versus.n);
-            match lines.iter_mut().find(|(name, _)| *name == metric.metric) {
-                Some((_, texts)) => texts.push(text),
-                None => lines.push((&metric.metric, vec![text])),
+            match metrics.iter_mut().find(|(name, _)| *name == metric.metric) {
+                Some((_, rows)) => rows.push((&cell.id, versus)),
+                None => metrics.push((&metric.metric, vec![(&cell.id, versus)])),
             }
         }
     }
-    let line = |(name, texts): (&str, Vec<String>)| {
-        format!(
-            "{name} minus the baseline's, paired by prompt (pairs, z, difference detectable with 80 % power): {}.",
-            texts.join("; ")
-        )
-    };
-    lines.into_iter().map(line).collect()
+    let mut lines = Vec::new();
+    for (metric, rows) in metrics {
+        let texts = rows.iter().zip(adjusted(&rows)?).map(|((cell, versus), p)| compared(cell, versus, p));
+        lines.push(format!(
+            "{metric} minus the baseline's, paired by prompt (pairs, z, p, difference detectable with 80 % power): {}.",
+            texts.collect::<Vec<_>>().join("; ")
+        ));
+    }
+    if !lines.is_empty() {
+        lines.push(format!(
+            "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All of them are compared with the same \
+             images of {}, so what chance made of these moves all differences together.",
+            summary.baseline
+        ));
+    }
+    Ok(lines)
+}
+
+/// p values of the differences over all rows of a metric; `None` where a row has no standard error.
+fn adjusted(rows: &[(&str, VsBaseline)]) -> Result<Vec<Option<f64>>, ReportError> {
+    let p =
+        |versus: &VsBaseline| versus.z.filter(|_| versus.n > 1).map(|z| student_two_sided_p(versus.n - 1, z));
+    let raw = rows.iter().map(|(_, versus)| p(versus).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let mut holm = holm(&raw.iter().flatten().copied().collect::<Vec<f64>>())?.into_iter();
+    Ok(raw.into_iter().map(|p| p.and_then(|_| holm.next())).collect())
+}
+
+fn compared(cell: &str, versus: &VsBaseline, p: Option<f64>) -> String {
+    let sign = if versus.difference < 0.0 { "-" } else { "+" };
+    let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
+    let p = p.map_or_else(String::new, |p| match p < SMALLEST_P {
+        true => format!(", p < {SMALLEST_P}"),
+        false => format!(", p {}", fixed(p, if p < 0.1 { 4 } else { 2 })),
+    });
+    let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
+    format!("{cell} {sign}{} ({}{z}{p}{detectable})", fixed(versus.difference.abs(), 3), versus.n)
 }
 
 fn signed_short(value: f64) -> String {

@@ -69,7 +69,7 @@ impl Grid {
         let top = MARGIN + (LINE * (n_head_lines as f64 + 1.4)).round() as u32;
         let n_columns = u32::try_from(self.heads.len()).expect("columns fit in memory");
         let n_rows = u32::try_from(self.rows.len()).expect("rows fit in memory");
-        let left = MARGIN + CAPTION + GAP;
+        let left = MARGIN + self.caption_width() + GAP;
         let mut canvas = Canvas::new(
             left + n_columns * (wide + GAP) - GAP + MARGIN,
             top + n_rows * (high + GAP) - GAP + MARGIN,
@@ -98,6 +98,15 @@ impl Grid {
             }
         }
         canvas.png("grid")
+    }
+
+    /// Width of the captions; of a model without prompts only their numbers stand there.
+    fn caption_width(&self) -> u32 {
+        if self.rows.iter().any(|(prompt, ..)| !prompt.trim().is_empty()) {
+            return CAPTION;
+        }
+        let ids = self.rows.iter().map(|(_, id, _)| width(&id_line(id), SMALL_EM, false));
+        ids.fold(0.0, f64::max).ceil().min(f64::from(CAPTION)) as u32
     }
 
     /// Width and height of a place: the largest image.
@@ -184,8 +193,12 @@ fn caption(canvas: &mut Canvas, top: u32, high: u32, prompt: &str, id: &str) {
         canvas.text(f64::from(MARGIN), y, &Text { text: line, em: EM, bold: false, color: INK });
         y += LINE;
     }
-    let id = shortened(&one_line(&format!("prompt {id}")), f64::from(CAPTION), SMALL_EM);
+    let id = shortened(&id_line(id), f64::from(CAPTION), SMALL_EM);
     canvas.text(f64::from(MARGIN), y, &Text { text: &id, em: SMALL_EM, bold: false, color: GREY });
+}
+
+fn id_line(id: &str) -> String {
+    one_line(&format!("prompt {id}"))
 }
 
 /// A place without an image.
@@ -206,6 +219,17 @@ fn empty(canvas: &mut Canvas, [x, y, wide, high]: [u32; 4], why: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn captions_are_as_wide_as_their_numbers_where_there_are_no_prompts() {
+        let grid = |prompt: &str| Grid {
+            heads: vec![("ar".into(), "baseline".into())],
+            rows: vec![(prompt.into(), "17".into(), vec![Place::Empty("not run".into())])],
+        };
+        assert_eq!(grid("a red circle").caption_width(), CAPTION);
+        let narrow = grid(" ").caption_width();
+        assert!((40..120).contains(&narrow), "{narrow}");
+    }
 
     #[test]
     fn a_long_name_breaks_at_its_joints_and_loses_nothing() {

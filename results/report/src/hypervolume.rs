@@ -1,8 +1,6 @@
 //! The area of the speed-quality plane that a frontier dominates, as far as a reference point: one number for
 //! how far a set of methods pushes both at once (Zitzler and Thiele 1998, in two dimensions).
 
-use crate::pareto::Point;
-
 /// A dominated area.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Hypervolume {
@@ -12,10 +10,11 @@ pub(crate) struct Hypervolume {
     pub(crate) reference: f64,
 }
 
-/// The area that `points` dominate beyond a speedup of 1 and the worst quality among them; `None` without points.
-pub(crate) fn hypervolume(points: &[Point], higher_is_better: bool) -> Option<Hypervolume> {
+/// The area that `points`, speedup and quality, dominate beyond a speedup of 1 and the worst quality among them; `None`
+/// without points.
+pub(crate) fn hypervolume(points: &[(f64, f64)], higher_is_better: bool) -> Option<Hypervolume> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
-    let goods: Vec<(f64, f64)> = points.iter().map(|p| (p.speedup, sign * p.quality)).collect();
+    let goods: Vec<(f64, f64)> = points.iter().map(|(speedup, quality)| (*speedup, sign * quality)).collect();
     let worst = goods.iter().map(|(_, good)| *good).fold(f64::INFINITY, f64::min);
     worst.is_finite().then(|| Hypervolume { value: area(&goods, (1.0, worst)), reference: sign * worst })
 }

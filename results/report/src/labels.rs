@@ -29,9 +29,12 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
             let cost = |(distance, rect): &(f64, Rect)| {
                 let over = |rects: &[Rect]| rects.iter().map(|other| overlap(rect, other)).sum::<f64>();
                 let outside = area(rect) - overlap(rect, &bounds);
-                distance + 100.0 * outside + 20.0 * over(obstacles) + 20.0 * over(&others) + 2.0 * over(lines)
+                let crossed = |rects: &[Rect]| crossed(anchor.at, rect, rects) as f64;
+                let leader = 60.0 * (crossed(obstacles) + crossed(&others)) + 8.0 * crossed(lines);
+                let covered = 20.0 * (over(obstacles) + over(&others)) + 3.0 * over(lines);
+                distance + 100.0 * outside + covered + leader
             };
-            let candidates = candidates(anchor);
+            let candidates = candidates(anchor, bounds);
             let cheapest = candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
             placed[at] = cheapest.map(|(_, rect)| *rect);
         }
@@ -75,14 +78,36 @@ pub(crate) fn stacked(wanted: &[f64], apart: f64, [low, high]: [f64; 2]) -> Vec<
     heights
 }
 
-/// Every place a name may take, with what its distance costs; to the right is liked best.
-fn candidates(anchor: &Anchor) -> Vec<(f64, Rect)> {
+/// The point of a name that is nearest to what it belongs to.
+pub(crate) fn nearest(at: (f64, f64), name: &Rect) -> (f64, f64) {
+    (at.0.max(name[0]).min(name[2]), at.1.max(name[1]).min(name[3]))
+}
+
+/// How many rectangles the line from a point to its name goes through, if it is far enough to have one; what the point
+/// itself lies in does not count.
+fn crossed(at: (f64, f64), name: &Rect, rects: &[Rect]) -> usize {
+    let to = nearest(at, name);
+    let (dx, dy) = (to.0 - at.0, to.1 - at.1);
+    if dx.hypot(dy) <= FAR {
+        return 0;
+    }
+    let holds =
+        |rect: &Rect, (x, y): (f64, f64)| (rect[0]..rect[2]).contains(&x) && (rect[1]..rect[3]).contains(&y);
+    let along = |part: u32| (at.0 + dx * f64::from(part) / 24.0, at.1 + dy * f64::from(part) / 24.0);
+    let is_crossed = |rect: &&Rect| !holds(rect, at) && (1..=24).any(|part| holds(rect, along(part)));
+    rects.iter().filter(is_crossed).count()
+}
+
+/// Every place a name may take, with what its distance costs; to the right is liked best. Above and below it may be pushed
+/// aside to stay inside `bounds`.
+fn candidates(anchor: &Anchor, bounds: Rect) -> Vec<(f64, Rect)> {
     let ((x, y), (width, height)) = (anchor.at, anchor.size);
     let mut found = Vec::new();
     for distance in DISTANCES {
         let d = distance * std::f64::consts::FRAC_1_SQRT_2;
         let (right, left) = (x + d, x - d - width);
         let (above, below) = (y - d - height, y + d);
+        let inside = (x - width / 2.0).min(bounds[2] - width).max(bounds[0]);
         for (penalty, corner) in [
             (0.0, (right, above)),
             (1.0, (right, below)),
@@ -92,6 +117,8 @@ fn candidates(anchor: &Anchor) -> Vec<(f64, Rect)> {
             (5.0, (x - distance - width, y - height / 2.0)),
             (6.0, (x - width / 2.0, y - distance - height)),
             (7.0, (x - width / 2.0, y + distance)),
+            (8.0, (inside, y - distance - height)),
+            (9.0, (inside, y + distance)),
         ] {
             found.push((distance + penalty, [corner.0, corner.1, corner.0 + width, corner.1 + height]));
         }
@@ -135,6 +162,21 @@ mod tests {
         let anchor = [Anchor { at: (100.0, 100.0), size: (50.0, 16.0) }];
         let [left, _, _, bottom] = place(&anchor, &[], &[], [0.0, 0.0, 300.0, 300.0])[0];
         assert!(left > 100.0 && left < 112.0 && bottom < 100.0 && bottom > 88.0);
+    }
+
+    #[test]
+    fn a_name_keeps_off_lines_and_its_leader_off_other_points() {
+        // A point near the left edge, an upright line where its name would stand on the right.
+        let bounds = [50.0, 0.0, 600.0, 600.0];
+        let anchor = [Anchor { at: (110.0, 300.0), size: (126.0, 18.0) }];
+        let upright = [228.0, 0.0, 234.0, 600.0];
+        let placed = place(&anchor, &[], &[upright], bounds)[0];
+        assert!(overlap(&placed, &upright) == 0.0 && placed[0] >= 50.0, "{placed:?}");
+        // Two points side by side: the name of the left one is not led through the right one.
+        let dot = |x: f64| [x - 10.0, 290.0, x + 10.0, 310.0];
+        assert_eq!(crossed((110.0, 300.0), &[190.0, 291.0, 240.0, 309.0], &[dot(110.0), dot(150.0)]), 1);
+        assert_eq!(crossed((110.0, 300.0), &[190.0, 200.0, 240.0, 218.0], &[dot(110.0), dot(150.0)]), 0);
+        assert_eq!(crossed((110.0, 300.0), &[125.0, 291.0, 240.0, 309.0], &[dot(130.0)]), 0);
     }
 
     #[test]

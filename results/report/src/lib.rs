@@ -1,11 +1,12 @@
 //! From a run to what a paper needs: a table (Markdown, CSV, LaTeX, HTML, terminal), figures (SVG, PNG, CSV), the grid of
 //! images (PNG), and all of it as one page (HTML). Reports show what summary and rows hold and compute no
-//! statistics. This is the only crate with polars and plotters.
+//! statistics but p values. This is the only crate with polars and plotters.
 
 mod error;
 
 mod frame;
 mod measure;
+mod standing;
 mod table;
 
 mod facts;
@@ -34,6 +35,7 @@ mod draft_paths;
 mod feature_rows;
 mod figures;
 mod hypervolume;
+mod left_out;
 mod pareto;
 mod phases;
 mod spent;
@@ -50,7 +52,7 @@ mod splice;
 
 pub use error::ReportError;
 pub use images::{Images, Mix};
-pub use pareto::Quality;
+pub use pareto::{Quality, check_quality};
 pub use report::{Options, Outcome, Report, grid, report};
 pub use splice::splice;
 pub use table::{table, table_csv, table_markdown, table_text};

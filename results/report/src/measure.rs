@@ -3,6 +3,16 @@
 
 use specimen_record::{CellSummary, MetricSummary, Summary};
 
+/// What stands for the reason of a null that a summary from elsewhere does not explain.
+pub(crate) const NO_REASON: &str = "the summary gives no reason";
+
+/// Why a cell with a speedup has no median of it.
+const NO_MEDIAN: &str =
+    "fewer than six prompts have no 95 % interval of a median, or the summary is older than this column";
+
+/// Why a cell with a speedup has no geometric mean of it.
+const NO_GEOMEAN: &str = "the summary does not hold it";
+
 /// One column of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
@@ -173,12 +183,12 @@ impl Measure {
             Measure::SpeedupGeomean => Quantity {
                 value: cell.speedup.geomean,
                 ci95: cell.speedup.geomean_ci95,
-                why: cell.speedup.why.clone(),
+                why: cell.speedup.why.clone().or_else(|| Some(NO_GEOMEAN.to_owned())),
             },
             Measure::SpeedupMedian => Quantity {
                 value: cell.speedup.median,
                 ci95: cell.speedup.median_ci95,
-                why: cell.speedup.why.clone(),
+                why: cell.speedup.why.clone().or_else(|| Some(NO_MEDIAN.to_owned())),
             },
             Measure::SpeedupE2e => {
                 let e2e = &cell.speedup_e2e;
@@ -194,7 +204,10 @@ impl Measure {
             Measure::MeasuredToPredicted => Quantity {
                 value: predicted.ratio_measured_to_predicted,
                 ci95: None,
-                why: predicted.why.clone(),
+                why: predicted
+                    .why
+                    .clone()
+                    .or_else(|| Some(format!("no measured speedup: {}", cell.speedup.why.as_ref()?))),
             },
             Measure::Metric { metric, protocol, .. } => {
                 match cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol) {

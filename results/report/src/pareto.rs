@@ -10,6 +10,7 @@ use crate::families::Family;
 use crate::figure::{Figure, Words};
 use crate::frame::guarantee;
 use crate::hypervolume::hypervolume;
+use crate::left_out::by_reason;
 use crate::scatter::{Dot, Scatter};
 use specimen_table::fixed;
 
@@ -20,6 +21,14 @@ pub enum Quality {
     Difference(String),
     /// A metric itself.
     Value(String),
+}
+
+/// Whether the plane of a summary can be drawn over this quality.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_quality(summary: &Summary, quality: &Quality) -> Result<(), String> {
+    Pareto::of(summary, quality).map(|_| ())
 }
 
 /// One cell in the plane.
@@ -35,8 +44,10 @@ pub(crate) struct Point {
     pub(crate) speedup_ci95: Option<[f64; 2]>,
     pub(crate) quality: f64,
     pub(crate) quality_ci95: Option<[f64; 2]>,
-    /// Another cell is at least as fast and as good, and better in one: by their values, whatever the
-    /// intervals.
+    /// Difference of the metric from the baseline's, paired by prompt, with its interval; 0 for the baseline itself, absent
+    /// where the metric has no value for each prompt.
+    paired: Option<(f64, Option<[f64; 2]>)>,
+    /// A faster cell makes it pointless, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
 }
 
@@ -91,8 +102,7 @@ impl Pareto {
             }
         }
         if pareto.points.iter().all(|p| p.is_baseline) {
-            let reasons = pareto.left_out.iter().map(|(cell, why)| format!("{cell}: {why}"));
-            let reasons = reasons.collect::<Vec<_>>().join("; ");
+            let reasons = by_reason(&pareto.left_out);
             return Err(format!("no cell but the baseline has both a speedup and `{name}` ({reasons})"));
         }
         pareto.mark_dominated();
@@ -134,25 +144,59 @@ impl Pareto {
             speedup_ci95,
             quality,
             quality_ci95,
+            paired: match metric.vs_baseline {
+                _ if is_baseline => Some((0.0, None)),
+                versus => versus.map(|versus| (versus.difference, versus.ci95)),
+            },
             is_dominated: false,
         })
     }
 
     fn mark_dominated(&mut self) {
-        let loss = |p: &Point| if self.higher_is_better { -p.quality } else { p.quality };
-        let dominated: Vec<bool> = self
-            .points
-            .iter()
-            .map(|p| {
-                self.points.iter().any(|o| {
-                    let as_good = o.group == p.group && o.speedup >= p.speedup && loss(o) <= loss(p);
-                    as_good && (o.speedup > p.speedup || loss(o) < loss(p))
-                })
-            })
-            .collect();
+        let is_dominated = |p: &Point| self.points.iter().any(|o| self.dominates(o, p));
+        let dominated: Vec<bool> = self.points.iter().map(is_dominated).collect();
         for (point, is_dominated) in self.points.iter_mut().zip(dominated) {
             point.is_dominated = is_dominated;
         }
+    }
+
+    /// Whether `o` makes `p` pointless: it is faster, and `p` has nothing that is known to be better. Exact cells share one
+    /// law, so among them speed alone counts, and what is exact has that over what is not. Other cells are better where
+    /// the interval of their own difference from the baseline says so: against an exact cell, whose true difference is 0,
+    /// or against the difference of the other.
+    fn dominates(&self, o: &Point, p: &Point) -> bool {
+        if o.group != p.group || o.speedup <= p.speedup {
+            return false;
+        }
+        match (o.guarantee, p.guarantee) {
+            (Guarantee::Exact, Guarantee::Exact) => true,
+            (_, Guarantee::Exact) => false,
+            _ => !self.is_visibly_better(p, o),
+        }
+    }
+
+    /// Whether the quality of `p`, which is not exact, is better than that of `o` beyond the interval of `p`; by values
+    /// where there is no interval.
+    fn is_visibly_better(&self, p: &Point, o: &Point) -> bool {
+        let law = |o: &Point| if o.guarantee == Guarantee::Exact { Some(0.0) } else { Some(o.paired?.0) };
+        let ((value, ci95), other) = match (p.paired, law(o)) {
+            (Some(paired), Some(other)) => (paired, other),
+            _ => ((p.quality, p.quality_ci95), o.quality),
+        };
+        let [low, high] = ci95.unwrap_or([value, value]);
+        if self.higher_is_better { low > other } else { high < other }
+    }
+
+    /// Speedup and quality of each point as the hypervolume counts them, exact cells with the quality of their baseline,
+    /// whose law they share; `None` where every cell is exact, so that there is no trade to measure.
+    fn trades(&self) -> Option<Vec<(f64, f64)>> {
+        let is_exact = |p: &&Point| p.guarantee == Guarantee::Exact;
+        if self.points.iter().all(|p| is_exact(&p)) {
+            return None;
+        }
+        let law = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
+        let quality = |p: &Point| law.filter(|_| is_exact(&p)).unwrap_or(p.quality);
+        Some(self.points.iter().map(|p| (p.speedup, quality(p))).collect())
     }
 
     /// Points that nothing dominates, group by group, each group from slow to fast.
@@ -216,28 +260,32 @@ impl Pareto {
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
             "Speedup over {} in decode time against {}, with 95 % intervals. A cell is dominated, and faded, where \
-             another of its model, dataset and baseline is at least as fast and as good and better in one, by their \
-             values, whatever the intervals.",
+             another of its model, dataset and baseline is faster and nothing shows it to be better. Exact cells share one \
+             law: among them speed alone counts, and what stands between them on the vertical axis is chance.",
             summary.baseline,
             match self.is_difference {
                 true => format!("the difference of {} from the baseline's, paired by prompt", self.metric),
                 false => self.metric.clone(),
             }
         );
+        if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
+            caption +=
+                " A relaxed cell is better where its 95 % interval says so; it never dominates an exact one.";
+        }
         if self.is_one_group()
-            && let Some(area) = hypervolume(&self.points, self.higher_is_better)
+            && let Some(area) = self.trades().and_then(|points| hypervolume(&points, self.higher_is_better))
         {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
             caption += &format!(
-                " Hypervolume {} ×{unit}, from the reference point (1 ×, {}{unit}): the baseline's speed and the worst \
-                 quality of a cell here, so it compares figures with the same reference point only.",
+                " Hypervolume {} ×{unit}, exact cells with the baseline's quality, from the reference point (1 ×, \
+                 {}{unit}): the baseline's speed and the worst quality of a cell here, so it compares figures with the \
+                 same reference point only.",
                 fixed(area.value, 4),
                 fixed(area.reference, 4),
             );
         }
         if !self.left_out.is_empty() {
-            let left_out = self.left_out.iter().map(|(cell, why)| format!("{cell} ({why})"));
-            caption += &format!(" Without a point: {}.", left_out.collect::<Vec<_>>().join("; "));
+            caption += &format!(" Without a point: {}.", by_reason(&self.left_out));
         }
         caption
     }

@@ -7,6 +7,7 @@ use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::figure::{Figure, Words};
+use crate::left_out::by_reason;
 use crate::stacks::{Stack, Stacks};
 
 /// Phases of a step in the order in which they are stacked.
@@ -41,10 +42,9 @@ impl StepCosts {
             }
         }
         if costs.rows.iter().all(|row| row.is_baseline) {
-            let reasons = costs.left_out.iter().map(|(cell, why)| format!("{cell}: {why}"));
             return Err(format!(
                 "no cell but the baseline has times of its own and of its baseline ({})",
-                reasons.collect::<Vec<_>>().join("; ")
+                by_reason(&costs.left_out)
             ));
         }
         Ok(costs)
@@ -60,8 +60,7 @@ impl StepCosts {
             summary.baseline
         );
         if !self.left_out.is_empty() {
-            let left_out = self.left_out.iter().map(|(cell, why)| format!("{cell} ({why})"));
-            caption += &format!(" Without a bar: {}.", left_out.collect::<Vec<_>>().join("; "));
+            caption += &format!(" Without a bar: {}.", by_reason(&self.left_out));
         }
         let words = Words {
             name: "phases".to_owned(),

@@ -10,7 +10,7 @@ use crate::axes::{ABOVE, Axes, BELOW, range, tick_room};
 use crate::families::Family;
 use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, WIDTH};
 use crate::font::{SIZE_PER_EM, shortened};
-use crate::labels::{Anchor, FAR, Rect, place};
+use crate::labels::{Anchor, FAR, Rect, nearest, place};
 use crate::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write};
 use crate::palette::{FRONTIER, GREY, INK};
 
@@ -219,9 +219,11 @@ impl Scatter {
         ];
         let places = place(&anchors, &dots, lines, inside);
         for (((dot, name), anchor), rect) in self.dots.iter().zip(&names).zip(&anchors).zip(places) {
-            let near = (anchor.at.0.clamp(rect[0], rect[2]), anchor.at.1.clamp(rect[1], rect[3]));
+            let near = nearest(anchor.at, &rect);
             let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
-            if away > FAR {
+            // Straight above or below the point its interval leads to the name.
+            let is_led = dot.y_ci95.is_some() && near.0 == anchor.at.0;
+            if away > FAR && !is_led {
                 let start = |along: f64| {
                     let mix = |from: f64, to: f64| (from + (to - from) * along).round() as i32;
                     (mix(anchor.at.0, near.0), mix(anchor.at.1, near.1))

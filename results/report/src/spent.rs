@@ -8,6 +8,7 @@ use crate::facts::conditions;
 use crate::families::Family;
 use crate::figure::{Figure, Words};
 use crate::frame::guarantee;
+use crate::left_out::by_reason;
 use crate::scatter::{Dot, Scatter};
 
 /// One point a cell.
@@ -55,8 +56,7 @@ impl Spent {
             summary.baseline
         );
         if !self.left_out.is_empty() {
-            let left_out = self.left_out.iter().map(|(cell, why)| format!("{cell} ({why})"));
-            caption += &format!(" Without a point: {}.", left_out.collect::<Vec<_>>().join("; "));
+            caption += &format!(" Without a point: {}.", by_reason(&self.left_out));
         }
         let words = Words {
             name: "tvd".to_owned(),

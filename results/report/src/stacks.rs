@@ -82,7 +82,10 @@ impl Drawing for Stacks {
             }
             if let Some(tick) = stack.tick {
                 let ends = vec![(at(tick), middle - BAR / 2 - 5), (at(tick), middle + BAR / 2 + 5)];
-                area.draw(&PathElement::new(ends.clone(), PAPER.stroke_width(7)))?;
+                // Inside a bar the tick needs an edge; at the end of one an edge would make the bar look shorter.
+                if at(tick) + 6 < at(stack.parts.iter().sum()) {
+                    area.draw(&PathElement::new(ends.clone(), PAPER.stroke_width(7)))?;
+                }
                 area.draw(&PathElement::new(ends, INK.stroke_width(3)))?;
             }
             write(area, &stack.words, (end, middle), NAME, INK, HPos::Right, VPos::Center)?;

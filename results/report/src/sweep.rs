@@ -102,18 +102,38 @@ fn series_of(mut cells: Vec<(f64, String)>, path: &str) -> Option<Series> {
     (cells.len() >= FEWEST).then_some(Series { name, cells })
 }
 
-/// What the names of a series' cells begin with, up to a joint.
+/// What the names of a series' cells have in common: the labels that an axis wrote into all of them, or else what they
+/// begin with, up to a joint.
 fn common_name(cells: &[(f64, String)], path: &str) -> String {
+    if let Some(name) = common_labels(cells) {
+        return name;
+    }
     let first = &cells[0].1;
     let shared = |n: usize| cells.iter().all(|(_, name)| name.get(..n) == first.get(..n));
     let n = (0..=first.len()).filter(|&n| first.is_char_boundary(n)).take_while(|&n| shared(n)).last();
     let parameter = path.rsplit('.').next().unwrap_or(path);
     let mut name = first[..n.unwrap_or(0)].trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     for _ in 0..4 {
-        name = name.trim_end_matches([' ', '-', '_', '=', '+', ',', '.', '/', '(']);
+        name = name.trim_end_matches([' ', '-', '_', '=', '+', ',', '.', '/', '(', '[', '{']);
         name = name.strip_suffix(parameter).unwrap_or(name);
     }
     if name.is_empty() { first.clone() } else { name.to_owned() }
+}
+
+/// `base` or `base[labels that all have]` of names as axes make them, `base[depth=2,tau=0.5]`; `None` of other names.
+fn common_labels(cells: &[(f64, String)]) -> Option<String> {
+    let split = |name: &'_ str| -> Option<(String, Vec<String>)> {
+        let (base, labels) = name.strip_suffix(']')?.split_once('[')?;
+        Some((base.to_owned(), labels.split(',').map(str::to_owned).collect()))
+    };
+    let names = cells.iter().map(|(_, name)| split(name)).collect::<Option<Vec<_>>>()?;
+    let (base, labels) = names.first()?;
+    if base.is_empty() || names.iter().any(|(other, _)| other != base) {
+        return None;
+    }
+    let shared = labels.iter().filter(|label| names.iter().all(|(_, labels)| labels.contains(label)));
+    let shared: Vec<&str> = shared.map(String::as_str).collect();
+    Some(if shared.is_empty() { base.clone() } else { format!("{base}[{}]", shared.join(",")) })
 }
 
 impl Sweep {
@@ -261,6 +281,27 @@ mod tests {
         assert_eq!(found.series[0].name, "cascade");
         let other = sweep(&cells, "method.accept.0.tau_seq").unwrap();
         assert_eq!(other.series.len(), 1);
+    }
+
+    #[test]
+    fn a_series_is_named_by_its_cell_and_by_the_labels_that_do_not_change() {
+        let named = |names: [&str; 3], path: &str| {
+            let cells: Vec<(f64, String)> =
+                (0..3).map(|at| (f64::from(at), names[at as usize].into())).collect();
+            common_name(&cells, path)
+        };
+        let depth = "method.drafter.depth";
+        assert_eq!(named(["sd-chain[depth=1]", "sd-chain[depth=2]", "sd-chain[depth=3]"], depth), "sd-chain");
+        let tau = "method.accept.0.tau_seq";
+        assert_eq!(named(["casc[tau_seq=0.3]", "casc[tau_seq=0.5]", "casc[tau_seq=0.9]"], tau), "casc");
+        let two = ["c[tau_pos=0.7,tau_seq=0.3]", "c[tau_pos=0.7,tau_seq=0.35]", "c[tau_pos=0.7,tau_seq=0.9]"];
+        assert_eq!(named(two, tau), "c[tau_pos=0.7]");
+        let first =
+            ["c[tau_pos=0.7,tau_seq=0.5]", "c[tau_pos=0.8,tau_seq=0.5]", "c[tau_pos=0.9,tau_seq=0.5]"];
+        assert_eq!(named(first, "method.accept.0.tau_pos"), "c[tau_seq=0.5]");
+        assert_eq!(named(["chain[1", "chain[2", "chain[3"], depth), "chain");
+        assert_eq!(named(["chain-1", "chain-2", "chain-13"], depth), "chain");
+        assert_eq!(named(["a", "b", "c"], depth), "a");
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! The table of a run: one row a cell, built once from the data frame; `specimen-table` lays it out.
 
-use specimen_record::{CellSummary, Guarantee, Summary};
+use specimen_record::Summary;
 use specimen_table::{Column, Entry, Rank, Table, column_decimals, fixed, ranks, with_interval};
 
 use crate::frame::CellFrame;
-use crate::measure::Measure;
+use crate::measure::{Measure, NO_REASON};
+use crate::standing::{AMONG, gaps, kind};
 use crate::{ReportError, facts, table_csv as csv_of};
-
-/// Among whom best and second are marked.
-const AMONG: &str = "of its kind (model, dataset, baseline, exact or relaxed output), where there are at least two (three for \
-                     a second); the baseline does not compete, and intervals decide whether a lead means anything.";
 
 /// What stands for the accepted draft tokens of a cell that drafts nothing: as CASCADE prints it. The CSV keeps
 /// the count.
@@ -60,7 +57,7 @@ impl Builder {
         let lines = [
             facts::legend(summary),
             facts::further_means(summary),
-            facts::comparisons(summary),
+            facts::comparisons(summary)?,
             facts::faults(summary),
         ];
         let mut table = Builder {
@@ -85,7 +82,7 @@ impl Builder {
         }
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
-        table.push_counts(&frame)?;
+        table.push_counts(summary, &frame)?;
         for measure in frame.measures.iter().filter(|measure| measure.is_column()) {
             table.push_measure(summary, &frame, measure)?;
         }
@@ -98,16 +95,13 @@ impl Builder {
         Ok(())
     }
 
-    fn push_counts(&mut self, frame: &CellFrame) -> Result<(), ReportError> {
+    fn push_counts(&mut self, summary: &Summary, frame: &CellFrame) -> Result<(), ReportError> {
         let mut entries = Vec::new();
-        for row in 0..frame.n_rows() {
-            let (n, n_failed) = (frame.count("n_images", row)?, frame.count("n_failed", row)?);
-            let mark = match n_failed {
-                0 => String::new(),
-                1 => self.table.footnote("1 item failed and has no image"),
-                more => self.table.footnote(&format!("{more} items failed and have no image")),
-            };
-            entries.push(Entry::plain(&format!("{n}{mark}")));
+        for (row, cell) in summary.cells.iter().enumerate() {
+            let n = frame.count("n_images", row)?;
+            let mark = gaps(summary, cell)
+                .map(|gaps| self.table.footnote(&format!("{gaps}: the row competes for no mark")));
+            entries.push(Entry::plain(&format!("{n}{}", mark.unwrap_or_default())));
         }
         self.table.push(Column::number("n", "images", None), entries);
         Ok(())
@@ -129,8 +123,9 @@ impl Builder {
         let present: Vec<_> = shown.iter().flatten().copied().collect();
         let decimals = measure.decimals().unwrap_or_else(|| column_decimals(&present));
         let brackets = matches!(measure, Measure::Speedup | Measure::SpeedupE2e);
-        let rivals: Vec<_> =
-            summary.cells.iter().zip(&shown).map(|(cell, value)| rival(cell, value)).collect();
+        let competing = summary.cells.iter().map(|cell| kind(summary, cell, measure));
+        let values = shown.iter().map(|shown| shown.map(|(value, _)| value));
+        let rivals: Vec<_> = competing.zip(values).map(|(kind, value)| kind.zip(value)).collect();
         let places = match measure.higher_is_better() {
             Some(higher) => ranks(&rivals, higher),
             None => vec![Rank::None; rivals.len()],
@@ -147,10 +142,7 @@ impl Builder {
                 }
                 None => {
                     let why = measure.of(cell).why;
-                    format!(
-                        "—{}",
-                        self.table.footnote(why.as_deref().unwrap_or("the summary gives no reason"))
-                    )
+                    format!("—{}", self.table.footnote(why.as_deref().unwrap_or(NO_REASON)))
                 }
             };
             entries.push(Entry { text, rank });
@@ -158,15 +150,6 @@ impl Builder {
         self.table.push(Column::number(&measure.name(), measure.unit(), measure.higher_is_better()), entries);
         Ok(())
     }
-}
-
-/// Among whom a cell competes: those of one model, dataset, baseline and guarantee. The baseline does not.
-type Kind<'a> = (&'a str, &'a str, Option<&'a str>, Guarantee);
-
-fn rival<'a>(cell: &'a CellSummary, shown: &Option<(f64, Option<[f64; 2]>)>) -> Option<(Kind<'a>, f64)> {
-    let (value, _) = shown.filter(|_| !cell.is_baseline())?;
-    let kind = (cell.model.as_str(), cell.dataset.as_str(), cell.baseline.as_deref(), cell.guarantee);
-    Some((kind, value))
 }
 
 fn texts(frame: &CellFrame, column: &str) -> Result<Vec<String>, ReportError> {

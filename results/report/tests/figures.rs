@@ -122,7 +122,11 @@ fn a_figure_that_has_nothing_to_show_says_why() {
         cell.acceptance_by_depth.clear();
     }
     let (_, made) = self::made(folder.path(), &untimed);
-    assert!(why(&made, "phases").contains("sd-chain3: the cell is not timed"), "{}", why(&made, "phases"));
+    assert!(
+        why(&made, "phases").contains("cascade, cascade+vvs: the cell is not timed"),
+        "{}",
+        why(&made, "phases")
+    );
     assert_eq!(why(&made, "acceptance"), "no cell tested a draft token");
 }
 

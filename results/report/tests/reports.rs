@@ -119,6 +119,42 @@ fn dominated_cells_are_told_apart() {
 }
 
 #[test]
+fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    let set = |summary: &mut Summary, cell: &str, speedup: f64, difference: f64| {
+        let cell = summary.cells.iter_mut().find(|c| c.id == cell).unwrap();
+        cell.speedup.value = Some(speedup);
+        let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
+        (versus.difference, versus.ci95) = (difference, Some([difference - 0.03, difference + 0.03]));
+    };
+    // Exact cells: the slower one has the better sample of one law.
+    set(&mut summary, "sd-tree13", 1.48, 0.4);
+    set(&mut summary, "sd-chain3", 1.31, -0.4);
+    // Faster than any exact cell and no worse as far as can be seen: it promises nothing all the same.
+    set(&mut summary, "cascade+vvs", 2.31, 0.01);
+    // Slower than it: better by less than its interval, and by more.
+    set(&mut summary, "lantern", 1.83, -0.01);
+    set(&mut summary, "cascade", 2.06, -0.05);
+    // Slower than an exact cell, and not better than its law beyond the interval.
+    set(&mut summary, "gsd", 1.35, -0.02);
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let free: Vec<String> =
+        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+    assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
+
+    summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
+    write_document(&run.summary(), &summary).unwrap();
+    report(&run, &options()).unwrap();
+    let free: Vec<String> =
+        pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
+    assert_eq!(free, ["sd-tree13"]);
+    let page = fs::read_to_string(run.report().join("index.html")).unwrap();
+    assert!(!page.contains("Hypervolume") && page.contains("among them speed alone counts"));
+}
+
+#[test]
 fn cells_compete_only_under_one_baseline_and_plain_decoding_is_not_one_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = fixture::summary();
@@ -182,7 +218,7 @@ fn a_plot_that_cannot_be_drawn_is_skipped_with_the_reason_and_leaves_no_old_one(
 
     let quality = Quality::Value("fd-scenes".into());
     let made = report(&run, &Options { quality, ..options() }).unwrap();
-    assert!(skipped(figure(&made, "pareto")).contains("ar: 32 images, the protocol asks for 500"));
+    assert!(skipped(figure(&made, "pareto")).contains("cascade+vvs: 32 images, the protocol asks for 500"));
 }
 
 #[test]
@@ -270,5 +306,5 @@ fn a_run_without_a_summary_says_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunDir::create(folder.path().join("run")).unwrap();
     let error = report(&run, &options()).unwrap_err().to_string();
-    assert!(error.ends_with("summary.json: the run has no summary; merge and score it first"), "{error}");
+    assert!(error.contains("summary.json: the run has no summary") && error.contains("--resume"), "{error}");
 }

@@ -72,11 +72,79 @@ fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
     assert!(!row("ar").contains("**"));
     assert!(row("sd-tree13").contains("**1.48 [1.43, 1.54]**"));
     assert!(row("sd-dynamic60").contains("**2.44**"));
-    assert!(!row("lantern").contains("**"), "it is alone in its kind");
+    assert!(!row("lantern").contains("**"), "one of its items failed");
 
     summary.cells[2].speedup.value = Some(1.48);
     let text = table_markdown(&summary).unwrap();
     assert_eq!(text.matches("**1.48 ").count(), 2, "a tie has two winners");
+}
+
+#[test]
+fn no_metric_ranks_rows_that_share_one_law() {
+    let text = table_markdown(&fixture::summary()).unwrap();
+    let marked = |name: &str, column: usize| {
+        let row = text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap();
+        row.split('|').nth(column + 1).unwrap().contains('*')
+    };
+    let head: Vec<&str> =
+        text.lines().find(|l| l.starts_with("| method")).unwrap().split('|').skip(1).map(str::trim).collect();
+    let column = |name: &str| head.iter().position(|head| head.starts_with(name)).unwrap();
+    for metric in ["target-nll", "scene-clip"] {
+        for exact in ["sd-chain3", "sd-tree13", "sd-dynamic60", "sjd"] {
+            assert!(!marked(exact, column(metric)), "{exact} {metric}");
+        }
+    }
+    // Relaxed rows compete: gsd is the nearest to the target, cascade has the highest score.
+    assert!(marked("gsd", column("target-nll")) && marked("cascade", column("scene-clip")), "{text}");
+    assert!(marked("sd-tree13", column("speedup")), "{text}");
+    assert!(text.contains("Exact rows draw from one law"), "{text}");
+}
+
+#[test]
+fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
+    let mut summary = fixture::summary();
+    let lantern = summary.cells.iter_mut().find(|cell| cell.id == "lantern").unwrap();
+    (lantern.speedup.value, lantern.nfe) = (Some(9.0), Some(2.0));
+    let tree = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
+    (tree.n_images, tree.n_failed) = (30, 0);
+    let text = table_markdown(&summary).unwrap();
+    let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
+    assert!(!row("lantern").contains('*') && !row("sd-tree13").contains('*'), "{text}");
+    assert!(row("sd-dynamic60").contains("**1.42 "), "{text}");
+    assert!(text.contains("1 item failed: the row competes for no mark"), "{text}");
+    assert!(text.contains("2 items missing: the row competes for no mark"), "{text}");
+}
+
+#[test]
+fn every_dash_has_its_reason() {
+    let mut summary = fixture::summary();
+    for cell in &mut summary.cells {
+        // As a run of one prompt leaves them: a prediction, and no speedup to hold against it.
+        cell.speedup = specimen_record::Ratio::absent("fewer than two prompts were timed");
+        cell.speedup_e2e = cell.speedup.clone();
+        cell.predicted_speedup.ratio_measured_to_predicted = None;
+    }
+    let text = table_markdown(&summary).unwrap();
+    assert!(text.contains("no measured speedup: fewer than two prompts were timed"), "{text}");
+    let csv = table_csv(&summary).unwrap();
+    assert!(csv.contains("measured_to_predicted_speedup: no measured speedup: fewer than two"), "{csv}");
+    assert!(!text.contains("gives no reason") && !csv.contains("gives no reason"), "{text}");
+}
+
+#[test]
+fn differences_from_the_baseline_have_p_values_that_hold_for_all_rows_together() {
+    let mut summary = small();
+    for (at, z) in [(1, 2.5), (2, -1.0), (3, 0.5)] {
+        let versus = summary.cells[at].metrics[0].vs_baseline.as_mut().unwrap();
+        (versus.z, versus.n) = (Some(z), 3);
+    }
+    let text = table_text(&summary, 4000).unwrap();
+    // Student's t with two degrees of freedom: p = 1 - t / sqrt(2 + t^2), times 3, 2, 1 and never falling.
+    let p = |t: f64| 1.0 - t / (2.0 + t * t).sqrt();
+    let expected = format!("z +2.5, p {:.2}", 3.0 * p(2.5));
+    assert!(text.contains(&expected), "{expected}: {text}");
+    assert!(text.contains(&format!("z -1.0, p {:.2}", 2.0 * p(1.0))), "{text}");
+    assert!(text.contains("compared with the same images of ar"), "{text}");
 }
 
 #[test]

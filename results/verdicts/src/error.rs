@@ -133,6 +133,19 @@ pub enum VerdictError {
         /// Models with a twin.
         known: String,
     },
+    /// A run of which no cell stands beside a row of the table.
+    #[error(
+        "run `{run}` is no run of `{table}`: none of its cells stands beside a row of it; leave out --run to make its \
+         twin, or name the rows in the spec, by [[published]] with from = \"{published}\""
+    )]
+    OtherTable {
+        /// Name of the run.
+        run: String,
+        /// Paper and table.
+        table: String,
+        /// The file of its numbers.
+        published: String,
+    },
     /// A run whose spec this program cannot read.
     #[error("run `{run}`: its spec is of another version: {reason}")]
     ForeignSpec {

@@ -40,10 +40,6 @@ pub struct PairedTimes {
     pub baseline: ByPrompt,
     /// The cell's, by prompt.
     pub method: ByPrompt,
-    /// Mean time of the baseline in each block, in the order in which blocks ran.
-    pub baseline_blocks: Vec<f64>,
-    /// Baseline time over the cell's in each block.
-    pub ratio_blocks: Vec<f64>,
 }
 
 impl RunValues {
@@ -137,22 +133,12 @@ impl RunValues {
         };
         let (method, baseline) = (of(cell), of(baseline));
         let (mut above, mut below) = (Mean::new(), Mean::new());
-        let mut blocks: BTreeMap<(u32, u32, u32), (f64, f64, f64)> = BTreeMap::new();
         for (place, time) in &method {
             let Some(reference) = baseline.get(place) else { continue };
-            let (reference_s, time_s) =
-                (reference.row.decode_ns as f64 * 1e-9, time.row.decode_ns as f64 * 1e-9);
-            add(&mut above, &place.2, reference_s);
-            add(&mut below, &place.2, time_s);
-            let block = blocks.entry((place.0, place.1, time.row.block)).or_default();
-            *block = (block.0 + reference_s, block.1 + time_s, block.2 + 1.0);
+            add(&mut above, &place.2, reference.row.decode_ns as f64 * 1e-9);
+            add(&mut below, &place.2, time.row.decode_ns as f64 * 1e-9);
         }
-        (!above.is_empty()).then(|| PairedTimes {
-            baseline: means(&above),
-            method: means(&below),
-            baseline_blocks: blocks.values().map(|(reference, _, n)| reference / n).collect(),
-            ratio_blocks: blocks.values().map(|(reference, time, _)| reference / time).collect(),
-        })
+        (!above.is_empty()).then(|| PairedTimes { baseline: means(&above), method: means(&below) })
     }
 
     fn times_of(&self, cell: &str) -> impl Iterator<Item = &Timed> {

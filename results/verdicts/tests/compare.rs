@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
+use specimen_record::TimingQuality;
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
 use specimen_verdicts::compare::mix::Kind;
@@ -124,6 +125,29 @@ fn holm_corrects_over_the_cells_of_a_measure() {
     let smallest = of_measure.iter().filter_map(|row| row.estimate.p).fold(1.0, f64::min);
     let corrected = of_measure.iter().filter_map(|row| row.p_holm).fold(1.0, f64::min);
     assert!((corrected - (tested as f64 * smallest).min(1.0)).abs() < 1e-12, "{of_measure:#?}");
+}
+
+#[test]
+fn a_speedup_is_the_ratio_of_mean_times_as_in_the_tables_of_the_runs() {
+    let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
+    let seconds = |cell: &str| &row(&found, cell, "decode_s").estimate;
+    let speedup = &row(&found, "tree", "speedup").estimate;
+    assert!((speedup.a - seconds("ar").a / seconds("tree").a).abs() < 1e-12, "{speedup:?}");
+    assert!((speedup.b - seconds("ar").b / seconds("tree").b).abs() < 1e-12, "{speedup:?}");
+    assert!((speedup.value - (speedup.b - speedup.a)).abs() < 1e-12, "{speedup:?}");
+}
+
+#[test]
+fn a_drift_is_the_summarys_number_with_its_direction() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut a = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    let b = RunValues::read(&Made::plain("b").write(folder.path())).unwrap();
+    let quality = TimingQuality { drift: Some(0.975), others_busy_mean: None, why: [].into() };
+    a.summary.timing_quality = Some(quality);
+    let found = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!((found.a.drift, found.b.drift), (Some(0.975), None));
+    let head = found.table().head.join(" ");
+    assert!(head.contains("; the baseline became faster: its median time fell by 2.5 %"), "{head}");
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use specimen_record::{RunDir, Summary, read_document};
-use specimen_report::{Options, Outcome, Quality, ReportError, table_text};
+use specimen_report::{Options, Outcome, Quality, ReportError, check_quality, table_text};
 
 use crate::{
     args::Format,
+    exit::CliError,
     table_width::table_width,
     talk::{Talk, answer, answer_json},
 };
@@ -46,6 +47,9 @@ const DEFAULT_QUALITY: &str = "target-nll";
 
 /// Makes the report again.
 pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
+    for folder in &args.runs {
+        check(&RunDir::open(folder)?, &args.look)?;
+    }
     let written = args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, talk));
     let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
     let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
@@ -82,11 +86,7 @@ pub(crate) struct Written {
 
 /// Writes the files of the report, and says which could not be made.
 pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Written> {
-    let path = run.summary();
-    if !path.exists() {
-        return Err(ReportError::NoSummary { path }.into());
-    }
-    let summary: Summary = read_document(&path)?;
+    let summary = check(run, look)?;
     let options = Options { quality: quality(&summary, look), n_grid_prompts: usize::from(look.rows) };
     let written = specimen_report::report(run, &options)?;
     for (name, outcome) in written.figures.iter().chain([&("grid".to_owned(), written.grid)]) {
@@ -100,6 +100,21 @@ pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Wr
         }
     }
     Ok(Written { summary, page: written.page })
+}
+
+/// The summary of a run, once it is known that it has what was asked for by name: nothing is written before.
+fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
+    let path = run.summary();
+    if !path.exists() {
+        return Err(ReportError::NoSummary { path }.into());
+    }
+    let summary: Summary = read_document(&path)?;
+    if let Some(metric) = &look.quality {
+        let chosen = quality(&summary, look);
+        check_quality(&summary, &chosen)
+            .map_err(|why| CliError::Usage(format!("--quality {metric}: {}: {why}", run.root().display())))?;
+    }
+    Ok(summary)
 }
 
 /// Prints the numbers, and says where the page is.

@@ -51,7 +51,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     let why = found["skipped"][0]["why"].as_str().unwrap();
     assert!(why.contains("held on runner `lab` only"), "{why}");
     assert!(fs::read_to_string(desk.path("gate.xml")).unwrap().contains("failures=\"0\""));
-    assert!(fs::read_to_string(desk.path("gate.md")).unwrap().contains("Passed of 3 checks"));
+    assert!(fs::read_to_string(desk.path("gate.md")).unwrap().contains("Passed: 3 of 3 checks"));
 
     // A baseline that accepted half as much again: the run is worse than it.
     let mut baseline: serde_json::Value =
@@ -110,16 +110,25 @@ fn a_document_has_its_tables_renewed_and_is_otherwise_left_alone() {
 }
 
 #[test]
-fn a_papers_table_stands_beside_a_run_that_tests_none_of_its_claims() {
+fn a_quality_that_a_run_does_not_have_is_refused_before_anything_is_touched() {
     let desk = Desk::new();
     stub(&desk, "r");
-    let found = desk.json(&["reproduce", "cascade:table3b", "--run", "r"]);
-    assert_eq!((&found[0]["claims_only"], &found[0]["id"]), (&true.into(), &"cascade:table3b".into()));
-    let claims = found[0]["claims"].as_array().unwrap();
-    assert!(claims.iter().all(|claim| claim["verdict"] == "not-testable"), "{found:#}");
-    let said = desk.succeeds(&["reproduce", "cascade:table3b", "--run", "r"]).out;
-    assert!(said.contains("ONLY CLAIMS ARE COMPARED: stub"), "{said}");
-    assert!(desk.path("r/report/reproduce.tex").is_file());
+    let figure = desk.file("r/report/pareto.png", "a figure of an earlier report");
+    let known = ["--quality fid", "no cell has the metric `fid`; the run has no metric at all"];
+    desk.fails(&["report", "r", "--quality", "fid"], 2, &known);
+    assert_eq!(fs::read_to_string(figure).unwrap(), "a figure of an earlier report");
+}
+
+#[test]
+fn a_run_that_is_no_twin_of_a_papers_table_is_refused_and_left_alone() {
+    let desk = Desk::new();
+    stub(&desk, "r");
+    let said =
+        ["run `stub` is no run of `cascade:table3b`", "[[published]] with from = \"cascade_table3b.csv\""];
+    desk.fails(&["reproduce", "cascade:table3b", "--run", "r"], 1, &said);
+    for name in ["reproduce.md", "reproduce.tex", "reproduce.html", "reproduce.json"] {
+        assert!(!desk.path("r/report").join(name).exists(), "{name}");
+    }
     desk.fails(&["reproduce", "cascade:table9", "--run", "r"], 2, &["no table `table9`", "table3b"]);
     desk.fails(&["reproduce", "nobody"], 2, &["nobody", "cascade, vvs"]);
     desk.fails(&["reproduce", "cascade", "--run", "r"], 2, &["name it, as in cascade:table1"]);

@@ -219,8 +219,10 @@ fn nothing_is_coloured_in_a_pipe() {
 #[test]
 fn a_report_of_what_is_no_run_is_refused() {
     let desk = Desk::new();
-    desk.fails(&["report", "nowhere"], 4, &["nowhere: not a run directory"]);
-    desk.fails(&["grid", "nowhere"], 4, &["nowhere: not a run directory"]);
+    desk.fails(&["report", "nowhere"], 4, &["nowhere: there is no such folder"]);
+    desk.fails(&["grid", "nowhere"], 4, &["nowhere: there is no such folder"]);
+    desk.file("here/notes.txt", "no run");
+    desk.fails(&["report", "here"], 4, &["here: not a run directory: manifest.json is missing"]);
 }
 
 #[cfg(feature = "torch")]
@@ -275,6 +277,6 @@ mod torch {
     #[test]
     fn a_shard_of_what_is_no_run_is_refused() {
         let args = ["shard", "run", "nowhere", "0", "--timed-shards", "1", "--untimed-shards", "0"];
-        Desk::new().fails(&args, 4, &["nowhere: not a run directory"]);
+        Desk::new().fails(&args, 4, &["nowhere: there is no such folder"]);
     }
 }

@@ -7,6 +7,7 @@ use specimen_table::{Entry, Rank};
 use crate::ReportError;
 use crate::families::{Family, Mark};
 use crate::palette::hex;
+use crate::standing::gaps;
 use specimen_table::{fixed, mark};
 
 /// One number at the top.
@@ -129,7 +130,9 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
     for (guarantee, label) in
         [(Guarantee::Exact, "Fastest exact method"), (Guarantee::Relaxed, "Fastest relaxed method")]
     {
-        let cells = summary.cells.iter().filter(|cell| cell.guarantee == guarantee && !cell.is_baseline());
+        let competes = |cell: &&CellSummary| cell.guarantee == guarantee && !cell.is_baseline();
+        let whole = |cell: &&CellSummary| gaps(summary, cell).is_none();
+        let cells = summary.cells.iter().filter(competes).filter(whole);
         let timed = cells.filter_map(|cell| cell.speedup.value.map(|value| (cell, value)));
         let Some((cell, value)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let interval = match cell.speedup.ci95 {
@@ -138,8 +141,15 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
         };
         tiles.push(Tile {
             label: label.to_owned(),
-            value: format!("{} ×", fixed(value, 2)),
-            note: format!("{}{interval}", cell.id),
+            value: if value > 1.0 { format!("{} ×", fixed(value, 2)) } else { "None is faster".to_owned() },
+            note: match value > 1.0 {
+                true => format!("{}{interval}", cell.id),
+                false => format!(
+                    "than plain decoding; the nearest is {} at {} ×{interval}",
+                    cell.id,
+                    fixed(value, 2)
+                ),
+            },
         });
     }
     let n_images: u64 = summary.cells.iter().map(|cell| cell.n_images).sum();

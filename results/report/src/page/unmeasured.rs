@@ -3,6 +3,8 @@
 use serde::Serialize;
 use specimen_record::Summary;
 
+use crate::measure::{Measure, NO_REASON};
+
 /// A quantity that is absent.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Gap {
@@ -45,11 +47,16 @@ pub(crate) fn gaps(summary: &Summary) -> Vec<Gap> {
                 add(what, why, id);
             }
         }
+        let predicted = &cell.predicted_speedup;
+        if predicted.value.is_some() && predicted.ratio_measured_to_predicted.is_none() {
+            let why = Measure::MeasuredToPredicted.of(cell).why;
+            add("measured over predicted speedup", why.as_deref().unwrap_or(NO_REASON), id);
+        }
         for (what, why) in &cell.why {
             add(what, why, id);
         }
         for metric in cell.metrics.iter().filter(|metric| metric.value.is_none()) {
-            add(&metric.metric, metric.why.as_deref().unwrap_or("the summary gives no reason"), id);
+            add(&metric.metric, metric.why.as_deref().unwrap_or(NO_REASON), id);
         }
     }
     if let Some(quality) = &summary.timing_quality {

@@ -86,14 +86,12 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
         }
         return;
     };
-    if let Some(drift) = quality.drift.filter(|drift| !(1.0 / DRIFT..=DRIFT).contains(drift)) {
+    let drifts = quality.drift.is_some_and(|drift| !(1.0 / DRIFT..=DRIFT).contains(&drift));
+    if let Some(words) = quality.drift_in_words().filter(|_| drifts) {
+        let words = words.replacen("the", "The", 1);
         caution(
             "Drift",
-            format!(
-                "The baseline's median time in the last third of the blocks was {} times that in the first. Speedups \
-                 are formed within one attempt, prompt by prompt, seconds are not.",
-                fixed(drift, 2)
-            ),
+            format!("{words}. Speedups are formed within one attempt, prompt by prompt, seconds are not."),
         );
     }
     if let Some(others) = quality.others_busy_mean.filter(|others| *others > OTHERS) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use specimen_record::CellSummary;
-use specimen_stats::drift::drift;
+use specimen_record::{CellSummary, TimingQuality};
 use specimen_stats::multiple_tests::holm;
 
 pub use super::pair::{Estimate, Scale, estimate};
 
 use super::mix::{Kind, other_device, other_identity};
+use super::pair::change_of_speedup;
 use crate::VerdictError;
 use crate::values::{ByPrompt, COUNTED, RunValues};
 
@@ -39,8 +39,11 @@ pub struct Side {
     pub plan_digest: String,
     /// Digest of its records.
     pub result_digest: String,
-    /// Factor by which its baseline drifted over the blocks, with its interval; absent below three blocks.
-    pub drift: Option<[f64; 3]>,
+    /// The drift of its summary: the baseline's median time in the last third of the blocks over that in the first, above
+    /// 1 where it became slower; absent below three blocks.
+    pub drift: Option<f64>,
+    /// The same in words.
+    pub drift_in_words: Option<String>,
 }
 
 /// One measure of one cell.
@@ -48,7 +51,8 @@ pub struct Side {
 pub struct Row {
     /// Name of the cell, of both runs; `x = y` where they differ.
     pub cell: String,
-    /// What is compared: a quantity of the summary, `speedup` (ratio of the cells' own speedups), or a metric.
+    /// What is compared: a quantity of the summary, `speedup` (each run's own, the ratio of mean times that its table has),
+    /// or a metric.
     pub measure: String,
     /// Protocol of a metric.
     pub protocol: Option<String>,
@@ -93,9 +97,9 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         return Err(VerdictError::OtherSeeds { prompt, sample });
     }
     let mut found = Comparison {
-        schema: 1,
-        a: side(a)?,
-        b: side(b)?,
+        schema: 2,
+        a: side(a),
+        b: side(b),
         mixed: options.mix.iter().copied().collect(),
         rows: Vec::new(),
         refused: Vec::new(),
@@ -115,21 +119,15 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
     Ok(found)
 }
 
-fn side(run: &RunValues) -> Result<Side, VerdictError> {
-    let blocks = run.summary.cells.iter().find_map(|cell| run.paired_times(&cell.id));
-    let drifted = match blocks {
-        Some(times) if times.baseline_blocks.len() >= 3 => {
-            let found = drift(&times.baseline_blocks, 0.95)?;
-            Some([found.factor, found.interval.lower, found.interval.upper])
-        }
-        _ => None,
-    };
-    Ok(Side {
+fn side(run: &RunValues) -> Side {
+    let quality = run.summary.timing_quality.as_ref();
+    Side {
         name: run.summary.name.clone(),
         plan_digest: run.summary.plan_digest.as_str().to_owned(),
         result_digest: run.summary.result_digest.as_str().to_owned(),
-        drift: drifted,
-    })
+        drift: quality.and_then(|quality| quality.drift),
+        drift_in_words: quality.and_then(TimingQuality::drift_in_words),
+    }
 }
 
 /// The cells to set against one another.
@@ -198,7 +196,7 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// Seconds of A over those of B, and speedup of B over that of A: each formed within its own run, so that the
+    /// Seconds of A over those of B, and speedup of B minus that of A: each formed within its own run, so that the
     /// second holds where the machine's speed differed between the runs.
     fn times(&self, found: &mut Comparison) -> Result<(), VerdictError> {
         let (a, b) = (self.a.decode_s(&self.cell_a.id), self.b.decode_s(&self.cell_b.id));
@@ -211,14 +209,11 @@ impl Both<'_> {
             return Ok(());
         }
         self.push(found, "decode_s", None, &a, &b, Scale::Ratio)?;
-        let speedups = |run: &RunValues, cell: &CellSummary| -> Option<ByPrompt> {
-            let times = run.paired_times(&cell.id)?;
-            let ratio =
-                |(prompt, reference): (&String, &f64)| (prompt.clone(), reference / times.method[prompt]);
-            Some(times.baseline.iter().map(ratio).collect())
-        };
-        if let (Some(a), Some(b)) = (speedups(self.a, self.cell_a), speedups(self.b, self.cell_b)) {
-            self.push(found, "speedup", None, &a, &b, Scale::Difference)?;
+        if let (Some(a), Some(b)) =
+            (self.a.paired_times(&self.cell_a.id), self.b.paired_times(&self.cell_b.id))
+        {
+            let change = change_of_speedup(&a, &b, self.seed())?;
+            self.keep(found, "speedup", None, change);
         }
         Ok(())
     }
@@ -236,7 +231,20 @@ impl Both<'_> {
         if is_still(a) && is_still(b) && a == b {
             return Ok(()); // Plain decoding has the same count on every prompt of every run.
         }
-        match estimate(a, b, scale, self.seed())? {
+        let estimate = estimate(a, b, scale, self.seed())?;
+        self.keep(found, measure, protocol, estimate);
+        Ok(())
+    }
+
+    /// Takes an estimate into the table; without one, says why there is none.
+    fn keep(
+        &self,
+        found: &mut Comparison,
+        measure: &str,
+        protocol: Option<&str>,
+        estimate: Option<Estimate>,
+    ) {
+        match estimate {
             Some(estimate) => found.rows.push(Row {
                 cell: self.name(),
                 measure: measure.to_owned(),
@@ -247,7 +255,6 @@ impl Both<'_> {
             }),
             None => self.refuse(found, measure, None, "fewer than two prompts are in both runs"),
         }
-        Ok(())
     }
 
     /// Resampling starts from what is compared, so a comparison gives the same digits every time.

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use specimen_stats::bootstrap::BootstrapPlan;
-use specimen_stats::paired::Paired;
+use specimen_stats::paired::{Paired, ratio_of_sums_change};
 
 use crate::VerdictError;
-use crate::values::ByPrompt;
+use crate::values::{ByPrompt, PairedTimes};
 
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
@@ -98,5 +98,46 @@ pub fn estimate(
                 ..blank
             }
         }
+    }))
+}
+
+/// How far a cell's speedup in B lies from that in A: both are the baseline's mean time over the cell's, as in the table of
+/// a run, over the prompts that both runs timed; `None` for fewer than two.
+///
+/// # Errors
+/// When a time is not above zero.
+pub(crate) fn change_of_speedup(
+    a: &PairedTimes,
+    b: &PairedTimes,
+    seed: u64,
+) -> Result<Option<Estimate>, VerdictError> {
+    let is_shared = |prompt: &String| a.method.contains_key(prompt) && b.method.contains_key(prompt);
+    let pairs = |times: &PairedTimes| {
+        let of = |side: &ByPrompt| -> Vec<(String, f64)> {
+            let shared = side.iter().filter(|(prompt, _)| is_shared(prompt));
+            shared.map(|(prompt, seconds)| (prompt.clone(), *seconds)).collect()
+        };
+        (of(&times.baseline), of(&times.method))
+    };
+    let ((above_a, below_a), (above_b, below_b)) = (pairs(a), pairs(b));
+    let n = above_a.len();
+    if n < 2 {
+        return Ok(None);
+    }
+    let resamples = BootstrapPlan::new(seed, N_RESAMPLES, 0.95)?;
+    let (in_a, in_b) = (Paired::join(above_a, below_a)?, Paired::join(above_b, below_b)?);
+    let found = ratio_of_sums_change(&in_a, &in_b, &resamples)?;
+    let interval = found.change.interval;
+    Ok(Some(Estimate {
+        scale: Scale::Difference,
+        n,
+        a: found.first,
+        b: found.second,
+        value: found.change.value,
+        ci95: [interval.lower, interval.upper],
+        geomean: None,
+        median: None,
+        p: found.p,
+        detectable: found.detectable,
     }))
 }

@@ -34,8 +34,9 @@ impl Comparison {
         table.push(Column::number("detectable", "", None), texts(&detectable));
         table.legend.push(
             "B against A: B minus A, paired prompt by prompt; of seconds A over B (above 1: B is faster), the ratio of \
-             mean times. In brackets: 95 % interval. p: two-sided, Holm-corrected over the cells of a measure. \
-             Detectable: what this many pairs would have found with 80 % power."
+             mean times. Speedup: that of a run's table, the baseline's mean time over the cell's. In brackets: 95 % \
+             interval. p: two-sided by Student's t, Holm-corrected over the cells of a measure. Detectable: what this \
+             many pairs would have found with 80 % power."
                 .to_owned(),
         );
         let ratios = self.rows.iter().filter(|row| row.estimate.scale == Scale::Ratio);
@@ -55,15 +56,7 @@ impl Comparison {
 
     fn head(&self) -> Vec<String> {
         let side = |name: &str, side: &Side| {
-            let drift = match side.drift {
-                Some([factor, low, high]) => format!(
-                    "; its baseline drifted by a factor of {} [{}, {}] over the blocks",
-                    fixed(factor, 3),
-                    fixed(low, 3),
-                    fixed(high, 3)
-                ),
-                None => String::new(),
-            };
+            let drift = side.drift_in_words.as_ref().map_or_else(String::new, |words| format!("; {words}"));
             let short = |digest: &str| digest.chars().take(12).collect::<String>();
             format!(
                 "{name}: run {}, plan {}, result {}{drift}.",

@@ -102,7 +102,7 @@ pub enum ValueVerdict {
 /// Sets a table of a paper beside a run.
 ///
 /// # Errors
-/// When the run's spec cannot be read, or a value of it is not finite.
+/// When the run's spec cannot be read, no cell of it stands beside a row of the table, or a value of it is not finite.
 pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<Reproduction, VerdictError> {
     let summary = &run.summary;
     let spec: Spec = serde_json::from_value(summary.spec.clone())
@@ -114,6 +114,13 @@ pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<R
     let mut printed = Vec::new();
     for group in groups(table)? {
         printed.extend(beside(paper, table, &group, run, &spec.published));
+    }
+    if printed.iter().all(|row| row.cell.is_none()) {
+        return Err(VerdictError::OtherTable {
+            run: summary.name.clone(),
+            table: format!("{}:{}", paper.id, table.id),
+            published: table.published.clone(),
+        });
     }
     Ok(Reproduction {
         schema: 1,

@@ -113,7 +113,7 @@ impl Reproduction {
     pub fn claims_table(&self) -> Table {
         let mut table = Table {
             id: format!("{}-claims", self.id),
-            head: vec![format!("Claims of {} that {} tests, on {}.", self.paper, self.table, self.model)],
+            head: vec![self.claims_head()],
             legend: vec![
                 "A claim holds where the 95 % interval of the paired difference lies on its side, does not hold where \
                  the interval lies on the other, and is not testable where this run cannot tell. A rise or fall over several \
@@ -134,6 +134,15 @@ impl Reproduction {
         table.push(Column::text("verdict"), texts(&verdict));
         table.push(Column::text("evidence"), texts(&|at| self.claims[at].evidence.clone()));
         table
+    }
+
+    /// Of "Table 5: stale features" the number, then the subject.
+    fn claims_head(&self) -> String {
+        let source = match self.table.split_once(": ") {
+            Some((number, subject)) => format!("{number} ({subject})"),
+            None => self.table.clone(),
+        };
+        format!("{}: its claims about {source}, tested on {}.", self.paper, self.model)
     }
 
     fn head(&self) -> Vec<String> {
