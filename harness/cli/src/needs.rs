@@ -114,7 +114,7 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let of_heads = spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of);
     let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
     let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");
-    let lenet = wants_lenet.then(|| unfetched("lenet-mnist", &places)).unwrap_or_default();
+    let lenet = if wants_lenet { unfetched("lenet-mnist", &places) } else { Vec::new() };
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet);
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
     let mut missing: Vec<Missing> = Vec::new();

@@ -1,4 +1,5 @@
 //! A disk that can be full: a tmpfs of 300 kB, where this user may mount one.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{path::Path, process::Command};
 
