@@ -96,7 +96,7 @@ pub(crate) fn page(
         unmeasured: unmeasured::gaps(summary),
         analysis: provenance::analysis(summary),
         protocols: provenance::protocols(summary),
-        manifest: manifest.as_ref().map(provenance::manifest_part),
+        manifest: manifest.as_ref().map(|manifest| provenance::manifest_part(summary, manifest)),
         spec: serde_json::to_string_pretty(&summary.spec).expect("a value has text keys"),
         downloads: downloads::downloads(run, &drawn),
         footer: format!(

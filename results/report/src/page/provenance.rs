@@ -52,8 +52,8 @@ pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// The manifest in words.
-pub(crate) fn manifest_part(manifest: &Manifest) -> ManifestPart {
+/// The manifest in words, and on which machines `summary` says that the images were made.
+pub(crate) fn manifest_part(summary: &Summary, manifest: &Manifest) -> ManifestPart {
     let unknown = || "not known".to_owned();
     let git = match (&manifest.git.sha, manifest.git.dirty) {
         (Some(sha), Some(true)) => format!("{sha}, with changes"),
@@ -80,7 +80,8 @@ pub(crate) fn manifest_part(manifest: &Manifest) -> ManifestPart {
         ("program", format!("specimen {}", software.specimen)),
         ("libtorch", software.libtorch.clone().unwrap_or_else(unknown)),
         ("compiler", software.rustc.clone().unwrap_or_else(unknown)),
-        ("processor", format!("{}, {} cores", hardware.cpu_model, hardware.cores)),
+        ("images made on", summary.machine()),
+        ("the driver's processor", format!("{}, {} cores", hardware.cpu_model, hardware.cores)),
         ("its features", hardware.cpu_features.join(", ")),
         ("memory", format!("{} MiB", hardware.memory_mb)),
         ("GPUs", if hardware.gpus.is_empty() { "none".to_owned() } else { hardware.gpus.join(", ") }),
