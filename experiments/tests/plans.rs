@@ -289,7 +289,7 @@ fn a_plan_says_beforehand_which_values_will_be_missing() {
 #[test]
 fn prompts_that_the_embedded_model_cannot_take_are_told_beforehand() {
     let own = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\""));
-    let texts = ["a red circle on sand", "a portrait of a cat", ""];
+    let texts = ["a red circle on sand", "a portrait of a cat", "a blue fox"];
     let prompts = (0..)
         .zip(texts)
         .map(|(id, text)| specimen_datasets::Prompt::new(specimen_datasets::PromptId::number(id), text));

@@ -24,10 +24,10 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CascadeConfig {
-    /// Cosine above which siblings are interchangeable, in `[-1, 1]`; absent: no sibling is.
+    /// Cosine above which siblings are interchangeable, in `[-1, 2]` (above 1 none passes); absent: no sibling is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tau_pos: Option<f64>,
-    /// Cosine above which a child has converged to its parent, in `[-1, 1]`; absent: none has.
+    /// Cosine above which a child has converged to its parent, in `[-1, 2]` (above 1 none passes); absent: none has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tau_seq: Option<f64>,
     /// `eps`: total variation that may be moved per scope, in `[0, 1]`; 0.5 in the paper.
@@ -167,8 +167,8 @@ impl CascadeConfig {
         }
         for (key, tau) in [("tau_pos", self.tau_pos), ("tau_seq", self.tau_seq)] {
             let tau = tau.unwrap_or(1.0);
-            let within = (-1.0..=1.0).contains(&tau);
-            MethodError::check_real(OF, key, "a cosine, -1 to 1", within, tau)?;
+            let within = (-1.0..=2.0).contains(&tau);
+            MethodError::check_real(OF, key, "a cosine from -1, or up to 2, which none passes", within, tau)?;
         }
         let within = (0.0..=1.0).contains(&self.tvd_budget);
         MethodError::check_real(OF, "tvd_budget", "0 to 1", within, self.tvd_budget)

@@ -288,11 +288,11 @@ fn numbers_of_rules_outside_their_range_are_errors() {
     );
     assert_eq!(
         error(r#"{ kind = "cascade", tau_pos = nan, tvd_budget = 0.5 }"#),
-        "accept rule cascade has tau_pos = NaN, expected a cosine, -1 to 1"
+        "accept rule cascade has tau_pos = NaN, expected a cosine from -1, or up to 2, which none passes"
     );
     assert_eq!(
         error(r#"{ kind = "cascade", tau_seq = 7.0, tvd_budget = 0.5 }"#),
-        "accept rule cascade has tau_seq = 7, expected a cosine, -1 to 1"
+        "accept rule cascade has tau_seq = 7, expected a cosine from -1, or up to 2, which none passes"
     );
     assert_eq!(
         error(r#"{ kind = "cascade", tau_pos = 0.5, tvd_budget = -0.1 }"#),
