@@ -57,7 +57,11 @@ impl Spread {
                 let rows = FeatureRows::new(rows, self.d)?;
                 Ok(Factored { n: Some(rows.n() as u64), factored: FactoredGaussian::of_rows(&rows)? })
             }
-            State::Many(moments) => Factored::of(&moments.finish()?.value()?),
+            State::Many(moments) => {
+                // A matrix each at 2048 features: what is not needed any more goes first.
+                let gaussian = moments.finish()?.value()?;
+                Factored::of(&gaussian)
+            }
         }
     }
 

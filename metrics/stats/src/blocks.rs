@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
+use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 /// Rows of one block. Part of the meaning of the last digits of every sum over blocks.
@@ -30,4 +30,17 @@ pub(crate) fn products(x: &Mat<f64>, i: &Range<usize>, y: &Mat<f64>, j: &Range<u
     let mut products = Mat::zeros(x.ncols(), y.ncols());
     matmul(products.as_mut(), Accum::Replace, x.transpose(), y, 1.0, Par::Seq);
     products
+}
+
+/// Returns `x^T x` in the diagonal and the lower triangle of a square matrix; what lies above is not meant to be read.
+pub(crate) fn lower_gram(x: MatRef<'_, f64>) -> Mat<f64> {
+    let d = x.ncols();
+    let mut gram = Mat::zeros(d, d);
+    for strip in blocks(d) {
+        let n_rows = d - strip.start;
+        let below = x.subcols(strip.start, n_rows).transpose();
+        let to = gram.as_mut().submatrix_mut(strip.start, strip.start, n_rows, strip.len());
+        matmul(to, Accum::Replace, below, x.subcols(strip.start, strip.len()), 1.0, Par::Seq);
+    }
+    gram
 }

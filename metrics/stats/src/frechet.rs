@@ -7,10 +7,12 @@
 //! should be zero: fewer rows than features is an ordinary case. The reference tools lose 1e-6 relative there.
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, Par, Side};
+use faer::{Accum, Mat, Par};
 
+use crate::blocks::lower_gram;
 use crate::error::StatsError;
 use crate::gaussian::{FactoredGaussian, Gaussian};
+use crate::symmetric_eigenvalues::symmetric_eigenvalues;
 
 /// Largest relative error of `tr sqrt(S1 S2)` for which the faster route by eigenvalues is taken.
 const EIGENVALUE_ERROR: f64 = 1e-11;
@@ -88,24 +90,6 @@ fn cross_product(first: &FactoredGaussian, second: &FactoredGaussian) -> Mat<f64
     product
 }
 
-/// Returns the lower triangle of `matrix matrix^T`; zeros above it.
-fn lower_gram(matrix: &Mat<f64>) -> Mat<f64> {
-    let n = matrix.nrows();
-    let mut gram = Mat::zeros(n, n);
-    triangular::matmul(
-        gram.as_mut(),
-        BlockStructure::TriangularLower,
-        Accum::Replace,
-        matrix.as_ref(),
-        BlockStructure::Rectangular,
-        matrix.transpose(),
-        BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
-    gram
-}
-
 /// Returns the sum of singular values of the product of two factors, the logarithm of whose determinant is known if both
 /// are triangular: as roots of eigenvalues of the Gram matrix where that is accurate (a third of the time of the other
 /// way at 1024 features), else directly.
@@ -123,15 +107,15 @@ fn sum_of_singular_values(product: &Mat<f64>, ln_determinant: Option<f64>) -> Re
     Ok(singular_values.iter().sum())
 }
 
-/// Returns the same sum from the eigenvalues of `product product^T`, or nothing where they are not accurate enough.
+/// Returns the same sum from the eigenvalues of `product^T product`, or nothing where they are not accurate enough.
 ///
 /// Rounding moves each eigenvalue by about one amount, so its root by the more the smaller it is. How much is read off
 /// the determinant, which the factors know to rounding and which the small eigenvalues decide: an amount `u` with
 /// independent signs moves `sum ln x` by `u sqrt(sum x^-2)` and `sum sqrt x` by `u sqrt(sum 1/(4 x))`.
 fn sum_of_eigenvalue_roots(product: &Mat<f64>, ln_determinant: f64) -> Result<Option<f64>, StatsError> {
     let d = product.nrows();
-    let gram = lower_gram(product);
-    let eigenvalues = gram.self_adjoint_eigenvalues(Side::Lower).map_err(|_| StatsError::NoConvergence {
+    let gram = lower_gram(product.as_ref());
+    let eigenvalues = symmetric_eigenvalues(gram).ok_or(StatsError::NoConvergence {
         what: "eigenvalues of the product of two covariances",
         n_rows: d,
         n_columns: d,

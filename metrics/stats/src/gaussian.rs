@@ -8,7 +8,7 @@
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::{llt, llt_pivoting};
-use faer::{Mat, Par, Side};
+use faer::{Mat, MatRef, Par, Side};
 
 use crate::error::{StatsError, require_count, require_finite};
 use crate::features::FeatureRows;
@@ -79,22 +79,27 @@ impl Gaussian {
         let d = self.mean.len();
         let trace: f64 = (0..d).map(|i| self.covariance[i * d + i]).sum();
         let max_rank = self.n.map_or(d, |n| usize::try_from(n - 1).map_or(d, |rank| rank.min(d)));
-        let matrix = Mat::from_fn(d, d, |i, j| self.covariance[i * d + j]);
         let is_faithful =
             |factor: &Mat<f64>| (factor.squared_norm_l2() - trace).abs() <= TRACE_TOLERANCE * trace;
         let mean = self.mean.clone();
         if max_rank == d
-            && let Some((factor, ln_determinant)) = plain_cholesky(&matrix)
+            && let Some((factor, ln_determinant)) = plain_cholesky(self.matrix())
             && is_faithful(&factor)
         {
             let ln_determinant = Some(ln_determinant);
             return Ok(FactoredGaussian { mean, trace, factor, is_lower: true, ln_determinant });
         }
-        let (factor, ln_determinant) = match pivoted_cholesky(&matrix, max_rank) {
+        let (factor, ln_determinant) = match pivoted_cholesky(self.matrix(), max_rank) {
             Some((factor, ln_determinant)) if is_faithful(&factor) => (factor, ln_determinant),
-            _ => (clamped_eigenvectors(&matrix, trace)?, None),
+            _ => (clamped_eigenvectors(&self.matrix(), trace)?, None),
         };
         Ok(FactoredGaussian { mean, trace, factor, is_lower: false, ln_determinant })
+    }
+
+    /// A copy of the covariance to factor.
+    fn matrix(&self) -> Mat<f64> {
+        let d = self.mean.len();
+        MatRef::from_column_major_slice(&self.covariance, d, d).to_owned()
     }
 }
 
@@ -162,15 +167,15 @@ fn check_symmetry(covariance: &[f64], d: usize) -> Result<(), StatsError> {
 
 /// Returns the lower triangular `A` with `A A^T` near `matrix` and the logarithm of its determinant; nothing where a
 /// pivot is not clear of rounding.
-fn plain_cholesky(matrix: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
+fn plain_cholesky(matrix: Mat<f64>) -> Option<(Mat<f64>, f64)> {
     let d = matrix.nrows();
-    let mut lower = matrix.clone();
+    let largest = (0..d).map(|k| matrix[(k, k)]).fold(0.0, f64::max);
+    let mut lower = matrix;
     let scratch = llt::factor::cholesky_in_place_scratch::<f64>(d, Par::Seq, Default::default());
     let mut memory = MemBuffer::new(scratch);
     let stack = MemStack::new(&mut memory);
     llt::factor::cholesky_in_place(lower.as_mut(), Default::default(), Par::Seq, stack, Default::default())
         .ok()?;
-    let largest = (0..d).map(|k| matrix[(k, k)]).fold(0.0, f64::max);
     let is_clear = |k: usize| lower[(k, k)].powi(2) >= CLEAR_PIVOT * largest;
     if largest <= 0.0 || !(0..d).all(is_clear) {
         return None;
@@ -185,9 +190,9 @@ fn plain_cholesky(matrix: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
 
 /// Returns `A` of at most `max_rank` columns with `A A^T` near `matrix`, and the logarithm of its determinant if it is
 /// square; or nothing when a pivot is not a number.
-fn pivoted_cholesky(matrix: &Mat<f64>, max_rank: usize) -> Option<(Mat<f64>, Option<f64>)> {
+fn pivoted_cholesky(matrix: Mat<f64>, max_rank: usize) -> Option<(Mat<f64>, Option<f64>)> {
     let d = matrix.nrows();
-    let mut lower = matrix.clone();
+    let mut lower = matrix;
     let (mut forward, mut backward) = (vec![0_usize; d], vec![0_usize; d]);
     let scratch =
         llt_pivoting::factor::cholesky_in_place_scratch::<usize, f64>(d, Par::Seq, Default::default());
@@ -262,20 +267,20 @@ mod tests {
     fn a_pivot_near_rounding_is_not_taken_for_clear() {
         let diagonal =
             |small: f64| Mat::from_fn(3, 3, |i, j| if i == j { [2.0, 5.0, small][i] } else { 0.0 });
-        let (lower, ln_determinant) = plain_cholesky(&diagonal(5.1 * CLEAR_PIVOT)).unwrap();
+        let (lower, ln_determinant) = plain_cholesky(diagonal(5.1 * CLEAR_PIVOT)).unwrap();
         assert!((lower[(2, 2)].powi(2) - 5.1 * CLEAR_PIVOT).abs() < 1e-20);
         assert!((ln_determinant - 0.5 * (10.0 * 5.1 * CLEAR_PIVOT).ln()).abs() < 1e-12);
-        assert!(plain_cholesky(&diagonal(4.9 * CLEAR_PIVOT)).is_none());
-        assert!(plain_cholesky(&Mat::zeros(2, 2)).is_none());
+        assert!(plain_cholesky(diagonal(4.9 * CLEAR_PIVOT)).is_none());
+        assert!(plain_cholesky(Mat::zeros(2, 2)).is_none());
     }
 
     #[test]
     fn a_determinant_is_known_where_the_rank_is_full_only() {
         let matrix = Mat::from_fn(2, 2, |i, j| [[4.0, 1.0], [1.0, 9.0]][i][j]);
-        let (factor, ln_determinant) = pivoted_cholesky(&matrix, 2).unwrap();
+        let (factor, ln_determinant) = pivoted_cholesky(matrix.clone(), 2).unwrap();
         assert_eq!(factor.ncols(), 2);
         assert!((ln_determinant.unwrap() - 0.5 * 35.0_f64.ln()).abs() < 1e-14);
-        assert_eq!(pivoted_cholesky(&matrix, 1).unwrap().1, None);
+        assert_eq!(pivoted_cholesky(matrix, 1).unwrap().1, None);
     }
 
     #[test]

@@ -27,6 +27,10 @@ mod blocks;
 pub mod features;
 pub mod moments;
 
+mod reflections;
+mod symmetric_eigenvalues;
+mod tridiagonal;
+
 pub mod frechet;
 pub mod gaussian;
 

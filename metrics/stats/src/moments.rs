@@ -5,10 +5,10 @@
 //! rounding, where sums of raw products cancel. [`MomentsAccumulator`] cuts blocks at fixed row numbers, so the digits
 //! depend on the rows and their order only, never on how a loader, a thread or a shard happened to group them.
 
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::{Accum, Mat, Par};
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
+use crate::blocks::lower_gram;
 use crate::error::{StatsError, require_count, require_finite};
 use crate::gaussian::Gaussian;
 use crate::statistic::Statistic;
@@ -290,18 +290,9 @@ fn check_rows(rows: &[f32], d: usize) -> Result<usize, StatsError> {
 /// Returns the upper triangle of `x^T x` by rows, `x` being `[n, d]`.
 fn packed_gram(x: &Mat<f64>) -> Vec<f64> {
     let d = x.ncols();
-    let mut gram = Mat::<f64>::zeros(d, d);
-    matmul(
-        gram.as_mut(),
-        BlockStructure::TriangularLower,
-        Accum::Replace,
-        x.transpose(),
-        BlockStructure::Rectangular,
-        x.as_ref(),
-        BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
+    let gram = lower_gram(x.as_ref());
+    let mut packed = Vec::with_capacity(d * (d + 1) / 2);
     // The lower part of a column is the upper part of the mirrored row.
-    (0..d).flat_map(|j| (j..d).map(move |i| (i, j))).map(|(i, j)| gram[(i, j)]).collect()
+    (0..d).for_each(|j| packed.extend_from_slice(&gram.col_as_slice(j)[j..]));
+    packed
 }

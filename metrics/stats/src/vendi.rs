@@ -4,12 +4,12 @@
 //! of the features. The eigenvalues above zero are also those of the second moment of the unit rows, so the smaller of
 //! the two matrices is taken.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par, Side};
+use faer::Mat;
 
-use crate::blocks::{blocks, map_in_order, products};
+use crate::blocks::{blocks, lower_gram, map_in_order, products};
 use crate::error::{StatsError, require_count};
 use crate::features::FeatureRows;
+use crate::symmetric_eigenvalues::symmetric_eigenvalues;
 use crate::unit_rows::unit_rows;
 
 /// Returns the Vendi score of `features`, from 1 (all alike) to the number of rows or of features, whichever is
@@ -19,29 +19,24 @@ pub fn vendi(features: &FeatureRows) -> Result<f64, StatsError> {
     let unit = unit_rows("vendi score: features", features)?;
     let (n, d) = (unit.ncols(), unit.nrows());
     let matrix = if n <= d { products(&unit, &(0..n), &unit, &(0..n)) } else { second_moment(&unit) };
-    let eigenvalues =
-        matrix.self_adjoint_eigenvalues(Side::Lower).map_err(|_| StatsError::NoConvergence {
-            what: "eigenvalues of the kernel of the vendi score",
-            n_rows: matrix.nrows(),
-            n_columns: matrix.ncols(),
-        })?;
+    let eigenvalues = symmetric_eigenvalues(matrix).ok_or(StatsError::NoConvergence {
+        what: "eigenvalues of the kernel of the vendi score",
+        n_rows: n.min(d),
+        n_columns: n.min(d),
+    })?;
     let shares = eigenvalues.iter().map(|value| value / n as f64);
     // Zero eigenvalues add nothing to the entropy; rounding makes some of them negative.
     Ok(shares.filter(|&share| share > 0.0).map(|share| -share * share.ln()).sum::<f64>().exp())
 }
 
-/// Returns the sum of outer products of the rows of `x`, `[d, n]`, as `[d, d]`, added up over fixed blocks of rows.
+/// Returns the sum of outer products of the rows of `x`, `[d, n]`, added up over fixed blocks of rows, in
+/// the diagonal and the lower triangle of `[d, d]`.
 fn second_moment(x: &Mat<f64>) -> Mat<f64> {
     let d = x.nrows();
     let mut total = Mat::zeros(d, d);
     // As many blocks at once as bound the memory, added in block order.
     for some in blocks(x.ncols()).chunks(8) {
-        for part in map_in_order(some, |rows| {
-            let rows = x.subcols(rows.start, rows.len());
-            let mut gram = Mat::<f64>::zeros(d, d);
-            matmul(gram.as_mut(), Accum::Replace, rows, rows.transpose(), 1.0, Par::Seq);
-            gram
-        }) {
+        for part in map_in_order(some, |rows| lower_gram(x.subcols(rows.start, rows.len()).transpose())) {
             total += part;
         }
     }
