@@ -217,6 +217,18 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
     }
 
     #[test]
+    fn every_network_of_the_metrics_can_be_fetched() {
+        for network in specimen_extract::network::NetworkName::ALL {
+            let model = manifest(network.name()).unwrap();
+            let wanted = specimen_extract::weights_lookup::published(network).file;
+            assert!(
+                model.files.iter().any(|file| file.name == wanted || file.name == "model.safetensors"),
+                "{network}"
+            );
+        }
+    }
+
+    #[test]
     fn target_drafter_and_metric_weights_are_missed_once_each_with_what_to_fetch() {
         let spec = SpecText::parse("t.toml", SPEC).unwrap().resolve().unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -180,7 +180,8 @@ pub struct Found {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "no weights of {network}: {file}{size}{digest} of {source_name}; tools usually put it below {usual}; looked for \
-     [{looked}]; fetch it, then: {command}"
+     [{looked}]; with SPECIMEN_DATA naming a folder for data, `specimen data fetch {network}` fetches and converts it; of a \
+     file that is here already: {command}"
 )]
 pub struct Absent {
     /// The network.

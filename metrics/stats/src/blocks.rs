@@ -44,3 +44,24 @@ pub(crate) fn lower_gram(x: MatRef<'_, f64>) -> Mat<f64> {
     }
     gram
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gram_matrix_has_every_product_of_columns() {
+        // Around the edges of strips.
+        for (n, d) in [(3, 1), (5, 255), (5, 256), (5, 257), (1, 600)] {
+            let x = Mat::from_fn(n, d, |i, j| ((i * d + j) % 17) as f64 - 8.0);
+            let gram = lower_gram(x.as_ref());
+            assert_eq!((gram.nrows(), gram.ncols()), (d, d));
+            for j in 0..d {
+                for i in j..d {
+                    let expected: f64 = (0..n).map(|k| x[(k, i)] * x[(k, j)]).sum();
+                    assert_eq!(gram[(i, j)], expected, "{n} {d}: {i} {j}");
+                }
+            }
+        }
+    }
+}

@@ -99,7 +99,7 @@ impl Gaussian {
     /// A copy of the covariance to factor.
     fn matrix(&self) -> Mat<f64> {
         let d = self.mean.len();
-        MatRef::from_column_major_slice(&self.covariance, d, d).to_owned()
+        MatRef::from_row_major_slice(&self.covariance, d, d).to_owned()
     }
 }
 

@@ -1,10 +1,14 @@
 //! Householder reflections of vectors.
 //!
-//! Sums run in [`LANES`] fixed strands, so that they can be vectorised and no digit depends on the processor. Everything
-//! here is inlined into its caller, which chooses the instructions (`pulp::Arch::dispatch`).
+//! Sums run in [`LANES`] fixed strands, so that they can be vectorised and their digits do not depend on the width of a
+//! processor's vectors. Everything here is inlined into its caller, which chooses the instructions
+//! (`pulp::Arch::dispatch`).
 
 /// Strands of a sum.
 const LANES: usize = 8;
+/// Least sum of squares that a reflection is made for. Below it squares have lost digits to underflow, and a reflection
+/// with a wrong length moves vectors of any size; what it leaves out is less than 1e-145, beside entries of about 1.
+const LEAST_SQUARES: f64 = f64::MIN_POSITIVE / f64::EPSILON;
 
 /// A reflection `I - tau v v^T` that takes the vector it was made from to `beta` times the first unit vector.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +43,14 @@ pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
 }
 
 /// Makes `x`, which is not empty, the vector `v` of the reflection that leaves only its first entry; `v` begins with 1.
+/// For entries of at most about 1 whose differences below [`LEAST_SQUARES`] do not matter.
 #[inline(always)]
 pub(crate) fn reflection(x: &mut [f64]) -> Reflection {
     let head = x[0];
     x[0] = 1.0;
     let tail = &mut x[1..];
     let squares = dot(tail, tail);
-    if squares == 0.0 {
-        // Also where the squares underflow; the vector must not move anything then.
+    if squares < LEAST_SQUARES {
         tail.fill(0.0);
         return Reflection { tau: 0.0, beta: head };
     }
@@ -87,7 +91,7 @@ mod tests {
 
     #[test]
     fn where_nothing_is_left_to_reflect_nothing_moves() {
-        for x in [vec![-5.0], vec![2.0, 0.0], vec![0.0, 0.0, 0.0], vec![1.0, 1e-200]] {
+        for x in [vec![-5.0], vec![2.0, 0.0], vec![0.0, 0.0, 0.0], vec![1.0, 1e-200], vec![1e-160, 1e-161]] {
             let mut v = x.clone();
             let Reflection { tau, beta } = reflection(&mut v);
             assert_eq!((tau, beta), (0.0, x[0]));

@@ -3,7 +3,7 @@
 //! In two stages (Bischof, Lang and Sun, ACM Transactions on Mathematical Software 26, 2000): blocks of reflections
 //! reduce the matrix to a band, nearly all of it products of matrices, then single reflections reduce the band to a
 //! tridiagonal matrix ([`Band`]), whose eigenvalues faer takes by QR. One stage, which is faer's way, reads the whole
-//! matrix once a column and waits for memory.
+//! matrix once a column.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::tridiagonal_self_adjoint_evd;
@@ -20,7 +20,7 @@ const WIDTH: usize = 32;
 const STRIP: usize = 64;
 
 /// Returns the eigenvalues, ascending, of the symmetric matrix that has the diagonal and the lower triangle of `matrix`;
-/// what lies above is not read. Nothing for an entry that is not finite, and where QR does not converge.
+/// what lies above is not read. Nothing for an entry or an eigenvalue that is not finite, and where QR does not converge.
 pub(crate) fn symmetric_eigenvalues(mut matrix: Mat<f64>) -> Option<Vec<f64>> {
     let d = matrix.nrows();
     if d == 0 {
@@ -55,10 +55,11 @@ pub(crate) fn symmetric_eigenvalues(mut matrix: Mat<f64>) -> Option<Vec<f64>> {
         Default::default(),
     )
     .ok()?;
-    Some(eigenvalues.iter().map(|x| x * scale).collect())
+    let eigenvalues: Vec<f64> = eigenvalues.iter().map(|x| x * scale).collect();
+    eigenvalues.iter().all(|x| x.is_finite()).then_some(eigenvalues)
 }
 
-/// Returns the largest power of two that is not above `x`, at least the smallest normal one.
+/// Returns the largest power of two that is not above `x`, and the smallest normal one for what lies below it.
 fn power_of_two_below(x: f64) -> f64 {
     const EXPONENT: u64 = 0x7ff << 52;
     f64::from_bits(x.to_bits() & EXPONENT).max(f64::MIN_POSITIVE)
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn eigenvalues_that_were_put_in_come_out() {
         // Around every edge of bands, panels and strips.
-        for d in [1, 2, 3, 16, 32, 33, 34, 35, 63, 64, 65, 66, 97, 98, 99, 128, 129, 200] {
+        for d in [1, 2, 3, 16, 32, 33, 34, 35, 63, 64, 65, 66, 97, 98, 99, 128, 129, 200, 300] {
             let values: Vec<f64> = (0..d).map(|i| (i as f64 - 3.0) * 0.25 + (i % 5) as f64 * 1e-3).collect();
             let mut expected = values.clone();
             expected.sort_by(f64::total_cmp);
@@ -230,6 +231,58 @@ mod tests {
             (ones[d - 1] - 100.0).abs() < 1e-12 && ones[..d - 1].iter().all(|x| x.abs() < 1e-12),
             "{ones:?}"
         );
+    }
+
+    /// Without structure: every panel has something to reflect.
+    fn drawn(d: usize, seed: u64) -> Mat<f64> {
+        let rng = CounterRng::new(seed);
+        Mat::from_fn(d, d, |i, j| rng.uniform((i.max(j) * d + i.min(j)) as u64) - 0.4)
+    }
+
+    /// The largest difference from faer's own eigenvalues, which come by another way.
+    fn difference(matrix: &Mat<f64>) -> f64 {
+        let expected = matrix.self_adjoint_eigenvalues(faer::Side::Lower).unwrap();
+        let found = symmetric_eigenvalues(matrix.clone()).unwrap();
+        assert_eq!(found.len(), expected.len());
+        found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn eigenvalues_are_those_of_another_way() {
+        for d in [2, 31, 33, 64, 65, 96, 97, 129, 257, 513] {
+            let matrix = drawn(d, 3);
+            let largest = d as f64;
+            assert!(difference(&matrix) < 1e-14 * largest, "{d}: {}", difference(&matrix));
+            // All below zero, and in one cluster.
+            let gram = matrix.transpose() * &matrix;
+            let negative = faer::Scale(-1.0) * &gram;
+            assert!(difference(&negative) < 1e-14 * largest * largest, "{d}: {}", difference(&negative));
+            let near_one = Mat::<f64>::identity(d, d) + faer::Scale(1e-9) * &matrix;
+            assert!(difference(&near_one) < 1e-13, "{d}: {}", difference(&near_one));
+        }
+        assert_eq!(
+            symmetric_eigenvalues(faer::Scale(-1.0) * Mat::<f64>::identity(100, 100)),
+            Some(vec![-1.0; 100])
+        );
+    }
+
+    #[test]
+    fn entries_whose_squares_underflow_move_nothing() {
+        for tiny in [1.7e-162, 1e-158, 1e-150, 1e-140] {
+            let matrix =
+                Mat::from_fn(3, 3, |i, j| [[0.0, tiny, tiny], [tiny, 1.0, 0.5], [tiny, 0.5, -0.7]][i][j]);
+            let found = symmetric_eigenvalues(matrix).unwrap();
+            let root = (0.85_f64 * 0.85 + 0.25).sqrt();
+            for (found, expected) in found.iter().zip([0.15 - root, 0.0, 0.15 + root]) {
+                assert!((found - expected).abs() < 1e-15, "{tiny}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_eigenvalue_beyond_all_numbers_is_none() {
+        let huge = Mat::from_fn(2, 2, |_, _| 1.5e308);
+        assert_eq!(symmetric_eigenvalues(huge), None);
     }
 
     #[test]

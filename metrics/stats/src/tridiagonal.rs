@@ -44,7 +44,7 @@ impl Band {
         );
         let entries =
             |below: usize, n: usize| (0..n).map(|j| self.columns[2 * self.width * j + below]).collect();
-        Tridiagonal { diagonal: entries(0, self.d), subdiagonal: entries(1, self.d - 1) }
+        Tridiagonal { diagonal: entries(0, self.d), subdiagonal: entries(1, self.d.saturating_sub(1)) }
     }
 
     #[inline(always)]

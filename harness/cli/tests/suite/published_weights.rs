@@ -203,7 +203,7 @@ fn what_cannot_be_fetched_is_told_with_what_to_do() {
             assert!(ran.err.contains(part), "`{part}` is not in `{}`", ran.err);
         }
     };
-    let fetch = ["data", "fetch", "dinov2-vitb14"];
+    let fetch = ["data", "fetch", "dinov2-vit-b14"];
     refused(&fetch, &[("HF_ENDPOINT", &address)], 4, &["no such file (status 404)", "facebook/dinov2-base"]);
     refused(
         &fetch,
@@ -212,7 +212,7 @@ fn what_cannot_be_fetched_is_told_with_what_to_do() {
         &["model.safetensors of facebook/dinov2-base", "unset HF_HUB_OFFLINE"],
     );
     refused(&fetch, &[("HF_ENDPOINT", "http://127.0.0.1:1")], 6, &["run the same command again"]);
-    refused(&["data", "fetch", "dinov3"], &[], 2, &["unknown model `dinov3`", "dinov2-vitb14"]);
+    refused(&["data", "fetch", "dinov3"], &[], 2, &["unknown model `dinov3`", "dinov2-vit-b14"]);
     let by_hand = ["data", "fetch", "chameleon-vqgan"];
     refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);
 }
