@@ -312,7 +312,12 @@ pub fn rescore(
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let room = Room::new(stop, None);
     renew_manifest(run, spec, &weights, room, report)?;
-    finish(run, &plan, &file, &mut models, data_root, room, report)
+    let finished = finish(run, &plan, &file, &mut models, data_root, room, report);
+    if finished.is_err() && !add.is_empty() {
+        // What could not be scored is not part of the run; the next command that finishes it seals it again.
+        renew_manifest(run, manifest.spec, &weights, room, report)?;
+    }
+    finished
 }
 
 /// The plan as it is stored.

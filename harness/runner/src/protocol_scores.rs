@@ -43,8 +43,11 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
         let ready = Ready::of(metric, data_root)?;
         let networks = ready.networks(data_root);
         Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;
-        if let Some(real) = &ready.real {
-            Input::open(real, false)?;
+        let Some(real) = &ready.real else { continue };
+        // All but the distance of Gaussians compare rows.
+        if let (Input::Statistics(..), false) = (Input::open(real, false)?, metric.name == "fid") {
+            let (path, metric) = (real.clone(), metric.name.clone());
+            return Err(MeasureError::NeedsRows { path, metric }.into());
         }
     }
     Ok(())

@@ -141,6 +141,9 @@ pub enum Provenance {
     Converted(String),
     /// It names the SHA-256 of what it was made from, and the authors publish none to compare it with.
     Claimed(String),
+    /// It names the SHA-256 of what it was made from, which is not the published one: the file of a hub, or somebody's own
+    /// weights.
+    Other(String),
     /// Nothing that was published says what it must contain; its names and shapes are checked when it is opened.
     Unknown,
 }
@@ -159,6 +162,9 @@ impl fmt::Display for Provenance {
             Self::Converted(sha256) => write!(f, "converted from the published file, SHA-256 {sha256}"),
             Self::Claimed(sha256) => {
                 write!(f, "converted from a file with SHA-256 {sha256}, of which no digest is published")
+            }
+            Self::Other(sha256) => {
+                write!(f, "converted from a file with SHA-256 {sha256}, which is not the published one")
             }
             Self::Unknown => f.write_str("of unknown origin: it does not name the file it was made from"),
         }
@@ -228,6 +234,19 @@ pub enum LookupError {
         /// Size or digest as published.
         expected: String,
         /// Size or digest of the file.
+        found: String,
+    },
+    /// Weights in the place of published ones that were made from another file.
+    #[error(
+        "{path}: expected weights made from a file with SHA-256 {expected}, found such made from {found}; give weights of \
+         one's own by name, and fetch the published ones again"
+    )]
+    OtherSource {
+        /// The file.
+        path: PathBuf,
+        /// The published digest.
+        expected: &'static str,
+        /// The digest that the file names.
         found: String,
     },
     /// No vocabulary of CLIP.
@@ -313,7 +332,16 @@ impl Places {
         let published = published(network);
         let candidates = self.candidates(published);
         if let Some((path, is_hub)) = candidates.iter().find(|(path, _)| path.is_file()) {
-            return check(path.clone(), *is_hub, published);
+            let found = check(path.clone(), *is_hub, published)?;
+            return match found.provenance {
+                // Of these one file alone is published; a hub has its own of the others.
+                Provenance::Other(source) if published.hub.is_empty() => Err(LookupError::OtherSource {
+                    path: found.path,
+                    expected: published.sha256,
+                    found: source,
+                }),
+                _ => Ok(found),
+            };
         }
         let wanted = candidates.first().map_or_else(|| converted(published), |(path, _)| path.clone());
         let pickle = self.pickles(published).into_iter().find(|(path, _)| path.is_file());
@@ -391,11 +419,15 @@ fn converted(published: &Published) -> PathBuf {
     Path::new(published.file).with_extension("safetensors")
 }
 
-/// As [`find()`], of a file that is given by name, wherever it lies.
+/// As [`find()`], of a file that is given by name, wherever it lies and whatever it was made from.
 ///
 /// # Errors
-/// A file that cannot be read, or that names another source than the published one.
+/// A file that cannot be read.
 pub fn check_given(path: &Path, network: NetworkName) -> Result<Found, LookupError> {
+    if path.is_dir() {
+        let source = io::Error::new(io::ErrorKind::IsADirectory, "it is a folder; name the file in it");
+        return Err(LookupError::Read { path: path.to_owned(), source });
+    }
     check(path.to_owned(), false, published(network))
 }
 
@@ -403,11 +435,11 @@ fn check(path: PathBuf, is_hub: bool, published: &Published) -> Result<Found, Lo
     let checkpoint = Checkpoint::open(&path, None, Device::Cpu)?;
     let digest = checkpoint.digest().to_owned();
     let provenance = if let Some(source) = checkpoint.note(SOURCE_KEY) {
-        if !source.starts_with(published.sha256) {
-            let expected = format!("one made from a file with SHA-256 {}", published.sha256);
-            return Err(LookupError::Damaged { path, expected, found: format!("one made from {source}") });
+        match published.sha256 {
+            "" => Provenance::Claimed(source),
+            known if source.starts_with(known) => Provenance::Converted(source),
+            _ => Provenance::Other(source),
         }
-        if published.sha256.is_empty() { Provenance::Claimed(source) } else { Provenance::Converted(source) }
     } else if is_hub {
         stored_digest(&path)?.map_or(Provenance::Unknown, Provenance::Hub)
     } else {

@@ -10,9 +10,11 @@
 //! first of these that is there counts. Ids are read like the names of pictures (see [`crate::image_id`]).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::bounded;
@@ -24,6 +26,8 @@ const IDS: [&str; 5] = ["image_id", "id", "image", "file", "file_name"];
 /// Under what a caption stands.
 const CAPTIONS: [&str; 3] = ["caption", "prompt", "text"];
 
+/// Extensions of the forms that are read.
+const FORMS: [&str; 4] = ["json", "jsonl", "csv", "tsv"];
 /// A compressed file may not grow beyond this.
 const MAX_UNPACKED: u64 = 1 << 30;
 
@@ -68,18 +72,20 @@ impl Captions {
     /// Reads the file at `path`. Fails on another extension, on a record without id or caption, on a blank caption, and
     /// on a second caption of an id where there may be one only.
     pub fn read(path: &Path, choice: Choice) -> Result<Self, MeasureError> {
-        let (text, extension) = text_of(path)?;
+        let extension = form_of(path);
+        if path.is_dir() || !FORMS.contains(&extension.as_str()) {
+            let found =
+                if path.is_dir() { "a folder".to_owned() } else { format!("the extension `{extension}`") };
+            let expected = ".json, .jsonl, .csv or .tsv, perhaps with .gz behind (pictures are named first, then captions)";
+            return Err(fault(path, "file name", expected, &found));
+        }
+        let text = text_of(path)?;
         let text = text.trim_start_matches('\u{feff}');
         let records = match extension.as_str() {
             "json" => json(path, text)?,
             "jsonl" => lines(path, text)?,
             "csv" => delimited(path, text, b',')?,
-            "tsv" => delimited(path, text, b'\t')?,
-            _ => {
-                let found = format!("the extension `{extension}`");
-                let expected = ".json, .jsonl, .csv or .tsv, perhaps with .gz behind";
-                return Err(fault(path, "file name", expected, &found));
-            }
+            _ => delimited(path, text, b'\t')?,
         };
         Self::of(path, records, choice)
     }
@@ -167,13 +173,20 @@ fn stuck(
     Ok(by_id)
 }
 
-/// The text at `path`, unpacked if it is compressed, and the extension that says its form, in lower case.
-fn text_of(path: &Path) -> Result<(String, String), MeasureError> {
-    let extension =
-        |path: &Path| path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+fn extension(path: &Path) -> String {
+    path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The extension that says the form of the file at `path`, in lower case: the one before `.gz`.
+fn form_of(path: &Path) -> String {
+    if extension(path) == "gz" { extension(&path.with_extension("")) } else { extension(path) }
+}
+
+/// The text at `path`, unpacked if it is compressed.
+fn text_of(path: &Path) -> Result<String, MeasureError> {
     let unreadable = |error| MeasureError::io(path, "read", error);
     if extension(path) != "gz" {
-        return Ok((bounded::read_text(path, MAX_UNPACKED)?, extension(path)));
+        return bounded::read_text(path, MAX_UNPACKED);
     }
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut text = String::new();
@@ -183,20 +196,57 @@ fn text_of(path: &Path) -> Result<(String, String), MeasureError> {
         let expected = format!("at most {MAX_UNPACKED} bytes when unpacked");
         return Err(fault(path, "file", &expected, "more"));
     }
-    Ok((text, extension(&path.with_extension(""))))
+    Ok(text)
 }
 
 fn json(path: &Path, text: &str) -> Result<Vec<Record>, MeasureError> {
-    let value: Value =
+    let top: Top =
         serde_json::from_str(text).map_err(|error| fault(path, "file", "JSON", &error.to_string()))?;
-    match value {
-        Value::Array(items) => numbered(path, "item", &items),
-        Value::Object(object) => match object.get("annotations") {
-            Some(Value::Array(items)) => numbered(path, "annotation", items),
-            Some(other) => Err(fault(path, "annotations", "a list", kind(other))),
-            None => object.iter().map(|(id, caption)| by_key(path, id, caption)).collect(),
+    match top {
+        Top::List(items) => numbered(path, "item", &items),
+        Top::Object(entries) => match entries.iter().find(|(key, _)| key == "annotations") {
+            Some((_, Value::Array(items))) => numbered(path, "annotation", items),
+            Some((_, other)) => Err(fault(path, "annotations", "a list", kind(other))),
+            None => entries.iter().map(|(id, caption)| by_key(path, id, caption)).collect(),
         },
-        other => Err(fault(path, "file", "an object or a list", kind(&other))),
+    }
+}
+
+/// What a file of JSON holds, a key that stands twice twice.
+enum Top {
+    List(Vec<Value>),
+    Object(Vec<(String, Value)>),
+}
+
+impl<'de> Deserialize<'de> for Top {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TopVisitor;
+
+        impl<'de> Visitor<'de> for TopVisitor {
+            type Value = Top;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object or a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Top, A::Error> {
+                let mut list = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    list.push(item);
+                }
+                Ok(Top::List(list))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Top, A::Error> {
+                let mut object = Vec::new();
+                while let Some(entry) = entries.next_entry()? {
+                    object.push(entry);
+                }
+                Ok(Top::Object(object))
+            }
+        }
+
+        deserializer.deserialize_any(TopVisitor)
     }
 }
 

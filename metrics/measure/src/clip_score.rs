@@ -12,6 +12,7 @@ use specimen_stats::features::FeatureRows;
 use crate::captions::Captions;
 use crate::error::{InMetric, MeasureError};
 use crate::image_id::{Listed, image_id};
+use crate::images::Broken;
 use crate::input::Input;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED, Meter, check_widths};
@@ -41,7 +42,8 @@ pub struct PictureScore {
 }
 
 /// Returns the score of the pictures at `images` with their `captions`, and every picture's, in the order of the
-/// pictures' names. Fails when an id stands on one side only, listing what is missing on each.
+/// pictures' names. Fails when an id stands on one side only, listing what is missing on each; a meter that keeps going
+/// leaves both out.
 pub fn clip_score(
     meter: &mut Meter<'_>,
     images: &Path,
@@ -55,11 +57,12 @@ pub fn clip_score(
         });
     };
     let keys = source.keys().to_vec();
-    let ids = pair(images, &keys, captions)?;
+    let ids = pair(meter, images, &keys, captions)?;
     // Opened before the pictures, so that what is absent is told before they are gone through.
     let network = meter.protocol().recipe().network.clone();
     let text_network = meter.networks().texts(&network, &rule)?;
     let (places, rows) = meter.rows_of_images(source, images)?;
+    let (places, rows) = with_captions(places, rows, |at| captions.by_id().contains_key(&ids[at]));
     let texts: Vec<String> = places.iter().map(|&at| captions.by_id()[&ids[at]].clone()).collect();
     let fault = |source| MeasureError::Network { network: network.name.clone(), source };
     let of = [images, captions.path()];
@@ -69,9 +72,10 @@ pub fn clip_score(
     let scaling = ClipScaling::LogitScale { logit_scale: text_network.logit_scale() };
     let by_logit_scale = scaling.of_set(&scores).in_metric(NAME, &of)?;
     let measured = measured
-        .with_detail("logit_scale", by_logit_scale)
+        .with_detail("scaled_by_logit_scale", by_logit_scale)
         .with_detail("text_extractor", text_network.identity())
-        .with_detail("caption", captions.choice().name());
+        .with_detail("caption", captions.choice().name())
+        .with_detail("captions_cut", text_network.n_cut(&texts));
     let pictures = places.iter().zip(texts).zip(scores.cosines()).map(|((&at, caption), &cosine)| {
         PictureScore { id: ids[at].clone(), file: keys[at].clone(), caption, cosine }
     });
@@ -104,6 +108,7 @@ pub fn clip_score_of_rows(
     texts: &Path,
 ) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
+    meter.check_sides(&[images, texts], Some(NAME))?;
     let of_images = meter.rows(images, NAME)?;
     let of_texts = meter.rows(texts, NAME)?;
     check_widths((images, of_images.features.d()), (texts, of_texts.features.d()))?;
@@ -154,8 +159,24 @@ fn of_some(scaling: ClipScaling, cosines: &[f64], kept: &[usize]) -> f64 {
     scaling.of_set(&scores).expect("a resample is as large as the set")
 }
 
-/// The id of each picture; fails unless each has one caption and each caption one picture.
-fn pair(images: &Path, keys: &[String], captions: &Captions) -> Result<Vec<String>, MeasureError> {
+/// The rows of pictures that have a caption, by their place.
+fn with_captions(places: Vec<usize>, rows: Rows, has_caption: impl Fn(usize) -> bool) -> (Vec<usize>, Rows) {
+    let kept: Vec<usize> = (0..places.len()).filter(|&row| has_caption(places[row])).collect();
+    if kept.len() == places.len() {
+        return (places, rows);
+    }
+    let features = rows.features.select(&kept);
+    (kept.into_iter().map(|row| places[row]).collect(), Rows { features, origin: rows.origin })
+}
+
+/// The id of each picture; fails unless each has one caption and each caption one picture. A meter that keeps going leaves
+/// out what has no counterpart, as long as something is left.
+fn pair(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    keys: &[String],
+    captions: &Captions,
+) -> Result<Vec<String>, MeasureError> {
     let ids: Vec<String> = keys.iter().map(|key| image_id(key)).collect();
     let mut key_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (id, key) in ids.iter().zip(keys) {
@@ -169,6 +190,25 @@ fn pair(images: &Path, keys: &[String], captions: &Captions) -> Result<Vec<Strin
     let without_picture: Vec<String> =
         captions.by_id().keys().filter(|id| !key_of.contains_key(id.as_str())).cloned().collect();
     if without_caption.is_empty() && without_picture.is_empty() {
+        return Ok(ids);
+    }
+    if meter.keeps_going() && without_caption.len() < ids.len() {
+        for (id, key) in ids.iter().zip(keys).filter(|(id, _)| !captions.by_id().contains_key(*id)) {
+            let why = format!(
+                "{}: {key}: no caption of id {id} in {}",
+                images.display(),
+                captions.path().display()
+            );
+            meter.leave_out(images, Broken { key: key.clone(), why });
+        }
+        for id in without_picture {
+            let why = format!(
+                "{}: the caption of id {id} has no picture in {}",
+                captions.path().display(),
+                images.display()
+            );
+            meter.leave_out(captions.path(), Broken { key: id, why });
+        }
         return Ok(ids);
     }
     Err(MeasureError::Unpaired {

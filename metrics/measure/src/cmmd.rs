@@ -15,6 +15,7 @@ const NAME: &str = "cmmd";
 pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.cmmd.as_ref())?;
     let of = [real, generated];
+    meter.check_sides(&of, Some(NAME))?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
     check_rows((real, &reference), (generated, &other))?;

@@ -74,6 +74,18 @@ pub enum MeasureError {
         /// Why.
         source: StatsError,
     },
+    /// A feature that is no number.
+    #[error("{path}: row {row}, column {column} (from 0) is {value}; features are finite numbers", path = path.display())]
+    NotFinite {
+        /// The file.
+        path: PathBuf,
+        /// The row.
+        row: usize,
+        /// The feature.
+        column: usize,
+        /// What stands there.
+        value: f32,
+    },
     /// Tensors in a file that no metric reads.
     #[error(
         "{path}: metrics read features as .npy and statistics as .npz; write them by `specimen convert {path} OUT.npy` \
@@ -87,7 +99,7 @@ pub enum MeasureError {
     /// Statistics where the rows behind them are needed.
     #[error(
         "{path}: holds the mean and covariance only, {metric} needs features; give the pictures, a .npy of features, \
-         or a .npz with `feats`",
+         or a .npz with `feats`, or leave {metric} out",
         path = path.display()
     )]
     NeedsRows {
@@ -194,8 +206,9 @@ pub enum MeasureError {
     },
     /// Pictures and captions that do not belong together.
     #[error(
-        "{images} and {captions}: pictures and captions are paired by id and do not match: {n_without_caption} pictures \
-         have no caption ({without_caption}), {n_without_picture} captions have no picture ({without_picture})",
+        "{images} and {captions}: pictures and captions are paired by id, the last digits of a name, and do not match: \
+         {n_without_caption} pictures have no caption ({without_caption}), {n_without_picture} captions have no picture \
+         ({without_picture}); `--keep-going` leaves both out",
         images = images.display(), captions = captions.display()
     )]
     Unpaired {

@@ -13,6 +13,8 @@ use crate::sample::Factored;
 use crate::statistics;
 
 const NAME: &str = "fid";
+/// What needs the rows behind statistics.
+const FOR_INTERVAL: &str = "the interval of fid";
 
 /// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is the
 /// uncertainty that comes from the generated side, and needs its rows.
@@ -29,6 +31,8 @@ pub fn fid_saving(
 ) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.fid.as_ref())?;
     let of = [real, generated];
+    meter.check_sides(&[real], None)?;
+    meter.check_sides(&[generated], meter.interval().map(|_| FOR_INTERVAL))?;
     let (reference, origin) = meter.side(real)?;
     if let Some(save) = save {
         let gaussian = reference.clone().gaussian().map_err(|e| MeasureError::array(real, e))?;
@@ -44,7 +48,7 @@ pub fn fid_saving(
             (side.factored().map_err(|e| MeasureError::array(generated, e))?, other_origin, None)
         }
         Some(plan) => {
-            let rows = meter.rows(generated, "the interval of fid")?;
+            let rows = meter.rows(generated, FOR_INTERVAL)?;
             check_origins((real, origin.as_ref()), (generated, rows.origin.as_ref()))?;
             check_widths((real, d), (generated, rows.features.d()))?;
             let interval =

@@ -68,6 +68,16 @@ pub enum Event {
         /// Where its weights came from; absent for a network without weights.
         provenance: Option<Provenance>,
     },
+    /// Rows that were given have not the width of the protocol's network: its name tells how they are compared, not what
+    /// made them.
+    OtherWidth {
+        /// Features of a row.
+        found: usize,
+        /// Network and layer.
+        layer: String,
+        /// Features of a row of theirs.
+        expected: usize,
+    },
     /// The cache cannot be written; nothing is kept of this source any more, and the value is not concerned.
     NotKept {
         /// Why.

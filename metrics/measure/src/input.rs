@@ -39,6 +39,7 @@ pub enum Input {
 pub struct RowsFile {
     path: PathBuf,
     rows: NpyRows<BufReader<File>>,
+    n_read: usize,
 }
 
 impl Input {
@@ -76,7 +77,7 @@ impl RowsFile {
     pub fn open(path: &Path) -> Result<Self, MeasureError> {
         let file = File::open(path).map_err(|e| MeasureError::io(path, "read", e))?;
         let rows = NpyRows::open(BufReader::new(file)).map_err(|source| MeasureError::array(path, source))?;
-        Ok(Self { path: path.to_path_buf(), rows })
+        Ok(Self { path: path.to_path_buf(), rows, n_read: 0 })
     }
 
     /// Features of a row.
@@ -84,9 +85,16 @@ impl RowsFile {
         self.rows.n_columns()
     }
 
-    /// The next rows, at most `max_rows`; none behind the last.
+    /// The next rows, at most `max_rows`; none behind the last. Fails on what is no finite number.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, MeasureError> {
-        self.rows.next_rows(max_rows).map_err(|source| MeasureError::array(&self.path, source))
+        let d = self.n_dims().max(1);
+        let rows = self.rows.next_rows(max_rows).map_err(|source| MeasureError::array(&self.path, source))?;
+        if let Some(at) = rows.iter().position(|x| !x.is_finite()) {
+            let (row, column) = (self.n_read + at / d, at % d);
+            return Err(MeasureError::NotFinite { path: self.path.clone(), row, column, value: rows[at] });
+        }
+        self.n_read += rows.len() / d;
+        Ok(rows)
     }
 }
 

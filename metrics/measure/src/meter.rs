@@ -141,6 +141,28 @@ impl<'a> Meter<'a> {
         Ok(input)
     }
 
+    /// Fails when a side cannot be opened, or holds statistics only where `needs_rows` names a metric that needs rows:
+    /// told before another side has gone through a network.
+    pub(crate) fn check_sides(&self, paths: &[&Path], needs_rows: Option<&str>) -> Result<(), MeasureError> {
+        for path in paths {
+            let input = Input::open(path, self.settings.keep_going)?;
+            if let (Input::Statistics(..), Some(metric)) = (input, needs_rows) {
+                return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what is wrong is left out and listed.
+    pub(crate) fn keeps_going(&self) -> bool {
+        self.settings.keep_going
+    }
+
+    /// Leaves out what `broken` says of the source at `path`.
+    pub(crate) fn leave_out(&mut self, path: &Path, broken: Broken) {
+        self.broken.push((path.to_path_buf(), broken));
+    }
+
     pub(crate) fn networks(&self) -> &'a dyn Networks {
         self.networks
     }
@@ -178,6 +200,15 @@ impl<'a> Meter<'a> {
         })
     }
 
+    /// Tells of given rows that say nothing of what made them, and that `layer` of the protocol's network cannot have.
+    fn check_width_of_layer(&mut self, path: &Path, layer: &str, found: usize) {
+        let rule = NetworkRule { layer: layer.to_owned(), ..self.protocol.recipe().network.clone() };
+        if let Some(expected) = self.networks.n_dims(&rule).filter(|&expected| expected != found) {
+            let layer = format!("{}, layer {layer},", rule.name);
+            (self.on)(path, Event::OtherWidth { found, layer, expected });
+        }
+    }
+
     /// All rows of what lies at `path`, for `metric`, of the protocol's own layer.
     pub fn rows(&mut self, path: &Path, metric: &'static str) -> Result<Rows, MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
@@ -207,6 +238,9 @@ impl<'a> Meter<'a> {
         let layer = self.protocol.recipe().network.layer.clone();
         if let Input::Statistics(gaussian, origin) = input {
             self.check_origin(path, origin.as_ref(), &layer)?;
+            if origin.is_none() {
+                self.check_width_of_layer(path, &layer, gaussian.mean().len());
+            }
             return Ok((Side::Given(gaussian), origin));
         }
         let mut spread: Option<Spread> = None;
@@ -265,16 +299,22 @@ impl<'a> Meter<'a> {
             }
             Input::Features(rows, origin) => {
                 self.check_origin(path, origin.as_ref(), layer)?;
+                if origin.is_none() {
+                    self.check_width_of_layer(path, layer, rows.d());
+                }
                 sink(0, rows.d(), rows.values()).map_err(in_file)?;
                 return Ok(origin);
             }
-            Input::Rows(mut file) => loop {
-                let rows = file.next_rows(ROWS_AT_ONCE)?;
-                if rows.is_empty() {
-                    break;
+            Input::Rows(mut file) => {
+                self.check_width_of_layer(path, layer, file.n_dims());
+                loop {
+                    let rows = file.next_rows(ROWS_AT_ONCE)?;
+                    if rows.is_empty() {
+                        break;
+                    }
+                    sink(0, file.n_dims(), &rows).map_err(in_file)?;
                 }
-                sink(0, file.n_dims(), &rows).map_err(in_file)?;
-            },
+            }
         }
         Ok(None)
     }

@@ -55,6 +55,9 @@ pub trait TextNetwork {
     /// Width of a row, that of the picture network it belongs to.
     fn n_dims(&self) -> usize;
 
+    /// How many of `texts` are longer than what the network sees of them.
+    fn n_cut(&self, texts: &[String]) -> usize;
+
     /// Embeddings of `texts`, `[n, n_dims]` by rows.
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault>;
 }
@@ -63,6 +66,11 @@ pub trait TextNetwork {
 pub trait Networks {
     /// The network for pictures that a rule names.
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError>;
+
+    /// Features of a row by the network and layer that a rule names, where that is known without weights.
+    fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
+        None
+    }
 
     /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.
     fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError>;

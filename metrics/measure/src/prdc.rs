@@ -21,6 +21,7 @@ pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;
+    meter.check_sides(&of, Some(NAME))?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
     check_rows((real, &reference), (generated, &other))?;

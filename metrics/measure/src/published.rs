@@ -55,6 +55,10 @@ impl Networks for Published {
         Ok(Box::new(Images { net, provenance }))
     }
 
+    fn n_dims(&self, rule: &NetworkRule) -> Option<usize> {
+        Some(known(rule).ok()?.layer(&rule.layer).ok()?.n_dims)
+    }
+
     fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         let network = known(rule)?;
         let prefix = match (texts.prefix.as_str(), texts.prefix_as) {
@@ -144,6 +148,10 @@ impl TextNetwork for Texts {
 
     fn n_dims(&self) -> usize {
         self.text.tower().shape().n_joint as usize
+    }
+
+    fn n_cut(&self, texts: &[String]) -> usize {
+        self.text.n_cut(texts, self.prefix, self.rule)
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {

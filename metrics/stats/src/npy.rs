@@ -33,6 +33,7 @@ impl Matrix {
 pub(crate) struct Header {
     pub(crate) element: Element,
     pub(crate) is_fortran: bool,
+    pub(crate) n_axes: usize,
     pub(crate) n_rows: usize,
     pub(crate) n_columns: usize,
 }
@@ -92,14 +93,14 @@ pub(crate) fn parse_header(header: &str) -> Result<Header, StatsError> {
         Some("Fals") => false,
         _ => return Err(fault("fortran_order", "True or False", field(header, "fortran_order")?)),
     };
-    let (n_rows, n_columns) = shape(field(header, "shape")?)?;
-    Ok(Header { element, is_fortran, n_rows, n_columns })
+    let (n_axes, n_rows, n_columns) = shape(field(header, "shape")?)?;
+    Ok(Header { element, is_fortran, n_axes, n_rows, n_columns })
 }
 
 /// Reads a whole `.npy` file held in `bytes`.
 pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     let (header, data) = split_header(bytes)?;
-    let Header { element, is_fortran, n_rows, n_columns } = parse_header(header)?;
+    let Header { element, is_fortran, n_rows, n_columns, .. } = parse_header(header)?;
     let width = element.width();
     let n_bytes = n_rows.checked_mul(n_columns).and_then(|n| n.checked_mul(width));
     if n_bytes != Some(data.len()) {
@@ -122,7 +123,7 @@ pub fn read_npy_text(bytes: &[u8]) -> Result<String, StatsError> {
     let descr = quoted(field(header, "descr")?)?;
     let n_characters = descr.strip_prefix("<U").and_then(|n| n.parse::<usize>().ok());
     let n_characters = n_characters.ok_or_else(|| fault("element type", "a text ('<U...')", descr))?;
-    if shape(field(header, "shape")?)? != (1, 1) || n_characters.checked_mul(4) != Some(data.len()) {
+    if shape(field(header, "shape")?)? != (0, 1, 1) || n_characters.checked_mul(4) != Some(data.len()) {
         let expected = format!("one text of {n_characters} characters");
         return Err(fault("text", &expected, &format!("{} bytes", data.len())));
     }
@@ -168,7 +169,8 @@ fn quoted(text: &str) -> Result<&str, StatsError> {
 }
 
 /// Parses `()` as one number, `(n,)` as one row, and `(n, d)` as it stands.
-fn shape(text: &str) -> Result<(usize, usize), StatsError> {
+/// Axes, rows and columns.
+fn shape(text: &str) -> Result<(usize, usize, usize), StatsError> {
     // The header goes on behind it.
     let shown = text.split_inclusive(')').next().unwrap_or(text).trim_end();
     let expected = "up to two axes, [n, d] of features (pictures are bytes, uint8, [n, h, w, 3])";
@@ -177,9 +179,9 @@ fn shape(text: &str) -> Result<(usize, usize), StatsError> {
     let axes: Result<Vec<usize>, _> =
         inside.split(',').map(str::trim).filter(|axis| !axis.is_empty()).map(str::parse).collect();
     match axes.map_err(|_| wrong())?[..] {
-        [] => Ok((1, 1)),
-        [n] => Ok((1, n)),
-        [n_rows, n_columns] => Ok((n_rows, n_columns)),
+        [] => Ok((0, 1, 1)),
+        [n] => Ok((1, 1, n)),
+        [n_rows, n_columns] => Ok((2, n_rows, n_columns)),
         _ => Err(wrong()),
     }
 }

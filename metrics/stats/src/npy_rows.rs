@@ -29,10 +29,15 @@ pub fn element_type(reader: &mut impl Read) -> Result<String, StatsError> {
 }
 
 impl<R: Read> NpyRows<R> {
-    /// Opens the matrix at the beginning of `reader`; a vector is one row. Fails on what is no `.npy` file, on other
-    /// element types, and on Fortran order.
+    /// Opens the matrix at the beginning of `reader`. Fails on what is no `.npy` file, on other element types, on Fortran
+    /// order, and on a vector, of which nobody can say whether it is a row or a column.
     pub fn open(mut reader: R) -> Result<Self, StatsError> {
         let header = parse_header(&read_header(&mut reader)?)?;
+        if header.n_axes != 2 {
+            let found =
+                if header.n_axes == 0 { "one number".to_owned() } else { format!("({},)", header.n_columns) };
+            return Err(fault("shape", "two axes, [rows, features] (reshape it)", &found));
+        }
         if header.is_fortran && header.n_rows > 1 && header.n_columns > 1 {
             let found = "Fortran order; save numpy.ascontiguousarray of it";
             return Err(fault("order of elements", "C order", found));
@@ -170,6 +175,15 @@ mod tests {
         file.extend(header.bytes());
         file.extend([0; 4]);
         file
+    }
+
+    #[test]
+    fn a_vector_is_neither_a_row_nor_a_column() {
+        let message = |shape: &str| NpyRows::open(file_of_shape(shape).as_slice()).unwrap_err().to_string();
+        assert!(
+            message("(3000,)").contains("expected two axes, [rows, features] (reshape it), found (3000,)")
+        );
+        assert!(message("()").contains("found one number"));
     }
 
     #[test]

@@ -91,7 +91,14 @@ mod tests {
 
     #[test]
     fn where_nothing_is_left_to_reflect_nothing_moves() {
-        for x in [vec![-5.0], vec![2.0, 0.0], vec![0.0, 0.0, 0.0], vec![1.0, 1e-200], vec![1e-160, 1e-161]] {
+        for x in [
+            vec![-5.0],
+            vec![2.0, 0.0],
+            vec![0.0, 0.0, 0.0],
+            vec![1.0, 1e-200],
+            vec![1e-160, 1e-161],
+            vec![1.0, 1e-148],
+        ] {
             let mut v = x.clone();
             let Reflection { tau, beta } = reflection(&mut v);
             assert_eq!((tau, beta), (0.0, x[0]));

@@ -93,7 +93,8 @@ pub fn read_features(bytes: &[u8]) -> Result<FeatureRows, StatsError> {
     let names = archive.names();
     let Some(name) = FEATURES.into_iter().find(|name| names.iter().any(|found| found == name)) else {
         let found = if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) };
-        return Err(fault("arrays", "`feats` or `reps`", &found));
+        let expected = "`feats` or `reps`, or `mu` and `sigma` (pictures as `arr_0`: save them as .npy)";
+        return Err(fault("arrays", expected, &found));
     };
     let matrix = archive.array(name)?;
     if let Some(rounded) = matrix.values.iter().find(|&&x| x.is_finite() && f64::from(x as f32) != x) {

@@ -31,6 +31,10 @@ impl Networks for Counted {
         Ok(Box::new(CountedImages { network, count: self.count.clone() }))
     }
 
+    fn n_dims(&self, rule: &NetworkRule) -> Option<usize> {
+        self.networks.n_dims(rule)
+    }
+
     fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         self.networks.texts(rule, texts)
     }

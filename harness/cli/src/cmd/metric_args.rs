@@ -24,7 +24,8 @@ use crate::{
 /// How to measure.
 #[derive(Debug, Args)]
 pub struct MetricArgs {
-    /// Break off at nothing that concerns one picture only: leave broken ones out, list and count them
+    /// Break off at nothing that concerns one picture only: leave out broken ones, and those without a caption where captions
+    /// are asked for, list and count them
     #[arg(long)]
     pub keep_going: bool,
     /// Compute an interval of 95 %: 20 groups of rows are left out in turn
@@ -253,6 +254,13 @@ impl<'t> ImageProgress<'t> {
             Event::Damaged { path } => {
                 self.talk.warn(format!(
                     "{}: damaged cache entry, its features are computed again",
+                    path.display()
+                ));
+            }
+            Event::OtherWidth { found, layer, expected } => {
+                self.talk.warn(format!(
+                    "{}: {found} features a row, {layer} has {expected}: the protocol's name says how these are \
+                     compared, not what made them",
                     path.display()
                 ));
             }

@@ -234,3 +234,27 @@ fn what_score_cannot_do_is_said() {
     desk.fails(&["score", "nowhere"], 4, &["nowhere"]);
     desk.succeeds(&["score", "run", "-q"]);
 }
+
+#[test]
+fn a_metric_that_failed_does_not_stay_in_the_run() {
+    let desk = Desk::new();
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--out", "run", "-q"]);
+    let statistics = workspace("metrics/stats/tests/golden/a_pytorch_fid_compressed.npz");
+    let statistics = statistics.to_str().unwrap();
+    let fails = |metrics: &str, code: i32, parts: &[&str]| {
+        let args = ["score", "run", "--protocol", &protocol, "--weights", &weights, "--min-n", "2"];
+        desk.fails(&[&args[..], &["--real", statistics, "--metric", metrics]].concat(), code, parts);
+    };
+    let manifest = fs::read_to_string(desk.path("run/manifest.json")).unwrap();
+    // Told before anything is scored.
+    fails("fid,prdc", 2, &["prdc needs features", "leave prdc out"]);
+    assert_eq!(fs::read_to_string(desk.path("run/manifest.json")).unwrap(), manifest);
+    desk.succeeds(&["verify", "run"]);
+    // Told when it is met: 64 features a row, where the narrow network has 16.
+    fails("fid", 4, &["64"]);
+    let spec = |text: &str| serde_json::from_str::<Value>(text).unwrap()["spec"].clone();
+    assert_eq!(spec(&fs::read_to_string(desk.path("run/manifest.json")).unwrap()), spec(&manifest));
+    desk.succeeds(&["score", "run", "-q"]);
+    desk.succeeds(&["verify", "run"]);
+}

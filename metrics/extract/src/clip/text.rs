@@ -96,6 +96,11 @@ impl ClipText {
         self.tower.embed_ids(&ids)
     }
 
+    /// How many of `texts` do not fit into the context whole.
+    pub fn n_cut(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> usize {
+        texts.iter().filter(|text| self.tokenizer.is_cut(text, prefix, rule)).count()
+    }
+
     /// The tower.
     pub fn tower(&self) -> &TextTower {
         &self.tower

@@ -165,6 +165,12 @@ impl ClipTokenizer {
         ids
     }
 
+    /// Whether [`ClipTokenizer::sequence_by`] leaves something of the text out.
+    pub fn is_cut(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> bool {
+        let n_prefix = if prefix == TextPrefix::None { 0 } else { self.encode(PREFIX).len() };
+        2 + n_prefix + self.encode_by(text, rule).len() > CONTEXT
+    }
+
     /// Merges the bytes of a word, the pair of lowest rank first, wherever it stands.
     fn push_word(&self, word: &str, ids: &mut Vec<u32>) {
         let mut parts: Vec<u32> = word.bytes().map(|byte| self.byte_ids[usize::from(byte)]).collect();

@@ -131,6 +131,12 @@ fn a_long_text_is_cut_and_keeps_its_end() {
     for prefix in [TextPrefix::None, TextPrefix::Text, TextPrefix::Ids] {
         let ids = small().sequence(&text, prefix);
         assert_eq!((ids.len(), ids[0], ids[CONTEXT - 1]), (CONTEXT, START, END), "{prefix:?}");
+        // The longest text that fits, and one word more.
+        let n_prefix = small().sequence("", prefix).len() - 2;
+        for rule in [TextRule::OpenAi, TextRule::HuggingFace] {
+            let is_cut = |n: usize| small().is_cut(&"the ".repeat(n), prefix, rule);
+            assert_eq!([is_cut(75 - n_prefix), is_cut(76 - n_prefix)], [false, true], "{prefix:?} {rule:?}");
+        }
     }
 }
 

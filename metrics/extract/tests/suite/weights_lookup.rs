@@ -108,7 +108,8 @@ fn a_converted_file_must_name_the_published_source() {
     machine.put(&format!("data/weights/{FILE}"), &note("dead"));
     let message = machine.refusal(INCEPTION);
     assert!(
-        message.contains("expected one made from a file with SHA-256 6726825d, found one made from dead"),
+        message
+            .contains("expected weights made from a file with SHA-256 6726825d, found such made from dead"),
         "{message}"
     );
 }
@@ -121,8 +122,15 @@ fn a_source_that_no_published_digest_vouches_for_is_only_claimed() {
     let found = machine.places.find(NetworkName::Dinov2VitB14).unwrap();
     assert_eq!(found.provenance, Provenance::Claimed("dead".to_owned()));
     assert!(!found.provenance.is_published() && !Provenance::Unknown.is_published());
-    // A file that is given by name is held against the same digest.
-    assert!(check_given(&path, INCEPTION).unwrap_err().to_string().contains("found one made from dead"));
+    // A file that is given by name, and one in the place of what a hub has in a form of its own, may be anybody's.
+    let given = check_given(&path, INCEPTION).unwrap().provenance;
+    assert_eq!(given, Provenance::Other("dead".to_owned()));
+    assert!(given.to_string().contains("dead, which is not the published one") && !given.is_published());
+    machine.put("data/weights/ViT-B-32.safetensors", &note);
+    let found = machine.places.find(NetworkName::ClipVitB32).unwrap();
+    assert_eq!(found.provenance, Provenance::Other("dead".to_owned()));
+    let folder = path.parent().unwrap();
+    assert!(check_given(folder, INCEPTION).unwrap_err().to_string().contains("it is a folder"));
     let plain = machine.put("plain.safetensors", &safetensors(""));
     assert_eq!(check_given(&plain, INCEPTION).unwrap().provenance, Provenance::Unknown);
 }

@@ -63,11 +63,11 @@ fn every_format_gives_the_same_pairs_and_the_same_score() {
     let mean = pictures.iter().map(|p| 2.5 * p.cosine.max(0.0)).sum::<f64>() / 3.0;
     assert!((measured.value - mean).abs() < 1e-12);
     assert_eq!(measured.n, [Some(3)]);
-    for scale in ["raw_cosine", "clipscore", "torchmetrics", "logit_scale"] {
+    for scale in ["raw_cosine", "clipscore", "torchmetrics", "scaled_by_logit_scale"] {
         assert!(measured.details[scale].is_f64(), "{scale}");
     }
     let scaled = 1.5_f64.exp() * measured.details["raw_cosine"].as_f64().unwrap();
-    assert!((measured.details["logit_scale"].as_f64().unwrap() - scaled).abs() < 1e-12);
+    assert!((measured.details["scaled_by_logit_scale"].as_f64().unwrap() - scaled).abs() < 1e-12);
     assert_eq!(measured.details["caption"], "only");
     assert_eq!(measured.details["text_extractor"], "letters-f32@0123456789ab");
     for (name, score) in &scores {
@@ -88,6 +88,49 @@ fn a_mismatch_lists_what_is_missing_on_each_side() {
     assert!(message.contains("2 captions have no picture (44, 45)"), "{message}");
     assert!(message.contains("images and ") && message.contains("c.tsv: pictures"), "{message}");
     assert_eq!(networks.passes(), 0);
+}
+
+#[test]
+fn what_has_no_counterpart_is_left_out_and_counted_where_one_goes_on() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &NAMES);
+    let whole =
+        captions(root.path(), "c.tsv", "id\tprompt\n12\ta dog\n7\ta cat\n3\ta cow\n", Choice::Only).unwrap();
+    let part =
+        captions(root.path(), "d.tsv", "id\tprompt\n44\ta bee\n12\ta dog\n3\ta cow\n", Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let settings = Settings { cache: None, keep_going: true, interval: false, batch: 4 };
+    let mut meter = Meter::with(Protocol::named("clipscore").unwrap(), &networks, settings);
+    let (_, all) = clip_score(&mut meter, &images, &whole).unwrap();
+    assert!(meter.left_out().is_empty());
+    let (measured, some) = clip_score(&mut meter, &images, &part).unwrap();
+    // The pictures that are left have the scores they had.
+    let expected: Vec<_> = all.into_iter().filter(|picture| picture.id != "7").collect();
+    assert_eq!((some, measured.n), (expected, vec![Some(2)]));
+    let left: Vec<(String, String)> = meter.left_out().into_iter().map(|one| (one.file, one.why)).collect();
+    assert_eq!(left.len(), 2);
+    assert!(left[0].0 == NAMES[0] && left[0].1.contains("no caption of id 7"), "{left:?}");
+    assert!(left[1].0 == "44" && left[1].1.contains("has no picture"), "{left:?}");
+    // Nothing left is an error all the same.
+    let none = captions(root.path(), "e.tsv", "id\tprompt\n44\ta bee\n", Choice::Only).unwrap();
+    assert!(
+        clip_score(&mut meter, &images, &none)
+            .unwrap_err()
+            .to_string()
+            .contains("3 pictures have no caption")
+    );
+}
+
+#[test]
+fn captions_that_the_network_does_not_see_whole_are_counted() {
+    let root = tempfile::tempdir().unwrap();
+    let images = pictures(&root.path().join("images"), &NAMES);
+    let text = format!("id\tprompt\n12\t{}\n7\ta cat\n3\ta cow\n", "very ".repeat(20));
+    let captions = captions(root.path(), "c.tsv", &text, Choice::Only).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
+    let (measured, _) = clip_score(&mut meter, &images, &captions).unwrap();
+    assert_eq!(measured.details["captions_cut"], 1);
 }
 
 #[test]
@@ -208,6 +251,10 @@ fn records_that_are_none_are_named_with_their_place() {
         ("a.tsv", "id\tcaption\n1\t \n", "row 1: expected a caption, found blanks"),
         ("a.tsv", "id\tcaption\n", "file: expected captions, found none"),
         ("a.txt", "a dog", "file name: expected .json"),
+        ("a.npz", "\u{fffd}", "file name: expected .json"),
+        ("a.json", "7", "expected an object or a list"),
+        ("a.json", "{\"12\": \"a\", \"12\": \"b\"}", "key `12`: expected one caption for each id"),
+        ("a.json", "{\"12\": \"a\", \"0012\": \"b\"}", "key `0012`: expected one caption for each id"),
     ] {
         let message = captions(root.path(), name, text, Choice::Only).unwrap_err();
         assert!(message.contains(part) && message.contains(name), "{message}");

@@ -9,6 +9,7 @@ use specimen_measure::images::{BATCH, Event};
 use specimen_measure::kid::kid;
 use specimen_measure::meter::{Meter, Settings};
 use specimen_measure::protocol::Protocol;
+use specimen_stats::npy_write::{Values, write_npy};
 
 use crate::stand_in::{StandIns, folder_of, names, pictures};
 
@@ -101,4 +102,53 @@ fn another_width_is_refused_with_both_files() {
         assert!(message.contains("a.npy: 64 features a row"), "{message}");
         assert!(message.contains("has 6; were they made by the same network"), "{message}");
     }
+}
+
+#[test]
+fn what_is_wrong_with_the_second_side_is_told_before_the_first_is_gone_through() {
+    let root = tempfile::tempdir().unwrap();
+    let networks = StandIns::default();
+    let folder = folder_of(root.path(), "real", 4);
+    let absent = root.path().join("absent");
+    let statistics = crate::golden::path("a_pytorch_fid_compressed.npz");
+    let settings = Settings { interval: true, ..settings(4) };
+    let mut meter = Meter::with(Protocol::named("pytorch-fid").unwrap(), &networks, settings);
+    for message in [
+        fid(&mut meter, &folder, &absent).unwrap_err().to_string(),
+        kid(&mut meter, &folder, &absent).unwrap_err().to_string(),
+    ] {
+        assert!(message.contains("absent"), "{message}");
+    }
+    let message = fid(&mut meter, &folder, &statistics).unwrap_err().to_string();
+    assert!(message.contains("the interval of fid needs features"), "{message}");
+    assert!(kid(&mut meter, &folder, &statistics).is_err());
+    assert_eq!(networks.passes(), 0);
+}
+
+#[test]
+fn rows_of_a_width_that_the_network_has_not_are_told() {
+    let networks = StandIns::default();
+    let seen = std::cell::RefCell::new(Vec::new());
+    let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &networks);
+    meter.listen(|path, event| seen.borrow_mut().push((path.to_path_buf(), event)));
+    let (rows, statistics) =
+        (crate::golden::path("b.npy"), crate::golden::path("a_pytorch_fid_compressed.npz"));
+    fid(&mut meter, &statistics, &rows).unwrap();
+    drop(meter);
+    let layer = "inception-fid, layer 2048,".to_owned();
+    let event = Event::OtherWidth { found: 64, layer, expected: 6 };
+    assert_eq!(*seen.borrow(), [(statistics, event.clone()), (rows, event)]);
+}
+
+#[test]
+fn a_feature_that_is_no_number_is_told_by_row_and_column() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("a.npy");
+    let mut rows = vec![0.5_f32; 300 * 6];
+    rows[270 * 6 + 4] = f32::NAN;
+    std::fs::write(&path, write_npy(&[300, 6], Values::F32(&rows))).unwrap();
+    let networks = StandIns::default();
+    let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &networks);
+    let message = fid(&mut meter, &path, &path).unwrap_err().to_string();
+    assert!(message.contains("a.npy: row 270, column 4 (from 0) is NaN"), "{message}");
 }

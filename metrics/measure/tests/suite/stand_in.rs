@@ -29,6 +29,10 @@ impl Networks for StandIns {
         Ok(Box::new(Sums { identity, n_passes: self.n_passes.clone() }))
     }
 
+    fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
+        Some(N_DIMS)
+    }
+
     fn texts(&self, _: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         Ok(Box::new(Letters { prefix: texts.prefix.clone() }))
     }
@@ -80,6 +84,10 @@ impl TextNetwork for Letters {
 
     fn n_dims(&self) -> usize {
         N_DIMS
+    }
+
+    fn n_cut(&self, texts: &[String]) -> usize {
+        texts.iter().filter(|text| text.len() > 40).count()
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::{MAX_FILE_BYTES, is_image};
+use super::{MAX_FILE_BYTES, Unlisted, is_image, unread_format};
 use crate::error::PixelError;
 
 /// How an entry of the directory begins, and the length of its fixed part.
@@ -25,21 +25,34 @@ pub(super) struct Archive {
     places: Vec<usize>,
 }
 
+/// What an archive holds.
+pub(super) struct Listing {
+    pub(super) archive: Archive,
+    /// The sorted names of its images.
+    pub(super) keys: Vec<String>,
+    /// Number of its visible files that are no images.
+    pub(super) n_ignored: usize,
+    /// Pictures in formats that are not read.
+    pub(super) unlisted: Vec<Unlisted>,
+}
+
 impl Archive {
-    /// The archive at `path`, the sorted names of its images and the number of its other visible files. Hidden
-    /// files are skipped, and so is the folder that macOS adds. Two images of one name are an error.
-    pub(super) fn open(path: &Path) -> Result<(Self, Vec<String>, usize), PixelError> {
+    /// Opens and lists the archive at `path`. Hidden files are skipped, and so is the folder that macOS adds. Two images
+    /// of one name are an error.
+    pub(super) fn open(path: &Path) -> Result<Listing, PixelError> {
         let file = File::open(path).map_err(|e| PixelError::io(path, e))?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| explain(path, e))?;
         check_names(path, zip.central_directory_start())?;
-        let (mut images, mut n_ignored) = (Vec::new(), 0);
+        let (mut images, mut n_ignored, mut unlisted) = (Vec::new(), 0, Vec::new());
         for place in 0..zip.len() {
             let Some(name) = zip.name_for_index(place) else { continue };
             let name = name.map_err(|e| explain(path, e))?;
             if is_skipped(&name) {
                 continue;
             }
-            if is_image(Path::new(name.as_ref())) {
+            if let Some(error) = unread_format(Path::new(name.as_ref()), &path.join(name.as_ref())) {
+                unlisted.push(Unlisted { key: name.into_owned(), error });
+            } else if is_image(Path::new(name.as_ref())) {
                 images.push((name.into_owned(), place));
             } else {
                 n_ignored += 1;
@@ -47,7 +60,8 @@ impl Archive {
         }
         images.sort_unstable();
         let (keys, places) = images.into_iter().unzip();
-        Ok((Self { zip: Mutex::new(zip), places }, keys, n_ignored))
+        unlisted.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(Listing { archive: Self { zip: Mutex::new(zip), places }, keys, n_ignored, unlisted })
     }
 
     /// The bytes of entry `idx`, which messages call `path`.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use super::{Unlisted, is_image};
+use super::{Unlisted, is_image, unread_format};
 use crate::error::PixelError;
 
 /// What a folder holds.
@@ -13,7 +13,8 @@ pub(super) struct Found {
     pub(super) files: Vec<(String, PathBuf)>,
     /// Number of visible files that are no images.
     pub(super) n_ignored: usize,
-    /// Entries that cannot be listed: names that are no text, links that lead nowhere or in a circle.
+    /// Entries that cannot be listed: names that are no text, links that lead nowhere or in a circle, pictures in formats
+    /// that are not read.
     pub(super) unlisted: Vec<Unlisted>,
 }
 
@@ -41,11 +42,15 @@ pub(super) fn scan(root: &Path) -> Result<Found, PixelError> {
         if !entry.file_type().is_file() {
             continue;
         }
+        let inside = entry.path().strip_prefix(root).expect("walkdir stays below its root");
+        if let Some(error) = unread_format(entry.path(), entry.path()) {
+            found.unlisted.push(Unlisted { key: escaped(inside), error });
+            continue;
+        }
         if !is_image(entry.path()) {
             found.n_ignored += 1;
             continue;
         }
-        let inside = entry.path().strip_prefix(root).expect("walkdir stays below its root");
         let parts: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
         let Some(parts) = parts else {
             let key = escaped(inside);

@@ -19,6 +19,10 @@ use crate::image::Image;
 /// Extensions of image files, compared without case.
 pub const EXTENSIONS: [&str; 9] = ["png", "jpg", "jpeg", "webp", "bmp", "gif", "ppm", "pgm", "pnm"];
 
+/// Extensions of pictures that are not read here though other tools may. They are never passed over in silence: a value
+/// would be that of a part.
+const OTHER_PICTURES: [&str; 8] = ["tif", "tiff", "avif", "heic", "heif", "jp2", "jxl", "jfif"];
+
 /// Pictures that a source may have.
 pub const MAX_ENTRIES: usize = 20_000_000;
 
@@ -36,7 +40,7 @@ pub struct Source {
     container: Container,
 }
 
-/// An entry of a folder that cannot be listed among its pictures.
+/// An entry of a folder or archive that cannot be listed among its pictures.
 #[derive(Debug)]
 pub struct Unlisted {
     /// Its path inside the folder, bytes that are no printable ASCII as escapes.
@@ -76,14 +80,15 @@ impl Source {
     /// The pictures at `path`: a folder (walked to the bottom, hidden files skipped, links followed), a `.zip`
     /// archive, a `.npy` array `[n, h, w, 3]` of bytes, a `.txt` or `.lst` list of paths (one a line, relative to
     /// the list's folder), or a single image file. Fails when there is no picture, or when the container itself is
-    /// broken; a broken picture shows when it is read. An entry of a folder that cannot be listed (a name that is no
-    /// text, a link that leads nowhere or in a circle) is an error.
+    /// broken; a broken picture shows when it is read. An entry that cannot be listed (a name that is no text, a link that
+    /// leads nowhere or in a circle, a picture in a format that is not read, a file of a list that is not there) is an
+    /// error.
     pub fn open(path: &Path) -> Result<Self, PixelError> {
         let mut source = Self::open_keeping_going(path)?;
         if source.unlisted.is_empty() { Ok(source) } else { Err(source.unlisted.remove(0).error) }
     }
 
-    /// As [`Source::open`], but entries of a folder that cannot be listed are left out: [`Source::unlisted`] has them.
+    /// As [`Source::open`], but entries that cannot be listed are left out: [`Source::unlisted`] has them.
     pub fn open_keeping_going(path: &Path) -> Result<Self, PixelError> {
         let metadata = std::fs::metadata(path).map_err(|e| PixelError::io(path, e))?;
         if metadata.is_dir() {
@@ -95,15 +100,25 @@ impl Source {
         }
         match lower_extension(path).as_str() {
             "zip" => {
-                let (archive, keys, n_ignored) = archive::Archive::open(path)?;
-                Self::checked(path, keys, n_ignored, Container::Archive(archive))
+                let archive::Listing { archive, keys, n_ignored, mut unlisted } =
+                    archive::Archive::open(path)?;
+                if keys.is_empty() && !unlisted.is_empty() {
+                    return Err(unlisted.remove(0).error);
+                }
+                Ok(Self { unlisted, ..Self::checked(path, keys, n_ignored, Container::Archive(archive))? })
             }
             "npy" => {
                 let array = array::Array::open(path)?;
                 let keys = array.keys();
                 Self::checked(path, keys, 0, Container::Array(array))
             }
-            "txt" | "lst" => Self::of_files(path, list::read(path)?, 0),
+            "txt" | "lst" => {
+                let (files, mut unlisted) = list::read(path)?;
+                if files.is_empty() && !unlisted.is_empty() {
+                    return Err(unlisted.remove(0).error);
+                }
+                Ok(Self { unlisted, ..Self::of_files(path, files, 0)? })
+            }
             _ if is_image(path) => {
                 let key = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Self::of_files(path, vec![(key, path.to_path_buf())], 0)
@@ -131,8 +146,8 @@ impl Source {
         self.n_ignored
     }
 
-    /// Entries of a folder that were left out because they cannot be listed, in the order of their names; none of a
-    /// source that was opened by [`Source::open`].
+    /// Entries that were left out because they cannot be listed, in the order of their names; none of a source that was
+    /// opened by [`Source::open`].
     pub fn unlisted(&self) -> &[Unlisted] {
         &self.unlisted
     }
@@ -220,6 +235,15 @@ impl Content {
             Self::Pixels(image) => Ok(image),
         }
     }
+}
+
+/// Why the picture at `path`, which messages call `shown`, cannot be listed, where its format is none that is read.
+fn unread_format(path: &Path, shown: &Path) -> Option<PixelError> {
+    let extension = lower_extension(path);
+    let expected = "a picture in a format that is read (png, jpg, jpeg, webp, bmp, gif, ppm, pgm, pnm)";
+    OTHER_PICTURES
+        .contains(&extension.as_str())
+        .then(|| PixelError::malformed(shown, expected, format!("a .{extension} file; save it as .png")))
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, PixelError> {

@@ -145,6 +145,32 @@ fn two_entries_of_one_name_in_an_archive_are_an_error_that_names_it() {
     assert!(message.contains("twice.zip: `x/a.ppm` stands in it twice"), "{message}");
 }
 
+#[test]
+fn pictures_in_a_format_that_is_not_read_are_never_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("images.zip");
+    write(folder.path(), "x/a.ppm", &ppm(4, 4, 5));
+    write(folder.path(), "x/b.TIF", b"II*");
+    write(folder.path(), "list.txt", b"x/a.ppm\nx/absent.ppm\n");
+    write_zip(&path, &[("x/a.ppm", ppm(4, 4, 5)), ("x/b.TIF", vec![1]), ("c.txt", vec![2])]);
+    for (source, key, part) in [
+        (path, "x/b.TIF", "images.zip/x/b.TIF: expected a picture in a format that is read"),
+        (folder.path().join("x"), "b.TIF", "found a .tif file; save it as .png"),
+        (folder.path().join("list.txt"), "x/absent.ppm", "x/absent.ppm: cannot be read"),
+    ] {
+        assert!(refused(&source).contains(part), "{}", refused(&source));
+        let kept = Source::open_keeping_going(&source).unwrap();
+        assert_eq!((kept.keys().len(), kept.unlisted().len()), (1, 1), "{}", source.display());
+        assert_eq!(kept.unlisted()[0].key, key);
+    }
+    // Where nothing is left it is an error all the same.
+    std::fs::remove_file(folder.path().join("x/a.ppm")).unwrap();
+    assert!(Source::open_keeping_going(&folder.path().join("x")).is_err());
+    assert!(Source::open_keeping_going(&folder.path().join("list.txt")).is_err());
+    write_zip(&folder.path().join("other.zip"), &[("b.jxl", vec![1])]);
+    assert!(Source::open_keeping_going(&folder.path().join("other.zip")).is_err());
+}
+
 #[cfg(unix)]
 #[test]
 fn what_a_folder_cannot_list_is_an_error_or_left_out_and_named() {
