@@ -34,15 +34,20 @@ pub(crate) fn products(x: &Mat<f64>, i: &Range<usize>, y: &Mat<f64>, j: &Range<u
 
 /// Returns `x^T x` in the diagonal and the lower triangle of a square matrix; what lies above is not meant to be read.
 pub(crate) fn lower_gram(x: MatRef<'_, f64>) -> Mat<f64> {
+    let mut gram = Mat::zeros(x.ncols(), x.ncols());
+    lower_gram_into(&mut gram, x);
+    gram
+}
+
+/// As [`lower_gram`], into a matrix of that size.
+pub(crate) fn lower_gram_into(gram: &mut Mat<f64>, x: MatRef<'_, f64>) {
     let d = x.ncols();
-    let mut gram = Mat::zeros(d, d);
     for strip in blocks(d) {
         let n_rows = d - strip.start;
         let below = x.subcols(strip.start, n_rows).transpose();
         let to = gram.as_mut().submatrix_mut(strip.start, strip.start, n_rows, strip.len());
         matmul(to, Accum::Replace, below, x.subcols(strip.start, strip.len()), 1.0, Par::Seq);
     }
-    gram
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use faer::Mat;
 use serde::{Deserialize, Serialize};
 
-use crate::blocks::lower_gram;
+use crate::blocks::{lower_gram, lower_gram_into};
 use crate::error::{StatsError, require_count, require_finite};
 use crate::gaussian::Gaussian;
 use crate::statistic::Statistic;
@@ -50,16 +50,9 @@ impl Moments {
             return Ok(moments);
         }
         moments.n = n_rows as u64;
-        for row in rows.chunks_exact(d) {
-            for (sum, &x) in moments.mean.iter_mut().zip(row) {
-                *sum += f64::from(x);
-            }
-        }
-        for sum in &mut moments.mean {
-            *sum /= n_rows as f64;
-        }
-        let centred = Mat::from_fn(n_rows, d, |i, j| f64::from(rows[i * d + j]) - moments.mean[j]);
-        moments.m2 = packed_gram(&centred);
+        moments.mean = mean_of(rows, d);
+        let gram = lower_gram(centred(rows, &moments.mean).as_ref());
+        moments.m2 = packed(&gram);
         Ok(moments)
     }
 
@@ -157,6 +150,27 @@ impl Moments {
         Ok(covariance)
     }
 
+    /// Takes in `n > 0` rows with the mean `mean`, `rows` being the rows of their upper triangle about it.
+    fn merge_parts<'r>(&mut self, n: u64, mean: &[f64], rows: impl Iterator<Item = &'r [f64]>) {
+        let (n_before, n_later) = (self.n as f64, n as f64);
+        let n_both = n_before + n_later;
+        // Zero where nothing was seen before: then this is a copy, as zeros are added.
+        let weight = n_before * n_later / n_both;
+        let delta: Vec<f64> = mean.iter().zip(&self.mean).map(|(b, a)| b - a).collect();
+        let mut rest = self.m2.as_mut_slice();
+        for (i, (row, &delta_i)) in rows.zip(&delta).enumerate() {
+            let (own, behind) = rest.split_at_mut(row.len());
+            for ((own, later), &delta_j) in own.iter_mut().zip(row).zip(&delta[i..]) {
+                *own += later + weight * delta_i * delta_j;
+            }
+            rest = behind;
+        }
+        for (own, delta) in self.mean.iter_mut().zip(&delta) {
+            *own += delta * (n_later / n_both);
+        }
+        self.n += n;
+    }
+
     fn check_width(&self, other: &Self) -> Result<(), StatsError> {
         if other.d() == self.d() {
             return Ok(());
@@ -177,28 +191,15 @@ impl Statistic for Moments {
 
     fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
         self.check_width(later)?;
-        if later.n == 0 {
-            return Ok(());
+        if later.n > 0 {
+            let mut rest = later.m2.as_slice();
+            let rows = (0..self.d()).rev().map(|n_behind| {
+                let (row, behind) = rest.split_at(n_behind + 1);
+                rest = behind;
+                row
+            });
+            self.merge_parts(later.n, &later.mean, rows);
         }
-        if self.n == 0 {
-            self.clone_from(later);
-            return Ok(());
-        }
-        let (n_before, n_later) = (self.n as f64, later.n as f64);
-        let n_both = n_before + n_later;
-        let delta: Vec<f64> = later.mean.iter().zip(&self.mean).map(|(b, a)| b - a).collect();
-        let weight = n_before * n_later / n_both;
-        let mut at = 0;
-        for (i, &delta_i) in delta.iter().enumerate() {
-            for &delta_j in &delta[i..] {
-                self.m2[at] += later.m2[at] + weight * delta_i * delta_j;
-                at += 1;
-            }
-        }
-        for (mean, delta) in self.mean.iter_mut().zip(&delta) {
-            *mean += delta * (n_later / n_both);
-        }
-        self.n += later.n;
         Ok(())
     }
 
@@ -207,10 +208,13 @@ impl Statistic for Moments {
     }
 }
 
-/// Cuts a stream of rows into blocks of [`BLOCK_ROWS`] and folds their moments in order.
+/// Cuts a stream of rows into blocks of [`BLOCK_ROWS`] and folds their moments in order: to the last digit the merge of the
+/// blocks' own [`Moments`].
 #[derive(Clone, Debug)]
 pub struct MomentsAccumulator {
     folded: Moments,
+    /// `[d, d]`: room for the products of a block.
+    gram: Mat<f64>,
     /// `[< BLOCK_ROWS, d]`, the rows of the block under way.
     pending: Vec<f32>,
 }
@@ -218,7 +222,7 @@ pub struct MomentsAccumulator {
 impl MomentsAccumulator {
     /// Returns an accumulator for rows of `d` features; fails for `d = 0`.
     pub fn new(d: usize) -> Result<Self, StatsError> {
-        Ok(Self { folded: Moments::empty(d)?, pending: Vec::new() })
+        Ok(Self { folded: Moments::empty(d)?, gram: Mat::zeros(d, d), pending: Vec::new() })
     }
 
     /// Takes in rows in plan order, `[n, d]` by rows, in groups of any size. On an error nothing was taken in.
@@ -232,18 +236,42 @@ impl MomentsAccumulator {
             self.pending.extend_from_slice(taken);
             rest = after;
             if self.pending.len() == BLOCK_ROWS * d {
-                self.folded.push_block(&self.pending)?;
-                self.pending.clear();
+                self.fold();
             }
         }
         Ok(())
     }
 
+    /// Folds the block under way, if there is any of it.
+    fn fold(&mut self) {
+        let d = self.folded.d();
+        if !self.pending.is_empty() {
+            let mean = mean_of(&self.pending, d);
+            lower_gram_into(&mut self.gram, centred(&self.pending, &mean).as_ref());
+            let columns = (0..d).map(|j| &self.gram.col_as_slice(j)[j..]);
+            self.folded.merge_parts((self.pending.len() / d) as u64, &mean, columns);
+            self.pending.clear();
+        }
+    }
+
     /// Returns the moments of all rows; the last block may be short.
     pub fn finish(mut self) -> Result<Moments, StatsError> {
-        self.folded.push_block(&self.pending)?;
+        self.fold();
         Ok(self.folded)
     }
+}
+
+/// Returns the mean of at least one row.
+fn mean_of(rows: &[f32], d: usize) -> Vec<f64> {
+    let mut mean = vec![0.0; d];
+    for row in rows.chunks_exact(d) {
+        for (sum, &x) in mean.iter_mut().zip(row) {
+            *sum += f64::from(x);
+        }
+    }
+    let n_rows = (rows.len() / d) as f64;
+    mean.iter_mut().for_each(|sum| *sum /= n_rows);
+    mean
 }
 
 /// Wire form of [`Moments`], checked on the way in.
@@ -287,12 +315,17 @@ fn check_rows(rows: &[f32], d: usize) -> Result<usize, StatsError> {
     }
 }
 
-/// Returns the upper triangle of `x^T x` by rows, `x` being `[n, d]`.
-fn packed_gram(x: &Mat<f64>) -> Vec<f64> {
-    let d = x.ncols();
-    let gram = lower_gram(x.as_ref());
+/// Returns rows about their mean, `[n, d]`.
+fn centred(rows: &[f32], mean: &[f64]) -> Mat<f64> {
+    let d = mean.len();
+    Mat::from_fn(rows.len() / d, d, |i, j| f64::from(rows[i * d + j]) - mean[j])
+}
+
+/// Returns the lower triangle of a square matrix as the upper one by rows: the lower part of a column is the upper part of
+/// the mirrored row.
+fn packed(matrix: &Mat<f64>) -> Vec<f64> {
+    let d = matrix.ncols();
     let mut packed = Vec::with_capacity(d * (d + 1) / 2);
-    // The lower part of a column is the upper part of the mirrored row.
-    (0..d).for_each(|j| packed.extend_from_slice(&gram.col_as_slice(j)[j..]));
+    (0..d).for_each(|j| packed.extend_from_slice(&matrix.col_as_slice(j)[j..]));
     packed
 }
