@@ -47,7 +47,8 @@ pub struct Report {
     pub key: String,
     /// How many tensors were written.
     pub n_tensors: usize,
-    /// Tensors that the recipe left out, by the names they had.
+    /// What was left out: places of tensors without a name and of arrays of NumPy ([`Source::dropped`]), then tensors
+    /// that the recipe leaves out, by the names they had.
     pub dropped: Vec<String>,
     /// SHA-256 of each file that was read, by file name.
     pub sources: Vec<(String, String)>,
@@ -80,7 +81,7 @@ pub fn convert(
         });
     }
     let source = Source::open(from, key, inert, limits)?;
-    let Applied { tensors, dropped } = match recipe {
+    let Applied { tensors, dropped: by_recipe } = match recipe {
         Some(recipe) => recipe.apply(from, source.tensors())?,
         None => Applied { tensors: source.tensors().clone(), dropped: Vec::new() },
     };
@@ -108,7 +109,7 @@ pub fn convert(
         format: source.format(),
         key: source.key().to_owned(),
         n_tensors: tensors.len(),
-        dropped,
+        dropped: source.dropped().iter().cloned().chain(by_recipe).collect(),
         sources,
         n_bytes: written.n_bytes,
         blake3: written.blake3,

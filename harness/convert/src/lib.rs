@@ -5,6 +5,9 @@
 //! this order: [`mod@convert`] (the one verb for weights), [`cache`] (statistics and features), [`source`] (a file opened, its tensors named), `format` (one file each
 //! container), [`pickle`] (the interpreter), [`tensor`] (a view of a storage), [`recipe`] (names of one model to those of
 //! another), `write` and `partial` (the safetensors file). Untrusted input: every size is checked against the file and the [`Limits`].
+//!
+//! A tensor is never lost in silence: what has no name in a safetensors file is in [`Report::dropped`], and a tensor whose
+//! values are not those that are stored (PyTorch's conjugate and negative bits) is refused.
 
 pub mod cache;
 pub mod convert;

@@ -25,6 +25,7 @@ pub struct Source {
     // Invariant: every view's storage lies in the file that it names.
     tensors: BTreeMap<String, TensorView>,
     arrays: BTreeMap<String, Array>,
+    dropped: Vec<String>,
 }
 
 impl Source {
@@ -46,7 +47,7 @@ impl Source {
 
     /// The same as `opening` has it.
     pub(crate) fn open_with(path: &Path, opening: &Opening<'_>) -> Result<Self, ConvertError> {
-        let Contents { format, key, files, tensors, arrays } = format::open(path, opening)?;
+        let Contents { format, key, files, tensors, arrays, dropped } = format::open(path, opening)?;
         if tensors.is_empty() && arrays.is_empty() {
             return Err(ConvertError::NoTensors {
                 path: path.to_owned(),
@@ -54,7 +55,7 @@ impl Source {
                 remedy: "is it the right file?".to_owned(),
             });
         }
-        Ok(Self { path: path.to_owned(), format, key, files, tensors, arrays })
+        Ok(Self { path: path.to_owned(), format, key, files, tensors, arrays, dropped })
     }
 
     /// The file that was opened.
@@ -79,6 +80,13 @@ impl Source {
     #[must_use]
     pub fn tensors(&self) -> &BTreeMap<String, TensorView> {
         &self.tensors
+    }
+
+    /// Places below [`Self::key`] of what cannot be written: tensors under a key that is neither text nor a whole number,
+    /// with that key in brackets, and arrays of NumPy.
+    #[must_use]
+    pub fn dropped(&self) -> &[String] {
+        &self.dropped
     }
 
     /// Arrays of NumPy by name; none unless it was opened for them.

@@ -17,6 +17,9 @@ pub(crate) struct StateDict<'h, 'a> {
     pub(crate) tensors: BTreeMap<String, &'h TensorNode<'a>>,
     /// Arrays of NumPy by name; none unless they are asked for.
     pub(crate) arrays: BTreeMap<String, Id>,
+    /// Places below `key` of what cannot be written: tensors under a key that is neither text nor a whole number, and
+    /// arrays of NumPy unless they are asked for.
+    pub(crate) dropped: Vec<String>,
     /// The keys on the way to them, joined by dots; empty where the file is nothing but the model.
     pub(crate) key: String,
 }
@@ -29,6 +32,9 @@ pub(crate) struct NotFound {
 
 /// The tensors of `root`: those of the dictionary itself, or of the one below the key that `opening` has, or below one of
 /// the usual keys. Where arrays are asked for, a tensor or an array without a name is one too.
+///
+/// A name is the way to the tensor, joined by dots: keys of dictionaries, attributes of modules, and in decimal whole
+/// numbers as keys and places in lists and tuples, counted from 0.
 pub(crate) fn find<'h, 'a>(
     heap: &'h Heap<'a>,
     root: Id,
@@ -61,20 +67,25 @@ pub(crate) fn find<'h, 'a>(
         has_arrays: false,
         tensors: BTreeMap::new(),
         arrays: BTreeMap::new(),
+        dropped: Vec::new(),
         n_visits: 0,
         n_bytes: 0,
     };
-    walk.visit(at, &mut String::new(), 0)?;
-    let Walk { tensors, arrays, has_arrays, .. } = walk;
+    walk.visit(at, &mut Place::default(), 0)?;
+    let Walk { tensors, arrays, dropped, has_arrays, .. } = walk;
     if tensors.is_empty() && arrays.is_empty() {
         let remedy = if !has_arrays {
             "name where the model's tensors are with --key"
         } else {
             "arrays of NumPy are no tensors: write statistics (`mu`, `sigma`) as OUT.npz, one array of features as OUT.npy"
         };
-        return Err(NotFound { found: listed(heap, at), remedy: remedy.to_owned() });
+        let mut found = listed(heap, at);
+        if let Some(place) = dropped.first().filter(|_| !has_arrays) {
+            found.push_str(&format!(", whose tensors have no name (`{}` for one)", place.escape_debug()));
+        }
+        return Err(NotFound { found, remedy: remedy.to_owned() });
     }
-    Ok(StateDict { tensors, arrays, key: way.join(".") })
+    Ok(StateDict { tensors, arrays, dropped, key: way.join(".") })
 }
 
 fn has_tensors(heap: &Heap<'_>, id: Id) -> bool {
@@ -110,6 +121,15 @@ fn listed(heap: &Heap<'_>, id: Id) -> String {
     if keys.is_empty() { kind } else { format!("{kind} with the keys {}", keys.join(", ")) }
 }
 
+/// Where a walk is.
+#[derive(Default)]
+struct Place {
+    /// The keys that lead there, joined by dots.
+    name: String,
+    /// How many of them have no name in a safetensors file.
+    n_unnamed: usize,
+}
+
 /// A walk through containers in search of tensors.
 struct Walk<'h, 'a, 'l> {
     heap: &'h Heap<'a>,
@@ -119,18 +139,19 @@ struct Walk<'h, 'a, 'l> {
     has_arrays: bool,
     tensors: BTreeMap<String, &'h TensorNode<'a>>,
     arrays: BTreeMap<String, Id>,
+    dropped: Vec<String>,
     n_visits: u64,
     /// Of the names together: shared containers repeat them.
     n_bytes: u64,
 }
 
+fn too(what: String) -> NotFound {
+    NotFound { found: what, remedy: "no published checkpoint is built so: do not trust the file".to_owned() }
+}
+
 impl<'h> Walk<'h, '_, '_> {
-    /// Tensors at `id` and below it; `name` is what leads there.
-    fn visit(&mut self, id: Id, name: &mut String, depth: usize) -> Result<(), NotFound> {
-        let too = |what: String| NotFound {
-            found: what,
-            remedy: "no published checkpoint is built so: do not trust the file".to_owned(),
-        };
+    /// Tensors at `id` and below it; `place` is what leads there.
+    fn visit(&mut self, id: Id, place: &mut Place, depth: usize) -> Result<(), NotFound> {
         self.n_visits += 1;
         if self.n_visits > self.limits.visits || depth > self.limits.depth {
             let Limits { visits, depth, .. } = *self.limits;
@@ -143,52 +164,75 @@ impl<'h> Walk<'h, '_, '_> {
             Node::Tensor(tensor) => Some(tensor),
             Node::Array(_) => {
                 self.has_arrays = true;
-                if !self.with_arrays {
-                    return Ok(());
-                }
                 None
             }
-            _ => return self.visit_items(id, name, depth),
+            _ => return self.visit_below(id, place, depth),
         };
-        if name.is_empty() && tensor.is_some() && !self.with_arrays {
+        self.n_bytes += place.name.len() as u64;
+        let n_found = self.tensors.len() + self.arrays.len() + self.dropped.len();
+        if n_found >= self.limits.entries || self.n_bytes > self.limits.pickle_bytes {
+            return Err(too(format!("more than {} tensors", self.limits.entries)));
+        }
+        if place.n_unnamed > 0 || (tensor.is_none() && !self.with_arrays) {
+            self.dropped.push(place.name.clone());
+            return Ok(());
+        }
+        if place.name.is_empty() && !self.with_arrays {
             return Err(NotFound {
                 found: "one tensor without a name".to_owned(),
                 remedy: "features of torch-fidelity are such: write it as OUT.npy".to_owned(),
             });
         }
-        self.n_bytes += name.len() as u64;
-        let n_found = self.tensors.len() + self.arrays.len();
-        if n_found >= self.limits.entries || self.n_bytes > self.limits.pickle_bytes {
-            return Err(too(format!("more than {} tensors", self.limits.entries)));
-        }
         let is_second = match tensor {
-            Some(tensor) => self.tensors.insert(name.clone(), tensor).is_some(),
-            None => self.arrays.insert(name.clone(), id).is_some(),
+            Some(tensor) => self.tensors.insert(place.name.clone(), tensor).is_some(),
+            None => self.arrays.insert(place.name.clone(), id).is_some(),
         };
         if is_second {
-            return Err(too(format!("two tensors named `{name}`")));
+            return Err(too(format!("two tensors named `{}`", place.name)));
         }
         Ok(())
     }
 
     /// What is below `id`, a container or nothing of the kind.
-    fn visit_items(&mut self, id: Id, name: &mut String, depth: usize) -> Result<(), NotFound> {
+    fn visit_below(&mut self, id: Id, place: &mut Place, depth: usize) -> Result<(), NotFound> {
         let heap: &'h Heap<'_> = self.heap;
-        for &(key, value) in items(heap, id) {
-            let before = name.len();
-            match heap.get(key) {
-                Node::Text(text) => {
-                    // An empty name is one too: it keeps its dot.
-                    if depth > 0 {
-                        name.push('.');
-                    }
-                    name.push_str(text);
-                }
-                _ => continue,
+        if let Node::List(values) | Node::Tuple(values) = heap.get(id) {
+            for (idx, &value) in values.iter().enumerate() {
+                self.visit_at(Ok(&idx.to_string()), value, place, depth)?;
             }
-            self.visit(value, name, depth + 1)?;
-            name.truncate(before);
         }
+        for &(key, value) in items(heap, id) {
+            match heap.get(key) {
+                Node::Text(text) => self.visit_at(Ok(text), value, place, depth)?,
+                Node::Int(n) => self.visit_at(Ok(&n.to_string()), value, place, depth)?,
+                other => self.visit_at(Err(other.kind()), value, place, depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The value at the key `part`, or at a key that has no name but is of this kind.
+    fn visit_at(
+        &mut self,
+        part: Result<&str, String>,
+        value: Id,
+        place: &mut Place,
+        depth: usize,
+    ) -> Result<(), NotFound> {
+        let before = place.name.len();
+        // An empty name is one too: it keeps its dot.
+        if depth > 0 {
+            place.name.push('.');
+        }
+        let n_unnamed = usize::from(part.is_err());
+        match part {
+            Ok(part) => place.name.push_str(part),
+            Err(kind) => place.name.push_str(&format!("({kind})")),
+        }
+        place.n_unnamed += n_unnamed;
+        self.visit(value, place, depth + 1)?;
+        place.n_unnamed -= n_unnamed;
+        place.name.truncate(before);
         Ok(())
     }
 }

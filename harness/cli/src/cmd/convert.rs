@@ -152,6 +152,7 @@ fn human(answered: &ConvertAnswer<'_>) -> String {
     let below = if key.is_empty() { String::new() } else { format!(", below `{key}`") };
     let left_out = match dropped.len() {
         0 => String::new(),
+        1 => format!("\nleft out one tensor, `{}`", dropped[0]),
         n => format!("\nleft out {n} tensors, the first is `{}`", dropped[0]),
     };
     let sources =

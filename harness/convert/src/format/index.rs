@@ -41,7 +41,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         return Err(format("shards", format!("{} of them", shards.len()), FETCH_AGAIN));
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let (mut files, mut tensors) = (Vec::new(), BTreeMap::new());
+    let (mut files, mut tensors, mut dropped) = (Vec::new(), BTreeMap::new(), Vec::new());
     for shard in shards {
         let is_plain = Path::new(shard).file_name().is_some_and(|name| name == shard.as_str())
             && !shard.contains(['/', '\\', '\0']);
@@ -60,6 +60,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
             tensors.insert(name, TensorView::in_file(view, file));
         }
         files.extend(contents.files);
+        dropped.extend(contents.dropped);
     }
     if let Some((name, shard)) = index.weight_map.iter().find(|(name, _)| !tensors.contains_key(*name)) {
         let expected = format!("tensor `{name}` in `{shard}`");
@@ -71,5 +72,6 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         files,
         tensors,
         arrays: BTreeMap::new(),
+        dropped,
     })
 }

@@ -67,15 +67,22 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
             let expected = format!("the storage `{}` of tensor `{name}`", tensor.storage.key);
             return Err(format(start, &expected, "no such storage".to_owned(), FETCH_AGAIN));
         };
-        tensors.insert(name.clone(), view(&file, &name, tensor, *storage)?);
+        tensors.insert(name.clone(), view(&file, &objects.heap, &name, tensor, *storage)?);
     }
-    let key = found.key;
+    let (key, dropped) = (found.key, found.dropped);
     let arrays = arrays(&file, &objects.heap, &found.arrays, opening.limits)?;
     drop((magic, version, machine, objects, keys));
-    Ok(Contents { format: "a file of torch.save before 1.6", key, files: vec![file], tensors, arrays })
+    Ok(Contents {
+        format: "a file of torch.save before 1.6",
+        key,
+        files: vec![file],
+        tensors,
+        arrays,
+        dropped,
+    })
 }
 
-/// Where each storage lies, from byte `at` on in the order of `keys`.
+/// Where each storage is, from byte `at` to the end of the file, in the order of `keys`.
 fn storages(
     file: &Mapping,
     mut at: u64,
@@ -123,6 +130,10 @@ fn storages(
             return Err(format(at, "every storage once".to_owned(), format!("`{}` twice", storage.key)));
         }
         at = end;
+    }
+    if at != n_file {
+        let expected = format!("the end of the file behind storage {}", keys.len());
+        return Err(format(at, expected, format!("{} more bytes", n_file - at)));
     }
     Ok(found)
 }

@@ -12,8 +12,9 @@ use crate::{
     error::{ConvertError, FETCH_AGAIN},
     mapping::Mapping,
     pickle::{
-        Fault, Heap, Id, StorageKey, TensorNode,
+        Fault, Heap, Id, StorageKey, TensorNode, Unresolved,
         array::{self, Array},
+        check_stored,
     },
     tensor::{Misfit, Storage, TensorView},
 };
@@ -42,6 +43,8 @@ pub(crate) struct Contents {
     pub(crate) tensors: BTreeMap<String, TensorView>,
     /// Arrays of NumPy by name, in memory; none unless they are asked for.
     pub(crate) arrays: BTreeMap<String, Array>,
+    /// Places of tensors that have no name, and of arrays that were not asked for.
+    pub(crate) dropped: Vec<String>,
 }
 
 /// Opens the file at `path`.
@@ -117,6 +120,7 @@ fn pickle_error(file: &Mapping, start: u64, fault: Fault) -> ConvertError {
 /// The view that `tensor` describes, its storage lying where `storage` says.
 fn view(
     file: &Mapping,
+    heap: &Heap<'_>,
     name: &str,
     tensor: &TensorNode<'_>,
     storage: Storage,
@@ -133,13 +137,17 @@ fn view(
                 .map(|(from, n_bytes)| Storage { start: storage.start + from, n_bytes, ..storage })
         }
     };
-    let error = |expected: String, found: String| ConvertError::Tensor {
+    let told = |expected: String, found: String, remedy: &str| ConvertError::Tensor {
         path: file.path().to_owned(),
         name: name.to_owned(),
         expected,
         found,
-        remedy: FETCH_AGAIN.to_owned(),
+        remedy: remedy.to_owned(),
     };
+    check_stored(heap, tensor).map_err(|Unresolved { found, remedy }| {
+        told("a tensor whose values are those in the file".to_owned(), found, remedy)
+    })?;
+    let error = |expected: String, found: String| told(expected, found, FETCH_AGAIN);
     let within = within.ok_or_else(|| {
         error(format!("a part of a storage of {} bytes", storage.n_bytes), format!("{part:?}"))
     })?;

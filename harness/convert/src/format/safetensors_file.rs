@@ -35,5 +35,5 @@ pub(super) fn open(file: Mapping) -> Result<Contents, ConvertError> {
         tensors.insert(name, view);
     }
     let (format, key, files, arrays) = ("safetensors", String::new(), vec![file], BTreeMap::new());
-    Ok(Contents { format, key, files, tensors, arrays })
+    Ok(Contents { format, key, files, tensors, arrays, dropped: Vec::new() })
 }

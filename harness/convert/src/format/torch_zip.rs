@@ -25,12 +25,18 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         remedy: remedy.to_owned(),
     };
     let is_pickle = |name: &&str| name.split_once('/').is_some_and(|(_, rest)| rest == PICKLE);
-    let Some(prefix) = archive.names().find(is_pickle).map(|name| &name[..name.len() - PICKLE.len()]) else {
+    let mut pickles = archive.names().filter(is_pickle);
+    let Some(prefix) = pickles.next().map(|name| &name[..name.len() - PICKLE.len()]) else {
         let names: Vec<&str> = archive.names().take(4).collect();
         let found = format!("an archive of {}", names.join(", "));
         let remedy = "it is no archive of torch.save; name the file of weights itself";
         return Err(format(0, format!("the entry {PICKLE} in one folder"), found, remedy));
     };
+    if let Some(second) = pickles.next() {
+        let found = format!("`{prefix}{PICKLE}` and `{second}`").escape_debug().to_string();
+        let remedy = "it is not known which of them counts: name the file that torch.save wrote";
+        return Err(format(0, format!("one {PICKLE}"), found, remedy));
+    }
     if let Some(range) = archive.range(&file, &format!("{prefix}byteorder"))? {
         let order = &file.bytes()[range.start as usize..range.end as usize];
         if order != b"little" {
@@ -76,11 +82,16 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
             return Err(format(range.start, expected, format!("{n_bytes} bytes"), FETCH_AGAIN));
         }
         let storage = Storage { file: 0, start: range.start, n_bytes };
-        tensors.insert(name.clone(), view(&file, &name, tensor, storage)?);
+        tensors.insert(name.clone(), view(&file, &loaded.heap, &name, tensor, storage)?);
     }
-    let key = found.key;
+    let (key, dropped) = (found.key, found.dropped);
     let arrays = arrays(&file, &loaded.heap, &found.arrays, opening.limits)?;
-    let format = if has_script { "a TorchScript archive" } else { "a zip archive of torch.save" };
+    let format = match (has_script, archive.has_checksums()) {
+        (true, true) => "a TorchScript archive",
+        (true, false) => "a TorchScript archive without checksums",
+        (false, true) => "a zip archive of torch.save",
+        (false, false) => "a zip archive of torch.save without checksums",
+    };
     drop(loaded);
-    Ok(Contents { format, key, files: vec![file], tensors, arrays })
+    Ok(Contents { format, key, files: vec![file], tensors, arrays, dropped })
 }

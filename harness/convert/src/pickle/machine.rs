@@ -259,11 +259,19 @@ impl<'a> Machine<'a, '_> {
     fn build(&mut self) -> Result<(), Wrong> {
         let attributes = self.pop()?;
         let object = self.top()?;
+        let given = self.heap.get(attributes);
+        let (are_positional, kind) = (matches!(given, Node::Tuple(_)), given.kind());
         match self.heap.get_mut(object) {
             Node::Object { state, .. } | Node::Array(state) | Node::ArrayDtype { state, .. } => {
                 *state = Some(attributes);
             }
-            Node::Dict(_) | Node::Opaque | Node::Tensor(_) => {}
+            Node::Dict(_) | Node::Opaque => {}
+            // Files before PyTorch 0.4 gave a tensor its storage so; the bytes would be others than those that are read.
+            Node::Tensor(_) if are_positional => {
+                return Err(Wrong::new("attributes of a tensor by name", kind)
+                    .with("load it with PyTorch and save its tensors again"));
+            }
+            Node::Tensor(_) => {}
             other => return Err(Wrong::new("an object with attributes", other.kind())),
         }
         Ok(())

@@ -13,6 +13,7 @@ mod rebuild;
 pub mod value;
 
 pub use machine::{Dialect, Loaded, load};
+pub use rebuild::{Unresolved, check_stored};
 pub use value::{Heap, Id, Node, StorageKey, TensorNode};
 
 /// Why a pickle was not read.

@@ -8,6 +8,15 @@ use super::{
     value::{Heap, Id, Node, StorageKey, TensorNode},
 };
 
+/// Why the bytes of a storage are not the values of a tensor, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unresolved {
+    /// What the file says of the tensor.
+    pub found: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
 /// How deep calls may be given as arguments of calls.
 const MAX_NESTED: usize = 4;
 
@@ -47,14 +56,16 @@ fn nested<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id], depth: usize
         }
         Global::Tensor | Global::TensorV2 => {
             arity(4)?;
-            tensor(heap, args, None)?
+            // Only the second version has more than what autograd wants.
+            let metadata = args.get(6).copied().filter(|_| global == Global::TensorV2);
+            tensor(heap, args, None, metadata)?
         }
         Global::TensorV3 => {
             arity(7)?;
             let Node::Global(Global::Dtype(element)) = *heap.get(args[6]) else {
                 return Err(Wrong::new("a dtype", heap.get(args[6]).kind()));
             };
-            tensor(heap, args, Some(element))?
+            tensor(heap, args, Some(element), args.get(7).copied())?
         }
         Global::Parameter => {
             arity(1)?;
@@ -135,7 +146,12 @@ pub(super) fn storage<'a>(heap: &Heap<'a>, id: Id) -> Result<StorageKey<'a>, Wro
 }
 
 /// Storage, offset, sizes and strides; `element` where the storage does not say.
-fn tensor<'a>(heap: &Heap<'a>, args: &[Id], element: Option<Element>) -> Result<Node<'a>, Wrong> {
+fn tensor<'a>(
+    heap: &Heap<'a>,
+    args: &[Id],
+    element: Option<Element>,
+    metadata: Option<Id>,
+) -> Result<Node<'a>, Wrong> {
     let Node::Storage(storage) = *heap.get(args[0]) else {
         return Err(Wrong::new("the storage of a tensor", heap.get(args[0]).kind()));
     };
@@ -144,7 +160,39 @@ fn tensor<'a>(heap: &Heap<'a>, args: &[Id], element: Option<Element>) -> Result<
     };
     let offset = whole(heap, args[1])?;
     let (shape, strides) = (wholes(heap, args[2])?, wholes(heap, args[3])?);
-    Ok(Node::Tensor(Box::new(TensorNode { storage, element, offset, shape, strides })))
+    Ok(Node::Tensor(Box::new(TensorNode { storage, element, offset, shape, strides, metadata })))
+}
+
+/// Whether the values of `tensor` are those that are stored.
+///
+/// # Errors
+/// A tensor that PyTorch keeps as the conjugate or the negative of what is stored, and one with notes that are not known:
+/// they may change its values too.
+pub fn check_stored(heap: &Heap<'_>, tensor: &TensorNode<'_>) -> Result<(), Unresolved> {
+    let unresolved = |found: String, remedy| Err(Unresolved { found, remedy });
+    let unknown = "it is not known what they change: save its clone() with torch.save";
+    let items = match tensor.metadata.map(|id| heap.get(id)) {
+        None | Some(Node::None) => return Ok(()),
+        Some(Node::Dict(items)) => items,
+        Some(other) => return unresolved(format!("{} as its notes", other.kind()), unknown),
+    };
+    for &(key, value) in items {
+        match (heap.get(key), heap.get(value)) {
+            (Node::Text("conj" | "neg"), Node::Bool(false)) => {}
+            (Node::Text("conj"), Node::Bool(true)) => {
+                let found = "the conjugate bit: the file has the conjugates of its values".to_owned();
+                return unresolved(found, "save its resolve_conj() with torch.save");
+            }
+            (Node::Text("neg"), Node::Bool(true)) => {
+                let found = "the negative bit: the file has its values with the other sign".to_owned();
+                return unresolved(found, "save its resolve_neg() with torch.save");
+            }
+            (key, value) => {
+                return unresolved(format!("a note, {} with {}", key.kind(), value.kind()), unknown);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn whole(heap: &Heap<'_>, id: Id) -> Result<u64, Wrong> {

@@ -86,6 +86,8 @@ pub struct TensorNode<'a> {
     pub shape: Vec<u64>,
     /// Strides, in elements.
     pub strides: Vec<u64>,
+    /// What the file says of it besides: whether its values are the conjugates or the negatives of those stored.
+    pub metadata: Option<Id>,
 }
 
 /// Every value of one pickle.

@@ -47,6 +47,33 @@ fn modules_of_torchscript_have_the_names_of_their_state_dict() {
 }
 
 #[test]
+fn numbers_and_places_in_lists_are_names_and_what_has_none_is_listed() {
+    check("odd_places.pt", ZIP, "");
+    let (report, _) = convert(&fixture("odd_places.pt"), &plain()).unwrap();
+    assert_eq!(report.dropped, ["(a tuple of 2).x", "(a truth value)", "array"]);
+    // One tensor at two places of one name.
+    let twice = Pickle::dict().tensor(("ByteStorage", "0", 1), 0, &[1], &[1]).op(b'u');
+    let twice = twice.text("0").tensor(("ByteStorage", "0", 1), 0, &[1], &[1]).op(b's');
+    let twice = twice.int(0).tensor(("ByteStorage", "0", 1), 0, &[1], &[1]).op(b's');
+    let folder = tempfile::tempdir().unwrap();
+    let error = convert(&Archive::torch(twice.end(), &[0]).write(folder.path()), &plain()).unwrap_err();
+    assert!(error.to_string().contains("two tensors named `0`"), "{error}");
+    let lost = Pickle::new().op(b'}').op(0x88).tensor(("ByteStorage", "0", 1), 0, &[1], &[1]).op(b's');
+    let error = convert(&Archive::torch(lost.end(), &[0]).write(folder.path()), &plain()).unwrap_err();
+    assert!(error.to_string().contains("whose tensors have no name (`(a truth value)` for one)"), "{error}");
+}
+
+#[test]
+fn archives_that_were_saved_without_checksums_are_read_and_called_so() {
+    check("no_checksums.pt", "a zip archive of torch.save without checksums", "");
+    let folder = tempfile::tempdir().unwrap();
+    let pickle = Pickle::dict().tensor(("ByteStorage", "0", 2), 0, &[2], &[1]).end_dict();
+    let mut archive = Archive::torch(pickle, &[3, 4]);
+    archive.lacks_checksums = true;
+    assert_eq!(convert(&archive.write(folder.path()), &plain()).unwrap().1["x"].2, [3, 4]);
+}
+
+#[test]
 fn shards_come_together_and_each_is_digested() {
     check("pytorch_model.bin.index.json", "shards with an index", "");
     let (report, _) = convert(&fixture("pytorch_model.bin.index.json"), &plain()).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use specimen_convert::Limits;
 
 use crate::{
-    archive::Archive,
+    archive::{Archive, crc32, stored},
     pickle_writer::Pickle,
     support::{convert, fixture, plain},
 };
@@ -29,7 +29,12 @@ fn refused_pickle(pickle: Vec<u8>, parts: &[&str]) {
 }
 
 fn tensor(pickle: Pickle) -> Pickle {
-    pickle.tensor(("FloatStorage", "0", 4), 0, &[4], &[1])
+    tensor_of(pickle, ("FloatStorage", "0", 4))
+}
+
+/// All of a storage: its type, its key, its elements.
+fn tensor_of(pickle: Pickle, storage: (&str, &str, u64)) -> Pickle {
+    pickle.tensor(storage, 0, &[storage.2], &[1])
 }
 
 #[test]
@@ -72,11 +77,8 @@ fn calls_of_what_is_no_function_are_refused() {
 fn deep_nesting_is_refused_or_harmless_and_never_overflows_the_stack() {
     let marks = Pickle::dict().raw(&[b'('; 200_000]).end_dict();
     refused_pickle(marks, &["opcode MARK", "at most 128 open marks"]);
-    // Tuples in tuples hold no tensors and are not walked through.
     let tuples = Pickle::dict().op(b')').raw(&vec![0x85; 1_000_000]);
-    let path = tempfile::tempdir().unwrap();
-    let file = Archive::torch(tensor(tuples.text("y")).end_dict(), &[0; 16]).write(path.path());
-    assert_eq!(convert(&file, &plain()).unwrap().1.len(), 1);
+    refused_pickle(tensor(tuples.text("y")).end_dict(), &["containers more than 128 deep"]);
     let dicts = (0..1000).fold(Pickle::new(), |pickle, _| pickle.op(b'}').text("a"));
     let dicts = (0..1000).fold(tensor(dicts), |pickle, _| pickle.op(b's'));
     refused_pickle(dicts.end(), &["containers more than 128 deep"]);
@@ -166,6 +168,111 @@ fn archives_that_lie_are_refused() {
     );
     let lost = Archive::default().with("archive/data.pkl", good());
     refused("file.pt", &lost.bytes(), &["the entry `archive/data/0` for tensor `x`", "no such entry"]);
+}
+
+#[test]
+fn entries_that_share_bytes_are_refused() {
+    let [first, second] = ["0", "1"].map(|key| ("FloatStorage", key, 4));
+    let pickle = || tensor_of(tensor_of(Pickle::dict(), first).text("y"), second).end_dict();
+    let archive = |contents: &[u8]| Archive::torch(pickle(), contents);
+    refused(
+        "file.pt",
+        &archive(&[7; 16]).alias("archive/data/1", None).bytes(),
+        &["`archive/data/1` behind byte", "found it inside of `archive/data/0`", "do not trust"],
+    );
+    // A second entry with a header of its own, inside of the contents of the first.
+    let inner = stored("archive/data/1", &[9; 16], 0, crc32(&[9; 16]));
+    let pickle = tensor_of(Pickle::dict(), ("ByteStorage", "0", inner.len() as u64)).text("y");
+    let outer = Archive::torch(tensor_of(pickle, second).end_dict(), &inner);
+    refused(
+        "file.pt",
+        &outer.alias("archive/data/1", Some(0)).bytes(),
+        &["found it inside of `archive/data/0`", "do not trust"],
+    );
+}
+
+#[test]
+fn a_changed_byte_of_an_entry_is_found_by_its_checksum() {
+    let good = Archive::torch(tensor(Pickle::dict()).end_dict(), &[7; 16]);
+    let mut bytes = good.bytes();
+    let at = bytes.windows(16).position(|window| window == [7; 16]).unwrap();
+    bytes[at + 3] = 6;
+    let checksum = format!("`archive/data/0` with the checksum {:08x}", crc32(&[7; 16]));
+    refused("file.pt", &bytes, &[&checksum, "fetch it again"]);
+    // An entry that no tensor is read from is damaged: so may the others be.
+    let mut bytes = good.with("archive/version", "3\n").bytes();
+    let at = bytes.windows(2).position(|window| window == b"3\n").unwrap();
+    bytes[at] = b'4';
+    refused("file.pt", &bytes, &["`archive/version` with the checksum"]);
+    for name in ["views.pt", "script.pt"] {
+        let mut bytes = std::fs::read(fixture(name)).unwrap();
+        let at = bytes.windows(4).position(|window| window == 1.29_f32.to_le_bytes());
+        let at =
+            at.or_else(|| bytes.windows(4).position(|window| window == (-1.3_f32).to_le_bytes())).unwrap();
+        bytes[at] ^= 1;
+        refused(name, &bytes, &["/data/", "with the checksum"]);
+    }
+}
+
+#[test]
+fn archives_with_two_pickles_or_more_bytes_at_their_end_are_refused() {
+    let good = || Archive::torch(tensor(Pickle::dict()).end_dict(), &[0; 16]);
+    let second = good().with("other/data.pkl", tensor(Pickle::dict()).end_dict());
+    refused("file.pt", &second.bytes(), &["one data.pkl", "`archive/data.pkl` and `other/data.pkl`"]);
+    let longer = [good().bytes(), vec![0]].concat();
+    refused("file.pt", &longer, &["the directory of the archive at its end", "more bytes behind it"]);
+    for name in ["flat_legacy.pth", "views_legacy.pt", "wrapped_module_legacy.pt"] {
+        let whole = std::fs::read(fixture(name)).unwrap();
+        let expected = format!("byte {}: expected the end of the file behind storage", whole.len());
+        refused(name, &[&whole[..], b"abc"].concat(), &[&expected, "found 3 more bytes", "fetch it again"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("a.safetensors");
+    specimen_convert::convert(&fixture("flat.pt"), &to, &plain(), &mut |_| {}).unwrap();
+    let longer = [std::fs::read(to).unwrap(), vec![0]].concat();
+    refused("a.safetensors", &longer, &["a whole safetensors file"]);
+}
+
+#[test]
+fn tensors_whose_values_are_not_those_stored_are_refused_by_name() {
+    for (file, bit, remedy) in [
+        ("conjugate.pt", "the conjugate bit", "resolve_conj()"),
+        ("conjugate_legacy.pt", "the conjugate bit", "resolve_conj()"),
+        ("negative.pt", "the negative bit", "resolve_neg()"),
+        ("negative_parameter.pt", "the negative bit", "resolve_neg()"),
+        ("negative_tagged.pt", "the negative bit", "resolve_neg()"),
+        ("negative_bytes.pt", "the negative bit", "resolve_neg()"),
+    ] {
+        refused(file, &std::fs::read(fixture(file)).unwrap(), &["tensor `odd.one`", bit, remedy]);
+    }
+    let script = std::fs::read(fixture("conjugate_script.pt")).unwrap();
+    refused("script.pt", &script, &["tensor `one`", "the conjugate bit"]);
+}
+
+#[test]
+fn notes_of_a_tensor_that_are_not_known_are_refused() {
+    let noted = |note: fn(Pickle) -> Pickle| {
+        let args = Pickle::dict().global("torch._utils", "_rebuild_tensor_v2").op(b'(');
+        let args = args.storage("FloatStorage", "0", 4).int(0).ints(&[4]).ints(&[1]).op(0x89).op(b'N');
+        Archive::torch(note(args).op(b't').op(b'R').end_dict(), &[7; 16])
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let plain_ones: [fn(Pickle) -> Pickle; 4] = [
+        |args| args,
+        |args| args.op(b'N'),
+        |args| args.op(b'}'),
+        |args| args.op(b'}').text("conj").op(0x89).op(b's'),
+    ];
+    for note in plain_ones {
+        let (_, found) = convert(&noted(note).write(folder.path()), &plain()).unwrap();
+        assert_eq!(found["x"].2, [7; 16]);
+    }
+    let odd = noted(|args| args.op(b'}').text("scale").int(2).op(b's'));
+    refused("file.pt", &odd.bytes(), &["tensor `x`", "the text `scale` with the number 2"]);
+    let odd = noted(|args| args.int(1));
+    refused("file.pt", &odd.bytes(), &["tensor `x`", "the number 1 as its notes"]);
+    let old = tensor(Pickle::dict()).op(b')').op(b'b');
+    refused_pickle(old.end_dict(), &["opcode BUILD", "attributes of a tensor by name", "a tuple of 0"]);
 }
 
 #[test]
