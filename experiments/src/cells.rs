@@ -126,7 +126,7 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
     }
     for (index, rule) in fields.list("accept")?.iter().enumerate() {
         let path = format!("{}.{index}", fields.path("accept"));
-        Fields::new(rule, "`accept`", &path, RULE_KEYS)?;
+        Fields::new(rule, "`accept`", &path, &RULE_KEYS)?;
         configured::<RuleConfig>(rule, &path)?;
     }
     if let Some(schedule) = fields.get("schedule") {

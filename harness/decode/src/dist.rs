@@ -138,7 +138,7 @@ impl Dist {
     /// If the vocabularies differ.
     pub fn residual(&self, other: &Dist) -> Option<Dist> {
         let mut left = self.clone();
-        left.subtract(other, 1.0, &[]).then_some(left)
+        left.subtract(&other.probs, 1.0, &[]).then_some(left)
     }
 
     /// This law given that none of `tokens` occurs; `None` if nothing is left.
@@ -147,12 +147,13 @@ impl Dist {
         left.remove(tokens).then_some(left)
     }
 
-    /// Replaces this law by `norm(max(0, self - scale * p))`, where `p` counts as zero at `spared`.
+    /// Replaces this law by `norm(max(0, self - scale * p))`, where `p`, `[n_vocab]`, counts as zero at `spared`.
     /// Returns false, and leaves the law unusable, if nothing is left.
-    pub(crate) fn subtract(&mut self, p: &Dist, scale: f32, spared: &[TokenId]) -> bool {
-        assert_eq!(self.len(), p.len(), "target and drafter share one vocabulary");
+    pub(crate) fn subtract(&mut self, p: &[f32], scale: f32, spared: &[TokenId]) -> bool {
+        assert_eq!(self.len(), p.len(), "what is taken from a law has one value for each token");
+        debug_assert!(p.iter().all(|&p| 0.0 <= p), "a mass that is taken is negative");
         let kept: Vec<f32> = spared.iter().map(|&t| self.prob(t)).collect();
-        for (g, &p) in self.probs.iter_mut().zip(&p.probs) {
+        for (g, &p) in self.probs.iter_mut().zip(p) {
             *g = (*g - scale * p).max(0.0);
         }
         for (&token, &g) in spared.iter().zip(&kept) {
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn spared_tokens_keep_their_mass() {
         let mut left = law(&[0.5, 0.25, 0.25]);
-        assert!(left.subtract(&law(&[0.5, 0.25, 0.25]), 2.0, &[TokenId(0), TokenId(2)]));
+        assert!(left.subtract(&[0.5, 0.25, 0.25], 2.0, &[TokenId(0), TokenId(2)]));
         let expected = [0.5 / 0.75, 0.0, 0.25 / 0.75];
         assert!(left.probs().iter().zip(expected).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-7));
     }

@@ -1,11 +1,12 @@
 //! The configuration of a method, and the registry that builds it.
 //!
 //! A method is data: a drafter (what proposes, in which shape), acceptance rules nested outermost first, and
-//! a schedule. The registry is the flat `match` of [`MethodConfig::build`]. Values are checked when they are
-//! read from a spec; [`validate`](MethodConfig::validate) checks values made in code.
+//! a schedule. The registries are the flat `match` of [`MethodConfig::build`] and, for rules, the list in `method/rule.rs`.
+//! Values are checked when they are read from a spec; [`validate`](MethodConfig::validate) checks values made in code.
 
 mod drafter;
 mod error;
+mod keys;
 mod parts;
 mod rule;
 mod schedule;
@@ -13,12 +14,12 @@ mod wire;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::rule::lossless_only;
+pub(crate) use self::rule::{RuleSettings, lossless_only};
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
     error::MethodError,
     parts::{Needs, Parts},
-    rule::{RULE_KEYS, RuleConfig},
+    rule::{RULE_KEYS, RULE_KINDS, RuleConfig},
     schedule::{SCHEDULE_KEYS, ScheduleConfig},
 };
 use crate::{
@@ -83,12 +84,12 @@ impl MethodConfig {
 
     /// What the method must be put together from.
     pub fn needs(&self) -> Needs {
-        Needs {
+        let axes = Needs {
             draft_model: self.drafter.shape.is_some(),
-            n_nearest: self.accept.iter().filter_map(RuleConfig::n_nearest).max(),
             codebook: self.schedule.needs_codebook(),
-            embeddings: self.accept.iter().any(RuleConfig::needs_embeddings),
-        }
+            ..Needs::default()
+        };
+        self.accept.iter().map(RuleConfig::needs).fold(axes, Needs::and)
     }
 
     /// Puts together a method that needs no tables. `draft_model` is the network of the drafter, `None` for

@@ -15,25 +15,31 @@ use crate::{
 };
 
 /// What a rule grants one candidate: it is accepted with probability `min(1, target / draft)`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mass {
     /// Target mass claimed, the lent mass included. Lossless: `g[x]`.
     pub target: f32,
-    /// Drafter mass it must stand up to. Lossless: `pc` for a sampled candidate, 1 for a chosen one. A
+    /// Drafter mass it is compared with. Lossless: `pc` for a sampled candidate, 1 for a chosen one. A
     /// candidate with none is passed over.
     pub draft: f32,
-    /// Tokens that lent their mass: on rejection they leave the target's law together with the candidate.
-    /// Empty where a rule keeps the plain residual.
-    pub lenders: Vec<TokenId>,
-    /// Tokens that keep their target mass when a sampled candidate is rejected: its proposal law counts as
-    /// zero there. Empty but for a residual of LANTERN's reference code.
-    pub spared: Vec<TokenId>,
 }
 
-impl Mass {
-    /// The claim of a lossless test: nothing is lent, the residual is the plain one.
-    pub fn plain(target: f32, draft: f32) -> Self {
-        Self { target, draft, lenders: Vec::new(), spared: Vec::new() }
+/// What the rejection of a candidate takes out of the target's distribution `g`. What is left is the residual,
+/// `norm((g - mass)+)` without `lenders`: the next sibling is tested against it, and the correction token is
+/// drawn from it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// Mass that each token loses, `[n_vocab]`, finite and at least 0; [`Level::row`] makes one. `None`: the
+    /// distribution `d` that the candidate was drawn from, which gives the plain residual `norm((g - d)+)`.
+    pub mass: Option<Vec<f32>>,
+    /// Tokens that lose all they have besides: those that lent to the candidate, where a rule says so.
+    pub lenders: Vec<TokenId>,
+}
+
+impl Taken {
+    /// What a lossless test takes: the distribution that the candidate was drawn from.
+    pub fn plain() -> Self {
+        Self::default()
     }
 }
 
@@ -68,10 +74,27 @@ impl Level<'_> {
             Proposal::Chosen | Proposal::Root => f32::from(u8::from(token == node.token)),
         }
     }
+
+    /// `value(g[v], d[v])` for every token `v`, `[n_vocab]`; `d` is that of [`draft_prob`](Self::draft_prob).
+    pub fn row(&self, candidate: NodeId, value: impl Fn(f32, f32) -> f32) -> Vec<f32> {
+        let node = &self.tree[candidate];
+        let g = self.q.probs();
+        let mut row: Vec<f32> = match &node.proposal {
+            Proposal::Sampled { law, conditional } => {
+                let scale = rescale(law, node.token, *conditional);
+                g.iter().zip(law.probs()).map(|(&g, &p)| value(g, scale * p)).collect()
+            }
+            Proposal::Chosen | Proposal::Root => g.iter().map(|&g| value(g, 0.0)).collect(),
+        };
+        for &token in self.tried.iter().chain([&node.token]) {
+            row[token.idx()] = value(self.q.prob(token), self.draft_prob(candidate, token));
+        }
+        row
+    }
 }
 
-/// How much probability a candidate may claim: the identity is lossless, each paper relaxes it. Rules nest:
-/// an outer rule asks its inner one first and adds to the [`Mass`] it returns.
+/// When a candidate is accepted, and what is left if it is not: the identity is lossless, each paper relaxes it.
+/// Rules nest: an outer rule asks its inner one first and adds to the [`Mass`] and the [`Taken`] it returns.
 pub trait AcceptanceRule {
     /// Called once per image, before its first verification.
     fn begin_image(&mut self) {}
@@ -82,7 +105,14 @@ pub trait AcceptanceRule {
     /// The claim of one candidate. Called once per tested candidate, in order of testing.
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass;
 
-    /// Learns what became of the last claim: `r` is the draw it was tested with. Not called for a candidate
+    /// What the rejection of the last claim's candidate takes out of `level.q`; the plain residual where a rule
+    /// does not say otherwise. Called after [`settle`](Self::settle), only if the candidate was rejected.
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        let _ = (level, candidate);
+        Taken::plain()
+    }
+
+    /// Learns the result of the last claim: `r` is the draw it was tested with. Not called for a candidate
     /// that was passed over.
     fn settle(&mut self, r: f64, accepted: bool) {
         let _ = (r, accepted);
@@ -172,7 +202,7 @@ impl Walk<'_> {
             self.n_levels_tested += usize::from(sibling == 0);
             let token = self.tree[child].token;
             if tried.contains(&token) {
-                continue; // A repeated sibling was already tested with all the mass it has.
+                continue; // A repeated sibling was already tested.
             }
             let g = residual.as_ref().unwrap_or(q);
             let level = Level { tree: self.tree, scores: self.scores, parent, q: g, tried: &tried };
@@ -187,8 +217,9 @@ impl Walk<'_> {
             if accepted {
                 return Tested::Accepted(child);
             }
+            let taken = self.rule.taken(&level, child);
             let mut left = residual.take().unwrap_or_else(|| Dist::clone(q));
-            if reject(&mut left, &self.tree[child].proposal, token, &tried, &mass) {
+            if reject(&mut left, &self.tree[child].proposal, token, &tried, &taken) {
                 residual = Some(left);
             } else {
                 self.n_residual_fallbacks += 1;
@@ -199,14 +230,14 @@ impl Walk<'_> {
     }
 }
 
-/// Takes a rejected candidate and its lenders out of `g`; false if nothing is left of it.
-fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], mass: &Mass) -> bool {
-    match proposal {
-        Proposal::Sampled { law, conditional } => {
-            let scale = rescale(law, token, *conditional);
-            g.subtract(law, scale, &[tried, &mass.spared].concat()) && g.remove(&mass.lenders)
+/// Takes out of `g` what the rejection of a candidate takes; false if nothing is left of it.
+fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], taken: &Taken) -> bool {
+    match (&taken.mass, proposal) {
+        (Some(mass), _) => g.subtract(mass, 1.0, &[]) && g.remove(&taken.lenders),
+        (None, Proposal::Sampled { law, conditional }) => {
+            g.subtract(law.probs(), rescale(law, token, *conditional), tried) && g.remove(&taken.lenders)
         }
-        Proposal::Chosen | Proposal::Root => g.remove(&[&[token], &*mass.lenders].concat()),
+        (None, Proposal::Chosen | Proposal::Root) => g.remove(&[&[token], &*taken.lenders].concat()),
     }
 }
 
@@ -239,12 +270,19 @@ mod tests {
     struct RejectAll {
         seen: Vec<Vec<f32>>,
         lenders: Vec<TokenId>,
+        /// `w` of a rejection that takes `min(d, w g)`; plain without.
+        weight: Option<f32>,
     }
 
     impl AcceptanceRule for RejectAll {
         fn mass(&mut self, level: &Level<'_>, _: NodeId) -> Mass {
             self.seen.push(level.q.probs().to_vec());
-            Mass { lenders: self.lenders.clone(), ..Mass::plain(0.0, 1.0) }
+            Mass { target: 0.0, draft: 1.0 }
+        }
+
+        fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+            let mass = self.weight.map(|w| level.row(candidate, |g, d| d.min(w * g)));
+            Taken { mass, lenders: self.lenders.clone() }
         }
     }
 
@@ -296,6 +334,29 @@ mod tests {
         check_close(&rule.seen[1], &[0.4 / 0.6, 0.0, 0.2 / 0.6, 0.0]);
         assert_eq!(verdict.next, Some(TokenId(2)));
         assert_eq!((verdict.n_levels_tested, verdict.n_residual_fallbacks), (1, 0));
+    }
+
+    #[test]
+    fn a_rule_says_which_part_of_the_drafters_law_a_rejection_takes() {
+        let (q, p) = (law(&[0.4, 0.3, 0.2, 0.1]), law(&[0.1, 0.5, 0.1, 0.3]));
+        let tree = level(&[(1, sampled(&p, 0.5)), (3, sampled(&p, 0.3 / 0.5)), (2, sampled(&p, 0.1 / 0.2))]);
+        let mut rule = RejectAll { weight: Some(0.5), ..RejectAll::default() };
+        walk(&tree, &q, &mut rule);
+        // min(d, g / 2) = [0.1, 0.15, 0.1, 0.05] leaves [0.3, 0.15, 0.1, 0.05] / 0.6.
+        check_close(&rule.seen[1], &[0.5, 0.25, 1.0 / 6.0, 1.0 / 12.0]);
+        // d = [0.1, 0, 0.1, 0.3] / 0.5: min(d, g / 2) = [0.2, 0, 1/12, 1/24] of it; what was tried keeps its mass.
+        let left = [0.3, 0.25, 1.0 / 12.0, 1.0 / 24.0];
+        check_close(&rule.seen[2], &left.map(|g| g / 0.675));
+    }
+
+    #[test]
+    fn a_rejected_choice_loses_the_part_that_the_rule_says() {
+        let q = law(&[0.4, 0.3, 0.2, 0.1]);
+        let tree = level(&[(1, Proposal::Chosen), (0, Proposal::Chosen)]);
+        let mut rule = RejectAll { weight: Some(0.5), lenders: vec![TokenId(3)], ..RejectAll::default() };
+        walk(&tree, &q, &mut rule);
+        // Half of 0.3 is left, and the lender is gone: [0.4, 0.15, 0.2, 0] / 0.75.
+        check_close(&rule.seen[1], &[0.4 / 0.75, 0.2, 0.2 / 0.75, 0.0]);
     }
 
     #[test]

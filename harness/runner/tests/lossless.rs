@@ -13,7 +13,7 @@ use specimen_decode::{
     methods::sd::Lossless,
     rng::Uniforms,
     tree::{NodeId, TokenTree},
-    verify::{AcceptanceRule, Level, Mass},
+    verify::{AcceptanceRule, Level, Mass, Taken},
 };
 use specimen_experiments::{
     abilities::ABILITIES,
@@ -125,15 +125,23 @@ struct KeepsTheRejected;
 
 impl AcceptanceRule for DropsTheResidual {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
-        let spared = (0..level.q.len()).map(|v| TokenId(v as u32)).collect();
-        Mass { spared, ..Lossless.mass(level, candidate) }
+        Lossless.mass(level, candidate)
+    }
+
+    fn taken(&mut self, level: &Level<'_>, _: NodeId) -> Taken {
+        Taken { mass: Some(vec![0.0; level.q.len()]), ..Taken::plain() }
     }
 }
 
 impl AcceptanceRule for KeepsTheRejected {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
-        let spared = vec![level.tree[candidate].token];
-        Mass { spared, ..Lossless.mass(level, candidate) }
+        Lossless.mass(level, candidate)
+    }
+
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        let mut mass = level.row(candidate, |_, d| d);
+        mass[level.tree[candidate].token.idx()] = 0.0;
+        Taken { mass: Some(mass), ..Taken::plain() }
     }
 }
 

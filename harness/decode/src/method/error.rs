@@ -57,11 +57,13 @@ pub enum MethodError {
     },
     /// A rule that defines the whole claim has rules inside it.
     #[error(
-        "accept rule {position} is gsd, whose claim replaces that of rules inside it; only lossless may follow"
+        "accept rule {position} is {kind}, whose claim replaces that of rules inside it; only lossless may follow"
     )]
     NotInnermost {
         /// 0-based place of the rule.
         position: usize,
+        /// Its kind.
+        kind: &'static str,
     },
     /// A schedule that picks paths has no tree to pick from.
     #[error("a schedule other than always needs a drafter that grows a tree, {of} does not")]

@@ -34,19 +34,31 @@ pub struct Needs {
     pub embeddings: bool,
 }
 
+impl Needs {
+    /// What both need together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            draft_model: self.draft_model || other.draft_model,
+            n_nearest: self.n_nearest.max(other.n_nearest),
+            codebook: self.codebook || other.codebook,
+            embeddings: self.embeddings || other.embeddings,
+        }
+    }
+}
+
 impl Parts {
     /// The VQ codebook.
-    pub(super) fn codebook(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
+    pub(crate) fn codebook(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
         self.codebook.clone().ok_or(MethodError::MissingPart { of, part: "the vectors of its codebook" })
     }
 
     /// The target's input embeddings.
-    pub(super) fn embeddings(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
+    pub(crate) fn embeddings(&self, of: &'static str) -> Result<Rc<TokenVectors>, MethodError> {
         self.embeddings.clone().ok_or(MethodError::MissingPart { of, part: "embeddings of the tokens" })
     }
 
     /// The table of neighbours, which must list `n_nearest` per token, or all others.
-    pub(super) fn neighbours(
+    pub(crate) fn neighbours(
         &self,
         of: &'static str,
         n_nearest: usize,

@@ -1,55 +1,103 @@
-//! The acceptance axis of a configuration: rules that nest, outermost first.
+//! The acceptance axis of a configuration: rules that nest, outermost first. [`RuleSettings`] is what a rule says of
+//! itself, and the list of `rules!` is the registry.
+
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MethodError, Parts};
+use super::{MethodError, Needs, Parts, keys};
 use crate::{
-    methods::{
-        cascade::{Cascade, CascadeConfig},
-        gsd::{Gsd, GsdConfig},
-        lantern::{LanternConfig, LanternPlusPlusConfig},
-        sd::Lossless,
-    },
+    methods::{cascade, gsd, lantern, sd::Lossless},
     verify::AcceptanceRule,
 };
 
-/// One acceptance rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum RuleConfig {
-    /// The target's distribution is kept.
-    Lossless {},
-    /// Mass is borrowed from near tokens, up to an absolute bound.
-    Lantern(LanternConfig),
-    /// Mass is borrowed from near tokens, up to a bound relative to the candidate's own.
-    #[serde(rename = "lantern++")]
-    LanternPlusPlus(LanternPlusPlusConfig),
-    /// Mass is borrowed from tree nodes whose features agree, up to a budget.
-    Cascade(CascadeConfig),
-    /// Clusters of tokens of similar probability are compared.
-    Gsd(GsdConfig),
+/// The settings of one rule, as its table in `accept` gives them.
+pub(crate) trait RuleSettings {
+    /// Checks numbers against their ranges; `of` is how an error names the table: `accept rule lantern`.
+    ///
+    /// # Errors
+    /// A number out of its range, or keys that cannot be together.
+    fn validate(&self, of: &'static str) -> Result<(), MethodError>;
+
+    /// The settings in one line, equal exactly for equal settings: `k=10,delta=0.1`.
+    fn canonical(&self) -> String;
+
+    /// Puts the rule over `inner`.
+    ///
+    /// # Errors
+    /// A table that is missing from `parts` or too small; `of` names who needs it.
+    fn build(
+        &self,
+        of: &'static str,
+        inner: Box<dyn AcceptanceRule>,
+        parts: &Parts,
+    ) -> Result<Box<dyn AcceptanceRule>, MethodError>;
+
+    /// The tables that [`build`](Self::build) takes from its parts; none where a rule does not say otherwise.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// Whether it provably samples from the target's distribution.
+    fn is_lossless(&self) -> bool {
+        false
+    }
+
+    /// Whether its claim replaces that of an inner rule, so that only `lossless` can be inside it.
+    fn replaces_inner(&self) -> bool {
+        false
+    }
 }
 
-/// Keys a table of `accept` may have.
-pub const RULE_KEYS: &[&str] = &[
-    "kind",
-    "k",
-    "delta",
-    "lambda",
-    "residual",
-    "tau_pos",
-    "tau_seq",
-    "tvd_budget",
-    "convergence_mass",
-    "convergence_pairs",
-    "dedupe",
-    "budget_scope",
-    "charge",
-    "threshold",
-    "group",
-    "delta_p",
-    "d_thr",
-];
+/// Makes [`RuleConfig`] and what is read off it from one line a rule: its `kind` in a spec and its settings.
+macro_rules! rules {
+    ($($(#[$about:meta])* $kind:literal => $variant:ident($settings:ty),)*) => {
+        /// One acceptance rule.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+        pub enum RuleConfig {
+            /// The target's distribution is kept.
+            Lossless {},
+            $($(#[$about])* #[serde(rename = $kind)] $variant($settings),)*
+        }
+
+        /// Values that `kind` of a table of `accept` may have.
+        pub const RULE_KINDS: &[&str] = &["lossless", $($kind),*];
+
+        /// Keys that a table of `accept` may have.
+        pub static RULE_KEYS: LazyLock<Vec<&'static str>> =
+            LazyLock::new(|| keys::merged("kind", &[$(keys::of::<$settings>()),*]));
+
+        impl RuleConfig {
+            /// As an error names it, and its settings; `None` for `lossless`, which has none.
+            fn settings(&self) -> Option<(&'static str, &dyn RuleSettings)> {
+                match self {
+                    Self::Lossless {} => None,
+                    $(Self::$variant(settings) => Some((concat!("accept rule ", $kind), settings)),)*
+                }
+            }
+
+            /// Its `kind` in a spec.
+            fn kind(&self) -> &'static str {
+                match self {
+                    Self::Lossless {} => "lossless",
+                    $(Self::$variant(_) => $kind,)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    /// Mass is borrowed from near tokens, up to an absolute bound.
+    "lantern" => Lantern(lantern::LanternConfig),
+    /// Mass is borrowed from near tokens, up to a bound relative to the candidate's own.
+    "lantern++" => LanternPlusPlus(lantern::LanternPlusPlusConfig),
+    /// Mass is borrowed from tree nodes whose features agree, up to a budget.
+    "cascade" => Cascade(cascade::CascadeConfig),
+    /// Clusters of tokens of similar probability are compared.
+    "gsd" => Gsd(gsd::GsdConfig),
+}
 
 /// The rules an absent or empty list means.
 pub(crate) fn lossless_only() -> Vec<RuleConfig> {
@@ -60,21 +108,16 @@ pub(crate) fn lossless_only() -> Vec<RuleConfig> {
 pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
     let n_rules = rules.len();
     for (position, rule) in rules.iter().enumerate() {
-        match rule {
-            RuleConfig::Lossless {} if position + 1 < n_rules => {
-                return Err(MethodError::LosslessNotLast { position, n_rules });
+        let inside = &rules[position + 1..];
+        match rule.settings() {
+            None if inside.is_empty() => {}
+            None => return Err(MethodError::LosslessNotLast { position, n_rules }),
+            Some((_, settings))
+                if settings.replaces_inner() && inside.iter().any(|rule| rule.settings().is_some()) =>
+            {
+                return Err(MethodError::NotInnermost { position, kind: rule.kind() });
             }
-            RuleConfig::Lossless {} => {}
-            RuleConfig::Lantern(config) => config.validate()?,
-            RuleConfig::LanternPlusPlus(config) => config.validate()?,
-            RuleConfig::Cascade(config) => config.validate()?,
-            RuleConfig::Gsd(config) => {
-                let inside = &rules[position + 1..];
-                if inside.iter().any(|rule| !matches!(rule, RuleConfig::Lossless {})) {
-                    return Err(MethodError::NotInnermost { position });
-                }
-                config.validate()?;
-            }
+            Some((of, settings)) => settings.validate(of)?,
         }
     }
     Ok(())
@@ -82,70 +125,29 @@ pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
 
 /// Puts rules together from the inside out; the innermost is lossless whether it is written or not.
 pub(super) fn build(rules: &[RuleConfig], parts: &Parts) -> Result<Box<dyn AcceptanceRule>, MethodError> {
-    let mut built: Box<dyn AcceptanceRule> = Box::new(Lossless);
-    for rule in rules.iter().rev() {
-        built = match rule {
-            RuleConfig::Lossless {} => built,
-            RuleConfig::Lantern(config) => {
-                Box::new(config.build(built, parts.neighbours(rule.name(), config.n_nearest())?))
-            }
-            RuleConfig::LanternPlusPlus(config) => {
-                Box::new(config.build(built, parts.neighbours(rule.name(), config.n_nearest())?))
-            }
-            RuleConfig::Cascade(config) => Box::new(Cascade::new(built, config.clone())),
-            RuleConfig::Gsd(config) => {
-                let embeddings = match config.d_thr {
-                    Some(_) => Some(parts.embeddings(rule.name())?),
-                    None => None,
-                };
-                Box::new(Gsd::new(config.clone(), embeddings))
-            }
-        };
-    }
-    Ok(built)
+    let innermost: Box<dyn AcceptanceRule> = Box::new(Lossless);
+    rules
+        .iter()
+        .rev()
+        .filter_map(RuleConfig::settings)
+        .try_fold(innermost, |inner, (of, settings)| settings.build(of, inner, parts))
 }
 
 impl RuleConfig {
-    /// As an error names it.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Lossless {} => "accept rule lossless",
-            Self::Lantern(_) => "accept rule lantern",
-            Self::LanternPlusPlus(_) => "accept rule lantern++",
-            Self::Cascade(_) => "accept rule cascade",
-            Self::Gsd(_) => "accept rule gsd",
-        }
-    }
-
-    /// Whether it provably keeps the target's law, whatever its numbers are.
+    /// Whether it provably keeps the target's law.
     pub(super) fn is_lossless(&self) -> bool {
-        match self {
-            Self::Lossless {} => true,
-            Self::Lantern(_) | Self::LanternPlusPlus(_) | Self::Cascade(_) | Self::Gsd(_) => false,
-        }
+        self.settings().is_none_or(|(_, settings)| settings.is_lossless())
     }
 
-    /// Neighbours per token it needs.
-    pub(super) fn n_nearest(&self) -> Option<usize> {
-        match self {
-            Self::Lossless {} | Self::Cascade(_) | Self::Gsd(_) => None,
-            Self::Lantern(config) => Some(config.n_nearest()),
-            Self::LanternPlusPlus(config) => Some(config.n_nearest()),
-        }
-    }
-
-    /// Whether it needs the target's input embeddings.
-    pub(super) fn needs_embeddings(&self) -> bool {
-        matches!(self, Self::Gsd(GsdConfig { d_thr: Some(_), .. }))
+    /// The tables it takes from its parts.
+    pub(super) fn needs(&self) -> Needs {
+        self.settings().map_or_else(Needs::default, |(_, settings)| settings.needs())
     }
 
     pub(super) fn canonical(&self) -> String {
-        match self {
-            Self::Lossless {} => "lossless".to_owned(),
-            Self::Lantern(config) => config.canonical(),
-            Self::LanternPlusPlus(config) => config.canonical(),
-            Self::Cascade(config) => config.canonical(),
-            Self::Gsd(config) => config.canonical(),
+        match self.settings() {
+            None => self.kind().to_owned(),
+            Some((_, settings)) => format!("{}({})", self.kind(), settings.canonical()),
         }
     }
 }

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::TokenId,
-    method::MethodError,
+    method::{MethodError, Parts, RuleSettings},
     tree::NodeId,
     vectors::cosine,
-    verify::{AcceptanceRule, Level, Mass},
+    verify::{AcceptanceRule, Level, Mass, Taken},
 };
 
 /// `{ kind = "cascade", tau_pos = 0.85, tau_seq = 0.5, tvd_budget = 0.5 }`.
@@ -145,6 +145,8 @@ pub struct Cascade {
     spent_in_scope: f64,
     /// The level the last claim was made at.
     level: Option<NodeId>,
+    /// Tokens that leave if the last claim's candidate is rejected.
+    lenders: Vec<TokenId>,
     /// What the last claim will be charged if it was needed.
     open: Option<OpenClaim>,
     /// Features of the tree under verification that were read already.
@@ -159,23 +161,22 @@ struct OpenClaim {
     draft: f64,
 }
 
-impl CascadeConfig {
-    pub(crate) fn validate(&self) -> Result<(), MethodError> {
-        const OF: &str = "accept rule cascade";
+impl RuleSettings for CascadeConfig {
+    fn validate(&self, of: &'static str) -> Result<(), MethodError> {
         if self.tau_pos.is_none() && self.tau_seq.is_none() {
             return Err(MethodError::NoThreshold);
         }
         for (key, tau) in [("tau_pos", self.tau_pos), ("tau_seq", self.tau_seq)] {
             let tau = tau.unwrap_or(1.0);
             let within = (-1.0..=2.0).contains(&tau);
-            MethodError::check_real(OF, key, "a cosine from -1, or up to 2, which none passes", within, tau)?;
+            MethodError::check_real(of, key, "a cosine from -1, or up to 2, which none passes", within, tau)?;
         }
         let within = (0.0..=1.0).contains(&self.tvd_budget);
-        MethodError::check_real(OF, "tvd_budget", "0 to 1", within, self.tvd_budget)
+        MethodError::check_real(of, "tvd_budget", "0 to 1", within, self.tvd_budget)
     }
 
     /// Options stand in it only where they differ from Algorithm 2.
-    pub(crate) fn canonical(&self) -> String {
+    fn canonical(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.tau_pos.map(|tau| format!("tau_pos={tau}")));
         words.extend(self.tau_seq.map(|tau| format!("tau_seq={tau}")));
@@ -191,14 +192,32 @@ impl CascadeConfig {
             ("threshold=>=", self.threshold != Threshold::Above),
         ];
         words.extend(options.into_iter().filter(|&(_, differs)| differs).map(|(word, _)| word.to_owned()));
-        format!("cascade({})", words.join(","))
+        words.join(",")
+    }
+
+    fn build(
+        &self,
+        _: &'static str,
+        inner: Box<dyn AcceptanceRule>,
+        _: &Parts,
+    ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
+        Ok(Box::new(Cascade::new(inner, self.clone())))
     }
 }
 
 impl Cascade {
     /// A checked configuration over an inner rule.
     pub fn new(inner: Box<dyn AcceptanceRule>, config: CascadeConfig) -> Self {
-        Self { inner, config, spent: 0.0, spent_in_scope: 0.0, level: None, open: None, features: Vec::new() }
+        Self {
+            inner,
+            config,
+            spent: 0.0,
+            spent_in_scope: 0.0,
+            level: None,
+            lenders: Vec::new(),
+            open: None,
+            features: Vec::new(),
+        }
     }
 
     fn feature(&mut self, level: &Level<'_>, node: NodeId) -> Rc<[f32]> {
@@ -291,6 +310,7 @@ impl AcceptanceRule for Cascade {
         }
         self.level = Some(level.parent);
         let mut mass = self.inner.mass(level, candidate);
+        self.lenders.clear();
         let mut counted = vec![level.tree[candidate].token];
         let mut moved = 0.0;
         for set in [self.interchangeable(level, candidate), self.converged(level, candidate)] {
@@ -308,7 +328,7 @@ impl AcceptanceRule for Cascade {
                 moved += lent;
                 counted.extend(lenders.iter().map(|&(token, _)| token));
                 if self.config.residual == CascadeResidual::ZeroUsed {
-                    mass.lenders.extend(lenders.iter().filter(|&&(_, g)| 0.0 < g).map(|&(token, _)| token));
+                    self.lenders.extend(lenders.iter().filter(|&&(_, g)| 0.0 < g).map(|&(token, _)| token));
                 }
             }
         }
@@ -324,6 +344,12 @@ impl AcceptanceRule for Cascade {
             }
         }
         mass
+    }
+
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        let mut taken = self.inner.taken(level, candidate);
+        taken.lenders.extend(&self.lenders);
+        taken
     }
 
     fn settle(&mut self, r: f64, accepted: bool) {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::{Dist, TokenId},
-    method::MethodError,
+    method::{MethodError, Needs, Parts, RuleSettings},
     tree::NodeId,
     vectors::TokenVectors,
     verify::{AcceptanceRule, Level, Mass},
@@ -51,26 +51,38 @@ pub struct Gsd {
     spent: f64,
 }
 
-impl GsdConfig {
-    pub(crate) fn validate(&self) -> Result<(), MethodError> {
-        const OF: &str = "accept rule gsd";
-        MethodError::check_real(OF, "group", "at least 1", 1 <= self.group, self.group as f64)?;
+impl RuleSettings for GsdConfig {
+    fn validate(&self, of: &'static str) -> Result<(), MethodError> {
+        MethodError::check_real(of, "group", "at least 1", 1 <= self.group, self.group as f64)?;
         let delta_p = self.delta_p.unwrap_or(1.0);
-        MethodError::check_real(
-            OF,
-            "delta_p",
-            "above 0, at most 1",
-            0.0 < delta_p && delta_p <= 1.0,
-            delta_p,
-        )?;
+        let within = 0.0 < delta_p && delta_p <= 1.0;
+        MethodError::check_real(of, "delta_p", "above 0, at most 1", within, delta_p)?;
         let d_thr = self.d_thr.unwrap_or(1.0);
-        MethodError::check_real(OF, "d_thr", "above 0 and finite", 0.0 < d_thr && d_thr.is_finite(), d_thr)
+        MethodError::check_real(of, "d_thr", "above 0 and finite", 0.0 < d_thr && d_thr.is_finite(), d_thr)
     }
 
-    pub(crate) fn canonical(&self) -> String {
+    fn canonical(&self) -> String {
         let delta_p = self.delta_p.map_or(String::new(), |delta_p| format!(",delta_p={delta_p}"));
         let d_thr = self.d_thr.map_or(String::new(), |d_thr| format!(",d_thr={d_thr}"));
-        format!("gsd(group={}{delta_p}{d_thr})", self.group)
+        format!("group={}{delta_p}{d_thr}", self.group)
+    }
+
+    fn replaces_inner(&self) -> bool {
+        true
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { embeddings: self.d_thr.is_some(), ..Needs::default() }
+    }
+
+    fn build(
+        &self,
+        of: &'static str,
+        _: Box<dyn AcceptanceRule>,
+        parts: &Parts,
+    ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
+        let embeddings = self.d_thr.map(|_| parts.embeddings(of)).transpose()?;
+        Ok(Box::new(Gsd::new(self.clone(), embeddings)))
     }
 }
 
@@ -182,7 +194,7 @@ impl AcceptanceRule for Gsd {
         let total = |of: &dyn Fn(TokenId) -> f32| -> f32 {
             cluster.iter().map(|&token| f64::from(of(token))).sum::<f64>() as f32
         };
-        let mass = Mass::plain(total(&g), total(&d));
+        let mass = Mass { target: total(&g), draft: total(&d) };
         let own = f64::from(d(x));
         if 0.0 < own {
             let chance = |target: f32, draft: f64| (f64::from(target) / draft).min(1.0);

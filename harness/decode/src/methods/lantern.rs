@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::TokenId,
-    method::MethodError,
+    method::{MethodError, Needs, Parts, RuleSettings},
     tree::{NodeId, Proposal},
     vectors::Neighbours,
-    verify::{AcceptanceRule, Level, Mass},
+    verify::{AcceptanceRule, Level, Mass, Taken},
 };
 
 /// LANTERN: `{ kind = "lantern", k = 1000, delta = 0.1 }`.
@@ -78,6 +78,8 @@ pub struct Lantern {
     k: usize,
     bound: Bound,
     residual: Residual,
+    /// Neighbours that lent to the last candidate, nearest first.
+    n_lenders: usize,
     spent: f64,
 }
 
@@ -100,51 +102,55 @@ impl Residual {
     }
 }
 
-impl LanternConfig {
-    pub(crate) fn validate(&self) -> Result<(), MethodError> {
+impl RuleSettings for LanternConfig {
+    fn validate(&self, of: &'static str) -> Result<(), MethodError> {
         let within = (0.0..=1.0).contains(&self.delta);
-        MethodError::check_real("accept rule lantern", "delta", "0 to 1", within, self.delta)
+        MethodError::check_real(of, "delta", "0 to 1", within, self.delta)
     }
 
-    pub(crate) fn canonical(&self) -> String {
+    fn canonical(&self) -> String {
         let Self { k, delta, residual } = self;
-        format!("lantern(k={k},delta={delta},residual={})", residual.as_written())
+        format!("k={k},delta={delta},residual={}", residual.as_written())
     }
 
-    /// Neighbours per token the table must list.
-    pub(crate) fn n_nearest(&self) -> usize {
-        self.residual.n_nearest(self.k)
+    fn needs(&self) -> Needs {
+        Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
     }
 
-    pub(crate) fn build(&self, inner: Box<dyn AcceptanceRule>, neighbours: Rc<Neighbours>) -> Lantern {
-        Lantern::new(inner, neighbours, self.k, Bound::Absolute(self.delta), self.residual)
+    fn build(
+        &self,
+        of: &'static str,
+        inner: Box<dyn AcceptanceRule>,
+        parts: &Parts,
+    ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
+        let neighbours = parts.neighbours(of, self.residual.n_nearest(self.k))?;
+        Ok(Box::new(Lantern::new(inner, neighbours, self.k, Bound::Absolute(self.delta), self.residual)))
     }
 }
 
-impl LanternPlusPlusConfig {
-    pub(crate) fn validate(&self) -> Result<(), MethodError> {
+impl RuleSettings for LanternPlusPlusConfig {
+    fn validate(&self, of: &'static str) -> Result<(), MethodError> {
         let within = 1.0 <= self.lambda && self.lambda.is_finite();
-        MethodError::check_real(
-            "accept rule lantern++",
-            "lambda",
-            "at least 1 and finite",
-            within,
-            self.lambda,
-        )
+        MethodError::check_real(of, "lambda", "at least 1 and finite", within, self.lambda)
     }
 
-    pub(crate) fn canonical(&self) -> String {
+    fn canonical(&self) -> String {
         let Self { k, lambda, residual } = self;
-        format!("lantern++(k={k},lambda={lambda},residual={})", residual.as_written())
+        format!("k={k},lambda={lambda},residual={}", residual.as_written())
     }
 
-    /// Neighbours per token the table must list.
-    pub(crate) fn n_nearest(&self) -> usize {
-        self.residual.n_nearest(self.k)
+    fn needs(&self) -> Needs {
+        Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
     }
 
-    pub(crate) fn build(&self, inner: Box<dyn AcceptanceRule>, neighbours: Rc<Neighbours>) -> Lantern {
-        Lantern::new(inner, neighbours, self.k, Bound::Relative(self.lambda), self.residual)
+    fn build(
+        &self,
+        of: &'static str,
+        inner: Box<dyn AcceptanceRule>,
+        parts: &Parts,
+    ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
+        let neighbours = parts.neighbours(of, self.residual.n_nearest(self.k))?;
+        Ok(Box::new(Lantern::new(inner, neighbours, self.k, Bound::Relative(self.lambda), self.residual)))
     }
 }
 
@@ -157,11 +163,11 @@ impl Lantern {
         bound: Bound,
         residual: Residual,
     ) -> Self {
-        Self { inner, neighbours, k, bound, residual, spent: 0.0 }
+        Self { inner, neighbours, k, bound, residual, n_lenders: 0, spent: 0.0 }
     }
 
-    /// The tokens that lend to `token`, and the mass they lend.
-    fn lenders(&self, level: &Level<'_>, token: TokenId) -> (&[TokenId], f64) {
+    /// How many of the nearest tokens lend to `token`, and the mass they lend.
+    fn lent(&self, level: &Level<'_>, token: TokenId) -> (usize, f64) {
         let g = |token| f64::from(level.q.prob(token));
         let limit = match self.bound {
             Bound::Absolute(delta) => delta,
@@ -171,11 +177,11 @@ impl Lantern {
         let mut lent = 0.0;
         for (n_lenders, &neighbour) in near.iter().enumerate() {
             if limit < lent + g(neighbour) {
-                return (&near[..n_lenders], lent);
+                return (n_lenders, lent);
             }
             lent += g(neighbour);
         }
-        (near, lent)
+        (near.len(), lent)
     }
 }
 
@@ -191,24 +197,31 @@ impl AcceptanceRule for Lantern {
 
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let mut mass = self.inner.mass(level, candidate);
-        let node = &level.tree[candidate];
-        let (lenders, lent) = self.lenders(level, node.token);
+        let (n_lenders, lent) = self.lent(level, level.tree[candidate].token);
         mass.target += lent as f32;
+        self.n_lenders = n_lenders;
+        self.spent += lent;
+        mass
+    }
+
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        let mut taken = self.inner.taken(level, candidate);
+        let node = &level.tree[candidate];
+        let near = |k| self.neighbours.of(node.token, k);
         match (self.residual, &node.proposal) {
             (Residual::Vanilla, _) => {}
             (Residual::Paper, _) => {
-                mass.lenders.extend(lenders.iter().filter(|&&lender| 0.0 < level.q.prob(lender)));
+                let lenders = near(self.n_lenders).iter();
+                taken.lenders.extend(lenders.filter(|&&lender| 0.0 < level.q.prob(lender)));
             }
-            (Residual::Refcode, _) if lenders.is_empty() => {}
+            (Residual::Refcode, _) if self.n_lenders == 0 => {}
             (Residual::Refcode, Proposal::Sampled { .. }) => {
-                mass.spared.extend(self.neighbours.of(node.token, self.k + 1));
+                let mass = taken.mass.get_or_insert_with(|| level.row(candidate, |_, d| d));
+                near(self.k + 1).iter().for_each(|spared| mass[spared.idx()] = 0.0);
             }
-            (Residual::Refcode, Proposal::Chosen | Proposal::Root) => {
-                mass.lenders.extend(self.neighbours.of(node.token, self.k + 1));
-            }
+            (Residual::Refcode, Proposal::Chosen | Proposal::Root) => taken.lenders.extend(near(self.k + 1)),
         }
-        self.spent += lent;
-        mass
+        taken
     }
 
     fn settle(&mut self, r: f64, accepted: bool) {
@@ -253,21 +266,23 @@ mod tests {
         Lantern::new(inner, neighbours(), 2, Bound::Absolute(delta), residual)
     }
 
-    /// What the first of two siblings, token 1, may claim of a law with a quarter on each token.
-    fn claim(rule: &mut Lantern, proposal: Proposal) -> Mass {
+    /// What the first of two siblings, token 1, may claim of a law with a quarter on each token, and what its
+    /// rejection would take.
+    fn claim(rule: &mut Lantern, proposal: Proposal) -> (Mass, Taken) {
         let mut tree = TokenTree::new(TokenId(0));
         let first = tree.push(TokenTree::ROOT, TokenId(1), proposal);
         tree.push(TokenTree::ROOT, TokenId(2), Proposal::Chosen);
         let q = Dist::uniform(4);
         let level = Level { tree: &tree, scores: &Alike, parent: TokenTree::ROOT, q: &q, tried: &[] };
         rule.begin_step();
-        rule.mass(&level, first)
+        (rule.mass(&level, first), rule.taken(&level, first))
     }
 
     #[test]
     fn neighbours_lend_up_to_the_bound_itself() {
-        let target =
-            |delta| claim(&mut lantern(Box::new(Lossless), delta, Residual::Paper), Proposal::Chosen).target;
+        let target = |delta| {
+            claim(&mut lantern(Box::new(Lossless), delta, Residual::Paper), Proposal::Chosen).0.target
+        };
         assert_eq!([0.2, 0.25, 0.49, 0.5, 1.0].map(target), [0.25, 0.5, 0.5, 0.75, 0.75]);
     }
 
@@ -275,14 +290,13 @@ mod tests {
     fn the_residual_of_the_reference_code_takes_one_token_more_than_lends() {
         let sampled = || Proposal::Sampled { law: Rc::new(Dist::uniform(4)), conditional: 0.25 };
         let claim =
-            |delta, proposal| claim(&mut lantern(Box::new(Lossless), delta, Residual::Refcode), proposal);
-        let three = [0, 2, 3].map(TokenId);
-        let (chosen, drawn) = (claim(0.25, Proposal::Chosen), claim(0.25, sampled()));
-        assert_eq!((&*chosen.lenders, &*chosen.spared), (&three[..], &[][..]));
-        assert_eq!((&*drawn.lenders, &*drawn.spared), (&[][..], &three[..]));
+            |delta, proposal| claim(&mut lantern(Box::new(Lossless), delta, Residual::Refcode), proposal).1;
+        let three = [0, 2, 3].map(TokenId).to_vec();
+        assert_eq!(claim(0.25, Proposal::Chosen), Taken { mass: None, lenders: three });
+        let alone = Some(vec![0.0, 0.25, 0.0, 0.0]);
+        assert_eq!(claim(0.25, sampled()), Taken { mass: alone, lenders: Vec::new() });
         for proposal in [Proposal::Chosen, sampled()] {
-            let alone = claim(0.0, proposal);
-            assert_eq!((&*alone.lenders, &*alone.spared), (&[][..], &[][..]), "nothing was lent");
+            assert_eq!(claim(0.0, proposal), Taken::plain(), "nothing was lent");
         }
     }
 
@@ -292,11 +306,11 @@ mod tests {
         let cascade = Cascade::new(Box::new(Lossless), toml::from_str(config).unwrap());
         let mut rule = lantern(Box::new(cascade), 0.0, Residual::Paper);
         rule.begin_image();
-        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+        assert_eq!(claim(&mut rule, Proposal::Chosen).0.target, 0.5);
         rule.settle(0.1, true); // Its own quarter was enough: nothing is charged.
-        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+        assert_eq!(claim(&mut rule, Proposal::Chosen).0.target, 0.5);
         rule.settle(0.4, true); // Accepted for the mass that CASCADE added.
-        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.25);
+        assert_eq!(claim(&mut rule, Proposal::Chosen).0.target, 0.25);
     }
 
     #[test]
@@ -305,8 +319,8 @@ mod tests {
         let cascade = Cascade::new(Box::new(Lossless), toml::from_str(config).unwrap());
         let mut rule = lantern(Box::new(cascade), 0.0, Residual::Paper);
         rule.begin_image();
-        assert_eq!([0; 2].map(|_| claim(&mut rule, Proposal::Chosen).target), [0.5, 0.25]);
+        assert_eq!([0; 2].map(|_| claim(&mut rule, Proposal::Chosen).0.target), [0.5, 0.25]);
         rule.begin_image();
-        assert_eq!(claim(&mut rule, Proposal::Chosen).target, 0.5);
+        assert_eq!(claim(&mut rule, Proposal::Chosen).0.target, 0.5);
     }
 }

@@ -17,7 +17,7 @@ pub struct Lossless;
 impl AcceptanceRule for Lossless {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let token = level.tree[candidate].token;
-        Mass::plain(level.q.prob(token), level.draft_prob(candidate, token))
+        Mass { target: level.q.prob(token), draft: level.draft_prob(candidate, token) }
     }
 }
 

@@ -6,7 +6,7 @@ use specimen_decode::{
     method::RuleConfig,
     methods::lantern::{Bound, Residual},
     tree::NodeId,
-    verify::{AcceptanceRule, Level, Mass},
+    verify::{AcceptanceRule, Level, Mass, Taken},
 };
 
 use crate::{
@@ -126,6 +126,9 @@ impl AcceptanceRule for Watched {
     }
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         self.inner.mass(level, candidate)
+    }
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        self.inner.taken(level, candidate)
     }
     fn settle(&mut self, r: f64, accepted: bool) {
         self.inner.settle(r, accepted);

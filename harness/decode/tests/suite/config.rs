@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use specimen_decode::{
     method::{
-        DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, Shape, Tree,
+        DRAFTER_KEYS, MethodConfig, MethodError, Parts, RULE_KEYS, RULE_KINDS, RuleConfig, SCHEDULE_KEYS,
+        Shape, Tree,
     },
     toy::ToyDraftModel,
     vectors::Neighbours,
@@ -248,7 +249,14 @@ fn stale_features_belong_to_an_eagle_head() {
 }
 
 #[test]
-fn every_key_of_a_rule_is_listed() {
+fn every_rule_and_every_key_of_a_rule_is_listed() {
+    let has_its_text_form =
+        |kind: &&&str| RULES.iter().any(|(accept, _)| accept.contains(&format!("\"{kind}\"")));
+    assert_eq!(
+        RULE_KINDS.iter().filter(has_its_text_form).count(),
+        RULE_KINDS.len(),
+        "a rule has no case in RULES"
+    );
     for (accept, _) in RULES {
         let rules = read(&format!("accept = [{}]", accept.replace('\n', " "))).unwrap().accept;
         for rule in &serde_json::to_value(rules).unwrap().as_array().unwrap()[..] {
@@ -485,9 +493,10 @@ fn unknown_keys_and_values_are_errors() {
         r#"drafter = { proposer = "eagle9" }"#,
         "unknown variant `eagle9`, expected one of `none`, `eagle1`, `eagle3`, `jacobi`, `model`",
     );
+    let kinds = format!("`{}`", RULE_KINDS.join("`, `"));
     check_error(
         r#"accept = [{ kind = "lossles" }]"#,
-        "unknown variant `lossles`, expected one of `lossless`, `lantern`, `lantern++`, `cascade`, `gsd`",
+        &format!("unknown variant `lossles`, expected one of {kinds}"),
     );
     check_error(
         r#"accept = [{ kind = "lossless", delta = 1 }]"#,

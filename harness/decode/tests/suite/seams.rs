@@ -12,7 +12,7 @@ use specimen_decode::{
     rng::{Purpose, Uniforms, slot},
     schedule::{AlwaysVerify, Decision, Scheduler},
     tree::{NodeId, Proposal, TokenTree},
-    verify::{AcceptanceRule, Level, Mass},
+    verify::{AcceptanceRule, Level, Mass, Taken},
 };
 
 use crate::support::{
@@ -26,6 +26,7 @@ struct Borrow {
     budget: f32,
     lenders_leave: bool,
     spent: f32,
+    lenders: Vec<TokenId>,
 }
 
 impl AcceptanceRule for Borrow {
@@ -39,14 +40,21 @@ impl AcceptanceRule for Borrow {
         let siblings = level.tree.children(level.parent).filter(|&other| other != candidate);
         let lenders: Vec<TokenId> = siblings.map(|other| level.tree[other].token).collect();
         let lent: f32 = lenders.iter().map(|&token| level.q.prob(token)).sum();
+        self.lenders.clear();
         if self.spent + lent <= self.budget {
             self.spent += lent;
             mass.target += lent;
             if self.lenders_leave {
-                mass.lenders = lenders;
+                self.lenders = lenders;
             }
         }
         mass
+    }
+
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        let mut taken = self.inner.taken(level, candidate);
+        taken.lenders.extend(&self.lenders);
+        taken
     }
 
     fn tvd_spent(&self) -> f64 {
@@ -61,14 +69,15 @@ impl AcceptanceRule for Grouped {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let cluster = || (0..=level.tree[candidate].token.0).map(TokenId);
         let target = cluster().map(|token| level.q.prob(token)).sum();
-        Mass::plain(target, cluster().map(|token| level.draft_prob(candidate, token)).sum())
+        Mass { target, draft: cluster().map(|token| level.draft_prob(candidate, token)).sum() }
     }
 }
 
 fn relaxed(drafter_table: &str, budget: f32, lenders_leave: bool) -> Method {
-    let inner: Box<dyn AcceptanceRule> =
-        Box::new(Borrow { inner: Box::new(Lossless), budget: 0.0, lenders_leave: true, spent: 0.0 });
-    let rule = Box::new(Borrow { inner, budget, lenders_leave, spent: 0.0 });
+    let borrow = |inner, budget, lenders_leave| -> Box<dyn AcceptanceRule> {
+        Box::new(Borrow { inner, budget, lenders_leave, spent: 0.0, lenders: Vec::new() })
+    };
+    let rule = borrow(borrow(Box::new(Lossless), 0.0, true), budget, lenders_leave);
     Method { rule, ..method(drafter_table, drafter()) }
 }
 
@@ -115,6 +124,72 @@ fn a_relaxed_rule_may_emit_tokens_outside_the_support_and_they_are_counted() {
         n_outside += decoded.out_of_support;
     }
     assert!(0 < n_outside);
+}
+
+/// Accepts with `f = min(1, w g / d)`, in the way of Cool-SD's test at one `w`, and takes `d f`, or as plain rules
+/// do, from what is rejected.
+struct Weighted {
+    w: f32,
+    takes_what_it_accepts: bool,
+}
+
+impl AcceptanceRule for Weighted {
+    fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+        let mass = Lossless.mass(level, candidate);
+        Mass { target: self.w * mass.target, ..mass }
+    }
+
+    fn taken(&mut self, level: &Level<'_>, candidate: NodeId) -> Taken {
+        if !self.takes_what_it_accepts {
+            return Taken::plain();
+        }
+        Taken { mass: Some(level.row(candidate, |g, d| d.min(self.w * g))), ..Taken::plain() }
+    }
+}
+
+#[test]
+fn a_rule_that_accepts_less_and_takes_what_it_accepts_keeps_the_law_of_drawn_and_chosen_candidates() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        let weighted = |takes_what_it_accepts| {
+            let rule = Box::new(Weighted { w: 0.6, takes_what_it_accepts });
+            Method { rule, ..method(drafter_table, drafter()) }
+        };
+        check_law(|| weighted(true));
+        let law = law_of(|seed| image(weighted(false), target(), N_TOKENS, seed).tokens);
+        assert!(law.p_value < P_MIN, "the plain residual went unnoticed over {drafter_table}: {law:?}");
+    }
+}
+
+#[test]
+fn taking_what_the_lossless_test_accepts_equals_the_plain_residual_token_by_token() {
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        for seed in 0..500 {
+            let rule = Box::new(Weighted { w: 1.0, takes_what_it_accepts: true });
+            let weighted = Method { rule, ..method(drafter_table, drafter()) };
+            let naive = image(method(drafter_table, drafter()), target(), N_TOKENS, seed);
+            assert_eq!(image(weighted, target(), N_TOKENS, seed), naive, "seed {seed}, {drafter_table}");
+        }
+    }
+}
+
+#[test]
+fn a_row_has_the_drafters_law_that_a_candidate_was_drawn_from() {
+    struct ChecksRow;
+    impl AcceptanceRule for ChecksRow {
+        fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
+            let one_by_one = |v| level.draft_prob(candidate, TokenId(v));
+            let expected: Vec<f32> = (0..N_VOCAB as u32).map(one_by_one).collect();
+            assert_eq!(level.row(candidate, |_, d| d), expected);
+            assert_eq!(level.row(candidate, |g, _| g), level.q.probs());
+            Lossless.mass(level, candidate)
+        }
+    }
+    for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
+        for seed in 0..200 {
+            let checked = Method { rule: Box::new(ChecksRow), ..method(drafter_table, drafter()) };
+            image(checked, target(), N_TOKENS, seed);
+        }
+    }
 }
 
 /// The mass a cluster holds under the law a candidate was drawn from.

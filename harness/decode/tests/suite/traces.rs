@@ -179,7 +179,7 @@ struct Never;
 
 impl AcceptanceRule for Never {
     fn mass(&mut self, _: &Level<'_>, _: NodeId) -> Mass {
-        Mass::plain(0.0, 1.0)
+        Mass { target: 0.0, draft: 1.0 }
     }
 }
 
