@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::image::{FloatImage, Image, N_CHANNELS, Picture};
-use crate::resample::{Filter, pil_f32, pil_u8, tf1, torch, torch_u8};
+use crate::resample::{Filter, PassOrder, pil_f32, pil_u8, tf1, torch, torch_u8};
 
 /// Longest side that a step may ask for, in pixels.
 pub const MAX_SIDE: usize = 16_384;
@@ -90,11 +90,17 @@ pub enum Resampler {
     PilU8 {
         /// Pillow's filter.
         filter: Filter,
+        /// Whose order of passes; that of Pillow 12 is not written, so that it is in no digest.
+        #[serde(default, skip_serializing_if = "PassOrder::is_pillow_12")]
+        passes: PassOrder,
     },
     /// Bytes to floats, as `PIL.Image.resize` in mode `F`.
     PilF32 {
         /// Pillow's filter.
         filter: Filter,
+        /// As of [`Resampler::PilU8`].
+        #[serde(default, skip_serializing_if = "PassOrder::is_pillow_12")]
+        passes: PassOrder,
     },
     /// Floats to floats, as `torch.nn.functional.interpolate(mode="bilinear")`.
     TorchBilinear {
@@ -188,6 +194,31 @@ impl Pipeline {
     /// The steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
+    }
+
+    /// The order of passes of every resize that follows Pillow, in their order.
+    pub fn pass_orders(&self) -> impl Iterator<Item = PassOrder> + '_ {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Resize {
+                by: Resampler::PilU8 { passes, .. } | Resampler::PilF32 { passes, .. }, ..
+            } => Some(*passes),
+            _ => None,
+        })
+    }
+
+    /// The same steps, every resize that follows Pillow with its passes in the order of `order`.
+    #[must_use]
+    pub fn with_pass_order(mut self, order: PassOrder) -> Self {
+        for step in &mut self.steps {
+            if let Step::Resize {
+                by: Resampler::PilU8 { passes, .. } | Resampler::PilF32 { passes, .. },
+                ..
+            } = step
+            {
+                *passes = order;
+            }
+        }
+        self
     }
 
     /// Width and height of every result, when the steps alone decide it.
@@ -324,11 +355,11 @@ fn target_size(to: Target, (width, height): (usize, usize)) -> Result<(usize, us
 
 fn resize(picture: Picture, width: usize, height: usize, by: Resampler) -> Picture {
     match (by, picture) {
-        (Resampler::PilU8 { filter }, Picture::Bytes(image)) => {
-            Picture::Bytes(pil_u8::resize(&image, width, height, filter))
+        (Resampler::PilU8 { filter, passes }, Picture::Bytes(image)) => {
+            Picture::Bytes(pil_u8::resize(&image, width, height, filter, passes))
         }
-        (Resampler::PilF32 { filter }, Picture::Bytes(image)) => {
-            Picture::Floats(pil_f32::resize(&image, width, height, filter))
+        (Resampler::PilF32 { filter, passes }, Picture::Bytes(image)) => {
+            Picture::Floats(pil_f32::resize(&image, width, height, filter, passes))
         }
         (Resampler::TorchBilinearU8, Picture::Bytes(image)) => {
             Picture::Bytes(torch_u8::bilinear(&image, width, height))
@@ -463,6 +494,23 @@ mod tests {
         );
         let large = "{ step = \"centre-crop\", side = { pixels = 10 }, offset = \"floor\" }";
         assert!(refused(&format!("{pil}, {large}")).contains("a square of 10 pixels out of one of 9"));
+    }
+
+    #[test]
+    fn the_order_of_passes_is_written_only_where_it_is_not_that_of_pillow_12() {
+        let text = |passes: &str| {
+            format!(
+                r#"[{{"step":"resize","to":{{"square":9}},"by":{{"engine":"pil-u8","filter":"box"{passes}}}}}]"#
+            )
+        };
+        let read = |text: &str| serde_json::from_str::<Pipeline>(text).unwrap();
+        let (plain, new) = (text(""), text(r#","passes":"pillow-13""#));
+        assert_eq!(serde_json::to_string(&read(&text(r#","passes":"pillow-12""#))).unwrap(), plain);
+        assert_eq!(serde_json::to_string(&read(&new)).unwrap(), new);
+        assert_eq!(read(&plain).with_pass_order(PassOrder::Pillow13), read(&new));
+        let orders = |text: &str| read(text).pass_orders().collect::<Vec<_>>();
+        assert_eq!([orders(&plain), orders(&new)], [[PassOrder::Pillow12], [PassOrder::Pillow13]]);
+        assert!(serde_json::from_str::<Pipeline>(&text(r#","passes":"pillow-14""#)).is_err());
     }
 
     #[derive(Debug, Deserialize)]

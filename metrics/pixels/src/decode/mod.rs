@@ -5,9 +5,11 @@
 //! where Pillow would fill the rest with one colour (the modules `jpeg` and `png` say when).
 //! JPEG decoding is based in part on the work of the Independent JPEG Group.
 
+mod bmp16;
 mod gif;
 mod jpeg;
 mod png;
+mod pnm;
 mod portable;
 
 use crate::error::DecodeError;
@@ -28,7 +30,7 @@ pub fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif::decode(bytes),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => portable::webp(bytes),
         [b'B', b'M', ..] => portable::bmp(bytes),
-        [b'P', b'1'..=b'6', ..] => portable::pnm(bytes),
+        [b'P', b'1'..=b'6', ..] => pnm::decode(bytes),
         _ => Err(DecodeError::UnknownFormat { found: beginning(bytes) }),
     }
 }

@@ -1,12 +1,12 @@
-//! WebP, BMP and PNM by the `image` crate: formats in which decoders do not differ, or hardly.
+//! WebP and BMP by the `image` crate: formats in which decoders do not differ, but for BMP of 16 bits ([`bmp16`]).
 
 use std::io::Cursor;
 
-use image::codecs::{bmp::BmpDecoder, pnm::PnmDecoder, webp::WebPDecoder};
+use image::codecs::{bmp::BmpDecoder, webp::WebPDecoder};
 use image::error::{ImageError, ImageResult};
 use image::{DynamicImage, ImageDecoder};
 
-use super::{check_size, grey_to_rgb};
+use super::{bmp16, check_size, grey_to_rgb};
 use crate::error::DecodeError;
 use crate::image::Image;
 
@@ -17,12 +17,10 @@ pub(super) fn webp(bytes: &[u8]) -> Result<Image, DecodeError> {
 
 /// The picture in a BMP file.
 pub(super) fn bmp(bytes: &[u8]) -> Result<Image, DecodeError> {
-    read("BMP", BmpDecoder::new(Cursor::new(bytes)))
-}
-
-/// The picture in a PBM, PGM or PPM file, plain or binary.
-pub(super) fn pnm(bytes: &[u8]) -> Result<Image, DecodeError> {
-    read("PNM", PnmDecoder::new(Cursor::new(bytes)))
+    match bmp16::decode(bytes)? {
+        Some(picture) => Ok(picture),
+        None => read("BMP", BmpDecoder::new(Cursor::new(bytes))),
+    }
 }
 
 fn read(format: &'static str, decoder: ImageResult<impl ImageDecoder>) -> Result<Image, DecodeError> {

@@ -13,6 +13,8 @@ pub mod torch_u8;
 mod coefficients;
 mod filter;
 mod fixed_point;
+mod pass_order;
 mod taps;
 
 pub use filter::Filter;
+pub use pass_order::PassOrder;

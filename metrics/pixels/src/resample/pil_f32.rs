@@ -3,28 +3,31 @@
 
 use super::coefficients::Coefficients;
 use super::filter::Filter;
+use super::pass_order::PassOrder;
 use super::taps::{Arithmetic, horizontal, vertical};
 use crate::image::{FloatImage, Image};
 
-/// `image` resized to `width` x `height` pixels; values may leave 0 to 255 by the overshoot of the filter. A side
-/// that keeps its length is not filtered.
-pub fn resize(image: &Image, width: usize, height: usize, filter: Filter) -> FloatImage {
-    if (width, height) == (image.width(), image.height()) {
+/// `image` resized to `width` x `height` pixels, its passes in the order of `order`; values may leave 0 to 255 by the
+/// overshoot of the filter. A side that keeps its length is not filtered.
+pub fn resize(image: &Image, width: usize, height: usize, filter: Filter, order: PassOrder) -> FloatImage {
+    let (from, to) = ((image.width(), image.height()), (width, height));
+    if from == to {
         return image.to_float();
     }
-    let axes = (
-        Coefficients::of_pil(filter, image.width(), width),
-        Coefficients::of_pil(filter, image.height(), height),
-    );
+    let axes = (Coefficients::of_pil(filter, from.0, width), Coefficients::of_pil(filter, from.1, height));
     let (Some(across), Some(down)) = axes else {
-        return super::pil_u8::resize(image, width, height, filter).to_float();
+        return super::pil_u8::resize(image, width, height, filter, order).to_float();
     };
-    let values = match (image.width() == width, image.height() == height) {
+    let values = match (from.0 == width, from.1 == height) {
         // The bytes themselves are as good as the floats that Pillow would make of them.
         (true, _) => vertical::<Sums<u8>>(image.rgb(), width, &down),
-        (false, true) => horizontal::<Sums<u8>>(image.rgb(), image.width(), &across),
-        (false, false) => {
-            let rows = horizontal::<Sums<u8>>(image.rgb(), image.width(), &across);
+        (_, true) => horizontal::<Sums<u8>>(image.rgb(), from.0, &across),
+        _ if order.is_vertical_first(from, to) => {
+            let columns = vertical::<Sums<u8>>(image.rgb(), from.0, &down);
+            horizontal::<Sums<f32>>(&columns, from.0, &across)
+        }
+        _ => {
+            let rows = horizontal::<Sums<u8>>(image.rgb(), from.0, &across);
             vertical::<Sums<f32>>(&rows, width, &down)
         }
     };
@@ -63,13 +66,13 @@ mod tests {
     #[test]
     fn the_own_size_changes_nothing() {
         let image = Image::new(2, 2, (0..12).collect());
-        assert_eq!(resize(&image, 2, 2, Filter::Bicubic), image.to_float());
+        assert_eq!(resize(&image, 2, 2, Filter::Bicubic, PassOrder::Pillow12), image.to_float());
     }
 
     #[test]
     fn a_sharp_edge_overshoots_and_is_not_clipped_here() {
         let image = Image::new(4, 1, vec![0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255]);
-        let resized = resize(&image, 16, 1, Filter::Bicubic);
+        let resized = resize(&image, 16, 1, Filter::Bicubic, PassOrder::Pillow12);
         let (low, high) =
             resized.values().iter().fold((0.0_f32, 0.0_f32), |(low, high), v| (low.min(*v), high.max(*v)));
         assert!(low < 0.0 && high > 255.0, "{low} {high}");

@@ -1,32 +1,38 @@
-//! `PIL.Image.resize` of an RGB picture, bit by bit: weights in 22-bit fixed point, columns after rows, 8 bits
-//! in between.
+//! `PIL.Image.resize` of an RGB picture, bit by bit: weights in 22-bit fixed point, 8 bits between the two passes.
 
 use super::coefficients::Coefficients;
 use super::filter::Filter;
 use super::fixed_point::FixedPoint;
+use super::pass_order::PassOrder;
 use super::taps::{horizontal, vertical};
 use crate::image::{Image, N_CHANNELS};
 
 /// Bits behind the point: 32, less 8 of a sample, less 2 for the overshoot of the sharper kernels.
 const N_FRACTION_BITS: u32 = 22;
 
-/// `image` resized to `width` x `height` pixels. A side that keeps its length is not filtered.
-pub fn resize(image: &Image, width: usize, height: usize, filter: Filter) -> Image {
-    if (width, height) == (image.width(), image.height()) {
+/// `image` resized to `width` x `height` pixels, its passes in the order of `order`. A side that keeps its length is not
+/// filtered.
+pub fn resize(image: &Image, width: usize, height: usize, filter: Filter, order: PassOrder) -> Image {
+    type Fixed = FixedPoint<N_FRACTION_BITS>;
+    let (from, to) = ((image.width(), image.height()), (width, height));
+    if from == to {
         return image.clone();
     }
     let axis = |n_in, n_out| Coefficients::of_pil(filter, n_in, n_out).map(|axis| axis.map(to_fixed));
-    let (Some(across), Some(down)) = (axis(image.width(), width), axis(image.height(), height)) else {
+    let (Some(across), Some(down)) = (axis(from.0, width), axis(from.1, height)) else {
         return nearest(image, width, height);
     };
-    let wide = match image.width() == width {
-        true => None,
-        false => Some(horizontal::<FixedPoint<N_FRACTION_BITS>>(image.rgb(), image.width(), &across)),
-    };
-    let rows = wide.as_deref().unwrap_or(image.rgb());
-    let rgb = match image.height() == height {
-        true => rows.to_vec(),
-        false => vertical::<FixedPoint<N_FRACTION_BITS>>(rows, width, &down),
+    let rgb = match (from.0 == width, from.1 == height) {
+        (true, _) => vertical::<Fixed>(image.rgb(), width, &down),
+        (_, true) => horizontal::<Fixed>(image.rgb(), from.0, &across),
+        _ if order.is_vertical_first(from, to) => {
+            let columns = vertical::<Fixed>(image.rgb(), from.0, &down);
+            horizontal::<Fixed>(&columns, from.0, &across)
+        }
+        _ => {
+            let rows = horizontal::<Fixed>(image.rgb(), from.0, &across);
+            vertical::<Fixed>(&rows, width, &down)
+        }
     };
     Image::new(width, height, rgb)
 }
@@ -71,7 +77,7 @@ mod tests {
     #[test]
     fn the_own_size_changes_nothing() {
         for filter in ALL {
-            assert_eq!(resize(&noise(13, 9), 13, 9, filter), noise(13, 9));
+            assert_eq!(resize(&noise(13, 9), 13, 9, filter, PassOrder::Pillow12), noise(13, 9));
         }
     }
 
@@ -80,7 +86,7 @@ mod tests {
         for filter in ALL {
             for (width, height) in [(1, 1), (3, 50), (97, 2), (29, 31)] {
                 let plain = Image::new(17, 23, [255, 0, 77].repeat(17 * 23));
-                let resized = resize(&plain, width, height, filter);
+                let resized = resize(&plain, width, height, filter, PassOrder::Pillow13);
                 assert!(resized.rgb().chunks(3).all(|pixel| pixel == [255, 0, 77]), "{filter:?}");
             }
         }
@@ -91,8 +97,8 @@ mod tests {
         for filter in ALL {
             let image = noise(21, 14);
             let swapped = image.rgb().chunks(3).flat_map(|p| [p[2], p[1], p[0]]).collect();
-            let resized = resize(&image, 8, 33, filter);
-            let resized_swapped = resize(&Image::new(21, 14, swapped), 8, 33, filter);
+            let resized = resize(&image, 8, 33, filter, PassOrder::Pillow12);
+            let resized_swapped = resize(&Image::new(21, 14, swapped), 8, 33, filter, PassOrder::Pillow12);
             let back: Vec<u8> = resized_swapped.rgb().chunks(3).flat_map(|p| [p[2], p[1], p[0]]).collect();
             assert_eq!(resized.rgb(), back, "{filter:?}");
         }

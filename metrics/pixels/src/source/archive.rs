@@ -37,8 +37,9 @@ pub(super) struct Listing {
 }
 
 impl Archive {
-    /// Opens and lists the archive at `path`. Hidden files are skipped, and so is the folder that macOS adds. Two images
-    /// of one name are an error.
+    /// Opens and lists the archive at `path`. Hidden files are skipped, and so is the folder that macOS adds; `./a.jpg` is
+    /// `a.jpg`. A picture whose name leads out of the archive (`../a.jpg`) cannot be listed. Two images of one name are an
+    /// error.
     pub(super) fn open(path: &Path) -> Result<Listing, PixelError> {
         let file = File::open(path).map_err(|e| PixelError::io(path, e))?;
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| explain(path, e))?;
@@ -46,14 +47,18 @@ impl Archive {
         let (mut images, mut n_ignored, mut unlisted) = (Vec::new(), 0, Vec::new());
         for place in 0..zip.len() {
             let Some(name) = zip.name_for_index(place) else { continue };
-            let name = name.map_err(|e| explain(path, e))?;
+            let name = plain_name(&name.map_err(|e| explain(path, e))?);
             if is_skipped(&name) {
                 continue;
             }
-            if let Some(error) = unread_format(Path::new(name.as_ref()), &path.join(name.as_ref())) {
-                unlisted.push(Unlisted { key: name.into_owned(), error });
-            } else if is_image(Path::new(name.as_ref())) {
-                images.push((name.into_owned(), place));
+            if is_picture(&name) && name.split('/').any(|part| part == "..") {
+                let found = format!("`{}`; write the archive again without `..`", name.escape_debug());
+                let error = PixelError::malformed(path, "names inside the archive", found);
+                unlisted.push(Unlisted { key: name, error });
+            } else if let Some(error) = unread_format(Path::new(&name), &path.join(&name)) {
+                unlisted.push(Unlisted { key: name, error });
+            } else if is_image(Path::new(&name)) {
+                images.push((name, place));
             } else {
                 n_ignored += 1;
             }
@@ -87,10 +92,20 @@ impl Archive {
     }
 }
 
+/// `name` without the parts that name the folder they are in (`.`).
+fn plain_name(name: &str) -> String {
+    name.split('/').filter(|part| *part != ".").collect::<Vec<_>>().join("/")
+}
+
+/// Whether the entry `name` is named as a picture, in a format that is read or in another.
+fn is_picture(name: &str) -> bool {
+    is_image(Path::new(name)) || unread_format(Path::new(name), Path::new(name)).is_some()
+}
+
 /// Whether the entry `name` is a folder, or hidden.
 fn is_skipped(name: &str) -> bool {
-    let is_hidden = |part: &str| part.starts_with('.') || part == "__MACOSX";
-    name.ends_with('/') || name.split('/').any(is_hidden)
+    let is_hidden = |part: &str| part.starts_with('.') && part != ".." || part == "__MACOSX";
+    name.is_empty() || name.ends_with('/') || name.split('/').any(is_hidden)
 }
 
 /// Walks the directory of the archive at `path`, which begins at byte `start`: of two entries of one name the library
@@ -112,6 +127,8 @@ fn check_names(path: &Path, start: u64) -> Result<(), PixelError> {
         let mut name = vec![0; usize::from(n_name)];
         directory.read_exact(&mut name).map_err(io)?;
         directory.seek_relative(i64::from(n_extra) + i64::from(n_comment)).map_err(io)?;
+        let parts = name.split(|&byte| byte == b'/').filter(|part| *part != b".");
+        let name = parts.collect::<Vec<_>>().join(&b'/');
         let text = String::from_utf8_lossy(&name).into_owned();
         if !is_skipped(&text) && is_image(Path::new(&text)) && !seen.insert(name) {
             let key = text.escape_debug().to_string();

@@ -3,21 +3,13 @@ that Pillow reads although part of the picture is missing.
 
 Needs Pillow (made with 13.0.0) and numpy. The pictures are a formula, so only digests are kept.
 """
-import hashlib, io, json, pathlib, struct, zlib
+import io, json, pathlib, struct, zlib
 import numpy as np
 from PIL import Image, __version__
 
-FILTERS = ["nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"]
+from formula import FILTERS, picture, sha
+
 SIZES = [(33, 17, 8, 40), (33, 17, 33, 5), (33, 17, 70, 17), (5, 3, 1, 1), (1, 1, 9, 4), (200, 90, 61, 47)]
-
-
-def sha(array):
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-
-
-def picture(width, height):
-    i = np.arange(width * height * 3, dtype=np.uint64)
-    return (((i * 2654435761) >> 13) & 255).astype(np.uint8).reshape(height, width, 3)
 
 
 def chunk(kind, data, crc=None):
@@ -43,6 +35,26 @@ def saved(mode, kind, **options):
     image = Image.fromarray(picture(19, 11)).convert(mode)
     image.save(buffer, kind, **options)
     return buffer.getvalue()
+
+
+def bmp16(masks=None, header=40, flip=False, width=64, offset=None):
+    """64x3 pixels of 16 bits with every value of each channel, under `masks` (none: as they are)."""
+    rows = [[(i * 1057 + j * 331) & 0xFFFF for i in range(width)] for j in range(3)]
+    data = b"".join(struct.pack(f"<{width}H", *row) + bytes(2 * width % 4) for row in rows)
+    extra = b"" if masks is None else struct.pack("<3I", *masks)
+    extra += bytes(header - 40 - len(extra)) if header > 40 else b""
+    height = -3 if flip else 3
+    if header == 12:
+        info = struct.pack("<IHHHH", 12, width, 3, 1, 16)
+    else:
+        kind = 0 if masks is None else 3
+        info = struct.pack("<IiiHHIIiiII", header, width, height, 1, 16, kind, len(data), 0, 0, 0, 0) + extra
+    offset = 14 + len(info) if offset is None else offset
+    return b"BM" + struct.pack("<IHHI", 14 + len(info) + len(data), 0, 0, offset) + info + data
+
+
+def pnm(head, values, n_bytes):
+    return head + b"".join(value.to_bytes(n_bytes, "big") for value in values)
 
 
 resized = []
@@ -90,7 +102,39 @@ files = {
     "BMP, palette": saved("P", "BMP"),
     "BMP, 1 bit": saved("1", "BMP"),
     "BMP, half": saved("RGB", "BMP")[:400],
+    "BMP, 16 bits": bmp16(),
+    "BMP, 16 bits, old header": bmp16(header=12),
+    "BMP, 16 bits, from the top": bmp16(flip=True),
+    "BMP, 555": bmp16((0x7C00, 0x3E0, 0x1F)),
+    "BMP, 565": bmp16((0xF800, 0x7E0, 0x1F)),
+    "BMP, 565, long header": bmp16((0xF800, 0x7E0, 0x1F), header=108),
+    "BMP, 16 bits, half": bmp16()[:300],
+    "BMP, 16 bits, the last row not filled up": bmp16(width=63)[:-2],
+    "BMP, 16 bits, without a place of its pixels": bmp16((0xF800, 0x7E0, 0x1F), offset=0),
+    "BMP, 444": bmp16((0xF00, 0xF0, 0xF)),
     "PPM": saved("RGB", "PPM"),
+    "PPM, 16 bits": pnm(b"P6 4 2 65535\n", range(0, 65536, 2730), 2),
+    "PPM, 16 bits, largest 1023": pnm(b"P6 4 2 1023\n", range(0, 1152, 48), 2),
+    "PPM, largest 100": pnm(b"P6\n4 2 100\n", range(0, 120, 5), 1),
+    "PPM, 16 bits, half": pnm(b"P6 4 2 65535\n", range(12), 2),
+    "PGM, 16 bits": pnm(b"P5 4 2 65535\n", [0, 1, 200, 254, 255, 256, 4000, 65535], 2),
+    "PGM, 16 bits, largest 65534": pnm(b"P5 4 2 65534\n", [0, 1, 200, 254, 255, 256, 4000, 65535], 2),
+    "PGM, 16 bits, largest 300": pnm(b"P5 4 2 300\n", [0, 1, 2, 3, 100, 299, 300, 301], 2),
+    "PGM, largest 7": pnm(b"P5 4 2 7\n", range(8), 1),
+    "PGM, largest 65536": pnm(b"P5 2 1 65536\n", [1, 2], 2),
+    "PGM, largest 0": pnm(b"P5 2 1 0\n", [1, 2], 1),
+    "PGM, plain": b"P2 # a\n3 2 # b\n15\n0 1 2 # c\n3 14\n15",
+    "PGM, plain, 16 bits": b"P2 3 1 1000 0 1 1000",
+    "PGM, plain, a sample too large": b"P2 3 1 15 0 1 16",
+    "PGM, plain, a sample that is none": b"P2 3 1 15 0 1 x",
+    "PPM, plain, 16 bits": b"P3\t2\r1\n65535\n0 1 65535 128 32767 32768\n",
+    "PPM, plain, half": b"P3 2 1 255 0 1 2 3",
+    "PBM, plain": b"P1 # a\n4 2\n0110\n1 0 # b\n01",
+    "PBM, plain, a pixel that is none": b"P1 4 1 0120",
+    "PBM, 9 wide": b"P4 9 2\n" + bytes([0b10101010, 0x80, 0b11110000, 0]),
+    "PNM, a comment inside a number": b"P5 1#a\n2 1 255\n" + bytes(12),
+    "PNM, no blank behind its name": b"P6#a\n1 1 255\nabc",
+    "PNM, a number of eleven digits": b"P5 00000000001 1 255\nabc",
     "PGM": saved("L", "PPM"),
     "PBM": saved("1", "PPM"),
     "PPM, half": saved("RGB", "PPM")[:300],

@@ -1,7 +1,8 @@
 //! Every filter and direction of resizing against the digests of Pillow, in 8 bits and in its float mode.
 
+use serde_json::Value;
 use specimen_pixels::Image;
-use specimen_pixels::resample::{Filter, pil_f32, pil_u8};
+use specimen_pixels::resample::{Filter, PassOrder, pil_f32, pil_u8};
 
 use crate::golden;
 
@@ -11,32 +12,55 @@ fn picture(width: usize, height: usize) -> Image {
     Image::new(width, height, (0..width * height * 3).map(byte).collect())
 }
 
-fn check_resized(check: impl Fn(&Image, usize, usize, Filter) -> String, digest: &str) {
-    let cases = golden::json("pillow.json");
-    let cases = cases["resized"].as_array().unwrap();
-    assert_eq!(cases.len(), 36);
+/// Digests of a resize in 8 bits and in floats, by the names of the golden files.
+fn digests(
+    image: &Image,
+    to: (usize, usize),
+    filter: Filter,
+    order: PassOrder,
+) -> [(&'static str, String); 2] {
+    let (width, height) = to;
+    let floats = pil_f32::resize(image, width, height, filter, order);
+    [
+        ("u8", golden::sha256(pil_u8::resize(image, width, height, filter, order).rgb())),
+        ("f32", golden::sha256_f32(floats.values())),
+    ]
+}
+
+fn check_resized(cases: &Value, n_cases: usize, order: PassOrder) {
+    let cases = cases.as_array().unwrap();
+    assert_eq!(cases.len(), n_cases);
     for case in cases {
         let size = |name: &str| golden::length(&case[name]);
         let filter: Filter = serde_json::from_value(case["filter"].clone()).unwrap();
         let image = picture(size("width"), size("height"));
-        let found = check(&image, size("to_width"), size("to_height"), filter);
-        let place = (size("width"), size("height"), size("to_width"), size("to_height"));
-        assert_eq!(found, case[digest], "{filter:?} {place:?}");
+        let to = (size("to_width"), size("to_height"));
+        for (kind, found) in digests(&image, to, filter, order) {
+            let place = (size("width"), size("height"), to);
+            assert_eq!(found, case[kind], "{kind} {filter:?} {place:?} {order:?}");
+        }
     }
 }
 
 #[test]
-fn eight_bits_are_those_of_pillow_for_every_filter() {
-    let u8_digest = |image: &Image, width, height, filter| {
-        golden::sha256(pil_u8::resize(image, width, height, filter).rgb())
-    };
-    check_resized(u8_digest, "u8");
+fn every_filter_is_that_of_pillow_in_bytes_and_floats() {
+    // Sizes at which no version runs the vertical pass first.
+    for order in [PassOrder::Pillow12, PassOrder::Pillow13] {
+        check_resized(&golden::json("pillow.json")["resized"], 36, order);
+    }
 }
 
 #[test]
-fn floats_are_those_of_pillow_for_every_filter() {
-    let f32_digest = |image: &Image, width, height, filter| {
-        golden::sha256_f32(pil_f32::resize(image, width, height, filter).values())
-    };
-    check_resized(f32_digest, "f32");
+fn each_versions_order_of_passes_is_its_own() {
+    let passes = golden::json("passes.json");
+    check_resized(&passes["12.2.0"], 72, PassOrder::Pillow12);
+    check_resized(&passes["13.0.0"], 72, PassOrder::Pillow13);
+}
+
+#[test]
+fn the_orders_differ_at_the_sizes_of_the_golden_values() {
+    let passes = golden::json("passes.json");
+    let [old, new] = ["12.2.0", "13.0.0"].map(|version| passes[version].as_array().unwrap());
+    let differ = |kind: &str| old.iter().zip(new).filter(|(old, new)| old[kind] != new[kind]).count();
+    assert_eq!([differ("u8"), differ("f32")], [31, 31]);
 }

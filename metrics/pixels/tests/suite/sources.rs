@@ -146,6 +146,29 @@ fn two_entries_of_one_name_in_an_archive_are_an_error_that_names_it() {
 }
 
 #[test]
+fn an_archives_names_that_begin_with_a_dot_count_as_what_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("images.zip");
+    let entries = [("./b.ppm", ppm(3, 2, 1)), ("x/./a.ppm", ppm(4, 4, 5)), ("./.c.ppm", vec![1])];
+    write_zip(&path, &entries);
+    let source = Source::open(&path).unwrap();
+    assert_eq!((source.keys(), source.n_ignored()), (&["b.ppm".to_owned(), "x/a.ppm".to_owned()][..], 0));
+    assert_eq!(source.load(0).unwrap().width(), 3);
+    // Two entries of one name, once that name is plain.
+    write_zip(&path, &[("./b.ppm", ppm(3, 2, 1)), ("b.ppm", ppm(3, 2, 2))]);
+    assert!(refused(&path).contains("images.zip: `b.ppm` stands in it twice"), "{}", refused(&path));
+    // A name that leads out of the archive is refused by name, or left out by name.
+    for name in ["../a.ppm", "x/../../a.jpg", "../a.tif"] {
+        write_zip(&path, &[("b.ppm", ppm(3, 2, 1)), (name, ppm(3, 2, 2)), ("../notes.md", vec![])]);
+        let message = refused(&path);
+        assert!(message.contains(&format!("expected names inside the archive, found `{name}`")), "{message}");
+        let kept = Source::open_keeping_going(&path).unwrap();
+        let left: Vec<&str> = kept.unlisted().iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!((kept.keys(), left, kept.n_ignored()), (&["b.ppm".to_owned()][..], vec![name], 1));
+    }
+}
+
+#[test]
 fn pictures_in_a_format_that_is_not_read_are_never_passed_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("images.zip");
