@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build test lint docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,9 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+
+docs: ## build the site of docs/ into target/site (mdBook: cargo install mdbook)
+	scripts/site.sh
 
 bench: libtorch ## time the acceptance walk, a step of the embedded model, statistics, pixels and networks (an idle machine, please)
 	cargo bench --profile release -p specimen-decode -p specimen-models -p specimen-stats -p specimen-pixels -p specimen-extract
