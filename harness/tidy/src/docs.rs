@@ -1,9 +1,6 @@
-//! Documents in step with the manifests: every crate and every dependency has its sentence, every link leads
-//! somewhere.
+//! Documents in step with the manifests: every dependency is used and has its reason.
 
-use std::path::Path;
-
-use crate::workspace::{Member, TextFile};
+use crate::workspace::Member;
 
 /// Complaints about dependencies of the workspace that none of `members` uses.
 pub fn check_used(manifest: &toml::Table, members: &[Member]) -> Vec<String> {
@@ -31,21 +28,6 @@ pub fn check_dependencies(manifest: &toml::Table, architecture: &str) -> Vec<Str
     unexplained.chain(gone).collect()
 }
 
-/// Complaints about relative links in the document `file` that lead nowhere below `root`.
-pub fn check_links(root: &Path, file: &TextFile) -> Vec<String> {
-    let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
-    let is_dead = |link: &&str| {
-        let path = link.split('#').next().unwrap_or_default();
-        !path.is_empty()
-            && !link.contains("://")
-            && !link.starts_with("mailto:")
-            && !root.join(folder).join(path).exists()
-    };
-    let dead = links(&file.text).into_iter().filter(is_dead);
-    dead.map(|link| format!("{}: the link to `{link}` leads nowhere; correct or remove it", file.path))
-        .collect()
-}
-
 fn names(manifest: &toml::Table) -> Vec<&str> {
     let table = manifest.get("workspace").and_then(|w| w.get("dependencies")).and_then(toml::Value::as_table);
     table.into_iter().flat_map(|table| table.keys().map(String::as_str)).collect()
@@ -57,13 +39,6 @@ fn explained(architecture: &str) -> Vec<&str> {
     let names =
         section.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('`').nth(1));
     names.collect()
-}
-
-/// Targets of `[text](target)` outside code blocks.
-fn links(text: &str) -> Vec<&str> {
-    let outside_code = text.split("```").step_by(2);
-    let targets = outside_code.flat_map(|part| part.split("](").skip(1));
-    targets.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target.trim()).collect()
 }
 
 #[cfg(test)]
@@ -91,16 +66,5 @@ mod tests {
         let member = "[dev-dependencies]\nserde.workspace = true".parse().unwrap();
         let found = check_used(&manifest, &[Member { folder: "a/b".to_owned(), manifest: member }]);
         assert_eq!(found, ["Cargo.toml: no crate uses `toml`; remove it from [workspace.dependencies]"]);
-    }
-
-    #[test]
-    fn a_dead_link_is_named_and_a_web_address_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("there.md"), "").unwrap();
-        let text = "[a](there.md#part) [b](https://example.org) [c](#here) [d](missing.md)\n```\n[e](code.md)\n```\n";
-        let file = TextFile { path: "README.md".to_owned(), text: text.to_owned() };
-        let found = check_links(folder.path(), &file);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("`missing.md`"), "{found:?}");
     }
 }

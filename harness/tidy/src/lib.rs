@@ -2,8 +2,8 @@
 //!
 //! Read in this order: [`workspace`] (what is looked at), [`graph`] (who may use whom), [`sources`] (shape of a
 //! source file), [`words`] (what no file may say), [`registry`] (nothing lies unused beside its registry),
-//! [`docs`] (documents in step with the manifests) [`budget`] (what is committed) and [`features`]
-//! (nothing is built twice). A complaint is one line:
+//! [`docs`] (documents in step with the manifests), [`links`] and [`pages`] (documents among themselves), [`budget`]
+//! (what is committed) and [`features`] (nothing is built twice). A complaint is one line:
 //! the file, what is expected, what to do. The crate's tests run every rule over this checkout.
 
 pub mod workspace;
@@ -17,6 +17,9 @@ pub mod words;
 pub mod registry;
 
 pub mod docs;
+
+pub mod links;
+pub mod pages;
 
 pub mod budget;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use specimen_tidy::{
-    budget, docs, features, graph, registry, sources, words,
+    budget, docs, features, graph, links, pages, registry, sources, words,
     workspace::{self, Member, TextFile},
 };
 
@@ -119,7 +119,23 @@ fn every_dependency_has_its_reason_in_architecture() {
 #[test]
 fn links_in_documents_lead_somewhere() {
     let documents = FILES.iter().filter(|file| file.path.ends_with(".md"));
-    assert_none(documents.flat_map(|file| docs::check_links(&workspace::root(), file)));
+    assert_none(documents.flat_map(|file| links::check_links(&workspace::root(), file)));
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    assert_none(pages::check_listed(&FILES));
+}
+
+#[test]
+fn every_measurement_says_date_machine_commit_and_command() {
+    assert!(FILES.iter().any(|file| file.path.starts_with("docs/measurements/2")), "there is one to check");
+    assert_none(FILES.iter().flat_map(pages::check_measurement));
+}
+
+#[test]
+fn readme_and_how_we_measure_stay_short() {
+    assert_none(FILES.iter().filter_map(pages::check_length));
 }
 
 #[test]
