@@ -3,12 +3,15 @@
 //! Its file pins the pixel steps, the network with layer and element type, and a table for each metric it defines.
 //! The digest of a metric is BLAKE3 of the canonical JSON of pixels, network and that metric's table (not of name and
 //! prose), so two names with one recipe have one digest; `NAME@DIGEST12` is printed with every value.
+//!
+//! `pillow = "12"` in a file says whose order of passes its resizes have where they follow Pillow. The steps themselves
+//! say it too, so the line is in no digest. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use specimen_pixels::Pipeline;
+use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::bounded;
 use crate::error::MeasureError;
@@ -22,6 +25,8 @@ const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
 
 /// The schema of protocol files.
 const SCHEMA: u32 = 1;
+/// What the name of a built-in protocol ends in when its resizes have the order of passes of Pillow 13.
+const PILLOW_13: &str = "+pillow-13";
 /// Hexadecimal digits of a digest that are printed.
 const DIGEST_DIGITS: usize = 12;
 
@@ -67,6 +72,26 @@ pub struct Recipe {
     pub clip_score: Option<ClipScoreRule>,
 }
 
+/// A line of versions of Pillow, as a protocol's file names it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum Pillow {
+    /// Up to 12.3.
+    #[serde(rename = "12")]
+    Twelve,
+    /// From 13.0 on.
+    #[serde(rename = "13")]
+    Thirteen,
+}
+
+impl Pillow {
+    fn order(self) -> PassOrder {
+        match self {
+            Self::Twelve => PassOrder::Pillow12,
+            Self::Thirteen => PassOrder::Pillow13,
+        }
+    }
+}
+
 /// A protocol's file.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -75,6 +100,7 @@ struct Wire {
     name: String,
     about: String,
     source: String,
+    pillow: Option<Pillow>,
     pixels: Pipeline,
     network: NetworkRule,
     fid: Option<FidRule>,
@@ -92,8 +118,11 @@ impl Protocol {
         PROTOCOLS.iter().map(|(name, _)| *name)
     }
 
-    /// The built-in protocol called `name`.
+    /// The built-in protocol called `name`, or `NAME+pillow-13` of one that resizes with Pillow.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
+        if let Some(plain) = name.strip_suffix(PILLOW_13) {
+            return Self::named(plain)?.with_pillow_13();
+        }
         match PROTOCOLS.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Self::parse(name, text),
             None => {
@@ -123,6 +152,7 @@ impl Protocol {
             name,
             about,
             source,
+            pillow,
             pixels,
             network,
             fid,
@@ -142,6 +172,12 @@ impl Protocol {
         if pixels.output_size().is_none() {
             let remedy = "end them with a square `resize` or a `centre-crop` of fixed size";
             return Err(fault(format!("the pixel steps leave pictures of various sizes; {remedy}")));
+        }
+        if let Some(pillow) = pillow
+            && pixels.pass_orders().any(|order| order != pillow.order())
+        {
+            let remedy = "give each of its resizes by Pillow the same `passes`";
+            return Err(fault(format!("`pillow` and the steps name different versions of Pillow; {remedy}")));
         }
         if let Some(FidRule { ddof }) = fid.filter(|rule| rule.ddof != 1) {
             return Err(fault(format!(
@@ -179,6 +215,19 @@ impl Protocol {
     pub fn digest(&self) -> [u8; 32] {
         let json = serde_json::to_vec(&self.recipe).expect("a recipe is plain data");
         blake3::hash(&json).into()
+    }
+
+    /// The same with the order of resize passes of Pillow 13; another recipe, and the name says so. Fails where no step
+    /// resizes as Pillow does.
+    fn with_pillow_13(mut self) -> Result<Self, MeasureError> {
+        if self.recipe.pixels.pass_orders().next().is_none() {
+            let reason = "none of its steps resizes with Pillow, so it is the same under every version; \
+                          leave `+pillow-13` out";
+            return Err(MeasureError::Protocol { place: self.name, reason: reason.to_owned() });
+        }
+        self.recipe.pixels = self.recipe.pixels.with_pass_order(PassOrder::Pillow13);
+        self.name.push_str(PILLOW_13);
+        Ok(self)
     }
 
     /// The same, its network computing in `dtype`; another recipe, and the name says so.

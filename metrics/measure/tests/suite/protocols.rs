@@ -6,6 +6,7 @@ use specimen_measure::inception_score::inception_score;
 use specimen_measure::meter::Meter;
 use specimen_measure::protocol::Protocol;
 use specimen_measure::rules::Dtype;
+use specimen_pixels::resample::PassOrder;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
 const DIGESTS: [&str; 28] = [
@@ -77,6 +78,50 @@ fn every_protocol_says_what_it_is_and_where_from() {
         assert!(protocol.about().len() > 40 && protocol.source().contains(" at "), "{name}");
         assert!(protocol.recipe().pixels.output_size().is_some(), "{name}");
     }
+}
+
+#[test]
+fn every_protocol_says_its_pillow_and_has_the_digest_that_it_has_without() {
+    for name in Protocol::names() {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.toml"))).unwrap();
+        let without = text.replace("pillow = \"12\"\n", "");
+        assert_eq!(without.len() + 14, text.len(), "{name}");
+        assert_eq!(Protocol::parse(name, &without).unwrap(), Protocol::named(name).unwrap());
+    }
+}
+
+#[test]
+fn the_order_of_passes_of_pillow_13_is_a_variant_with_its_own_name_and_digest() {
+    let resize_with_pillow =
+        |name: &&str| Protocol::named(name).unwrap().recipe().pixels.pass_orders().next().is_some();
+    let (with, without): (Vec<&str>, Vec<&str>) = Protocol::names().partition(resize_with_pillow);
+    assert_eq!((with.len(), without.len()), (10, 7));
+    for name in with {
+        let plain = Protocol::named(name).unwrap();
+        let variant = Protocol::find(&format!("{name}+pillow-13")).unwrap();
+        assert_eq!(variant.name(), format!("{name}+pillow-13"));
+        assert_ne!(variant.digest(), plain.digest(), "{name}");
+        assert!(variant.recipe().pixels.pass_orders().all(|order| order == PassOrder::Pillow13), "{name}");
+    }
+    for name in without {
+        let refused = Protocol::named(&format!("{name}+pillow-13")).unwrap_err().to_string();
+        assert!(refused.contains("none of its steps resizes with Pillow"), "{refused}");
+    }
+    let unknown = Protocol::named("lantern_pr+pillow-13").unwrap_err().to_string();
+    assert!(unknown.contains("`lantern_pr`") && unknown.contains("torchmetrics-1.8"), "{unknown}");
+}
+
+#[test]
+fn a_file_that_names_another_pillow_than_its_steps_is_refused() {
+    let text = std::fs::read_to_string(folder().join("lantern-pr.toml")).unwrap();
+    let parse = |text: &str| Protocol::parse("p.toml", text).map_err(|error| error.to_string());
+    let new_steps = text.replace("filter = \"bilinear\"", "filter = \"bilinear\", passes = \"pillow-13\"");
+    for refused in [text.replace("pillow = \"12\"", "pillow = \"13\""), new_steps.clone()] {
+        assert!(parse(&refused).unwrap_err().contains("different versions of Pillow"));
+    }
+    let own = parse(&new_steps.replace("pillow = \"12\"", "pillow = \"13\"")).unwrap();
+    assert_eq!(own.digest(), Protocol::named("lantern-pr+pillow-13").unwrap().digest());
+    assert!(parse(&text.replace("pillow = \"12\"", "pillow = \"11\"")).unwrap_err().contains("11"));
 }
 
 #[test]
