@@ -7,4 +7,5 @@ mod torch;
 
 mod libtorch_script;
 mod libtorch_wheels;
+mod site_script;
 mod test_script;

@@ -8,9 +8,9 @@ use std::{
 };
 
 /// Programs that the scripts take for granted.
-const TOOLS: [&str; 20] = [
-    "awk", "bash", "cat", "cut", "df", "dirname", "env", "grep", "ln", "mkdir", "mktemp", "mv", "rm", "sed",
-    "sh", "sleep", "sort", "tail", "tee", "uname",
+const TOOLS: [&str; 21] = [
+    "awk", "bash", "cat", "cp", "cut", "df", "dirname", "env", "grep", "ln", "mkdir", "mktemp", "mv", "rm",
+    "sed", "sh", "sleep", "sort", "tail", "tee", "uname",
 ];
 
 /// What a script did.
