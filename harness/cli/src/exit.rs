@@ -222,6 +222,7 @@ fn of_verdict(error: &VerdictError) -> Code {
         VerdictError::BadRules { .. }
         | VerdictError::IdleRule { .. }
         | VerdictError::NothingToTune
+        | VerdictError::RungTooSmall { .. }
         | VerdictError::TooFewPrompts { .. } => Code::Spec,
         VerdictError::OtherExperiment { .. }
         | VerdictError::OtherTable { .. }
@@ -230,6 +231,8 @@ fn of_verdict(error: &VerdictError) -> Code {
         VerdictError::NoSuchPaper { .. }
         | VerdictError::Unresolved { .. }
         | VerdictError::NoSuchCell { .. }
+        | VerdictError::NoPair { .. }
+        | VerdictError::AmbiguousPair { .. }
         | VerdictError::NoSuchTable { .. }
         | VerdictError::NoTwin { .. } => Code::Usage,
         VerdictError::Io { .. } | VerdictError::ForeignSpec { .. } => Code::Missing,

@@ -105,6 +105,18 @@ pub enum VerdictError {
         /// Those it has.
         known: String,
     },
+    /// A text that names no two cells.
+    #[error("`{text}` has no `=`; name a cell of each run, as in `naive=cascade`")]
+    NoPair {
+        /// The text.
+        text: String,
+    },
+    /// A text in which more than one `=` is between two cells.
+    #[error("`{text}` may be read in two ways, since both runs have cells for each; rename a cell of a spec")]
+    AmbiguousPair {
+        /// The text.
+        text: String,
+    },
     /// Two runs of which nothing belongs into one table.
     #[error("nothing of the two runs can be compared: {why}")]
     NothingToCompare {
@@ -161,20 +173,27 @@ pub enum VerdictError {
     NothingToTune,
     /// Fewer prompts than a tuning takes.
     #[error(
-        "{n_settings} settings take {n_rungs} rungs and a held-out part: {needed} prompts (at least two in the first \
-         rung, asked for {first}), and the spec gives {n_prompts}; raise dataset.limit or --limit, or lower --prompts"
+        "the spec gives {n_prompts} prompts, and a tuning takes at least {needed}: {first} in its first rung, and a third \
+         of all, at least six, held out; raise dataset.limit or --limit"
     )]
     TooFewPrompts {
-        /// Settings to choose from.
-        n_settings: usize,
-        /// Rungs that halve them to one.
-        n_rungs: usize,
         /// Prompts there are.
         n_prompts: usize,
         /// Prompts of the first rung.
         first: usize,
         /// Prompts that it would take.
         needed: usize,
+    },
+    /// A first rung too small for an interval.
+    #[error(
+        "--prompts {first} is too few: a rung has at least {fewest} prompts, since the spread of fewer decides nothing; \
+         give --prompts {fewest} or more, or leave it out"
+    )]
+    RungTooSmall {
+        /// Prompts asked for.
+        first: usize,
+        /// The fewest.
+        fewest: usize,
     },
     /// A table that cannot be written as CSV.
     #[error("the trace cannot be written as CSV: {reason}")]

@@ -1,84 +1,155 @@
-//! Successive halving on made-up numbers, and the readings of a made-up run.
+//! A race of settings on made-up numbers, and the readings of made-up runs.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod fixture;
 
 use fixture::run::Made;
 use specimen_experiments::goal::{Constraint, Goal, Side};
+use specimen_record::Guarantee;
 use specimen_verdicts::{
     tune::{
-        rung::{Placed, place},
+        bound::{Held, Reading, Standing},
+        rung::{Fate, Placed, Round, place},
+        sample::Sample,
         schedule::Schedule,
-        trial::{Held, Reading, Standing, Trial},
+        trial::{Evidence, Trial},
         tuning::{Confirmation, Rung, Setting, Tuning, Verdict},
     },
     values::RunValues,
 };
 
-fn reading(value: f64, half: f64) -> Reading {
-    Reading { value: Some(value), ci95: Some([value - half, value + half]), why: None }
-}
-
-/// A setting with an objective, and how far it keeps one bound of 10, with the half width of that.
-fn trial(setting: &str, objective: f64, slack: Option<(f64, f64)>) -> Trial {
+/// A bound of 10 with this slack and half width of its interval.
+fn bound(slack: Option<(f64, f64)>) -> Held {
     let why = slack.is_none().then(|| "32 images, the protocol asks for 500".to_owned());
-    let held = Held {
+    let is_open = slack.is_some_and(|(slack, half)| slack.abs() < half);
+    Held {
         constraint: "fid<=10".into(),
         reading: Reading { value: slack.map(|(slack, _)| 10.0 - slack), ci95: None, why },
         bound: slack.map(|_| 10.0),
         slack: slack.map(|(slack, _)| slack),
-        slack_ci95: slack.map(|(slack, half)| [slack - half, slack + half]),
-    };
-    Trial { setting: setting.into(), objective: reading(objective, 0.1), budget: vec![held] }
+        slack_interval: slack.map(|(slack, half)| [slack - half, slack + half]),
+        is_by_construction: false,
+        prompts_to_decide: is_open.then_some(40),
+    }
 }
 
-fn names(placed: &[Placed], kept: bool) -> Vec<&str> {
-    placed.iter().filter(|one| one.kept == kept).map(|one| one.trial.setting.as_str()).collect()
+/// A setting with an objective known to ±0.1, and one bound.
+fn setting(name: &str, objective: f64, slack: Option<(f64, f64)>) -> Evidence {
+    let objective = Sample::Whole { value: objective, ci95: Some([objective - 0.1, objective + 0.1]) };
+    Evidence::new(name, objective, vec![bound(slack)]).unwrap()
+}
+
+fn placed(found: Vec<Evidence>, is_last: bool) -> Vec<Placed> {
+    place(found, &Round { higher_is_better: true, confidence: 0.95, is_last }).unwrap()
+}
+
+fn check(found: Vec<Evidence>, is_last: bool, expected: &[(&str, Fate)]) {
+    let placed = placed(found, is_last);
+    let found: Vec<_> = placed.iter().map(|one| (one.trial.setting.as_str(), one.fate)).collect();
+    assert_eq!(found, expected);
+}
+
+fn mixed() -> Vec<Evidence> {
+    vec![
+        setting("slow", 1.1, Some((1.0, 0.5))),
+        setting("fast", 1.9, Some((0.6, 0.5))),
+        setting("close", 1.8, Some((0.3, 0.1))),
+        setting("ruins", 3.0, Some((-2.0, 0.5))),
+        setting("doubtful", 1.0, Some((-0.2, 0.5))),
+        setting("hopeful", 0.9, Some((0.2, 0.5))),
+        setting("unknown", 0.8, None),
+    ]
 }
 
 #[test]
-fn the_better_half_of_what_meets_the_budget_goes_on() {
-    let trials = vec![
-        trial("slow", 1.1, Some((1.0, 0.5))),
-        trial("fast", 1.9, Some((0.2, 0.5))),
-        trial("ruins", 3.0, Some((-2.0, 0.5))),
-        trial("doubtful", 2.5, Some((-0.2, 0.5))),
-        trial("medium", 1.5, Some((0.3, 0.1))),
+fn only_what_is_decided_is_dropped() {
+    use Fate::{GoesOn, Misses, Worse};
+    let expected = [
+        ("fast", GoesOn),
+        ("close", GoesOn),
+        ("slow", Worse),
+        ("hopeful", GoesOn),
+        ("doubtful", GoesOn),
+        ("unknown", GoesOn),
+        ("ruins", Misses),
     ];
-    let placed = place(trials, true);
-    assert_eq!(names(&placed, true), ["fast", "medium", "slow"]);
-    assert_eq!(names(&placed, false), ["doubtful", "ruins"]);
+    check(mixed(), false, &expected);
+}
+
+#[test]
+fn without_more_prompts_the_best_that_meets_the_budget_is_chosen() {
+    use Fate::{Chosen, Misses, NotChosen, Worse};
+    let expected = [
+        ("fast", Chosen),
+        ("close", NotChosen),
+        ("slow", Worse),
+        ("hopeful", NotChosen),
+        ("doubtful", NotChosen),
+        ("unknown", NotChosen),
+        ("ruins", Misses),
+    ];
+    check(mixed(), true, &expected);
+}
+
+#[test]
+fn a_setting_that_may_miss_the_budget_drops_nothing() {
+    let found = vec![setting("fast", 3.0, Some((0.2, 0.5))), setting("slow", 1.0, Some((1.0, 0.5)))];
+    check(found, false, &[("fast", Fate::GoesOn), ("slow", Fate::GoesOn)]);
+}
+
+#[test]
+fn an_exact_method_is_never_dropped_for_a_bound_of_quality() {
+    let mut exact = setting("exact", 1.0, Some((-0.5, 0.1)));
+    exact.trial.budget[0].is_by_construction = true;
+    let found = vec![exact, setting("relaxed", 2.0, Some((-0.5, 0.1)))];
+    check(found.clone(), false, &[("relaxed", Fate::Misses), ("exact", Fate::GoesOn)]);
+    check(found, true, &[("relaxed", Fate::Misses), ("exact", Fate::NotChosen)]);
+}
+
+#[test]
+fn where_nothing_meets_the_budget_the_undecided_come_first_and_the_nearest_of_each_kind() {
+    let slacks = [("a", -4.0, 0.5), ("b", -0.4, 0.5), ("c", -2.0, 0.5), ("d", -3.0, 9.0)];
+    let found =
+        slacks.into_iter().map(|(name, slack, half)| setting(name, 1.0, Some((slack, half)))).collect();
+    use Fate::{GoesOn, Misses};
+    check(found, false, &[("b", GoesOn), ("d", GoesOn), ("c", Misses), ("a", Misses)]);
+}
+
+#[test]
+fn the_reason_says_what_decided_or_how_many_prompts_would() {
+    let placed = placed(mixed(), false);
     let why = |name: &str| placed.iter().find(|one| one.trial.setting == name).unwrap().why.clone();
-    assert_eq!(why("fast"), "place 1 of 5, 3 may go on; meets fid<=10, its interval does not decide it");
-    assert_eq!(why("medium"), "place 2 of 5, 3 may go on");
-    assert_eq!(why("doubtful"), "place 4 of 5, 3 may go on; misses fid<=10, its interval does not decide it");
-    assert_eq!(why("ruins"), "place 5 of 5, 3 may go on; misses fid<=10 for certain");
+    assert_eq!(why("fast"), "meets every bound");
+    assert_eq!(why("slow"), "`fast` meets every bound and is better for certain");
+    assert_eq!(why("close"), "not told apart from `fast`");
+    assert_eq!(why("hopeful"), "meets fid<=10, undecided: about 40 prompts would decide it");
+    assert_eq!(why("doubtful"), "misses fid<=10, undecided: about 40 prompts would decide it");
+    assert_eq!(why("ruins"), "misses fid<=10 for certain");
+    assert_eq!(why("unknown"), "fid<=10 is open: 32 images, the protocol asks for 500");
 }
 
 #[test]
-fn what_misses_for_certain_is_dropped_early_unless_all_do() {
-    let one_may = vec![trial("a", 1.0, Some((-0.1, 0.5))), trial("b", 2.0, Some((-2.0, 0.5)))];
-    let placed = place([one_may, vec![trial("c", 3.0, Some((-3.0, 0.5)))]].concat(), true);
-    assert_eq!((names(&placed, true), names(&placed, false)), (vec!["a"], vec!["b", "c"]));
-    assert!(placed[1].why.starts_with("another may meet the budget; misses fid<=10"), "{}", placed[1].why);
-    let all = ["a", "b", "c", "d"].into_iter().zip([-4.0, -2.0, -3.0, -1.0]);
-    let placed = place(all.map(|(name, slack)| trial(name, 1.0, Some((slack, 0.5)))).collect(), true);
-    assert_eq!((names(&placed, true), names(&placed, false)), (vec!["d", "b"], vec!["c", "a"]));
+fn objectives_are_compared_prompt_by_prompt() {
+    let prompts = |values: &[f64]| {
+        Sample::Prompts(values.iter().enumerate().map(|(at, value)| (at.to_string(), *value)).collect())
+    };
+    // Their spread over prompts is far larger than their difference, which is the same on every prompt.
+    let spread = [1.0, 9.0, 3.0, 7.0, 5.0, 2.0];
+    let one = |name: &str, lead: f64| {
+        let objective = prompts(&spread.map(|value| value + lead));
+        Evidence::new(name, objective, vec![bound(Some((1.0, 0.5)))]).unwrap()
+    };
+    check(vec![one("b", 0.0), one("a", 0.1)], false, &[("a", Fate::GoesOn), ("b", Fate::Worse)]);
+    check(vec![one("b", 0.0), one("a", 0.0)], false, &[("b", Fate::GoesOn), ("a", Fate::GoesOn)]);
 }
 
 #[test]
-fn ties_keep_the_order_of_the_spec_and_a_missing_value_comes_last_of_its_kind() {
-    let mut without = trial("none", 0.0, Some((1.0, 0.1)));
-    without.objective = Reading { value: None, ci95: None, why: Some("nothing was timed".into()) };
-    let trials = vec![without, trial("x", 1.0, Some((1.0, 0.1))), trial("y", 1.0, Some((2.0, 0.1)))];
-    let placed = place(trials.clone(), false);
-    assert_eq!(names(&placed, true), ["x", "y"]);
-    assert!(placed[2].why.ends_with("no value of the objective: nothing was timed"), "{}", placed[2].why);
-    assert_eq!(place(trials, true), placed);
-    let unknown = vec![trial("unknown", 9.0, None), trial("met", 1.0, Some((1.0, 0.1)))];
-    let placed = place(unknown, true);
-    assert_eq!((names(&placed, true), placed[1].standing), (vec!["met"], Standing::Open));
-    assert!(placed[1].why.contains("fid<=10 is open: 32 images"), "{}", placed[1].why);
+fn ties_keep_the_order_of_the_spec_and_a_missing_objective_comes_last_of_its_kind() {
+    let absent = Sample::Absent { why: "nothing was timed".into() };
+    let without = Evidence::new("none", absent, vec![bound(Some((1.0, 0.1)))]).unwrap();
+    let found = vec![without, setting("x", 1.0, Some((1.0, 0.1))), setting("y", 1.0, Some((2.0, 0.1)))];
+    check(found.clone(), true, &[("x", Fate::Chosen), ("y", Fate::NotChosen), ("none", Fate::NotChosen)]);
+    assert!(placed(found, true)[2].why.starts_with("no value of the objective: nothing was timed"));
 }
 
 fn goal() -> Goal {
@@ -99,46 +170,104 @@ fn goal() -> Goal {
     }
 }
 
+/// The readings of `chain`, as a relaxed method.
+fn read(rungs: &mut [RunValues], goal: &Goal) -> Trial {
+    for run in rungs.iter_mut() {
+        run.summary.cells.iter_mut().for_each(|cell| cell.guarantee = Guarantee::Relaxed);
+    }
+    Evidence::read(rungs, goal, "chain", 0.999).unwrap().trial
+}
+
 #[test]
 fn bounds_relative_to_the_baseline_are_read_with_paired_intervals() {
     let folder = tempfile::tempdir().unwrap();
-    let values = RunValues::read(&Made::plain("r").write(folder.path())).unwrap();
-    let chain = Trial::read(&values, &goal(), "chain").unwrap();
+    let mut values = [RunValues::read(&Made::plain("r").write(folder.path())).unwrap()];
+    let chain = read(&mut values, &goal());
     assert_eq!(chain.objective.ci95, Some([103.0; 2]), "every prompt takes as many");
     let accepted = Goal { objective: "accepted_per_step".into(), budget: Vec::new(), ..goal() };
-    let [low, high] = Trial::read(&values, &accepted, "chain").unwrap().objective.ci95.unwrap();
+    let [low, high] = read(&mut values, &accepted).objective.ci95.unwrap();
     assert!(1.3 < low && low < high && high < 1.7, "{low} {high}");
     // Scores of a cell differ from the baseline's by exactly -0.003 on every prompt; the summary holds other values.
-    let [low, high] = chain.budget[0].slack_ci95.unwrap();
+    let [low, high] = chain.budget[0].slack_interval.unwrap();
     assert!((low - 0.001).abs() < 1e-9 && (high - 0.001).abs() < 1e-9, "{low} {high}");
     let share = &chain.budget[1];
-    assert!((share.bound.unwrap() - 128.0).abs() < 1e-9 && share.slack.unwrap() > 0.0, "{share:?}");
+    // Plain decoding of the made-up run takes 257 forwards on every prompt.
+    assert!((share.bound.unwrap() - 128.5).abs() < 1e-9 && share.slack.unwrap() > 0.0, "{share:?}");
     assert!(share.is_decided() && share.standing() == Standing::Meets);
     let few = Made { n_prompts: 5, ..Made::plain("few") };
-    let few = RunValues::read(&few.write(folder.path())).unwrap();
-    let chain = Trial::read(&few, &goal(), "chain").unwrap();
-    let decided = [chain.objective.ci95, chain.budget[0].slack_ci95, chain.budget[1].slack_ci95];
+    let mut few = [RunValues::read(&few.write(folder.path())).unwrap()];
+    let chain = read(&mut few, &goal());
+    let decided = [chain.objective.ci95, chain.budget[0].slack_interval, chain.budget[1].slack_interval];
     assert_eq!(decided, [None; 3], "five prompts decide nothing");
-    let missing = Trial::read(&values, &goal(), "none").unwrap_err().to_string();
+    let missing = Evidence::read(&values, &goal(), "none", 0.95).unwrap_err().to_string();
     assert!(missing.contains("no cell `none`"), "{missing}");
 }
 
-fn tuning(rungs: Vec<Vec<Trial>>) -> Tuning {
-    let of = |trial: &Trial| Setting { name: trial.setting.clone(), method: "chain of 3".into() };
+#[test]
+fn a_rung_judges_by_the_prompts_of_all_rungs_so_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = RunValues::read(&Made::plain("whole").write(folder.path())).unwrap();
+    let of = |name, prompts: [u32; 2]| Made {
+        first_prompt: prompts[0],
+        n_prompts: prompts[1],
+        ..Made::plain(name)
+    };
+    let part = |name, prompts| RunValues::read(&of(name, prompts).write(folder.path())).unwrap();
+    let parts = [part("one", [0, 8]), part("two", [8, 24])];
+    let goal = |objective: &str| Goal { objective: objective.into(), budget: Vec::new(), ..goal() };
+    for objective in ["accepted_per_step", "decode_s", "speedup", "clip"] {
+        let together = Evidence::read(&parts, &goal(objective), "chain", 0.95).unwrap();
+        let at_once = Evidence::read(std::slice::from_ref(&whole), &goal(objective), "chain", 0.95).unwrap();
+        assert_eq!(together, at_once, "{objective}");
+    }
+    // The value over prompts of a speedup is the ratio of mean times, as in the run's table.
+    let speedup = Evidence::read(&[whole.clone()], &goal("speedup"), "chain", 0.95).unwrap();
+    let times = whole.paired_times("chain").unwrap();
+    let sum = |side: &specimen_verdicts::values::ByPrompt| side.values().sum::<f64>();
+    let ratio = sum(&times.baseline) / sum(&times.method);
+    assert!((speedup.trial.objective.value.unwrap() - ratio).abs() < 1e-9, "{speedup:?}");
+}
+
+#[test]
+fn an_exact_cell_meets_bounds_of_quality_and_is_measured_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = RunValues::read(&Made::plain("r").write(folder.path())).unwrap();
+    let goal = Goal {
+        budget: vec![
+            // Scores are 0.003 below the baseline's on every prompt.
+            Constraint { plus: -0.001, text: "clip>=ar-0.001".into(), ..goal().budget.remove(0) },
+            Constraint { of_baseline: 0.1, text: "nfe<=ar*0.1".into(), ..goal().budget.remove(1) },
+        ],
+        ..goal()
+    };
+    let chain = Evidence::read(&[values], &goal, "chain", 0.999).unwrap().trial;
+    let standings: Vec<_> = chain
+        .budget
+        .iter()
+        .map(|held| (held.standing(), held.is_decided(), held.is_by_construction))
+        .collect();
+    assert_eq!(standings, [(Standing::Meets, true, true), (Standing::Misses, true, false)]);
+}
+
+fn tuning(rungs: Vec<Vec<Evidence>>) -> Tuning {
+    let of = |one: &Evidence| Setting { name: one.trial.setting.clone(), method: "chain of 3".into() };
     let settings: Vec<Setting> = rungs[0].iter().map(of).collect();
-    let schedule = Schedule::of(settings.len(), 40, None).unwrap();
+    let schedule = Schedule::of(18, None).unwrap();
     let goal = Goal {
         objective: "speedup".into(),
         higher_is_better: Some(true),
         budget: vec![Constraint { text: "fid<=10".into(), ..goal().budget.remove(0) }],
     };
     let mut tuning = Tuning::new("made-up", &goal, settings, schedule);
-    for (at, trials) in rungs.into_iter().enumerate() {
-        let (prompts, trials) = (schedule.prompts(at), place(trials, true));
+    for (at, found) in rungs.into_iter().enumerate() {
+        let prompts = schedule.prompts(at);
+        let n_images = ((prompts[1] - prompts[0]) * (found.len() + 1)) as u64;
+        let trials = place(found, &tuning.round()).unwrap();
         tuning.rungs.push(Rung {
             run: format!("rung-{}", at + 1),
             result_digest: "0".into(),
             prompts,
+            n_images,
             trials,
         });
     }
@@ -146,66 +275,100 @@ fn tuning(rungs: Vec<Vec<Trial>>) -> Tuning {
 }
 
 fn confirmed(mut tuning: Tuning, slack: (f64, f64)) -> Tuning {
-    let trial = trial(&tuning.best().unwrap().trial.setting, 1.8, Some(slack));
+    let trial = setting(&tuning.best().unwrap().trial.setting, 1.8, Some(slack)).trial;
     let standing = trial.standing();
     let (run, prompts) = ("held-out".into(), tuning.schedule.held_out());
-    tuning.confirmation = Some(Confirmation { run, result_digest: "0".into(), prompts, trial, standing });
+    let (result_digest, n_images) = ("0".into(), 12);
+    tuning.confirmation = Some(Confirmation { run, result_digest, prompts, n_images, trial, standing });
     tuning.conclude();
     tuning
 }
 
-fn three() -> Tuning {
+fn four() -> Tuning {
     tuning(vec![
         vec![
-            trial("slow", 1.1, Some((1.0, 0.5))),
-            trial("fast", 1.9, Some((0.2, 0.5))),
-            trial("ruins", 3.0, Some((-2.0, 0.5))),
+            setting("slow", 1.1, Some((1.0, 0.5))),
+            setting("fast", 1.9, Some((0.6, 0.5))),
+            setting("ruins", 3.0, Some((-2.0, 0.5))),
+            setting("doubtful", 2.4, Some((-0.2, 0.5))),
         ],
-        vec![trial("slow", 1.2, Some((1.1, 0.5))), trial("fast", 1.8, Some((0.6, 0.5)))],
+        vec![setting("fast", 1.8, Some((0.6, 0.5))), setting("doubtful", 2.5, Some((-0.1, 0.5)))],
     ])
 }
 
 #[test]
 fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
-    let mut begun = three();
+    let mut begun = four();
     assert_eq!((begun.left(), begun.wants_rung()), (vec!["fast"], false));
     begun.conclude();
     assert_eq!(begun.verdict, None);
-    let good = confirmed(three(), (0.5, 0.1));
-    assert_eq!(good.verdict, Some(Verdict::Confirmed { setting: "fast".into(), undecided: vec![] }));
-    let open = confirmed(three(), (0.5, 0.9));
-    assert!(
-        open.said().contains("confirm it, though the interval does not decide fid<=10. It is chain of 3.")
+    let good = confirmed(four(), (0.5, 0.1));
+    let Some(Verdict::Confirmed { setting, undecided, rivals }) = &good.verdict else { panic!("{good:?}") };
+    assert_eq!((setting.as_str(), undecided.len()), ("fast", 0));
+    assert_eq!(
+        (rivals[0].setting.as_str(), rivals[0].prompts, rivals[0].limit),
+        ("doubtful", Some(40), Some(60))
     );
-    let bad = confirmed(three(), (-0.5, 0.9));
+    let open = confirmed(four(), (0.5, 0.9));
+    let text = "The 6 held-out prompts do not decide fid<=10 (about 40 prompts would, --limit 118).";
+    assert!(open.said().contains(text), "{}", open.said());
+    let bad = confirmed(four(), (-0.5, 0.9));
     assert!(bad.said().contains("on held-out prompts it does not meet fid<=10"), "{}", bad.said());
 }
 
 #[test]
-fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting() {
-    let mut nothing =
-        tuning(vec![vec![trial("far", 3.0, Some((-3.0, 0.5))), trial("near", 1.0, Some((-1.0, 0.5)))]]);
-    nothing.conclude();
-    assert_eq!(nothing.best(), None);
+fn one_setting_that_is_left_is_measured_on_until_it_meets_the_budget_or_the_prompts_run_out() {
+    let open = tuning(vec![vec![setting("a", 1.0, Some((-0.1, 0.5))), setting("b", 1.0, Some((-2.0, 0.5)))]]);
+    assert_eq!((open.left(), open.wants_rung()), (vec!["a"], true));
+    let met = tuning(vec![vec![setting("a", 1.0, Some((0.6, 0.5))), setting("b", 1.0, Some((-2.0, 0.5)))]]);
+    assert!(!met.wants_rung() && met.best().is_some());
+    let none = tuning(vec![vec![setting("a", 1.0, Some((-1.0, 0.5))), setting("b", 1.0, Some((-2.0, 0.5)))]]);
+    assert!(!none.wants_rung() && none.best().is_none() && none.left().is_empty());
+}
+
+#[test]
+fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_that_would_decide() {
+    let said = |rungs| {
+        let mut tuning = tuning(rungs);
+        tuning.conclude();
+        assert_eq!(tuning.best(), None);
+        tuning.said()
+    };
+    let missed = |far: (f64, f64), near: (f64, f64)| {
+        vec![setting("far", 3.0, Some(far)), setting("near", 1.0, Some(near))]
+    };
     assert_eq!(
-        nothing.said(),
-        "No setting of the last rung meets the budget. The nearest is `near`, which misses a bound by 10.00 % of it."
+        said(vec![missed((-3.0, 0.5), (-1.0, 0.5))]),
+        "No setting meets the budget: on 6 prompts each misses a bound for certain. The nearest is `near`, which misses \
+         fid<=10 by 1.00 [0.50, 1.50]."
     );
-    let mut open = tuning(vec![vec![trial("a", 3.0, None)]]);
-    open.conclude();
     assert_eq!(
-        open.said(),
-        "No setting of the last rung meets the budget. Not judged: fid<=10: 32 images, the protocol asks for 500."
+        said(vec![missed((-3.0, 0.5), (-0.3, 0.5)), vec![setting("near", 1.0, Some((-0.2, 0.4)))]]),
+        "On 12 prompts no setting meets the budget, and it is not decided for all. The nearest is `near`, which misses \
+         fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60)."
+    );
+    assert_eq!(
+        said(vec![vec![setting("a", 3.0, None)], vec![setting("a", 3.0, None)]]),
+        "On 12 prompts no setting meets the budget, and it is not decided for all. Not judged: fid<=10: 32 images, the \
+         protocol asks for 500."
     );
 }
 
 #[test]
 fn a_tuning_reads_as_a_table_of_100_columns_and_as_csv() {
-    let done = confirmed(three(), (0.5, 0.1));
+    let done = confirmed(four(), (0.5, 0.1));
     let text = done.table().text(100);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     insta::assert_snapshot!("tuning", text);
     insta::assert_snapshot!("tuning_csv", done.csv().unwrap());
     let written = serde_json::to_string(&done).unwrap();
     assert_eq!(serde_json::from_str::<Tuning>(&written).unwrap(), done);
+}
+
+#[test]
+fn reasons_for_missing_values_are_one_footnote_however_many_rows_have_them() {
+    let many = |n: usize| (0..n).map(|at| setting(&format!("s{at}"), 1.0, None)).collect::<Vec<_>>();
+    let table = tuning(vec![many(20)]).table();
+    assert_eq!(table.footnotes, ["32 images, the protocol asks for 500"]);
+    assert_eq!(table.rows[19][2].text, "—ᵃ ?");
 }

@@ -1,5 +1,5 @@
-//! `specimen tune`: the best setting of a spec inside a budget, by successive halving over prompts. Every rung is an
-//! ordinary run below the folder of the tuning, so one that was killed goes on where it stood.
+//! `specimen tune`: the best setting of a spec inside a budget, by a race over prompts. Every rung is an ordinary run
+//! below the folder of the tuning, so one that was killed is continued.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,12 @@ use specimen_experiments::{
 use specimen_record::{RunDir, write_atomic};
 use specimen_runner::driver;
 use specimen_verdicts::{
+    VerdictError,
     tune::{
         rung::place,
+        sample::ALONE,
         schedule::Schedule,
-        trial::Trial,
+        trial::{Evidence, Trial},
         tuning::{Confirmation, Rung, Setting, Tuning, Verdict},
     },
     values::RunValues,
@@ -42,7 +44,7 @@ pub struct TuneArgs {
     /// What has to be kept, as in `fid<=ar+0.5,clip>=ar-0.002`: numbers, or relative to the baseline; may be repeated
     #[arg(long, value_name = "BOUND,BOUND…")]
     pub subject_to: Vec<String>,
-    /// Prompts of the first rung [default: as many as the spec's prompts allow]
+    /// Prompts of the first rung, at least 6 [default: 6 or more, so that there are at most six rungs]
     #[arg(long, value_name = "N")]
     pub prompts: Option<usize>,
     /// Folder of the tuning, continued where one lies there [default: results/runs/<name of the spec>.tune]
@@ -52,10 +54,11 @@ pub struct TuneArgs {
 
 const AFTER_HELP: &str = "\
 The settings are the cells of the spec besides `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
-are cut into rungs that share none: each has twice the prompts of the one before and the better half of its settings; \
-what is left, at least as much as the last rung, is held out and confirms the winner. A bound is met when the point \
-estimate meets it; where the 95 % interval does not decide, that is said. Written to the folder: tune.json, tune.csv, \
-tune.md, and the runs. Ends with 1 where nothing meets the budget or held-out prompts do not confirm it.";
+are cut into rungs and a third that is held out for the winner. Each rung adds as many prompts as there were and judges \
+by all of them. It drops what misses a bound for certain, and what is worse for certain than a setting that meets every \
+bound. An undecided setting is never dropped, and an exact method never for a bound of quality. Where the prompts run out \
+undecided, the number that would decide is printed. Written to the folder: tune.json, tune.csv, tune.md, and the runs. \
+Ends with 1 where nothing meets the budget or held-out prompts do not confirm it.";
 
 /// Tunes to the verdict.
 pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
@@ -64,11 +67,11 @@ pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
     let settings = settings(&spec, &goal)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}.tune", spec.name)));
     let (plan, _) = driver::plan_of(spec.clone(), data_root().as_ref())?;
-    let schedule = Schedule::of(settings.len(), plan.prompts.len(), args.prompts)?;
+    let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
         talk.detail(warning);
     }
-    let tuner = Tuner { spec: &spec, goal: &goal, out: &out, talk };
+    let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, talk, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
     while tuning.wants_rung() {
         tuner.rung(&mut tuning)?;
@@ -92,8 +95,11 @@ pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
 }
 
 /// The cells to choose from. Each needs its baseline in the spec where the goal speaks of it.
-fn settings(spec: &Spec, goal: &Goal) -> Result<Vec<Setting>, CliError> {
+fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
     let cells = spec.cells.iter().filter(|cell| cell.base != BASELINE);
+    if cells.clone().next().is_none() {
+        return Err(VerdictError::NothingToTune.into());
+    }
     cells
         .map(|cell| {
             if goal.needs_baseline() && baseline(spec, cell).is_none() {
@@ -102,7 +108,7 @@ fn settings(spec: &Spec, goal: &Goal) -> Result<Vec<Setting>, CliError> {
                      objective and bounds that need none",
                     cell.name
                 );
-                return Err(CliError::Spec(why));
+                return Err(CliError::Spec(why).into());
             }
             Ok(Setting { name: cell.name.clone(), method: cell.method.canonical() })
         })
@@ -121,11 +127,13 @@ struct Tuner<'a> {
     goal: &'a Goal,
     out: &'a Path,
     talk: &'a Talk,
+    /// The runs of the rungs so far.
+    rungs: Vec<RunValues>,
 }
 
 impl Tuner<'_> {
     /// Runs the next rung, and places its settings.
-    fn rung(&self, tuning: &mut Tuning) -> anyhow::Result<()> {
+    fn rung(&mut self, tuning: &mut Tuning) -> anyhow::Result<()> {
         let at = tuning.rungs.len();
         let (run, prompts) = (format!("rung-{}", at + 1), tuning.schedule.prompts(at));
         let settings = tuning.left();
@@ -137,8 +145,10 @@ impl Tuner<'_> {
             prompts[1] - prompts[0]
         ));
         let values = self.run(&run, &settings, prompts)?;
-        let trials = settings.iter().map(|setting| Trial::read(&values, self.goal, setting));
-        let trials = trials.collect::<Result<Vec<_>, _>>()?;
+        let (result_digest, n_images) = (digest(&values), n_images(&values));
+        self.rungs.push(values);
+        let read = |setting: &&str| Evidence::read(&self.rungs, self.goal, setting, tuning.confidence);
+        let found = settings.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if self.goal.higher_is_better.is_none() {
             let objective = &self.goal.objective;
             let why = || {
@@ -146,10 +156,11 @@ impl Tuner<'_> {
                     "of `{objective}` neither more nor less is better; take another objective"
                 ))
             };
-            tuning.higher_is_better = Trial::direction(&values, objective).ok_or_else(why)?;
+            let direction = self.rungs.last().and_then(|values| Trial::direction(values, objective));
+            tuning.higher_is_better = direction.ok_or_else(why)?;
         }
-        let trials = place(trials, tuning.higher_is_better);
-        tuning.rungs.push(Rung { run, result_digest: digest(&values), prompts, trials });
+        let trials = place(found, &tuning.round())?;
+        tuning.rungs.push(Rung { run, result_digest, prompts, n_images, trials });
         Ok(())
     }
 
@@ -159,9 +170,10 @@ impl Tuner<'_> {
         self.talk.say(format!("held out: `{setting}` on {} prompts", prompts[1] - prompts[0]));
         let run = "held-out".to_owned();
         let values = self.run(&run, &[setting], prompts)?;
-        let trial = Trial::read(&values, self.goal, setting)?;
+        let (result_digest, n_images) = (digest(&values), n_images(&values));
+        let trial = Evidence::read(&[values], self.goal, setting, ALONE)?.trial;
         let standing = trial.standing();
-        Ok(Confirmation { run, result_digest: digest(&values), prompts, trial, standing })
+        Ok(Confirmation { run, result_digest, prompts, n_images, trial, standing })
     }
 
     /// Makes, continues or takes the run of these settings, beside their baselines, on a part of the prompts.
@@ -194,4 +206,8 @@ impl Tuner<'_> {
 
 fn digest(values: &RunValues) -> String {
     values.summary.result_digest.as_str().to_owned()
+}
+
+fn n_images(values: &RunValues) -> u64 {
+    values.summary.cells.iter().map(|cell| cell.n_images).sum()
 }

@@ -1,9 +1,17 @@
-//! The best setting inside a budget, by successive halving over prompts. [`schedule`] cuts the prompts into rungs that
-//! share none and a part that is held out; [`trial`] is what a rung measured of a setting; [`rung`] decides who goes
-//! on; [`tuning`] is the whole with its verdict, and its table. Runs are made elsewhere; here is no clock and no file.
+//! The best setting inside a budget, by a race over prompts. [`schedule`] cuts the prompts into rungs that share none and
+//! a part that is held out; [`sample`] is what was measured of one quantity and how sure its mean is; [`bound`] holds a
+//! sample against one bound, and is the only place that says whether a bound is met; [`trial`] is all of that for one
+//! setting; [`rung`] decides which settings the next rung measures; [`tuning`] is the whole with its verdict and its
+//! table. Runs are made elsewhere; here is no clock and no file.
 
+pub mod bound;
 pub mod rung;
+pub mod sample;
 pub mod schedule;
 mod show;
 pub mod trial;
 pub mod tuning;
+mod verdict;
+
+/// The fewest prompts whose spread says anything: fewer have no interval, and no rung is smaller.
+pub const FEWEST_PROMPTS: usize = 6;

@@ -1,16 +1,22 @@
-//! Who goes on. Settings that meet the budget come first, then those of which it is open, each in the order of the
-//! objective; those that miss it come last, the nearest first. The first half (rounded up) goes on, without those
-//! that miss the budget for certain unless all do. Ties keep the order of the spec, so equal numbers give an equal
-//! tuning.
+//! Which settings the next rung measures: all but those that miss the budget for certain and those that are worse for
+//! certain than a setting that meets it. A setting whose budget is undecided is never dropped, and an exact one never for
+//! a bound of quality.
+//!
+//! A rung lists first what meets the budget, in the order of the objective, then what misses it without being decided,
+//! then what misses it for certain, each the nearest first. Ties keep the order of the spec, so equal numbers give an
+//! equal tuning.
 
 use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
+use specimen_table::fixed;
 
 use super::{
-    schedule::kept_of,
-    trial::{Standing, Trial},
+    bound::{Held, Standing},
+    sample::Sample,
+    trial::{Evidence, Trial},
 };
+use crate::VerdictError;
 
 /// A trial with its place in the rung.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,27 +28,91 @@ pub struct Placed {
     pub standing: Standing,
     /// Its place, from 1.
     pub place: usize,
-    /// Whether it goes on.
-    pub kept: bool,
-    /// Why it goes on or not.
+    /// What the rung decides about it.
+    pub fate: Fate,
+    /// Why, in words.
     pub why: String,
 }
 
-/// Orders the trials of a rung and says which go on, the first place first.
-#[must_use]
-pub fn place(mut trials: Vec<Trial>, higher_is_better: bool) -> Vec<Placed> {
-    trials.sort_by(|a, b| order(a, b, higher_is_better));
-    let n = trials.len();
-    let n_half = kept_of(n);
-    let some_may_meet = trials.iter().any(|trial| trial.standing() < Standing::Misses);
-    let goes_on =
-        |at: usize, trial: &Trial| at < n_half && !(some_may_meet && trial.standing() == Standing::Misses);
-    let placed = trials.into_iter().enumerate().map(|(at, trial)| {
-        let (standing, kept) = (trial.standing(), goes_on(at, &trial));
-        let why = why(&trial, standing, kept, at + 1, n_half, n);
-        Placed { trial, standing, place: at + 1, kept, why }
-    });
-    placed.collect()
+/// What a rung decides about a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// The next rung measures it too.
+    GoesOn,
+    /// It is dropped: it misses a bound for certain.
+    Misses,
+    /// It is dropped: another that meets every bound for certain has a better objective for certain.
+    Worse,
+    /// There are no more prompts, and it is the best that meets the budget.
+    Chosen,
+    /// There are no more prompts, and it is not the best that meets the budget.
+    NotChosen,
+}
+
+/// How a rung decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// Whether more of the objective is better.
+    pub higher_is_better: bool,
+    /// Level of the interval that decides which of two objectives is better, in (0, 1).
+    pub confidence: f64,
+    /// Whether there are no prompts for another rung.
+    pub is_last: bool,
+}
+
+impl Fate {
+    /// Whether the setting is still in the race.
+    #[must_use]
+    pub fn is_kept(self) -> bool {
+        matches!(self, Fate::GoesOn | Fate::Chosen)
+    }
+
+    /// In a table.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Fate::GoesOn => "goes on",
+            Fate::Misses => "dropped: misses",
+            Fate::Worse => "dropped: worse",
+            Fate::Chosen => "chosen",
+            Fate::NotChosen => "not chosen",
+        }
+    }
+}
+
+/// Orders the trials of a rung and decides about each, the first place first.
+///
+/// # Errors
+/// When the confidence is no probability.
+pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<Placed>, VerdictError> {
+    found.sort_by(|a, b| order(&a.trial, &b.trial, round.higher_is_better));
+    let meets = |one: &&Evidence| one.trial.standing() == Standing::Meets && one.objective.value().is_some();
+    let chosen = found.first().filter(meets).map(|one| one.trial.setting.clone());
+    let best = found.iter().filter(meets).find(|one| one.trial.is_decided());
+    let mut placed = Vec::new();
+    for (at, one) in found.iter().enumerate() {
+        // By how much it is better than the best that meets the budget for certain.
+        let lead = best.filter(|best| best.trial.setting != one.trial.setting).map(|best| {
+            let (a, b) = if round.higher_is_better { (one, best) } else { (best, one) };
+            (a.objective.minus(&b.objective), best.trial.setting.as_str())
+        });
+        let is_worse = match &lead {
+            Some((lead, _)) => lead.interval(round.confidence)?.is_some_and(|[_, high]| high < 0.0),
+            None => false,
+        };
+        let trial = &one.trial;
+        let fate = match round.is_last {
+            _ if trial.is_ruled_out() => Fate::Misses,
+            _ if is_worse && trial.is_decided() => Fate::Worse,
+            false => Fate::GoesOn,
+            true if chosen.as_ref() == Some(&trial.setting) => Fate::Chosen,
+            true => Fate::NotChosen,
+        };
+        let why = why(trial, fate, lead.as_ref(), round)?;
+        placed.push(Placed { trial: trial.clone(), standing: trial.standing(), place: at + 1, fate, why });
+    }
+    Ok(placed)
 }
 
 fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
@@ -57,43 +127,60 @@ fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
         miss(a).total_cmp(&miss(b))
     };
     let within = || match a.standing() {
-        Standing::Misses => by_miss().then_with(by_objective),
-        _ => by_objective(),
+        Standing::Meets => by_objective(),
+        Standing::Open | Standing::Misses => by_miss().then_with(by_objective),
     };
     rank(a).cmp(&rank(b)).then_with(within)
 }
 
-fn why(trial: &Trial, standing: Standing, kept: bool, place: usize, n_half: usize, n: usize) -> String {
-    let budget: Vec<String> = trial
-        .budget
-        .iter()
-        .filter_map(|held| {
-            let name = &held.constraint;
-            match (held.standing(), held.is_decided()) {
-                (Standing::Meets, true) => None,
-                (Standing::Meets, false) => Some(format!("meets {name}, its interval does not decide it")),
-                (Standing::Misses, _) => Some(format!("misses {name} for certain")),
-                (Standing::Open, _) if held.slack.is_some() => {
-                    Some(format!("misses {name}, its interval does not decide it"))
-                }
-                (Standing::Open, _) => {
-                    let why = held.reading.why.as_deref().unwrap_or("it has no value");
-                    Some(format!("{name} is open: {why}"))
-                }
-            }
-        })
-        .collect();
-    let budget = if budget.is_empty() { String::new() } else { format!("; {}", budget.join("; ")) };
-    let objective = match (&trial.objective.value, &trial.objective.why) {
-        (None, why) => {
-            format!("; no value of the objective: {}", why.as_deref().unwrap_or("the run gives no reason"))
+/// The reason in a sentence: what decided, or what is undecided and how many prompts would decide it.
+fn why(
+    trial: &Trial,
+    fate: Fate,
+    lead: Option<&(Sample, &str)>,
+    round: &Round,
+) -> Result<String, VerdictError> {
+    if fate == Fate::Misses {
+        let missed = trial.budget.iter().filter(|held| held.standing() == Standing::Misses);
+        let missed: Vec<&str> = missed.map(|held| held.constraint.as_str()).collect();
+        return Ok(format!("misses {} for certain", missed.join(" and ")));
+    }
+    let mut parts: Vec<String> = trial.budget.iter().filter_map(open_in_words).collect();
+    if trial.objective.value.is_none() {
+        let why = trial.objective.why.as_deref().unwrap_or("the run gives no reason");
+        parts.push(format!("no value of the objective: {why}"));
+    }
+    if let Some((lead, best)) = lead.filter(|_| trial.is_decided()) {
+        parts.push(match lead.interval(round.confidence)? {
+            Some([_, high]) if high < 0.0 => format!("`{best}` meets every bound and is better for certain"),
+            _ => match lead.prompts_to_decide(round.confidence)? {
+                Some(n) => format!("not told apart from `{best}`: about {n} prompts would"),
+                None => format!("not told apart from `{best}`"),
+            },
+        });
+    }
+    if parts.is_empty() {
+        parts.push("meets every bound".to_owned());
+    }
+    Ok(parts.join("; "))
+}
+
+/// What is to be said of a bound that is not decided, or missed without being a reason to drop the setting.
+fn open_in_words(held: &Held) -> Option<String> {
+    let name = &held.constraint;
+    let prompts = match held.prompts_to_decide {
+        Some(n) => format!("about {n} prompts would decide it"),
+        None => "how many prompts would decide it is not known".to_owned(),
+    };
+    match (held.slack, held.is_decided()) {
+        (None, _) => {
+            Some(format!("{name} is open: {}", held.reading.why.as_deref().unwrap_or("it has no value")))
         }
-        _ => String::new(),
-    };
-    let on = match (kept, standing) {
-        (true, _) => format!("place {place} of {n}, {n_half} may go on"),
-        (false, Standing::Misses) if place <= n_half => "another may meet the budget".to_owned(),
-        (false, _) => format!("place {place} of {n}, {n_half} may go on"),
-    };
-    format!("{on}{budget}{objective}")
+        (Some(slack), false) if slack >= 0.0 => Some(format!("meets {name}, undecided: {prompts}")),
+        (Some(_), false) => Some(format!("misses {name}, undecided: {prompts}")),
+        (Some(slack), true) if slack < 0.0 => {
+            Some(format!("misses {name} as its baseline does, by {}", fixed(-slack, 4)))
+        }
+        (Some(_), true) => None,
+    }
 }

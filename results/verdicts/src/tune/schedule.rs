@@ -1,48 +1,51 @@
-//! Which prompts each rung takes. Every rung has twice the prompts of the one before and at most half its settings
-//! (rounded up), so rungs cost about the same; no prompt is taken twice, so a setting that was lucky in one rung is
-//! not lucky in the next for the same reason.
+//! Which prompts each rung takes. A rung judges by all prompts so far and has as many of them as the one before had
+//! twice; its new prompts are in no earlier rung. A third of the prompts, and at least [`FEWEST_PROMPTS`], is held out for
+//! the setting that is chosen.
 
 use serde::{Deserialize, Serialize};
 
+use super::FEWEST_PROMPTS;
 use crate::VerdictError;
 
-/// The fewest prompts that have an interval.
-const FEWEST: usize = 2;
+/// Rungs without `--prompts`, at most: each is a run of its own that starts workers.
+const MOST_RUNGS: usize = 6;
 
 /// Prompts of a tuning.
-// Invariant: `first >= FEWEST`, and all rungs and a held-out part at least as large as the last fit into `n_prompts`.
+// Invariant: `first >= FEWEST_PROMPTS`, `first << (n_rungs - 1) <= n_search`, and
+// `n_prompts - n_search >= FEWEST_PROMPTS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     n_rungs: usize,
     first: usize,
+    n_search: usize,
     n_prompts: usize,
 }
 
 impl Schedule {
-    /// Rungs for `n_settings` (at least 1) on `n_prompts`. Without `first`, the number of prompts of the first rung, it
-    /// is the largest that leaves at least as many prompts held out as the last rung has.
+    /// Rungs on `n_prompts`. Without `first`, the number of prompts of the first rung, there are as many rungs as six
+    /// prompts allow in the first, and at most six.
     ///
     /// # Errors
-    /// When there are no settings or too few prompts.
-    pub fn of(n_settings: usize, n_prompts: usize, first: Option<usize>) -> Result<Schedule, VerdictError> {
-        if n_settings == 0 {
-            return Err(VerdictError::NothingToTune);
+    /// When there are too few prompts, or `first` is smaller than [`FEWEST_PROMPTS`].
+    pub fn of(n_prompts: usize, first: Option<usize>) -> Result<Schedule, VerdictError> {
+        let smallest = first.unwrap_or(FEWEST_PROMPTS);
+        if smallest < FEWEST_PROMPTS {
+            return Err(VerdictError::RungTooSmall { first: smallest, fewest: FEWEST_PROMPTS });
         }
-        let mut n_rungs = 1;
-        let mut left = kept_of(n_settings);
-        while left > 1 {
-            n_rungs += 1;
-            left = kept_of(left);
+        let n_search = search_of(n_prompts);
+        if n_search < smallest {
+            let needed = Schedule::limit_of_search(smallest);
+            return Err(VerdictError::TooFewPrompts { n_prompts, first: smallest, needed });
         }
-        // 1 + 2 + 4 + ... of the rungs, and the last once more.
-        let shares = (1_usize << n_rungs) - 1 + (1 << (n_rungs - 1));
-        let largest = n_prompts / shares;
-        let first = first.unwrap_or(largest.max(FEWEST));
-        if first < FEWEST || first > largest {
-            let needed = shares.saturating_mul(first.max(FEWEST));
-            return Err(VerdictError::TooFewPrompts { n_settings, n_rungs, n_prompts, first, needed });
-        }
-        Ok(Schedule { n_rungs, first, n_prompts })
+        let n_rungs = 1 + (n_search / smallest).ilog2() as usize;
+        let (n_rungs, first) = match first {
+            Some(first) => (n_rungs, first),
+            None => {
+                let n_rungs = n_rungs.min(MOST_RUNGS);
+                (n_rungs, n_search >> (n_rungs - 1))
+            }
+        };
+        Ok(Schedule { n_rungs, first, n_search, n_prompts })
     }
 
     /// Rungs there will be at most.
@@ -51,58 +54,92 @@ impl Schedule {
         self.n_rungs
     }
 
-    /// Prompts of rung `rung`, from 0: first position, and the one past the last.
+    /// Prompts of all rungs together.
     #[must_use]
-    pub fn prompts(&self, rung: usize) -> [usize; 2] {
-        let before = ((1 << rung) - 1) * self.first;
-        [before, before + (self.first << rung)]
+    pub fn n_search(&self) -> usize {
+        self.n_search
     }
 
-    /// Prompts that no rung has: all that are left.
+    /// New prompts of rung `rung`, from 0: first position, and the one past the last.
+    #[must_use]
+    pub fn prompts(&self, rung: usize) -> [usize; 2] {
+        let end = |rung: usize| if rung + 1 >= self.n_rungs { self.n_search } else { self.first << rung };
+        [if rung == 0 { 0 } else { end(rung - 1) }, end(rung)]
+    }
+
+    /// Prompts that no rung has.
     #[must_use]
     pub fn held_out(&self) -> [usize; 2] {
-        [self.prompts(self.n_rungs)[0], self.n_prompts]
+        [self.n_search, self.n_prompts]
+    }
+
+    /// Prompts of a spec whose rungs have `n` of them.
+    #[must_use]
+    pub fn limit_of_search(n: usize) -> usize {
+        (3 * n).div_ceil(2).max(n + FEWEST_PROMPTS)
+    }
+
+    /// Prompts of a spec whose held-out part has `n` of them.
+    #[must_use]
+    pub fn limit_of_held_out(n: usize) -> usize {
+        if n <= FEWEST_PROMPTS { 2 * FEWEST_PROMPTS } else { 3 * n - 2 }
     }
 }
 
-/// Settings of `n` that go on.
-pub(crate) fn kept_of(n: usize) -> usize {
-    n.div_ceil(2)
+/// Prompts of `n_prompts` that the rungs share.
+fn search_of(n_prompts: usize) -> usize {
+    (2 * n_prompts / 3).min(n_prompts.saturating_sub(FEWEST_PROMPTS))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn check(n_settings: usize, n_prompts: usize, rungs: &[[usize; 2]], held_out: [usize; 2]) {
-        let schedule = Schedule::of(n_settings, n_prompts, None).expect("there are enough prompts");
+    fn check(n_prompts: usize, rungs: &[[usize; 2]], held_out: [usize; 2]) {
+        let schedule = Schedule::of(n_prompts, None).expect("there are enough prompts");
         let found: Vec<_> = (0..schedule.n_rungs()).map(|rung| schedule.prompts(rung)).collect();
-        assert_eq!((found.as_slice(), schedule.held_out()), (rungs, held_out), "{n_settings} {n_prompts}");
+        assert_eq!((found.as_slice(), schedule.held_out()), (rungs, held_out), "{n_prompts}");
     }
 
     #[test]
-    fn rungs_double_share_no_prompt_and_leave_at_least_as_many_as_the_last() {
-        check(1, 4, &[[0, 2]], [2, 4]);
-        check(2, 5, &[[0, 2]], [2, 5]);
-        check(4, 32, &[[0, 6], [6, 18]], [18, 32]);
-        check(6, 88, &[[0, 8], [8, 24], [24, 56]], [56, 88]);
-        check(
-            64,
-            5000,
-            &[[0, 52], [52, 156], [156, 364], [364, 780], [780, 1612], [1612, 3276]],
-            [3276, 5000],
-        );
+    fn a_rung_has_twice_the_prompts_so_far_none_twice_and_a_third_is_held_out() {
+        check(12, &[[0, 6]], [6, 12]);
+        check(17, &[[0, 11]], [11, 17]);
+        check(18, &[[0, 6], [6, 12]], [12, 18]);
+        check(48, &[[0, 8], [8, 16], [16, 32]], [32, 48]);
+        check(50, &[[0, 8], [8, 16], [16, 33]], [33, 50]);
+        let large = [[0, 104], [104, 208], [208, 416], [416, 832], [832, 1664], [1664, 3333]];
+        check(5000, &large, [3333, 5000]);
+    }
+
+    #[test]
+    fn the_first_rung_has_six_prompts_or_more_and_may_be_given() {
+        for n_prompts in 12..600 {
+            let schedule = Schedule::of(n_prompts, None).expect("there are enough prompts");
+            let [from, to] = schedule.prompts(0);
+            assert!(from == 0 && to >= 6, "{n_prompts}: {schedule:?}");
+        }
+        let given = Schedule::of(48, Some(10)).expect("it fits");
+        assert_eq!((given.prompts(0), given.prompts(1), given.held_out()), ([0, 10], [10, 32], [32, 48]));
     }
 
     #[test]
     fn too_few_prompts_are_refused_with_the_number_that_would_do() {
-        let refused = |n_settings, n_prompts, first| {
-            Schedule::of(n_settings, n_prompts, first).expect_err("it does not fit").to_string()
-        };
-        assert!(refused(6, 21, None).contains("22 prompts"), "{}", refused(6, 21, None));
-        assert!(refused(6, 32, Some(4)).contains("44 prompts"), "{}", refused(6, 32, Some(4)));
-        assert!(refused(6, 32, Some(1)).contains("22 prompts"), "{}", refused(6, 32, Some(1)));
-        assert!(refused(0, 32, None).contains("no cell"), "{}", refused(0, 32, None));
-        assert_eq!(Schedule::of(6, 32, Some(2)).expect("it fits").held_out(), [14, 32]);
+        let refused =
+            |n_prompts, first| Schedule::of(n_prompts, first).expect_err("it does not fit").to_string();
+        assert!(refused(11, None).contains("at least 12"), "{}", refused(11, None));
+        assert!(refused(32, Some(30)).contains("at least 45"), "{}", refused(32, Some(30)));
+        assert!(refused(32, Some(2)).contains("at least 6"), "{}", refused(32, Some(2)));
+    }
+
+    #[test]
+    fn the_limits_it_names_are_the_smallest_that_do() {
+        for n in 6..200 {
+            let limit = Schedule::limit_of_search(n);
+            assert!(search_of(limit) >= n && search_of(limit - 1) < n, "{n}: {limit}");
+            let limit = Schedule::limit_of_held_out(n);
+            assert!(limit >= 12 && limit - search_of(limit) >= n, "{n}: {limit}");
+            assert!(limit == 12 || limit - 1 - search_of(limit - 1) < n, "{n}: {limit}");
+        }
     }
 }

@@ -3,16 +3,17 @@
 use specimen_table::{Column, Entry, Section, Table, column_decimals, fixed, with_interval};
 
 use super::{
-    trial::{Held, Reading, Standing, Trial},
-    tuning::{Tuning, Verdict},
+    bound::{Held, Reading, Standing},
+    sample::ALONE,
+    trial::Trial,
+    tuning::Tuning,
 };
 use crate::VerdictError;
 
-/// A trial as a row: its rung, if it is none of the confirmation, and what became of it.
+/// A trial as a row, and its result.
 struct Row<'t> {
     trial: &'t Trial,
-    outcome: String,
-    why: Option<&'t str>,
+    outcome: &'static str,
 }
 
 impl Tuning {
@@ -26,74 +27,53 @@ impl Tuning {
             .push(Column::text("setting"), rows.iter().map(|row| Entry::plain(&row.trial.setting)).collect());
         let objectives: Vec<&Reading> = rows.iter().map(|row| &row.trial.objective).collect();
         let column = Column::number(&self.objective, "", Some(self.higher_is_better));
-        table.push(column, readings(&objectives).iter().map(|text| Entry::plain(text)).collect());
+        let texts = readings(&objectives, &mut table);
+        table.push(column, texts);
         for (at, constraint) in self.budget.iter().enumerate() {
             let held: Vec<&Held> = rows.iter().map(|row| &row.trial.budget[at]).collect();
-            let texts = bounds(&held);
-            table.push(Column::number(constraint, "", None), texts.iter().map(|t| Entry::plain(t)).collect());
+            let texts = bounds(&held, &mut table);
+            table.push(Column::number(constraint, "", None), texts);
         }
-        let outcomes: Vec<Entry> = rows
-            .iter()
-            .map(|row| {
-                let mark = row.why.map(|why| table.footnote(why)).unwrap_or_default();
-                Entry::plain(&format!("{}{mark}", row.outcome))
-            })
-            .collect();
+        let outcomes = rows.iter().map(|row| Entry::plain(row.outcome)).collect();
         table.push(Column::text("outcome"), outcomes);
-        if !self.budget.is_empty() {
-            table.legend.push(
-                "Of each bound: the value, how far it is inside the bound (negative: outside) with the 95 % interval of \
-                 that, and `?` where the interval does not decide."
-                    .to_owned(),
-            );
-        }
+        table.legend.extend(self.legend());
+        table.legend.push(self.cost());
         table.legend.push(self.said());
         table
     }
 
-    /// The verdict in a sentence.
-    #[must_use]
-    pub fn said(&self) -> String {
-        let list = |names: &[String]| names.join(", ");
-        match &self.verdict {
-            None => "No verdict yet: the tuning is not finished.".to_owned(),
-            Some(Verdict::Confirmed { setting, undecided }) => {
-                let open = match undecided.is_empty() {
-                    true => String::new(),
-                    false => format!(", though the interval does not decide {}", list(undecided)),
-                };
-                let method = self.settings.iter().find(|known| known.name == *setting);
-                let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
-                format!(
-                    "`{setting}` is the best inside the budget; held-out prompts confirm it{open}.{method}"
-                )
-            }
-            Some(Verdict::NotConfirmed { setting, missed }) => format!(
-                "`{setting}` was the best inside the budget, but on held-out prompts it does not meet {}.",
-                list(missed)
-            ),
-            Some(Verdict::NoneMeets { nearest, miss, earlier, open }) => {
-                let nearest = match (nearest, miss) {
-                    (Some(name), Some(miss)) if *miss > 0.0 => {
-                        format!(
-                            " The nearest is `{name}`, which misses a bound by {} % of it.",
-                            fixed(100.0 * miss, 2)
-                        )
-                    }
-                    (Some(name), _) => format!(" The nearest is `{name}`."),
-                    _ => String::new(),
-                };
-                let earlier = match earlier.is_empty() {
-                    true => String::new(),
-                    false => format!(" On fewer prompts it was met by {}, which were slower.", list(earlier)),
-                };
-                let open = match open.is_empty() {
-                    true => String::new(),
-                    false => format!(" Not judged: {}.", open.join("; ")),
-                };
-                format!("No setting of the last rung meets the budget.{nearest}{earlier}{open}")
-            }
+    /// What marks and words mean, once for the whole table.
+    fn legend(&self) -> Vec<String> {
+        let dropped =
+            "dropped, worse: another setting that meets every bound has a better objective for certain.";
+        if self.budget.is_empty() {
+            return vec![dropped.replacen('d', "D", 1)];
         }
+        let has_exact = self.trials().any(|trial| trial.budget.iter().any(|held| held.is_by_construction));
+        let exact = match has_exact {
+            true => {
+                " `exact`: the method samples from the target's distribution, so no bound of quality drops it."
+            }
+            false => "",
+        };
+        vec![
+            format!(
+                "Of each bound: the value, how far it is inside the bound (negative: outside) with the interval of that, and \
+                 `?` where the interval does not decide.{exact} Dropped, misses: a bound is missed for certain; {dropped} \
+                 What is undecided goes on."
+            ),
+            format!(
+                "A rung judges by all prompts so far. Its intervals of bounds hold with {} % each, so that all decisions \
+                 about one setting hold together with {} %; those of the objective and of held-out prompts hold with 95 %.",
+                fixed(100.0 * self.confidence, 2),
+                fixed(100.0 * ALONE, 0),
+            ),
+        ]
+    }
+
+    fn trials(&self) -> impl Iterator<Item = &Trial> {
+        let of_rungs = self.rungs.iter().flat_map(|rung| &rung.trials).map(|placed| &placed.trial);
+        of_rungs.chain(self.confirmation.as_ref().map(|confirmation| &confirmation.trial))
     }
 
     /// One line a setting, rung and bound, with every number in full.
@@ -110,7 +90,7 @@ impl Tuning {
             "run",
             "setting",
             "place",
-            "kept",
+            "fate",
             "objective",
             "value",
             "low",
@@ -121,6 +101,7 @@ impl Tuning {
             "slack",
             "slack_low",
             "slack_high",
+            "prompts_to_decide",
             "why",
         ])
         .map_err(failed)?;
@@ -135,10 +116,11 @@ impl Tuning {
                 .map(|held| {
                     let numbers = [held.reading.value, held.bound, held.slack].map(number);
                     let texts = std::iter::once(held.constraint.clone()).chain(numbers);
-                    texts.chain(ends(held.slack_ci95)).collect()
+                    let needed = held.prompts_to_decide.map(|n| n.to_string()).unwrap_or_default();
+                    texts.chain(ends(held.slack_interval)).chain([needed]).collect()
                 })
                 .collect();
-            let bounds = if bounds.is_empty() { vec![vec![String::new(); 6]] } else { bounds };
+            let bounds = if bounds.is_empty() { vec![vec![String::new(); 7]] } else { bounds };
             bounds.into_iter().try_for_each(|bound| {
                 let line = start.iter().chain(&value).cloned().chain(bound).chain([why.to_owned()]);
                 out.write_record(line)
@@ -153,7 +135,7 @@ impl Tuning {
                     rung.run.clone(),
                     placed.trial.setting.clone(),
                     placed.place.to_string(),
-                    placed.kept.to_string(),
+                    placed.fate.words().to_owned(),
                 ];
                 put(start, &placed.trial, &placed.why).map_err(failed)?;
             }
@@ -188,22 +170,18 @@ impl Tuning {
         let (mut rows, mut sections) = (Vec::new(), Vec::new());
         for (at, rung) in self.rungs.iter().enumerate() {
             let [from, to] = rung.prompts;
-            let title = format!("rung {} of {}: {} prompts", at + 1, self.schedule.n_rungs(), to - from);
+            let new = if from == 0 { String::new() } else { format!(", {} of them new", to - from) };
+            let title = format!("rung {} of {}: {to} prompts{new}", at + 1, self.schedule.n_rungs());
             sections.push(Section { first_row: rows.len(), title });
-            for placed in &rung.trials {
-                let outcome = if placed.kept { "goes on" } else { "dropped" }.to_owned();
-                // Places are read off the order, and what is met without being decided off the mark in its column.
-                let is_plain = placed.standing == Standing::Meets && placed.trial.objective.value.is_some();
-                let why = (!is_plain).then_some(placed.why.as_str());
-                rows.push(Row { trial: &placed.trial, outcome, why });
-            }
+            rows.extend(
+                rung.trials.iter().map(|placed| Row { trial: &placed.trial, outcome: placed.fate.words() }),
+            );
         }
         if let Some(held_out) = &self.confirmation {
             let [from, to] = held_out.prompts;
             let title = format!("held out: {} prompts that no rung had", to - from);
             sections.push(Section { first_row: rows.len(), title });
-            let outcome = outcome(held_out.standing).to_owned();
-            rows.push(Row { trial: &held_out.trial, outcome, why: None });
+            rows.push(Row { trial: &held_out.trial, outcome: outcome(held_out.standing) });
         }
         (rows, sections)
     }
@@ -217,33 +195,42 @@ fn outcome(standing: Standing) -> &'static str {
     }
 }
 
-fn readings(readings: &[&Reading]) -> Vec<String> {
+fn readings(readings: &[&Reading], table: &mut Table) -> Vec<Entry> {
     let present: Vec<_> = readings.iter().filter_map(|r| Some((r.value?, r.ci95))).collect();
     let decimals = column_decimals(&present);
-    let text = |r: &&Reading| match r.value {
+    let mut text = |r: &&Reading| match r.value {
         Some(value) => with_interval(value, r.ci95, decimals, true),
-        None => "—".to_owned(),
+        None => absent(r, table),
     };
-    readings.iter().map(text).collect()
+    readings.iter().map(|reading| Entry::plain(&text(reading))).collect()
 }
 
-/// `3.08, 0.05 [-0.02, 0.12] ?`
-fn bounds(held: &[&Held]) -> Vec<String> {
-    let present: Vec<_> = held.iter().filter_map(|h| Some((h.slack?, h.slack_ci95))).collect();
+/// `3.08: 0.05 [-0.02, 0.12] ?`
+fn bounds(held: &[&Held], table: &mut Table) -> Vec<Entry> {
+    let present: Vec<_> = held.iter().filter_map(|h| Some((h.slack?, h.slack_interval))).collect();
     let decimals = column_decimals(&present);
-    let text = |h: &&Held| match (h.reading.value, h.slack) {
-        (Some(value), Some(slack)) => {
-            let mark = if h.is_decided() { "" } else { " ?" };
-            format!(
-                "{}: {}{mark}",
-                fixed(value, decimals),
-                with_interval(slack, h.slack_ci95, decimals, true)
-            )
+    let mut text = |h: &&Held| {
+        let value = match h.reading.value {
+            Some(value) => fixed(value, decimals),
+            None => absent(&h.reading, table),
+        };
+        match h.slack {
+            Some(slack) if h.is_by_construction && h.slack_interval == Some([slack; 2]) => {
+                format!("{value}: {} exact", fixed(slack, decimals))
+            }
+            Some(slack) => {
+                let mark = if h.is_decided() { "" } else { " ?" };
+                format!("{value}: {}{mark}", with_interval(slack, h.slack_interval, decimals, true))
+            }
+            None => format!("{value} ?"),
         }
-        (Some(value), None) => format!("{} ?", fixed(value, decimals)),
-        _ => "—".to_owned(),
     };
-    held.iter().map(text).collect()
+    held.iter().map(|held| Entry::plain(&text(held))).collect()
+}
+
+/// A dash with the reason in a footnote, which equal reasons share.
+fn absent(reading: &Reading, table: &mut Table) -> String {
+    format!("—{}", table.footnote(reading.why.as_deref().unwrap_or("the run gives no reason")))
 }
 
 fn number(value: Option<f64>) -> String {

@@ -5,10 +5,14 @@ use specimen_experiments::goal::Goal;
 use specimen_record::SCHEMA;
 
 use super::{
-    rung::Placed,
+    bound::Standing,
+    rung::{Placed, Round},
+    sample::ALONE,
     schedule::Schedule,
-    trial::{Standing, Trial},
+    trial::Trial,
 };
+
+pub use super::verdict::{Undecided, Verdict};
 
 /// What was tried and what came of it; saved after every rung.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,9 @@ pub struct Tuning {
     pub settings: Vec<Setting>,
     /// How the prompts are cut.
     pub schedule: Schedule,
+    /// Level of each interval by which a rung decides. Each rung may decide each bound of a setting, and whether another
+    /// is better; together these decisions about one setting hold with 95 % (Bonferroni).
+    pub confidence: f64,
     /// The rungs that were run.
     pub rungs: Vec<Rung>,
     /// The run on held-out prompts; absent where no setting met the budget, and until it is there.
@@ -51,9 +58,11 @@ pub struct Rung {
     pub run: String,
     /// Digest of its records.
     pub result_digest: String,
-    /// Positions of its prompts, the end excluded.
+    /// Positions of the prompts that it adds, the end excluded.
     pub prompts: [usize; 2],
-    /// The settings, the first place first.
+    /// Images it made, those of baselines among them.
+    pub n_images: u64,
+    /// The settings, the first place first, by all prompts so far.
     pub trials: Vec<Placed>,
 }
 
@@ -66,6 +75,8 @@ pub struct Confirmation {
     pub result_digest: String,
     /// Positions of its prompts, the end excluded.
     pub prompts: [usize; 2],
+    /// Images it made, those of the baseline among them.
+    pub n_images: u64,
     /// What was measured.
     #[serde(flatten)]
     pub trial: Trial,
@@ -73,41 +84,11 @@ pub struct Confirmation {
     pub standing: Standing,
 }
 
-/// What came of a tuning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Verdict {
-    /// The setting met the budget when it was chosen and on the held-out prompts.
-    Confirmed {
-        /// Its name.
-        setting: String,
-        /// Bounds whose interval on the held-out prompts does not decide.
-        undecided: Vec<String>,
-    },
-    /// The setting met the budget when it was chosen and not on the held-out prompts.
-    NotConfirmed {
-        /// Its name.
-        setting: String,
-        /// Bounds that it misses there, or that have no value.
-        missed: Vec<String>,
-    },
-    /// No setting of the last rung met the budget.
-    NoneMeets {
-        /// The one that misses it least; absent where a bound has no value for any of them.
-        nearest: Option<String>,
-        /// Its largest miss, as a share of the bound.
-        miss: Option<f64>,
-        /// Settings that met it on the fewer prompts of an earlier rung and were not among its best.
-        earlier: Vec<String>,
-        /// Why bounds could not be judged, where they could not.
-        open: Vec<String>,
-    },
-}
-
 impl Tuning {
     /// One that has not begun. `higher_is_better` is the goal's or, of a metric, what its scores say.
     #[must_use]
     pub fn new(name: &str, goal: &Goal, settings: Vec<Setting>, schedule: Schedule) -> Tuning {
+        let n_decisions = (goal.budget.len() + 1) * schedule.n_rungs();
         Tuning {
             schema: SCHEMA,
             name: name.to_owned(),
@@ -116,9 +97,20 @@ impl Tuning {
             budget: goal.budget.iter().map(|constraint| constraint.text.clone()).collect(),
             settings,
             schedule,
+            confidence: 1.0 - (1.0 - ALONE) / n_decisions as f64,
             rungs: Vec::new(),
             confirmation: None,
             verdict: None,
+        }
+    }
+
+    /// How the next rung decides.
+    #[must_use]
+    pub fn round(&self) -> Round {
+        Round {
+            higher_is_better: self.higher_is_better,
+            confidence: self.confidence,
+            is_last: self.rungs.len() + 1 >= self.schedule.n_rungs(),
         }
     }
 
@@ -127,70 +119,51 @@ impl Tuning {
     pub fn left(&self) -> Vec<&str> {
         let is_left = |name: &str| match self.rungs.last() {
             None => true,
-            Some(rung) => rung.trials.iter().any(|placed| placed.kept && placed.trial.setting == name),
+            Some(rung) => {
+                rung.trials.iter().any(|placed| placed.fate.is_kept() && placed.trial.setting == name)
+            }
         };
         self.settings.iter().map(|setting| setting.name.as_str()).filter(|name| is_left(name)).collect()
     }
 
-    /// Whether the next thing to do is another rung: there is none yet, or more than one setting is left.
+    /// Whether the next thing to do is another rung: there are prompts for it, and there is more than one setting left
+    /// or one that does not meet the budget yet.
     #[must_use]
     pub fn wants_rung(&self) -> bool {
-        self.rungs.is_empty() || self.left().len() > 1
+        if self.rungs.is_empty() {
+            return true;
+        }
+        let has_prompts = self.rungs.len() < self.schedule.n_rungs();
+        let is_open = match self.left().len() {
+            0 => false,
+            1 => self.best().is_none(),
+            _ => true,
+        };
+        has_prompts && is_open
     }
 
-    /// The setting to confirm: the first of the last rung, if it met the budget there.
+    /// The setting to confirm: the only one that the last rung kept, if it met the budget there.
     #[must_use]
     pub fn best(&self) -> Option<&Placed> {
-        let first = self.rungs.last()?.trials.first()?;
-        (first.standing == Standing::Meets && first.trial.objective.value.is_some()).then_some(first)
+        let mut kept = self.rungs.last()?.trials.iter().filter(|placed| placed.fate.is_kept());
+        let only = kept.next().filter(|_| kept.next().is_none())?;
+        (only.standing == Standing::Meets && only.trial.objective.value.is_some()).then_some(only)
     }
 
-    /// Draws the verdict from what is there.
-    pub fn conclude(&mut self) {
-        let Some(best) = self.best() else {
-            self.verdict = Some(self.none_meets());
-            return;
-        };
-        let setting = best.trial.setting.clone();
-        self.verdict = self.confirmation.as_ref().map(|confirmation| {
-            let named = |wanted: &dyn Fn(&super::trial::Held) -> bool| -> Vec<String> {
-                let held = confirmation.trial.budget.iter().filter(|held| wanted(held));
-                held.map(|held| held.constraint.clone()).collect()
-            };
-            match confirmation.standing {
-                Standing::Meets => {
-                    Verdict::Confirmed { setting, undecided: named(&|held| !held.is_decided()) }
-                }
-                _ => Verdict::NotConfirmed {
-                    setting,
-                    missed: named(&|held| held.standing() != Standing::Meets),
-                },
-            }
+    /// Prompts by which the last rung judged.
+    #[must_use]
+    pub fn n_judged(&self) -> usize {
+        self.rungs.last().map_or(0, |rung| rung.prompts[1])
+    }
+
+    /// Images of all rungs, and those that all settings would have taken on all prompts of the rungs.
+    #[must_use]
+    pub fn images(&self) -> (u64, u64) {
+        let made = self.rungs.iter().map(|rung| rung.n_images).sum();
+        let whole = self.rungs.first().map_or(0, |rung| {
+            let n_prompts = (rung.prompts[1] - rung.prompts[0]).max(1) as u64;
+            rung.n_images * self.schedule.n_search() as u64 / n_prompts
         });
-    }
-
-    fn none_meets(&self) -> Verdict {
-        let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
-        let missed = last.iter().filter_map(|placed| Some((placed, placed.trial.miss()?)));
-        let nearest = missed.min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let before = &self.rungs[..self.rungs.len().saturating_sub(1)];
-        let dropped = before.iter().flat_map(|rung| &rung.trials).filter(|placed| !placed.kept);
-        let met = dropped.filter(|placed| placed.standing == Standing::Meets);
-        let without = last.iter().flat_map(|placed| &placed.trial.budget).filter(|held| held.slack.is_none());
-        let mut open: Vec<String> = without
-            .map(|held| {
-                let why = held.reading.why.as_deref().unwrap_or("it has no value");
-                format!("{}: {why}", held.constraint)
-            })
-            .collect();
-        let objective = last.first().and_then(|placed| placed.trial.objective.why.as_ref());
-        open.extend(objective.map(|why| format!("{}: {why}", self.objective)));
-        open.dedup();
-        Verdict::NoneMeets {
-            nearest: nearest.map(|(placed, _)| placed.trial.setting.clone()),
-            miss: nearest.map(|(_, miss)| miss),
-            earlier: met.map(|placed| placed.trial.setting.clone()).collect(),
-            open,
-        }
+        (made, whole)
     }
 }

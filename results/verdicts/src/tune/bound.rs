@@ -1,0 +1,244 @@
+//! One bound of a budget and a setting: how far inside it the setting is, and whether that is decided. This is the only
+//! place that says whether a bound is met.
+
+use serde::{Deserialize, Serialize};
+use specimen_experiments::goal::{Constraint, Side};
+
+use super::sample::Sample;
+use crate::VerdictError;
+
+/// Rounding of a sum in another order, as a share of the bound.
+const ROUNDING: f64 = 1e-12;
+
+/// A value with its 95 % interval, or the reason why there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The value.
+    pub value: Option<f64>,
+    /// Its interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Why there is no value.
+    pub why: Option<String>,
+}
+
+/// A value and its bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The constraint as typed.
+    pub constraint: String,
+    /// The setting's value.
+    #[serde(flatten)]
+    pub reading: Reading,
+    /// The bound, with the baseline's value of the same prompts.
+    pub bound: Option<f64>,
+    /// By how much the value keeps the bound; negative where it does not.
+    pub slack: Option<f64>,
+    /// The interval of the slack at the confidence of the tuning. Paired over prompts where both sides have a value for
+    /// each; otherwise from the ends of both intervals, which is wider.
+    pub slack_interval: Option<[f64; 2]>,
+    /// Whether it is a bound of quality and the method exact: it then has the baseline's distribution, the slack is the
+    /// baseline's own, and no setting is dropped for it.
+    pub is_by_construction: bool,
+    /// Prompts that would decide it, where it is undecided and that can be told.
+    pub prompts_to_decide: Option<u64>,
+}
+
+/// Where a setting stands towards the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Every bound is kept by the point estimate.
+    Meets,
+    /// None is missed for certain: a value is missing, or an interval reaches to the other side of the bound.
+    Open,
+    /// One is missed, and its interval agrees.
+    Misses,
+}
+
+/// What a bound is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// The setting's measure.
+    pub value: &'a Sample,
+    /// The baseline's, on the same prompts.
+    pub baseline: &'a Sample,
+    /// Whether the measure is one of quality and the setting's method exact.
+    pub is_by_construction: bool,
+}
+
+impl Held {
+    /// Judges `sides` by `constraint`; the interval of the slack is at `confidence`.
+    ///
+    /// # Errors
+    /// When `confidence` is no probability.
+    pub fn of(constraint: &Constraint, sides: Sides<'_>, confidence: f64) -> Result<Held, VerdictError> {
+        let Sides { value, baseline, is_by_construction } = sides;
+        let slack = match is_by_construction {
+            true => slack_by_construction(constraint, value, baseline),
+            false => slack_of(constraint, value, baseline),
+        };
+        let reference = if constraint.of_baseline == 0.0 { Some(0.0) } else { baseline.value() };
+        let why = value.why().or_else(|| slack.why()).map(str::to_owned);
+        let mut held = Held {
+            constraint: constraint.text.clone(),
+            reading: reading(value)?,
+            bound: reference.map(|reference| constraint.bound(reference)),
+            slack: slack.value(),
+            slack_interval: slack.interval(confidence)?,
+            is_by_construction,
+            prompts_to_decide: None,
+        };
+        held.reading.why = why;
+        if !held.is_decided() {
+            held.prompts_to_decide = slack.prompts_to_decide(confidence)?;
+        }
+        Ok(held)
+    }
+
+    /// Where this bound alone puts a setting.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (self.slack, self.slack_interval) {
+            (None, _) => Standing::Open,
+            (Some(slack), _) if slack >= 0.0 => Standing::Meets,
+            (_, Some([_, high])) if high < 0.0 => Standing::Misses,
+            _ => Standing::Open,
+        }
+    }
+
+    /// Whether the whole interval is on the side of the point estimate.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.slack_interval.is_some_and(|[low, high]| low >= 0.0 || high < 0.0)
+    }
+
+    /// How far it is missed as a share of the bound (as it is where the bound is 0); 0 where it is kept, absent where
+    /// there is no value.
+    #[must_use]
+    pub fn miss(&self) -> Option<f64> {
+        let scale = self.bound.map(f64::abs).filter(|bound| *bound > 0.0).unwrap_or(1.0);
+        self.slack.map(|slack| (-slack / scale).max(0.0))
+    }
+}
+
+/// A sample's value with its 95 % interval.
+pub(crate) fn reading(sample: &Sample) -> Result<Reading, VerdictError> {
+    Ok(Reading {
+        value: sample.value(),
+        ci95: sample.interval(super::sample::ALONE)?,
+        why: sample.why().map(str::to_owned),
+    })
+}
+
+/// How far inside the bound a measured value is.
+fn slack_of(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sample {
+    let sign = sign(constraint);
+    let inside = |value: f64, reference: f64| {
+        let bound = constraint.bound(reference);
+        let slack = sign * (bound - value);
+        if slack.abs() <= ROUNDING * bound.abs() { 0.0 } else { slack }
+    };
+    match (value, baseline) {
+        (Sample::Prompts(values), _) if constraint.of_baseline == 0.0 => {
+            Sample::Prompts(values.iter().map(|(id, value)| (id.clone(), inside(*value, 0.0))).collect())
+        }
+        (Sample::Prompts(values), Sample::Prompts(references)) => Sample::Prompts(
+            values
+                .iter()
+                .filter_map(|(id, value)| Some((id.clone(), inside(*value, *references.get(id)?))))
+                .collect(),
+        ),
+        _ => {
+            let none = Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) };
+            let baseline = match (constraint.of_baseline == 0.0, baseline) {
+                (true, _) => &none,
+                (false, Sample::Absent { why }) => {
+                    return Sample::Absent { why: format!("the baseline has no value: {why}") };
+                }
+                (false, known) => known,
+            };
+            value.combined(baseline, |[low, value, high], [from, reference, to]| match constraint.side {
+                Side::AtMost => [inside(high, from), inside(value, reference), inside(low, to)],
+                Side::AtLeast => [inside(low, to), inside(value, reference), inside(high, from)],
+            })
+        }
+    }
+}
+
+/// How far inside the bound the baseline itself is, whose distribution an exact method has.
+fn slack_by_construction(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sample {
+    if constraint.of_baseline == 1.0 {
+        let slack = sign(constraint) * constraint.plus;
+        return Sample::Whole { value: slack, ci95: Some([slack; 2]) };
+    }
+    let known = if baseline.value().is_some() { baseline } else { value };
+    slack_of(constraint, known, baseline)
+}
+
+fn sign(constraint: &Constraint) -> f64 {
+    if constraint.side == Side::AtMost { 1.0 } else { -1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    fn prompts(values: &[f64]) -> Sample {
+        Sample::Prompts(values.iter().enumerate().map(|(at, value)| (format!("{at:03}"), *value)).collect())
+    }
+
+    fn at_most(of_baseline: f64, plus: f64) -> Constraint {
+        let text = "x<=…".to_owned();
+        Constraint { text, measure: "x".into(), side: Side::AtMost, of_baseline, plus }
+    }
+
+    fn held(constraint: &Constraint, value: &Sample, baseline: &Sample, is_by_construction: bool) -> Held {
+        Held::of(constraint, Sides { value, baseline, is_by_construction }, 0.99).unwrap()
+    }
+
+    #[test]
+    fn what_prompts_share_leaves_the_interval() {
+        let baseline = prompts(&[1.0, 5.0, 2.0, 9.0, 4.0, 7.0]);
+        let value = prompts(&[1.2, 5.2, 2.2, 9.2, 4.2, 7.2]);
+        let found = held(&at_most(1.0, 0.3), &value, &baseline, false);
+        let [low, high] = found.slack_interval.unwrap();
+        assert!((low - 0.1).abs() < 1e-9 && (high - 0.1).abs() < 1e-9, "{found:?}");
+        assert!(found.is_decided() && found.standing() == Standing::Meets);
+        // A share of the baseline is paired too: 1.5 b - (b + 0.2) has mean 0.5 * 28 / 6 - 0.2.
+        let found = held(&at_most(1.5, 0.0), &value, &baseline, false);
+        assert!((found.slack.unwrap() - (14.0 / 6.0 - 0.2)).abs() < 1e-9, "{found:?}");
+        assert!(!found.is_decided() && found.prompts_to_decide.is_some_and(|n| n > 6), "{found:?}");
+    }
+
+    #[test]
+    fn an_exact_method_meets_a_bound_that_its_baseline_meets_whatever_was_drawn() {
+        let (baseline, value) = (prompts(&[1.0; 6]), prompts(&[9.0; 6]));
+        let measured = held(&at_most(1.0, 0.3), &value, &baseline, false);
+        assert_eq!((measured.standing(), measured.is_decided()), (Standing::Misses, true));
+        let exact = held(&at_most(1.0, 0.3), &value, &baseline, true);
+        assert_eq!((exact.standing(), exact.is_decided()), (Standing::Meets, true));
+        assert_eq!((exact.slack, exact.reading.value), (Some(0.3), Some(9.0)));
+        let absent = Sample::Absent { why: "too few images".into() };
+        assert_eq!(held(&at_most(1.0, 0.0), &absent, &absent, true).standing(), Standing::Meets);
+        assert_eq!(held(&at_most(0.0, 2.0), &value, &baseline, true).standing(), Standing::Meets);
+    }
+
+    #[test]
+    fn a_value_of_the_whole_run_is_compared_by_the_ends_of_both_intervals() {
+        let whole = |value: f64, half: f64| Sample::Whole { value, ci95: Some([value - half, value + half]) };
+        let found = Held::of(
+            &at_most(1.0, 5.0),
+            Sides { value: &whole(12.0, 1.0), baseline: &whole(10.0, 0.5), is_by_construction: false },
+            0.95,
+        )
+        .unwrap();
+        let [low, high] = found.slack_interval.unwrap();
+        assert!((low - 1.5).abs() < 1e-9 && (high - 4.5).abs() < 1e-9, "{found:?}");
+        let absent = Sample::Absent { why: "32 images".into() };
+        let found = held(&at_most(1.0, 5.0), &whole(1.0, 0.1), &absent, false);
+        assert_eq!(found.reading.why.as_deref(), Some("the baseline has no value: 32 images"));
+        assert_eq!((found.standing(), found.slack), (Standing::Open, None));
+    }
+}

@@ -1,0 +1,201 @@
+//! What was measured of one quantity, with the interval of its mean: Student's t over prompts, from
+//! [`FEWEST_PROMPTS`] of them on. A resampled interval of so few prompts is too narrow at the levels that a tuning needs.
+
+use specimen_stats::{normal::normal_quantile, student::student_quantile};
+
+use super::FEWEST_PROMPTS;
+use crate::{VerdictError, values::ByPrompt};
+
+/// The level of intervals that stand alone, and that summaries have.
+pub const ALONE: f64 = 0.95;
+
+/// More prompts than this are not named: nobody makes them.
+const MOST_PROMPTS: f64 = 1e6;
+
+/// Degrees of freedom whose quantile is computed, at most.
+const MOST_FREEDOM: u64 = 300;
+
+/// What was measured of one quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// A value for each prompt.
+    Prompts(ByPrompt),
+    /// One value for all prompts, such as a Frechet distance.
+    Whole {
+        /// The value.
+        value: f64,
+        /// Its 95 % interval, where it has one.
+        ci95: Option<[f64; 2]>,
+    },
+    /// Nothing.
+    Absent {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Sample {
+    /// The mean over prompts, or the one value; `None` where there is none.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Sample::Prompts(values) if !values.is_empty() => {
+                Some(values.values().sum::<f64>() / values.len() as f64)
+            }
+            Sample::Whole { value, .. } => Some(*value),
+            Sample::Prompts(_) | Sample::Absent { .. } => None,
+        }
+    }
+
+    /// The interval of [`Sample::value`] at `confidence`, in (0, 1); `None` for fewer than [`FEWEST_PROMPTS`] prompts and
+    /// for one value without an interval.
+    ///
+    /// # Errors
+    /// When `confidence` is no probability.
+    pub fn interval(&self, confidence: f64) -> Result<Option<[f64; 2]>, VerdictError> {
+        let around = |value: f64, half: f64| Some([value - half, value + half]);
+        Ok(match self {
+            Sample::Prompts(_) => match self.spread() {
+                Some(spread) => around(spread.mean, t_quantile(spread.n, confidence)? * spread.error),
+                None => None,
+            },
+            Sample::Whole { value, ci95: Some([low, high]) } => {
+                let wider = normal_quantile(0.5 + confidence / 2.0)? / normal_quantile(0.5 + ALONE / 2.0)?;
+                Some([value - wider * (value - low), value + wider * (high - value)])
+            }
+            Sample::Whole { .. } | Sample::Absent { .. } => None,
+        })
+    }
+
+    /// Prompts that would show on which side of 0 the mean is, if mean and spread stay as they are: about as many as make
+    /// the interval at `confidence` end at 0. `None` where nothing says so or it is more than a million.
+    ///
+    /// # Errors
+    /// When `confidence` is no probability.
+    pub fn prompts_to_decide(&self, confidence: f64) -> Result<Option<u64>, VerdictError> {
+        let Some(spread) = self.spread() else { return Ok(None) };
+        let deviation = spread.error * (spread.n as f64).sqrt();
+        let needed = |n: usize| -> Result<f64, VerdictError> {
+            Ok((t_quantile(n, confidence)? * deviation / spread.mean).powi(2))
+        };
+        // The quantile falls as the prompts grow, so one pass asks for too many and the next for too few.
+        let mut prompts = needed(spread.n)?;
+        for _ in 0..2 {
+            if prompts.is_nan() || prompts > MOST_PROMPTS {
+                return Ok(None);
+            }
+            prompts = needed((prompts.ceil() as usize).max(FEWEST_PROMPTS))?;
+        }
+        Ok(Some((prompts.ceil() as u64).max(spread.n as u64 + 1)))
+    }
+
+    /// `self - other`, prompt by prompt where both have values for prompts.
+    #[must_use]
+    pub fn minus(&self, other: &Sample) -> Sample {
+        match (self, other) {
+            (Sample::Prompts(ours), Sample::Prompts(theirs)) => Sample::Prompts(
+                ours.iter().filter_map(|(id, value)| Some((id.clone(), value - theirs.get(id)?))).collect(),
+            ),
+            _ => self.combined(other, |[low, value, high], [from, reference, to]| {
+                [low - to, value - reference, high - from]
+            }),
+        }
+    }
+
+    /// Both as one value each, combined from the ends of their intervals; without both intervals there is none.
+    pub(crate) fn combined(&self, other: &Sample, of: impl Fn([f64; 3], [f64; 3]) -> [f64; 3]) -> Sample {
+        let (Some(value), Some(reference)) = (self.value(), other.value()) else {
+            let why = [self, other].into_iter().find_map(Sample::why).unwrap_or("there is no value");
+            return Sample::Absent { why: why.to_owned() };
+        };
+        let ends = |sample: &Sample| sample.interval(ALONE).ok().flatten();
+        match ends(self).zip(ends(other)) {
+            Some(([low, high], [from, to])) => {
+                let [low, value, high] = of([low, value, high], [from, reference, to]);
+                Sample::Whole { value, ci95: Some([low, high]) }
+            }
+            None => Sample::Whole { value: of([value; 3], [reference; 3])[1], ci95: None },
+        }
+    }
+
+    /// Why there is no value.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Sample::Absent { why } => Some(why),
+            Sample::Prompts(values) if values.is_empty() => Some("no prompt has a value"),
+            _ => None,
+        }
+    }
+
+    fn spread(&self) -> Option<Spread> {
+        let Sample::Prompts(values) = self else { return None };
+        let n = values.len();
+        if n < FEWEST_PROMPTS {
+            return None;
+        }
+        let mean = values.values().sum::<f64>() / n as f64;
+        // Equal values have no spread, whatever the rounding of their mean.
+        let first = values.values().next().copied().unwrap_or(mean);
+        if values.values().all(|value| *value == first) {
+            return Some(Spread { n, mean: first, error: 0.0 });
+        }
+        let squares: f64 = values.values().map(|value| (value - mean).powi(2)).sum();
+        Some(Spread { n, mean, error: (squares / (n - 1) as f64 / n as f64).sqrt() })
+    }
+}
+
+/// A mean over prompts with its standard error.
+struct Spread {
+    n: usize,
+    mean: f64,
+    error: f64,
+}
+
+/// Half the width of a two-sided interval at `confidence` of a mean of `n` values, in standard errors. From
+/// [`MOST_FREEDOM`] degrees of freedom on the quantile falls by less than a hundredth, and is not computed anew.
+fn t_quantile(n: usize, confidence: f64) -> Result<f64, VerdictError> {
+    Ok(student_quantile((n as u64 - 1).min(MOST_FREEDOM), 0.5 + confidence / 2.0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    fn prompts(values: &[f64]) -> Sample {
+        Sample::Prompts(values.iter().enumerate().map(|(at, value)| (format!("{at:03}"), *value)).collect())
+    }
+
+    #[test]
+    fn a_mean_has_students_interval_from_six_prompts_on() {
+        // Mean 3.5, deviation sqrt(3.5); t of 5 degrees at 0.975 is 2.570582 (any table of Student's t).
+        let [low, high] = prompts(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).interval(0.95).unwrap().unwrap();
+        let half = 2.570_582 * (3.5_f64 / 6.0).sqrt();
+        assert!((low - (3.5 - half)).abs() < 1e-5 && (high - (3.5 + half)).abs() < 1e-5, "{low} {high}");
+        assert_eq!(prompts(&[1.0, 2.0, 3.0, 4.0, 5.0]).interval(0.95).unwrap(), None);
+        assert_eq!(prompts(&[0.1; 6]).interval(0.999).unwrap(), Some([0.1; 2]));
+    }
+
+    #[test]
+    fn one_value_for_all_prompts_widens_with_the_confidence() {
+        let whole = Sample::Whole { value: 10.0, ci95: Some([9.0, 12.0]) };
+        let [low, high] = whole.interval(0.95).unwrap().unwrap();
+        assert!((low - 9.0).abs() < 1e-9 && (high - 12.0).abs() < 1e-9, "{low} {high}");
+        // 2.575829 / 1.959964 = 1.314223 standard errors more.
+        let [low, high] = whole.interval(0.99).unwrap().unwrap();
+        assert!((low - 8.685_777).abs() < 1e-5 && (high - 12.628_446).abs() < 1e-5, "{low} {high}");
+        assert_eq!(Sample::Whole { value: 1.0, ci95: None }.interval(0.95).unwrap(), None);
+    }
+
+    #[test]
+    fn the_prompts_that_would_decide_make_the_interval_end_at_zero() {
+        // Mean 0.25, deviation 1: at 95 % Student's t over n has its end at 0 between 63 and 65 prompts.
+        let values: Vec<f64> = (0..32).map(|at| 0.25 + if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let needed = prompts(&values).prompts_to_decide(0.95).unwrap().unwrap();
+        assert!((63..=68).contains(&needed), "{needed}");
+        let even: Vec<f64> = (0..32).map(|at| if at % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert_eq!(prompts(&even).prompts_to_decide(0.95).unwrap(), None, "a mean of 0 is never decided");
+    }
+}

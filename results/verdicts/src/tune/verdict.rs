@@ -1,0 +1,261 @@
+//! What came of a tuning, and how it is said.
+
+use serde::{Deserialize, Serialize};
+use specimen_table::{column_decimals, fixed, with_interval};
+
+use super::{
+    bound::{Held, Standing},
+    rung::{Fate, Placed},
+    schedule::Schedule,
+    tuning::Tuning,
+};
+
+/// Names of undecided bounds in the sentence, at most; all of them are in the trace.
+const MOST_NAMED: usize = 4;
+
+/// What came of a tuning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The setting met the budget when it was chosen and on the held-out prompts.
+    Confirmed {
+        /// Its name.
+        setting: String,
+        /// Its bounds that the held-out prompts do not decide.
+        undecided: Vec<Undecided>,
+        /// Bounds that the rungs leave undecided, of settings that would be better.
+        rivals: Vec<Undecided>,
+    },
+    /// The setting met the budget when it was chosen and not on the held-out prompts.
+    NotConfirmed {
+        /// Its name.
+        setting: String,
+        /// Bounds that it misses there, or that have no value.
+        missed: Vec<String>,
+    },
+    /// No setting of the last rung met the budget.
+    NoneMeets {
+        /// The one that misses it least, with what it misses; absent where a bound has no value for any of them.
+        nearest: Option<NearMiss>,
+        /// Settings that met it on the fewer prompts of an earlier rung and were worse than another that did.
+        earlier: Vec<String>,
+        /// Bounds of the last rung that are undecided.
+        undecided: Vec<Undecided>,
+        /// Why bounds could not be judged, where they could not.
+        open: Vec<String>,
+    },
+}
+
+/// A bound that the prompts do not decide.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undecided {
+    /// The setting.
+    pub setting: String,
+    /// The constraint as typed.
+    pub constraint: String,
+    /// Prompts that would decide it; absent where that cannot be told.
+    pub prompts: Option<u64>,
+    /// The `--limit` of a tuning that has them.
+    pub limit: Option<usize>,
+}
+
+/// The bound that a setting misses most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NearMiss {
+    /// The setting.
+    pub setting: String,
+    /// The constraint as typed.
+    pub constraint: String,
+    /// By how much, in the unit of the measure.
+    pub by: f64,
+    /// The interval of that, at the confidence of the tuning.
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Tuning {
+    /// Draws the verdict from what is there.
+    pub fn conclude(&mut self) {
+        let Some(best) = self.best() else {
+            self.verdict = Some(self.none_meets());
+            return;
+        };
+        let setting = best.trial.setting.clone();
+        self.verdict = self.confirmation.as_ref().map(|confirmation| match confirmation.standing {
+            Standing::Meets => {
+                let bounds = &confirmation.trial.budget;
+                let undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
+                Verdict::Confirmed { undecided, rivals: self.rivals(best), setting }
+            }
+            Standing::Open | Standing::Misses => {
+                let missed =
+                    confirmation.trial.budget.iter().filter(|held| held.standing() != Standing::Meets);
+                Verdict::NotConfirmed {
+                    setting,
+                    missed: missed.map(|held| held.constraint.clone()).collect(),
+                }
+            }
+        });
+    }
+
+    /// Undecided bounds of settings whose objective is better than that of the best.
+    fn rivals(&self, best: &Placed) -> Vec<Undecided> {
+        let is_better = |placed: &&Placed| match (placed.trial.objective.value, best.trial.objective.value) {
+            (Some(theirs), Some(ours)) if self.higher_is_better => theirs > ours,
+            (Some(theirs), Some(ours)) => theirs < ours,
+            _ => false,
+        };
+        let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
+        let open = last.iter().filter(|placed| placed.fate == Fate::NotChosen).filter(is_better);
+        open.flat_map(|placed| {
+            undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
+        })
+        .collect()
+    }
+
+    fn none_meets(&self) -> Verdict {
+        let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
+        let before = &self.rungs[..self.rungs.len().saturating_sub(1)];
+        let worse = before.iter().flat_map(|rung| &rung.trials).filter(|placed| placed.fate == Fate::Worse);
+        let without = last.iter().flat_map(|placed| &placed.trial.budget).filter(|held| held.slack.is_none());
+        let mut open: Vec<String> = without
+            .map(|held| {
+                let why = held.reading.why.as_deref().unwrap_or("it has no value");
+                format!("{}: {why}", held.constraint)
+            })
+            .collect();
+        let objective = last.first().and_then(|placed| placed.trial.objective.why.as_ref());
+        open.extend(objective.map(|why| format!("{}: {why}", self.objective)));
+        open.dedup();
+        let candidates = last.iter().filter(|placed| !placed.trial.is_ruled_out());
+        Verdict::NoneMeets {
+            nearest: last.iter().find_map(nearest),
+            earlier: worse.map(|placed| placed.trial.setting.clone()).collect(),
+            undecided: candidates
+                .flat_map(|placed| {
+                    undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
+                })
+                .collect(),
+            open,
+        }
+    }
+
+    /// The verdict in sentences.
+    #[must_use]
+    pub fn said(&self) -> String {
+        match &self.verdict {
+            None => "No verdict yet: the tuning is not finished.".to_owned(),
+            Some(Verdict::Confirmed { setting, undecided, rivals }) => {
+                let method = self.settings.iter().find(|known| known.name == *setting);
+                let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
+                let n_held_out = self.confirmation.as_ref().map_or(0, |c| c.prompts[1] - c.prompts[0]);
+                let open = match undecided.is_empty() {
+                    true => String::new(),
+                    false => format!(
+                        " The {n_held_out} held-out prompts do not decide {}.",
+                        listed(undecided, |one| one.constraint.clone())
+                    ),
+                };
+                let rivals = match rivals.is_empty() {
+                    true => String::new(),
+                    false => {
+                        format!(" Settings that would be better are undecided: {}.", of_settings(rivals))
+                    }
+                };
+                format!(
+                    "`{setting}` is the best inside the budget; held-out prompts confirm it.{method}{open}{rivals}"
+                )
+            }
+            Some(Verdict::NotConfirmed { setting, missed }) => format!(
+                "`{setting}` was the best inside the budget, but on held-out prompts it does not meet {}.",
+                missed.join(", ")
+            ),
+            Some(Verdict::NoneMeets { nearest, earlier, undecided, open }) => {
+                let n = self.n_judged();
+                let mut said = match undecided.is_empty() && open.is_empty() {
+                    true => format!(
+                        "No setting meets the budget: on {n} prompts each misses a bound for certain."
+                    ),
+                    false => {
+                        format!("On {n} prompts no setting meets the budget, and it is not decided for all.")
+                    }
+                };
+                if let Some(near) = nearest {
+                    let decimals = column_decimals(&[(near.by, near.interval)]);
+                    said.push_str(&format!(
+                        " The nearest is `{}`, which misses {} by {}.",
+                        near.setting,
+                        near.constraint,
+                        with_interval(near.by, near.interval, decimals, true)
+                    ));
+                }
+                if !undecided.is_empty() {
+                    said.push_str(&format!(" Undecided: {}.", of_settings(undecided)));
+                }
+                if !earlier.is_empty() {
+                    said.push_str(&format!(
+                        " On fewer prompts it was met by {}, which were worse than another that met it.",
+                        earlier.join(", ")
+                    ));
+                }
+                if !open.is_empty() {
+                    said.push_str(&format!(" Not judged: {}.", open.join("; ")));
+                }
+                said
+            }
+        }
+    }
+
+    /// What it took, in a sentence.
+    #[must_use]
+    pub(crate) fn cost(&self) -> String {
+        let (made, whole) = self.images();
+        let share = fixed(100.0 * made as f64 / whole.max(1) as f64, 0);
+        format!(
+            "The rungs made {made} images, {share} % of the {whole} of all {} settings on {} prompts.",
+            self.settings.len(),
+            self.schedule.n_search()
+        )
+    }
+}
+
+/// The bound that a setting misses most; `None` where it misses none or a bound has no value.
+fn nearest(placed: &Placed) -> Option<NearMiss> {
+    placed.trial.miss().filter(|miss| *miss > 0.0)?;
+    let bounds = placed.trial.budget.iter().filter_map(|held| Some((held, held.miss()?)));
+    let (held, _) = bounds.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    Some(NearMiss {
+        setting: placed.trial.setting.clone(),
+        constraint: held.constraint.clone(),
+        by: -held.slack?,
+        interval: held.slack_interval.map(|[low, high]| [-high, -low]),
+    })
+}
+
+/// The bounds of a setting that have a value and are undecided.
+fn undecided(setting: &str, bounds: &[Held], limit: fn(usize) -> usize) -> Vec<Undecided> {
+    let open = bounds.iter().filter(|held| held.slack.is_some() && !held.is_decided());
+    open.map(|held| Undecided {
+        setting: setting.to_owned(),
+        constraint: held.constraint.clone(),
+        prompts: held.prompts_to_decide,
+        limit: held.prompts_to_decide.and_then(|n| usize::try_from(n).ok()).map(limit),
+    })
+    .collect()
+}
+
+fn of_settings(all: &[Undecided]) -> String {
+    listed(all, |one| format!("`{}` {}", one.setting, one.constraint))
+}
+
+/// `a (about 40 prompts would, --limit 60), b, and 3 more`.
+fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
+    let text = |one: &Undecided| match (one.prompts, one.limit) {
+        (Some(n), Some(limit)) => format!("{} (about {n} prompts would, --limit {limit})", name(one)),
+        _ => name(one),
+    };
+    let mut texts: Vec<String> = all.iter().take(MOST_NAMED).map(text).collect();
+    if all.len() > MOST_NAMED {
+        texts.push(format!("and {} more (tune.csv)", all.len() - MOST_NAMED));
+    }
+    texts.join(", ")
+}
