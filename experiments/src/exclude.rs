@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Exclusion<'n> {
     pub(crate) place: crate::place::Place,
-    /// Name of a `[[cell]]`.
+    /// Name of a `[[cell]]`, or in full of one that models and axes made of it: `cascade[tau_pos=0.85]`.
     pub(crate) cell: Option<&'n str>,
     /// Name of a model.
     pub(crate) model: Option<&'n str>,

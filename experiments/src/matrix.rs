@@ -209,9 +209,30 @@ fn matches(exclusion: &Exclusion<'_>, model: &Model<'_>, cell: &Node, combinatio
     let has_value = |(path, value): &(&str, &Node)| {
         combination.iter().any(|(axis, idx)| axis.path == *path && axis.values[*idx].same_value(value))
     };
-    exclusion.cell.is_none_or(|name| cell.name() == Some(name))
+    let names_cell = |name: &str| {
+        cell.name() == Some(name) || full_name(model, cell, combination).as_deref() == Some(name)
+    };
+    exclusion.cell.is_none_or(names_cell)
         && exclusion.model.is_none_or(|name| model.node.name() == Some(name))
         && exclusion.values.iter().all(has_value)
+}
+
+/// The cell's name with what sets it apart in brackets.
+fn full_name(model: &Model<'_>, cell: &Node, combination: &Combination<'_>) -> Option<String> {
+    Some(named(cell.name()?, &labels(model, combination)))
+}
+
+fn named(base: &str, labels: &[String]) -> String {
+    if labels.is_empty() { base.to_owned() } else { format!("{base}[{}]", labels.join(",")) }
+}
+
+/// What stands in the brackets: the model's labels, then `axis=value` in the order of the axes.
+fn labels(model: &Model<'_>, combination: &Combination<'_>) -> Vec<String> {
+    let touching: Vec<&Axis<'_>> = combination.iter().map(|(axis, _)| *axis).collect();
+    let label = |(axis, at): &(&Axis<'_>, usize)| {
+        format!("{}={}", axes::short_name(axis, &touching), axes::value_label(&axis.values[*at], *at))
+    };
+    model.labels.iter().cloned().chain(combination.iter().map(label)).collect()
 }
 
 fn resolved(
@@ -221,7 +242,6 @@ fn resolved(
     combination: &Combination<'_>,
 ) -> Result<Cell, SpecError> {
     let (mut model_node, mut sampling, mut cell) = (model.node.clone(), sampling.clone(), cell.clone());
-    let mut labels = model.labels.clone();
     let mut params = BTreeMap::new();
     let touching: Vec<&Axis<'_>> = combination.iter().map(|(axis, _)| *axis).collect();
     for (axis, value_idx) in combination {
@@ -233,14 +253,11 @@ fn resolved(
         };
         let rest: Vec<&str> = axis.rest.iter().map(String::as_str).collect();
         assign(node, &rest, axis.path, value.clone())?;
-        let label = axes::short_name(axis, &touching);
-        labels.push(format!("{label}={}", axes::value_label(value, *value_idx)));
-        params.insert(label, value.to_json());
+        params.insert(axes::short_name(axis, &touching), value.to_json());
     }
     let path = format!("cell.{}", cell.name().unwrap_or_default());
     let body = cells::cell(&cell, &path)?;
-    let name =
-        if labels.is_empty() { body.name.clone() } else { format!("{}[{}]", body.name, labels.join(",")) };
+    let name = named(&body.name, &labels(model, combination));
     Ok(Cell {
         name,
         base: body.name,

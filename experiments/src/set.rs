@@ -108,6 +108,19 @@ pub(crate) fn element(
         .at(place.clone())),
         Err(_) => {
             let names: Vec<&str> = items.iter().filter_map(Node::name).collect();
+            let base = first.split_once('[').map(|(base, _)| base).filter(|base| names.contains(base));
+            if let Some(base) = base {
+                return Err(Fault::NoSuchPath {
+                    path: path.to_owned(),
+                    reason: format!(
+                        "the cell is made of `{base}` by an axis and has no keys of its own; set a key of `{base}`, or \
+                         leave the cell out with [[exclude]]"
+                    ),
+                    nearest: None,
+                    known: Vec::new(),
+                }
+                .at(place.clone()));
+            }
             let remedy =
                 if names.is_empty() { "; elements of this list are addressed by index, from 0" } else { "" };
             Err(Fault::NoSuchPath {
@@ -148,8 +161,10 @@ fn split<'a>(label: &str, argument: &'a str, example: &str) -> Result<(&'a str, 
         Fault::BadArgument { problem: problem.to_owned(), remedy: format!("write it like {example}") }
             .at(Place::Argument(label.into()))
     };
-    let (path, value) =
-        argument.split_once('=').ok_or_else(|| bad("there is no `=` between path and value"))?;
+    let is_closed = |at: usize| argument[..at].matches('[').count() == argument[..at].matches(']').count();
+    let equals = argument.match_indices('=').map(|(at, _)| at).find(|at| is_closed(*at));
+    let at = equals.ok_or_else(|| bad("there is no `=` between path and value"))?;
+    let (path, value) = (&argument[..at], &argument[at + 1..]);
     let (path, value) = (path.trim(), value.trim());
     if path.split('.').any(str::is_empty) {
         return Err(bad("the path has an empty part"));

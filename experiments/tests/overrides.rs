@@ -321,3 +321,21 @@ fn a_resolved_spec_survives_the_way_through_json() {
     let json = serde_json::to_string(&spec).unwrap();
     assert_eq!(serde_json::from_str::<Spec>(&json).unwrap(), spec);
 }
+
+#[test]
+fn an_exclusion_may_name_a_cell_in_full() {
+    let axes = "[axes]\n\"cell.sd.drafter.depth\" = [1, 2]\n\"cell.sd.sampling.top_p\" = [0.5, 1.0]\n";
+    let spec = with(&format!("{axes}[[exclude]]\ncell = \"sd[depth=2,top_p=0.5]\"\n")).unwrap();
+    assert_eq!(names(&spec)[1..4], ["sd[depth=1,top_p=0.5]", "sd[depth=1,top_p=1]", "sd[depth=2,top_p=1]"]);
+    check_refused(
+        with(&format!("{axes}[[exclude]]\ncell = \"sd[depth=3,top_p=0.5]\"\n")),
+        "s.toml:20:1: this exclusion excludes nothing; correct its values, or remove it",
+    );
+}
+
+#[test]
+fn a_key_of_a_cell_that_an_axis_made_is_refused_with_the_cell_that_has_it() {
+    let mut spec = SpecText::parse("s.toml", SPEC).unwrap();
+    let error = spec.set("cell.sd[top_p=0.5,depth=2].drafter.depth=3").unwrap_err().to_string();
+    assert!(error.contains("the cell is made of `sd` by an axis"), "{error}");
+}

@@ -161,9 +161,11 @@ fn in_order<'r>(rows: &'r [ImageRow], default: &'r str) -> Vec<&'r ImageRow> {
 fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) -> Result<Plan, RunError> {
     let at = |row: &ImageRow| format!("{}: {}", import.table.display(), row.place);
     let cells = cells_of(rows, import.cell);
-    if let Some(name) = [import.name].iter().chain(&cells).find(|name| !is_name(name)) {
+    let refused = [import.name].into_iter().find(|name| !is_name(name));
+    if let Some(name) = refused.or_else(|| cells.iter().copied().find(|name| !is_cell_name(name))) {
         return Err(RunError::Spec(format!(
-            "`{}` is no name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first",
+            "`{}` is no name of a run or a cell: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first; a cell may have \
+             its settings in brackets, as in `lantern[delta=0.1,k=100]`",
             name.escape_debug()
         )));
     }
@@ -208,7 +210,7 @@ fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) -> Result<P
         .collect();
     let cell = |name: &&str| Cell {
         name: (*name).to_owned(),
-        base: (*name).to_owned(),
+        base: name.split('[').next().unwrap_or(name).to_owned(),
         params: BTreeMap::new(),
         model: import.model.clone(),
         sampling: import.sampling.clone(),
@@ -248,6 +250,19 @@ fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._+-".contains(c);
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     starts && name.len() <= 64 && name.chars().all(fits)
+}
+
+/// The name of a cell: with settings in brackets, such as those that axes make.
+fn is_cell_name(name: &str) -> bool {
+    let Some((base, rest)) = name.split_once('[') else { return is_name(name) };
+    let settings = rest.strip_suffix(']').unwrap_or_default();
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let is_setting = |text: &str| {
+        text.split_once('=').is_some_and(|(key, value)| {
+            !key.is_empty() && !value.is_empty() && key.chars().chain(value.chars()).all(fits)
+        })
+    };
+    is_name(base) && name.len() <= 256 && settings.split(',').all(is_setting)
 }
 
 /// The plan that `file` is, for a run whose prompts are nowhere else.

@@ -9,6 +9,7 @@ use fixture::run::Made;
 use insta::assert_snapshot;
 use specimen_record::TimingQuality;
 use specimen_verdicts::VerdictError;
+use specimen_verdicts::compare::cell_pair::cell_pair;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
 use specimen_verdicts::compare::mix::Kind;
 use specimen_verdicts::values::RunValues;
@@ -155,4 +156,30 @@ fn the_table_reads_as_printed() {
     let mut found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
     found.rows.retain(|row| ["accepted_per_step", "decode_s", "speedup"].contains(&row.measure.as_str()));
     assert_snapshot!(found.table().text(160));
+}
+
+#[test]
+fn cells_with_equal_signs_in_their_names_are_told_apart_in_a_pair() {
+    let mut summary = fixture::summary();
+    summary.cells.push(fixture::cell("casc[tau_pos=0.85,tau_seq=0.5]", 1.0, 1.2));
+    summary.cells.push(fixture::cell("casc[tau_pos=0.9]", 1.0, 1.2));
+    let check = |text: &str, expected: [&str; 2]| {
+        let (a, b) = cell_pair(text, &summary, &summary).unwrap();
+        assert_eq!([a.as_str(), b.as_str()], expected);
+    };
+    check("ar=tree", ["ar", "tree"]);
+    check("casc[tau_pos=0.85,tau_seq=0.5]=tree", ["casc[tau_pos=0.85,tau_seq=0.5]", "tree"]);
+    check("tree = casc[tau_pos=0.9]", ["tree", "casc[tau_pos=0.9]"]);
+    check(
+        "casc[tau_pos=0.9]=casc[tau_pos=0.85,tau_seq=0.5]",
+        ["casc[tau_pos=0.9]", "casc[tau_pos=0.85,tau_seq=0.5]"],
+    );
+    let refused = |text: &str, part: &str| {
+        let said = cell_pair(text, &summary, &summary).unwrap_err().to_string();
+        assert!(said.contains(part), "`{part}` is not in `{said}`");
+    };
+    refused("tree", "no `=`");
+    refused("casc[tau_pos=0.9]=none", "no cell `none`; it has ar, chain");
+    refused("casc[tau_pos=7]=tree", "no cell `casc[tau_pos=7]`");
+    refused("casc[tau_pos=7]=casc[tau_pos=8]", "no cell `casc[tau_pos=7]`");
 }

@@ -239,3 +239,18 @@ fn a_baseline_survives_the_disk_and_a_bare_summary_is_one() {
     assert!(write_document(&path, &silent).unwrap_err().to_string().contains("reason is empty"));
     assert!(read_document::<Baseline>(&bare).is_err());
 }
+
+#[test]
+fn a_rule_names_cells_with_brackets_and_equal_signs_as_they_are() {
+    let mut baseline = baseline();
+    baseline.summary.cells.push(fixture::cell("casc[tau_pos=0.85,tau_seq=0.5]", 1.0, 1.2));
+    baseline.summary.cells.push(fixture::cell("casc[tau_pos=0.9,tau_seq=0.5]", 1.0, 1.2));
+    let held = |pattern: &str| {
+        let rule = "measure = \"nfe\"\nkind = \"exact\"";
+        let text = format!("schema = 1\n[[rule]]\ncells = [\"{pattern}\"]\n{rule}");
+        let rules = Rules::parse("rules.toml", &text).unwrap();
+        check(&rules, &baseline, &[baseline.summary.clone()], None).unwrap().checks.len()
+    };
+    assert_eq!(held("casc[tau_pos=0.85,tau_seq=0.5]"), 1);
+    assert_eq!(held("casc[*tau_seq=0.5]"), 2);
+}

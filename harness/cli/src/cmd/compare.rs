@@ -6,6 +6,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use specimen_record::RunDir;
 use specimen_verdicts::{
     compare::{
+        cell_pair::cell_pair,
         comparison::{Options, compare as compare_values},
         mix::Kind,
     },
@@ -26,7 +27,7 @@ pub struct CompareArgs {
     pub a: PathBuf,
     /// Folder of the second; the same folder compares cells of one run
     pub b: PathBuf,
-    /// Cells to set against one another, as in `naive=cascade`; may be repeated [default: those of one name]
+    /// Cells to compare, as in `naive=cascade` or `casc[tau_pos=0.85]=naive`; may be repeated [default: those of one name]
     #[arg(long, value_name = "A=B")]
     pub cell: Vec<String>,
     /// Differences that do not keep numbers out of the table
@@ -67,18 +68,16 @@ impl Layout {
 
 /// Compares the runs and prints the table.
 pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
+    let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
     let cells = args.cell.iter().map(|pair| {
-        let (a, b) = pair.split_once('=').ok_or_else(|| {
-            CliError::Usage(format!("--cell {pair}: no `=`; name a cell of each run, as in `naive=cascade`"))
-        })?;
-        Ok((a.to_owned(), b.to_owned()))
+        let named = cell_pair(pair, &a.summary, &b.summary);
+        named.map_err(|why| CliError::Usage(format!("--cell {pair}: {why}")))
     });
     let named = |name: &String| Kind::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
     let options = Options {
         cells: cells.collect::<Result<_, CliError>>()?,
         mix: args.mix.iter().filter_map(named).collect(),
     };
-    let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
     let found = compare_values(&a, &b, &options)?;
     for refused in &found.refused {
         talk.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));

@@ -24,7 +24,7 @@ use crate::{
 pub struct ReplayArgs {
     /// Folder of the run
     pub run: PathBuf,
-    /// Keys of items, as in `ar/3/0`
+    /// Keys of items, cell/prompt/sample, as in `ar/3/0` or `casc[tau_pos=0.85]/3/0`
     #[arg(required_unless_present = "random", conflicts_with = "random")]
     pub keys: Vec<String>,
     /// Take N records by lot instead
@@ -103,9 +103,13 @@ fn choose<'r>(args: &ReplayArgs, records: &'r [Record]) -> anyhow::Result<Vec<&'
 }
 
 fn named<'r>(key: &str, records: &'r [Record]) -> anyhow::Result<&'r Record> {
-    let wanted: ItemKey = key.parse().map_err(|e| CliError::Usage(format!("`{key}` is no key: {e}")))?;
-    let found = records.iter().find(|record| record.key == wanted);
-    found.ok_or_else(|| {
+    // As the files spell it, with escapes, or as tables do: `casc[tau_pos=0.85]/3/0`.
+    let wanted: Option<ItemKey> = key.parse().ok();
+    let is_it = |record: &&Record| {
+        let plain = || format!("{}/{}/{}", record.cell, record.prompt_id, record.sample);
+        wanted.as_ref() == Some(&record.key) || plain() == key
+    };
+    records.iter().find(is_it).ok_or_else(|| {
         let example = records.first().map_or_else(String::new, |r| format!("; the first is {}", r.key));
         CliError::Usage(format!("the run has no image of the item {key}{example}")).into()
     })

@@ -113,3 +113,28 @@ fn a_table_that_does_not_fit_is_refused_before_anything_is_written() {
     let by_id = desk.file("bad.csv", &text.replace("file,prompt,", "file,prompt_id,"));
     desk.fails(&import(&by_id, &["--out", "bad"]), 3, &["line 2, column 1", "has no text"]);
 }
+
+#[test]
+fn a_cell_with_brackets_and_equal_signs_is_taken_wherever_a_name_is() {
+    const NAME: &str = "lantern[tau_pos=0.85,k=100]";
+    let desk = Desk::new();
+    let table = folder(&desk);
+    let named = fs::read_to_string(&table).unwrap().replace(",lantern,", &format!(",\"{NAME}\","));
+    let table = desk.file("named.csv", &named);
+    desk.succeeds(&import(&table, &["--out", "run"]));
+    // The name is found; what was taken in has no values to compare.
+    desk.fails(&["compare", "run", "run", "--cell", &format!("{NAME}=ar")], 1, &["no cell with values"]);
+    let unknown = ["compare", "run", "run", "--cell", "lantern[tau_pos=0.9]=ar"];
+    desk.fails(&unknown, 2, &["no cell `lantern[tau_pos=0.9]`; it has ar, lantern[tau_pos=0.85,k=100]"]);
+    // An image that this program did not make is never made again; its key is found first.
+    desk.fails(&["replay", "run", &format!("{NAME}/0/0")], 1, &["1 of 1 records differ"]);
+    desk.fails(&["replay", "run", "lantern[k=1]/0/0"], 2, &["no image of the item lantern[k=1]/0/0"]);
+    let rule = "measure = \"nfe\"\nkind = \"exact\"";
+    desk.file("b.rules.toml", &format!("schema = 1\n[[rule]]\ncells = [\"{NAME}\"]\n{rule}\n"));
+    let gate = ["gate", "run", "--baseline", "b.json"];
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
+    assert!(desk.succeeds(&gate).out.contains("Passed: 1 of 1 checks"));
+    desk.succeeds(&["report", "run"]);
+    let broken = desk.file("broken.csv", &named.replace("k=100]", "k=100"));
+    desk.fails(&import(&broken, &["--out", "bad"]), 3, &["no name of a run or a cell"]);
+}

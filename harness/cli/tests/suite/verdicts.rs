@@ -89,6 +89,24 @@ fn two_runs_of_one_spec_accept_the_same_and_cells_of_one_run_do_not() {
 }
 
 #[test]
+fn cells_that_axes_made_are_named_in_full() {
+    let desk = Desk::new();
+    let depths = ["--sweep", "cell.sd-chain2.drafter.depth=1,2"];
+    desk.succeeds(&[&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "r"], &depths[..]].concat());
+    let pair = "sd-chain2[depth=1]=sd-chain2[depth=2]";
+    let shown = desk.succeeds(&["compare", "r", "r", "--cell", pair]).out;
+    assert!(shown.contains("sd-chain2[depth=1] = sd-chain2[depth=2]"), "{shown}");
+    desk.fails(
+        &["compare", "r", "r", "--cell", "sd-chain2[depth=3]=ar"],
+        2,
+        &["no cell `sd-chain2[depth=3]`"],
+    );
+    assert!(
+        desk.succeeds(&["replay", "r", "sd-chain2[depth=1]/0/0"]).out.contains("1 of 1 records are the same")
+    );
+}
+
+#[test]
 fn a_document_has_its_tables_renewed_and_is_otherwise_left_alone() {
     let desk = Desk::new();
     stub(&desk, "r");
