@@ -74,8 +74,9 @@ pub fn clip_score(
     let measured = measured
         .with_detail("scaled_by_logit_scale", by_logit_scale)
         .with_detail("text_extractor", text_network.identity())
-        .with_detail("caption", captions.choice().name())
-        .with_detail("captions_cut", text_network.n_cut(&texts));
+        .with_detail("caption", captions.choice().name());
+    let counts = text_network.counts(&texts).into_iter();
+    let measured = counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n));
     let pictures = places.iter().zip(texts).zip(scores.cosines()).map(|((&at, caption), &cosine)| {
         PictureScore { id: ids[at].clone(), file: keys[at].clone(), caption, cosine }
     });

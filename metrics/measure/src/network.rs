@@ -55,8 +55,9 @@ pub trait TextNetwork {
     /// Width of a row, that of the picture network it belongs to.
     fn n_dims(&self) -> usize;
 
-    /// How many of `texts` are longer than what the network sees of them.
-    fn n_cut(&self, texts: &[String]) -> usize;
+    /// How many of `texts` there are of each kind that a reader of a score should know of, by the kind's name among the
+    /// details: `captions_cut` are longer than what the network sees of them.
+    fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)>;
 
     /// Embeddings of `texts`, `[n, n_dims]` by rows.
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault>;

@@ -150,8 +150,8 @@ impl TextNetwork for Texts {
         self.text.tower().shape().n_joint as usize
     }
 
-    fn n_cut(&self, texts: &[String]) -> usize {
-        self.text.n_cut(texts, self.prefix, self.rule)
+    fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)> {
+        self.text.counts(texts, self.prefix, self.rule).to_vec()
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {

@@ -8,7 +8,6 @@ pub mod shape;
 pub mod vision;
 
 pub mod clean;
-mod html;
 
 pub mod tokenizer;
 

@@ -96,9 +96,9 @@ impl ClipText {
         self.tower.embed_ids(&ids)
     }
 
-    /// How many of `texts` do not fit into the context whole.
-    pub fn n_cut(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> usize {
-        texts.iter().filter(|text| self.tokenizer.is_cut(text, prefix, rule)).count()
+    /// As [`ClipTokenizer::counts`].
+    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
+        self.tokenizer.counts(texts, prefix, rule)
     }
 
     /// The tower.

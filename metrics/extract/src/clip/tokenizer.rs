@@ -1,8 +1,9 @@
 //! CLIP's byte pairs: text to ids as OpenAI's `clip.tokenize(truncate=True)` and open_clip give them.
 //!
 //! The vocabulary is OpenAI's `bpe_simple_vocab_16e6.txt.gz`, or the same 48,894 merges as Hugging Face stores them in
-//! `merges.txt`. It is not part of this program. The names of the start and end token mean nothing inside a text:
-//! they are split like any other characters (open_clip takes `<|endoftext|>` so, OpenAI takes it for the end).
+//! `merges.txt`. It is not part of this program. The names of the start and end token inside a text are these tokens: for
+//! OpenAI where a word could begin, in any case of their letters; for transformers anywhere, in small letters only. (open_clip
+//! splits them like any other characters and has names of its own, `<start_of_text>` and `<end_of_text>`.)
 
 use std::{
     collections::BTreeMap,
@@ -12,8 +13,12 @@ use std::{
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
+use specimen_text::{
+    ftfy::repairs_encoding,
+    python::{is_letter, is_number},
+    unicode_14::is_newer,
+};
 use specimen_weights::bounded::read_side_file;
-use unicode_general_category::{GeneralCategory, get_general_category};
 
 use crate::{
     clip::clean::{clean, clean_hugging_face},
@@ -29,6 +34,8 @@ pub const CONTEXT: usize = 77;
 /// What some scores put before every caption.
 pub const PREFIX: &str = "A photo depicts ";
 
+/// Names of tokens that a text may hold.
+const SPECIAL: [(&str, u32); 2] = [("<|startoftext|>", START), ("<|endoftext|>", END)];
 /// Merges of the published vocabulary.
 const N_MERGES: usize = 48_894;
 /// SHA-256 of these merges, one a line, without a newline at the end.
@@ -130,19 +137,47 @@ impl ClipTokenizer {
 
     fn encode_by(&self, text: &str, rule: TextRule) -> Vec<u32> {
         let mut ids = Vec::new();
-        let text = match rule {
-            TextRule::OpenAi => clean(text),
-            TextRule::HuggingFace => clean_hugging_face(text),
-        };
-        let mut rest = text.as_str();
-        while let Some(c) = rest.chars().next() {
-            let len = if c == ' ' { 1 } else { word_len(rest) };
-            if c != ' ' {
-                self.push_word(&rest[..len], &mut ids);
+        match rule {
+            TextRule::OpenAi => self.push_words(&clean(text), rule, &mut ids),
+            TextRule::HuggingFace => {
+                let mut rest = text;
+                while let Some((at, name, id)) = first_special(rest) {
+                    self.push_words(&clean_hugging_face(&rest[..at]), rule, &mut ids);
+                    ids.push(id);
+                    rest = &rest[at + name.len()..];
+                }
+                self.push_words(&clean_hugging_face(rest), rule, &mut ids);
             }
-            rest = &rest[len..];
         }
         ids
+    }
+
+    /// The ids of a text that was cleaned, behind `ids`.
+    fn push_words(&self, text: &str, rule: TextRule, ids: &mut Vec<u32>) {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            // For transformers names are found before a text is lowered.
+            let is_special = |(name, _): &&(&str, u32)| rule == TextRule::OpenAi && rest.starts_with(name);
+            let special = SPECIAL.iter().find(is_special);
+            let len = match (special, kind(c, rule)) {
+                (Some((name, id)), _) => {
+                    ids.push(*id);
+                    name.len()
+                }
+                (None, CharKind::Space) => c.len_utf8(),
+                (None, _) => {
+                    let len = word_len(rest, rule);
+                    self.push_word(&rest[..len], ids);
+                    len
+                }
+            };
+            rest = &rest[len..];
+        }
+    }
+
+    /// Whether `text` holds the name of a token, as `rule` reads it.
+    pub fn has_special(&self, text: &str, rule: TextRule) -> bool {
+        self.encode_by(text, rule).iter().any(|&id| START <= id)
     }
 
     /// Ids of a text from the start token to the end token, at most [`CONTEXT`]; of a longer text the end token is
@@ -169,6 +204,20 @@ impl ClipTokenizer {
     pub fn is_cut(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> bool {
         let n_prefix = if prefix == TextPrefix::None { 0 } else { self.encode(PREFIX).len() };
         2 + n_prefix + self.encode_by(text, rule).len() > CONTEXT
+    }
+
+    /// How many of `texts` there are of each kind that a reader of a score should know of, by the kind's name: cut to the
+    /// context; with an encoding that was repaired; with the name of a token inside; with characters that Unicode 14 does
+    /// not know, which the tools handle by the version of their Unicode, and this program by 16.
+    pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
+        let n = |is_so: &dyn Fn(&str) -> bool| texts.iter().filter(|text| is_so(text)).count();
+        let is_repaired = |text: &str| rule == TextRule::OpenAi && repairs_encoding(text);
+        [
+            ("captions_cut", n(&|text| self.is_cut(text, prefix, rule))),
+            ("captions_repaired", n(&is_repaired)),
+            ("captions_with_special_tokens", n(&|text| self.has_special(text, rule))),
+            ("captions_newer_than_unicode_14", n(&|text| text.chars().any(is_newer))),
+        ]
     }
 
     /// Merges the bytes of a word, the pair of lowest rank first, wherever it stands.
@@ -217,19 +266,27 @@ fn letters() -> impl Iterator<Item = (u8, char)> {
     printable.chain(others.zip(0..).map(move |(byte, idx)| (byte, letter(idx))))
 }
 
-/// Bytes of the word that `text`, which is not empty and begins with no blank, begins with: an English ending, letters,
-/// one digit, or anything else up to the next of these.
-fn word_len(text: &str) -> usize {
-    const ENDINGS: [&str; 8] = ["'s", "'ſ", "'t", "'re", "'ve", "'m", "'ll", "'d"];
-    if let Some(ending) = ENDINGS.iter().find(|ending| text.starts_with(**ending)) {
+/// Place, name and id of the first name of a token in `text`.
+fn first_special(text: &str) -> Option<(usize, &'static str, u32)> {
+    SPECIAL.iter().filter_map(|&(name, id)| Some((text.find(name)?, name, id))).min()
+}
+
+/// Bytes of the word that `text`, which is not empty and begins with no white space, begins with: an English ending,
+/// letters, one digit, or anything else up to the next of these.
+fn word_len(text: &str, rule: TextRule) -> usize {
+    const ENDINGS: [&str; 7] = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
+    /// What OpenAI's pattern, which is blind for case, takes for an `s`.
+    const LONG_S: &str = "'ſ";
+    let long_s = (rule == TextRule::OpenAi).then_some(LONG_S);
+    if let Some(ending) = ENDINGS.into_iter().chain(long_s).find(|ending| text.starts_with(ending)) {
         return ending.len();
     }
     let run = |of: CharKind| {
-        let letters = text.chars().take_while(|&c| kind(c) == of);
+        let letters = text.chars().take_while(|&c| kind(c, rule) == of);
         letters.map(char::len_utf8).sum::<usize>()
     };
     let first = text.chars().next().expect("a word has a character");
-    match kind(first) {
+    match kind(first, rule) {
         CharKind::Number => first.len_utf8(),
         kind => run(kind),
     }
@@ -239,19 +296,17 @@ fn word_len(text: &str) -> usize {
 enum CharKind {
     Letter,
     Number,
+    /// White space, and what no token is made of.
     Space,
     Other,
 }
 
-fn kind(c: char) -> CharKind {
-    use GeneralCategory as Category;
-    match get_general_category(c) {
-        Category::UppercaseLetter
-        | Category::LowercaseLetter
-        | Category::TitlecaseLetter
-        | Category::ModifierLetter
-        | Category::OtherLetter => CharKind::Letter,
-        Category::DecimalNumber | Category::LetterNumber | Category::OtherNumber => CharKind::Number,
+fn kind(c: char, rule: TextRule) -> CharKind {
+    match c {
+        // The one character that OpenAI's pattern passes over: blind for case it is a letter (iota), and otherwise it is none.
+        '\u{345}' if rule == TextRule::OpenAi => CharKind::Space,
+        _ if is_letter(c) => CharKind::Letter,
+        _ if is_number(c) => CharKind::Number,
         _ if c.is_whitespace() => CharKind::Space,
         _ => CharKind::Other,
     }

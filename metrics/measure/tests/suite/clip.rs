@@ -131,6 +131,7 @@ fn captions_that_the_network_does_not_see_whole_are_counted() {
     let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
     let (measured, _) = clip_score(&mut meter, &images, &captions).unwrap();
     assert_eq!(measured.details["captions_cut"], 1);
+    assert_eq!(measured.details["captions_repaired"], 0);
 }
 
 #[test]

@@ -86,8 +86,9 @@ impl TextNetwork for Letters {
         N_DIMS
     }
 
-    fn n_cut(&self, texts: &[String]) -> usize {
-        texts.iter().filter(|text| text.len() > 40).count()
+    fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)> {
+        let n = |is_so: fn(&&String) -> bool| texts.iter().filter(is_so).count();
+        vec![("captions_cut", n(|text| text.len() > 40)), ("captions_repaired", n(|text| text.contains('â')))]
     }
 
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault> {

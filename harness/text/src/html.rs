@@ -1,9 +1,9 @@
-//! HTML's character references, in the two readings that CLIP's cleaning mixes: Python's `html.unescape`, which is
+//! HTML's character references, in the two readings that CLIP's and LlamaGen's cleaning mix: Python's `html.unescape`, which is
 //! HTML5's, and ftfy's, which takes whole names only and some in capitals.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use crate::clip::clean::of_windows_1252;
+use crate::mojibake::of_windows_1252;
 
 /// Longest name that HTML5's reading looks at, in characters.
 const MAX_NAME: usize = 32;
@@ -15,7 +15,7 @@ static NAMED: LazyLock<BTreeMap<&'static str, &'static str>> =
     LazyLock::new(|| entities::ENTITIES.iter().map(|entity| (entity.entity, entity.characters)).collect());
 
 /// Replaces every reference, those without a semicolon and those with more letters behind them included.
-pub(crate) fn unescape(text: &str) -> String {
+pub fn unescape(text: &str) -> String {
     let mut found = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -30,7 +30,7 @@ pub(crate) fn unescape(text: &str) -> String {
 
 /// Replaces references that end in their semicolon; names of small letters count in capitals too and stand for the
 /// capital then, if HTML5 knows no such name.
-pub(crate) fn unescape_whole(text: &str) -> String {
+pub fn unescape_whole(text: &str) -> String {
     let mut found = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
