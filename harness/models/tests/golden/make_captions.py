@@ -55,6 +55,25 @@ CAPTIONS = [
     "an apple (red), a pear [green]",
     "3.5 stars of 5",
     "U.S.A. flag at 7:30 p.m.",
+    # Combining marks at the borders of words, which Python's \\b does not count to the word.
+    "page 12\u0301 of a book",
+    "code abc1234\u0301 and 123456\u0301 here",
+    "see example.com\u0301/x now",
+    "click\u0301 on it or click on\u0301 that",
+    "one,e\u0301 two.\u0301three ,\u0915\u094d\u0937",
+    "\u0939\u093f\u0928\u094d\u0926\u0940, \u092c\u093f\u0932\u094d\u0932\u0940 : \u0e41\u0e21\u0e27\u0e49 : x",
+    "@nick\u0301name says #12\u0301 and @\u0939\u093f\u0902",
+    "word\u0301 : other a\u203f12 under\u203fscore",
+    "100x200\u0301 poster",
+    # The control U+0085, and separators of ASCII, which Python takes for white space.
+    "a\u0085b page\u008512 x",
+    "\u0085 begins and ends \u0085",
+    "5:32\u0085",
+    "a\u001cb page\u001d12 \u001e. x\u001f",
+    "photo\u001fname.jpg here",
+    # A wrong encoding, and what else ftfy repairs.
+    "a don\u00e2\u20ac\u2122t sign in caf\u00c3\u00a9s",
+    "the \ufb05 \u0133sland",
 ]
 
 

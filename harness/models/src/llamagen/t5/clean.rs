@@ -1,13 +1,14 @@
 //! Captions as LlamaGen's training data were cleaned before its tokenizer saw them: two passes over a list of things
 //! that captions from the web hold and that describe no picture (addresses, nicknames, file names, article numbers).
+//! Patterns mean what they mean in Python's `re`.
 //!
-//! Of the repairs that come in between (ftfy) the decoding of text in a wrong encoding is left out, and of the names
-//! of HTML's characters those without their semicolon; neither occurs in captions of MSCOCO or in PartiPrompts.
+//! Of the names of HTML's characters those without their semicolon, which BeautifulSoup reads, are left out; none occurs in
+//! captions of MSCOCO or in PartiPrompts.
 
 use std::sync::LazyLock;
 
 use fancy_regex::Regex;
-use unicode_normalization::UnicodeNormalization;
+use specimen_text::{ftfy::fix_text, html::unescape, python::is_space};
 
 /// A pattern and what takes the place of every match.
 type Rule = (Regex, &'static str);
@@ -78,9 +79,36 @@ static WORDS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
 
 fn rules(list: &[(String, &'static str)]) -> Vec<Rule> {
     let compile = |(pattern, by): &(String, &'static str)| {
-        (Regex::new(pattern).expect("the patterns of this file are regular expressions"), *by)
+        (Regex::new(&of_python(pattern)).expect("the patterns of this file are regular expressions"), *by)
     };
     list.iter().map(compile).collect()
+}
+
+/// `pattern` with Python's sets of characters: a word is made of letters, numbers and `_`, not of combining marks, and
+/// the four separators of ASCII are white space.
+fn of_python(pattern: &str) -> String {
+    const BORDER: &str = r"(?:(?<=[\p{L}\p{N}_])(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?=[\p{L}\p{N}_]))";
+    let sets = [
+        (r"\b", BORDER),
+        (r"\w", r"[\p{L}\p{N}_]"),
+        (r"\W", r"[^\p{L}\p{N}_]"),
+        (r"\s", r"[\s\x1c-\x1f]"),
+        (r"\S", r"[^\s\x1c-\x1f]"),
+    ];
+    let mut found = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let set = sets.iter().find(|(name, _)| rest.starts_with(name));
+        // A backslash takes the character behind it along, so that `\\` before an `s` is no set.
+        let len = if first == '\\' {
+            1 + rest[1..].chars().next().map_or(0, char::len_utf8)
+        } else {
+            first.len_utf8()
+        };
+        found.push_str(set.map_or(&rest[..len], |(_, set)| set));
+        rest = &rest[len..];
+    }
+    found
 }
 
 /// `text` in the form that the encoder was trained on.
@@ -90,22 +118,18 @@ pub fn clean_caption(text: &str) -> String {
 }
 
 fn pass(text: &str) -> String {
-    let text = lower(unquoted(text).trim());
+    let text = unquoted(text).trim_matches(is_space).to_lowercase();
     let text = apply(&ADDRESSES, text);
     let mut text = apply(&SIGNS, unescaped(&without_tags(&text)));
     if 3 < text.matches(['-', '_']).count() {
         text = text.replace(['-', '_'], " ");
     }
-    let text = unescaped(&unescaped(&mended(&text)));
-    apply(&WORDS, text.trim().to_owned()).trim().to_owned()
+    let text = unescape(&unescape(&fix_text(&text)));
+    apply(&WORDS, text.trim_matches(is_space).to_owned()).trim_matches(is_space).to_owned()
 }
 
 fn apply(rules: &[Rule], text: String) -> String {
     rules.iter().fold(text, |text, (pattern, by)| pattern.replace_all(&text, *by).into_owned())
-}
-
-fn lower(text: &str) -> String {
-    text.to_lowercase()
 }
 
 /// `+` as a space, and `%` with two hexadecimal digits as a byte; bytes that are not UTF-8 become U+FFFD.
@@ -151,7 +175,8 @@ fn without_tags(text: &str) -> String {
     kept + rest
 }
 
-/// Names and numbers of HTML's characters as the characters.
+/// Names that end in their semicolon, and numbers, of HTML's characters as the characters: what BeautifulSoup's `text`
+/// makes of them.
 fn unescaped(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
@@ -184,31 +209,4 @@ fn character(name: &str) -> Option<String> {
         return char::from_u32(code).map(String::from);
     }
     entities::ENTITIES.iter().find(|entity| entity.entity == name).map(|entity| entity.characters.to_owned())
-}
-
-/// Ligatures and full-width forms as plain letters, straight quotes, one kind of line break, no controls, composed.
-fn mended(text: &str) -> String {
-    let plain = |c: char| match c {
-        '\u{201c}'..='\u{201f}' => "\"".to_owned(),
-        '\u{2bc}' | '\u{2018}'..='\u{201b}' => "'".to_owned(),
-        '\u{3000}' => " ".to_owned(),
-        'ﬅ' => "ſt".to_owned(),
-        '\u{fb00}'..='\u{fb06}'
-        | '\u{132}'
-        | '\u{133}'
-        | '\u{149}'
-        | '\u{1c4}'..='\u{1cc}'
-        | '\u{1f1}'..='\u{1f3}'
-        | '\u{ff01}'..='\u{ffef}' => std::iter::once(c).nfkc().collect(),
-        '\u{2028}' | '\u{2029}' | '\u{85}' | '\r' => "\n".to_owned(),
-        '\0'..='\u{8}'
-        | '\u{b}'
-        | '\u{e}'..='\u{1f}'
-        | '\u{7f}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{feff}'
-        | '\u{fff9}'..='\u{fffc}' => String::new(),
-        c => c.to_string(),
-    };
-    text.replace("\r\n", "\n").chars().map(plain).collect::<String>().nfc().collect()
 }
