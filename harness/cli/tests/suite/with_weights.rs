@@ -65,7 +65,10 @@ fn this_machine_is_healthy() {
     let answer = Desk::new().json(&["doctor"]);
     assert_eq!(answer["healthy"], true, "{answer:#}");
     let checks = answer["checks"].as_array().unwrap();
-    assert_eq!(checks.len(), 11);
+    assert_eq!(checks.len(), 12);
+    // For who compares with an installed Pillow.
+    let pillow = checks.iter().find(|check| check["name"] == "Pillow").unwrap();
+    assert!(pillow["found"].as_str().unwrap().contains("+pillow-13"), "{pillow:#}");
     // With or without one, what stands in the way of a GPU is told.
     let gpus = checks.iter().find(|check| check["name"] == "GPUs").unwrap();
     assert!(gpus["found"].as_str().unwrap().contains("libtorch"), "{gpus:#}");
