@@ -100,7 +100,8 @@ pub(crate) fn parse_header(header: &str) -> Result<Header, StatsError> {
 /// Reads a whole `.npy` file held in `bytes`.
 pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     let (header, data) = split_header(bytes)?;
-    let Header { element, is_fortran, n_rows, n_columns, .. } = parse_header(header)?;
+    let header = parse_header(header)?;
+    let Header { element, n_rows, n_columns, .. } = header;
     let width = element.width();
     let n_bytes = n_rows.checked_mul(n_columns).and_then(|n| n.checked_mul(width));
     if n_bytes != Some(data.len()) {
@@ -109,12 +110,16 @@ pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     }
     let stored: Vec<f64> = data.chunks_exact(width).map(|bytes| element.number(bytes)).collect();
     stored.iter().try_for_each(|&number| element.check_whole(number))?;
-    let values = if is_fortran {
-        (0..n_rows * n_columns).map(|at| stored[at % n_columns * n_rows + at / n_columns]).collect()
-    } else {
-        stored
-    };
-    Ok(Matrix { n_rows, n_columns, values, is_f32: element == Element::F32 })
+    Ok(Matrix { n_rows, n_columns, values: in_rows(&header, stored), is_f32: element == Element::F32 })
+}
+
+/// The numbers of an array as they are stored, by rows.
+pub(crate) fn in_rows(header: &Header, stored: Vec<f64>) -> Vec<f64> {
+    let Header { is_fortran, n_rows, n_columns, .. } = *header;
+    if !is_fortran || n_rows == 1 || n_columns == 1 {
+        return stored;
+    }
+    (0..n_rows * n_columns).map(|at| stored[at % n_columns * n_rows + at / n_columns]).collect()
 }
 
 /// Reads a `.npy` file of one text (`<U`), as `numpy.save` writes `numpy.array(text)`.

@@ -5,6 +5,8 @@
 //! `[n, d]` (clean-fid's KID statistics) or `reps` (dgm-eval). Both kinds of ours also say what made the features
 //! (`extractor`, `pixels`), which the tools ignore. Pickled objects in such files are never unpacked.
 
+use std::io::{Cursor, Read, Seek};
+
 use crate::error::StatsError;
 use crate::features::FeatureRows;
 use crate::gaussian::Gaussian;
@@ -28,12 +30,114 @@ pub struct Origin {
     pub pixels: String,
 }
 
+/// An archive of statistics or features, opened: what it is of is known, and no number of it is in memory yet.
+#[derive(Debug)]
+pub struct StatisticsFile<R> {
+    archive: Npz<R>,
+    content: Content,
+    d: usize,
+    origin: Option<Origin>,
+}
+
+/// What an archive holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// `mu` and `sigma`.
+    Statistics,
+    /// Rows of features under this name.
+    Features(&'static str),
+}
+
+/// Features that were read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadFeatures {
+    /// The rows.
+    pub features: FeatureRows,
+    /// Numbers that f32 does not hold, and that were rounded to the nearest that it does.
+    pub n_rounded: u64,
+}
+
+/// Rows that are unpacked at a time.
+const ROWS_AT_ONCE: usize = 256;
+
+impl<R: Read + Seek> StatisticsFile<R> {
+    /// Opens the archive in `file`; one with `mu` holds statistics. Fails on what is no archive, on one with neither
+    /// statistics nor features, on shapes that do not fit each other, and on one that says half of what made it.
+    pub fn open(file: R) -> Result<Self, StatsError> {
+        let mut archive = Npz::over(file)?;
+        let origin = origin_in(&mut archive)?;
+        let names = archive.names();
+        let has = |name: &str| names.iter().any(|found| found == name);
+        if has("mu") {
+            let d = width_of_statistics(&mut archive)?;
+            return Ok(Self { archive, content: Content::Statistics, d, origin });
+        }
+        let Some(name) = FEATURES.into_iter().find(|name| has(name)) else {
+            let found =
+                if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) };
+            let expected = "`feats` or `reps`, or `mu` and `sigma` (pictures as `arr_0`: save them as .npy)";
+            return Err(fault("arrays", expected, &found));
+        };
+        let [_, d] = archive.shape(name)?;
+        Ok(Self { archive, content: Content::Features(name), d, origin })
+    }
+
+    /// What it holds.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+
+    /// Features of a row.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// What made the features; absent in the files of other tools.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// Reads the mean and covariance; the number of rows is known if the file says it. Fails on features, on what is
+    /// damaged, and on what is no covariance.
+    pub fn statistics(&mut self) -> Result<Gaussian, StatsError> {
+        statistics_in(&mut self.archive)
+    }
+
+    /// Reads the features. Fails on statistics, on what is damaged, and on what is no finite number.
+    pub fn features(&mut self) -> Result<ReadFeatures, StatsError> {
+        let Content::Features(name) = self.content else {
+            return Err(fault("arrays", "`feats` or `reps`", "`mu` and `sigma`"));
+        };
+        let mut rows = self.archive.rows(name)?;
+        let (mut values, d) = (Vec::new(), rows.n_columns());
+        loop {
+            let some = rows.next_rows(ROWS_AT_ONCE).map_err(|error| damaged(name, error))?;
+            if some.is_empty() {
+                break;
+            }
+            if let Some(at) = some.iter().position(|x| !x.is_finite()) {
+                let (at, value) = (values.len() + at, f64::from(some[at]));
+                return Err(StatsError::NotFinite { what: "feature rows", at, value });
+            }
+            values.extend(some);
+        }
+        Ok(ReadFeatures { n_rounded: rows.n_rounded(), features: FeatureRows::new(values, d)? })
+    }
+}
+
+/// What is wrong with an entry.
+fn damaged(name: &str, error: StatsError) -> StatsError {
+    fault("entry", &format!("a whole `{name}`"), &error.to_string())
+}
+
 /// Reads what made the features of a file of statistics or features; absent in the files of other tools. Fails on what
 /// is no archive and on one that says half of it.
 pub fn read_origin(bytes: &[u8]) -> Result<Option<Origin>, StatsError> {
-    let mut archive = Npz::open(bytes)?;
-    let names = archive.names();
-    if !ORIGIN.iter().any(|name| names.iter().any(|found| found == name)) {
+    origin_in(&mut Npz::open(bytes)?)
+}
+
+fn origin_in<R: Read + Seek>(archive: &mut Npz<R>) -> Result<Option<Origin>, StatsError> {
+    if !ORIGIN.iter().any(|name| archive.has(name)) {
         return Ok(None);
     }
     Ok(Some(Origin { extractor: archive.text(ORIGIN[0])?, pixels: archive.text(ORIGIN[1])? }))
@@ -49,15 +153,28 @@ fn arrays_of(origin: Option<&Origin>) -> Vec<(&'static str, Vec<u8>)> {
 /// archive with `mu` and `sigma`, on shapes that do not fit each other, and on what is no covariance.
 pub fn read_statistics(bytes: &[u8]) -> Result<Gaussian, StatsError> {
     let mut archive = Npz::open(bytes)?;
+    width_of_statistics(&mut archive)?;
+    statistics_in(&mut archive)
+}
+
+/// Features of a row behind `mu` and `sigma`, by their headers; fails where the shapes do not fit each other, before the
+/// arrays take memory.
+fn width_of_statistics<R: Read + Seek>(archive: &mut Npz<R>) -> Result<usize, StatsError> {
+    let (mean, covariance) = (archive.shape("mu")?, archive.shape("sigma")?);
+    let d = mean[0].saturating_mul(mean[1]);
+    check_shape("shape of `mu`", mean, [1, d])?;
+    check_shape("shape of `sigma`", covariance, [d, d])?;
+    if archive.has("n") {
+        let n = archive.shape("n")?;
+        check_shape("shape of `n`", n, [1, 1])?;
+    }
+    Ok(d)
+}
+
+/// The statistics in an archive whose shapes were checked.
+fn statistics_in<R: Read + Seek>(archive: &mut Npz<R>) -> Result<Gaussian, StatsError> {
     let (mean, covariance) = (archive.array("mu")?, archive.array("sigma")?);
-    let d = mean.values.len();
-    check_shape("shape of `mu`", &mean, 1, d)?;
-    check_shape("shape of `sigma`", &covariance, d, d)?;
-    let n = if archive.names().iter().any(|name| name == "n") {
-        Some(count(&archive.array("n")?)?)
-    } else {
-        None
-    };
+    let n = if archive.has("n") { Some(count(&archive.array("n")?)?) } else { None };
     Gaussian::new(mean.values, covariance.values, n)
 }
 
@@ -86,22 +203,10 @@ pub fn write_statistics(
     write_npz(&arrays, packing)
 }
 
-/// Reads features kept by clean-fid or dgm-eval. Fails on an archive with neither, and on f64 values that f32 cannot
-/// hold exactly.
+/// Reads features kept by clean-fid or dgm-eval. Fails on an archive with neither, and on numbers beyond the range of
+/// f32; f64 is rounded to f32.
 pub fn read_features(bytes: &[u8]) -> Result<FeatureRows, StatsError> {
-    let mut archive = Npz::open(bytes)?;
-    let names = archive.names();
-    let Some(name) = FEATURES.into_iter().find(|name| names.iter().any(|found| found == name)) else {
-        let found = if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) };
-        let expected = "`feats` or `reps`, or `mu` and `sigma` (pictures as `arr_0`: save them as .npy)";
-        return Err(fault("arrays", expected, &found));
-    };
-    let matrix = archive.array(name)?;
-    if let Some(rounded) = matrix.values.iter().find(|&&x| x.is_finite() && f64::from(x as f32) != x) {
-        let expected = "features that are f32, whatever type they are kept in";
-        return Err(fault("feature", expected, &rounded.to_string()));
-    }
-    FeatureRows::new(matrix.values.iter().map(|&x| x as f32).collect(), matrix.n_columns)
+    Ok(StatisticsFile::open(Cursor::new(bytes))?.features()?.features)
 }
 
 /// Returns the file of `features` as clean-fid keeps them for KID: `feats`, f32, and `origin` if known.
@@ -116,17 +221,12 @@ pub fn write_features(
     write_npz(&arrays, packing)
 }
 
-fn check_shape(
-    what: &'static str,
-    matrix: &Matrix,
-    n_rows: usize,
-    n_columns: usize,
-) -> Result<(), StatsError> {
-    if (matrix.n_rows, matrix.n_columns) == (n_rows, n_columns) {
+fn check_shape(what: &'static str, found: [usize; 2], expected: [usize; 2]) -> Result<(), StatsError> {
+    if found == expected {
         return Ok(());
     }
-    let expected = format!("{n_rows} x {n_columns}");
-    Err(fault(what, &expected, &format!("{} x {}", matrix.n_rows, matrix.n_columns)))
+    let [expected, found] = [expected, found].map(|[n_rows, n_columns]| format!("{n_rows} x {n_columns}"));
+    Err(fault(what, &expected, &found))
 }
 
 /// Returns the one whole number above zero that `matrix` holds.

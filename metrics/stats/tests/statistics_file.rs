@@ -3,6 +3,8 @@
 
 mod features;
 
+use std::io::Cursor;
+
 use features::{expected, golden, number, set};
 use specimen_stats::features::FeatureRows;
 use specimen_stats::frechet::frechet_distance;
@@ -12,7 +14,8 @@ use specimen_stats::npy::read_npy_text;
 use specimen_stats::npy_write::{Values, write_npy, write_npy_text};
 use specimen_stats::npz::{Npz, Packing, write_npz};
 use specimen_stats::statistics_file::{
-    Origin, read_features, read_moments, read_origin, read_statistics, write_features, write_statistics,
+    Content, Origin, StatisticsFile, read_features, read_moments, read_origin, read_statistics,
+    write_features, write_statistics,
 };
 use specimen_stats::{Statistic, StatsError};
 
@@ -137,7 +140,78 @@ fn features_of_clean_fid_and_dgm_eval_are_read_beside_what_is_not() {
     let bytes = write_npz(&[("hparams", pickled), ("reps", npy)], Packing::Deflated).unwrap();
     assert_eq!(read_features(&bytes).unwrap().row(1), [3.25, 4.0]);
     let finer = write_npz(&[("feats", write_npy(&[1, 1], Values::F64(&[0.1])))], Packing::Stored).unwrap();
-    assert!(matches!(read_features(&finer), Err(StatsError::Npz { what: "feature", .. })));
+    let read = StatisticsFile::open(Cursor::new(&finer)).unwrap().features().unwrap();
+    assert_eq!((read.features.row(0), read.n_rounded), (&[0.1_f32][..], 1));
+}
+
+/// A `.npy` of zeros whose header says `shape`, and which has `n` numbers of four bytes.
+fn zeros(shape: &str, n: usize) -> Vec<u8> {
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    npy.extend(header.bytes());
+    npy.resize(npy.len() + 4 * n, 0);
+    npy
+}
+
+/// Counts what is read of a file.
+#[derive(Debug)]
+struct Reading<'a>(Cursor<&'a [u8]>, &'a std::cell::Cell<u64>);
+
+impl std::io::Read for Reading<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.0.read(into)?;
+        self.1.set(self.1.get() + n as u64);
+        Ok(n)
+    }
+}
+
+impl std::io::Seek for Reading<'_> {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused_by_their_headers_before_the_numbers_are_unpacked() {
+    const N: usize = 4 << 20;
+    let long = format!("({N},)");
+    let cases = [
+        // 16 MB of `mu`, and a `sigma` that is not its covariance.
+        (vec![("mu", zeros(&long, N)), ("sigma", zeros("(2, 2)", 4))], "shape of `sigma`"),
+        (vec![("mu", zeros("(2,)", 2)), ("sigma", zeros("(2048, 2048)", N))], "shape of `sigma`"),
+        (
+            vec![("mu", zeros("(1,)", 1)), ("sigma", zeros("(1, 1)", 1)), ("n", zeros(&long, N))],
+            "shape of `n`",
+        ),
+        // Entries that are larger than their headers say.
+        (vec![("mu", zeros("(2,)", N)), ("sigma", zeros("(2, 2)", 4))], "array size"),
+        (vec![("feats", zeros("(2, 2)", N))], "array size"),
+        (vec![("extractor", zeros("()", N)), ("feats", zeros("(2, 2)", 4))], "array size"),
+    ];
+    for (arrays, part) in cases {
+        let bytes = write_npz(&arrays, Packing::Stored).unwrap();
+        let n_read = std::cell::Cell::new(0);
+        let message = StatisticsFile::open(Reading(Cursor::new(&bytes), &n_read)).unwrap_err().to_string();
+        assert!(message.contains(part), "{part}: {message}");
+        // The directory and the headers.
+        assert!(n_read.get() < 400_000, "{part}: {} of {} bytes were read", n_read.get(), bytes.len());
+    }
+}
+
+#[test]
+fn what_a_file_is_of_is_known_before_its_numbers_are_read() {
+    let rows = set("a");
+    let features = write_features(&rows, None, Packing::Stored).unwrap();
+    let mut opened = StatisticsFile::open(Cursor::new(&features)).unwrap();
+    assert_eq!((opened.content(), opened.d(), opened.origin()), (Content::Features("feats"), 64, None));
+    assert!(opened.statistics().is_err());
+    assert_eq!(opened.features().unwrap().features, rows);
+    let statistics = file("a_fortran.npz");
+    let mut opened = StatisticsFile::open(Cursor::new(&statistics)).unwrap();
+    assert_eq!((opened.content(), opened.d()), (Content::Statistics, 64));
+    assert!(opened.features().is_err());
+    assert_eq!(opened.statistics().unwrap(), read_statistics(&statistics).unwrap());
 }
 
 #[test]
