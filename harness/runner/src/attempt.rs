@@ -160,7 +160,7 @@ impl<'a> Attempt<'a> {
             started,
             clocks,
             models: Models::of(spec, share.data_root.clone()),
-            elsewhere: room.write(report, || ExternalMakers::new(run.worker_log(shard)))?,
+            elsewhere: ExternalMakers::new(run.worker_log(shard), run.shard(shard)),
             warm: BTreeSet::new(),
             records: new_file(&run.attempt_records(shard, number), room, report)?,
             steps: new_file(&run.attempt_steps(shard, number), room, report)?,

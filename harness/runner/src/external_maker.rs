@@ -17,7 +17,8 @@ use specimen_experiments::{
     spec::{Cell, Spec},
 };
 use specimen_external::{
-    Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Start, message::Model, picture,
+    Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Scratch, Start, message::Model,
+    picture, scratch::remove_dead,
 };
 use specimen_models::target::Picture;
 use specimen_record::{Digest, Item, Manifest, WeightsDigest};
@@ -33,8 +34,10 @@ const ROOM_OF_A_PICTURE: usize = 768 << 10;
 /// The processes of a worker, by cell.
 pub(crate) struct ExternalMakers {
     running: BTreeMap<String, Process>,
-    /// Where each request has a folder of its own for its image; removed with this.
-    folder: tempfile::TempDir,
+    /// The folder that `folder` is made in.
+    place: PathBuf,
+    /// Where each request has a folder of its own for its image; removed with this. Made for the first.
+    folder: Option<Scratch>,
     /// Where their standard error goes.
     log: PathBuf,
 }
@@ -50,14 +53,23 @@ pub(crate) struct MadeElsewhere {
 }
 
 impl ExternalMakers {
-    /// None started yet; what they say on standard error is added to `log`.
-    ///
-    /// # Errors
-    /// A system without room for temporary files.
-    pub(crate) fn new(log: PathBuf) -> Result<Self, RunError> {
-        let folder = tempfile::Builder::new().prefix("specimen-external-").tempdir();
-        let folder = folder.map_err(RunError::io(&std::env::temp_dir(), "make a folder in"))?;
-        Ok(Self { running: BTreeMap::new(), folder, log })
+    /// None started yet; what they say on standard error is added to `log`, and their images are written below `place`,
+    /// from which the folders of workers that were killed are removed.
+    pub(crate) fn new(log: PathBuf, place: PathBuf) -> Self {
+        remove_dead(&place);
+        Self { running: BTreeMap::new(), place, folder: None, log }
+    }
+
+    /// The folder of this worker's images.
+    fn folder(&mut self) -> Result<PathBuf, RunError> {
+        let scratch = match self.folder.take() {
+            Some(scratch) => scratch,
+            None => Scratch::below(&self.place).map_err(|error| match error {
+                ExternalError::Io { path, what, source } => RunError::io(&path, what)(source),
+                other => RunError::Environment(other.to_string()),
+            })?,
+        };
+        Ok(self.folder.insert(scratch).path().to_owned())
     }
 
     /// Whether the cell's process is there, so that its next image is none that it starts with.
@@ -79,7 +91,7 @@ impl ExternalMakers {
     ) -> Result<Result<MadeElsewhere, ExternalError>, RunError> {
         let made = self.ask(cell, external, item)?;
         if made.is_err() {
-            check_room(self.folder.path())?;
+            check_room(&self.folder()?)?;
         }
         Ok(made)
     }
@@ -95,8 +107,9 @@ impl ExternalMakers {
             None => self.start(cell, external)?,
         };
         // What another cell's process left, or writes late, must never be this one's answer.
-        let own = tempfile::Builder::new().prefix("item-").tempdir_in(self.folder.path());
-        let own = own.map_err(RunError::io(self.folder.path(), "make a folder in"))?;
+        let all = self.folder()?;
+        let own = tempfile::Builder::new().prefix("item-").tempdir_in(&all);
+        let own = own.map_err(RunError::io(&all, "make a folder in"))?;
         let folder = own.path();
         let answered = match process.ask(&request(cell, item, folder)?) {
             Ok(answered) => answered,

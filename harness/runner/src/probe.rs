@@ -31,7 +31,7 @@ pub struct Probe {
 /// Absent weights, a prompt that the model does not take, a request to stop.
 pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &Stop) -> Result<Probe, RunError> {
     let mut models = Models::of(&plan.spec, data_root);
-    let mut elsewhere = ExternalMakers::new("/dev/stderr".into())?;
+    let mut elsewhere = ExternalMakers::new("/dev/stderr".into(), std::env::temp_dir());
     let items = plan_file(plan)?.items;
     let mut seconds_per_image = Vec::with_capacity(plan.spec.cells.len());
     for (idx, cell) in plan.spec.cells.iter().enumerate() {

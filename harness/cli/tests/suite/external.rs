@@ -131,19 +131,19 @@ const GOOD: &str =
     r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"image\": \"a.ppm\", \"tokens\": [1, 2], \"forwards\": 2}""#;
 
 #[test]
-fn a_full_disk_of_temporary_files_is_waited_for_and_costs_no_row() {
-    let test = "a_full_disk_of_temporary_files_is_waited_for_and_costs_no_row";
+fn a_full_disk_of_the_run_is_waited_for_and_costs_no_row() {
+    let test = "a_full_disk_of_the_run_is_waited_for_and_costs_no_row";
     let Some(disk) = Tmpfs::mount(test) else { return };
     let desk = Desk::new();
     let painter = script(GOOD);
     let spec = spec_of(&desk, &[("good", &painter)]);
-    // Not a byte more fits where the process writes its pictures.
+    // Not a byte more fits where the run is, and with it the pictures of the process.
     assert!(std::fs::write(disk.path().join("filler"), vec![1; 400_000]).is_err());
+    let run = disk.path().join("run");
     let said = desk.path("said");
     let log = std::fs::File::create(&said).unwrap();
-    let mut command = desk.command(&["run", &spec, "--out", "run"]);
-    let mut running =
-        command.env("TMPDIR", disk.path()).stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap();
+    let mut command = desk.command(&["run", &spec, "--out", run.to_str().unwrap()]);
+    let mut running = command.stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap();
     let said = || std::fs::read_to_string(&said).unwrap();
     let started = std::time::Instant::now();
     while !said().contains("no room (") {
@@ -152,8 +152,42 @@ fn a_full_disk_of_temporary_files_is_waited_for_and_costs_no_row() {
     }
     disk.remount("size=64m");
     assert!(running.wait().unwrap().success(), "{}", said());
-    let records = rows(&desk.path("run/merged/records.jsonl"));
+    let records = rows(&run.join("merged/records.jsonl"));
     assert!(records.len() == 4 && records.iter().all(|record| record["status"] == "ok"), "{records:?}");
+}
+
+#[test]
+fn pictures_of_processes_are_made_below_the_run_and_a_killed_worker_leaves_none_for_long() {
+    let desk = Desk::new();
+    // The script notes the folder that it is given, and refuses until a file is there.
+    let (noted, ready) = (desk.path("folders"), desk.path("ready"));
+    let refusal = r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"error\": \"not yet\"}""#;
+    let answer = format!(
+        "echo \"$folder\" >> '{}'; if [ -e '{}' ]; then {GOOD}; else {refusal}; fi",
+        noted.display(),
+        ready.display()
+    );
+    let spec = spec_of(&desk, &[("good", &script(&answer))]);
+    assert_eq!(desk.run(&["run", &spec, "--out", "run"]).code, 5);
+    let shard = desk.path("run/shards/0");
+    let folders = std::fs::read_to_string(&noted).unwrap();
+    assert!(folders.lines().count() >= 2, "{folders}");
+    for folder in folders.lines().map(Path::new) {
+        let of_worker = folder.parent().and_then(Path::parent).unwrap();
+        assert!(folder.is_absolute() && of_worker.canonicalize().unwrap() == shard.canonicalize().unwrap());
+    }
+    let left = || {
+        let entries = std::fs::read_dir(&shard).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.filter(|name| name.to_string_lossy().starts_with("specimen-external-")).count()
+    };
+    assert_eq!(left(), 0);
+    // As a worker that was killed leaves it: a folder, and a file that nobody has locked.
+    std::fs::create_dir(shard.join("specimen-external-0")).unwrap();
+    std::fs::write(shard.join("specimen-external-0/a.png"), "half").unwrap();
+    std::fs::write(shard.join("specimen-external-0.lock"), "").unwrap();
+    std::fs::write(&ready, "").unwrap();
+    desk.succeeds(&["run", &spec, "--out", "run", "--resume"]);
+    assert_eq!(left(), 0);
 }
 
 #[test]
