@@ -106,6 +106,8 @@ pub enum Command {
     Is(cmd::inception_score::InceptionScoreArgs),
     /// Measure how well pictures show their captions
     ClipScore(cmd::clip_score::ClipScoreArgs),
+    /// Measure everything that a protocol defines over one pass of the pictures
+    Metrics(cmd::metrics::MetricsArgs),
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
     /// Check that this machine computes as it should, or that every method keeps the law it claims to keep

@@ -246,6 +246,9 @@ fn of_measure(error: &MeasureError) -> Option<Code> {
         MeasureError::UnknownProtocol { .. }
         | MeasureError::TableFormat { .. }
         | MeasureError::NoRule { .. }
+        | MeasureError::Setting { .. }
+        | MeasureError::NeedsCaptions { .. }
+        | MeasureError::OtherLayer { .. }
         | MeasureError::NotConverted { .. }
         | MeasureError::NeedsRows { .. }
         | MeasureError::NeedsPictures { .. } => Code::Usage,

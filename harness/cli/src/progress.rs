@@ -3,6 +3,7 @@
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
+use specimen_measure::words::counted;
 use specimen_runner::{stage::Stage, worker::Progress as Event};
 
 use crate::talk::Talk;
@@ -81,13 +82,14 @@ impl<'t> Progress<'t> {
             Stage::SeveralDevices { what } => self.warn(what),
             Stage::Cluster { what } => self.say(what),
             Stage::LeftAtWork { n_shards, name } => self.say(&format!(
-                "the cluster goes on with {n_shards} shard(s); `specimen status` tells how far it is, `run --resume` \
-                 waits for it again, `scancel --name={name}` ends it"
+                "the cluster goes on with {}; `specimen status` tells how far it is, `run --resume` \
+                 waits for it again, `scancel --name={name}` ends it",
+                counted(n_shards, "shard")
             )),
             Stage::Stopping { n_images } => {
                 let text = match n_images {
                     0 => "stopping".to_owned(),
-                    n => format!("stopping after the {n} image(s) under way; a second interrupt stops at once"),
+                    n => format!("stopping after {} under way; a second interrupt stops at once", counted(n, "image")),
                 };
                 self.say(&text);
             }
@@ -108,7 +110,7 @@ impl<'t> Progress<'t> {
             }
             Stage::Scoring { metric, cell } => {
                 if self.clear() {
-                    self.talk.say(format!("made {} images{}", self.pace.done, self.pace.failures()));
+                    self.talk.say(format!("made {}{}", counted(self.pace.done, "image"), self.pace.failures()));
                 }
                 self.talk.say(format!("scoring {metric} of {cell}"));
             }
@@ -205,14 +207,15 @@ impl<'t> ImageBar<'t> {
         Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar }
     }
 
-    /// So many pictures are done, of which so many were computed; the others were kept from before.
-    pub(crate) fn reached(&mut self, n_done: u64, n_computed: u64) {
+    /// Whether `n_done` pictures are further than what was reached, or as far.
+    pub(crate) fn precedes(&self, n_done: u64) -> bool {
+        self.pace.done <= n_done
+    }
+
+    /// So many pictures are done; of these so many were kept from before, and so many left out.
+    pub(crate) fn reached(&mut self, [n_done, n_kept, n_left_out]: [u64; 3]) {
         let now_ns = self.clock.now_ns();
-        let mut is_due = false;
-        while self.pace.done < n_done {
-            let is_kept = self.pace.done - self.pace.kept >= n_computed;
-            is_due |= if is_kept { self.pace.kept() } else { self.pace.item(true, now_ns) };
-        }
+        let is_due = self.pace.reached([n_done, n_kept, n_left_out], now_ns);
         match &self.bar {
             Some(bar) => {
                 bar.set_position(n_done);
@@ -239,6 +242,8 @@ struct Pace {
     failed: u64,
     /// Those of `done` that cost nothing, and say nothing about the rate.
     kept: u64,
+    /// Those of `done` that were left out because they are broken; they say as little.
+    left_out: u64,
     /// When the first item was done: loading and the first warm-up say nothing about the rate.
     first_ns: Option<u64>,
     /// Twentieths of the way that were told.
@@ -247,7 +252,7 @@ struct Pace {
 
 impl Pace {
     fn new(total: u64) -> Self {
-        Self { total, done: 0, failed: 0, kept: 0, first_ns: None, told: 0 }
+        Self { total, done: 0, failed: 0, kept: 0, left_out: 0, first_ns: None, told: 0 }
     }
 
     /// Counts an item; whether another twentieth of the way is done.
@@ -261,6 +266,27 @@ impl Pace {
     fn kept(&mut self) -> bool {
         self.kept += 1;
         self.count()
+    }
+
+    /// Counts an item that was left out; as [`Self::item`].
+    fn left_out(&mut self) -> bool {
+        self.left_out += 1;
+        self.count()
+    }
+
+    /// Counts items until so many are done, of these so many kept and so many left out; as [`Self::item`].
+    fn reached(&mut self, [n_done, n_kept, n_left_out]: [u64; 3], now_ns: u64) -> bool {
+        let mut is_due = false;
+        while self.done < n_done {
+            is_due |= if self.kept < n_kept {
+                self.kept()
+            } else if self.left_out < n_left_out {
+                self.left_out()
+            } else {
+                self.item(true, now_ns)
+            };
+        }
+        is_due
     }
 
     fn count(&mut self) -> bool {
@@ -277,8 +303,12 @@ impl Pace {
         let Self { total, done, .. } = *self;
         let percent = done * 100 / total.max(1);
         let failures = self.failures();
-        let computed = done - self.kept;
-        let kept = if self.kept == 0 { String::new() } else { format!(", {} kept from before", self.kept) };
+        let computed = done - self.kept - self.left_out;
+        let mut kept =
+            if self.kept == 0 { String::new() } else { format!(", {} kept from before", self.kept) };
+        if self.left_out > 0 {
+            kept.push_str(&format!(", {} left out", self.left_out));
+        }
         let rate = self.first_ns.filter(|_| computed > 1).and_then(|first_ns| {
             let seconds = now_ns.saturating_sub(first_ns) as f64 * 1e-9;
             (seconds > 0.0).then(|| (computed - 1) as f64 / seconds)
@@ -350,6 +380,16 @@ mod tests {
         });
         let line = pace.line(5 * SECOND);
         assert_eq!(line, "image 95/100 (95 %), 1.00 images/s, 5 s left, 90 kept from before");
+    }
+
+    #[test]
+    fn what_was_left_out_was_not_kept() {
+        let mut pace = Pace::new(20);
+        assert!(pace.reached([10, 0, 2], SECOND));
+        assert_eq!(pace.line(2 * SECOND), "image 10/20 (50 %), 7.00 images/s, 2 s left, 2 left out");
+        pace.reached([20, 5, 3], 3 * SECOND);
+        let line = pace.line(3 * SECOND);
+        assert_eq!(line, "image 20/20 (100 %), 5.50 images/s, 0 s left, 5 kept from before, 3 left out");
     }
 
     #[test]

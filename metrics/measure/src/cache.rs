@@ -67,6 +67,11 @@ impl Cache {
         Self { folder, recipe: recipe.into(), n_dims }
     }
 
+    /// Features of a row.
+    pub fn n_dims(&self) -> usize {
+        self.n_dims
+    }
+
     /// The features of the picture with this content.
     pub fn find(&self, content: &[u8; 32]) -> Found {
         let path = self.path(content);

@@ -109,7 +109,7 @@ pub fn clip_score_of_rows(
     texts: &Path,
 ) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
-    meter.check_sides(&[images, texts], Some(NAME))?;
+    meter.check_sides(&[(images, Some(NAME)), (texts, Some(NAME))])?;
     let of_images = meter.rows(images, NAME)?;
     let of_texts = meter.rows(texts, NAME)?;
     check_widths((images, of_images.features.d()), (texts, of_texts.features.d()))?;

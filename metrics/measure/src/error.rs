@@ -6,6 +6,7 @@ use specimen_pixels::{PixelError, step::StepError};
 use specimen_stats::StatsError;
 
 use crate::image_id::Listed;
+use crate::words::counted;
 
 /// What a network says is wrong with it, its weights or its input.
 pub type NetworkFault = Box<dyn std::error::Error + Send + Sync>;
@@ -30,7 +31,9 @@ pub enum MeasureError {
         reason: String,
     },
     /// A metric that the protocol does not pin.
-    #[error("the protocol `{protocol}` does not say how {metric} is computed; take {known}")]
+    #[error(
+        "the protocol `{protocol}` has no table `[{metric}]`, so the metric is not defined; protocols that have one: {known}"
+    )]
     NoRule {
         /// The protocol.
         protocol: String,
@@ -56,8 +59,16 @@ pub enum MeasureError {
         /// Why.
         source: StepError,
     },
+    /// Settings of a metric that do not fit the protocol's estimator, or that make no sense.
+    #[error("the protocol `{protocol}`: {why}")]
+    Setting {
+        /// The protocol.
+        protocol: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// Nothing is left of a source whose broken pictures were left out.
-    #[error("{path}: none of the {n} pictures can be read; the first: {first}", path = path.display())]
+    #[error("{path}: no picture is left, {all} cannot be read; the first: {first}", path = path.display(), all = counted(n, "picture"))]
     NothingLeft {
         /// The source.
         path: PathBuf,
@@ -119,6 +130,25 @@ pub enum MeasureError {
         /// What needs the pictures.
         metric: String,
     },
+    /// Features of one layer where those of another are needed.
+    #[error(
+        "{path}: holds features of one layer, `{metric}` takes those of `{layer}`; give the pictures",
+        path = path.display()
+    )]
+    OtherLayer {
+        /// The file.
+        path: PathBuf,
+        /// The metric.
+        metric: &'static str,
+        /// Its layer.
+        layer: String,
+    },
+    /// A metric that no two sets of pictures have.
+    #[error("`{metric}` needs captions; measure it by `specimen {metric} IMAGES CAPTIONS`")]
+    NeedsCaptions {
+        /// The metric.
+        metric: String,
+    },
     /// The statistic itself.
     #[error("{metric} of {of}: {source}")]
     Statistic {
@@ -162,8 +192,8 @@ pub enum MeasureError {
     },
     /// Two sides whose features cannot be of the same network.
     #[error(
-        "{path}: {found} features a row, {other} has {expected}; were they made by the same network and layer?",
-        path = path.display(), other = other.display()
+        "{path}: {found} a row, {other} has {expected}; were they made by the same network and layer?",
+        path = path.display(), other = other.display(), found = counted(found, "feature")
     )]
     Width {
         /// The second side.
@@ -176,7 +206,7 @@ pub enum MeasureError {
         expected: usize,
     },
     /// A network, or its weights.
-    #[error("{network}: {source}")]
+    #[error("{}", of_network(network, source))]
     Network {
         /// The network.
         network: String,
@@ -207,9 +237,10 @@ pub enum MeasureError {
     /// Pictures and captions that do not belong together.
     #[error(
         "{images} and {captions}: pictures and captions are paired by id, the last digits of a name, and do not match: \
-         {n_without_caption} pictures have no caption ({without_caption}), {n_without_picture} captions have no picture \
-         ({without_picture}); `--keep-going` leaves both out",
-        images = images.display(), captions = captions.display()
+         {pictures} without a caption ({without_caption}), {texts} without a picture ({without_picture}); `--keep-going` \
+         leaves both out",
+        images = images.display(), captions = captions.display(),
+        pictures = counted(n_without_caption, "picture"), texts = counted(n_without_picture, "caption")
     )]
     Unpaired {
         /// The source of pictures.
@@ -250,6 +281,13 @@ pub enum MeasureError {
         /// The operating system's answer.
         source: std::io::Error,
     },
+}
+
+/// A network's name before what is wrong with it, which may name it first.
+fn of_network(network: &str, source: &NetworkFault) -> String {
+    let text = source.to_string();
+    let first = text.split(':').next().unwrap_or_default();
+    if first.contains(network) { text } else { format!("{network}: {text}") }
 }
 
 impl MeasureError {

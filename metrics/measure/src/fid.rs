@@ -16,8 +16,12 @@ const NAME: &str = "fid";
 /// What needs the rows behind statistics.
 const FOR_INTERVAL: &str = "the interval of fid";
 
+/// Rows below which a distance is warned of: the fewest that pytorch-fid's page recommends, and the features of its
+/// layer, below which a covariance has no full rank.
+pub const FEW: u64 = 2048;
+
 /// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is the
-/// uncertainty that comes from the generated side, and needs its rows.
+/// uncertainty that comes from the generated side, cut to 0, and needs its rows.
 pub fn fid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     fid_saving(meter, real, generated, None)
 }
@@ -31,8 +35,7 @@ pub fn fid_saving(
 ) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.fid.as_ref())?;
     let of = [real, generated];
-    meter.check_sides(&[real], None)?;
-    meter.check_sides(&[generated], meter.interval().map(|_| FOR_INTERVAL))?;
+    meter.check_sides(&[(real, None), (generated, meter.interval().map(|_| FOR_INTERVAL))])?;
     let (reference, origin) = meter.side(real)?;
     if let Some(save) = save {
         let gaussian = reference.clone().gaussian().map_err(|e| MeasureError::array(real, e))?;
@@ -60,10 +63,25 @@ pub fn fid_saving(
         }
     };
     let distance = frechet_distance_factored(&reference.factored, &other.factored).in_metric(NAME, &of)?;
+    let few = of.into_iter().zip([reference.n, other.n]).filter_map(|(path, n)| few(path, n?));
+    let few: Vec<String> = few.collect();
     let sides = [SideFacts { n: reference.n, origin }, SideFacts { n: other.n, origin: origin_of_other }];
     let measured = meter.measurement(NAME, distance.value(), &of, &sides)?;
-    Ok(measured
-        .with_interval(interval)
+    Ok(few
+        .into_iter()
+        .fold(measured, Measurement::with_note)
+        .with_interval_from(interval, 0.0)
         .with_detail("mean_term", distance.mean_term)
         .with_detail("covariance_term", distance.covariance_term))
+}
+
+/// What is to be said of a side of `n` pictures or rows.
+fn few(path: &Path, n: u64) -> Option<String> {
+    (n < FEW).then(|| {
+        format!(
+            "{}: {n} pictures or rows; a distance of fewer than 2,048 is biased upwards by much, compare it only with \
+             distances of equally many",
+            path.display()
+        )
+    })
 }

@@ -26,8 +26,8 @@ pub struct Reader<'a> {
     pub pixels: &'a Pipeline,
     /// The network.
     pub network: &'a dyn ImageNetwork,
-    /// Its cache, if there is one.
-    pub cache: Option<&'a Cache>,
+    /// The cache of each part of its rows; empty: nothing is kept.
+    pub caches: &'a [Cache],
     /// Pictures in one pass, at least 1.
     pub batch: usize,
     /// Whether a broken picture is left out and listed, instead of ending all.
@@ -53,6 +53,10 @@ pub enum Event {
     Done {
         /// How many.
         n_done: usize,
+        /// Of these, whose features were in the cache.
+        n_kept: usize,
+        /// Of these, left out because they are broken.
+        n_left_out: usize,
         /// Of how many.
         n_all: usize,
     },
@@ -78,6 +82,11 @@ pub enum Event {
         /// Features of a row of theirs.
         expected: usize,
     },
+    /// Features that were given hold more digits than f32 and were rounded to it.
+    Rounded {
+        /// How many numbers.
+        n: u64,
+    },
     /// The cache cannot be written; nothing is kept of this source any more, and the value is not concerned.
     NotKept {
         /// Why.
@@ -90,6 +99,8 @@ pub enum Event {
 pub struct Report {
     /// Rows that were given out.
     pub n_rows: usize,
+    /// Those of them that were in the cache.
+    pub n_kept: usize,
     /// Pictures that went through the network.
     pub n_forward: usize,
     /// Pictures that were left out, in the order of their keys.
@@ -106,6 +117,8 @@ enum Prepared {
 /// A row before its turn.
 enum Waiting {
     Row(Vec<f32>),
+    /// A row from the cache.
+    Kept(Vec<f32>),
     /// Of the next picture that goes through the network.
     Pass,
     /// Left out.
@@ -113,47 +126,48 @@ enum Waiting {
 }
 
 impl Reader<'_> {
-    /// Gives `sink` the key's place and the features of every picture of `source`, in the order of the keys. Fails with
-    /// the first broken picture in that order unless the reader keeps going, where the network or `sink` fails, and
-    /// when nothing is left.
+    /// Gives `sink` the key's place and the features of every picture of `source`, in the order of the keys. `report`
+    /// says what came of it, also where it fails. Fails with the first broken picture in that order unless the reader
+    /// keeps going, where the network or `sink` fails, and when nothing is left.
     pub fn read(
         &self,
         source: &Source,
+        report: &mut Report,
         on: &mut dyn FnMut(Event),
         sink: &mut Sink<'_>,
-    ) -> Result<Report, MeasureError> {
-        let prepare = Prepare { pixels: self.pixels, cache: self.cache };
+    ) -> Result<(), MeasureError> {
+        let prepare = Prepare { pixels: self.pixels, caches: self.caches };
         let places: Vec<usize> = (0..source.keys().len()).collect();
         let groups: Vec<&[usize]> = places.chunks(2 * BATCH).collect();
         let n_all = places.len();
-        let (mut report, mut n_told) = (Report::default(), 0);
+        let mut n_told = 0;
         let mut queue = Queue { waiting: VecDeque::new(), next_idx: 0, pictures: Vec::new(), can_keep: true };
         ahead(
             &groups,
             |group| prepare.all(source, group),
             |prepared| {
                 for picture in prepared {
-                    self.take_in(picture, source, &mut queue, &mut report, on)?;
+                    self.take_in(picture, source, &mut queue, report, on)?;
                     if queue.pictures.len() == self.batch || queue.waiting.len() > MAX_WAITING {
-                        self.pass(&mut queue, &mut report, on)?;
+                        self.pass(&mut queue, report, on)?;
                     }
-                    queue.give_out(&mut report, sink)?;
+                    queue.give_out(report, sink)?;
                     if queue.next_idx >= n_told + self.batch {
                         n_told = queue.next_idx;
-                        on(Event::Done { n_done: n_told, n_all });
+                        on(queue.done(report, n_all));
                     }
                 }
                 Ok::<(), MeasureError>(())
             },
         )?;
-        self.pass(&mut queue, &mut report, on)?;
-        queue.give_out(&mut report, sink)?;
-        on(Event::Done { n_done: queue.next_idx, n_all });
+        self.pass(&mut queue, report, on)?;
+        queue.give_out(report, sink)?;
+        on(queue.done(report, n_all));
         if report.n_rows == 0 {
             let first = report.broken.first().map(|broken| broken.why.clone()).unwrap_or_default();
             return Err(MeasureError::NothingLeft { path: source.path().to_path_buf(), n: n_all, first });
         }
-        Ok(report)
+        Ok(())
     }
 
     /// Puts a picture behind those that wait.
@@ -166,7 +180,7 @@ impl Reader<'_> {
         on: &mut dyn FnMut(Event),
     ) -> Result<(), MeasureError> {
         match picture {
-            Prepared::Cached(row) => queue.waiting.push_back(Waiting::Row(row)),
+            Prepared::Cached(row) => queue.waiting.push_back(Waiting::Kept(row)),
             Prepared::Pixels { content, planes, damaged } => {
                 damaged.into_iter().for_each(|path| on(Event::Damaged { path }));
                 queue.waiting.push_back(Waiting::Pass);
@@ -207,12 +221,24 @@ impl Reader<'_> {
         let mut rows = rows.chunks_exact(n_dims).zip(pictures);
         for place in queue.waiting.iter_mut().filter(|place| matches!(place, Waiting::Pass)) {
             let (row, (content, _)) = rows.next().expect("as many pictures as rows that wait for them");
-            let cache = self.cache.filter(|_| queue.can_keep);
-            if let Some(Err(error)) = cache.map(|cache| cache.keep(&content, row)) {
+            if queue.can_keep
+                && let Err(error) = self.keep(&content, row)
+            {
                 queue.can_keep = false;
                 on(Event::NotKept { why: error.to_string() });
             }
             *place = Waiting::Row(row.to_vec());
+        }
+        Ok(())
+    }
+
+    /// Keeps each part of `row`.
+    fn keep(&self, content: &[u8; 32], row: &[f32]) -> Result<(), MeasureError> {
+        let mut rest = row;
+        for cache in self.caches {
+            let (own, others) = rest.split_at(cache.n_dims());
+            cache.keep(content, own)?;
+            rest = others;
         }
         Ok(())
     }
@@ -230,6 +256,12 @@ struct Queue {
 }
 
 impl Queue {
+    /// How far it is.
+    fn done(&self, report: &Report, n_all: usize) -> Event {
+        let n_done = self.next_idx;
+        Event::Done { n_done, n_kept: report.n_kept, n_left_out: n_done - report.n_rows, n_all }
+    }
+
     /// Gives out the rows before the first that waits for the network.
     fn give_out(&mut self, report: &mut Report, sink: &mut Sink<'_>) -> Result<(), MeasureError> {
         while let Some(first) = self.waiting.pop_front() {
@@ -237,6 +269,11 @@ impl Queue {
                 Waiting::Row(row) => {
                     sink(self.next_idx, &row)?;
                     report.n_rows += 1;
+                }
+                Waiting::Kept(row) => {
+                    sink(self.next_idx, &row)?;
+                    report.n_rows += 1;
+                    report.n_kept += 1;
                 }
                 Waiting::Nothing => {}
                 Waiting::Pass => {
@@ -254,7 +291,7 @@ impl Queue {
 #[derive(Clone, Copy)]
 struct Prepare<'a> {
     pixels: &'a Pipeline,
-    cache: Option<&'a Cache>,
+    caches: &'a [Cache],
 }
 
 impl Prepare<'_> {
@@ -270,10 +307,22 @@ impl Prepare<'_> {
         }
     }
 
+    /// The whole row of a picture: what is there of all parts.
+    fn find(self, content: &[u8; 32]) -> Found {
+        let mut row = Vec::new();
+        for cache in self.caches {
+            match cache.find(content) {
+                Found::Features(own) => row.extend(own),
+                other => return other,
+            }
+        }
+        if row.is_empty() { Found::Absent } else { Found::Features(row) }
+    }
+
     fn planes(self, source: &Source, idx: usize) -> Result<Prepared, MeasureError> {
         let content = source.read(idx)?;
         let digest = content.digest();
-        let damaged = match self.cache.map_or(Found::Absent, |cache| cache.find(&digest)) {
+        let damaged = match self.find(&digest) {
             Found::Features(row) => return Ok(Prepared::Cached(row)),
             Found::Damaged(path) => Some(path),
             Found::Absent => None,

@@ -12,7 +12,7 @@ use crate::meter::Meter;
 const NAME: &str = "is";
 
 /// Returns the score of what lies at `path`; features that are given must be logits. The interval, if one is asked
-/// for, is that of the mean over splits.
+/// for, is that of the mean over splits, cut to 1, the least score that there is.
 pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.is.as_ref())?.clone();
     let rows = meter.rows_of_layer(path, NAME, &rule.layer)?;
@@ -26,7 +26,7 @@ pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement
     });
     let measured = meter.measurement(NAME, score.mean, &[path], &[SideFacts::of(&rows)])?;
     Ok(measured
-        .with_interval(interval.transpose()?.map(|estimate| estimate.interval))
+        .with_interval_from(interval.transpose()?.map(|estimate| estimate.interval), 1.0)
         .with_detail("deviation", score.deviation)
         .with_detail("n_splits", score.values.len()))
 }

@@ -9,14 +9,9 @@ use specimen_pixels::Source;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::gaussian::Gaussian;
 use specimen_stats::npy_rows::{NpyRows, element_type};
-use specimen_stats::npz::Npz;
-use specimen_stats::statistics_file::{Origin, read_features, read_origin, read_statistics};
+use specimen_stats::statistics_file::{Content, Origin, ReadFeatures, StatisticsFile};
 
-use crate::bounded;
 use crate::error::MeasureError;
-
-/// Bytes of an archive of statistics or features, at most; it is held in memory.
-const MAX_NPZ_BYTES: u64 = 16 << 30;
 
 /// Whether JPEG files are decoded with SIMD, which changes no pixel.
 pub use specimen_pixels::simd_jpeg;
@@ -28,10 +23,17 @@ pub enum Input {
     Images(Source),
     /// A `.npy` matrix of features, `[n, d]`, not read yet.
     Rows(RowsFile),
-    /// The features in a `.npz` (`feats` of clean-fid, `reps` of dgm-eval), and what made them, if the file says it.
-    Features(FeatureRows, Option<Origin>),
-    /// The mean and covariance in a `.npz` (pytorch-fid, clean-fid, ours), likewise.
-    Statistics(Gaussian, Option<Origin>),
+    /// The features in a `.npz` (`feats` of clean-fid, `reps` of dgm-eval), not read yet.
+    Features(Archive),
+    /// The mean and covariance in a `.npz` (pytorch-fid, clean-fid, ours), not read yet.
+    Statistics(Archive),
+}
+
+/// An opened `.npz`, whose headers are read and fit each other.
+#[derive(Debug)]
+pub struct Archive {
+    path: PathBuf,
+    file: StatisticsFile<BufReader<File>>,
 }
 
 /// An opened matrix of features.
@@ -60,15 +62,48 @@ impl Input {
     }
 
     fn open_npz(path: &Path) -> Result<Self, MeasureError> {
-        let bytes = bounded::read(path, MAX_NPZ_BYTES)?;
-        let in_file = |source| MeasureError::array(path, source);
-        let names = Npz::open(&bytes).map_err(in_file)?.names();
-        let origin = read_origin(&bytes).map_err(in_file)?;
-        if names.iter().any(|name| name == "mu") {
-            Ok(Self::Statistics(read_statistics(&bytes).map_err(in_file)?, origin))
-        } else {
-            Ok(Self::Features(read_features(&bytes).map_err(in_file)?, origin))
+        let file = File::open(path).map_err(|e| MeasureError::io(path, "read", e))?;
+        let file = StatisticsFile::open(BufReader::new(file)).map_err(|e| MeasureError::array(path, e))?;
+        let content = file.content();
+        let archive = Archive { path: path.to_path_buf(), file };
+        Ok(match content {
+            Content::Statistics => Self::Statistics(archive),
+            Content::Features(_) => Self::Features(archive),
+        })
+    }
+
+    /// Features of a row, where a file says it; nothing of pictures.
+    pub fn n_dims(&self) -> Option<usize> {
+        match self {
+            Self::Images(_) => None,
+            Self::Rows(file) => Some(file.n_dims()),
+            Self::Features(archive) | Self::Statistics(archive) => Some(archive.n_dims()),
         }
+    }
+}
+
+impl Archive {
+    /// Features of a row.
+    pub fn n_dims(&self) -> usize {
+        self.file.d()
+    }
+
+    /// What made the features; absent in the files of other tools.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.file.origin()
+    }
+
+    /// Reads the mean and covariance. Fails where there are none, and on what is damaged or no covariance.
+    pub fn gaussian(&mut self) -> Result<Gaussian, MeasureError> {
+        self.file.statistics().map_err(|e| MeasureError::array(&self.path, e))
+    }
+
+    /// Reads the features, and says how many of their numbers were rounded to f32. Fails where there are none, and on
+    /// what is damaged or no finite number.
+    pub fn features(&mut self) -> Result<(FeatureRows, u64), MeasureError> {
+        let read = self.file.features().map_err(|e| MeasureError::array(&self.path, e))?;
+        let ReadFeatures { features, n_rounded } = read;
+        Ok((features, n_rounded))
     }
 }
 
@@ -83,6 +118,11 @@ impl RowsFile {
     /// Features of a row.
     pub fn n_dims(&self) -> usize {
         self.rows.n_columns()
+    }
+
+    /// Numbers read so far that f32 does not hold, and that were rounded.
+    pub fn n_rounded(&self) -> u64 {
+        self.rows.n_rounded()
     }
 
     /// The next rows, at most `max_rows`; none behind the last. Fails on what is no finite number.

@@ -20,7 +20,7 @@ const NAME: &str = "kid";
 pub fn kid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.kid.as_ref())?;
-    meter.check_sides(&of, Some(NAME))?;
+    meter.check_sides(&of.map(|path| (path, Some(NAME))))?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
     check_rows((real, &reference), (generated, &other))?;

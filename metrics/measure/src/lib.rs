@@ -39,6 +39,7 @@ pub mod network;
 
 mod bounded;
 pub mod whole_file;
+pub mod words;
 
 mod ahead;
 pub mod cache;
@@ -61,6 +62,8 @@ pub mod captions;
 pub mod clip_score;
 pub mod image_id;
 pub mod per_image;
+
+pub mod all;
 
 pub mod statistics;
 

@@ -33,6 +33,9 @@ pub struct Measurement {
     /// Pictures that were left out because they are broken; absent where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// What a reader must know before comparing the value, in words; absent where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What else the metric has to say; its keys differ from metric to metric.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
@@ -78,6 +81,23 @@ impl Measurement {
     #[must_use]
     pub fn with_interval(mut self, interval: Option<Interval>) -> Self {
         self.ci95 = interval.map(|Interval { lower, upper, .. }| [lower, upper]);
+        self
+    }
+
+    /// The same with an interval that is cut to `least`, the least value that the metric can have: Student's t knows no
+    /// bounds.
+    #[must_use]
+    pub fn with_interval_from(self, interval: Option<Interval>, least: f64) -> Self {
+        self.with_interval(interval.map(|interval| {
+            let [lower, upper] = [interval.lower, interval.upper].map(|end| end.max(least));
+            Interval { lower, upper, ..interval }
+        }))
+    }
+
+    /// The same with a note.
+    #[must_use]
+    pub fn with_note(mut self, note: String) -> Self {
+        self.notes.push(note);
         self
     }
 

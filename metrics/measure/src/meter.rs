@@ -12,10 +12,10 @@ use specimen_stats::statistics_file::Origin;
 
 use crate::cache::Cache;
 use crate::error::{InMetric, MeasureError};
-use crate::images::{BATCH, Broken, Event, Reader};
+use crate::images::{BATCH, Broken, Event, Reader, Report};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
-use crate::network::{ImageNetwork, Networks};
+use crate::network::{ImageNetwork, Networks, Part};
 use crate::protocol::Protocol;
 use crate::rules::NetworkRule;
 use crate::sample::{Rows, Side, Spread};
@@ -49,9 +49,13 @@ pub struct Meter<'a> {
     networks: &'a dyn Networks,
     settings: Settings,
     on: Box<Listener<'a>>,
-    /// By layer.
+    /// By layers, which a `+` joins.
     opened: BTreeMap<String, Box<dyn ImageNetwork>>,
+    /// Rows that are kept in memory for the next metric, by path and layer; nothing unless asked for.
+    held: BTreeMap<(PathBuf, String), Rows>,
     broken: Vec<(PathBuf, Broken)>,
+    /// What was told of given features.
+    told: Vec<(PathBuf, Event)>,
     n_forward: usize,
 }
 
@@ -77,7 +81,9 @@ impl<'a> Meter<'a> {
             settings,
             on: Box::new(|_, _| {}),
             opened: BTreeMap::new(),
+            held: BTreeMap::new(),
             broken: Vec::new(),
+            told: Vec::new(),
             n_forward: 0,
         }
     }
@@ -141,14 +147,20 @@ impl<'a> Meter<'a> {
         Ok(input)
     }
 
-    /// Fails when a side cannot be opened, or holds statistics only where `needs_rows` names a metric that needs rows:
-    /// told before another side has gone through a network.
-    pub(crate) fn check_sides(&self, paths: &[&Path], needs_rows: Option<&str>) -> Result<(), MeasureError> {
-        for path in paths {
+    /// Fails when a side cannot be opened, holds statistics only where a metric is named with it that needs rows, or has
+    /// another width than the side before: told before another side has gone through a network or takes memory.
+    pub(crate) fn check_sides(&self, sides: &[(&Path, Option<&str>)]) -> Result<(), MeasureError> {
+        let mut before: Option<(&Path, usize)> = None;
+        for &(path, needs_rows) in sides {
             let input = Input::open(path, self.settings.keep_going)?;
-            if let (Input::Statistics(..), Some(metric)) = (input, needs_rows) {
+            if let (Input::Statistics(..), Some(metric)) = (&input, needs_rows) {
                 return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
             }
+            let Some(n_dims) = input.n_dims() else { continue };
+            if let Some(before) = before {
+                check_widths(before, (path, n_dims))?;
+            }
+            before = Some((path, n_dims));
         }
         Ok(())
     }
@@ -205,7 +217,7 @@ impl<'a> Meter<'a> {
         let rule = NetworkRule { layer: layer.to_owned(), ..self.protocol.recipe().network.clone() };
         if let Some(expected) = self.networks.n_dims(&rule).filter(|&expected| expected != found) {
             let layer = format!("{}, layer {layer},", rule.name);
-            (self.on)(path, Event::OtherWidth { found, layer, expected });
+            self.tell_once(path, Event::OtherWidth { found, layer, expected });
         }
     }
 
@@ -222,6 +234,9 @@ impl<'a> Meter<'a> {
         metric: &str,
         layer: &str,
     ) -> Result<Rows, MeasureError> {
+        if let Some(rows) = self.held(path, layer) {
+            return Ok(rows.clone());
+        }
         let (mut values, mut n_dims) = (Vec::new(), 0);
         let origin = self.each(path, metric, layer, &mut |_, d, rows| {
             n_dims = d;
@@ -234,14 +249,20 @@ impl<'a> Meter<'a> {
 
     /// Mean and covariance of what lies at `path`, and what made the features, where it is known.
     pub fn side(&mut self, path: &Path) -> Result<(Side, Option<Origin>), MeasureError> {
-        let input = self.open(path)?;
         let layer = self.protocol.recipe().network.layer.clone();
-        if let Input::Statistics(gaussian, origin) = input {
+        if let Some(rows) = self.held(path, &layer) {
+            let mut spread = Spread::new(rows.features.d()).map_err(|e| MeasureError::array(path, e))?;
+            spread.push(rows.features.values()).map_err(|e| MeasureError::array(path, e))?;
+            return Ok((Side::Spread(spread), rows.origin.clone()));
+        }
+        let input = self.open(path)?;
+        if let Input::Statistics(mut archive) = input {
+            let origin = archive.origin().cloned();
             self.check_origin(path, origin.as_ref(), &layer)?;
             if origin.is_none() {
-                self.check_width_of_layer(path, &layer, gaussian.mean().len());
+                self.check_width_of_layer(path, &layer, archive.n_dims());
             }
-            return Ok((Side::Given(gaussian), origin));
+            return Ok((Side::Given(archive.gaussian()?), origin));
         }
         let mut spread: Option<Spread> = None;
         let origin = self.each_of(path, input, "fid", &layer, &mut |_, d, rows| match &mut spread {
@@ -293,15 +314,21 @@ impl<'a> Meter<'a> {
     ) -> Result<Option<Origin>, MeasureError> {
         let in_file = |source| MeasureError::array(path, source);
         match input {
-            Input::Images(source) => return self.each_image(path, &source, layer, sink).map(Some),
+            Input::Images(source) => {
+                let mut origins = self.each_image(path, &source, &[layer], sink)?;
+                return Ok(Some(origins.swap_remove(0)));
+            }
             Input::Statistics(..) => {
                 return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
             }
-            Input::Features(rows, origin) => {
+            Input::Features(mut archive) => {
+                let origin = archive.origin().cloned();
                 self.check_origin(path, origin.as_ref(), layer)?;
                 if origin.is_none() {
-                    self.check_width_of_layer(path, layer, rows.d());
+                    self.check_width_of_layer(path, layer, archive.n_dims());
                 }
+                let (rows, n_rounded) = archive.features()?;
+                self.tell_rounded(path, n_rounded);
                 sink(0, rows.d(), rows.values()).map_err(in_file)?;
                 return Ok(origin);
             }
@@ -314,46 +341,117 @@ impl<'a> Meter<'a> {
                     }
                     sink(0, file.n_dims(), &rows).map_err(in_file)?;
                 }
+                self.tell_rounded(path, file.n_rounded());
             }
         }
         Ok(None)
     }
 
+    /// Tells of numbers that f32 does not hold.
+    fn tell_rounded(&mut self, path: &Path, n: u64) {
+        if n > 0 {
+            self.tell_once(path, Event::Rounded { n });
+        }
+    }
+
+    /// Tells of what is odd about given features, once, however many metrics read them.
+    fn tell_once(&mut self, path: &Path, event: Event) {
+        let told = (path.to_path_buf(), event.clone());
+        if !self.told.contains(&told) {
+            self.told.push(told);
+            (self.on)(path, event);
+        }
+    }
+
+    /// Rows of `layer` of what lies at `path`, where they are kept in memory.
+    fn held(&self, path: &Path, layer: &str) -> Option<&Rows> {
+        self.held.get(&(path.to_path_buf(), layer.to_owned()))
+    }
+
+    /// Whether [`Meter::hold`] keeps the rows of `layer` of what lies at `path`.
+    pub fn holds(&self, path: &Path, layer: &str) -> bool {
+        self.held(path, layer).is_some()
+    }
+
+    /// Keeps the rows of `layers` of what lies at `path` in memory, until the meter goes, so that every metric after this
+    /// one takes them: pictures are read once, and go through the network once. Statistics and features, which are of one
+    /// layer and read by whatever needs them, are left where they are. Fails as [`Meter::rows`].
+    pub fn hold(&mut self, path: &Path, layers: &[&str]) -> Result<(), MeasureError> {
+        let Input::Images(source) = self.open(path)? else { return Ok(()) };
+        let mut values: Vec<Vec<f32>> = vec![Vec::new(); layers.len()];
+        let widths = self.open_network(path, layers)?.iter().map(|part| part.n_dims).collect::<Vec<_>>();
+        let origins = self.each_image(path, &source, layers, &mut |_, _, row| {
+            let mut rest = row;
+            for (values, &width) in values.iter_mut().zip(&widths) {
+                let (own, others) = rest.split_at(width);
+                values.extend_from_slice(own);
+                rest = others;
+            }
+            Ok(())
+        })?;
+        for (((layer, values), width), origin) in layers.iter().zip(values).zip(widths).zip(origins) {
+            let features = FeatureRows::new(values, width).map_err(|e| MeasureError::array(path, e))?;
+            let rows = Rows { features, origin: Some(origin) };
+            self.held.insert((path.to_path_buf(), (*layer).to_owned()), rows);
+        }
+        Ok(())
+    }
+
+    /// Opens the network for `layers` in one pass where it is not open, and returns the parts of its rows.
+    fn open_network(&mut self, path: &Path, layers: &[&str]) -> Result<Vec<Part>, MeasureError> {
+        let name = layers.join("+");
+        if !self.opened.contains_key(&name) {
+            let rule = self.protocol.recipe().network.clone();
+            let network = match layers {
+                [layer] => {
+                    let layer = (*layer).to_owned();
+                    self.networks.images(&NetworkRule { layer, ..rule })?
+                }
+                several => self.networks.images_of_layers(&rule, several)?,
+            };
+            let (identity, provenance) = (network.identity(), network.provenance());
+            (self.on)(path, Event::Opened { identity, provenance });
+            self.opened.insert(name.clone(), network);
+        }
+        Ok(self.opened[&name].parts())
+    }
+
+    /// Gives `sink` the rows of the pictures of `source`, those of several layers one behind the other, and returns what
+    /// made those of each layer.
     fn each_image(
         &mut self,
         path: &Path,
         source: &Source,
-        layer: &str,
+        layers: &[&str],
         sink: &mut Sink<'_>,
-    ) -> Result<Origin, MeasureError> {
-        if !self.opened.contains_key(layer) {
-            let rule = NetworkRule { layer: layer.to_owned(), ..self.protocol.recipe().network.clone() };
-            let network = self.networks.images(&rule)?;
-            let (identity, provenance) = (network.identity(), network.provenance());
-            (self.on)(path, Event::Opened { identity, provenance });
-            self.opened.insert(layer.to_owned(), network);
-        }
-        let network = &*self.opened[layer];
-        let (identity, d) = (network.identity(), network.n_dims());
-        let origin = self.origin_of(identity.clone());
+    ) -> Result<Vec<Origin>, MeasureError> {
+        let parts = self.open_network(path, layers)?;
+        let network = &*self.opened[&layers.join("+")];
+        let d = network.n_dims();
+        let origins = parts.iter().map(|part| self.origin_of(part.identity.clone())).collect();
         let recipe = self.protocol.recipe();
         let batch = self.settings.batch.max(1);
         let cache = self.settings.cache.as_ref();
-        let cache = cache.map(|root| Cache::new(root, recipe.pixels_digest(), &identity, batch, d));
+        let cache: Option<Vec<Cache>> = cache.map(|root| {
+            let of =
+                |part: &Part| Cache::new(root, recipe.pixels_digest(), &part.identity, batch, part.n_dims);
+            parts.iter().map(of).collect()
+        });
         let reader = Reader {
             pixels: &recipe.pixels,
             network,
-            cache: cache.as_ref(),
+            caches: cache.as_deref().unwrap_or_default(),
             batch,
             keep_going: self.settings.keep_going,
         };
         let on = &mut self.on;
-        let report = reader.read(source, &mut |event| on(path, event), &mut |place, row| {
+        let mut report = Report::default();
+        let read = reader.read(source, &mut report, &mut |event| on(path, event), &mut |place, row| {
             sink(place, d, row).map_err(|error| MeasureError::array(&source.entry_path(place), error))
-        })?;
+        });
         self.n_forward += report.n_forward;
         self.broken.extend(report.broken.into_iter().map(|broken| (path.to_path_buf(), broken)));
-        Ok(origin)
+        read.map(|()| origins)
     }
 
     /// A value under this protocol of the sides at `of`; fails when it is not finite.
@@ -378,6 +476,7 @@ impl<'a> Meter<'a> {
             extractor: known.map(|origin| origin.extractor.clone()),
             made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
             left_out: self.left_out(),
+            notes: Vec::new(),
             details: Map::new(),
         })
     }

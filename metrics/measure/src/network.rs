@@ -26,6 +26,15 @@ pub struct Batch {
     pub values: Vec<f32>,
 }
 
+/// One layer of the rows that a network gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// As [`ImageNetwork::identity`], of this layer.
+    pub identity: String,
+    /// Its features of a row.
+    pub n_dims: usize,
+}
+
 /// A network for pictures, with its weights.
 pub trait ImageNetwork {
     /// `inception-fid-2048-f32@1a2b3c4d5e6f`: network, layer, element type and digest of the weights.
@@ -33,6 +42,11 @@ pub trait ImageNetwork {
 
     /// Width of a row.
     fn n_dims(&self) -> usize;
+
+    /// The layers whose features stand one behind the other in a row; one unless the network was opened for several.
+    fn parts(&self) -> Vec<Part> {
+        vec![Part { identity: self.identity(), n_dims: self.n_dims() }]
+    }
 
     /// Where its weights came from; absent for a network without weights.
     fn provenance(&self) -> Option<Provenance> {
@@ -68,6 +82,14 @@ pub trait Networks {
     /// The network for pictures that a rule names.
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError>;
 
+    /// The network of a rule, opened for several layers that one pass computes; a row has their features one behind the
+    /// other, each as [`Networks::images`] would give them.
+    fn images_of_layers(
+        &self,
+        rule: &NetworkRule,
+        layers: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError>;
+
     /// Features of a row by the network and layer that a rule names, where that is known without weights.
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
         None
@@ -84,6 +106,14 @@ pub struct NoNetworks;
 impl Networks for NoNetworks {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
         Err(MeasureError::NoNetworks { network: rule.name.clone() })
+    }
+
+    fn images_of_layers(
+        &self,
+        rule: &NetworkRule,
+        _: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        self.images(rule)
     }
 
     fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {

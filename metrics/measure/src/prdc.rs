@@ -17,11 +17,11 @@ pub(crate) const NAME: &str = "prdc";
 pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
 
 /// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked for,
-/// are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1.
+/// are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the density to 0.
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;
-    meter.check_sides(&of, Some(NAME))?;
+    meter.check_sides(&of.map(|path| (path, Some(NAME))))?;
     let reference = meter.rows(real, NAME)?;
     let other = meter.rows(generated, NAME)?;
     check_rows((real, &reference), (generated, &other))?;
@@ -36,9 +36,10 @@ pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<
     let measured = NAMES.into_iter().zip(values).enumerate().map(|(at, (name, value))| {
         Ok(meter
             .measurement(name, value, &of, &sides)?
-            .with_interval(
+            .with_interval_from(
                 intervals
                     .map(|intervals| if name == "density" { intervals[at] } else { share(intervals[at]) }),
+                0.0,
             )
             .with_detail("k", rule.k)
             .with_detail("rule", rule.rule.sign()))

@@ -40,6 +40,19 @@ pub struct Protocol {
     recipe: Recipe,
 }
 
+/// Settings of metrics that may be other than a protocol's; `None`: the protocol's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MetricSettings {
+    /// Rows of a subset of KID.
+    pub subset_size: Option<usize>,
+    /// Subsets of KID.
+    pub n_subsets: Option<usize>,
+    /// Which neighbour a ball of precision and recall reaches.
+    pub k: Option<usize>,
+    /// Seed of the subsets of KID and of the shuffle of the Inception Score.
+    pub seed: Option<u32>,
+}
+
 /// What the digest covers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -254,6 +267,66 @@ impl Protocol {
             self.name = format!("{}+{layer}", self.name);
         }
         self
+    }
+
+    /// The same with other settings of its metrics, in the tables that it has; each that differs makes another recipe,
+    /// and the name says so. Fails on a setting that no table of the protocol takes, and on counts that make no sense.
+    pub fn with_settings(mut self, settings: &MetricSettings) -> Result<Self, MeasureError> {
+        let MetricSettings { subset_size, n_subsets, k, seed } = *settings;
+        let mut said = Vec::new();
+        let mut is_seed_taken = false;
+        let refuse = |why: String| Err(MeasureError::Setting { protocol: self.name.clone(), why });
+        let mut change = |place: &mut usize, name: &str, value: Option<usize>| {
+            let Some(value) = value.filter(|value| value != place) else { return };
+            *place = value;
+            said.push(format!("{name}-{value}"));
+        };
+        if let Some(KidRule::Subsets { subset_size: size, n_subsets: n, .. }) = &mut self.recipe.kid {
+            change(size, "subset-size", subset_size);
+            change(n, "subsets", n_subsets);
+        } else if subset_size.or(n_subsets).is_some() {
+            return refuse(
+                "its KID is over all pairs of rows and has no subsets; take `tf1` or `clean`".into(),
+            );
+        }
+        match &mut self.recipe.prdc {
+            Some(rule) => change(&mut rule.k, "k", k),
+            None if k.is_some() => return refuse("it has no table `[prdc]`, which `-k` is of".into()),
+            None => {}
+        }
+        let mut seeds: Vec<&mut u32> = Vec::new();
+        if let Some(KidRule::Subsets { seed, .. }) = &mut self.recipe.kid {
+            seeds.push(seed);
+        }
+        if let Some(InceptionScoreRule { shuffle_seed: Some(seed), .. }) = &mut self.recipe.is {
+            seeds.push(seed);
+        }
+        if let Some(wanted) = seed {
+            let mut is_changed = false;
+            for seed in seeds {
+                is_seed_taken = true;
+                is_changed |= *seed != wanted;
+                *seed = wanted;
+            }
+            if !is_seed_taken {
+                return refuse("none of its metrics draws anything, so it has no seed".into());
+            }
+            if is_changed {
+                said.push(format!("seed-{wanted}"));
+            }
+        }
+        if let Some(rule) = &self.recipe.kid
+            && let Err(error) = rule.subsets()
+        {
+            return refuse(error.to_string());
+        }
+        if self.recipe.prdc.is_some_and(|rule| rule.k == 0) {
+            return refuse("-k 0; the nearest neighbour is the first".into());
+        }
+        for one in said {
+            self.name = format!("{}+{one}", self.name);
+        }
+        Ok(self)
     }
 
     /// `NAME@DIGEST12` of what a value of `metric` depends on: pixel steps, network, and that metric's table alone, so

@@ -7,13 +7,13 @@ use specimen_extract::{
         text::{ClipText, TextTower},
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
-    network::{self as extract, FeatureNet, NetworkName},
-    open::open,
+    network::{self as extract, FeatureNet, Layer, NetworkName},
+    open::open_layers,
     weights_lookup::{Found, Places, check_given},
 };
 
 use crate::error::{MeasureError, NetworkFault};
-use crate::network::{Batch, ImageNetwork, Networks, Provenance, TextNetwork};
+use crate::network::{Batch, ImageNetwork, Networks, Part, Provenance, TextNetwork};
 use crate::rules::{ClipScoreRule, Dtype, NetworkRule, PrefixAs, TextCleaning};
 
 /// Opens published networks.
@@ -45,9 +45,22 @@ impl Published {
 
 impl Networks for Published {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        self.images_of_layers(rule, &[&rule.layer])
+    }
+
+    fn images_of_layers(
+        &self,
+        rule: &NetworkRule,
+        layers: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
         let network = known(rule)?;
+        // Said before weights are looked for, which is of no use for a layer that does not exist.
+        for layer in layers {
+            network.layer(layer).map_err(fault(network.name()))?;
+        }
         let weights = self.weights_of(network)?;
-        let net = open(network, &rule.layer, dtype_of(rule), &weights.path).map_err(fault(network.name()))?;
+        let net =
+            open_layers(network, layers, dtype_of(rule), &weights.path).map_err(fault(network.name()))?;
         let provenance = Provenance {
             words: format!("{}: {}", weights.path.display(), weights.provenance),
             is_published: weights.provenance.is_published(),
@@ -114,11 +127,17 @@ struct Images {
 
 impl ImageNetwork for Images {
     fn identity(&self) -> String {
-        self.net.identity()
+        self.parts().into_iter().map(|part| part.identity).collect::<Vec<_>>().join(" + ")
     }
 
     fn n_dims(&self) -> usize {
-        self.net.n_dims()
+        self.net.layers().iter().map(|layer| layer.n_dims).sum()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let of =
+            |(at, layer): (usize, &Layer)| Part { identity: self.net.identity_of(at), n_dims: layer.n_dims };
+        self.net.layers().iter().enumerate().map(of).collect()
     }
 
     fn provenance(&self) -> Option<Provenance> {
@@ -127,7 +146,17 @@ impl ImageNetwork for Images {
 
     fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
         let Batch { n, height, width, values } = batch;
-        Ok(self.net.forward(&extract::Batch { n, height, width, values })?.rows)
+        let mut layers = self.net.forward_layers(&extract::Batch { n, height, width, values })?;
+        if let [_] = layers[..] {
+            return Ok(layers.swap_remove(0).rows);
+        }
+        let mut rows = Vec::with_capacity(layers.iter().map(|layer| layer.rows.len()).sum());
+        for at in 0..n {
+            for layer in &layers {
+                rows.extend_from_slice(&layer.rows[at * layer.n_dims..(at + 1) * layer.n_dims]);
+            }
+        }
+        Ok(rows)
     }
 }
 

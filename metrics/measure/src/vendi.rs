@@ -10,7 +10,8 @@ use crate::meter::Meter;
 
 const NAME: &str = "vendi";
 
-/// Returns the Vendi score of what lies at `path`, with an interval if one is asked for.
+/// Returns the Vendi score of what lies at `path`, with an interval if one is asked for, cut to 1, the least
+/// score that there is.
 pub fn vendi(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.vendi.as_ref())?;
     let rows = meter.rows(path, NAME)?;
@@ -20,5 +21,5 @@ pub fn vendi(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureE
         jackknife(rows.features.n(), &plan, of).in_metric(NAME, &[path])
     });
     let measured = meter.measurement(NAME, value, &[path], &[SideFacts::of(&rows)])?;
-    Ok(measured.with_interval(interval.transpose()?.map(|estimate| estimate.interval)))
+    Ok(measured.with_interval_from(interval.transpose()?.map(|estimate| estimate.interval), 1.0))
 }

@@ -10,7 +10,11 @@ use specimen_measure::{
     whole_file::check_place,
 };
 
-use crate::{cmd::metric_args::MetricArgs, exit::CliError, talk::Talk};
+use crate::{
+    cmd::{metric_args::MetricArgs, overwrite::check_absent},
+    exit::CliError,
+    talk::Talk,
+};
 
 /// What to score.
 #[derive(Debug, Args)]
@@ -29,6 +33,9 @@ pub struct ClipScoreArgs {
     /// Write id, file, cosine and caption of every picture to this .csv or .parquet file
     #[arg(long, value_name = "FILE")]
     pub per_image: Option<PathBuf>,
+    /// Replace the file of `--per-image` if it is there
+    #[arg(long, requires = "per_image")]
+    pub force: bool,
     #[command(flatten)]
     pub shared: MetricArgs,
 }
@@ -62,6 +69,7 @@ pub(crate) fn clip_score(args: &ClipScoreArgs, talk: &Talk) -> anyhow::Result<()
     }
     if let Some(path) = &args.per_image {
         TableFormat::of(path)?;
+        check_absent(path, args.force)?;
         check_place(path)?;
     }
     args.shared.run("clip-score", &args.protocol, talk, |meter| {

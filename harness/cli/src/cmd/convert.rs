@@ -7,12 +7,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
 use specimen_hub::{NAMES, manifest};
+use specimen_measure::words::counted;
 
 use crate::{
     args::Format,
     cmd::{
         byte_progress::ByteProgress,
         convert_cache::{Kept, convert_cache},
+        overwrite::check_absent,
     },
     exit::CliError,
     talk::{Talk, answer, answer_json},
@@ -81,11 +83,7 @@ struct SourceLine<'a> {
 
 /// Converts, and prints what came of it.
 pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
-    if args.output.exists() && !args.force {
-        let text =
-            format!("{}: is there already; remove it, or replace it with --force", args.output.display());
-        return Err(CliError::Usage(text).into());
-    }
+    check_absent(&args.output, args.force)?;
     let dtype = args.dtype.map(|cast| match cast {
         Cast::F16 => Element::F16,
         Cast::Bf16 => Element::Bf16,
@@ -158,7 +156,8 @@ fn human(answered: &ConvertAnswer<'_>) -> String {
     let sources =
         answered.sources.iter().map(|line| format!("\nread {} (SHA-256 {})", line.file, line.sha256));
     format!(
-        "{output}: {n_tensors} tensors, {n_bytes} bytes, BLAKE3 {blake3}\nfrom {format}{below}{}{left_out}",
+        "{output}: {}, {n_bytes} bytes, BLAKE3 {blake3}\nfrom {format}{below}{}{left_out}",
+        counted(n_tensors, "tensor"),
         sources.collect::<String>()
     )
 }

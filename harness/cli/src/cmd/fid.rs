@@ -22,6 +22,9 @@ pub struct FidArgs {
     /// Write the statistics of REAL to this file (.npz: mu, sigma, n), for the next comparison
     #[arg(long, value_name = "FILE")]
     pub save_stats: Option<PathBuf>,
+    /// Replace the file of `--save-stats` if it is there
+    #[arg(long, requires = "save_stats")]
+    pub force: bool,
     #[command(flatten)]
     pub shared: MetricArgs,
 }
@@ -29,7 +32,7 @@ pub struct FidArgs {
 /// Measures it and prints it.
 pub(crate) fn fid(args: &FidArgs, talk: &Talk) -> anyhow::Result<()> {
     if let Some(path) = &args.save_stats {
-        check_out(path)?;
+        check_out(path, args.force)?;
     }
     args.shared.run("fid", &args.protocol, talk, |meter| {
         let save = args.save_stats.as_deref();

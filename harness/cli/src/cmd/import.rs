@@ -8,6 +8,7 @@ use specimen_experiments::{
     prompts,
     spec::{DatasetSpec, Dtype, FilterOrder, ModelSpec, Sampling},
 };
+use specimen_measure::words::counted;
 use specimen_record::RunDir;
 use specimen_runner::{
     import::{Import, import as take_in},
@@ -105,7 +106,7 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
     let outcome = take_in(&asked, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let n_items = outcome?.n_items;
-    talk.say(format!("{n_items} images taken into {}", out.display()));
+    talk.say(format!("{} taken into {}", counted(n_items, "image"), out.display()));
     let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
     report::show(&written, talk)
 }

@@ -3,8 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use specimen_measure::protocol::MetricSettings;
 
-use crate::{cmd::metric_args::MetricArgs, talk::Talk};
+use crate::{
+    cmd::{
+        metric_args::MetricArgs,
+        setting_args::{SeedArgs, SubsetArgs},
+    },
+    talk::Talk,
+};
 
 /// What to compare.
 #[derive(Debug, Args)]
@@ -18,12 +25,22 @@ pub struct KidArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "pytorch-fid")]
     pub protocol: String,
     #[command(flatten)]
+    pub subsets: SubsetArgs,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+    #[command(flatten)]
     pub shared: MetricArgs,
 }
 
 /// Measures it and prints it.
 pub(crate) fn kid(args: &KidArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run("kid", &args.protocol, talk, |meter| {
+    let settings = MetricSettings {
+        subset_size: args.subsets.subset_size,
+        n_subsets: args.subsets.subsets,
+        seed: args.seed.seed,
+        ..MetricSettings::default()
+    };
+    args.shared.run_with("kid", &args.protocol, &settings, talk, |meter| {
         Ok(specimen_measure::kid::kid(meter, &args.real, &args.generated)?.into())
     })
 }

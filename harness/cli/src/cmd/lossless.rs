@@ -8,6 +8,7 @@ use specimen_experiments::{
     parse::SpecText,
     spec::{Dtype, ModelSpec},
 };
+use specimen_measure::words::counted;
 use specimen_runner::{
     load::{Models, sampling_of},
     lossless::{
@@ -133,8 +134,9 @@ fn human(found: &Examination) -> String {
     let Examination { subject, n_images, alpha, detectable_tv, methods, .. } = found;
     let tv_of = methods.first().map_or("cells", |method| method.tv_of);
     let mut text = format!(
-        "{subject}; {n_images} images a method\n\
-         level {alpha} over all exact methods (Holm), and over all relaxed ones"
+        "{subject}; {} a method\n\
+         level {alpha} over all exact methods (Holm), and over all relaxed ones",
+        counted(n_images, "image")
     );
     if let Some(tv) = detectable_tv {
         text.push_str(&format!("; a total variation of {tv_of} of {tv:.3} would be found with 80 %"));
@@ -171,7 +173,7 @@ fn human(found: &Examination) -> String {
             text.push_str(&format!("{:9}  {:width$}  no test of {what}: {why}\n", "", ""));
         }
         if let Some(Gap { n_ruled_out: n @ 1.., .. }) = method.gap {
-            text.push_str(&format!("{:9}  {:width$}  {n} tokens of probability zero\n", "", ""));
+            text.push_str(&format!("{:9}  {:width$}  {} of probability zero\n", "", "", counted(n, "token")));
         }
     }
     text

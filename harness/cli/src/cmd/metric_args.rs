@@ -10,13 +10,13 @@ use specimen_measure::{
     measurement::LeftOut,
     meter::{Meter, Settings},
     network::Networks,
-    protocol::Protocol,
+    protocol::{MetricSettings, Protocol},
     rules::Dtype,
+    words::counted,
 };
 
 use crate::{
     args::Format,
-    cmd::counted_networks::{Count, Counted},
     exit::CliError,
     talk::{Talk, answer, answer_json},
 };
@@ -86,29 +86,55 @@ impl MetricArgs {
         talk: &Talk,
         measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<()> {
-        let protocol = self.protocol(metric, name_or_path)?;
-        let count = Count::default();
-        let networks = Counted::new(self.networks(), count.clone());
+        self.run_with(metric, name_or_path, &MetricSettings::default(), talk, measure)
+    }
+
+    /// As [`MetricArgs::run`], with other settings than the protocol's.
+    pub(crate) fn run_with(
+        &self,
+        metric: &str,
+        name_or_path: &str,
+        settings: &MetricSettings,
+        talk: &Talk,
+        measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
+    ) -> anyhow::Result<()> {
+        let published = self.protocol(metric, name_or_path)?;
+        let (name, protocol) = (published.name().to_owned(), published.with_settings(settings)?);
+        if protocol.name() != name {
+            talk.say(format!(
+                "{} is another recipe than {name}: its values have a digest of their own",
+                protocol.name()
+            ));
+        }
+        let networks = self.networks();
         let settings = Settings {
             cache: if self.no_cache { None } else { cache_folder() },
             keep_going: self.keep_going,
             interval: self.ci,
             batch: self.batch,
         };
-        let mut meter = Meter::with(protocol, &networks, settings);
-        let mut progress = ImageProgress::new(talk, count);
+        let mut meter = Meter::with(protocol, &*networks, settings);
+        let mut progress = ImageProgress::new(talk);
         meter.listen(move |path, event| progress.on(path, event));
-        let answered = measure(&mut meter)?;
+        let measured = measure(&mut meter);
         let left_out = meter.left_out();
         // What draws the progress ends with the meter, before the answer.
         drop(meter);
+        let answered = match measured {
+            Ok(answered) => answered,
+            Err(error) if left_out.is_empty() => return Err(error),
+            Err(error) => {
+                left_out.iter().for_each(|one| talk.warn(&one.why));
+                return Err(error.context(said(&left_out)));
+            }
+        };
         answered.print(&left_out, talk)?;
-        if left_out.is_empty() {
-            return Ok(());
-        }
         left_out.iter().for_each(|one| talk.warn(&one.why));
-        let n = left_out.len();
-        Err(CliError::Failed(format!("{n} pictures were left out, the first: {}", left_out[0].why)).into())
+        let mut failed = answered.failed();
+        if !left_out.is_empty() {
+            failed.push(said(&left_out));
+        }
+        if failed.is_empty() { Ok(()) } else { Err(CliError::Failed(failed.join("; ")).into()) }
     }
 
     #[cfg(feature = "torch")]
@@ -124,12 +150,37 @@ impl MetricArgs {
     }
 }
 
+/// What was left out, in a line.
+fn said(left_out: &[LeftOut]) -> String {
+    let (n, verb) = (left_out.len(), if left_out.len() == 1 { "was" } else { "were" });
+    let what =
+        if left_out.iter().all(|one| one.of == left_out[0].of) { "picture" } else { "picture or caption" };
+    let shown: Vec<&str> = left_out.iter().take(MOST_SHOWN).map(|one| one.why.as_str()).collect();
+    let more = if n > MOST_SHOWN { format!("; and {} more", n - MOST_SHOWN) } else { String::new() };
+    let what = if n == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{n} {}", what.replace("picture", "pictures").replace("caption", "captions"))
+    };
+    format!("{what} {verb} left out ({}{more})", shown.join("; "))
+}
+
+/// Pictures that a line names.
+const MOST_SHOWN: usize = 10;
+
 /// What a metric answers.
 pub(crate) enum Answer {
     /// One value: an object in JSON.
     One(Box<Measurement>),
     /// Several: a list.
     Several(Vec<Measurement>),
+    /// All of a protocol: a list.
+    All {
+        /// The values.
+        measured: Vec<Measurement>,
+        /// Metrics without a value, and why.
+        failed: Vec<String>,
+    },
     /// A file was written.
     Written {
         /// The file.
@@ -146,10 +197,34 @@ impl From<Measurement> for Answer {
 }
 
 impl Answer {
+    /// Metrics without a value, and why.
+    fn failed(&self) -> Vec<String> {
+        match self {
+            Self::All { failed, .. } => failed.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The values.
+    fn measured(&self) -> &[Measurement] {
+        match self {
+            Self::One(measured) => std::slice::from_ref(measured),
+            Self::Several(measured) | Self::All { measured, .. } => measured,
+            Self::Written { .. } => &[],
+        }
+    }
+
     fn print(&self, left_out: &[LeftOut], talk: &Talk) -> anyhow::Result<()> {
+        let mut notes: Vec<&String> = Vec::new();
+        for note in self.measured().iter().flat_map(|one| &one.notes) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes.into_iter().for_each(|note| talk.warn(note));
         match (self, talk.format()) {
             (Self::One(measured), Format::Json) => answer_json(measured),
-            (Self::Several(measured), Format::Json) => answer_json(measured),
+            (Self::Several(measured) | Self::All { measured, .. }, Format::Json) => answer_json(measured),
             (Self::Written { path, what }, Format::Json) => {
                 let mut written = serde_json::json!({"schema": 1, "file": path, "holds": what});
                 if !left_out.is_empty() {
@@ -157,8 +232,10 @@ impl Answer {
                 }
                 answer_json(&written)
             }
-            (Self::One(measured), Format::Human) => answer(&human(std::slice::from_ref(measured))),
-            (Self::Several(measured), Format::Human) => answer(&human(measured)),
+            (Self::One(_) | Self::Several(_) | Self::All { .. }, Format::Human) => {
+                let blocks = self.measured().chunk_by(|one, next| one.protocol == next.protocol);
+                answer(&blocks.map(human).collect::<Vec<_>>().join("\n"))
+            }
             (Self::Written { path, what }, Format::Human) => answer(&format!("{}: {what}", path.display())),
         }
     }
@@ -174,17 +251,27 @@ fn human(measured: &[Measurement]) -> String {
         text.push_str(&format!("{name:width$}  {value}{}\n", interval.unwrap_or_default()));
     }
     let Some(first) = measured.first() else { return text };
-    for (key, value) in &first.details {
-        let value = value.as_f64().filter(|_| value.is_f64()).map_or_else(|| value.to_string(), digits);
-        text.push_str(&format!("  {key:width$}{}\n", value.trim_matches('"'), width = width.max(16)));
-    }
     let n: Vec<String> = first.n.iter().map(|n| n.map_or("unknown".to_owned(), |n| n.to_string())).collect();
-    for (key, value) in
-        [("n", n.join(" and ")), ("made by", makers(first)), ("protocol", first.protocol.clone())]
-    {
-        text.push_str(&format!("  {key:width$}{value}\n", width = width.max(16)));
+    let shared = [("n", n.join(" and ")), ("made by", makers(first)), ("protocol", first.protocol.clone())];
+    let details = first.details.iter().map(|(key, value)| (key.as_str(), shown(value)));
+    let lines: Vec<(&str, String)> = details.chain(shared).collect();
+    let width = lines.iter().map(|(key, _)| key.len() + 2).max().unwrap_or(0).max(16);
+    for (key, value) in lines {
+        text.push_str(&format!("  {key:width$}{value}\n"));
     }
     text
+}
+
+/// A detail as people read it.
+fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => number.as_f64().map_or(String::new(), digits),
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(values) => {
+            format!("[{}]", values.iter().map(shown).collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// What made the features of all sides, or of each where they differ.
@@ -213,26 +300,14 @@ fn digits(value: f64) -> String {
 /// Tells how far a source is, and what is odd about the cache.
 struct ImageProgress<'t> {
     talk: &'t Talk,
-    /// What went through networks, of every source.
-    count: Count,
-    /// The same when the source began, and when something was told last.
-    #[cfg(feature = "torch")]
-    n_before: u64,
-    #[cfg(feature = "torch")]
-    n_told: u64,
     #[cfg(feature = "torch")]
     bar: Option<(PathBuf, crate::progress::ImageBar<'t>)>,
 }
 
 impl<'t> ImageProgress<'t> {
-    fn new(talk: &'t Talk, count: Count) -> Self {
+    fn new(talk: &'t Talk) -> Self {
         Self {
             talk,
-            count,
-            #[cfg(feature = "torch")]
-            n_before: 0,
-            #[cfg(feature = "torch")]
-            n_told: 0,
             #[cfg(feature = "torch")]
             bar: None,
         }
@@ -240,7 +315,9 @@ impl<'t> ImageProgress<'t> {
 
     fn on(&mut self, path: &Path, event: Event) {
         match event {
-            Event::Done { n_done, n_all } => self.done(path, n_done, n_all),
+            Event::Done { n_done, n_kept, n_left_out, n_all } => {
+                self.done(path, [n_done, n_kept, n_left_out], n_all);
+            }
             Event::Opened { identity, provenance: None } => self.talk.detail(identity),
             Event::Opened { identity, provenance: Some(weights) } if weights.is_published => {
                 self.talk.detail(format!("{identity}: {}", weights.words));
@@ -259,39 +336,99 @@ impl<'t> ImageProgress<'t> {
             }
             Event::OtherWidth { found, layer, expected } => {
                 self.talk.warn(format!(
-                    "{}: {found} features a row, {layer} has {expected}: the protocol's name says how these are \
-                     compared, not what made them",
-                    path.display()
+                    "{}: {} a row, {layer} has {expected}: the protocol's name says how these are compared, not \
+                     what made them",
+                    path.display(),
+                    counted(found, "feature")
+                ));
+            }
+            Event::Rounded { n } => {
+                self.talk.warn(format!(
+                    "{}: {} with more digits than f32 holds, in which features are compared: rounded to it",
+                    path.display(),
+                    counted(n, "number")
                 ));
             }
             Event::NotKept { why } => self.talk.warn(format!("features are not kept: {why}")),
         }
     }
 
+    /// `so_far`: pictures that are done, of these from the cache, and left out.
     #[cfg(feature = "torch")]
-    fn done(&mut self, path: &Path, n_done: usize, n_all: usize) {
-        if self.bar.as_ref().is_none_or(|(known, _)| known != path) {
+    fn done(&mut self, path: &Path, so_far: [usize; 3], n_all: usize) {
+        let is_begun =
+            self.bar.as_ref().is_some_and(|(known, bar)| known == path && bar.precedes(so_far[0] as u64));
+        if !is_begun {
             self.bar = None;
-            self.talk.say(format!("{}: {n_all} pictures", path.display()));
+            self.talk.say(format!("{}: {}", path.display(), counted(n_all, "picture")));
             self.bar = Some((path.to_owned(), crate::progress::ImageBar::new(self.talk, n_all as u64)));
-            self.n_before = self.n_told;
         }
-        self.n_told = self.count.get();
         if let Some((_, bar)) = &mut self.bar {
-            bar.reached(n_done as u64, self.n_told - self.n_before);
+            bar.reached(so_far.map(|n| n as u64));
         }
     }
 
     #[cfg(not(feature = "torch"))]
-    fn done(&mut self, path: &Path, n_done: usize, n_all: usize) {
-        let n = self.count.get();
-        self.talk.detail(format!("{}: {n_done} of {n_all} pictures, {n} computed in all", path.display()));
+    fn done(&mut self, path: &Path, [n_done, n_kept, n_left_out]: [usize; 3], n_all: usize) {
+        self.talk.detail(format!(
+            "{}: {n_done} of {}, {n_kept} kept from before, {n_left_out} left out",
+            path.display(),
+            counted(n_all, "picture")
+        ));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::digits;
+    use super::{digits, human, said};
+    use specimen_measure::{Measurement, measurement::LeftOut};
+
+    fn measurement() -> Measurement {
+        Measurement {
+            schema: 1,
+            metric: "kid",
+            value: 0.5,
+            ci95: None,
+            protocol: "tf1@0123456789ab".to_owned(),
+            n: vec![Some(3), None],
+            extractor: None,
+            made_by: vec!["unknown".to_owned(); 2],
+            left_out: Vec::new(),
+            notes: Vec::new(),
+            details: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_distance_and_numbers_in_lists_have_eight_digits() {
+        let measured = measurement()
+            .with_detail("all_pairs_ci95", vec![-0.123_456_789_012_345_68, 2.0 / 3.0])
+            .with_detail("n_subsets", 100)
+            .with_detail("scaled_by_logit_scale", 2.604_770_2);
+        let expected = "\
+kid        0.50000000
+  all_pairs_ci95         [-0.12345679, 0.66666667]
+  n_subsets              100
+  scaled_by_logit_scale  2.6047702
+  n                      3 and unknown
+  made by                unknown (features or statistics as given)
+  protocol               tf1@0123456789ab
+";
+        assert_eq!(human(&[measured]), expected);
+    }
+
+    #[test]
+    fn what_was_left_out_is_counted_and_named() {
+        let one = |of: &str, at: usize| LeftOut {
+            of: of.to_owned(),
+            file: format!("{at}.png"),
+            why: format!("{at}.png: broken"),
+        };
+        assert_eq!(said(&[one("a", 7)]), "1 picture was left out (7.png: broken)");
+        let text = said(&(0..12).map(|at| one("a", at)).collect::<Vec<_>>());
+        assert!(text.starts_with("12 pictures were left out (0.png: broken; 1.png: broken; "), "{text}");
+        assert!(text.ends_with("9.png: broken; and 2 more)"), "{text}");
+    }
 
     #[test]
     fn values_have_eight_digits_that_count() {

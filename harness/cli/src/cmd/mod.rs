@@ -7,7 +7,6 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 mod convert_cache;
-mod counted_networks;
 pub(crate) mod data;
 pub(crate) mod fid;
 pub(crate) mod gate;
@@ -16,11 +15,14 @@ pub(crate) mod inception_score;
 pub(crate) mod kid;
 pub(crate) mod man;
 pub(crate) mod metric_args;
+pub(crate) mod metrics;
+mod overwrite;
 pub(crate) mod plan;
 pub(crate) mod prdc;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod setting_args;
 pub(crate) mod stats;
 pub(crate) mod vendi;
 pub(crate) mod verify;
@@ -88,6 +90,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Vendi(args) => vendi::vendi(args, talk),
         Command::Is(args) => inception_score::inception_score(args, talk),
         Command::ClipScore(args) => clip_score::clip_score(args, talk),
+        Command::Metrics(args) => metrics::metrics(args, talk),
         Command::Stats(args) => stats::stats(args, talk),
         #[cfg(feature = "torch")]
         Command::Doctor(args) => doctor::doctor(args, talk),

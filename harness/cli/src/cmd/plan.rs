@@ -13,6 +13,7 @@ use specimen_experiments::{
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec},
 };
+use specimen_measure::words::counted;
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
@@ -172,7 +173,7 @@ fn human(answer: &PlanAnswer<'_>) -> String {
     for cell in &answer.cells {
         let CellLine { name, model, method, n_items, .. } = cell;
         let timed = if cell.timed { "" } else { ", not timed" };
-        writeln!(text, "cell    {name:width$}  {n_items} images of {model}, {method}{timed}")
+        writeln!(text, "cell    {name:width$}  {} of {model}, {method}{timed}", counted(n_items, "image"))
             .expect("writing to a string cannot fail");
     }
     if let Some(shape) = &answer.slurm {

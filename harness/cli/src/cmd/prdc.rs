@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use specimen_measure::protocol::MetricSettings;
 
 use crate::{
-    cmd::metric_args::{Answer, MetricArgs},
+    cmd::{
+        metric_args::{Answer, MetricArgs},
+        setting_args::NeighbourArgs,
+    },
     talk::Talk,
 };
 
@@ -21,12 +25,15 @@ pub struct PrdcArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "prdc")]
     pub protocol: String,
     #[command(flatten)]
+    pub neighbours: NeighbourArgs,
+    #[command(flatten)]
     pub shared: MetricArgs,
 }
 
 /// Measures them and prints a list.
 pub(crate) fn prdc(args: &PrdcArgs, talk: &Talk) -> anyhow::Result<()> {
-    args.shared.run("prdc", &args.protocol, talk, |meter| {
+    let settings = MetricSettings { k: args.neighbours.k, ..MetricSettings::default() };
+    args.shared.run_with("prdc", &args.protocol, &settings, talk, |meter| {
         Ok(Answer::Several(specimen_measure::prdc::prdc(meter, &args.real, &args.generated)?))
     })
 }

@@ -7,6 +7,8 @@ use serde_json::json;
 use specimen_report::{Images, Mix};
 
 use super::compare::Layout;
+use specimen_measure::words::counted;
+
 use crate::{
     args::Format,
     talk::{Talk, answer, answer_json},
@@ -36,7 +38,8 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     let images = Images::read(&args.runs, &mix)?;
     if let Some(path) = &args.out {
         images.write(path)?;
-        talk.say(format!("{}: {} images, {} columns", path.display(), images.n(), images.columns().len()));
+        let (n, n_columns) = (counted(images.n(), "image"), counted(images.columns().len(), "column"));
+        talk.say(format!("{}: {n}, {n_columns}", path.display()));
     }
     match talk.format() {
         Format::Human => answer(&args.layout.of(&images.means()?)),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use specimen_experiments::spec::Spec;
+use specimen_measure::words::counted;
 use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::{
     driver::{self, Options},
@@ -59,7 +60,12 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         data_root,
         disk_wait: None,
     };
-    talk.say(format!("run {} into {}: {} cells", plan.spec.name, out.display(), plan.spec.cells.len()));
+    talk.say(format!(
+        "run {} into {}: {}",
+        plan.spec.name,
+        out.display(),
+        counted(plan.spec.cells.len(), "cell")
+    ));
     let mut progress = Progress::new(talk, &left);
     let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);

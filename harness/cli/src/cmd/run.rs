@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
+use specimen_measure::words::counted;
 use specimen_record::{Manifest, PlanFile, RunDir, free_bytes, read_document, tally, verify_result};
 use specimen_runner::{
     driver::{self, Ending, Options},
@@ -95,9 +96,11 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let n_left: u64 = left.iter().map(|(_, n)| n).sum();
     let n_cells = plan.spec.cells.len();
     talk.say(format!(
-        "run {} into {}: {n_left} images to make in {n_cells} cells",
+        "run {} into {}: {} to make in {}",
         plan.spec.name,
-        out.display()
+        out.display(),
+        counted(n_left, "image"),
+        counted(n_cells, "cell")
     ));
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);

@@ -6,10 +6,14 @@ use clap::{Args, ValueEnum};
 use specimen_measure::{
     statistics::{collect, collect_rows, write, write_rows},
     whole_file::check_place,
+    words::counted,
 };
 
 use crate::{
-    cmd::metric_args::{Answer, MetricArgs},
+    cmd::{
+        metric_args::{Answer, MetricArgs},
+        overwrite::check_absent,
+    },
     exit::CliError,
     talk::Talk,
 };
@@ -25,6 +29,9 @@ pub struct StatsArgs {
     /// The file to write, which pytorch-fid and clean-fid read too
     #[arg(short, long, value_name = "FILE.npz")]
     pub out: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub force: bool,
     /// What it holds
     #[arg(long, value_enum, default_value_t = Kind::Moments)]
     pub kind: Kind,
@@ -49,20 +56,22 @@ pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.shared.ci {
         return Err(CliError::Usage("`stats` has no value, so `--ci` has no meaning there".to_owned()).into());
     }
-    check_out(&args.out)?;
+    check_out(&args.out, args.force)?;
     let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
     args.shared.run("stats", &args.protocol, talk, |meter| {
         let what = match args.kind {
             Kind::Moments => {
                 let (gaussian, origin) = collect(meter, &sources)?;
                 write(&gaussian, origin.as_ref(), &args.out)?;
-                let n = gaussian.n().map_or("an unknown number of".to_owned(), |n| n.to_string());
-                format!("mean and covariance of {n} rows of {} features", gaussian.mean().len())
+                let n = gaussian.n().map_or("an unknown number of rows".to_owned(), |n| counted(n, "row"));
+                format!("mean and covariance of {n} of {}", counted(gaussian.mean().len(), "feature"))
             }
             Kind::Features => {
                 let rows = collect_rows(meter, &sources)?;
                 write_rows(&rows, &args.out)?;
-                format!("{} rows of {} features", rows.features.n(), rows.features.d())
+                let [n, d] = [(rows.features.n(), "row"), (rows.features.d(), "feature")]
+                    .map(|(count, noun)| counted(count, noun));
+                format!("{n} of {d}")
             }
         };
         let what = format!("{what}, {}", meter.protocol().label("stats"));
@@ -70,13 +79,15 @@ pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
     })
 }
 
-/// Fails where statistics cannot be written to `path`, or would not be known again there; before anything is computed.
-pub(crate) fn check_out(path: &Path) -> anyhow::Result<()> {
+/// Fails where statistics cannot be written to `path`, would not be known again there, or would replace a file without
+/// `force`; before anything is computed.
+pub(crate) fn check_out(path: &Path, force: bool) -> anyhow::Result<()> {
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
         let path = path.display();
         let text =
             format!("{path}: statistics and features are known by the ending .npz; give the file that");
         return Err(CliError::Usage(text).into());
     }
+    check_absent(path, force)?;
     Ok(check_place(path)?)
 }

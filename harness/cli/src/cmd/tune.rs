@@ -9,6 +9,7 @@ use specimen_experiments::{
     names::BASELINE,
     spec::{Cell, Spec},
 };
+use specimen_measure::words::counted;
 use specimen_record::{RunDir, write_atomic};
 use specimen_runner::driver;
 use specimen_verdicts::{
@@ -138,11 +139,11 @@ impl Tuner<'_> {
         let (run, prompts) = (format!("rung-{}", at + 1), tuning.schedule.prompts(at));
         let settings = tuning.left();
         self.talk.say(format!(
-            "rung {} of at most {}: {} settings on {} prompts",
+            "rung {} of at most {}: {} on {}",
             at + 1,
             tuning.schedule.n_rungs(),
-            settings.len(),
-            prompts[1] - prompts[0]
+            counted(settings.len(), "setting"),
+            counted(prompts[1] - prompts[0], "prompt")
         ));
         let values = self.run(&run, &settings, prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
@@ -167,7 +168,7 @@ impl Tuner<'_> {
     /// Runs the chosen setting on the prompts that no rung had.
     fn confirmation(&self, tuning: &Tuning, setting: &str) -> anyhow::Result<Confirmation> {
         let prompts = tuning.schedule.held_out();
-        self.talk.say(format!("held out: `{setting}` on {} prompts", prompts[1] - prompts[0]));
+        self.talk.say(format!("held out: `{setting}` on {}", counted(prompts[1] - prompts[0], "prompt")));
         let run = "held-out".to_owned();
         let values = self.run(&run, &[setting], prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));

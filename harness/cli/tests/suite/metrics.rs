@@ -56,6 +56,10 @@ fn the_json_of_a_distance_is_what_scripts_rely_on() {
     "unknown",
     "unknown"
   ],
+  "notes": [
+    "real.npy: 4 NOTE",
+    "generated.npy: 4 NOTE"
+  ],
   "details": {
     "mean_term": 17.0,
     "covariance_term": COVARIANCE
@@ -65,6 +69,9 @@ fn the_json_of_a_distance_is_what_scripts_rely_on() {
     let found: Value = serde_json::from_str(&ran.out).unwrap();
     let (value, covariance) = (&found["value"], &found["details"]["covariance_term"]);
     assert!((value.as_f64().unwrap() - 17.0 - 8.0 / 3.0).abs() < 1e-12);
+    let note = "pictures or rows; a distance of fewer than 2,048 is biased upwards by much, compare it only with \
+                distances of equally many";
+    let expected = expected.replace("NOTE", note);
     let expected =
         expected.replace("VALUE", &value.to_string()).replace("COVARIANCE", &covariance.to_string());
     assert_eq!(ran.out, expected);
@@ -152,6 +159,15 @@ fn saved_statistics_stand_for_their_side() {
     let written = desk.json(&["stats", &a, &b, "-o", "both.npz"]);
     assert!(written["holds"].as_str().unwrap().starts_with("mean and covariance of 556 rows of 64"));
     desk.succeeds(&["stats", &a, "-o", "feats.npz", "--kind", "features"]);
+    // One rule for every file that is written: what is there stays.
+    let before = std::fs::read(desk.path("a.npz")).unwrap();
+    let parts = ["a.npz: is there already", "--force"];
+    desk.fails(&["stats", &b, "-o", "a.npz"], 2, &parts);
+    desk.fails(&["fid", &b, &a, "--save-stats", "a.npz"], 2, &parts);
+    assert_eq!(std::fs::read(desk.path("a.npz")).unwrap(), before);
+    desk.succeeds(&["stats", &b, "-o", "a.npz", "--force"]);
+    desk.succeeds(&["fid", &a, &b, "--save-stats", "a.npz", "--force"]);
+    assert_eq!(std::fs::read(desk.path("a.npz")).unwrap(), before);
     let value = desk.json(&["kid", "feats.npz", &b])["value"].clone();
     assert_eq!(value, desk.json(&["kid", &a, &b])["value"]);
 }
@@ -161,7 +177,11 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     let desk = Desk::new();
     let (a, b) = (golden("a.npy"), golden("b.npy"));
     desk.fails(&["fid", &a, &b, "--protocol", "pytorch_fid"], 2, &["`pytorch_fid`", "torchmetrics-1.8"]);
-    desk.fails(&["fid", &a, &b, "--protocol", "clipscore"], 2, &["does not say how fid", "take clean"]);
+    desk.fails(
+        &["fid", &a, &b, "--protocol", "clipscore"],
+        2,
+        &["has no table `[fid]`", "protocols that have one: clean"],
+    );
     desk.fails(&["fid", &a, &b, "--protocol", "no.toml"], 4, &["no.toml: cannot read"]);
     let broken = desk.file("mine.toml", "schema = 1\nnam = \"x\"\n");
     desk.fails(&["fid", &a, &b, "--protocol", &broken], 3, &["mine.toml", "nam"]);
@@ -187,9 +207,62 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
         2,
         &["a.npy holds embeddings", "`--per-image`"],
     );
+    desk.file("p.csv", "mine");
+    let mine = ["clip-score", "nowhere", &captions, "--per-image", "p.csv"];
+    desk.fails(&mine, 2, &["p.csv: is there already", "--force"]);
+    desk.fails(&["fid", &a, &b, "--force"], 2, &["required arguments were not provided"]);
     desk.fails(&["clip-score", &a, &captions], 2, &["a.npy: holds features", "needs pictures"]);
     let ran = desk.run(&["fid", &a]);
     assert_eq!(ran.code, 2);
+}
+
+#[test]
+fn settings_of_a_metric_change_the_digest_and_say_so() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let subsets = ["--subset-size", "40", "--subsets", "20", "--seed", "2020"];
+    let args = [&["kid", &a, &b, "--protocol", "tf1"], &subsets[..]].concat();
+    let ran = desk.succeeds(&args);
+    assert!(ran.err.contains("tf1+subset-size-40+subsets-20 is another recipe than tf1"), "{}", ran.err);
+    assert!(
+        ran.out.contains("subset_size") && ran.out.contains("tf1+subset-size-40+subsets-20@"),
+        "{}",
+        ran.out
+    );
+    desk.fails(&["kid", &a, &b, "--protocol", "tf1"], 4, &["take a smaller subset"]);
+    desk.fails(&["kid", &a, &b, "--subset-size", "40"], 2, &["over all pairs", "take `tf1`"]);
+    let of_k = |k: &str| desk.json(&["prdc", &a, &b, "-k", k])[0].clone();
+    assert_eq!(of_k("5")["protocol"], desk.json(&["prdc", &a, &b])[0]["protocol"]);
+    assert_eq!(of_k("3")["details"]["k"], 3);
+    assert!(of_k("3")["protocol"].as_str().unwrap().starts_with("prdc+k-3@"));
+}
+
+#[test]
+fn one_command_measures_all_of_a_protocol_and_names_what_has_no_value() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let args = ["metrics", &a, &b, "--protocol", "pytorch-fid"];
+    let names = |values: &Value| -> Vec<String> {
+        let metrics = values.as_array().unwrap().iter().map(|one| one["metric"].as_str().unwrap().to_owned());
+        metrics.collect()
+    };
+    let values = desk.json(&args);
+    assert_eq!(names(&values), ["fid", "kid", "vendi"]);
+    assert_eq!(values[1], desk.json(&["kid", &a, &b]));
+    // Subsets of 1,000 of 300 rows, and features of another layer than that of the logits.
+    let args = ["metrics", &a, &b, "--format", "json"];
+    let ran = desk.run(&args);
+    assert_eq!(ran.code, 5, "{}", ran.err);
+    let values: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(names(&values), ["fid", "precision", "recall", "density", "coverage"]);
+    assert!(
+        ran.err.contains("take a smaller subset") && ran.err.contains("`logits-unbiased`"),
+        "{}",
+        ran.err
+    );
+    let text = desk.run(&["metrics", &a, &b, "--subset-size", "40"]);
+    assert!(text.out.contains("\n\nkid "), "{}", text.out);
+    assert_eq!(text.err.matches("is biased upwards").count(), 2, "{}", text.err);
 }
 
 #[test]
@@ -214,6 +287,6 @@ fn pictures_and_captions_that_do_not_match_are_listed() {
         std::fs::write(Path::new(&desk.path("images")).join(name), b"P6 1 1 255\nabc").unwrap();
     }
     let captions = desk.file("captions.csv", "id,caption\n2,a dog\n3,a cat\n");
-    let parts = ["1 pictures have no caption (1)", "1 captions have no picture (3)"];
+    let parts = ["1 picture without a caption (1)", "1 caption without a picture (3)"];
     desk.fails(&["clip-score", "images", &captions], 4, &parts);
 }

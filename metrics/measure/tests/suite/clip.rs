@@ -84,8 +84,8 @@ fn a_mismatch_lists_what_is_missing_on_each_side() {
     let networks = StandIns::default();
     let mut meter = Meter::new(Protocol::named("clipscore").unwrap(), &networks);
     let message = clip_score(&mut meter, &images, &captions).unwrap_err().to_string();
-    assert!(message.contains("2 pictures have no caption (7, 3)"), "{message}");
-    assert!(message.contains("2 captions have no picture (44, 45)"), "{message}");
+    assert!(message.contains("2 pictures without a caption (7, 3)"), "{message}");
+    assert!(message.contains("2 captions without a picture (44, 45)"), "{message}");
     assert!(message.contains("images and ") && message.contains("c.tsv: pictures"), "{message}");
     assert_eq!(networks.passes(), 0);
 }
@@ -117,7 +117,7 @@ fn what_has_no_counterpart_is_left_out_and_counted_where_one_goes_on() {
         clip_score(&mut meter, &images, &none)
             .unwrap_err()
             .to_string()
-            .contains("3 pictures have no caption")
+            .contains("3 pictures without a caption")
     );
 }
 
@@ -151,6 +151,14 @@ struct NoTexts(StandIns);
 impl Networks for NoTexts {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
         self.0.images(rule)
+    }
+
+    fn images_of_layers(
+        &self,
+        rule: &NetworkRule,
+        layers: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        self.0.images_of_layers(rule, layers)
     }
 
     fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {

@@ -53,7 +53,10 @@ fn nothing_but_broken_pictures_is_an_error() {
     std::fs::write(root.path().join("a.png"), "").unwrap();
     let networks = StandIns::default();
     let message = keeps_going(&networks).rows(root.path(), "kid").unwrap_err().to_string();
-    assert!(message.contains("none of the 1 pictures") && message.contains("a.png"), "{message}");
+    assert!(
+        message.contains("no picture is left, 1 picture cannot be read") && message.contains("a.png"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! function of the pixels.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
+mod all;
 mod cache;
 mod clip;
 mod edge_files;

@@ -76,7 +76,8 @@ fn progress_reaches_the_number_of_pictures_and_never_goes_back() {
     {
         let mut meter = Meter::new(Protocol::named("clean").unwrap(), &networks);
         meter.listen(|_, event| {
-            if let Event::Done { n_done, n_all } = event {
+            if let Event::Done { n_done, n_kept, n_left_out, n_all } = event {
+                assert_eq!((n_kept, n_left_out), (0, 0));
                 seen.push((n_done, n_all));
             }
         });
@@ -86,6 +87,50 @@ fn progress_reaches_the_number_of_pictures_and_never_goes_back() {
     assert!(seen.windows(2).all(|pair| pair[0].0 <= pair[1].0));
     assert_eq!(seen.last(), Some(&(50, 50)));
     assert_eq!(networks.passes(), 50_usize.div_ceil(BATCH));
+}
+
+#[test]
+fn a_broken_picture_is_left_out_and_not_kept_from_before() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = folder_of(root.path(), "real", 20);
+    for broken in ["real_0003.ppm", "real_0017.ppm"] {
+        std::fs::write(folder.join(broken), "P6 no picture").unwrap();
+    }
+    let cache = root.path().join("cache");
+    let networks = StandIns::default();
+    // What is there after the last picture: of 20 done, how many were kept and left out.
+    let told = |cache: Option<&Path>| {
+        let mut last = None;
+        {
+            let keep_going = Settings { keep_going: true, cache: cache.map(Path::to_owned), ..settings(4) };
+            let mut meter = Meter::with(Protocol::named("clean").unwrap(), &networks, keep_going);
+            meter.listen(|_, event| {
+                if let Event::Done { n_done, n_kept, n_left_out, .. } = event {
+                    last = Some((n_done, n_kept, n_left_out));
+                }
+            });
+            meter.rows(&folder, "kid").unwrap();
+        }
+        last.unwrap()
+    };
+    assert_eq!(told(None), (20, 0, 2));
+    assert_eq!(told(Some(&cache)), (20, 0, 2));
+    assert_eq!(told(Some(&cache)), (20, 18, 2));
+}
+
+#[test]
+fn where_nothing_is_left_every_broken_picture_is_still_listed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = folder_of(root.path(), "real", 3);
+    for at in 0..3 {
+        std::fs::write(folder.join(format!("real_{at:04}.ppm")), "P6 no picture").unwrap();
+    }
+    let networks = StandIns::default();
+    let keep_going = Settings { keep_going: true, ..settings(4) };
+    let mut meter = Meter::with(Protocol::named("clean").unwrap(), &networks, keep_going);
+    let message = meter.rows(&folder, "kid").unwrap_err().to_string();
+    assert!(message.contains("no picture is left, 3 pictures cannot be read"), "{message}");
+    assert_eq!(meter.left_out().len(), 3);
 }
 
 #[test]

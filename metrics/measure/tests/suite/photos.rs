@@ -20,8 +20,16 @@ struct Recipe;
 
 impl Networks for Recipe {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        let layers = [rule.layer.as_str()];
-        Ok(Box::new(Net(open_recipe(NetworkName::InceptionFid, &layers, extract::Dtype::F32).unwrap())))
+        self.images_of_layers(rule, &[&rule.layer])
+    }
+
+    fn images_of_layers(
+        &self,
+        _: &NetworkRule,
+        layers: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        assert_eq!(layers.len(), 1, "no test here takes several");
+        Ok(Box::new(Net(open_recipe(NetworkName::InceptionFid, layers, extract::Dtype::F32).unwrap())))
     }
 
     fn texts(&self, _: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {

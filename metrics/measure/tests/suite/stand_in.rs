@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use specimen_measure::error::{MeasureError, NetworkFault};
-use specimen_measure::network::{Batch, ImageNetwork, Networks, TextNetwork};
+use specimen_measure::network::{Batch, ImageNetwork, Networks, Part, TextNetwork};
 use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 /// Width of the stand-in's rows.
@@ -25,8 +25,17 @@ impl StandIns {
 
 impl Networks for StandIns {
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        let identity = format!("{}-{}-{}@0123456789ab", rule.name, rule.layer, rule.dtype.name());
-        Ok(Box::new(Sums { identity, n_passes: self.n_passes.clone() }))
+        self.images_of_layers(rule, &[&rule.layer])
+    }
+
+    fn images_of_layers(
+        &self,
+        rule: &NetworkRule,
+        layers: &[&str],
+    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+        let identity = |layer: &&str| format!("{}-{layer}-{}@0123456789ab", rule.name, rule.dtype.name());
+        let identities = layers.iter().map(identity).collect();
+        Ok(Box::new(Sums { identities, n_passes: self.n_passes.clone() }))
     }
 
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
@@ -38,30 +47,39 @@ impl Networks for StandIns {
     }
 }
 
-/// Weighted sums of each plane.
+/// Weighted sums of each plane; those of a layer of logits are divided by 7.
 struct Sums {
-    identity: String,
+    /// Of each layer.
+    identities: Vec<String>,
     n_passes: std::sync::Arc<AtomicUsize>,
 }
 
 impl ImageNetwork for Sums {
     fn identity(&self) -> String {
-        self.identity.clone()
+        self.identities.join(" + ")
     }
 
     fn n_dims(&self) -> usize {
-        N_DIMS
+        N_DIMS * self.identities.len()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let part = |identity: &String| Part { identity: identity.clone(), n_dims: N_DIMS };
+        self.identities.iter().map(part).collect()
     }
 
     fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
         self.n_passes.fetch_add(1, Ordering::SeqCst);
         let plane = batch.height * batch.width;
         let rows = batch.values.chunks_exact(3 * plane).flat_map(|picture| {
-            picture.chunks_exact(plane).flat_map(|plane| {
-                let mean = plane.iter().sum::<f32>() / plane.len() as f32;
-                let wave: f32 =
-                    plane.iter().enumerate().map(|(at, x)| x * ((at % 101) as f32 - 50.0)).sum::<f32>();
-                [mean, wave / 1000.0]
+            self.identities.iter().flat_map(move |identity| {
+                let scale = if identity.contains("logits") { 7.0 } else { 1.0 };
+                picture.chunks_exact(plane).flat_map(move |plane| {
+                    let mean = plane.iter().sum::<f32>() / plane.len() as f32;
+                    let wave: f32 =
+                        plane.iter().enumerate().map(|(at, x)| x * ((at % 101) as f32 - 50.0)).sum::<f32>();
+                    [mean / scale, wave / 1000.0 / scale]
+                })
             })
         });
         Ok(rows.collect())

@@ -1,0 +1,16 @@
+//! One rule for every file that a command writes where it is told to: what is there stays, unless `--force` says otherwise.
+
+use std::path::Path;
+
+use crate::exit::CliError;
+
+/// Fails where something is at `path` already and `force` is not given.
+pub(crate) fn check_absent(path: &Path, force: bool) -> Result<(), CliError> {
+    if force || !path.exists() {
+        return Ok(());
+    }
+    Err(CliError::Usage(format!(
+        "{}: is there already; remove it, or replace it with --force",
+        path.display()
+    )))
+}
