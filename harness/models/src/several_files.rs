@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource};
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::target::WeightsId;
 
@@ -53,6 +53,12 @@ impl SeveralFiles {
     #[must_use]
     pub fn shape(&self, name: &str) -> Option<&[i64]> {
         self.files.iter().find_map(|file| file.shape(name))
+    }
+
+    /// Element kind in which the tensor `name` is stored.
+    #[must_use]
+    pub fn stored_kind(&self, name: &str) -> Option<Kind> {
+        self.files.iter().find_map(|file| file.stored_kind(name))
     }
 
     /// As [`Checkpoint::ignore`], in every file.

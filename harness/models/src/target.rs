@@ -143,6 +143,11 @@ pub trait TargetModel {
     /// The files it was loaded from.
     fn weights(&self) -> Vec<WeightsId>;
 
+    /// What whoever runs it should know of the files it was loaded from, a sentence each; mostly nothing.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// Image tokens of a picture.
     fn n_tokens(&self) -> usize;
 

@@ -134,7 +134,7 @@ pub fn run(
     let mut models = Models::of(&plan.spec, options.data_root.clone());
     let is_here = options.executor.owns_its_workers();
     // Loading here finds absent weights before anything is written.
-    let weights = weights_of(plan, &mut models, is_here)?;
+    let weights = weights_of(plan, &mut models, is_here, report)?;
     protocol_scores::check(&plan.spec, options.data_root.as_ref())?;
     // Workers load their own; until the images are scored this process needs none.
     drop(models);
@@ -308,7 +308,7 @@ pub fn rescore(
     }
     let mut models = Models::of(&plan.spec, data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
-    let weights = if asks_model { weights_of(&plan, &mut models, true)? } else { manifest.weights };
+    let weights = if asks_model { weights_of(&plan, &mut models, true, report)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let room = Room::new(stop, None);
     renew_manifest(run, spec, &weights, room, report)?;
@@ -353,12 +353,22 @@ pub fn plan_file(plan: &Plan) -> Result<PlanFile, RunError> {
     Ok(PlanFile::new(&plan.spec.name, items, blocks, &plan.spec.identity())?)
 }
 
-/// The weights that `plan` asks for. Those who do not compute `here` need not have the device.
-fn weights_of(plan: &Plan, models: &mut Models, here: bool) -> Result<Vec<WeightsDigest>, RunError> {
+/// The weights that `plan` asks for; what is odd about them is reported. Those who do not compute `here` need not have
+/// the device.
+fn weights_of(
+    plan: &Plan,
+    models: &mut Models,
+    here: bool,
+    report: &mut dyn FnMut(Stage),
+) -> Result<Vec<WeightsDigest>, RunError> {
     let mut weights = Vec::new();
     for spec in plan.spec.models() {
         let device = if here { spec.device.clone() } else { "cpu".to_owned() };
-        for file in models.get(&ModelSpec { device, ..spec.clone() })?.weights() {
+        let model = models.get(&ModelSpec { device, ..spec.clone() })?;
+        for what in model.warnings() {
+            report(Stage::Weights { what: what.clone() });
+        }
+        for file in model.weights() {
             let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
             let name = format!("{} {}", spec.name, file.role);
             let entry = WeightsDigest { name, file: file.file, blake3 };

@@ -72,6 +72,11 @@ pub enum Stage {
         /// How many of them make one.
         n_images: usize,
     },
+    /// What whoever runs a model should know of its files; the run continues.
+    Weights {
+        /// The file, what is odd about it, and what is done.
+        what: String,
+    },
     /// A row was begun and never finished; its item was made again or is made now.
     Torn {
         /// The file, the line and what is lost.

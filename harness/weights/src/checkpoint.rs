@@ -283,6 +283,11 @@ impl Checkpoint {
         self.entries.get(name).map(|entry| entry.shape.as_slice())
     }
 
+    /// Element kind in which the tensor `name` is stored; `None` also for kinds that are not read.
+    pub fn stored_kind(&self, name: &str) -> Option<Kind> {
+        self.entries.get(name).and_then(|entry| kind_of(entry.dtype))
+    }
+
     /// Marks the tensors whose names satisfy `known` as not needed.
     pub fn ignore(&mut self, known: impl Fn(&str) -> bool) {
         self.entries.iter_mut().filter(|(name, _)| known(name)).for_each(|(_, entry)| entry.taken = true);

@@ -114,6 +114,7 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     let cell = cell_of(args)?;
     let model = Models::new(data_root()).get(&cell.model)?;
+    model.warnings().iter().for_each(|what| talk.warn(what));
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
     let request = Request {
         model: &*model,

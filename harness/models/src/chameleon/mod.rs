@@ -13,6 +13,7 @@ mod keys;
 mod layer;
 mod model;
 mod recipe;
+mod repeated;
 pub mod toy;
 mod vocabulary;
 mod vqgan;

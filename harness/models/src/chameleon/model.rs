@@ -14,6 +14,7 @@ use tch::{Device, Kind, Tensor};
 use super::{
     ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout, ModelFiles,
     QkNormShape, Recipe, Source, Vocabulary, Vqgan,
+    repeated::{Repeated, compare},
 };
 use crate::{
     draft_time::DraftTime,
@@ -35,6 +36,7 @@ pub(super) struct Parts {
     pub(super) vqgan: Vqgan,
     pub(super) head: Result<ChameleonHead, AbsentHead>,
     pub(super) weights: Vec<WeightsId>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// A loaded model.
@@ -46,6 +48,7 @@ pub struct ChameleonModel {
     head: Result<Rc<ChameleonHead>, AbsentHead>,
     tables: TokenTables,
     weights: Vec<WeightsId>,
+    warnings: Vec<String>,
     device: Device,
     /// Images under way with the words of their prefix, `[b, n_prefix]`: a head continues from both.
     opened: RefCell<Vec<(Weak<ChameleonImage>, Tensor)>>,
@@ -59,7 +62,8 @@ impl ChameleonModel {
     pub fn load(recipe: Recipe, files: &ModelFiles, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
         let vocabulary = Vocabulary::read(&files.tokenizer, recipe.form.n_codes)?;
-        let (network, mut weights) = load_network(&recipe, &vocabulary, files, kind, device)?;
+        let (network, stored, mut weights) = load_network(&recipe, &vocabulary, files, kind, device)?;
+        let mut warnings = Vec::new();
         let mut checkpoint = Checkpoint::open(&files.picture, Some(Kind::Float), device)?;
         weights.push(id("picture", &checkpoint));
         let vqgan = Vqgan::new(&mut checkpoint, &recipe.vqgan)?;
@@ -68,16 +72,17 @@ impl ChameleonModel {
         let head = match &files.head {
             Err(absent) => Err(absent.clone()),
             Ok(path) => {
-                let (head, id) = load_head(path, &network, kind, device)?;
+                let (head, id, warning) = load_head(path, &network, stored, kind, device)?;
                 weights.push(id);
+                warnings.extend(warning);
                 Ok(head)
             }
         };
-        Self::new(recipe, Parts { vocabulary, network, vqgan, head, weights }, device)
+        Self::new(recipe, Parts { vocabulary, network, vqgan, head, weights, warnings }, device)
     }
 
     pub(super) fn new(recipe: Recipe, parts: Parts, device: Device) -> Result<Self, LoadError> {
-        let Parts { vocabulary, network, vqgan, head, weights } = parts;
+        let Parts { vocabulary, network, vqgan, head, weights, warnings } = parts;
         let tables = TokenTables::of_codebook(
             vqgan.token_vectors(recipe.name, recipe.form.n_structural())?,
             vectors_of(recipe.name, &network.token_table())?,
@@ -90,6 +95,7 @@ impl ChameleonModel {
             head: head.map(Rc::new),
             tables,
             weights,
+            warnings,
             device,
             opened: RefCell::default(),
         })
@@ -169,13 +175,14 @@ fn with_norms_of(
     Ok(ChameleonConfig { qk_norm, ..config })
 }
 
+/// The transformer, the kind its embedding is stored in, and what it was read from.
 fn load_network(
     recipe: &Recipe,
     vocabulary: &Vocabulary,
     files: &ModelFiles,
     kind: Kind,
     device: Device,
-) -> Result<(ChameleonNetwork, Vec<WeightsId>), LoadError> {
+) -> Result<(ChameleonNetwork, Kind, Vec<WeightsId>), LoadError> {
     let config = match &files.config {
         Some(path) => ChameleonConfig::read(path)?,
         None => ChameleonConfig::CHAMELEON_7B,
@@ -186,20 +193,24 @@ fn load_network(
     let layout = if is_meta { KeyLayout::Meta } else { KeyLayout::Hf };
     let name = layout.first_query_norm();
     let config = with_norms_of(config, &files.target[0], &name, files_of_target.shape(&name))?;
+    let stored = files_of_target.stored_kind(layout.embedding()).unwrap_or(kind);
     let mut placed = Placed::new(&mut files_of_target, kind, device);
     let network = ChameleonNetwork::new(&mut placed, &config, layout, &recipe.image_words(vocabulary)?)?;
     files_of_target.ignore(|name| layout.is_beside(name));
     let weights = files_of_target.ids("target");
     files_of_target.finish()?;
-    Ok((network, weights))
+    Ok((network, stored, weights))
 }
 
+/// The head in the file `path`, what it was read from, and a warning where its embedding differs from the target's, which
+/// is stored in `stored`, by rounding.
 fn load_head(
     path: &Path,
     network: &ChameleonNetwork,
+    stored: Kind,
     kind: Kind,
     device: Device,
-) -> Result<(ChameleonHead, WeightsId), LoadError> {
+) -> Result<(ChameleonHead, WeightsId, Option<String>), LoadError> {
     let mut checkpoint = Checkpoint::open(path, Some(kind), device)?;
     let name = ChameleonHead::first_query_norm();
     let config = with_norms_of(network.config().clone(), path, &name, checkpoint.shape(&name))?;
@@ -207,15 +218,27 @@ fn load_head(
     let upscale = Sidecar::beside(path)?.number("embed_upscale").unwrap_or(1.0);
     let head = ChameleonHead::new(&mut checkpoint, &config, has_bias)?.with_upscale(upscale);
     let (name, words) = (ChameleonHead::embedding_name(), network.word_table());
+    let stored_here = checkpoint.stored_kind(name).unwrap_or(kind);
     let repeated = checkpoint.param(name, &words.size(), specimen_weights::Init::Constant(0.0))?;
-    if repeated != *words {
-        let reason =
-            format!("tensor `{name}` is not the target's embedding; is it the head of another model?");
-        return Err(LoadError::Config { path: path.to_owned(), reason });
-    }
+    let kinds = format!("stored as {stored_here:?} here and as {stored:?} there");
+    let warning = match compare(words, &repeated, [stored, stored_here]) {
+        Repeated::Same => None,
+        Repeated::Rounded(largest) => Some(format!(
+            "{}: tensor `{name}` is the target's embedding but for rounding ({kinds}): they differ by at most \
+             {largest:.1e}; the target's is used",
+            path.display()
+        )),
+        Repeated::Other(largest) => {
+            let reason = format!(
+                "tensor `{name}` is not the target's embedding: they differ by up to {largest:.1e}, more than rounding \
+                 explains ({kinds}); is it the head of another model?"
+            );
+            return Err(LoadError::Config { path: path.to_owned(), reason });
+        }
+    };
     let id = id("drafter", &checkpoint);
     checkpoint.finish()?;
-    Ok((head, id))
+    Ok((head, id, warning))
 }
 
 impl TargetModel for ChameleonModel {
@@ -225,6 +248,10 @@ impl TargetModel for ChameleonModel {
 
     fn weights(&self) -> Vec<WeightsId> {
         self.weights.clone()
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     fn n_tokens(&self) -> usize {

@@ -68,6 +68,7 @@ pub fn open(recipe: Recipe, kind: Kind, device: Device) -> Result<ChameleonModel
     let network = ChameleonNetwork::new(&mut source, &config, KeyLayout::Hf, &words)?;
     let head = ChameleonHead::new(&mut source, &config, true)?;
     let vqgan = Vqgan::new(&mut Placed::new(&mut random, Kind::Float, device), &recipe.vqgan)?;
-    let parts = Parts { vocabulary, network, vqgan, head: Ok(head), weights: Vec::new() };
+    let parts =
+        Parts { vocabulary, network, vqgan, head: Ok(head), weights: Vec::new(), warnings: Vec::new() };
     ChameleonModel::new(recipe, parts, device)
 }

@@ -249,6 +249,37 @@ fn a_tensor_that_picture_decoder_or_head_lacks_or_has_in_another_shape_is_named(
 }
 
 #[test]
+fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
+    assert_eq!(Desk::new().load().unwrap().warnings(), [""; 0]);
+    let name = "embed_tokens.weight";
+    let words = values(KeyLayout::Hf.embedding(), &[toy::config().n_words, toy::config().d_model]);
+    for (kind, shown) in [(Kind::BFloat16, "BFloat16"), (Kind::Half, "Half")] {
+        let desk = Desk::new();
+        let path = desk.change("drafter.safetensors", |tensors| {
+            tensors.values_mut().for_each(|tensor| *tensor = tensor.to_kind(kind));
+        });
+        let wide = |x: &Tensor| x.to_kind(Kind::Double);
+        let largest = (wide(&words) - wide(&words.to_kind(kind))).abs().max().double_value(&[]);
+        let model = desk.load().unwrap();
+        let [warning] = model.warnings() else { panic!("{:?}", model.warnings()) };
+        for part in [path.to_str().unwrap(), name, shown, "Float there", &format!("at most {largest:.1e}")] {
+            assert!(warning.contains(part), "`{part}` is not in `{warning}`");
+        }
+        // In the kind that both are rounded to they are one.
+        let rounded =
+            ChameleonModel::load(toy::lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap();
+        assert_eq!(rounded.warnings().len(), usize::from(kind == Kind::Half), "{kind:?}");
+    }
+    let desk = Desk::new();
+    desk.change("drafter.safetensors", |tensors| {
+        let rounded = tensors[name].to_kind(Kind::BFloat16);
+        let _ = rounded.get(17).get(3).fill_(9.0);
+        tensors.insert(name.into(), rounded);
+    });
+    desk.check_refused(&["`embed_tokens.weight` is not the target's embedding", "up to 9.", "rounding"]);
+}
+
+#[test]
 fn parts_that_do_not_belong_together_are_refused() {
     let desk = Desk::new();
     desk.change("drafter.safetensors", |tensors| {
