@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use crate::{kv::KvCache, llama::Turns};
+use crate::{kv::KvCache, llama::Turns, padded::PadView};
 
 /// Sizes that a generation needs to know of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,4 +67,8 @@ pub trait Backbone {
 
     /// Rotary positions, where the network uses them; an EAGLE head shares them.
     fn turns(&self) -> Option<&Turns>;
+
+    /// Says what slots of pads see before the first forward; a network without pads has nothing to do. Laws of image
+    /// tokens stay as they are to the bit: no other slot sees a pad.
+    fn set_pad_view(&self, _: PadView) {}
 }

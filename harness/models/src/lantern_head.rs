@@ -13,6 +13,7 @@ use crate::{
     inventory::{Expected, inventory},
     kv::LayerCache,
     llama::{LayerShape, Rotary},
+    padded::PadView,
     published_names::{LayerNames, Mixed, PublishedNames},
 };
 
@@ -21,6 +22,7 @@ pub struct LanternHead {
     head: Box<dyn DraftHead>,
     /// `[n_vocab, d]`
     tokens: Tensor,
+    pad_view: PadView,
 }
 
 impl LanternHead {
@@ -44,7 +46,7 @@ impl LanternHead {
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
         let mut head = EagleHead::new(&mut named, config, d_model)?;
         head.layer.prepare();
-        Ok(Self { head: Box::new(head), tokens })
+        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
     }
 
     /// EAGLE-3, over a draft vocabulary that is the target's. Reads or makes the parameters for a target of width and
@@ -68,7 +70,19 @@ impl LanternHead {
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
         let mut head = Eagle3Head::new(&mut named, config, d_model, n_vocab)?;
         head.prepare();
-        Ok(Self { head: Box::new(head), tokens })
+        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+    }
+
+    /// The same head, trained on features of pads that saw this; without it, on those of LANTERN's code.
+    #[must_use]
+    pub fn with_pad_view(self, pad_view: PadView) -> Self {
+        Self { pad_view, ..self }
+    }
+
+    /// What the pads saw whose features it was trained on.
+    #[must_use]
+    pub fn pad_view(&self) -> PadView {
+        self.pad_view
     }
 
     /// The tensors that a file must hold.

@@ -1,7 +1,10 @@
-//! A network behind a prefix that is padded on the left: nobody looks at a pad but the pad itself, which sees
-//! nothing else, so that it stays finite; what comes of it is never read.
+//! A network behind a prefix that is padded on the left: nobody but pads looks at a pad. What a pad sees of the others
+//! changes its own features alone, which nothing but a draft head reads.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
 
 use tch::{Kind, Tensor};
 
@@ -11,19 +14,35 @@ use crate::{
     llama::Turns,
 };
 
+/// What a slot that is a pad sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PadView {
+    /// Itself and nothing else, as in LlamaGen's own code.
+    #[default]
+    Itself,
+    /// Itself and the pads before it, as in LANTERN's (models section 1.3).
+    EarlierPads,
+}
+
 /// Pads at the front of each guidance row, caption row first, and the masks that hide them.
 pub struct Padding {
     n_pads: Vec<i64>,
     /// 0, or minus infinity in the columns of pads, `[b, 1, 1, n_slots]`, for the widest forward so far; made when it is
     /// first needed.
     columns: RefCell<Option<Tensor>>,
+    view: Cell<PadView>,
 }
 
 impl Padding {
-    /// One count a row.
+    /// One count a row; a pad sees itself alone.
     #[must_use]
     pub fn new(n_pads: Vec<i64>) -> Self {
-        Self { n_pads, columns: RefCell::default() }
+        Self { n_pads, columns: RefCell::default(), view: Cell::default() }
+    }
+
+    /// Says what pads see from now on.
+    pub fn set_view(&self, view: PadView) {
+        self.view.set(view);
     }
 
     /// The mask that `n` slots need behind `n_before` entries: `mask` (additive `[n, n_before + n]`; absent when
@@ -53,10 +72,35 @@ impl Padding {
         if n_before >= most {
             return Some(hidden);
         }
-        // Every slot sees itself, pads too; a row of a softmax without any entry would be undefined.
         let hidden = hidden.expand([-1, -1, n, -1], false).contiguous();
-        let _ = hidden.diagonal(n_before, -2, -1).fill_(0.0);
+        match self.view.get() {
+            // A row of a softmax without any entry would be undefined.
+            PadView::Itself => {
+                let _ = hidden.diagonal(n_before, -2, -1).fill_(0.0);
+            }
+            PadView::EarlierPads => self.show_earlier_pads(&hidden, mask, n_before),
+        }
         Some(hidden)
+    }
+
+    /// Lets every pad among the slots behind `n_before` entries see the pads that `mask` shows it. `hidden`:
+    /// `[b, 1, n, n_before + n]`, changed in place.
+    fn show_earlier_pads(&self, hidden: &Tensor, mask: Option<&Tensor>, n_before: i64) {
+        let (n, width) = (hidden.size()[2], hidden.size()[3]);
+        for (row, &n_pads) in (0..).zip(&self.n_pads) {
+            let n_slots = (n_pads - n_before).min(n);
+            if n_slots <= 0 {
+                continue;
+            }
+            let of_pads = |x: &Tensor| x.narrow(-2, 0, n_slots).narrow(-1, 0, n_pads.min(width));
+            let mut seen = of_pads(&hidden.get(row));
+            match mask {
+                None => {
+                    let _ = seen.zero_();
+                }
+                Some(mask) => seen.copy_(&of_pads(mask)),
+            }
+        }
     }
 
     /// The first `width` columns, `[b, 1, 1, width]`.
@@ -121,6 +165,10 @@ impl Backbone for Padded {
     fn turns(&self) -> Option<&Turns> {
         self.inner.turns()
     }
+
+    fn set_pad_view(&self, view: PadView) {
+        self.padding.set_view(view);
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +200,28 @@ mod tests {
         let expected = [[HIDDEN, HIDDEN, 0.0, HIDDEN], [HIDDEN, HIDDEN, HIDDEN, 0.0]];
         assert_eq!(second_row(Some(&behind), 2, 2, 3), expected.concat());
         assert_eq!(second_row(None, 1, 3, 2), [HIDDEN, HIDDEN, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_pad_sees_those_before_it_where_it_is_to() {
+        let like = Tensor::zeros([1], (Kind::Float, tch::Device::Cpu));
+        let rows = |mask: Option<&Tensor>, n: i64, n_before: i64| {
+            let padding = Padding::new(vec![1, 3]);
+            padding.set_view(PadView::EarlierPads);
+            let all = padding.hide(mask, n, n_before, Kind::Float, &like).unwrap();
+            [0, 1].map(|row| Vec::<f32>::try_from(all.get(row).reshape([-1])).unwrap())
+        };
+        let causal = causal_mask(4, Kind::Float);
+        let one = [[0.0, HIDDEN, HIDDEN, HIDDEN], [HIDDEN, 0.0, HIDDEN, HIDDEN]];
+        let [first, second] = rows(Some(&causal), 4, 0);
+        assert_eq!(first[..8], one.concat());
+        assert_eq!(first[8..], [HIDDEN, 0.0, 0.0, HIDDEN, HIDDEN, 0.0, 0.0, 0.0]);
+        let three = [[0.0, HIDDEN, HIDDEN, HIDDEN], [0.0, 0.0, HIDDEN, HIDDEN], [0.0, 0.0, 0.0, HIDDEN]];
+        assert_eq!(second[..12], three.concat());
+        assert_eq!(second[12..], [HIDDEN, HIDDEN, HIDDEN, 0.0]);
+        // One slot behind two: the last pad of the second row, the second word of the first.
+        let [first, second] = rows(None, 1, 2);
+        assert_eq!((first, second), (vec![HIDDEN, 0.0, 0.0], vec![0.0, 0.0, 0.0]));
     }
 
     #[test]

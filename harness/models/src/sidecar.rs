@@ -37,4 +37,10 @@ impl Sidecar {
     pub fn flag(&self, key: &str) -> Option<bool> {
         self.0.get(key)?.as_bool()
     }
+
+    /// The text under `key`.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.as_str()
+    }
 }

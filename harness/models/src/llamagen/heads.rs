@@ -1,8 +1,12 @@
 //! The heads that draft for a LlamaGen: EAGLE-1 as LANTERN publishes it, the same trained otherwise (CASCADE, arXiv
 //! 2605.07230, weighs its loss), and EAGLE-3 in the layout of its authors. Those that nobody publishes are looked for
 //! below the data folder, where whoever trained them put them.
+//!
+//! A head has read the features of all slots before the image, pads included. In LANTERN's code a pad sees the pads before
+//! it, in LlamaGen's itself alone; the features differ in the row without a caption. What a head was trained on is in its
+//! `config.json`: `"prefix_pads": "earlier"` (LANTERN, and where nothing is said) or `"itself"`.
 
-use std::rc::Rc;
+use std::{path::Path, rc::Rc};
 
 use specimen_hub::{Places, parts::Part};
 use specimen_weights::LoadError;
@@ -14,6 +18,7 @@ use crate::{
     eagle3::Eagle3Config,
     image_llama::ImageLlama,
     lantern_head::LanternHead,
+    padded::PadView,
     placed::Placed,
     published_files::AbsentHead,
     published_names::Mixed,
@@ -108,6 +113,7 @@ impl Heads {
             };
             let sidecar = Sidecar::beside(&paths[0])?;
             let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
+            let pad_view = pad_view(&sidecar, &paths[0])?;
             let (d_model, n_vocab) = (config.d_model, config.n_vocab);
             let (head, read) = SeveralFiles::read(&paths, source.part.role, |files| {
                 let has_tokens = files.has(LanternHead::EMBEDDING);
@@ -126,7 +132,7 @@ impl Heads {
                 }
             })?;
             ids.extend(read);
-            there.push((source.layout, source.weights, Rc::new(head)));
+            there.push((source.layout, source.weights, Rc::new(head.with_pad_view(pad_view))));
         }
         Ok((Self { there, absent }, ids))
     }
@@ -158,6 +164,22 @@ impl Heads {
             drafter: kind.as_written(),
             known: if known.is_empty() { "none is published".into() } else { known.join(", ") },
         })
+    }
+}
+
+/// What pads saw when the head in `weights` was trained, as its `config.json` has it.
+fn pad_view(sidecar: &Sidecar, weights: &Path) -> Result<PadView, LoadError> {
+    match sidecar.text("prefix_pads") {
+        None | Some("earlier") => Ok(PadView::EarlierPads),
+        Some("itself") => Ok(PadView::Itself),
+        Some(other) => {
+            let reason = format!(
+                "`prefix_pads` in the config.json beside it is `{}`, expected `earlier` (a pad saw the pads before it, \
+                 as in LANTERN's code) or `itself` (as in LlamaGen's)",
+                other.escape_debug()
+            );
+            Err(LoadError::Config { path: weights.to_owned(), reason })
+        }
     }
 }
 

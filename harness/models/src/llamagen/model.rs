@@ -154,7 +154,7 @@ fn open_captions(
     let text = TextTokenizer::open(&tokenizer[0])?;
     ids.push(text.id("text tokenizer"));
     let digests: Vec<String> = ids.iter().map(|id| id.digest.clone()).collect();
-    let store = cache_folder().map(|cache| FeatureStore::new(&cache, &digests, kind));
+    let store = cache_folder().map(|cache| FeatureStore::new(&cache, &digests, config, kind));
     Ok((CaptionFeatures::new(text, network, store), ids))
 }
 
@@ -212,6 +212,7 @@ impl TargetModel for LlamaGenModel {
     ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
         let head = self.networks.heads.get(self.name, kind)?;
         let _guard = tch::no_grad_guard();
+        generation.backbone().set_pad_view(head.pad_view());
         let time = DraftTime::new(generation.device());
         // LANTERN feeds its heads token 0 in every slot of the prefix.
         let d_model = self.networks.target.config().d_model;

@@ -100,21 +100,36 @@ fn a_long_caption_is_cut_and_keeps_its_end() {
 #[test]
 fn features_are_kept_on_disk_and_come_back_bit_by_bit() {
     let folder = tempfile::tempdir().unwrap();
-    let store = |digest: &str| Some(FeatureStore::new(folder.path(), &[digest.to_owned()], Kind::Float));
+    let store =
+        |digest: &str| Some(FeatureStore::new(folder.path(), &[digest.to_owned()], &SMALL_T5, Kind::Float));
     let made = captions(store("one"), 1).of("A red  circle", 12).unwrap();
     // Another encoder would give something else: what comes back was kept.
     let kept = captions(store("one"), 2).of("a red circle", 12).unwrap();
     check_close(&made, &kept, 0.0, "kept");
     let other = captions(store("two"), 2).of("a red circle", 12).unwrap();
     assert!(!made.allclose(&other, 0.0, 0.0, false), "another encoder's features are its own");
+    // The same weights read as another network, and a caption that is cut elsewhere, have features of their own.
+    let eps = T5Config { norm_eps: 0.5, ..SMALL_T5 };
+    let store = |config| Some(FeatureStore::new(folder.path(), &["one".to_owned()], config, Kind::Float));
+    let other = captions(store(&eps), 2).of("a red circle", 12).unwrap();
+    assert!(!made.allclose(&other, 0.0, 0.0, false), "another configuration's features are its own");
+    let long = "a red circle on a blue square";
+    let one = captions(store(&SMALL_T5), 1);
+    let lengths = [6, 7, 6].map(|n_slots| one.of(long, n_slots).unwrap().size()[0]);
+    assert_eq!(lengths, [6, 7, 6]);
+    let again = captions(store(&SMALL_T5), 2);
+    for n_slots in [7, 6] {
+        check_close(&again.of(long, n_slots).unwrap(), &one.of(long, n_slots).unwrap(), 0.0, "cut and kept");
+    }
 }
 
 #[test]
 fn a_kept_file_that_is_not_whole_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
-    let store = || Some(FeatureStore::new(folder.path(), &["one".to_owned()], Kind::Float));
+    let store = || Some(FeatureStore::new(folder.path(), &["one".to_owned()], &SMALL_T5, Kind::Float));
     let made = captions(store(), 1).of("a dog", 12).unwrap();
     let below = std::fs::read_dir(folder.path().join("captions")).unwrap().next().unwrap().unwrap().path();
+    let below = below.join("slots-12");
     let file = std::fs::read_dir(below).unwrap().next().unwrap().unwrap().path();
     std::fs::write(&file, [0; 9]).unwrap();
     check_close(&captions(store(), 1).of("a dog", 12).unwrap(), &made, 0.0, "made again");
@@ -126,7 +141,7 @@ fn a_folder_that_takes_no_features_is_an_error_of_its_own_with_what_the_system_s
     let folder = tempfile::tempdir().unwrap();
     // A file where the folder should be.
     std::fs::write(folder.path().join("captions"), "").unwrap();
-    let store = FeatureStore::new(folder.path(), &["one".to_owned()], Kind::Float);
+    let store = FeatureStore::new(folder.path(), &["one".to_owned()], &SMALL_T5, Kind::Float);
     let error = captions(Some(store), 1).of("a dog", 12).unwrap_err();
     assert!(matches!(error, CaptionError::NotKept { .. }), "{error}");
 }

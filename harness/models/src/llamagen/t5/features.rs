@@ -12,7 +12,7 @@ use std::{
 use specimen_weights::{Checkpoint, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
-use super::{T5Encoder, clean_caption};
+use super::{T5Config, T5Encoder, clean_caption};
 use crate::text_tokenizer::TextTokenizer;
 
 /// Name of the one tensor of a kept file.
@@ -43,20 +43,23 @@ pub struct FeatureStore {
 }
 
 impl FeatureStore {
-    /// Below `cache`, apart for every encoder (`digests` of its weights and of its tokenizer) and every kind.
+    /// Below `cache`, apart for every encoder (`digests` of its weights and of its tokenizer, its configuration) and every
+    /// kind. Below that, apart for every number of slots: it says where a long caption is cut.
     #[must_use]
-    pub fn new(cache: &Path, digests: &[String], kind: Kind) -> Self {
-        let digest = blake3::hash(digests.join(" ").as_bytes()).to_hex();
+    pub fn new(cache: &Path, digests: &[String], config: &T5Config, kind: Kind) -> Self {
+        let digest = blake3::hash(format!("{} {config:?}", digests.join(" ")).as_bytes()).to_hex();
         Self { folder: cache.join("captions").join(format!("{}-{kind:?}", &digest[..16])), kind }
     }
 
-    fn file(&self, caption: &str) -> PathBuf {
-        self.folder.join(format!("{}.safetensors", blake3::hash(caption.as_bytes()).to_hex()))
+    /// Of a cleaned caption and the slots it is cut to.
+    fn file(&self, (caption, n_slots): (&str, i64)) -> PathBuf {
+        let name = format!("{}.safetensors", blake3::hash(caption.as_bytes()).to_hex());
+        self.folder.join(format!("slots-{n_slots}")).join(name)
     }
 
     /// What is kept of a cleaned caption, `[n, d]`. A file that is not whole is made again.
-    fn read(&self, caption: &str, d_model: i64) -> Option<Tensor> {
-        let file = self.file(caption);
+    fn read(&self, of: (&str, i64), d_model: i64) -> Option<Tensor> {
+        let file = self.file(of);
         if !file.is_file() {
             return None;
         }
@@ -66,10 +69,10 @@ impl FeatureStore {
     }
 
     /// Keeps the features of a cleaned caption; a worker that writes the same at the same time writes the same bytes.
-    fn write(&self, caption: &str, features: &Tensor) -> Result<(), CaptionError> {
-        let file = self.file(caption);
+    fn write(&self, of: (&str, i64), features: &Tensor) -> Result<(), CaptionError> {
+        let file = self.file(of);
         let tensors = BTreeMap::from([(TENSOR.to_owned(), features.to_device(Device::Cpu))]);
-        fs::create_dir_all(&self.folder)
+        fs::create_dir_all(file.parent().expect("a file is in a folder"))
             .and_then(|()| write_safetensors(&file, &tensors))
             .map_err(|source| CaptionError::NotKept { folder: self.folder.clone(), source })
     }
@@ -80,7 +83,8 @@ pub struct CaptionFeatures {
     tokenizer: TextTokenizer,
     encoder: T5Encoder,
     store: Option<FeatureStore>,
-    held: RefCell<BTreeMap<String, Rc<Tensor>>>,
+    /// By cleaned caption and number of slots.
+    held: RefCell<BTreeMap<(String, i64), Rc<Tensor>>>,
 }
 
 impl CaptionFeatures {
@@ -95,18 +99,20 @@ impl CaptionFeatures {
     /// # Errors
     /// A caption that the tokenizer cannot split, or a folder that cannot be written.
     pub fn of(&self, caption: &str, n_slots: i64) -> Result<Rc<Tensor>, CaptionError> {
-        let caption = clean_caption(caption);
-        if let Some(held) = self.held.borrow().get(&caption) {
+        let key = (clean_caption(caption), n_slots);
+        if let Some(held) = self.held.borrow().get(&key) {
             return Ok(held.clone());
         }
-        let kept = self.store.as_ref().and_then(|store| store.read(&caption, self.encoder.config().d_model));
+        let caption = key.0.as_str();
+        let d_model = self.encoder.config().d_model;
+        let kept = self.store.as_ref().and_then(|store| store.read((caption, n_slots), d_model));
         let features = match kept {
             Some(kept) => kept,
             None => {
-                let words = self.words(&caption, n_slots).map_err(CaptionError::Unusable)?;
+                let words = self.words(caption, n_slots).map_err(CaptionError::Unusable)?;
                 let made = self.encoder.encode(&words);
                 if let Some(store) = &self.store {
-                    store.write(&caption, &made)?;
+                    store.write((caption, n_slots), &made)?;
                 }
                 made
             }
@@ -116,7 +122,7 @@ impl CaptionFeatures {
         if N_HELD <= held.len() {
             held.clear();
         }
-        held.insert(caption, features.clone());
+        held.insert(key, features.clone());
         Ok(features)
     }
 

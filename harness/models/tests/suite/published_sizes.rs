@@ -1,0 +1,91 @@
+//! The published configurations, number by number (models sections 1.1, 1.6, 2.1, 2.5, 3 and 6.1): what no file of a
+//! model says and no shape of its tensors gives away.
+
+use specimen_models::{
+    chameleon::{ChameleonConfig, VqganConfig},
+    igpt::IgptConfig,
+    janus::{self, JanusConfig},
+    llamagen::{self, Condition, LlamaGenConfig, t5::T5Config},
+    vq16::Vq16Config,
+};
+
+#[test]
+fn llamagens_sizes_are_those_published() {
+    let caption = Condition::Caption { n_slots: 120, d_caption: 2048 };
+    let class = Condition::Class { n_classes: 1000 };
+    for (name, [n_layers, n_heads, d_model, d_ffn, grid], condition) in [
+        ("llamagen-c2i-b-256", [12, 12, 768, 2048, 16], class),
+        ("llamagen-c2i-b-384", [12, 12, 768, 2048, 24], class),
+        ("llamagen-c2i-l-256", [24, 16, 1024, 2816, 16], class),
+        ("llamagen-c2i-l-384", [24, 16, 1024, 2816, 24], class),
+        ("llamagen-c2i-xl-384", [36, 20, 1280, 3584, 24], class),
+        ("llamagen-t2i-xl-256", [36, 20, 1280, 3584, 16], caption),
+        ("llamagen-t2i-xl-512", [36, 20, 1280, 3584, 32], caption),
+    ] {
+        let (n_vocab, rope_base, norm_eps) = (16_384, 10_000.0, 1e-5);
+        let expected = LlamaGenConfig {
+            n_layers,
+            n_heads,
+            d_model,
+            d_ffn,
+            n_vocab,
+            grid,
+            condition,
+            rope_base,
+            norm_eps,
+        };
+        let found = llamagen::PUBLISHED.iter().find(|published| published.name == name).unwrap();
+        assert_eq!(
+            (found.config, found.vq, found.text),
+            (expected, Vq16Config::PUBLISHED, T5Config::FLAN_XL)
+        );
+    }
+    assert_eq!(llamagen::PUBLISHED.len(), 7);
+}
+
+#[test]
+fn the_sizes_of_janus_are_those_published() {
+    for (name, [n_layers, n_heads, d_model, d_ffn]) in
+        [("janus-pro-1b", [24, 16, 2048, 5632]), ("janus-pro-7b", [30, 32, 4096, 11_008])]
+    {
+        let expected = JanusConfig {
+            n_layers,
+            n_heads,
+            d_model,
+            d_ffn,
+            n_words: 102_400,
+            n_vocab: 16_384,
+            d_code: 8,
+            grid: 24,
+            n_positions: 16_384,
+            pad: 100_015,
+            rope_base: 10_000.0,
+            norm_eps: 1e-6,
+        };
+        let found = janus::PUBLISHED.iter().find(|published| published.name == name).unwrap();
+        assert_eq!((found.config, found.vq), (expected, Vq16Config::PUBLISHED), "{name}");
+    }
+}
+
+#[test]
+fn the_other_sizes_are_those_published() {
+    let ChameleonConfig { n_words, d_model, n_layers, n_heads, d_head, d_ffn, n_positions, .. } =
+        ChameleonConfig::CHAMELEON_7B;
+    assert_eq!(
+        [n_words, d_model, n_layers, n_heads, d_head, d_ffn, n_positions],
+        [65_536, 4096, 32, 32, 128, 11_008, 4096]
+    );
+    let ChameleonConfig { rope_base, norm_eps, swin_norm, .. } = ChameleonConfig::CHAMELEON_7B;
+    assert_eq!((rope_base, norm_eps, swin_norm), (10_000.0, 1e-5, false));
+    let T5Config { n_layers, n_heads, d_model, d_head, d_ffn, n_words, n_buckets, max_distance, norm_eps } =
+        T5Config::FLAN_XL;
+    assert_eq!([n_layers, n_heads, d_model, d_head, d_ffn, n_words], [24, 32, 2048, 64, 5120, 32_128]);
+    assert_eq!((n_buckets, max_distance, norm_eps), (32, 128, 1e-6));
+    let IgptConfig { d_model, n_layers, n_heads, n_vocab, side } = IgptConfig::XXS;
+    assert_eq!([d_model, n_layers, n_heads, n_vocab, side], [16, 8, 2, 16, 28]);
+    let Vq16Config { n_codes, d_code, d_latent, channels } = Vq16Config::PUBLISHED;
+    assert_eq!(([n_codes, d_code, d_latent], channels), ([16_384, 8, 256], &[512, 256, 256, 128, 128][..]));
+    let VqganConfig { n_codes, d_code, d_latent, channels, widths, n_blocks } = VqganConfig::chameleon();
+    assert_eq!([n_codes, d_code, d_latent, channels, n_blocks], [8192, 256, 256, 128, 2]);
+    assert_eq!(widths, [1, 1, 2, 2, 4]);
+}
