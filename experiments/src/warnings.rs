@@ -9,7 +9,7 @@ use specimen_datasets::scenes::Vocabulary;
 use crate::{
     names::{BASELINE, EMBEDDED, METRICS},
     plan::Plan,
-    spec::{MetricSpec, Spec},
+    spec::{Cell, MetricSpec, Spec},
 };
 
 /// One thing that will be missing from the results, or should not be read.
@@ -22,6 +22,11 @@ pub enum Warning {
         cells: Vec<String>,
         /// Why there is nothing to compare them with.
         why: String,
+    },
+    /// Cells that are the same method on the same model with the same sampling: their images are the same, made again.
+    SameMethod {
+        /// The cells.
+        cells: Vec<String>,
     },
     /// A metric that will be null, because cells have fewer images than it asks for.
     TooFewImages {
@@ -63,6 +68,15 @@ impl fmt::Display for Warning {
             Self::NoBaseline { cells, why } => {
                 write!(f, "speedup will be null for {}: {why}", cells.join(", "))
             }
+            Self::SameMethod { cells } => {
+                write!(
+                    f,
+                    "{} are the same method under {} names: their images will be the same, made that many times; leave out \
+                     all but one, or exclude a value of an axis",
+                    cells.join(", "),
+                    cells.len()
+                )
+            }
             Self::TooFewImages { metric, min_n, n } => {
                 write!(f, "{metric} will be null: it asks for {min_n} images and each cell will have {n}")
             }
@@ -92,8 +106,34 @@ impl Plan {
         let fewer = limit.map(|limit| Warning::FewerPromptsThanLimit { limit, n_prompts });
         let n = n_prompts * self.spec.dataset.samples as usize;
         let of_metrics = self.spec.metrics.iter().filter_map(|metric| of_metric(metric, n));
-        fewer.into_iter().chain(no_baseline(&self.spec)).chain(of_metrics).chain(not_taken(self)).collect()
+        fewer
+            .into_iter()
+            .chain(no_baseline(&self.spec))
+            .chain(same_method(&self.spec))
+            .chain(of_metrics)
+            .chain(not_taken(self))
+            .collect()
     }
+}
+
+/// Cells under several names, in the order of the first of each.
+fn same_method(spec: &Spec) -> Vec<Warning> {
+    let is_same = |a: &Cell, b: &Cell| {
+        a.model == b.model && a.sampling == b.sampling && a.method == b.method && a.external == b.external
+    };
+    let cells: Vec<&Cell> = spec.cells.iter().filter(|cell| cell.imported.is_none()).collect();
+    let mut found = Vec::new();
+    for (at, cell) in cells.iter().enumerate() {
+        if cells[..at].iter().any(|earlier| is_same(earlier, cell)) {
+            continue;
+        }
+        let alike = cells[at..].iter().filter(|other| is_same(cell, other));
+        let names: Vec<String> = alike.map(|other| other.name.clone()).collect();
+        if names.len() > 1 {
+            found.push(Warning::SameMethod { cells: names });
+        }
+    }
+    found
 }
 
 fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {

@@ -287,6 +287,24 @@ fn a_plan_says_beforehand_which_values_will_be_missing() {
 }
 
 #[test]
+fn cells_that_are_one_method_under_two_names_are_told_beforehand() {
+    let again =
+        "[[cell]]\nname = \"sd-again\"\ndrafter = { proposer = \"eagle1\", shape = \"chain\", depth = 2 }\n";
+    // An axis that crosses a cell that was written out, and an untimed cell of the same method.
+    let text = format!("{SPEC}{again}[axes]\n\"cell.sd.drafter.depth\" = [1, 2, 3]\n");
+    let told = warnings(&text);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with(
+            "sd[depth=2], images, sd-again are the same method under 3 names: their images will"
+        ),
+        "{told:?}"
+    );
+    let other = again.replace("depth = 2 }", "depth = 2 }\nsampling = { top_k = 5 }");
+    assert!(warnings(&format!("{SPEC}{other}")).iter().all(|told| !told.contains("same method")));
+}
+
+#[test]
 fn prompts_that_the_embedded_model_cannot_take_are_told_beforehand() {
     let own = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\""));
     let texts = ["a red circle on sand", "a portrait of a cat", "a blue fox"];
