@@ -19,7 +19,7 @@ impl Table {
         let heads: Vec<[String; 2]> = self.columns.iter().map(head_lines).collect();
         let widest = |at: usize| heads[at].iter().chain(rows.iter().map(|r| &r[at])).map(|t| t.width()).max();
         let widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
-        let panels = if heads.is_empty() { Vec::new() } else { panels(&widths, width) };
+        let panels = if heads.is_empty() { Vec::new() } else { panels(&widths, width, 2) };
         for panel in panels {
             out.push('\n');
             let mut line = |cells: Vec<&str>| {
@@ -71,18 +71,18 @@ fn head_lines(column: &Column) -> [String; 2] {
     [crate::one_line(&format!("{name}{gap}")), crate::one_line(&format!("{}{gap}", column.unit))]
 }
 
-/// Which columns go side by side; the first column leads every panel.
-fn panels(widths: &[usize], available: usize) -> Vec<Vec<usize>> {
+/// Which columns go side by side, `gap` apart; the first column leads every panel.
+pub(crate) fn panels(widths: &[usize], available: usize, gap: usize) -> Vec<Vec<usize>> {
     let mut panels = Vec::new();
     let mut panel = vec![0];
     let mut used = widths.first().copied().unwrap_or(0);
     for (at, &width) in widths.iter().enumerate().skip(1) {
-        if used + 2 + width > available && panel.len() > 1 {
+        if used + gap + width > available && panel.len() > 1 {
             panels.push(std::mem::replace(&mut panel, vec![0]));
             used = widths[0];
         }
         panel.push(at);
-        used += 2 + width;
+        used += gap + width;
     }
     panels.push(panel);
     panels
