@@ -338,6 +338,18 @@ impl CellSummary {
         self.baseline.as_ref() == Some(&self.id)
     }
 
+    /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for plain decoding
+    /// (CASCADE's Table 1), which drafts nothing and whose count is 0.
+    #[must_use]
+    pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
+        match self.accepted_per_step {
+            Some(_) if self.drafter == "none" => {
+                (Some(1.0), Some("1 by convention; it drafts nothing, so the count is 0"))
+            }
+            counted => (counted, None),
+        }
+    }
+
     /// Quantities that are null and whose reason, if any, lies in the cell's `why`.
     fn nulls(&self) -> impl Iterator<Item = &'static str> {
         [

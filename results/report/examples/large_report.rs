@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout();
     writeln!(out, "{} records", plan.items.len())?;
     let started = Instant::now();
-    let options = Options { quality: Quality::Difference("target-nll".to_owned()), n_grid_prompts: 6 };
+    let options = Options::new(Quality::Difference("target-nll".to_owned()), 6);
     let made = report(&run, &options)?;
     let page = std::fs::metadata(&made.page)?.len();
     writeln!(out, "report {:.2} s, page {:.1} MB", started.elapsed().as_secs_f64(), page as f64 * 1e-6)?;

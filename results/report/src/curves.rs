@@ -8,16 +8,19 @@ use specimen_record::Guarantee;
 
 use crate::axes::{ABOVE, Axes, BELOW, range, sparse, tick_room};
 use crate::families::Family;
-use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, WIDTH};
-use crate::font::{SIZE_PER_EM, shortened};
+use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
+use crate::font::SIZE_PER_EM;
 use crate::labels::{Anchor, FAR, Rect, nearest, overlap, place, stacked};
-use crate::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write};
+use crate::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write, write_note};
 use crate::palette::{GREY, INK, PAPER};
+use crate::short_names::{ShortNames, short_names};
 
 /// Widest name beside a line.
 const WIDEST_NAME: f64 = 170.0;
 /// Distance between names.
 const APART: f64 = 20.0;
+/// Units between the bars of two lines at one place, at most.
+const DODGE: f64 = 8.0;
 
 /// One line of one panel.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +28,8 @@ pub(crate) struct Curve {
     pub(crate) name: String,
     pub(crate) family: Family,
     pub(crate) guarantee: Guarantee,
+    /// That of its family, or its own among lines of one family.
+    pub(crate) color: RGBColor,
     /// Place, value, interval; in the order of the places.
     pub(crate) points: Vec<(f64, f64, Option<[f64; 2]>)>,
 }
@@ -48,25 +53,43 @@ pub(crate) struct Curves {
     pub(crate) tall: i32,
     /// Ticks at the places themselves, where these are few.
     pub(crate) ticks_at_places: bool,
+    /// Equal ratios are equally far apart; places are above 0 then.
+    pub(crate) is_log: bool,
+}
+
+/// Whether places span so much that most of a linear axis would be empty: they grow tenfold or more, and one step
+/// takes over half of it.
+pub(crate) fn spans_a_log_axis(places: &[f64]) -> bool {
+    let (Some(first), Some(last)) = (places.first(), places.last()) else { return false };
+    let widest = places.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    *first > 0.0 && last / first >= 10.0 && widest > 0.5 * (last - first)
 }
 
 impl Drawing for Curves {
-    fn height(&self) -> u32 {
+    fn height(&self, _wide: i32) -> u32 {
         let n = i32::try_from(self.panels.len()).expect("a figure has a few panels");
-        (8 + n * (self.tall + ABOVE + BELOW)).cast_unsigned()
+        let note = self.short_names().note.map_or(0, |_| NOTE_LINE);
+        (8 + n * (self.tall + ABOVE + BELOW) + note).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
         let left = self.panels.iter().map(|panel| tick_room(panel.y_range())).max().unwrap_or(60);
-        let right = WIDTH.cast_signed() - EDGE - self.name_room();
+        let wide = area.dim_in_pixel().0.cast_signed();
+        let ShortNames { names, note } = self.short_names();
+        let right = wide - EDGE - name_room(&names);
+        let mut rest = names.as_slice();
+        let mut foot = 0;
         for (at, panel) in (0_i32..).zip(&self.panels) {
+            let (own, others) = rest.split_at(panel.curves.len());
+            rest = others;
             let top = 8 + at * (self.tall + ABOVE + BELOW) + ABOVE;
             let bottom = top + self.tall;
             let axes = Axes { left, top, right, bottom, x: self.x_range(), y: panel.y_range() };
             axes.draw_with(area, &self.x_name, &panel.y_name, &self.ticks(&axes))?;
-            panel.draw(area, &axes)?;
+            panel.placed(self, &axes).draw(area, &axes, own)?;
+            foot = bottom + BELOW;
         }
-        Ok(())
+        note.map_or(Ok(()), |note| write_note(area, &note, foot + NOTE_LINE / 2 - 2))
     }
 }
 
@@ -79,28 +102,46 @@ impl Curves {
         places
     }
 
+    /// Where a place is on the axis.
+    fn on_axis(&self, place: f64) -> f64 {
+        if self.is_log { place.log10() } else { place }
+    }
+
     fn x_range(&self) -> [f64; 2] {
-        range(self.places(), 0.06, 0.06).unwrap_or([0.0, 1.0])
+        range(self.places().into_iter().map(|place| self.on_axis(place)), 0.06, 0.06).unwrap_or([0.0, 1.0])
+    }
+
+    /// All names, panel by panel.
+    fn short_names(&self) -> ShortNames {
+        let curves = self.panels.iter().flat_map(|panel| &panel.curves);
+        let names: Vec<&str> = curves.map(|curve| curve.name.as_str()).collect();
+        short_names(&names, WIDEST_NAME, NAME / SIZE_PER_EM)
     }
 
     fn ticks(&self, axes: &Axes) -> Vec<(f64, String)> {
         let places = self.places();
-        if !self.ticks_at_places || places.len() > 9 {
-            return sparse(axes.x, axes.right - axes.left);
+        let texts: Vec<(f64, String)> =
+            places.iter().map(|&place| (self.on_axis(place), format!("{place}"))).collect();
+        // From left to right as long as a number does not touch the one before it.
+        let mut kept: Vec<(f64, String)> = Vec::new();
+        let mut edge = f64::NEG_INFINITY;
+        for (place, text) in &texts {
+            let (middle, half) = (f64::from(axes.at(*place, axes.y[0]).0), text_width(text, TICK) / 2.0);
+            if middle - half > edge + 10.0 {
+                edge = middle + half;
+                kept.push((*place, text.clone()));
+            }
         }
-        let texts: Vec<(f64, String)> = places.iter().map(|&place| (place, format!("{place}"))).collect();
-        let needed = texts.iter().map(|(_, text)| text_width(text, 19.5) + 10.0).fold(0.0, f64::max);
-        let overlap = texts.windows(2).any(|pair| {
-            let (from, to) = (axes.at(pair[0].0, axes.y[0]).0, axes.at(pair[1].0, axes.y[0]).0);
-            f64::from(to - from) < needed
-        });
-        if overlap { sparse(axes.x, axes.right - axes.left) } else { texts }
+        let is_whole = kept.len() == texts.len() && texts.len() <= 9;
+        match self.is_log || self.ticks_at_places && is_whole {
+            true => kept,
+            false => sparse(axes.x, axes.right - axes.left),
+        }
     }
+}
 
-    fn name_room(&self) -> i32 {
-        let names = self.panels.iter().flat_map(|panel| panel.curves.iter().map(|c| c.fitted_name()));
-        names.map(|name| text_width(&name, NAME)).fold(0.0, f64::max).ceil() as i32 + 24
-    }
+fn name_room(names: &[String]) -> i32 {
+    names.iter().map(|name| text_width(name, NAME)).fold(0.0, f64::max).ceil() as i32 + 24
 }
 
 impl CurvePanel {
@@ -112,7 +153,31 @@ impl CurvePanel {
         self.y.or_else(|| range(with_level, 0.09, 0.09)).unwrap_or([0.0, 1.0])
     }
 
-    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, axes: &Axes) -> Drawn<DB> {
+    /// The panel with its places as the axis has them, and lines that have intervals a little beside one another, so that
+    /// no bar hides another.
+    fn placed(&self, whole: &Curves, axes: &Axes) -> CurvePanel {
+        let places: Vec<f64> = whole.places().into_iter().map(|place| whole.on_axis(place)).collect();
+        let unit = (axes.x[1] - axes.x[0]) / f64::from(axes.right - axes.left).max(1.0);
+        let nearest = places.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+        let n = self.curves.len();
+        let has_bars = self.curves.iter().any(|curve| curve.points.iter().any(|point| point.2.is_some()));
+        let apart = if has_bars { (0.7 * nearest / n.max(1) as f64).min(DODGE * unit) } else { 0.0 };
+        let mut panel = self.clone();
+        for (nth, curve) in panel.curves.iter_mut().enumerate() {
+            let aside = apart * (nth as f64 - (n - 1) as f64 / 2.0);
+            for point in &mut curve.points {
+                point.0 = whole.on_axis(point.0) + aside;
+            }
+        }
+        panel
+    }
+
+    fn draw<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        axes: &Axes,
+        names: &[String],
+    ) -> Drawn<DB> {
         if let Some((level, words)) = &self.level {
             let (from, to) = (axes.at(axes.x[0], *level), axes.at(axes.x[1], *level));
             dashed(area, from, to, GREY)?;
@@ -127,9 +192,9 @@ impl CurvePanel {
             )?;
         }
         for (nth, curve) in self.curves.iter().enumerate() {
-            let color = curve.family.color().mix(1.0);
+            let color = curve.color.mix(1.0);
             let line: Vec<(i32, i32)> = curve.points.iter().map(|(x, y, _)| axes.at(*x, *y)).collect();
-            // Lines of one family have one colour and mark: the later ones are broken, each in its own way.
+            // Lines of one family have one mark: the later ones are broken, each in its own way, which shows without colour.
             for stretch in broken(&line, self.n_alike(nth)) {
                 area.draw(&PathElement::new(stretch.to_vec(), color.stroke_width(2)))?;
             }
@@ -140,7 +205,7 @@ impl CurvePanel {
             }
         }
         for (nth, curve) in self.curves.iter().enumerate() {
-            let color = curve.family.color().mix(1.0);
+            let color = curve.color.mix(1.0);
             for (x, y, _) in &curve.points {
                 let at = axes.at(*x, *y);
                 symbol(area, at, curve.family, curve.guarantee, &color)?;
@@ -155,7 +220,7 @@ impl CurvePanel {
                 }
             }
         }
-        self.names(area, axes)
+        self.names(area, axes, names)
     }
 
     /// Lines of the same family before this one: the marks of the second have a dot inside, those of later ones a bar.
@@ -216,7 +281,12 @@ impl CurvePanel {
         spots.any(|(x, y)| x > end.0 && (y - end.1).abs() < RADIUS + 5)
     }
 
-    fn names<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>, axes: &Axes) -> Drawn<DB> {
+    fn names<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        axes: &Axes,
+        names: &[String],
+    ) -> Drawn<DB> {
         let ends = self.curves.iter().enumerate().filter_map(|(nth, curve)| {
             let end = curve.points.last().map(|(x, y, _)| axes.at(*x, *y))?;
             Some((nth, curve, end))
@@ -225,11 +295,11 @@ impl CurvePanel {
         let wanted: Vec<f64> = beside.iter().map(|(_, _, end)| f64::from(end.1)).collect();
         let bounds = [f64::from(axes.top), f64::from(axes.bottom)];
         let x = axes.right + 20;
-        for ((_, curve, end), y) in beside.iter().zip(stacked(&wanted, APART, bounds)) {
+        for ((nth, curve, end), y) in beside.iter().zip(stacked(&wanted, APART, bounds)) {
             let to = (x - 4, y.round() as i32);
             let leader = vec![(end.0 + 10, end.1), (axes.right.max(end.0 + 10), end.1), to];
-            area.draw(&PathElement::new(leader, curve.family.color().mix(0.45).stroke_width(1)))?;
-            write(area, &curve.fitted_name(), (x, to.1), NAME, INK, HPos::Left, VPos::Center)?;
+            area.draw(&PathElement::new(leader, curve.color.mix(0.45).stroke_width(1)))?;
+            write(area, &names[*nth], (x, to.1), NAME, INK, HPos::Left, VPos::Center)?;
         }
         // Names that no straight leader reaches stand beside the ends of their lines.
         let (marks, mut lines) = self.covered(axes);
@@ -237,21 +307,21 @@ impl CurvePanel {
         lines.extend(leaders);
         let anchors: Vec<Anchor> = inside
             .iter()
-            .map(|(_, curve, end)| Anchor {
+            .map(|(nth, _, end)| Anchor {
                 at: (f64::from(end.0), f64::from(end.1)),
-                size: (text_width(&curve.fitted_name(), NAME), NAME / SIZE_PER_EM),
+                size: (text_width(&names[*nth], NAME), NAME / SIZE_PER_EM),
             })
             .collect();
         let within = [f64::from(axes.left) + 6.0, bounds[0] + 2.0, f64::from(axes.right), bounds[1] - 4.0];
-        for ((_, curve, end), rect) in inside.iter().zip(place(&anchors, &marks, &lines, within)) {
+        for ((nth, curve, end), rect) in inside.iter().zip(place(&anchors, &marks, &lines, within)) {
             let at = (f64::from(end.0), f64::from(end.1));
             let near = nearest(at, &rect);
             if (near.0 - at.0).hypot(near.1 - at.1) > FAR {
                 let to = (near.0.round() as i32, near.1.round() as i32);
-                area.draw(&PathElement::new(vec![*end, to], curve.family.color().mix(0.45).stroke_width(1)))?;
+                area.draw(&PathElement::new(vec![*end, to], curve.color.mix(0.45).stroke_width(1)))?;
             }
             let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
-            write(area, &curve.fitted_name(), middle, NAME, INK, HPos::Left, VPos::Center)?;
+            write(area, &names[*nth], middle, NAME, INK, HPos::Left, VPos::Center)?;
         }
         Ok(())
     }
@@ -291,12 +361,6 @@ pub(crate) fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]
     stretches
 }
 
-impl Curve {
-    fn fitted_name(&self) -> String {
-        shortened(&self.name, WIDEST_NAME, NAME / SIZE_PER_EM)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,6 +383,7 @@ mod tests {
             name: name.to_owned(),
             family: Family::StaticTree,
             guarantee: Guarantee::Exact,
+            color: Family::StaticTree.color(),
             points: points.iter().map(|&(x, y)| (x, y, ci95(y))).collect(),
         }
     }
@@ -344,6 +409,54 @@ mod tests {
         let panel = CurvePanel { curves, y_name: String::new(), level: None, y: None };
         assert!(panel.is_blocked(0, &AXES) && !panel.is_blocked(1, &AXES));
         assert_eq!((panel.n_alike(0), panel.n_alike(1)), (0, 1));
+    }
+
+    #[test]
+    fn values_over_decades_have_a_log_axis_and_others_have_not() {
+        for places in [&[0.001, 0.005, 0.02, 0.1, 0.5][..], &[1.0, 2.0, 4.0, 8.0, 16.0], &[1.0, 10.0]] {
+            assert!(spans_a_log_axis(places), "{places:?}");
+        }
+        for places in
+            [&[0.0, 0.1, 1.0][..], &[0.6, 0.7, 0.8, 0.9], &[1.0, 2.0, 4.0], &[-1.0, 10.0], &[5.0], &[]]
+        {
+            assert!(!spans_a_log_axis(places), "{places:?}");
+        }
+        let curves = vec![curve("a", &[(0.001, 0.5), (0.01, 0.6), (0.5, 0.6)], None)];
+        let panel = CurvePanel { curves, y_name: String::new(), level: None, y: None };
+        let whole = Curves {
+            panels: vec![panel],
+            x_name: String::new(),
+            tall: 200,
+            ticks_at_places: true,
+            is_log: true,
+        };
+        let axes = Axes { x: whole.x_range(), ..AXES };
+        let ticks = whole.ticks(&axes);
+        let texts: Vec<&str> = ticks.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(texts, ["0.001", "0.01", "0.5"]);
+        let at: Vec<i32> = ticks.iter().map(|(place, _)| axes.at(*place, 0.0).0).collect();
+        let ratio = f64::from(at[1] - at[0]) / f64::from(at[2] - at[0]);
+        assert!((ratio - 1.0 / 500_f64.log10()).abs() < 0.01, "{at:?}");
+    }
+
+    #[test]
+    fn bars_at_one_place_stand_side_by_side() {
+        let curves = vec![
+            curve("a", &[(1.0, 0.5), (2.0, 0.6)], Some(0.1)),
+            curve("b", &[(1.0, 0.4), (2.0, 0.6)], Some(0.1)),
+        ];
+        let panel = CurvePanel { curves, y_name: String::new(), level: None, y: None };
+        let whole = Curves {
+            panels: vec![panel],
+            x_name: String::new(),
+            tall: 200,
+            ticks_at_places: true,
+            is_log: false,
+        };
+        let placed = whole.panels[0].placed(&whole, &AXES);
+        let x = |nth: usize| AXES.at(placed.curves[nth].points[0].0, 0.0).0;
+        assert!((6..=10).contains(&(x(1) - x(0))), "{} {}", x(0), x(1));
+        assert_eq!(x(0) + x(1), 2 * AXES.at(1.0, 0.0).0);
     }
 
     #[test]

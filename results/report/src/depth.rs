@@ -8,7 +8,8 @@ use crate::csv_text::CsvText;
 use crate::curves::{Curve, CurvePanel, Curves};
 use crate::facts::conditions;
 use crate::families::Family;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
+use crate::lines::{lines, place};
 
 /// One line a cell; the depth counts from 1.
 pub(crate) struct Depths {
@@ -19,20 +20,23 @@ impl Depths {
     /// The lines of a summary, or the reason why there are none.
     pub(crate) fn of(summary: &Summary) -> Result<Depths, String> {
         let mut curves = Vec::new();
+        let lines = lines(summary);
         for cell in &summary.cells {
             let rates = (1_u32..).zip(&cell.acceptance_by_depth);
             let points: Vec<_> =
                 rates.filter_map(|(depth, rate)| rate.map(|rate| (f64::from(depth), rate, None))).collect();
             if !points.is_empty() {
                 let family = Family::of(summary, cell);
-                curves.push(Curve { name: cell.id.clone(), family, guarantee: cell.guarantee, points });
+                let color = place(&lines, &cell.id).map_or(family.color(), |(line, _)| line.color);
+                let (name, guarantee) = (cell.id.clone(), cell.guarantee);
+                curves.push(Curve { name, family, guarantee, color, points });
             }
         }
         if curves.is_empty() { Err("no cell tested a draft token".to_owned()) } else { Ok(Depths { curves }) }
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let words = Words {
             name: "acceptance".to_owned(),
             title: format!("{}: acceptance by depth", summary.name),
@@ -54,8 +58,9 @@ impl Depths {
             // Room for as many names beside the ends of the lines.
             tall: 300.max(20 * i32::try_from(self.curves.len()).unwrap_or(i32::MAX / 20)),
             ticks_at_places: true,
+            is_log: false,
         };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
     }
 
     fn csv(&self) -> Result<String, ReportError> {

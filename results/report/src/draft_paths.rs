@@ -4,9 +4,9 @@ use specimen_record::{DiagnosticFile, DraftPaths, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
-use crate::facts::conditions;
+use crate::facts::conditions_of;
 use crate::families::Family;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
 use crate::ridges::{Ridge, Ridges};
 
 /// The name of the diagnostic.
@@ -39,7 +39,7 @@ impl<'d> PathSimilarities<'d> {
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let first = self.cells[0].1;
         let mut caption = format!(
             "Draft trees by the similarity of their paths: the mean over pairs of every second path of the cosines \
@@ -64,7 +64,7 @@ impl<'d> PathSimilarities<'d> {
         let words = Words {
             name: "paths".to_owned(),
             title: format!("{}: how alike draft paths are", summary.name),
-            conditions: conditions(summary),
+            conditions: conditions_of(summary, &format!("n = {} images a cell", self.n_images())),
             caption,
         };
         let drawing = Ridges {
@@ -73,7 +73,16 @@ impl<'d> PathSimilarities<'d> {
             x_name: "Similarity of the paths of a draft tree".to_owned(),
             mean_name: "mean".to_owned(),
         };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
+    }
+
+    /// Images of a cell that were decoded again, in words.
+    fn n_images(&self) -> String {
+        let n = || self.cells.iter().map(|(_, paths, _)| paths.n_images);
+        match (n().min(), n().max()) {
+            (Some(low), Some(high)) if low != high => format!("{low} to {high}"),
+            (low, _) => low.unwrap_or(0).to_string(),
+        }
     }
 
     /// From the first bin that any cell fills to the last.

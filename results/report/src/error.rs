@@ -138,6 +138,22 @@ pub enum ReportError {
     /// CSV could not be produced.
     #[error("CSV: {0}")]
     Csv(#[from] csv::Error),
+    /// A figure that the run does not have.
+    #[error("no figure `{name}`; this run has {known}")]
+    NoFigure {
+        /// The name asked for.
+        name: String,
+        /// Those of the run.
+        known: String,
+    },
+    /// A column that the table does not have.
+    #[error("no column `{name}`; the table has {known}")]
+    NoColumn {
+        /// The name asked for.
+        name: String,
+        /// Those of the table.
+        known: String,
+    },
     /// A figure could not be drawn.
     #[error("figure `{figure}`: {reason}")]
     Drawing {

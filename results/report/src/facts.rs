@@ -36,12 +36,17 @@ pub(crate) fn head(summary: &Summary) -> Vec<String> {
 
 /// The conditions in one short line, for a figure.
 pub(crate) fn conditions(summary: &Summary) -> String {
+    conditions_of(summary, &images(&summary.cells))
+}
+
+/// As [`conditions`], for a figure that rests on other images than all of every cell: `n` says on which.
+pub(crate) fn conditions_of(summary: &Summary, n: &str) -> String {
     let cells = &summary.cells;
     let device = summary.gpus.first().unwrap_or(&summary.cpu_model);
     let parts = [
         shared(cells, |c| c.model.clone()),
         shared(cells, |c| c.dataset.clone()),
-        images(cells),
+        n.to_owned(),
         format!("{} on {device}", shared(cells, |c| c.dtype.clone())),
         shared(cells, |c| describe_sampling(&c.sampling)),
     ];
@@ -138,11 +143,19 @@ pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
     vec![format!("Speedup prompt by prompt, geometric mean / median: {}.", texts.join("; "))]
 }
 
-/// How each cell's metrics differ from its baseline's, prompt by prompt: one line a metric.
+/// A cell's difference from its baseline in one metric.
+pub(crate) struct Difference<'s> {
+    pub(crate) cell: &'s str,
+    pub(crate) versus: VsBaseline,
+    /// Holm-corrected over the cells of the metric; `None` without a standard error.
+    pub(crate) p: Option<f64>,
+}
+
+/// How each cell's metrics differ from its baseline's, prompt by prompt: one entry a metric.
 ///
 /// # Errors
 /// When a difference over its standard error is no number.
-pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError> {
+pub(crate) fn differences(summary: &Summary) -> Result<Vec<(&str, Vec<Difference<'_>>)>, ReportError> {
     let mut metrics: Vec<(&str, Vec<(&str, VsBaseline)>)> = Vec::new();
     for cell in &summary.cells {
         for metric in &cell.metrics {
@@ -153,22 +166,40 @@ pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError>
             }
         }
     }
+    let with_p = |(metric, rows): (_, Vec<(_, VsBaseline)>)| {
+        let p = adjusted(&rows)?;
+        let rows = rows.into_iter().zip(p).map(|((cell, versus), p)| Difference { cell, versus, p });
+        Ok((metric, rows.collect()))
+    };
+    metrics.into_iter().map(with_p).collect()
+}
+
+/// The differences in words: one line a metric, and one on how their p values are meant.
+///
+/// # Errors
+/// As [`differences`].
+pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError> {
     let mut lines = Vec::new();
-    for (metric, rows) in metrics {
-        let texts = rows.iter().zip(adjusted(&rows)?).map(|((cell, versus), p)| compared(cell, versus, p));
+    for (metric, rows) in differences(summary)? {
+        let texts: Vec<String> = rows.iter().map(|row| compared(row.cell, &row.versus, row.p)).collect();
         lines.push(format!(
             "{metric} minus the baseline's, paired by prompt (pairs, z, p, difference detectable with 80 % power): {}.",
-            texts.collect::<Vec<_>>().join("; ")
+            texts.join("; ")
         ));
     }
     if !lines.is_empty() {
-        lines.push(format!(
-            "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All of them are compared with the same \
-             images of {}, so what chance made of these moves all differences together.",
-            summary.baseline
-        ));
+        lines.push(on_p_values(summary));
     }
     Ok(lines)
+}
+
+/// How p values are meant.
+pub(crate) fn on_p_values(summary: &Summary) -> String {
+    format!(
+        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All of them are compared with the same \
+         images of {}, so what chance made of these moves all differences together.",
+        summary.baseline
+    )
 }
 
 /// p values of the differences over all rows of a metric; `None` where a row has no standard error.
@@ -183,15 +214,20 @@ fn adjusted(rows: &[(&str, VsBaseline)]) -> Result<Vec<Option<f64>>, ReportError
 fn compared(cell: &str, versus: &VsBaseline, p: Option<f64>) -> String {
     let sign = if versus.difference < 0.0 { "-" } else { "+" };
     let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
-    let p = p.map_or_else(String::new, |p| match p < SMALLEST_P {
-        true => format!(", p < {SMALLEST_P}"),
-        false => format!(", p {}", fixed(p, if p < 0.1 { 4 } else { 2 })),
-    });
+    let p = p.map_or_else(String::new, |p| format!(", p {}", p_value(p)));
     let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
     format!("{cell} {sign}{} ({}{z}{p}{detectable})", fixed(versus.difference.abs(), 3), versus.n)
 }
 
-fn signed_short(value: f64) -> String {
+/// A p value as it is read; below the smallest that is told with its sign.
+pub(crate) fn p_value(p: f64) -> String {
+    match p < SMALLEST_P {
+        true => format!("< {SMALLEST_P}"),
+        false => fixed(p, if p < 0.1 { 4 } else { 2 }),
+    }
+}
+
+pub(crate) fn signed_short(value: f64) -> String {
     format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 1))
 }
 

@@ -5,8 +5,8 @@ use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
-use crate::facts::conditions;
-use crate::figure::{Figure, Words};
+use crate::facts::conditions_of;
+use crate::figure::{Figure, Style, Words};
 use crate::heat::{Heat, Map};
 
 /// The name of the diagnostic.
@@ -33,13 +33,16 @@ impl<'d> FeatureMaps<'d> {
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let (cell, image) = (&self.cells[0].cell, &self.cells[0].feature_rows[0]);
         let n_images: usize = self.cells.iter().map(|file| file.feature_rows.len()).sum();
         let words = Words {
             name: "features".to_owned(),
-            title: format!("{}: target features along an image", summary.name),
-            conditions: conditions(summary),
+            title: format!("{}: target features along an image of {cell}", summary.name),
+            conditions: conditions_of(
+                summary,
+                &format!("n = 1 image, prompt {}, of {n_images} in the data", image.key.prompt_id()),
+            ),
             caption: format!(
                 "Cosines of the target's features of prompt {} in cell {cell}, from one pass over its tokens. Left: \
                  between two image rows, mean over columns; right: between two tokens of the last image row. Dark \
@@ -58,7 +61,7 @@ impl<'d> FeatureMaps<'d> {
             map("within the last row", image.n_cols, &image.last_row),
         ];
         let drawing = Heat { range: range(&maps), maps, scale_name: "cosine of features".to_owned() };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
     }
 
     fn csv(&self) -> Result<String, ReportError> {

@@ -1,5 +1,5 @@
 //! The seam between what a figure shows and the files it becomes: a [`Drawing`] is written once against
-//! plotters and comes out as SVG and as PNG with the same layout. Files carry a title and the conditions; the
+//! plotters and comes out as SVG, PDF and PNG with the same layout. Files carry a title and the conditions; the
 //! page has them in words of its own and takes the drawing without.
 
 use plotters::coord::Shift;
@@ -13,6 +13,7 @@ use crate::ReportError;
 use crate::font::{self, FAMILY, SIZE_PER_EM, wrap};
 use crate::marks::write;
 use crate::palette::{GREY, INK, PAPER};
+use crate::pdf::{OnPage, Page};
 use crate::raster::{Canvas, Enlarged};
 use specimen_table::one_line;
 
@@ -22,8 +23,32 @@ const PNG_SCALE: u32 = 2;
 /// Pixels drawn for one pixel of the PNG, each way.
 const OVERSAMPLING: u32 = 2;
 
-/// Units across. A column of a paper is 85 mm: the smallest words are then 6 points high.
-pub(crate) const WIDTH: u32 = 560;
+/// Pixels of the PNG for one unit of a figure for print: 500 dots an inch.
+const PRINT_SCALE: u32 = 3;
+
+/// Units across, and the width of a paper's column on which the smallest words are then 6 points high.
+const WIDTH: u32 = 560;
+const COLUMN_MM: f64 = 85.0;
+
+/// How figures are drawn, besides what they show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Style {
+    /// Width on paper, in millimetres; letters keep their size, so that a wider figure has more room. Without one a figure
+    /// is drawn for a screen, with the layout of a column of 85 mm.
+    pub width_mm: Option<f64>,
+    /// Whether the title and the conditions are above the drawing; a paper has them in its caption.
+    pub is_titled: bool,
+}
+
+impl Style {
+    /// For the page and a screen.
+    pub const SCREEN: Style = Style { width_mm: None, is_titled: true };
+
+    /// Units across.
+    pub(crate) fn wide(&self) -> u32 {
+        self.width_mm.map_or(WIDTH, |mm| (mm / COLUMN_MM * f64::from(WIDTH)).round() as u32)
+    }
+}
 
 /// Line heights of words; an em is a [`SIZE_PER_EM`]th.
 pub(crate) const TITLE: f64 = 22.0;
@@ -34,17 +59,18 @@ pub(crate) const NOTE: f64 = 17.0;
 
 /// Space at the left and right edge.
 pub(crate) const EDGE: i32 = 12;
-const NOTE_LINE: i32 = 19;
+/// Distance between lines of small print.
+pub(crate) const NOTE_LINE: i32 = 19;
 
 /// What drawing on an area gives.
 pub(crate) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
 /// Something that can be drawn.
 pub(crate) trait Drawing {
-    /// Units down.
-    fn height(&self) -> u32;
+    /// Units down of a drawing that is so wide.
+    fn height(&self, wide: i32) -> u32;
 
-    /// Draws on an area of [`WIDTH`] by its height.
+    /// Draws on an area of any width, by its height.
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB>;
 }
 
@@ -68,56 +94,82 @@ pub(crate) struct Figure {
     pub(crate) svg: String,
     /// The same without heading.
     pub(crate) bare_svg: String,
-    /// A PNG file with its heading, twice as large each way.
+    /// A PNG file with its heading, two or three pixels a unit each way.
     pub(crate) png: Vec<u8>,
+    /// A PDF file of one page with its heading.
+    pub(crate) pdf: Vec<u8>,
     /// The data.
     pub(crate) csv: String,
 }
 
 impl Figure {
-    /// Draws.
-    pub(crate) fn of<D: Drawing>(words: Words, drawing: &D, csv: String) -> Result<Figure, ReportError> {
+    /// Draws. A heading that the style leaves out is in none of the files.
+    pub(crate) fn of<D: Drawing>(
+        words: Words,
+        drawing: &D,
+        csv: String,
+        style: &Style,
+    ) -> Result<Figure, ReportError> {
         font::register();
-        let heading = Heading::of(&words);
-        let high = drawing.height() + heading.height().cast_unsigned();
+        let wide = style.wide();
+        let units = wide.cast_signed();
+        let heading = style.is_titled.then(|| Heading::of(&words, units));
+        let own = drawing.height(units);
+        let high = own + heading.as_ref().map_or(0, Heading::height).cast_unsigned();
         let bad = |reason: String| ReportError::Drawing { figure: words.name.clone(), reason };
 
         let mut svg = String::new();
         {
-            let area = SVGBackend::with_string(&mut svg, (WIDTH, high)).into_drawing_area();
-            titled(&area, &heading, drawing).map_err(|e| bad(e.to_string()))?;
+            let area = SVGBackend::with_string(&mut svg, (wide, high)).into_drawing_area();
+            titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
         }
         let mut bare_svg = String::new();
         {
-            let area = SVGBackend::with_string(&mut bare_svg, (WIDTH, drawing.height())).into_drawing_area();
-            bare(&area, drawing).map_err(|e| bad(e.to_string()))?;
+            let area = SVGBackend::with_string(&mut bare_svg, (wide, own)).into_drawing_area();
+            titled(&area, None, drawing).map_err(|e| bad(e.to_string()))?;
         }
-        let factor = PNG_SCALE * OVERSAMPLING;
-        let mut canvas = Canvas::new(WIDTH * factor, high * factor);
+        if let Some(mm) = style.width_mm {
+            svg = on_paper(&svg, (wide, high), mm);
+        }
+        let mut page = Page::new((wide, high));
+        {
+            let area = OnPage(&mut page).into_drawing_area();
+            titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
+        }
+        let pdf = page.into_pdf(style.width_mm.unwrap_or(COLUMN_MM), &words.name)?;
+        let scale = if style.width_mm.is_some() { PRINT_SCALE } else { PNG_SCALE };
+        let factor = scale * OVERSAMPLING;
+        let mut canvas = Canvas::new(wide * factor, high * factor);
         {
             let area = Enlarged { canvas: &mut canvas, factor }.into_drawing_area();
-            titled(&area, &heading, drawing).map_err(|e| bad(e.to_string()))?;
+            titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
         }
         let png = canvas.averaged(OVERSAMPLING).png(&words.name)?;
-        Ok(Figure { words, svg, bare_svg, png, csv })
+        Ok(Figure { words, svg, bare_svg, png, pdf, csv })
     }
+}
+
+/// An SVG document whose size is one on paper.
+fn on_paper(svg: &str, (wide, high): (u32, u32), mm: f64) -> String {
+    let tall = mm * f64::from(high) / f64::from(wide);
+    let size = format!("width=\"{wide}\" height=\"{high}\"");
+    svg.replacen(&size, &format!("width=\"{mm}mm\" height=\"{tall:.2}mm\""), 1)
 }
 
 fn titled<D: Drawing, DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
-    heading: &Heading,
+    heading: Option<&Heading>,
     drawing: &D,
 ) -> Drawn<DB> {
     area.fill(&PAPER)?;
-    heading.draw(area)?;
-    let (_, below) = area.split_vertically(heading.height());
-    drawing.draw(&below)?;
-    area.present()
-}
-
-fn bare<D: Drawing, DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, drawing: &D) -> Drawn<DB> {
-    area.fill(&PAPER)?;
-    drawing.draw(area)?;
+    match heading {
+        Some(heading) => {
+            heading.draw(area)?;
+            let (_, below) = area.split_vertically(heading.height());
+            drawing.draw(&below)?;
+        }
+        None => drawing.draw(area)?,
+    }
     area.present()
 }
 
@@ -128,8 +180,8 @@ struct Heading {
 }
 
 impl Heading {
-    fn of(words: &Words) -> Heading {
-        let wide = f64::from(WIDTH) - 2.0 * f64::from(EDGE);
+    fn of(words: &Words, wide: i32) -> Heading {
+        let wide = f64::from(wide - 2 * EDGE);
         let title = wrap(&words.title, wide, 1, TITLE / SIZE_PER_EM, true).concat();
         let conditions = wrap(&words.conditions, wide, 3, NOTE / SIZE_PER_EM, false);
         let conditions = conditions.into_iter().map(|line| line.trim_end_matches([' ', '·']).to_owned());

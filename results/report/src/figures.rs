@@ -7,11 +7,12 @@ use crate::ReportError;
 use crate::depth::Depths;
 use crate::draft_paths::PathSimilarities;
 use crate::feature_rows::FeatureMaps;
-use crate::figure::Figure;
+use crate::figure::{Figure, Style};
 use crate::pareto::{Pareto, Quality};
 use crate::phases::StepCosts;
 use crate::spent::Spent;
 use crate::sweep::sweeps;
+use crate::two_axes::two_axes;
 
 /// A figure, or the reason why it is not there.
 pub(crate) struct Plate {
@@ -20,49 +21,89 @@ pub(crate) struct Plate {
     pub(crate) drawn: Result<Figure, String>,
 }
 
-/// All figures of a summary and of what was looked at besides.
+/// What every figure of the sweeps is called that is not there, and what asks for all of them.
+const SWEEP: &str = "sweep";
+
+/// Figures under way: those of a name that is wanted, all where none is named.
+struct Plates<'w> {
+    wanted: &'w [String],
+    made: Vec<Plate>,
+    /// All that a run may have, drawn or not.
+    known: Vec<String>,
+}
+
+/// The figures of a summary and of what was looked at besides: those named in `wanted`, or all.
+///
+/// # Errors
+/// A name of no figure of this run, with those that it has; and what a backend refuses.
 pub(crate) fn figures(
     summary: &Summary,
     diagnostics: &[DiagnosticFile],
     quality: &Quality,
+    wanted: &[String],
+    style: &Style,
 ) -> Result<Vec<Plate>, ReportError> {
     let plane = Pareto::of(summary, quality);
-    let plate =
-        |name: &str, drawn: Result<Result<Figure, ReportError>, String>| -> Result<Plate, ReportError> {
-            let drawn = match drawn {
-                Ok(figure) => Ok(figure?),
-                Err(why) => Err(why),
-            };
-            Ok(Plate { name: name.to_owned(), drawn })
-        };
-    let mut plates =
-        vec![plate("pareto", plane.as_ref().map(|plane| plane.figure(summary)).map_err(Clone::clone))?];
-    plates.extend(swept(summary, plane.as_ref())?);
-    plates.push(plate("phases", StepCosts::of(summary).map(|costs| costs.figure(summary)))?);
-    plates.push(plate("acceptance", Depths::of(summary).map(|depths| depths.figure(summary)))?);
-    plates.push(plate("tvd", Spent::of(summary).map(|spent| spent.figure(summary)))?);
-    plates.push(plate("features", FeatureMaps::of(diagnostics).map(|maps| maps.figure(summary)))?);
-    plates.push(plate("paths", PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary)))?);
-    Ok(plates)
+    let mut plates = Plates { wanted, made: Vec::new(), known: Vec::new() };
+    plates.add("pareto", || {
+        Ok(plane.as_ref().map(|plane| plane.figure(summary, style)).map_err(Clone::clone))
+    })?;
+    swept(summary, plane.as_ref(), style, &mut plates)?;
+    plates.add("phases", || Ok(StepCosts::of(summary).map(|costs| costs.figure(summary, style))))?;
+    plates.add("acceptance", || Ok(Depths::of(summary).map(|depths| depths.figure(summary, style))))?;
+    plates.add("tvd", || Ok(Spent::of(summary).map(|spent| spent.figure(summary, style))))?;
+    plates.add("features", || Ok(FeatureMaps::of(diagnostics).map(|maps| maps.figure(summary, style))))?;
+    plates
+        .add("paths", || Ok(PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary, style))))?;
+    let is_known = |name: &&String| plates.known.contains(name) || *name == SWEEP;
+    if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
+        return Err(ReportError::NoFigure { name: unknown.clone(), known: plates.known.join(", ") });
+    }
+    Ok(plates.made)
 }
 
-fn swept(summary: &Summary, plane: Result<&Pareto, &String>) -> Result<Vec<Plate>, ReportError> {
-    let missing = |why: String| vec![Plate { name: "sweep".to_owned(), drawn: Err(why) }];
-    let found = match sweeps(summary) {
-        Ok(found) => found,
-        Err(why) => return Ok(missing(why)),
-    };
-    let plane = match plane {
-        Ok(plane) => plane,
-        Err(why) => return Ok(missing(why.clone())),
-    };
-    let mut plates: Vec<Plate> = Vec::new();
-    for sweep in &found {
-        let name = sweep.file_name();
+impl Plates<'_> {
+    /// Draws a figure, if it is wanted.
+    fn add(
+        &mut self,
+        name: &str,
+        drawn: impl FnOnce() -> Result<Result<Result<Figure, ReportError>, String>, ReportError>,
+    ) -> Result<(), ReportError> {
         // Two numbers of one name: the one with more cells keeps it.
-        if !plates.iter().any(|plate| plate.name == name) {
-            plates.push(Plate { name, drawn: sweep.figure(summary, plane)? });
+        if self.known.iter().any(|known| known == name) {
+            return Ok(());
         }
+        self.known.push(name.to_owned());
+        let is_sweep = name.starts_with(SWEEP) && self.wanted.iter().any(|wanted| wanted == SWEEP);
+        if !self.wanted.is_empty() && !is_sweep && !self.wanted.iter().any(|wanted| wanted == name) {
+            return Ok(());
+        }
+        let drawn = match drawn()? {
+            Ok(figure) => Ok(figure?),
+            Err(why) => Err(why),
+        };
+        self.made.push(Plate { name: name.to_owned(), drawn });
+        Ok(())
     }
-    Ok(plates)
+}
+
+fn swept(
+    summary: &Summary,
+    plane: Result<&Pareto, &String>,
+    style: &Style,
+    plates: &mut Plates<'_>,
+) -> Result<(), ReportError> {
+    let found = match (sweeps(summary), plane) {
+        (Ok(found), Ok(plane)) => found.into_iter().map(|sweep| (sweep, plane)).collect::<Vec<_>>(),
+        (Err(why), _) => return plates.add(SWEEP, || Ok(Err(why))),
+        (_, Err(why)) => return plates.add(SWEEP, || Ok(Err(why.clone()))),
+    };
+    for (sweep, plane) in &found {
+        plates.add(&sweep.file_name(), || Ok(sweep.figure(summary, plane, style)?.map(Ok)))?;
+    }
+    for maps in plane.iter().flat_map(|plane| two_axes(summary).into_iter().map(move |maps| (maps, plane))) {
+        let (maps, plane) = maps;
+        plates.add(&maps.file_name(), || Ok(Ok(maps.figure(summary, plane, style))))?;
+    }
+    Ok(())
 }

@@ -19,20 +19,24 @@ pub(crate) const X_HEIGHT: f64 = 0.547;
 pub(crate) fn register() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
-        let fonts = [(FontStyle::Normal, dejavu::sans::regular()), (FontStyle::Bold, dejavu::sans::bold())];
+        let fonts = [(FontStyle::Normal, bytes(false)), (FontStyle::Bold, bytes(true))];
         for (style, bytes) in fonts {
             assert!(register_font(FAMILY, style, bytes).is_ok(), "the embedded fonts are valid");
         }
     });
 }
 
+/// The file of the regular or the bold face.
+pub(crate) fn bytes(bold: bool) -> &'static [u8] {
+    if bold { dejavu::sans::bold() } else { dejavu::sans::regular() }
+}
+
 /// The regular or the bold face.
 pub(crate) fn face(bold: bool) -> &'static FontRef<'static> {
     static REGULAR: OnceLock<FontRef<'static>> = OnceLock::new();
     static BOLD: OnceLock<FontRef<'static>> = OnceLock::new();
-    let (cell, bytes) =
-        if bold { (&BOLD, dejavu::sans::bold()) } else { (&REGULAR, dejavu::sans::regular()) };
-    cell.get_or_init(|| FontRef::try_from_slice(bytes).expect("the embedded fonts are valid"))
+    let cell = if bold { &BOLD } else { &REGULAR };
+    cell.get_or_init(|| FontRef::try_from_slice(bytes(bold)).expect("the embedded fonts are valid"))
 }
 
 /// ab_glyph's scale for an em of so many pixels.

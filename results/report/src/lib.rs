@@ -1,4 +1,4 @@
-//! From a run to what a paper needs: a table (Markdown, CSV, LaTeX, HTML, terminal), figures (SVG, PNG, CSV), the grid of
+//! From a run to what a paper needs: a table (Markdown, CSV, LaTeX, HTML, terminal), figures (SVG, PDF, PNG, CSV), the grid of
 //! images (PNG), and all of it as one page (HTML). Reports show what summary and rows hold and compute no
 //! statistics but p values. This is the only crate with polars and plotters.
 
@@ -21,14 +21,21 @@ mod font;
 mod labels;
 mod marks;
 mod palette;
+mod pdf;
 mod raster;
+mod short_names;
 
+mod color_bar;
 mod csv_text;
 mod curves;
 mod heat;
 mod ridges;
 mod scatter;
+mod shaded;
 mod stacks;
+
+mod lines;
+mod settings;
 
 mod depth;
 mod draft_paths;
@@ -41,6 +48,7 @@ mod phases;
 mod spent;
 mod sweep;
 mod training;
+mod two_axes;
 
 mod acceptance_map;
 mod album;
@@ -51,9 +59,10 @@ mod report;
 mod splice;
 
 pub use error::ReportError;
+pub use figure::Style;
 pub use images::{Images, Mix};
 pub use pareto::{Quality, check_quality};
-pub use report::{Options, Outcome, Report, grid, report};
+pub use report::{Options, Outcome, Report, draw, grid, report};
 pub use splice::splice;
-pub use table::{table, table_csv, table_markdown, table_text};
+pub use table::{table, table_csv, table_markdown, table_of, table_text};
 pub use training::{TrainingFigure, training_figure};

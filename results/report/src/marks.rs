@@ -7,9 +7,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use specimen_record::Guarantee;
 
 use crate::families::Family;
-use crate::figure::Drawn;
-use crate::font::{FAMILY, SIZE_PER_EM, width};
+use crate::figure::{Drawn, EDGE, NOTE};
+use crate::font::{FAMILY, SIZE_PER_EM, width, wrap};
 use crate::labels::Rect;
+use crate::palette::GREY;
 use specimen_table::fixed;
 use specimen_table::one_line;
 
@@ -44,15 +45,27 @@ pub(crate) fn symbol<DB: DrawingBackend>(
     guarantee: Guarantee,
     color: &RGBAColor,
 ) -> Drawn<DB> {
+    sized_symbol(area, (x, y), RADIUS, family, guarantee, color)
+}
+
+/// As [`symbol`], with half a width of one's own.
+pub(crate) fn sized_symbol<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    (x, y): (i32, i32),
+    radius: i32,
+    family: Family,
+    guarantee: Guarantee,
+    color: &RGBAColor,
+) -> Drawn<DB> {
     let is_open = guarantee != Guarantee::Exact;
-    let corners = family.mark().corners(f64::from(RADIUS));
+    let corners = family.mark().corners(f64::from(radius));
     let corners: Vec<(i32, i32)> =
         corners.iter().map(|(dx, dy)| (x + dx.round() as i32, y + dy.round() as i32)).collect();
     if corners.is_empty() {
-        area.draw(&Circle::new((x, y), RADIUS, WHITE.filled()))?;
+        area.draw(&Circle::new((x, y), radius, WHITE.filled()))?;
         return match is_open {
-            true => area.draw(&Circle::new((x, y), RADIUS - 1, color.stroke_width(2))),
-            false => area.draw(&Circle::new((x, y), RADIUS, color.filled())),
+            true => area.draw(&Circle::new((x, y), radius - 1, color.stroke_width(2))),
+            false => area.draw(&Circle::new((x, y), radius, color.filled())),
         };
     }
     area.draw(&Polygon::new(corners.clone(), WHITE))?;
@@ -109,6 +122,13 @@ pub(crate) fn write<DB: DrawingBackend>(
 ) -> Drawn<DB> {
     let style = TextStyle::from((FAMILY, size).into_font()).color(&color).pos(Pos::new(horizontal, vertical));
     area.draw_text(&one_line(text), &style, at)
+}
+
+/// What the bare values in names stand for, in small print about a height.
+pub(crate) fn write_note<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, note: &str, y: i32) -> Drawn<DB> {
+    let wide = f64::from(area.dim_in_pixel().0.cast_signed() - 2 * EDGE);
+    let line = wrap(&format!("Names: {note}"), wide, 1, NOTE / SIZE_PER_EM, false).concat();
+    write(area, &line, (EDGE, y), NOTE, GREY, HPos::Left, VPos::Center)
 }
 
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {

@@ -37,6 +37,42 @@ pub(crate) const HEAT: [RGBColor; 9] = [
     RGBColor(8, 40, 80),
 ];
 
+/// Lines of one family that differ in a number, from the first to the last: each lighter than the one before, so that
+/// their order shows without colour.
+const SERIES: [RGBColor; 9] = [
+    RGBColor(13, 8, 90),
+    RGBColor(65, 4, 140),
+    RGBColor(110, 10, 150),
+    RGBColor(150, 30, 135),
+    RGBColor(185, 55, 110),
+    RGBColor(210, 85, 80),
+    RGBColor(228, 118, 50),
+    RGBColor(234, 140, 30),
+    RGBColor(226, 166, 0),
+];
+
+const SERIES_ON_DARK: [RGBColor; 9] = [
+    RGBColor(140, 130, 235),
+    RGBColor(165, 125, 240),
+    RGBColor(195, 120, 235),
+    RGBColor(220, 115, 200),
+    RGBColor(240, 120, 165),
+    RGBColor(250, 140, 130),
+    RGBColor(252, 165, 105),
+    RGBColor(254, 190, 90),
+    RGBColor(255, 220, 110),
+];
+
+/// The colour of one of `n` lines of a family; spread over the whole scale.
+pub(crate) fn series_color(nth: usize, n: usize) -> RGBColor {
+    let last = SERIES.len() - 1;
+    match n {
+        0 | 1 => SERIES[1],
+        2 => SERIES[[1, 6][nth.min(1)]],
+        _ => SERIES[(nth.min(n - 1) * last + (n - 1) / 2) / (n - 1)],
+    }
+}
+
 const PHASES_ON_DARK: [RGBColor; 5] = [
     RGBColor(84, 130, 190),
     RGBColor(232, 146, 84),
@@ -57,7 +93,14 @@ pub(crate) fn twins() -> Vec<(String, String)> {
     let families =
         Family::ALL.iter().filter(|f| **f != Family::Plain).map(|f| (f.color(), f.color_on_dark()));
     let phases = PHASES.into_iter().zip(PHASES_ON_DARK);
-    plain.into_iter().chain(families).chain(phases).map(|(light, dark)| (hex(light), hex(dark))).collect()
+    let series = SERIES.into_iter().zip(SERIES_ON_DARK);
+    plain
+        .into_iter()
+        .chain(families)
+        .chain(phases)
+        .chain(series)
+        .map(|(light, dark)| (hex(light), hex(dark)))
+        .collect()
 }
 
 /// `#RRGGBB`, as SVG figures spell it.
@@ -83,6 +126,16 @@ mod tests {
     fn shades_of_a_map_grow_darker() {
         let grey = |RGBColor(r, g, b): RGBColor| 2 * u32::from(r) + 7 * u32::from(g) + u32::from(b);
         assert!(HEAT.windows(2).all(|pair| grey(pair[0]) > grey(pair[1]) + 150), "{HEAT:?}");
+    }
+
+    #[test]
+    fn lines_of_a_family_grow_lighter_and_have_a_colour_each() {
+        let grey = |RGBColor(r, g, b): RGBColor| 2 * u32::from(r) + 7 * u32::from(g) + u32::from(b);
+        for n in 2..=9 {
+            let colors: Vec<u32> = (0..n).map(|nth| grey(series_color(nth, n))).collect();
+            assert!(colors.windows(2).all(|pair| pair[0] + 40 < pair[1]), "{n}: {colors:?}");
+        }
+        assert!(SERIES.iter().all(|color| grey(*color) < 1_700), "too pale for white paper");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::families::Family;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
 use crate::frame::guarantee;
 use crate::hypervolume::hypervolume;
 use crate::left_out::by_reason;
+use crate::lines::{lines, place};
 use crate::scatter::{Dot, Scatter};
 use specimen_table::fixed;
 
@@ -215,7 +216,8 @@ impl Pareto {
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
+        let lines = lines(summary);
         let words = Words {
             name: "pareto".to_owned(),
             title: format!("{}: speed against quality", summary.name),
@@ -228,6 +230,8 @@ impl Pareto {
             guarantee: p.guarantee,
             // The baseline stays in full colour: it is the reference, not a competitor.
             is_faded: p.is_dominated && !p.is_baseline,
+            // Of many settings of one method those of the frontier are named; the others have colour and size.
+            is_named: !p.is_dominated || place(&lines, &p.cell).is_none(),
             x: p.speedup,
             x_ci95: p.speedup_ci95,
             y: p.quality,
@@ -236,13 +240,14 @@ impl Pareto {
         let frontiers = self.frontiers();
         let drawing = Scatter {
             dots: dots.collect(),
+            lines: lines.clone(),
             x_name: format!("Speedup over {}, decode time, × (→ higher is better)", summary.baseline),
             y_name: self.quality_name(&summary.baseline),
             frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
             upright: Some((1.0, format!("speed of {}", summary.baseline))),
             level: self.is_difference.then_some(0.0),
         };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
     }
 
     /// The vertical axis in words.

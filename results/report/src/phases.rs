@@ -6,7 +6,7 @@ use specimen_record::{CellSummary, Summary};
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::facts::conditions;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
 use crate::left_out::by_reason;
 use crate::stacks::{Stack, Stacks};
 
@@ -51,7 +51,7 @@ impl StepCosts {
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let mut caption = format!(
             "Mean time of one verification with everything around it, in steps of {}, without the prefill. The \
              upright tick is at the tokens a verification gives: tick over length of the bar is the speedup that \
@@ -81,7 +81,7 @@ impl StepCosts {
             tick_name: "tokens it gives".to_owned(),
             words_name: "speedup".to_owned(),
         };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
     }
 
     fn csv(&self) -> Result<String, ReportError> {

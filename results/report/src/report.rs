@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
 
 use crate::album::Album;
+use crate::figure::Style;
 use crate::figures::{Plate, figures};
 use crate::grid::Grid;
 use crate::page::{MOST_ROWS, page};
 use crate::pareto::Quality;
-use crate::table::{table, table_csv};
+use crate::table::{table_csv, table_of};
 use crate::{ReportError, draft_paths, feature_rows};
 
 /// What a report shows.
@@ -20,6 +21,16 @@ pub struct Options {
     pub quality: Quality,
     /// Rows of the grid.
     pub n_grid_prompts: usize,
+    /// Columns of the table, in this order after that of the methods; all where none is named.
+    pub columns: Vec<String>,
+}
+
+impl Options {
+    /// A report with every column.
+    #[must_use]
+    pub fn new(quality: Quality, n_grid_prompts: usize) -> Options {
+        Options { quality, n_grid_prompts, columns: Vec::new() }
+    }
 }
 
 /// A part of a report.
@@ -44,7 +55,8 @@ pub struct Report {
     pub table_tex: PathBuf,
     /// `table.html`
     pub table_html: PathBuf,
-    /// Every figure by the name of its files, in reading order: `pareto.svg`, `pareto.png`, `pareto.csv` and so on.
+    /// Every figure by the name of its files, in reading order: `pareto.svg`, `pareto.pdf`, `pareto.png`, `pareto.csv` and
+    /// so on.
     pub figures: Vec<(String, Outcome)>,
     /// `grid.png`
     pub grid: Outcome,
@@ -53,7 +65,7 @@ pub struct Report {
 }
 
 /// Endings of a figure's files.
-const ENDINGS: [&str; 3] = ["svg", "png", "csv"];
+const ENDINGS: [&str; 4] = ["svg", "pdf", "png", "csv"];
 
 /// Writes `report/` of a run.
 ///
@@ -64,12 +76,13 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     let folder = run.report();
     let [table_md, table_csv_path, table_tex, table_html] =
         ["table.md", "table.csv", "table.tex", "table.html"].map(|name| folder.join(name));
-    let table = table(&summary)?;
+    let table = table_of(&summary, &options.columns)?;
     write_atomic(&table_md, table.markdown().as_bytes())?;
     write_atomic(&table_csv_path, table_csv(&summary)?.as_bytes())?;
     write_atomic(&table_tex, table.latex().as_bytes())?;
     write_atomic(&table_html, table.html().as_bytes())?;
-    let plates = figures(&summary, &diagnostics(run, &summary)?, &options.quality)?;
+    let looked_at = diagnostics(run, &summary)?;
+    let plates = figures(&summary, &looked_at, &options.quality, &[], &Style::SCREEN)?;
     remove_old_sweeps(&folder, &plates)?;
     let mut outcomes = Vec::new();
     for plate in &plates {
@@ -91,6 +104,22 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
         grid,
         images,
     })
+}
+
+/// Writes the files of some figures alone into `folder`, in a style; `sweep` names all sweeps.
+///
+/// # Errors
+/// As [`report`], and when the run has no figure of a name.
+pub fn draw(
+    run: &RunDir,
+    folder: &Path,
+    names: &[String],
+    quality: &Quality,
+    style: &Style,
+) -> Result<Vec<(String, Outcome)>, ReportError> {
+    let summary = read_summary(run)?;
+    let plates = figures(&summary, &diagnostics(run, &summary)?, quality, names, style)?;
+    plates.iter().map(|plate| Ok((plate.name.clone(), write_figure(folder, plate)?))).collect()
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.
@@ -135,8 +164,9 @@ fn write_figure(folder: &Path, plate: &Plate) -> Result<Outcome, ReportError> {
         Err(why) => return skip(&paths, why),
     };
     write_atomic(&paths[0], figure.svg.as_bytes())?;
-    write_atomic(&paths[1], &figure.png)?;
-    write_atomic(&paths[2], figure.csv.as_bytes())?;
+    write_atomic(&paths[1], &figure.pdf)?;
+    write_atomic(&paths[2], &figure.png)?;
+    write_atomic(&paths[3], figure.csv.as_bytes())?;
     Ok(Outcome::Written(paths.to_vec()))
 }
 

@@ -6,10 +6,11 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::axes::sparse;
 use crate::families::Family;
-use crate::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, TICK, WIDTH};
-use crate::font::{SIZE_PER_EM, shortened};
-use crate::marks::{text_width, write};
+use crate::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
+use crate::font::SIZE_PER_EM;
+use crate::marks::{text_width, write, write_note};
 use crate::palette::{GREY, INK, PALE, PAPER};
+use crate::short_names::{ShortNames, short_names};
 
 /// Units of one row.
 const ROW: i32 = 62;
@@ -40,16 +41,16 @@ pub(crate) struct Ridges {
 }
 
 impl Drawing for Ridges {
-    fn height(&self) -> u32 {
+    fn height(&self, _wide: i32) -> u32 {
         let n = i32::try_from(self.rows.len()).expect("a figure has a few rows");
-        (ABOVE + n * ROW + BELOW).cast_unsigned()
+        (ABOVE + n * ROW + BELOW + self.names().note.map_or(0, |_| NOTE_LINE)).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
-        let names: Vec<String> =
-            self.rows.iter().map(|row| shortened(&row.name, WIDEST_NAME, NAME / SIZE_PER_EM)).collect();
+        let ShortNames { names, note } = self.names();
+        let wide = area.dim_in_pixel().0.cast_signed();
         let widest = names.iter().map(|name| text_width(name, NAME)).fold(0.0, f64::max).ceil() as i32;
-        let (left, end) = (EDGE + widest + 12, WIDTH.cast_signed() - EDGE);
+        let (left, end) = (EDGE + widest + 12, wide - EDGE);
         let right = end - (text_width(&self.mean_name, NOTE).ceil() as i32).max(44) - 12;
         let bottom = ABOVE + ROW * i32::try_from(self.rows.len()).expect("a figure has a few rows");
         let at = |value: f64| {
@@ -80,6 +81,14 @@ impl Drawing for Ridges {
             write(area, &format!("{:.2}", row.mean), (end, middle), NAME, INK, HPos::Right, VPos::Center)?;
         }
         let name_at = (left.midpoint(right), bottom + BELOW - 14);
-        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)
+        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)?;
+        note.map_or(Ok(()), |note| write_note(area, &note, bottom + BELOW + NOTE_LINE / 2 - 4))
+    }
+}
+
+impl Ridges {
+    fn names(&self) -> ShortNames {
+        let names: Vec<&str> = self.rows.iter().map(|row| row.name.as_str()).collect();
+        short_names(&names, WIDEST_NAME, NAME / SIZE_PER_EM)
     }
 }

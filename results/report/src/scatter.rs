@@ -8,11 +8,13 @@ use specimen_record::Guarantee;
 
 use crate::axes::{ABOVE, Axes, BELOW, range, tick_room};
 use crate::families::Family;
-use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, WIDTH};
-use crate::font::{SIZE_PER_EM, shortened};
+use crate::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
+use crate::font::{SIZE_PER_EM, wrap};
 use crate::labels::{Anchor, FAR, Rect, nearest, place};
-use crate::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write};
+use crate::lines::{Line, place as place_on, size_words};
+use crate::marks::{RADIUS, around, dashed, sized_symbol, symbol, text_width, whisker, write};
 use crate::palette::{FRONTIER, GREY, INK};
+use crate::short_names::{ShortNames, short_names};
 
 /// Opacity of what is dominated.
 const FADED: f64 = 0.4;
@@ -22,6 +24,8 @@ const ROOM: u32 = 12;
 /// As many points as have room for large names.
 const FEW: usize = 10;
 const KEY_LINE: i32 = 22;
+/// What an entry of the key takes besides its words.
+const KEY_GAP: f64 = 42.0;
 
 /// One point.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +34,8 @@ pub(crate) struct Dot {
     pub(crate) family: Family,
     pub(crate) guarantee: Guarantee,
     pub(crate) is_faded: bool,
+    /// Whether its name is written; a point of a line is known by its colour and size.
+    pub(crate) is_named: bool,
     pub(crate) x: f64,
     pub(crate) x_ci95: Option<[f64; 2]>,
     pub(crate) y: f64,
@@ -39,6 +45,8 @@ pub(crate) struct Dot {
 /// A plane with its words.
 pub(crate) struct Scatter {
     pub(crate) dots: Vec<Dot>,
+    /// Which dots belong together, in order.
+    pub(crate) lines: Vec<Line>,
     pub(crate) x_name: String,
     pub(crate) y_name: String,
     /// Stairs to be drawn, each from left to right.
@@ -50,25 +58,28 @@ pub(crate) struct Scatter {
 }
 
 /// An entry of the key.
-enum Key {
+enum Key<'s> {
     Point(Guarantee, f64),
-    Line,
+    Frontier,
     Interval,
+    /// Dots that belong together.
+    Line(&'s Line),
 }
 
 impl Drawing for Scatter {
-    fn height(&self) -> u32 {
-        self.plane() + (self.key_height() + ABOVE + BELOW).cast_unsigned()
+    fn height(&self, wide: i32) -> u32 {
+        self.plane() + (self.key_height(wide) + ABOVE + BELOW).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
         self.draw_key(area)?;
+        let wide = area.dim_in_pixel().0.cast_signed();
         let (x, y) = self.ranges();
-        let top = self.key_height() + ABOVE;
+        let top = self.key_height(wide) + ABOVE;
         let axes = Axes {
             left: tick_room(y),
             top,
-            right: WIDTH.cast_signed() - EDGE,
+            right: wide - EDGE,
             bottom: top + self.plane().cast_signed(),
             x,
             y,
@@ -83,29 +94,78 @@ impl Drawing for Scatter {
                 lines.push(around(from, to, 2.0));
             }
         }
+        for line in self.drawn_lines() {
+            let spots: Vec<(i32, i32)> = self.on(line).map(|dot| axes.at(dot.x, dot.y)).collect();
+            area.draw(&PathElement::new(spots.clone(), line.color.mix(0.55).stroke_width(2)))?;
+            for pair in spots.windows(2) {
+                let along = |from: i32, to: i32, part: i32| from + (to - from) * part / 8;
+                lines.extend((0..8).map(|part| {
+                    let at = |part| (along(pair[0].0, pair[1].0, part), along(pair[0].1, pair[1].1, part));
+                    around(at(part), at(part + 1), 1.0)
+                }));
+            }
+        }
         for dot in &self.dots {
             let ends = |x: [f64; 2], y: [f64; 2]| (axes.at(x[0], y[0]), axes.at(x[1], y[1]));
             let bars = [dot.x_ci95.map(|ci| ends(ci, [dot.y; 2])), dot.y_ci95.map(|ci| ends([dot.x; 2], ci))];
             for (from, to) in bars.into_iter().flatten() {
-                whisker(area, from, to, &dot.color())?;
+                whisker(area, from, to, &self.color(dot))?;
                 lines.push(around(from, to, 3.0));
             }
         }
         for dot in &self.dots {
-            symbol(area, axes.at(dot.x, dot.y), dot.family, dot.guarantee, &dot.color())?;
+            let radius = place_on(&self.lines, &dot.name).map_or(RADIUS, |(_, radius)| radius);
+            let at = axes.at(dot.x, dot.y);
+            sized_symbol(area, at, radius, dot.family, dot.guarantee, &self.color(dot))?;
         }
         self.names(area, &axes, &lines)
     }
 }
 
 impl Scatter {
+    fn n_named(&self) -> usize {
+        self.dots.iter().filter(|dot| dot.is_named).count()
+    }
+
     fn plane(&self) -> u32 {
-        let more = u32::try_from(self.dots.len().saturating_sub(FEW)).unwrap_or(u32::MAX);
+        let more = u32::try_from(self.n_named().saturating_sub(FEW)).unwrap_or(u32::MAX);
         PLANE + ROOM * more.min(14)
     }
 
     fn name_size(&self) -> f64 {
-        if self.dots.len() > FEW { NOTE } else { NAME }
+        if self.n_named() > FEW { NOTE } else { NAME }
+    }
+
+    /// The dots of a line, in its order.
+    fn on<'s>(&'s self, line: &'s Line) -> impl Iterator<Item = &'s Dot> {
+        line.cells.iter().filter_map(|cell| self.dots.iter().find(|dot| dot.name == *cell))
+    }
+
+    /// The lines that have two dots here.
+    fn drawn_lines(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| self.on(line).count() > 1)
+    }
+
+    /// That of its line, or of its family.
+    fn color(&self, dot: &Dot) -> RGBAColor {
+        let own = place_on(&self.lines, &dot.name).map_or(dot.family.color(), |(line, _)| line.color);
+        own.mix(if dot.is_faded { FADED } else { 1.0 })
+    }
+
+    /// The names of the dots that have one, as they fit.
+    fn short_names(&self, wide: i32) -> ShortNames {
+        let names: Vec<&str> =
+            self.dots.iter().filter(|dot| dot.is_named).map(|dot| dot.name.as_str()).collect();
+        short_names(&names, f64::from(wide) * 0.45, self.name_size() / SIZE_PER_EM)
+    }
+
+    /// Small print under the key: what sizes say, and what bare values in names stand for.
+    fn notes(&self, wide: i32) -> Vec<String> {
+        let lines: Vec<Line> = self.drawn_lines().cloned().collect();
+        let names = self.short_names(wide).note.map(|note| format!("Names: {note}"));
+        let room = f64::from(wide - 2 * EDGE);
+        let texts = size_words(&lines).into_iter().chain(names);
+        texts.flat_map(|text| wrap(&text, room, 2, NOTE / SIZE_PER_EM, false)).collect()
     }
 
     /// Ranges of both axes: everything that is drawn, and some air.
@@ -149,7 +209,7 @@ impl Scatter {
     }
 
     /// What needs a word: only what is there.
-    fn key(&self) -> Vec<(Key, &'static str)> {
+    fn key(&self) -> Vec<(Key<'_>, &str)> {
         let has = |guarantee: Guarantee| self.dots.iter().any(|dot| dot.guarantee == guarantee);
         let mut key = Vec::new();
         if has(Guarantee::Exact) && has(Guarantee::Relaxed) {
@@ -160,33 +220,73 @@ impl Scatter {
             key.push((Key::Point(Guarantee::Exact, FADED), "dominated"));
         }
         if self.frontiers.iter().any(|stairs| stairs.len() > 1) {
-            key.push((Key::Line, "frontier"));
+            key.push((Key::Frontier, "frontier"));
         }
         if self.dots.iter().any(|dot| dot.x_ci95.is_some() || dot.y_ci95.is_some()) {
             key.push((Key::Interval, "95 % interval"));
         }
+        key.extend(self.drawn_lines().map(|line| (Key::Line(line), line.name.as_str())));
         key
     }
 
-    fn key_height(&self) -> i32 {
-        if self.key().is_empty() { 4 } else { KEY_LINE + 6 }
+    /// The key in lines that fit; what belongs together begins a line of its own.
+    fn key_lines(&self, wide: i32) -> Vec<Vec<(Key<'_>, String)>> {
+        let room = f64::from(wide - 2 * EDGE);
+        let mut lines: Vec<Vec<(Key<'_>, String)>> = Vec::new();
+        let (mut used, mut is_of_lines) = (0.0, false);
+        for (kind, text) in self.key() {
+            let text = wrap(text, room - KEY_GAP, 1, NOTE / SIZE_PER_EM, false).concat();
+            let taken = KEY_GAP + text_width(&text, NOTE);
+            let begins = matches!(kind, Key::Line(_)) && !is_of_lines;
+            is_of_lines |= begins;
+            if lines.is_empty() || begins || used + taken > room + 28.0 {
+                lines.push(Vec::new());
+                used = 0.0;
+            }
+            used += taken;
+            lines.last_mut().expect("a line was begun").push((kind, text));
+        }
+        lines
+    }
+
+    fn key_height(&self, wide: i32) -> i32 {
+        let n = |n: usize| i32::try_from(n).expect("a key has a few lines");
+        match (self.key_lines(wide).len(), self.notes(wide).len()) {
+            (0, 0) => 4,
+            (keys, notes) => KEY_LINE * n(keys) + NOTE_LINE * n(notes) + 6,
+        }
     }
 
     fn draw_key<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
-        let (mut x, y) = (EDGE + RADIUS, KEY_LINE / 2 + 3);
-        for (kind, text) in self.key() {
-            match kind {
-                Key::Point(guarantee, alpha) => {
-                    symbol(area, (x, y), Family::Chain, guarantee, &GREY.mix(alpha))?;
+        let wide = area.dim_in_pixel().0.cast_signed();
+        let mut y = KEY_LINE / 2 + 3;
+        for line in self.key_lines(wide) {
+            let mut x = EDGE + RADIUS;
+            for (kind, text) in line {
+                match kind {
+                    Key::Point(guarantee, alpha) => {
+                        symbol(area, (x, y), Family::Chain, guarantee, &GREY.mix(alpha))?;
+                    }
+                    Key::Frontier => {
+                        let path = vec![(x - RADIUS, y), (x + RADIUS, y)];
+                        area.draw(&PathElement::new(path, FRONTIER.stroke_width(2)))?;
+                    }
+                    Key::Interval => whisker(area, (x - RADIUS, y), (x + RADIUS, y), &GREY.mix(1.0))?,
+                    Key::Line(line) => {
+                        let path = vec![(x - RADIUS - 3, y), (x + RADIUS + 3, y)];
+                        area.draw(&PathElement::new(path, line.color.mix(0.55).stroke_width(2)))?;
+                        let color = line.color.mix(1.0);
+                        sized_symbol(area, (x, y), RADIUS - 1, line.family, line.guarantee, &color)?;
+                    }
                 }
-                Key::Line => {
-                    let path = vec![(x - RADIUS, y), (x + RADIUS, y)];
-                    area.draw(&PathElement::new(path, FRONTIER.stroke_width(2)))?;
-                }
-                Key::Interval => whisker(area, (x - RADIUS, y), (x + RADIUS, y), &GREY.mix(1.0))?,
+                write(area, &text, (x + 14, y), NOTE, INK, HPos::Left, VPos::Center)?;
+                x += (KEY_GAP + text_width(&text, NOTE)) as i32;
             }
-            write(area, text, (x + 14, y), NOTE, INK, HPos::Left, VPos::Center)?;
-            x += 14 + text_width(text, NOTE) as i32 + 28;
+            y += KEY_LINE;
+        }
+        for note in self.notes(wide) {
+            write(area, &note, (EDGE, y - 2), NOTE, GREY, HPos::Left, VPos::Center)?;
+            y += NOTE_LINE;
         }
         Ok(())
     }
@@ -199,13 +299,13 @@ impl Scatter {
     ) -> Drawn<DB> {
         let spots: Vec<(i32, i32)> = self.dots.iter().map(|dot| axes.at(dot.x, dot.y)).collect();
         let dots: Vec<Rect> = spots.iter().map(|&at| around(at, at, f64::from(RADIUS) + 3.0)).collect();
-        let wide = f64::from(axes.right - axes.left) * 0.5;
         let size = self.name_size();
-        let names: Vec<String> =
-            self.dots.iter().map(|dot| shortened(&dot.name, wide, size / SIZE_PER_EM)).collect();
+        let names = self.short_names(area.dim_in_pixel().0.cast_signed()).names;
+        let named: Vec<(&Dot, &(i32, i32))> =
+            self.dots.iter().zip(&spots).filter(|(dot, _)| dot.is_named).collect();
         let anchors: Vec<Anchor> = names
             .iter()
-            .zip(&spots)
+            .zip(named.iter().map(|(_, at)| *at))
             .map(|(name, at)| Anchor {
                 at: (f64::from(at.0), f64::from(at.1)),
                 size: (text_width(name, size), size / SIZE_PER_EM),
@@ -218,7 +318,7 @@ impl Scatter {
             f64::from(axes.bottom) - 6.0,
         ];
         let places = place(&anchors, &dots, lines, inside);
-        for (((dot, name), anchor), rect) in self.dots.iter().zip(&names).zip(&anchors).zip(places) {
+        for ((((dot, _), name), anchor), rect) in named.iter().zip(&names).zip(&anchors).zip(places) {
             let near = nearest(anchor.at, &rect);
             let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
             // Straight above or below the point its interval leads to the name.
@@ -236,11 +336,5 @@ impl Scatter {
             write(area, name, middle, size, color, HPos::Left, VPos::Center)?;
         }
         Ok(())
-    }
-}
-
-impl Dot {
-    fn color(&self) -> RGBAColor {
-        self.family.color().mix(if self.is_faded { FADED } else { 1.0 })
     }
 }

@@ -6,14 +6,16 @@ use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::facts::conditions;
 use crate::families::Family;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
 use crate::frame::guarantee;
 use crate::left_out::by_reason;
+use crate::lines::{Line, lines, place};
 use crate::scatter::{Dot, Scatter};
 
 /// One point a cell.
 pub(crate) struct Spent {
     dots: Vec<Dot>,
+    lines: Vec<Line>,
     left_out: Vec<(String, String)>,
 }
 
@@ -23,7 +25,7 @@ impl Spent {
         if !summary.cells.iter().any(|cell| cell.tvd_spent.is_some_and(|spent| spent > 0.0)) {
             return Err("no cell spends any total variation distance".to_owned());
         }
-        let mut spent = Spent { dots: Vec::new(), left_out: Vec::new() };
+        let mut spent = Spent { dots: Vec::new(), lines: lines(summary), left_out: Vec::new() };
         for cell in &summary.cells {
             let because = |why: Option<&String>| why.cloned().unwrap_or_else(|| "no reason given".to_owned());
             let speed = if cell.is_baseline() { Some(1.0) } else { cell.speedup.value };
@@ -33,6 +35,7 @@ impl Spent {
                     family: Family::of(summary, cell),
                     guarantee: cell.guarantee,
                     is_faded: false,
+                    is_named: place(&spent.lines, &cell.id).is_none(),
                     x,
                     x_ci95: None,
                     y,
@@ -49,7 +52,7 @@ impl Spent {
     }
 
     /// The figure.
-    pub(crate) fn figure(&self, summary: &Summary) -> Result<Figure, ReportError> {
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let mut caption = format!(
             "Total variation distance that the acceptance rule moved, summed over the verifications of an image and \
              averaged over images, against the speedup over {} with its 95 % interval. Exact methods spend none.",
@@ -66,13 +69,14 @@ impl Spent {
         };
         let drawing = Scatter {
             dots: self.dots.clone(),
+            lines: self.lines.clone(),
             x_name: "TVD spent per image (← lower is better)".to_owned(),
             y_name: format!("Speedup over {}, × (↑ higher is better)", summary.baseline),
             frontiers: Vec::new(),
             upright: None,
             level: Some(1.0),
         };
-        Figure::of(words, &drawing, self.csv()?)
+        Figure::of(words, &drawing, self.csv()?, style)
     }
 
     fn csv(&self) -> Result<String, ReportError> {

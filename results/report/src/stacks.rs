@@ -5,10 +5,11 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::axes::{BELOW, sparse};
-use crate::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, TICK, WIDTH};
-use crate::font::{SIZE_PER_EM, shortened};
-use crate::marks::{dashed, text_width, write};
+use crate::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
+use crate::font::SIZE_PER_EM;
+use crate::marks::{dashed, text_width, write, write_note};
 use crate::palette::{GREY, INK, PALE, PAPER, PHASES};
+use crate::short_names::{ShortNames, short_names};
 
 const ROW: i32 = 38;
 const BAR: i32 = 22;
@@ -39,14 +40,15 @@ pub(crate) struct Stacks {
 }
 
 impl Drawing for Stacks {
-    fn height(&self) -> u32 {
-        (self.top() + self.rows_height() + BELOW).cast_unsigned()
+    fn height(&self, wide: i32) -> u32 {
+        let note = self.names().note.map_or(0, |_| NOTE_LINE);
+        (self.top(wide) + self.rows_height() + BELOW + note).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
         self.draw_key(area)?;
-        let names: Vec<String> =
-            self.stacks.iter().map(|stack| shortened(&stack.name, WIDEST_NAME, NAME / SIZE_PER_EM)).collect();
+        let wide = area.dim_in_pixel().0.cast_signed();
+        let ShortNames { names, note } = self.names();
         let widest = |texts: &mut dyn Iterator<Item = &str>, size: f64| {
             texts.map(|text| text_width(text, size)).fold(0.0, f64::max).ceil() as i32
         };
@@ -54,8 +56,8 @@ impl Drawing for Stacks {
         let words = self.stacks.iter().map(|stack| stack.words.as_str());
         let words_room =
             widest(&mut words.clone(), NAME).max(text_width(&self.words_name, NOTE).ceil() as i32);
-        let right = WIDTH.cast_signed() - EDGE - words_room - 12;
-        let (top, bottom) = (self.top(), self.top() + self.rows_height());
+        let right = wide - EDGE - words_room - 12;
+        let (top, bottom) = (self.top(wide), self.top(wide) + self.rows_height());
         let longest = self.longest();
         let at = |value: f64| left + (value / longest * f64::from(right - left)).round() as i32;
         for (value, text) in sparse([0.0, longest], right - left) {
@@ -63,7 +65,7 @@ impl Drawing for Stacks {
             write(area, &text, (at(value), bottom + 8), TICK, INK, HPos::Center, VPos::Top)?;
         }
         dashed(area, (at(1.0), top), (at(1.0), bottom), GREY)?;
-        let end = WIDTH.cast_signed() - EDGE;
+        let end = wide - EDGE;
         write(area, &self.words_name, (end, top - 9), NOTE, GREY, HPos::Right, VPos::Center)?;
         for (row, (stack, name)) in (0_i32..).zip(self.stacks.iter().zip(&names)) {
             let middle = top + row * ROW + ROW / 2;
@@ -93,11 +95,17 @@ impl Drawing for Stacks {
         let frame = vec![(left, top), (left, bottom), (right, bottom)];
         area.draw(&PathElement::new(frame, INK.stroke_width(2)))?;
         let name_at = ((left + right) / 2, bottom + BELOW - 12);
-        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)
+        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)?;
+        note.map_or(Ok(()), |note| write_note(area, &note, bottom + BELOW + NOTE_LINE / 2 - 2))
     }
 }
 
 impl Stacks {
+    fn names(&self) -> ShortNames {
+        let names: Vec<&str> = self.stacks.iter().map(|stack| stack.name.as_str()).collect();
+        short_names(&names, WIDEST_NAME, NAME / SIZE_PER_EM)
+    }
+
     fn rows_height(&self) -> i32 {
         ROW * i32::try_from(self.stacks.len()).expect("a figure has a few rows")
     }
@@ -107,12 +115,12 @@ impl Stacks {
         1.06 * lengths.flatten().fold(1.0, f64::max)
     }
 
-    fn top(&self) -> i32 {
-        KEY_LINE * i32::try_from(self.key_lines().len()).expect("a few lines") + 28
+    fn top(&self, wide: i32) -> i32 {
+        KEY_LINE * i32::try_from(self.key_lines(wide).len()).expect("a few lines") + 28
     }
 
     /// Names of the parts that some bar has, then that of the tick, in lines that fit.
-    fn key_lines(&self) -> Vec<Vec<(Option<usize>, &str)>> {
+    fn key_lines(&self, units: i32) -> Vec<Vec<(Option<usize>, &str)>> {
         let is_there = |at: &usize| {
             let visible = self.longest() / 400.0;
             self.stacks.iter().any(|stack| stack.parts.get(*at).is_some_and(|part| *part > visible))
@@ -122,7 +130,7 @@ impl Stacks {
         let mut used = 0.0;
         for entry in parts.chain([(None, self.tick_name.as_str())]) {
             let wide = key_width(entry.1);
-            if used + wide > f64::from(WIDTH) - 2.0 * f64::from(EDGE) {
+            if used + wide > f64::from(units - 2 * EDGE) {
                 lines.push(Vec::new());
                 used = 0.0;
             }
@@ -133,7 +141,7 @@ impl Stacks {
     }
 
     fn draw_key<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
-        for (row, line) in (0_i32..).zip(self.key_lines()) {
+        for (row, line) in (0_i32..).zip(self.key_lines(area.dim_in_pixel().0.cast_signed())) {
             let (mut x, y) = (EDGE, 3 + row * KEY_LINE + KEY_LINE / 2);
             for (part, text) in line {
                 match part {

@@ -8,10 +8,12 @@ use specimen_record::Summary;
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
-use crate::curves::{Curve, CurvePanel, Curves};
+use crate::curves::{Curve, CurvePanel, Curves, spans_a_log_axis};
 use crate::facts::conditions;
-use crate::figure::{Figure, Words};
+use crate::figure::{Figure, Style, Words};
+use crate::palette::series_color;
 use crate::pareto::{Pareto, Point};
+use crate::settings::{Settings, common_name, file_part, parameter, settings};
 
 /// Fewest values that make a sweep.
 const FEWEST: usize = 3;
@@ -38,16 +40,12 @@ struct Series {
 /// A value and its interval.
 type Reading = (f64, Option<[f64; 2]>);
 
-/// The leaves of a cell's configuration by path.
-type Leaves = BTreeMap<String, Value>;
-
 /// The sweeps of a summary, the one with the most cells first; or the reason why there is none.
 pub(crate) fn sweeps(summary: &Summary) -> Result<Vec<Sweep>, String> {
-    let cells = summary.spec["cells"].as_array().map_or(&[][..], Vec::as_slice);
-    let cells: Vec<(String, Leaves)> = cells.iter().filter_map(configuration).collect();
+    let cells = settings(summary);
     let numbers: BTreeSet<&String> = cells
         .iter()
-        .flat_map(|(_, leaves)| leaves.iter().filter(|(_, value)| value.is_number()).map(|(path, _)| path))
+        .flat_map(|cell| cell.leaves.iter().filter(|(_, value)| value.is_number()).map(|(path, _)| path))
         .collect();
     let mut sweeps: Vec<Sweep> = numbers.into_iter().filter_map(|path| sweep(&cells, path)).collect();
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.n_cells()));
@@ -58,82 +56,50 @@ pub(crate) fn sweeps(summary: &Summary) -> Result<Vec<Sweep>, String> {
     Ok(sweeps)
 }
 
-fn configuration(cell: &Value) -> Option<(String, Leaves)> {
-    let name = cell["name"].as_str()?.to_owned();
-    let mut leaves = Leaves::new();
-    for part in ["model", "sampling", "method"] {
-        flatten(part, &cell[part], &mut leaves);
-    }
-    Some((name, leaves))
-}
-
-fn flatten(path: &str, value: &Value, leaves: &mut Leaves) {
-    let mut below = |name: &str, value: &Value| flatten(&format!("{path}.{name}"), value, leaves);
-    match value {
-        Value::Object(map) => map.iter().for_each(|(name, value)| below(name, value)),
-        Value::Array(list) => {
-            list.iter().enumerate().for_each(|(at, value)| below(&at.to_string(), value));
-        }
-        leaf => {
-            leaves.insert(path.to_owned(), leaf.clone());
-        }
-    }
-}
-
-fn sweep(cells: &[(String, Leaves)], path: &str) -> Option<Sweep> {
-    // What the others have in common, and the cells with it. Sorted by text, so the order is the same each time.
+fn sweep(cells: &[Settings], path: &str) -> Option<Sweep> {
+    // What the others have in common, and the cells with it. Sorted by text, so the order is the same each time. A series has
+    // the cells of one `[[cell]]`'s axes, or cells that someone wrote out: the same method under another name is not its own.
     let mut alike: BTreeMap<String, Vec<(f64, String)>> = BTreeMap::new();
-    for (name, leaves) in cells {
-        let Some(value) = leaves.get(path).and_then(Value::as_f64) else { continue };
-        let others: Vec<String> =
-            leaves.iter().filter(|(other, _)| *other != path).map(|(p, v)| format!("{p}={v}")).collect();
-        alike.entry(others.join("\n")).or_default().push((value, name.clone()));
+    for cell in cells {
+        let Some(value) = cell.leaves.get(path).and_then(Value::as_f64) else { continue };
+        let others = cell.leaves.iter().filter(|(other, _)| *other != path);
+        let others: Vec<String> = others.map(|(path, value)| format!("{path}={value}")).collect();
+        let likeness = format!("{}\n{}", cell.base.as_deref().unwrap_or(""), others.join("\n"));
+        alike.entry(likeness).or_default().push((value, cell.name.clone()));
     }
     let mut series: Vec<Series> = alike.into_values().filter_map(|cells| series_of(cells, path)).collect();
-    let place = |series: &Series| cells.iter().position(|(name, _)| *name == series.cells[0].1);
+    let place = |series: &Series| cells.iter().position(|cell| cell.name == series.cells[0].1);
     series.sort_by_key(|series| place(series));
     (!series.is_empty()).then(|| Sweep { path: path.to_owned(), series })
 }
 
 fn series_of(mut cells: Vec<(f64, String)>, path: &str) -> Option<Series> {
     cells.sort_by(|a, b| a.0.total_cmp(&b.0));
-    cells.dedup_by(|later, earlier| later.0 == earlier.0);
-    let name = common_name(&cells, path);
+    one_cell_a_value(&mut cells);
+    let names: Vec<&str> = cells.iter().map(|(_, name)| name.as_str()).collect();
+    let name = common_name(&names, path);
     (cells.len() >= FEWEST).then_some(Series { name, cells })
 }
 
-/// What the names of a series' cells have in common: the labels that an axis wrote into all of them, or else what they
-/// begin with, up to a joint.
-fn common_name(cells: &[(f64, String)], path: &str) -> String {
-    if let Some(name) = common_labels(cells) {
-        return name;
-    }
-    let first = &cells[0].1;
-    let shared = |n: usize| cells.iter().all(|(_, name)| name.get(..n) == first.get(..n));
-    let n = (0..=first.len()).filter(|&n| first.is_char_boundary(n)).take_while(|&n| shared(n)).last();
-    let parameter = path.rsplit('.').next().unwrap_or(path);
-    let mut name = first[..n.unwrap_or(0)].trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    for _ in 0..4 {
-        name = name.trim_end_matches([' ', '-', '_', '=', '+', ',', '.', '/', '(', '[', '{']);
-        name = name.strip_suffix(parameter).unwrap_or(name);
-    }
-    if name.is_empty() { first.clone() } else { name.to_owned() }
-}
-
-/// `base` or `base[labels that all have]` of names as axes make them, `base[depth=2,tau=0.5]`; `None` of other names.
-fn common_labels(cells: &[(f64, String)]) -> Option<String> {
-    let split = |name: &'_ str| -> Option<(String, Vec<String>)> {
-        let (base, labels) = name.strip_suffix(']')?.split_once('[')?;
-        Some((base.to_owned(), labels.split(',').map(str::to_owned).collect()))
+/// Of several cells of one value, the one whose name is most like those of the others stays.
+fn one_cell_a_value(cells: &mut Vec<(f64, String)>) {
+    let n_shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let all = cells.clone();
+    let likeness = |(value, name): &(f64, String)| -> usize {
+        all.iter().filter(|(other, _)| other != value).map(|(_, other)| n_shared(name, other)).sum()
     };
-    let names = cells.iter().map(|(_, name)| split(name)).collect::<Option<Vec<_>>>()?;
-    let (base, labels) = names.first()?;
-    if base.is_empty() || names.iter().any(|(other, _)| other != base) {
-        return None;
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    for cell in cells.drain(..) {
+        match kept.last_mut() {
+            Some(last) if last.0 == cell.0 => {
+                if likeness(&cell) > likeness(last) {
+                    *last = cell;
+                }
+            }
+            _ => kept.push(cell),
+        }
     }
-    let shared = labels.iter().filter(|label| names.iter().all(|(_, labels)| labels.contains(label)));
-    let shared: Vec<&str> = shared.map(String::as_str).collect();
-    Some(if shared.is_empty() { base.clone() } else { format!("{base}[{}]", shared.join(",")) })
+    *cells = kept;
 }
 
 impl Sweep {
@@ -143,13 +109,12 @@ impl Sweep {
 
     /// The number's own name.
     pub(crate) fn parameter(&self) -> &str {
-        self.path.rsplit('.').find(|part| part.parse::<usize>().is_err()).unwrap_or(&self.path)
+        parameter(&self.path)
     }
 
     /// Name of its files: the parameter, in letters that any file system takes.
     pub(crate) fn file_name(&self) -> String {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-        format!("sweep-{}", self.parameter().chars().map(plain).take(40).collect::<String>())
+        format!("sweep-{}", file_part(self.parameter()))
     }
 
     /// The figure, of the cells that have a point in the plane; or the reason why there is none.
@@ -157,6 +122,7 @@ impl Sweep {
         &self,
         summary: &Summary,
         plane: &Pareto,
+        style: &Style,
     ) -> Result<Result<Figure, String>, ReportError> {
         let point = |name: &str| plane.points.iter().find(|point| point.cell == name);
         let curve = |series: &Series, of: &dyn Fn(&Point) -> Reading| {
@@ -167,11 +133,14 @@ impl Sweep {
                 name: series.name.clone(),
                 family: first.family,
                 guarantee: first.guarantee,
+                color: first.family.color(),
                 points,
             })
         };
         let curves = |of: &dyn Fn(&Point) -> Reading| -> Vec<Curve> {
-            self.series.iter().filter_map(|series| curve(series, of)).collect()
+            let mut curves: Vec<Curve> = self.series.iter().filter_map(|series| curve(series, of)).collect();
+            color(&mut curves);
+            curves
         };
         let (speed, quality) =
             (curves(&|p| (p.speedup, p.speedup_ci95)), curves(&|p| (p.quality, p.quality_ci95)));
@@ -206,9 +175,19 @@ impl Sweep {
                 self.path, plane.metric
             ),
         };
-        let drawing =
-            Curves { panels, x_name: self.parameter().to_owned(), tall: 190, ticks_at_places: true };
-        Figure::of(words, &drawing, self.csv(plane)?).map(Ok)
+        let is_log = self.series.iter().all(|series| {
+            let places: Vec<f64> = series.cells.iter().map(|(value, _)| *value).collect();
+            spans_a_log_axis(&places)
+        });
+        let scale = if is_log { " (log scale)" } else { "" };
+        let drawing = Curves {
+            panels,
+            x_name: format!("{}{scale}", self.parameter()),
+            tall: 190,
+            ticks_at_places: true,
+            is_log,
+        };
+        Figure::of(words, &drawing, self.csv(plane)?, style).map(Ok)
     }
 
     fn csv(&self, plane: &Pareto) -> Result<String, ReportError> {
@@ -255,18 +234,37 @@ impl Sweep {
     }
 }
 
+/// Lines of one family have a colour each, in the order of what sets them apart.
+fn color(curves: &mut [Curve]) {
+    let families: Vec<_> = curves.iter().map(|curve| curve.family).collect();
+    for (at, curve) in curves.iter_mut().enumerate() {
+        let n = families.iter().filter(|family| **family == curve.family).count();
+        let nth = families[..at].iter().filter(|family| **family == curve.family).count();
+        if n > 1 {
+            curve.color = series_color(nth, n);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
+    use crate::settings::settings_of;
     use serde_json::json;
 
-    fn cells(taus: &[(f64, f64)]) -> Vec<(String, Leaves)> {
-        let cell = |(a, b): &(f64, f64)| {
-            json!({"name": format!("cascade tau_pos={a},tau_seq={b}"),
-                   "method": {"accept": [{"kind": "cascade", "tau_pos": a, "tau_seq": b}]}})
-        };
-        taus.iter().map(|taus| configuration(&cell(taus)).unwrap()).collect()
+    fn cell(name: &str, base: Option<&str>, (a, b): (f64, f64)) -> Settings {
+        let accept = json!([{"kind": "cascade", "tau_pos": a, "tau_seq": b}]);
+        let params = if base.is_some() { json!({"tau_pos": a}) } else { json!({}) };
+        let base = base.unwrap_or(name);
+        let cell = json!({"name": name, "base": base, "params": params, "method": {"accept": accept}});
+        settings_of(&cell).unwrap()
+    }
+
+    fn cells(taus: &[(f64, f64)]) -> Vec<Settings> {
+        taus.iter()
+            .map(|taus| cell(&format!("cascade tau_pos={},tau_seq={}", taus.0, taus.1), None, *taus))
+            .collect()
     }
 
     #[test]
@@ -284,24 +282,27 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_named_by_its_cell_and_by_the_labels_that_do_not_change() {
-        let named = |names: [&str; 3], path: &str| {
-            let cells: Vec<(f64, String)> =
-                (0..3).map(|at| (f64::from(at), names[at as usize].into())).collect();
-            common_name(&cells, path)
-        };
-        let depth = "method.drafter.depth";
-        assert_eq!(named(["sd-chain[depth=1]", "sd-chain[depth=2]", "sd-chain[depth=3]"], depth), "sd-chain");
-        let tau = "method.accept.0.tau_seq";
-        assert_eq!(named(["casc[tau_seq=0.3]", "casc[tau_seq=0.5]", "casc[tau_seq=0.9]"], tau), "casc");
-        let two = ["c[tau_pos=0.7,tau_seq=0.3]", "c[tau_pos=0.7,tau_seq=0.35]", "c[tau_pos=0.7,tau_seq=0.9]"];
-        assert_eq!(named(two, tau), "c[tau_pos=0.7]");
-        let first =
-            ["c[tau_pos=0.7,tau_seq=0.5]", "c[tau_pos=0.8,tau_seq=0.5]", "c[tau_pos=0.9,tau_seq=0.5]"];
-        assert_eq!(named(first, "method.accept.0.tau_pos"), "c[tau_seq=0.5]");
-        assert_eq!(named(["chain[1", "chain[2", "chain[3"], depth), "chain");
-        assert_eq!(named(["chain-1", "chain-2", "chain-13"], depth), "chain");
-        assert_eq!(named(["a", "b", "c"], depth), "a");
+    fn a_series_has_its_own_cells_only() {
+        // The same settings under two names, as a sweep and a grid that cross have them.
+        let budget = |tau: f64| cell(&format!("budget[tau_pos={tau}]"), Some("budget"), (tau, 0.5));
+        let cells = [
+            cell("casc[tau_pos=0.9,tau_seq=0.5]", Some("casc"), (0.9, 0.5)),
+            cell("published", None, (0.9, 0.5)),
+            budget(0.7),
+            budget(0.8),
+            budget(0.9),
+        ];
+        let found = sweep(&cells, "method.accept.0.tau_pos").unwrap();
+        assert_eq!(found.series.len(), 1);
+        let names: Vec<&str> = found.series[0].cells.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["budget[tau_pos=0.7]", "budget[tau_pos=0.8]", "budget[tau_pos=0.9]"]);
+        // Among cells that were written out, the name tells.
+        let written = ["cascade", "budget-07", "budget-08", "budget-09"];
+        let taus = [0.9, 0.7, 0.8, 0.9];
+        let cells: Vec<Settings> =
+            written.iter().zip(taus).map(|(name, tau)| cell(name, None, (tau, 0.5))).collect();
+        let found = sweep(&cells, "method.accept.0.tau_pos").unwrap();
+        assert_eq!(found.series[0].cells.last().unwrap().1, "budget-09");
     }
 
     #[test]

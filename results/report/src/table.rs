@@ -8,16 +8,21 @@ use crate::measure::{Measure, NO_REASON};
 use crate::standing::{AMONG, gaps, kind};
 use crate::{ReportError, facts, table_csv as csv_of};
 
-/// What stands for the accepted draft tokens of a cell that drafts nothing: as CASCADE prints it. The CSV keeps
-/// the count.
-const BY_CONVENTION: &str = "1 by convention; it drafts nothing, so the count is 0";
-
 /// The table of a run.
 ///
 /// # Errors
 /// When the data frame refuses an operation.
 pub fn table(summary: &Summary) -> Result<Table, ReportError> {
-    Ok(Builder::of(summary)?.table)
+    table_of(summary, &[])
+}
+
+/// The table with the methods and these columns, in their order; with all where none is named. A column is named by its
+/// head or by its name in the CSV, in letters of either case.
+///
+/// # Errors
+/// When there is no such column, and when the data frame refuses an operation.
+pub fn table_of(summary: &Summary, columns: &[String]) -> Result<Table, ReportError> {
+    Builder::of(summary, columns)?.chosen()
 }
 
 /// The table as Markdown, its columns aligned so that it reads in a terminal too.
@@ -47,12 +52,18 @@ pub fn table_csv(summary: &Summary) -> Result<String, ReportError> {
 }
 
 /// A table under construction.
-struct Builder {
+struct Builder<'c> {
     table: Table,
+    /// Names of the columns that are wanted; all where there is none.
+    wanted: &'c [String],
+    /// Place among those wanted of every column after the first.
+    places: Vec<usize>,
+    /// Names of all columns.
+    known: Vec<String>,
 }
 
-impl Builder {
-    fn of(summary: &Summary) -> Result<Builder, ReportError> {
+impl<'c> Builder<'c> {
+    fn of(summary: &Summary, wanted: &'c [String]) -> Result<Builder<'c>, ReportError> {
         let frame = CellFrame::of(summary)?;
         let lines = [
             facts::legend(summary),
@@ -69,8 +80,12 @@ impl Builder {
                 legend: lines.concat(),
                 ..Table::default()
             },
+            wanted,
+            places: Vec::new(),
+            known: Vec::new(),
         };
-        table.push_text("method", &frame, "cell")?;
+        let methods = texts(&frame, "cell")?.iter().map(|text| Entry::plain(text)).collect();
+        table.table.push(Column::text("method"), methods);
         for (name, column) in
             [("model", "model"), ("dataset", "dataset"), ("dtype", "dtype"), ("device", "device")]
         {
@@ -89,13 +104,52 @@ impl Builder {
         Ok(table)
     }
 
+    /// Whether a column of this head, and of this name in the CSV, is to be shown; its place is kept.
+    fn wants(&mut self, head: &str, key: &str) -> bool {
+        self.known.push(head.to_owned());
+        let is_named =
+            |wanted: &String| wanted.eq_ignore_ascii_case(head) || wanted.eq_ignore_ascii_case(key);
+        let place = match self.wanted.is_empty() {
+            true => Some(self.places.len()),
+            false => self.wanted.iter().position(is_named),
+        };
+        self.places.extend(place);
+        place.is_some()
+    }
+
+    /// The table with its columns in the order asked for.
+    fn chosen(mut self) -> Result<Table, ReportError> {
+        let missing = |at: &usize| !self.places.contains(at);
+        if let Some(at) = (0..self.wanted.len()).find(missing) {
+            // The methods are always there.
+            if !self.wanted[at].eq_ignore_ascii_case("method") {
+                let (name, known) = (self.wanted[at].clone(), self.known.join(", "));
+                return Err(ReportError::NoColumn { name, known });
+            }
+        }
+        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        order.sort_by_key(|&at| self.places[at]);
+        let order: Vec<usize> = std::iter::once(0).chain(order.iter().map(|at| at + 1)).collect();
+        self.table.columns = order.iter().map(|&at| self.table.columns[at].clone()).collect();
+        for row in &mut self.table.rows {
+            *row = order.iter().map(|&at| row[at].clone()).collect();
+        }
+        Ok(self.table)
+    }
+
     fn push_text(&mut self, name: &str, frame: &CellFrame, column: &str) -> Result<(), ReportError> {
+        if !self.wants(name, column) {
+            return Ok(());
+        }
         let entries = texts(frame, column)?.iter().map(|text| Entry::plain(text)).collect();
         self.table.push(Column::text(name), entries);
         Ok(())
     }
 
     fn push_counts(&mut self, summary: &Summary, frame: &CellFrame) -> Result<(), ReportError> {
+        if !self.wants("n", "n_images") {
+            return Ok(());
+        }
         let mut entries = Vec::new();
         for (row, cell) in summary.cells.iter().enumerate() {
             let n = frame.count("n_images", row)?;
@@ -114,6 +168,9 @@ impl Builder {
         measure: &Measure,
     ) -> Result<(), ReportError> {
         let (key, factor) = (measure.key(), measure.shown_per_unit());
+        if !self.wants(&measure.name(), &key) {
+            return Ok(());
+        }
         let mut shown = Vec::new();
         for row in 0..frame.n_rows() {
             let number = |suffix: &str| frame.number(&format!("{key}{suffix}"), row);
@@ -134,10 +191,12 @@ impl Builder {
         for ((cell, value), rank) in summary.cells.iter().zip(shown).zip(places) {
             let text = match value {
                 Some((value, ci95)) => {
-                    let drafts_nothing = *measure == Measure::Accepted && cell.drafter == "none";
-                    match drafts_nothing {
-                        true => format!("{}{}", fixed(1.0, decimals), self.table.footnote(BY_CONVENTION)),
-                        false => with_interval(value, ci95, decimals, brackets),
+                    // The CSV keeps the count.
+                    match cell.accepted_in_tables() {
+                        (Some(shown), Some(why)) if *measure == Measure::Accepted => {
+                            format!("{}{}", fixed(shown, decimals), self.table.footnote(why))
+                        }
+                        _ => with_interval(value, ci95, decimals, brackets),
                     }
                 }
                 None => {

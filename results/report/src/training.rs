@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use crate::ReportError;
 use crate::axes::{ABOVE, Axes, BELOW, range, tick_room};
 use crate::curves::broken;
-use crate::figure::{Drawing, Drawn, EDGE, Figure, NAME, WIDTH, Words};
+use crate::figure::{Drawing, Drawn, EDGE, Figure, NAME, Style, Words};
 use crate::labels::stacked;
 use crate::marks::{text_width, write};
 use crate::palette::INK;
@@ -43,7 +43,7 @@ pub fn training_figure(name: &str, path: &Path, csv: &str) -> Result<TrainingFig
         conditions: format!("{} steps; the last attempt took {}", last[0], duration(last[1])),
         caption: String::new(),
     };
-    let figure = Figure::of(words, &history, csv.to_owned())?;
+    let figure = Figure::of(words, &history, csv.to_owned(), &Style::SCREEN)?;
     Ok(TrainingFigure { svg: figure.svg, png: figure.png })
 }
 
@@ -145,7 +145,7 @@ impl History {
 const LINES: [RGBColor; 3] = [RGBColor(24, 74, 119), RGBColor(196, 98, 30), RGBColor(72, 148, 134)];
 
 impl Drawing for History {
-    fn height(&self) -> u32 {
+    fn height(&self, _wide: i32) -> u32 {
         let n = i32::try_from(self.panels().len()).expect("a curve has a few quantities");
         (8 + n * (TALL + ABOVE + BELOW)).cast_unsigned()
     }
@@ -155,7 +155,7 @@ impl Drawing for History {
         let left = panels.iter().map(|(_, columns)| tick_room(self.y_range(columns))).max().unwrap_or(60);
         let shared = panels.iter().filter(|(_, columns)| columns.len() > 1).flat_map(|(_, columns)| columns);
         let widest = shared.map(|&at| text_width(&self.names[at], NAME) + 10.0).fold(0.0, f64::max);
-        let right = WIDTH.cast_signed() - EDGE - widest.ceil() as i32;
+        let right = area.dim_in_pixel().0.cast_signed() - EDGE - widest.ceil() as i32;
         let x = [0.0, self.column(0).fold(1.0, f64::max)];
         for (at, (name, columns)) in (0_i32..).zip(&panels) {
             let top = 8 + at * (TALL + ABOVE + BELOW) + ABOVE;
@@ -182,7 +182,7 @@ mod tests {
     fn numbered_quantities_share_a_panel_and_a_single_one_keeps_its_name() {
         let history = parsed(CSV).unwrap();
         assert_eq!(history.panels(), [("loss", vec![2]), ("share", vec![3, 4]), ("top5", vec![5])]);
-        assert_eq!(history.height(), 8 + 3 * (TALL + ABOVE + BELOW).cast_unsigned());
+        assert_eq!(history.height(560), 8 + 3 * (TALL + ABOVE + BELOW).cast_unsigned());
     }
 
     #[test]

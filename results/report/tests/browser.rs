@@ -38,7 +38,7 @@ fn the_page_sorts_flips_and_looks_closer_in_a_browser() {
     prompts[0] = "<script>window.pwned = 1</script> & \u{2028} \"quoted\"";
     prompts[1] = "</script><img src=x onerror=\"window.pwned = 2\">";
     let run = fixture::run_of(folder.path(), &prompts, fixture::picture);
-    let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
+    let options = Options::new(Quality::Difference("target-nll".into()), 3);
     let made = report(&run, &options).unwrap();
     let driver = made.page.with_file_name("driver.html");
     fs::write(&driver, include_str!("browser/driver.html")).unwrap();

@@ -18,7 +18,7 @@ fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
     let run = RunDir::create(folder.join("run")).unwrap();
     write_document(&run.summary(), summary).unwrap();
     looked_at(&run, summary);
-    let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
+    let options = Options::new(Quality::Difference("target-nll".into()), 3);
     let made = report(&run, &options).unwrap();
     (run, made)
 }
@@ -142,7 +142,7 @@ fn a_sweep_is_found_drawn_and_taken_away_again() {
         assert!(svg.contains(words), "{words}");
     }
     write_document(&run.summary(), &fixture::summary()).unwrap();
-    let options = Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 };
+    let options = Options::new(Quality::Difference("target-nll".into()), 3);
     report(&run, &options).unwrap();
     assert!(!run.report().join("sweep-tau_pos.svg").exists() && !run.report().join("tvd.png").exists());
 }
@@ -173,6 +173,172 @@ fn what_was_looked_at_is_drawn_with_its_data() {
         page.contains("Only some came out as recorded") && page.contains("of prompt 17 in cell ar"),
         "the page"
     );
+}
+
+/// The made-up summary with a grid of 4 by 4 settings of CASCADE, and a sweep that crosses it.
+fn crossed() -> Summary {
+    let mut summary = fixture::summary();
+    let mut cells: Vec<Value> = summary
+        .cells
+        .iter()
+        .map(|cell| json!({"name": cell.id, "base": cell.id, "params": {}, "method": {"id": cell.id}}))
+        .collect();
+    let cascade = summary.cells.iter().find(|cell| cell.id == "cascade").unwrap().clone();
+    let mut add = |name: String, base: &str, [pos, seq, budget]: [f64; 3]| {
+        let mut cell = cascade.clone();
+        cell.id.clone_from(&name);
+        let speed = 3.0 - pos - 0.5 * seq + 0.1 * budget;
+        (cell.speedup.value, cell.speedup.ci95) = (Some(speed), Some([speed - 0.05, speed + 0.05]));
+        let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
+        versus.difference = 0.4 * (1.0 - pos) + 0.2 * (1.0 - seq);
+        versus.ci95 = Some([versus.difference - 0.01, versus.difference + 0.01]);
+        let accept = json!([{"kind": "cascade", "tau_pos": pos, "tau_seq": seq, "tvd_budget": budget}]);
+        cells.push(json!({"name": name, "base": base, "params": {"x": 1}, "method": {"accept": accept}}));
+        summary.cells.push(cell);
+    };
+    for pos in [0.7, 0.8, 0.85, 0.9] {
+        for seq in [0.4, 0.5, 0.6, 0.7] {
+            add(format!("casc[tau_pos={pos},tau_seq={seq}]"), "casc", [pos, seq, 0.5]);
+        }
+    }
+    for budget in [0.001, 0.01, 0.1, 0.5] {
+        add(format!("budget[tvd_budget={budget}]"), "budget", [0.8, 0.5, budget]);
+    }
+    summary.spec = json!({"name": "made-up", "cells": cells});
+    summary
+}
+
+#[test]
+fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, made) = made(folder.path(), &crossed());
+    let names: Vec<&str> = made.figures.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names[..5],
+        ["pareto", "sweep-tau_pos", "sweep-tau_seq", "sweep-tvd_budget", "sweep-tau_pos-tau_seq"]
+    );
+    let maps = read(&run, "sweep-tau_pos-tau_seq.csv");
+    let rows: Vec<Vec<&str>> = maps.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 16);
+    assert!(maps.contains("0.85,0.6,\"casc[tau_pos=0.85,tau_seq=0.6]\",1.9,"), "{maps}");
+    let svg = read(&run, "sweep-tau_pos-tau_seq.svg");
+    for words in
+        ["Speedup over ar, ×", "Δ target-nll against ar", "Draft tokens accepted per step", "\n1.85\n"]
+    {
+        assert!(svg.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_sweep_holds_its_own_cells_whatever_crosses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &crossed());
+    let csv = read(&run, "sweep-tvd_budget.csv");
+    assert!(csv.contains("budget[tvd_budget=0.5]") && !csv.contains("casc["), "{csv}");
+    let svg = read(&run, "sweep-tvd_budget.svg");
+    assert!(svg.contains("tvd_budget (log scale)") && svg.contains("\n0.001\n"));
+    assert!(!read(&run, "sweep-tau_pos.svg").contains("log scale"));
+}
+
+#[test]
+fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &crossed());
+    let named = |svg: &str| -> Vec<String> {
+        let texts = words(svg).into_iter().map(|(.., text)| text);
+        texts.filter(|text| text.starts_with("casc[") && !text.contains("tau_pos,tau_seq")).collect()
+    };
+    let pareto = read(&run, "pareto.svg");
+    // Series by the second axis, and of the cells only those of the frontier.
+    let free = csv::Reader::from_path(run.report().join("pareto.csv"))
+        .unwrap()
+        .records()
+        .map(Result::unwrap)
+        .filter(|row| row[0].starts_with("casc[") && &row[12] == "false")
+        .count();
+    let names = named(&pareto);
+    let series = names.iter().filter(|name| name.matches('=').count() == 1).count();
+    assert_eq!((series, names.len() - series), (4, free), "{names:?}");
+    assert!(pareto.contains("Marks grow along a line with"), "the size is explained");
+    // Rows of the costs of a step have room for values only: all sixteen are told apart.
+    let mut rows = named(&read(&run, "phases.svg"));
+    let n = rows.len();
+    rows.sort();
+    rows.dedup();
+    assert_eq!((n, rows.len()), (16, 16), "{rows:?}");
+    assert!(read(&run, "phases.svg").contains("casc[tau_pos,tau_seq]"));
+}
+
+#[test]
+fn lines_of_one_family_have_a_colour_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &crossed());
+    for figure in ["pareto", "sweep-tau_pos"] {
+        let svg = read(&run, &format!("{figure}.svg"));
+        let n =
+            ["#0D085A", "#961E87", "#D25550", "#E2A600"].iter().filter(|color| svg.contains(**color)).count();
+        assert_eq!(n, if figure == "pareto" { 2 } else { 4 }, "{figure}");
+    }
+}
+
+#[test]
+fn the_three_pairs_of_two_drafters_are_two_curves() {
+    let mut summary = fixture::summary();
+    let cascade = summary.cells.iter().find(|cell| cell.id == "cascade").unwrap().clone();
+    let mut cells = Vec::new();
+    for weights in ["further", "cascade"] {
+        for (text, pos, seq) in [("085-0625", 0.85, 0.625), ("085-05", 0.85, 0.5), ("08-05", 0.8, 0.5)] {
+            let mut cell = cascade.clone();
+            cell.id = format!("{text}-by-{weights}");
+            cell.speedup.value = Some(3.0 - pos - seq);
+            let accept = json!([{"kind": "cascade", "tau_pos": pos, "tau_seq": seq}]);
+            cells.push(
+                json!({"name": cell.id, "method": {"accept": accept, "drafter": {"weights": weights}}}),
+            );
+            summary.cells.push(cell);
+        }
+    }
+    summary.spec = json!({"name": "made-up", "cells": cells});
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &summary);
+    let svg = read(&run, "pareto.svg");
+    for name in [
+        "\nby-further\n",
+        "\nby-cascade\n",
+        "\nMarks grow along a line with tau_pos, tau_seq from (0.8, 0.5)",
+    ] {
+        assert!(svg.contains(name), "{name}");
+    }
+    let lines = |color: &str| {
+        let parts = svg.split("<polyline").skip(1).filter(|part| {
+            let head = part.split('>').next().unwrap();
+            head.contains(color)
+                && head
+                    .split("points=\"")
+                    .nth(1)
+                    .unwrap()
+                    .split('"')
+                    .next()
+                    .unwrap()
+                    .split_whitespace()
+                    .count()
+                    == 3
+        });
+        parts.count()
+    };
+    assert_eq!((lines("#41048C"), lines("#E47632")), (1, 1));
+}
+
+#[test]
+fn features_say_whose_image_they_are_of_and_what_their_shades_mean() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &swept());
+    let svg = read(&run, "features.svg");
+    for words in ["features along an image of ar", "n = 1 image, prompt 17, of", "\n0.5\n", "\n1.0\n"] {
+        assert!(svg.contains(words), "{words}");
+    }
+    assert!(!svg.contains("images a cell"), "the figure rests on one image");
+    assert!(read(&run, "paths.svg").contains("n = 2 images a cell"));
 }
 
 #[test]

@@ -7,11 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use image::{Rgb, RgbImage};
-use specimen_record::{Item, RunDir, Summary, read_document, write_document};
+use specimen_record::{
+    DiagnosticFile, FeatureRows, Item, ItemKey, RunDir, Summary, read_document, write_document,
+};
 use specimen_report::{Options, Quality, report};
 
 fn options() -> Options {
-    Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 }
+    Options::new(Quality::Difference("target-nll".into()), 3)
 }
 
 fn page(run: &RunDir) -> String {
@@ -73,6 +75,63 @@ fn everything_a_reader_looks_for_is_there() {
         assert!(found, "{words}");
     }
     assert_eq!(page.matches("data:image/png;base64,").count(), 9 * 5 - 2);
+}
+
+#[test]
+fn differences_are_a_table_with_their_p_values_and_no_longer_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = page(&fixture::run(folder.path()));
+    assert!(page.contains("with p-values</summary>") && page.contains("scope=\"rowgroup\""));
+    assert!(!page.contains("minus the baseline&#x27;s, paired by prompt"), "the sentence is still there");
+    // A row is the cell, its difference with the interval, pairs, z, p and what could have been told apart.
+    let line = fixture::LINES.iter().find(|line| line.id == "cascade").unwrap();
+    let (difference, half) = line.nll;
+    let table = page.split("class=\"differences\"").nth(1).unwrap().split("</details>").next().unwrap();
+    let row = table.split("<tr>").find(|row| row.contains(">cascade<")).unwrap();
+    let signed = |value: f64| format!("{}{:.3}", if value < 0.0 { "-" } else { "+" }, value.abs());
+    for entry in [
+        signed(difference),
+        format!("{} to {}", signed(difference - half), signed(difference + half)),
+        "32".to_owned(),
+        format!("+{:.1}", 1.96 * difference / half),
+        "&lt; 0.0001".to_owned(),
+    ] {
+        assert!(row.contains(&format!("<td class=\"number\">{entry}</td>")), "{entry} is not in {row}");
+    }
+}
+
+#[test]
+fn what_a_figure_shows_is_not_listed_as_not_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::run(folder.path());
+    let gaps = |page: &str| {
+        page.split("id=\"unmeasured\"").nth(1).unwrap().split("</section>").next().unwrap().to_owned()
+    };
+    let without = gaps(&page(&run));
+    let why = "the spec asks for no [[diagnostic]] `feature-rows`";
+    assert!(without.contains("cosine similarity of the target") && without.contains(why), "{without}");
+    assert!(!without.contains("features are not kept"));
+    changed(&run, |summary| summary.spec["diagnostics"] = serde_json::json!([{"name": "feature-rows"}]));
+    let rows = FeatureRows {
+        key: ItemKey::new("ar", "1", 0),
+        n_rows: 2,
+        n_cols: 2,
+        between: vec![1.0, 0.5, 0.5, 1.0],
+        last_row: vec![1.0, 0.5, 0.5, 1.0],
+    };
+    let file = DiagnosticFile {
+        schema: 1,
+        diagnostic: "feature-rows".into(),
+        cell: "ar".into(),
+        feature_rows: vec![rows],
+        draft_paths: None,
+        why: None,
+    };
+    write_document(&run.diagnostic("feature-rows", "ar"), &file).unwrap();
+    let page = page(&run);
+    assert!(
+        page.contains("id=\"figure-features\"") && !gaps(&page).contains("cosine similarity of the target")
+    );
 }
 
 #[test]

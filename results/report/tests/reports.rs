@@ -11,7 +11,7 @@ use specimen_record::{ItemKey, RunDir, Summary, write_document};
 use specimen_report::{Options, Outcome, Quality, Report, ReportError, report};
 
 fn options() -> Options {
-    Options { quality: Quality::Difference("target-nll".into()), n_grid_prompts: 3 }
+    Options::new(Quality::Difference("target-nll".into()), 3)
 }
 
 /// A run that has a summary and nothing else.
@@ -46,15 +46,18 @@ fn every_file_is_there_and_the_same_the_second_time() {
     let run = fixture::run(folder.path());
     let files = [
         "acceptance.csv",
+        "acceptance.pdf",
         "acceptance.png",
         "acceptance.svg",
         "grid.png",
         "images.csv",
         "index.html",
         "pareto.csv",
+        "pareto.pdf",
         "pareto.png",
         "pareto.svg",
         "phases.csv",
+        "phases.pdf",
         "phases.png",
         "phases.svg",
         "table.csv",

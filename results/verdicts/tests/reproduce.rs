@@ -139,6 +139,16 @@ fn on_the_papers_own_model_values_agree_or_differ() {
 }
 
 #[test]
+fn plain_decoding_accepts_one_token_a_step_by_the_convention_of_the_papers() {
+    let found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    let row = found.rows.iter().find(|row| row.cell.as_deref() == Some("ar")).unwrap();
+    let value = row.values[1].as_ref().unwrap();
+    assert_eq!((value.printed, value.ours, value.verdict), (1.0, Some(1.0), ValueVerdict::Agrees));
+    let table = found.values_table().markdown();
+    assert!(table.contains("1 by convention; it drafts nothing, so the count is 0"), "{table}");
+}
+
+#[test]
 fn the_tables_read_as_printed() {
     let found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
     assert_snapshot!("values", found.values_table().text(220));

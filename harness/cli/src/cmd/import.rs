@@ -107,7 +107,7 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
     drop(progress);
     let n_items = outcome?.n_items;
     talk.say(format!("{} taken into {}", counted(n_items, "image"), out.display()));
-    let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+    let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
     report::show(&written, talk)
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use specimen_record::{RunDir, Summary, read_document};
-use specimen_report::{Options, Outcome, Quality, ReportError, check_quality, table_text};
+use specimen_report::{Options, Outcome, Quality, ReportError, Style, check_quality, draw, table_of};
 
 use crate::{
     args::Format,
@@ -26,8 +27,31 @@ pub struct ReportArgs {
     /// Print the ablation instead: cells by the settings in which they differ
     #[arg(long)]
     pub ablation: bool,
+    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub columns: Vec<String>,
+    #[command(flatten)]
+    pub figures: FigureArgs,
     #[command(flatten)]
     pub look: Look,
+}
+
+/// Which figures to draw alone, and how.
+#[derive(Debug, Args)]
+pub struct FigureArgs {
+    /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths (`pareto`, `phases`, `acceptance`, `tvd`,
+    /// `features`, `paths`, `sweep-NAME`, or `sweep` for all sweeps); may be repeated
+    #[arg(long = "figure", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Its width on paper: `column` (85 mm), `page` (174 mm) or millimetres from 60 to 400
+    #[arg(long, value_name = "WIDTH", value_parser = millimetres, requires = "names")]
+    pub width: Option<f64>,
+    /// Leave out title and conditions, which a paper has in its caption
+    #[arg(long, requires = "names")]
+    pub no_title: bool,
+    /// Folder for the figures [default: the run's report]
+    #[arg(long, value_name = "FOLDER", requires = "names")]
+    pub out: Option<PathBuf>,
 }
 
 /// How a report looks.
@@ -45,12 +69,29 @@ pub struct Look {
 /// Metric whose difference from the baseline is the sharpest sign of a changed law.
 const DEFAULT_QUALITY: &str = "target-nll";
 
+/// A width on paper, in millimetres.
+fn millimetres(text: &str) -> Result<f64, String> {
+    let named = match text {
+        "column" => Some(85.0),
+        "page" => Some(174.0),
+        other => other.trim_end_matches("mm").parse().ok(),
+    };
+    named
+        .filter(|mm| (60.0..=400.0).contains(mm))
+        .ok_or_else(|| "expected `column`, `page` or millimetres from 60 to 400".to_owned())
+}
+
 /// Makes the report again.
 pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
     for folder in &args.runs {
-        check(&RunDir::open(folder)?, &args.look)?;
+        let summary = check(&RunDir::open(folder)?, &args.look)?;
+        table_of(&summary, &args.columns).map_err(|error| CliError::Usage(format!("--columns: {error}")))?;
     }
-    let written = args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, talk));
+    if !args.figures.names.is_empty() {
+        return draw_figures(args, talk);
+    }
+    let written =
+        args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, &args.columns, talk));
     let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
     let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
     if let Some(file) = &args.splice {
@@ -64,6 +105,49 @@ pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
         (Format::Json, [_, _, ..]) => answer_json(&summaries),
         (_, several) => several.iter().try_for_each(|written| show(written, talk)),
     }
+}
+
+/// Draws the figures that were asked for, and prints the paths of their files.
+fn draw_figures(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
+    let FigureArgs { names, width, no_title, out } = &args.figures;
+    if out.is_some() && args.runs.len() > 1 {
+        let reason = "--out takes the figures of one run: those of two have the same names";
+        return Err(CliError::Usage(reason.to_owned()).into());
+    }
+    let style = Style { width_mm: *width, is_titled: !no_title };
+    let mut paths = Vec::new();
+    for folder in &args.runs {
+        let run = RunDir::open(folder)?;
+        let summary = check(&run, &args.look)?;
+        let out = out.clone().unwrap_or_else(|| run.report());
+        let drawn = draw(&run, &out, names, &quality(&summary, &args.look), &style);
+        let drawn = drawn.map_err(|error| match error {
+            ReportError::NoFigure { .. } => CliError::Usage(format!("--figure: {error}")).into(),
+            other => anyhow::Error::from(other),
+        })?;
+        for (name, outcome) in drawn {
+            match outcome {
+                Outcome::Written(files) => paths.extend(files),
+                Outcome::Skipped(why) => {
+                    return Err(CliError::Missing(format!("no {name} figure: {why}")).into());
+                }
+            }
+        }
+    }
+    match talk.format() {
+        Format::Human => {
+            let lines: Vec<String> = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+            answer(&lines.concat())
+        }
+        Format::Json => answer_json(&FigureFiles { schema: 1, files: paths }),
+    }
+}
+
+/// The files of figures, as `--format json` prints them.
+#[derive(Serialize)]
+struct FigureFiles {
+    schema: u32,
+    files: Vec<PathBuf>,
 }
 
 /// Prints the ablation of each run that has one.
@@ -80,14 +164,19 @@ fn show_ablations(summaries: &[Summary], talk: &Talk) -> anyhow::Result<()> {
 /// A report that was written.
 pub(crate) struct Written {
     summary: Summary,
+    /// Columns of the table; all where none is named.
+    columns: Vec<String>,
     /// Its page.
     page: PathBuf,
 }
 
 /// Writes the files of the report, and says which could not be made.
-pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Written> {
+pub(crate) fn write(run: &RunDir, look: &Look, columns: &[String], talk: &Talk) -> anyhow::Result<Written> {
     let summary = check(run, look)?;
-    let options = Options { quality: quality(&summary, look), n_grid_prompts: usize::from(look.rows) };
+    let options = Options {
+        columns: columns.to_vec(),
+        ..Options::new(quality(&summary, look), usize::from(look.rows))
+    };
     let written = specimen_report::report(run, &options)?;
     for (name, outcome) in written.figures.iter().chain([&("grid".to_owned(), written.grid)]) {
         match outcome {
@@ -99,7 +188,7 @@ pub(crate) fn write(run: &RunDir, look: &Look, talk: &Talk) -> anyhow::Result<Wr
             Outcome::Written(_) => {}
         }
     }
-    Ok(Written { summary, page: written.page })
+    Ok(Written { summary, columns: options.columns, page: written.page })
 }
 
 /// The summary of a run, once it is known that it has what was asked for by name: nothing is written before.
@@ -120,7 +209,7 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
 /// Prints the numbers, and says where the page is.
 pub(crate) fn show(written: &Written, talk: &Talk) -> anyhow::Result<()> {
     match talk.format() {
-        Format::Human => answer(&table_text(&written.summary, table_width())?)?,
+        Format::Human => answer(&table_of(&written.summary, &written.columns)?.text(table_width()))?,
         Format::Json => answer_json(&written.summary)?,
     }
     talk.say(format!("report: {}", written.page.display()));

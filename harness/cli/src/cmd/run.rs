@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
     if args.resume && is_finished(&out, &plan, talk)? {
         talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
-        let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+        let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
         return report::show(&written, talk);
     }
     check_executor(args)?;
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let written = report::write(&RunDir::open(&out)?, &args.look, talk)?;
+    let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
     report::show(&written, talk)?;
     Ok(outcome.check()?)
 }

@@ -49,7 +49,7 @@ pub(crate) fn score(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
         driver::rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let outcome = scored?;
-    let summary = report::write(&run, &args.look, talk)?;
+    let summary = report::write(&run, &args.look, &[], talk)?;
     report::show(&summary, talk)?;
     Ok(outcome.check()?)
 }

@@ -3,7 +3,8 @@
 //! ([`parquet`]); what does not belong into one table is refused ([`mixing`]).
 //!
 //! Columns that are not there in all parts are null elsewhere. A score's column is named `score:METRIC@PROTOCOL`, so that two
-//! protocols never share one.
+//! protocols never share one. A setting in which cells differ has a column `param:NAME`, numbers or texts, null in cells
+//! that do not have it.
 
 mod mixing;
 mod of_run;
@@ -23,6 +24,9 @@ pub use mixing::Mix;
 
 /// What every score's column begins with.
 const SCORE: &str = "score:";
+
+/// What every column begins with that holds a setting in which cells differ.
+const PARAM: &str = "param:";
 
 /// The images of runs as columns.
 #[derive(Clone, Debug)]
@@ -152,6 +156,11 @@ fn joined(parts: Vec<DataFrame>) -> Result<DataFrame, ReportError> {
         for column in part.columns() {
             if !all.iter().any(|(name, _)| name == column.name()) {
                 all.push((column.name().clone(), column.dtype().clone()));
+            } else if let Some((_, kind)) = all.iter_mut().find(|(name, _)| name == column.name())
+                && kind != column.dtype()
+            {
+                // A setting that is a number in one run and a word in another.
+                *kind = DataType::String;
             }
         }
     }
@@ -159,10 +168,11 @@ fn joined(parts: Vec<DataFrame>) -> Result<DataFrame, ReportError> {
     for part in parts {
         let height = part.height();
         let columns = all.iter().map(|(name, kind)| match part.column(name) {
-            Ok(column) => column.clone(),
-            Err(_) => Column::full_null(name.clone(), height, kind),
+            Ok(column) if column.dtype() != kind => column.cast(kind),
+            Ok(column) => Ok(column.clone()),
+            Err(_) => Ok(Column::full_null(name.clone(), height, kind)),
         });
-        let part = DataFrame::new(height, columns.collect())?;
+        let part = DataFrame::new(height, columns.collect::<Result<_, _>>()?)?;
         whole = Some(match whole {
             None => part,
             Some(above) => above.vstack(&part)?,

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use polars::prelude::*;
+use serde_json::Value;
 use specimen_record::{
     CellSummary, ItemKey, MetricFile, PlanFile, Record, RunDir, Status, Summary, TimingRow, read_document,
     read_timings, visit_rows,
 };
 
-use super::SCORE;
+use super::{PARAM, SCORE};
 use crate::ReportError;
 use crate::frame::guarantee;
+use crate::settings::{Leaves, parameter, settings};
 
-/// What every row of a frame has, in order; scores follow.
+/// What every row of a frame has, in order; settings in which cells differ and scores follow.
 pub(super) const COLUMNS: [(&str, DataType); 43] = [
     ("run", DataType::String),
     ("plan_digest", DataType::String),
@@ -78,6 +80,7 @@ pub(super) fn frame(run: &RunDir) -> Result<DataFrame, ReportError> {
     }
     let cells: BTreeMap<&str, &CellSummary> = summary.cells.iter().map(|c| (c.id.as_str(), c)).collect();
     let mut rows = Rows::default();
+    let mut params = Params::of(&summary);
     visit_rows::<Record>(&run.merged_records(), |record| {
         let about = About {
             summary: &summary,
@@ -86,9 +89,11 @@ pub(super) fn frame(run: &RunDir) -> Result<DataFrame, ReportError> {
             time: times.get(&record.key),
         };
         rows.push(&record, &about);
+        params.push(&record.cell);
         scores.push(&record.key);
     })?;
     let mut columns = rows.columns();
+    columns.extend(params.columns());
     columns.extend(scores.values.into_iter().map(|(name, values)| Column::new(name.into(), values)));
     Ok(DataFrame::new(rows.n, columns)?)
 }
@@ -222,6 +227,77 @@ impl Scores {
         for (name, values) in &mut self.values {
             values.push(self.known.get(name).and_then(|known| known.get(key)).copied());
         }
+    }
+}
+
+/// The numbers and words that axes or hands set differently in cells that are alike otherwise, filled record by record.
+struct Params {
+    /// Name of the column, path in a cell.
+    paths: Vec<(String, String)>,
+    cells: BTreeMap<String, Leaves>,
+    /// `[n_paths, n_records]`
+    values: Vec<Vec<Option<Value>>>,
+}
+
+impl Params {
+    /// Those of a summary's spec: every path that an axis sets, and every number that two cells of one kind of method have
+    /// with different values.
+    fn of(summary: &Summary) -> Params {
+        let cells = settings(summary);
+        let mut paths: Vec<&String> = Vec::new();
+        for (at, cell) in cells.iter().enumerate() {
+            for other in &cells[..at] {
+                let differing =
+                    cell.leaves.iter().filter(|(path, value)| other.leaves.get(*path) != Some(value));
+                let differing: Vec<&String> = differing.map(|(path, _)| path).collect();
+                let is_alike = cell.leaves.len() == other.leaves.len()
+                    && other.leaves.keys().all(|path| cell.leaves.contains_key(path));
+                let of_one_axis = cell.base.is_some() && cell.base == other.base;
+                let are_numbers = || differing.iter().all(|path| cell.leaves[*path].is_number());
+                if is_alike && (of_one_axis || are_numbers()) {
+                    paths.extend(differing);
+                }
+            }
+        }
+        paths.sort();
+        paths.dedup();
+        let short: Vec<&str> = paths.iter().map(|path| parameter(path)).collect();
+        let name = |(at, path): (usize, &&String)| {
+            // Two numbers of one name are told apart by their whole path.
+            let is_alone = short.iter().filter(|other| **other == short[at]).count() == 1;
+            (format!("{PARAM}{}", if is_alone { short[at] } else { path.as_str() }), (*path).clone())
+        };
+        let paths: Vec<(String, String)> = paths.iter().enumerate().map(name).collect();
+        let values = vec![Vec::new(); paths.len()];
+        Params { paths, values, cells: cells.into_iter().map(|cell| (cell.name, cell.leaves)).collect() }
+    }
+
+    fn push(&mut self, cell: &str) {
+        let leaves = self.cells.get(cell);
+        for ((_, path), values) in self.paths.iter().zip(&mut self.values) {
+            values.push(leaves.and_then(|leaves| leaves.get(path)).cloned());
+        }
+    }
+
+    /// Numbers where all values are, else texts; null where a cell has no such setting.
+    fn columns(self) -> impl Iterator<Item = Column> {
+        self.paths.into_iter().zip(self.values).map(|((name, _), values)| {
+            let name = PlSmallStr::from(name);
+            match values.iter().flatten().all(Value::is_number) {
+                true => Column::new(
+                    name,
+                    values.iter().map(|v| v.as_ref().and_then(Value::as_f64)).collect::<Vec<_>>(),
+                ),
+                false => Column::new(name, values.into_iter().map(|v| v.map(text)).collect::<Vec<_>>()),
+            }
+        })
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }
 

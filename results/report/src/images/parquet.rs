@@ -15,14 +15,14 @@ use parquet::record::Field;
 use parquet::schema::types::Type;
 use polars::prelude::*;
 
-use super::SCORE;
 use super::of_run::COLUMNS;
+use super::{PARAM, SCORE};
 use crate::ReportError;
 
-/// Rows and bytes that a file may have, and columns of scores: above any experiment, since all comes into memory.
+/// Rows and bytes that a file may have, and columns of settings and scores: above any experiment, since all comes into memory.
 const MOST_ROWS: i64 = 2_000_000;
 const MOST_BYTES: u64 = 2 << 30;
-const MOST_SCORES: usize = 200;
+const MOST_FURTHER: usize = 400;
 
 /// Bytes of a text, at most: longer than any prompt.
 const MOST_TEXT: usize = 1 << 20;
@@ -110,16 +110,23 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
             "no column `{missing}`; `specimen records RUN --out FILE.parquet` writes such files"
         )));
     }
-    if names.len() > COLUMNS.len() + MOST_SCORES {
+    if names.len() > COLUMNS.len() + MOST_FURTHER {
         return Err(wrong(format!(
             "{} columns; at most {} are read",
             names.len(),
-            COLUMNS.len() + MOST_SCORES
+            COLUMNS.len() + MOST_FURTHER
         )));
     }
+    let is_text = |name: &str| {
+        let fields = schema.get_fields().iter();
+        fields
+            .filter(|field| field.name() == name)
+            .any(|field| field.is_primitive() && field.get_physical_type() == Physical::BYTE_ARRAY)
+    };
     let kind = |name: &str| match COLUMNS.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Ok(kind.clone()),
-        None if name.starts_with(SCORE) => Ok(DataType::Float64),
+        None if name.starts_with(PARAM) && is_text(name) => Ok(DataType::String),
+        None if name.starts_with(PARAM) || name.starts_with(SCORE) => Ok(DataType::Float64),
         None => Err(wrong(format!("column `{name}` is none of a frame of images"))),
     };
     let kinds: Vec<DataType> = names.iter().map(|name| kind(name)).collect::<Result<_, _>>()?;

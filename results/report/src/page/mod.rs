@@ -51,6 +51,8 @@ struct Page<'a> {
     tiles: Vec<results::Tile>,
     warnings: Vec<warnings::Warning>,
     table: results::TablePart,
+    differences: Vec<results::DifferencePart>,
+    differences_note: String,
     figures: Vec<FigurePart>,
     missing_figures: Vec<(String, String)>,
     album: gallery::Gallery,
@@ -80,6 +82,7 @@ pub(crate) fn page(
         false => None,
     };
     let drawn: Vec<&Figure> = plates.iter().filter_map(|plate| plate.drawn.as_ref().ok()).collect();
+    let (differences, differences_note) = results::difference_parts(summary)?;
     let mut page = Page {
         policy: policy(),
         style: STYLE,
@@ -90,10 +93,12 @@ pub(crate) fn page(
         tiles: results::tiles(summary),
         warnings: warnings::warnings(summary, manifest.as_ref()),
         table: results::table(summary)?,
+        differences,
+        differences_note,
         figures: drawn.iter().map(|figure| figure_part(figure)).collect(),
         missing_figures: missing(plates),
         album: gallery::Gallery::default(),
-        unmeasured: unmeasured::gaps(summary),
+        unmeasured: unmeasured::gaps(summary, plates),
         analysis: provenance::analysis(summary),
         protocols: provenance::protocols(summary),
         manifest: manifest.as_ref().map(|manifest| provenance::manifest_part(summary, manifest)),

@@ -5,6 +5,7 @@ use specimen_record::{CellSummary, Guarantee, Summary};
 use specimen_table::{Entry, Rank};
 
 use crate::ReportError;
+use crate::facts::{Difference, comparisons, differences, on_p_values, p_value, signed_short};
 use crate::families::{Family, Mark};
 use crate::palette::hex;
 use crate::standing::gaps;
@@ -27,6 +28,58 @@ pub(crate) struct TablePart {
     /// Mark and reason.
     footnotes: Vec<(String, String)>,
     legend: Vec<String>,
+}
+
+/// How the cells differ from their baseline in one metric.
+#[derive(Serialize)]
+pub(crate) struct DifferencePart {
+    metric: String,
+    rows: Vec<DifferenceRow>,
+}
+
+#[derive(Serialize)]
+struct DifferenceRow {
+    /// SVG.
+    mark: String,
+    cell: String,
+    /// Difference, interval, pairs, z, p, difference detectable; a dash for what is absent.
+    entries: [String; 6],
+}
+
+/// The differences of a summary, and how their p values are meant.
+///
+/// # Errors
+/// When a difference over its standard error is no number.
+pub(crate) fn difference_parts(summary: &Summary) -> Result<(Vec<DifferencePart>, String), ReportError> {
+    let row = |row: &Difference<'_>| {
+        let versus = &row.versus;
+        let absent = || "—".to_owned();
+        let interval = |[low, high]: [f64; 2]| format!("{} to {}", signed(low), signed(high));
+        DifferenceRow {
+            mark: summary.cell(row.cell).map_or_else(String::new, |cell| mark_svg(summary, cell)),
+            cell: row.cell.to_owned(),
+            entries: [
+                signed(versus.difference),
+                versus.ci95.map_or_else(absent, interval),
+                versus.n.to_string(),
+                versus.z.map_or_else(absent, signed_short),
+                row.p.map_or_else(absent, p_value),
+                versus.detectable.map_or_else(absent, |value| fixed(value, 3)),
+            ],
+        }
+    };
+    let found = differences(summary)?;
+    let parts = found.iter().map(|(metric, rows)| DifferencePart {
+        metric: (*metric).to_owned(),
+        rows: rows.iter().map(row).collect(),
+    });
+    let parts: Vec<DifferencePart> = parts.collect();
+    let words = if parts.is_empty() { String::new() } else { on_p_values(summary) };
+    Ok((parts, words))
+}
+
+fn signed(value: f64) -> String {
+    format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 3))
 }
 
 #[derive(Serialize)]
@@ -83,6 +136,7 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         is_baseline: cell.is_baseline(),
         entries: row.iter().enumerate().map(entry).collect(),
     });
+    let in_words = comparisons(summary)?;
     let coloured = table.marked.iter().filter(|_| table.has(Rank::Best));
     let coloured = coloured.map(|among| format!("Coloured: the best {among}"));
     Ok(TablePart {
@@ -90,7 +144,14 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         columns: columns.collect(),
         rows: rows.collect(),
         footnotes: table.footnotes.iter().enumerate().map(|(at, why)| (mark(at), why.clone())).collect(),
-        legend: table.legend.iter().cloned().chain(coloured).collect(),
+        // The differences are a table of their own.
+        legend: table
+            .legend
+            .iter()
+            .filter(|line| !in_words.contains(line))
+            .cloned()
+            .chain(coloured)
+            .collect(),
     })
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use specimen_record::Summary;
 
+use crate::figures::Plate;
 use crate::measure::{Measure, NO_REASON};
 
 /// A quantity that is absent.
@@ -14,20 +15,14 @@ pub(crate) struct Gap {
     pub(crate) cells: Vec<String>,
 }
 
-/// What no row of a run holds, so that no figure can show it.
-const NEVER: [(&str, &str); 2] = [
-    (
-        "similarity of draft paths (VVS, Fig. 10)",
-        "steps are recorded as counts, without the similarities themselves",
-    ),
-    (
-        "cosine similarity of the target's features by image row (CASCADE, Fig. 3)",
-        "features are not kept; a record holds tokens and counts",
-    ),
+/// Figures of what a spec may ask to be looked at besides, and what each would show.
+const LOOKED_AT: [(&str, &str); 2] = [
+    ("paths", "similarity of draft paths (VVS, Fig. 10)"),
+    ("features", "cosine similarity of the target's features by image row (CASCADE, Fig. 3)"),
 ];
 
-/// The gaps of a run, in the order in which they are met.
-pub(crate) fn gaps(summary: &Summary) -> Vec<Gap> {
+/// The gaps of a run, in the order in which they are met. What a figure of the report shows is no gap.
+pub(crate) fn gaps(summary: &Summary, plates: &[Plate]) -> Vec<Gap> {
     let mut gaps: Vec<Gap> = Vec::new();
     let mut add = |what: &str, why: &str, cell: Option<&str>| {
         let at = gaps.iter().position(|gap| gap.what == what && gap.why == why).unwrap_or_else(|| {
@@ -64,8 +59,11 @@ pub(crate) fn gaps(summary: &Summary) -> Vec<Gap> {
             add(what, why, None);
         }
     }
-    for (what, why) in NEVER {
-        add(what, why, None);
+    for (figure, what) in LOOKED_AT {
+        let plate = plates.iter().find(|plate| plate.name == figure);
+        if let Some(Err(why)) = plate.map(|plate| &plate.drawn) {
+            add(what, why, None);
+        }
     }
     gaps
 }

@@ -7,9 +7,10 @@ use specimen_record::CellSummary;
 
 use super::claims::{TestedClaim, test};
 use super::paper::{Paper, PaperColumn, PaperTable};
+use crate::VerdictError;
+use crate::measured::{self, Measured};
 use crate::papers::{PublishedRow, rows};
 use crate::values::RunValues;
-use crate::{VerdictError, measured};
 
 /// A table of a paper beside a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -83,6 +84,9 @@ pub struct PrintedValue {
     pub verdict: ValueVerdict,
     /// Why, where they do not agree.
     pub why: Option<String>,
+    /// What to say of our value: it follows the convention of the papers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convention: Option<&'static str>,
 }
 
 /// How a value of ours stands to a printed one.
@@ -228,6 +232,7 @@ fn judge(
         ci95: None,
         verdict: ValueVerdict::NotRun,
         why: None,
+        convention: None,
     };
     let Some(cell) = cell else {
         return PrintedValue { why: Some("no cell of the run stands beside it".to_owned()), ..blank };
@@ -251,7 +256,12 @@ fn judge(
             };
         }
     };
-    let blank = PrintedValue { measure: measure.clone(), ours: ours.value, ci95: ours.ci95, ..blank };
+    let (ours, convention) = match cell.accepted_in_tables() {
+        (value, Some(why)) if measure == "accepted_per_step" => (Measured { value, ..ours }, Some(why)),
+        _ => (ours, None),
+    };
+    let blank =
+        PrintedValue { measure: measure.clone(), ours: ours.value, ci95: ours.ci95, convention, ..blank };
     if paper.models.get(&cell.model) != Some(&printed.model) {
         let why = format!("{} is not {}", cell.model, printed.model);
         return PrintedValue { verdict: ValueVerdict::NotReproducible, why: Some(why), ..blank };

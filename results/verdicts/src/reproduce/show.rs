@@ -80,7 +80,10 @@ impl Reproduction {
                 continue;
             };
             let text = match value.ours {
-                Some(ours) => with_interval(ours, value.ci95, decimals, true),
+                Some(ours) => {
+                    let mark = value.convention.map(|why| table.footnote(why)).unwrap_or_default();
+                    format!("{}{mark}", with_interval(ours, value.ci95, decimals, true))
+                }
                 None => format!("—{}", table.footnote(value.why.as_deref().unwrap_or("not run"))),
             };
             let said = match value.verdict {
