@@ -277,8 +277,10 @@ impl CurvePanel {
     fn is_blocked(&self, nth: usize, axes: &Axes) -> bool {
         let Some(end) = self.curves[nth].points.last().map(|(x, y, _)| axes.at(*x, *y)) else { return false };
         let others = self.curves.iter().enumerate().filter(|(other, _)| *other != nth);
+        // Lines that end at one place stand a little beside one another.
+        let beside = (DODGE * self.curves.len() as f64).ceil() as i32;
         let mut spots = others.flat_map(|(_, curve)| &curve.points).map(|(x, y, _)| axes.at(*x, *y));
-        spots.any(|(x, y)| x > end.0 && (y - end.1).abs() < RADIUS + 5)
+        spots.any(|(x, y)| x > end.0 + beside && (y - end.1).abs() < RADIUS + 5)
     }
 
     fn names<DB: DrawingBackend>(
@@ -299,6 +301,8 @@ impl CurvePanel {
             let to = (x - 4, y.round() as i32);
             let leader = vec![(end.0 + 10, end.1), (axes.right.max(end.0 + 10), end.1), to];
             area.draw(&PathElement::new(leader, curve.color.mix(0.45).stroke_width(1)))?;
+            let stub = vec![(to.0 - 8, to.1), to];
+            area.draw(&PathElement::new(stub, curve.color.stroke_width(3)))?;
             write(area, &names[*nth], (x, to.1), NAME, INK, HPos::Left, VPos::Center)?;
         }
         // Names that no straight leader reaches stand beside the ends of their lines.

@@ -38,7 +38,7 @@ impl<'d> FeatureMaps<'d> {
         let n_images: usize = self.cells.iter().map(|file| file.feature_rows.len()).sum();
         let words = Words {
             name: "features".to_owned(),
-            title: format!("{}: target features along an image of {cell}", summary.name),
+            title: format!("{}: target features, cell {cell}", summary.name),
             conditions: conditions_of(
                 summary,
                 &format!("n = 1 image, prompt {}, of {n_images} in the data", image.key.prompt_id()),

@@ -183,14 +183,15 @@ pub(crate) fn place<'l>(lines: &'l [Line], cell: &str) -> Option<(&'l Line, i32)
     })
 }
 
-/// What the size of a mark says, where all lines say the same.
+/// What the size of a mark says.
 pub(crate) fn size_words(lines: &[Line]) -> Option<String> {
-    let first = lines.first()?;
-    let is_shared = lines.iter().all(|line| line.along == first.along);
-    Some(match is_shared {
-        true => format!("Marks grow along a line with {}", first.along),
-        false => "Marks grow along a line with the number that changes".to_owned(),
-    })
+    let mut along: Vec<&str> = lines.iter().map(|line| line.along.as_str()).collect();
+    along.dedup();
+    match along.len() {
+        0 => None,
+        1 | 2 => Some(format!("Marks grow along a line with {}", along.join(", or with "))),
+        _ => Some("Marks grow along a line with the number that changes".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -261,6 +261,12 @@ impl Pareto {
         format!("{what}{unit} ({better} is better)")
     }
 
+    /// What is on the vertical axis in few words.
+    pub(crate) fn short_quality_name(&self) -> String {
+        let what = if self.is_difference { format!("Δ {}", self.metric) } else { self.metric.clone() };
+        if self.unit.is_empty() { what } else { format!("{what}, {}", self.unit) }
+    }
+
     /// What is to be seen, the area the frontier covers, and who has no point.
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(

@@ -18,6 +18,8 @@ use crate::short_names::{ShortNames, short_names};
 
 /// Opacity of what is dominated.
 const FADED: f64 = 0.4;
+/// Opacity of lines.
+const LINE_ALPHA: f64 = 0.7;
 /// Units of the plane itself, and what each point beyond a few adds.
 const PLANE: u32 = 330;
 const ROOM: u32 = 12;
@@ -96,7 +98,7 @@ impl Drawing for Scatter {
         }
         for line in self.drawn_lines() {
             let spots: Vec<(i32, i32)> = self.on(line).map(|dot| axes.at(dot.x, dot.y)).collect();
-            area.draw(&PathElement::new(spots.clone(), line.color.mix(0.55).stroke_width(2)))?;
+            area.draw(&PathElement::new(spots.clone(), line.color.mix(LINE_ALPHA).stroke_width(3)))?;
             for pair in spots.windows(2) {
                 let along = |from: i32, to: i32, part: i32| from + (to - from) * part / 8;
                 lines.extend((0..8).map(|part| {
@@ -105,7 +107,9 @@ impl Drawing for Scatter {
                 }));
             }
         }
-        for dot in &self.dots {
+        // Of many settings those that are not named have their intervals in the data only.
+        let has_bars = |dot: &&Dot| dot.is_named || self.dots.len() <= FEW;
+        for dot in self.dots.iter().filter(has_bars) {
             let ends = |x: [f64; 2], y: [f64; 2]| (axes.at(x[0], y[0]), axes.at(x[1], y[1]));
             let bars = [dot.x_ci95.map(|ci| ends(ci, [dot.y; 2])), dot.y_ci95.map(|ci| ends([dot.x; 2], ci))];
             for (from, to) in bars.into_iter().flatten() {
@@ -274,7 +278,7 @@ impl Scatter {
                     Key::Interval => whisker(area, (x - RADIUS, y), (x + RADIUS, y), &GREY.mix(1.0))?,
                     Key::Line(line) => {
                         let path = vec![(x - RADIUS - 3, y), (x + RADIUS + 3, y)];
-                        area.draw(&PathElement::new(path, line.color.mix(0.55).stroke_width(2)))?;
+                        area.draw(&PathElement::new(path, line.color.mix(LINE_ALPHA).stroke_width(3)))?;
                         let color = line.color.mix(1.0);
                         sized_symbol(area, (x, y), RADIUS - 1, line.family, line.guarantee, &color)?;
                     }

@@ -132,7 +132,7 @@ impl TwoAxes {
         let baseline = &summary.baseline;
         let maps = [
             (format!("Speedup over {baseline}, ×"), self.map(summary, &speedup)),
-            (plane.quality_name(baseline), self.map(summary, &quality)),
+            (plane.short_quality_name(), self.map(summary, &quality)),
             ("Draft tokens accepted per step".to_owned(), self.map(summary, &accepted)),
             ("Target forwards per image".to_owned(), self.map(summary, &nfe)),
         ];
@@ -153,7 +153,10 @@ impl TwoAxes {
         let values = (0..self.values[1].len()).map(|row| {
             (0..self.values[0].len()).map(|column| at(&(column, row)).map(|(value, _)| value)).collect()
         });
-        let decimals = column_decimals(&known).min(3);
+        let decimals = match known.iter().any(|(_, ci95)| ci95.is_some()) {
+            true => column_decimals(&known).min(3),
+            false => column_decimals(&known).min(2),
+        };
         (!known.is_empty()).then(|| ShadedMap { title: String::new(), values: values.collect(), decimals })
     }
 

@@ -223,7 +223,7 @@ fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
     assert!(maps.contains("0.85,0.6,\"casc[tau_pos=0.85,tau_seq=0.6]\",1.9,"), "{maps}");
     let svg = read(&run, "sweep-tau_pos-tau_seq.svg");
     for words in
-        ["Speedup over ar, ×", "Δ target-nll against ar", "Draft tokens accepted per step", "\n1.85\n"]
+        ["Speedup over ar, ×", "Δ target-nll, nat/token", "Draft tokens accepted per step", "\n1.85\n"]
     {
         assert!(svg.contains(words), "{words}");
     }
@@ -334,7 +334,7 @@ fn features_say_whose_image_they_are_of_and_what_their_shades_mean() {
     let folder = tempfile::tempdir().unwrap();
     let (run, _) = made(folder.path(), &swept());
     let svg = read(&run, "features.svg");
-    for words in ["features along an image of ar", "n = 1 image, prompt 17, of", "\n0.5\n", "\n1.0\n"] {
+    for words in ["target features, cell ar", "n = 1 image, prompt 17, of", "\n0.5\n", "\n1.0\n"] {
         assert!(svg.contains(words), "{words}");
     }
     assert!(!svg.contains("images a cell"), "the figure rests on one image");
