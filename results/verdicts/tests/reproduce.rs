@@ -140,9 +140,21 @@ fn on_the_papers_own_model_values_agree_or_differ() {
 
 #[test]
 fn plain_decoding_accepts_one_token_a_step_by_the_convention_of_the_papers() {
-    let found = table3b([0.0, 1.3, 2.7, 2.0, 3.8], "llamagen");
+    let mut paper = Paper::named("cascade").unwrap();
+    paper.models.insert("llamagen".into(), "LlamaGen-XL-Stage2".into());
+    let table = paper.table("table1").unwrap().clone();
+    let drafting = ["naive", "lantern", "lantern++", "lantern++-scaled", "gsd", "gsd-scaled", "cascade"];
+    let made = Made {
+        accepted: std::iter::once(("ar", 0.0)).chain(drafting.map(|cell| (cell, 2.0))).collect(),
+        spec: serde_json::to_value(table.twin("tiny").unwrap()).unwrap(),
+        ..Made::plain("table1")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&made.write(folder.path())).unwrap();
+    run.summary.cells.iter_mut().for_each(|cell| cell.model = "llamagen".into());
+    let found = reproduce(&paper, &table, &run).unwrap();
     let row = found.rows.iter().find(|row| row.cell.as_deref() == Some("ar")).unwrap();
-    let value = row.values[1].as_ref().unwrap();
+    let value = row.values.iter().flatten().find(|value| value.measure == "accepted_per_step").unwrap();
     assert_eq!((value.printed, value.ours, value.verdict), (1.0, Some(1.0), ValueVerdict::Agrees));
     let table = found.values_table().markdown();
     assert!(table.contains("1 by convention; it drafts nothing, so the count is 0"), "{table}");
