@@ -36,18 +36,53 @@ impl Table {
             for (place, (entry, column)) in row.iter().zip(&self.columns).enumerate() {
                 let (tag, scope) = if place == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
                 let class = class(column.is_number, entry.rank);
-                let _ = write!(out, "<{tag}{scope}{class}>{}</{tag}>", escape(&entry.text));
+                let text = ranked(&escape(&entry.text), entry.rank);
+                let _ = write!(out, "<{tag}{scope}{class}>{text}</{tag}>");
             }
             out.push_str("</tr>\n");
         }
         out.push_str("</tbody>\n</table>\n");
         let notes = self.footnotes.iter().enumerate().map(|(at, reason)| format!("{} {reason}", mark(at)));
-        let marks = self.marks_line("Class best", "class second");
+        let marks = self.marks_line("Bold", "underlined");
         for line in notes.chain(marks).chain(self.legend.iter().cloned()) {
             let _ = writeln!(out, "<p>{}</p>", escape(&line));
         }
         out.push_str("</figure>\n");
         out
+    }
+}
+
+/// A page of its own around tables: nothing is loaded, and it is light or dark as the reader's screen is.
+#[must_use]
+pub fn page(title: &str, tables: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
+         </head>\n<body>\n{tables}</body>\n</html>\n",
+        escape(title)
+    )
+}
+
+/// Of a page.
+const STYLE: &str = "
+:root { color-scheme: light dark }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
+figure { margin: 0 0 2.5rem; overflow-x: auto }
+figcaption { margin-bottom: .7rem }
+table { border-collapse: collapse; border-top: 2px solid; border-bottom: 2px solid }
+th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; font-weight: normal }
+thead th { border-bottom: 1px solid; font-weight: 600; vertical-align: bottom }
+tbody tr + tr > * { border-top: 1px solid #8884 }
+th[scope=rowgroup] { font-style: italic; padding-top: .8rem }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+figure p { margin: .4rem 0; font-size: .9em; max-width: 60rem }
+";
+
+/// Bold for the best and underlined for the second, so that it is seen in a page without a style.
+fn ranked(text: &str, rank: Rank) -> String {
+    match rank {
+        Rank::None => text.to_owned(),
+        Rank::Best => format!("<b>{text}</b>"),
+        Rank::Second => format!("<u>{text}</u>"),
     }
 }
 

@@ -15,7 +15,8 @@ mod markdown;
 mod terminal;
 mod words;
 
-pub use number::{column_decimals, fixed, mark, plain, with_interval};
+pub use html::page;
+pub use number::{column_decimals, deciding, fixed, mark, plain, with_interval};
 pub use rank::{Rank, ranks};
 pub use table::{Column, Entry, Section, Table};
 pub use words::{csv_field, one_line};

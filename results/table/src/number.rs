@@ -49,6 +49,19 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A value with at least `least` decimals, and as many more (up to 12 in all) as show on which side of each of `bounds` it
+/// is: 0.0304 beside a bound of 0.03 with two decimals, not 0.03.
+#[must_use]
+pub fn deciding(value: f64, bounds: &[f64], least: usize) -> String {
+    const MOST: usize = 12;
+    let is_faithful = |text: &str| {
+        let shown: f64 = text.parse().unwrap_or(value);
+        bounds.iter().all(|bound| shown.partial_cmp(bound) == value.partial_cmp(bound))
+    };
+    let texts = (least..MOST).map(|decimals| fixed(value, decimals));
+    texts.into_iter().find(|text| is_faithful(text)).unwrap_or_else(|| fixed(value, MOST.max(least)))
+}
+
 /// A number as a person types it: no trailing zeros.
 #[must_use]
 pub fn plain(value: f64) -> String {
@@ -87,6 +100,17 @@ mod tests {
         assert_eq!(column_decimals(&[(1e12, None)]), 0);
         assert_eq!(column_decimals(&[]), 3);
         assert_eq!(column_decimals(&[(0.0, Some([0.0, 0.0]))]), 3);
+    }
+
+    #[test]
+    fn digits_are_added_until_the_side_of_a_bound_is_seen() {
+        assert_eq!(deciding(0.0304, &[0.03], 2), "0.0304");
+        assert_eq!(deciding(0.5, &[0.03], 2), "0.50");
+        assert_eq!(deciding(0.03, &[0.03], 2), "0.03");
+        assert_eq!(deciding(-0.0004, &[0.0], 1), "-0.0004");
+        assert_eq!(deciding(4.999_96, &[5.0], 2), "4.99996");
+        assert_eq!(deciding(1e-15, &[0.0], 2), "0.000000000000");
+        assert_eq!(deciding(2.0, &[], 3), "2.000");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! For a terminal: two-line heads, no rules between columns, `*` at the best and `+` at the second; a table that is too
-//! wide is cut into panels that repeat the first column.
+//! For a terminal: two-line heads, no rules between columns, `*` at the best and `+` at the second. Of a table that is too
+//! wide, long texts are wrapped in their columns; what is too wide then is cut into panels that repeat the first column.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -18,7 +18,12 @@ impl Table {
         let rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(marked).collect()).collect();
         let heads: Vec<[String; 2]> = self.columns.iter().map(head_lines).collect();
         let widest = |at: usize| heads[at].iter().chain(rows.iter().map(|r| &r[at])).map(|t| t.width()).max();
-        let widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
+        let mut widths: Vec<usize> = (0..heads.len()).map(|at| widest(at).unwrap_or(0)).collect();
+        narrow(&mut widths, &self.columns, width);
+        let rows: Vec<Vec<Vec<String>>> = rows
+            .iter()
+            .map(|row| row.iter().zip(&widths).map(|(text, &width)| lines(text, width)).collect())
+            .collect();
         let panels = if heads.is_empty() { Vec::new() } else { panels(&widths, width, 2) };
         for panel in panels {
             out.push('\n');
@@ -38,7 +43,10 @@ impl Table {
                 if let Some(title) = self.section_at(at) {
                     line(vec![&crate::one_line(title)]);
                 }
-                line(panel.iter().map(|&at| row[at].as_str()).collect());
+                let n_lines = panel.iter().map(|&at| row[at].len()).max().unwrap_or(1);
+                for number in 0..n_lines {
+                    line(panel.iter().map(|&at| row[at].get(number).map_or("", String::as_str)).collect());
+                }
             }
         }
         if self.rows.is_empty() {
@@ -53,6 +61,36 @@ impl Table {
         }
         out
     }
+}
+
+/// Texts wider than this are wrapped where the table is too wide.
+const LONG_TEXT: usize = 40;
+
+/// Columns of a wrapped text, at least.
+const NARROWEST: usize = 24;
+
+/// Takes from the columns of long texts, the widest first, what the table has too much.
+fn narrow(widths: &mut [usize], columns: &[Column], available: usize) {
+    let is_long = |at: &usize| !columns[*at].is_number;
+    let long: Vec<usize> = (0..widths.len()).filter(is_long).filter(|&at| widths[at] > LONG_TEXT).collect();
+    loop {
+        let used = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+        let widest = long.iter().copied().max_by_key(|&at| widths[at]).filter(|&at| widths[at] > NARROWEST);
+        match widest {
+            Some(at) if used > available => widths[at] -= 1,
+            _ => return,
+        }
+    }
+}
+
+/// A text in lines of at most `width`, broken between words; a longer word stands alone.
+fn lines(text: &str, width: usize) -> Vec<String> {
+    if text.width() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut out = String::new();
+    wrap(&mut out, text, width, "");
+    out.lines().map(str::to_owned).collect()
 }
 
 fn marked(entry: &Entry) -> String {

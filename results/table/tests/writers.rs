@@ -133,3 +133,22 @@ fn a_table_without_rows_or_columns_says_so() {
     assert!(Table::default().markdown().contains("There are no rows."));
     assert_eq!(Table::default().csv().lines().count(), 1);
 }
+
+#[test]
+fn a_long_text_is_wrapped_in_its_column_where_the_terminal_is_narrow() {
+    let mut table = Table::default();
+    let evidence =
+        "accepted 2.7 of cascade against 1.3 of naive over 24 prompts: +107.7 % [98.1, 117.3], 10 % allowed";
+    table.push(Column::text("claim"), vec![Entry::plain("cascade accepts more"), Entry::plain("short")]);
+    table.push(Column::text("verdict"), vec![Entry::plain("holds"), Entry::plain("holds")]);
+    table.push(Column::text("evidence"), vec![Entry::plain(evidence), Entry::plain("none")]);
+    let text = table.text(80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let column = text.find("evidence").unwrap();
+    let row: Vec<&str> = text.lines().skip(4).take_while(|line| !line.starts_with("short")).collect();
+    let tail = |line: &&str| line.get(column - 1..).unwrap_or_default().to_owned();
+    assert_eq!(words(&row.iter().map(tail).collect::<Vec<_>>().join(" ")), words(evidence), "{text}");
+    assert_eq!(text.matches("claim").count(), 1, "it is one panel: {text}");
+    assert_eq!(table.text(usize::MAX).lines().filter(|line| line.contains("[98.1, 117.3], 10 %")).count(), 1);
+}

@@ -5,8 +5,9 @@ mod fixture;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
+use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
-use specimen_verdicts::reproduce::claims::{ClaimVerdict, test};
+use specimen_verdicts::reproduce::claims::{ClaimVerdict, TestedClaim, test};
 use specimen_verdicts::reproduce::paper::{Claim, Paper, Test, names};
 use specimen_verdicts::reproduce::reproduction::{Reproduction, ValueVerdict, reproduce};
 use specimen_verdicts::values::RunValues;
@@ -174,7 +175,85 @@ fn claim(test: Test) -> Claim {
 fn tested(test_: Test) -> ClaimVerdict {
     let folder = tempfile::tempdir().unwrap();
     let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
-    test(&claim(test_), &run).unwrap().verdict
+    tested_on("tiny", &run, test_).verdict
+}
+
+/// Tested as if `model` were the only model of the paper.
+fn tested_on(model: &str, run: &RunValues, test_: Test) -> TestedClaim {
+    test(&claim(test_), &[(model.to_owned(), "Large".to_owned())].into(), run).unwrap()
+}
+
+#[test]
+fn an_absolute_magnitude_is_not_comparable_on_another_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    let between = |low, high| Test::Between { measure: "nfe".into(), cell: "tree".into(), low, high };
+    for (low, high) in [(70.0, 80.0), (80.0, 90.0)] {
+        let found = tested_on("large", &run, between(low, high));
+        assert_eq!(found.verdict, ClaimVerdict::NotComparable);
+        assert!(found.evidence.contains("tiny is none of the paper's models"), "{}", found.evidence);
+    }
+    // A ratio of two cells of one model is no absolute magnitude.
+    let ratio =
+        Test::Ratio { measure: "nfe".into(), cell: "tree".into(), of: "ar".into(), low: 0.9, high: 1.1 };
+    assert_eq!(tested_on("large", &run, ratio).verdict, ClaimVerdict::DoesNotHold);
+}
+
+#[test]
+fn the_evidence_has_the_digits_that_the_decision_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    for cell in run.summary.cells.iter_mut().filter(|cell| cell.id == "tree") {
+        cell.tvd_spent = Some(0.003_000_4);
+    }
+    let between =
+        Test::Between { measure: "tvd_spent".into(), cell: "tree".into(), low: 0.0003, high: 0.003 };
+    let found = tested_on("tiny", &run, between);
+    assert_eq!(found.verdict, ClaimVerdict::DoesNotHold);
+    assert_eq!(found.evidence, "tvd_spent of tree is 0.0030004, claimed: 0.0003 to 0.003");
+}
+
+#[test]
+fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    let seed = u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap();
+    let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
+    let excess = estimate(&of("chain"), &of("tree"), Scale::Difference, seed).unwrap().unwrap();
+    let (value, high) = (excess.value / excess.a, excess.ci95[1] / excess.a);
+    // The edge of the claim is a fifth of the way from the value to the end of its interval, so 25 times the 24 prompts
+    // bring the end to the edge.
+    let within = value + (high - value) / 5.0;
+    let cells = vec!["chain".to_owned(), "tree".to_owned()];
+    let found = tested_on("tiny", &run, Test::Alike { measure: "accepted_per_step".into(), cells, within });
+    assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
+    assert!(found.prompts_to_decide.unwrap().abs_diff(600) <= 1, "{found:?}");
+}
+
+#[test]
+fn the_claims_are_counted_in_a_line() {
+    let mut found = table3b([0.0, 1.3, 2.7, 2.7, 3.8], "tiny");
+    let claim = |verdict, prompts_to_decide| TestedClaim {
+        id: "c".into(),
+        text: "made up".into(),
+        verdict,
+        evidence: String::new(),
+        prompts_to_decide,
+    };
+    use ClaimVerdict::{DoesNotHold, Holds, NotComparable, NotTestable};
+    found.claims = vec![claim(Holds, None); 4];
+    found.claims.extend([
+        claim(DoesNotHold, None),
+        claim(NotTestable, Some(60)),
+        claim(NotTestable, Some(40)),
+    ]);
+    assert_eq!(found.counts(), "4 hold, 1 does not, 2 cannot be decided (60 prompts would)");
+    found.claims.push(claim(NotTestable, None));
+    found.claims.push(claim(NotComparable, None));
+    found.claims.retain(|claim| claim.verdict != Holds);
+    let said = "0 hold, 1 does not, 3 cannot be decided (60 prompts would for 2), 1 is not comparable";
+    assert_eq!(found.counts(), said);
+    assert!(found.claims_table().markdown().contains(said));
 }
 
 #[test]

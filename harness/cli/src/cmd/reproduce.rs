@@ -78,7 +78,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()>
 
 fn said(found: &[Reproduction], layout: Layout) -> String {
     let texts = found.iter().flat_map(|one| [one.values_table(), one.claims_table()]);
-    texts.map(|table| layout.of(&table)).collect::<Vec<_>>().join("\n")
+    let text = texts.map(|table| layout.of(&table)).collect::<Vec<_>>().join("\n");
+    let title = || found.iter().map(|one| one.id.as_str()).collect::<Vec<_>>().join(", ");
+    if layout == Layout::Html { specimen_table::page(&title(), &text) } else { text }
 }
 
 /// `reproduce.md`, `.tex`, `.html` and `.json`.

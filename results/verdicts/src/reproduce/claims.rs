@@ -1,12 +1,16 @@
 //! Whether a claim holds in a run. A claim holds when the 95 % interval lies on its side, fails when the interval lies on
-//! the other, and is not testable where the interval spans both, a value is missing, or a cell was not run.
+//! the other, and is not testable where the interval spans both, a value is missing, or a cell was not run. A claim about
+//! an absolute magnitude is not comparable on a model that is none of the paper's.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use specimen_table::fixed;
+use specimen_table::{deciding, fixed};
 
 use super::paper::{Claim, Test};
 use crate::VerdictError;
 use crate::compare::comparison::{Estimate, Scale, estimate};
+use crate::gate::rules::percent as share_in_percent;
 use crate::measured;
 use crate::values::{ByPrompt, RunValues};
 
@@ -20,6 +24,8 @@ pub enum ClaimVerdict {
     DoesNotHold,
     /// This run cannot tell.
     NotTestable,
+    /// It is about an absolute magnitude, and the model is none of the paper's.
+    NotComparable,
 }
 
 /// A claim with its verdict and the numbers behind it.
@@ -33,6 +39,8 @@ pub struct TestedClaim {
     pub verdict: ClaimVerdict,
     /// The numbers behind it, or why there are none.
     pub evidence: String,
+    /// Prompts that would decide a claim whose interval spans both sides, if values and spread stay as they are.
+    pub prompts_to_decide: Option<u64>,
 }
 
 /// A number with its interval.
@@ -41,41 +49,85 @@ struct Ends {
     value: f64,
     low: f64,
     high: f64,
+    /// Prompts it is over; absent of a value that no single prompt has.
+    n: Option<usize>,
 }
 
 /// One part of a condition: what it says and how it came out.
 struct Part {
     verdict: ClaimVerdict,
     said: String,
+    /// Prompts that would decide it.
+    prompts: Option<u64>,
 }
 
-/// Tests a claim on a run.
+impl Part {
+    fn decided(verdict: ClaimVerdict, said: String) -> Part {
+        Part { verdict, said, prompts: None }
+    }
+
+    /// What an interval says that has to be inside `(low, high)`, either of which may be infinite.
+    fn of_interval(ends: &Ends, low: f64, high: f64, said: String) -> Part {
+        let verdict = match (ends.low >= low && ends.high <= high, ends.high < low || ends.low > high) {
+            (true, _) => ClaimVerdict::Holds,
+            (_, true) => ClaimVerdict::DoesNotHold,
+            _ => ClaimVerdict::NotTestable,
+        };
+        let is_open = verdict == ClaimVerdict::NotTestable;
+        Part { verdict, said, prompts: if is_open { ends.prompts_to_decide(low, high) } else { None } }
+    }
+}
+
+impl Ends {
+    /// Prompts whose interval would no longer hold any edge inside it: its sides shrink with the root of the prompts.
+    fn prompts_to_decide(&self, low: f64, high: f64) -> Option<u64> {
+        /// More are not named: nobody makes them.
+        const MOST: f64 = 1e6;
+        let n = self.n? as f64;
+        let inside = [low, high].into_iter().filter(|edge| self.low <= *edge && *edge <= self.high);
+        let needed = inside.map(|edge| {
+            let side = if edge < self.value { self.value - self.low } else { self.high - self.value };
+            n * (side / (self.value - edge)).powi(2)
+        });
+        let needed = needed.fold(0.0, f64::max);
+        (needed > 0.0 && needed <= MOST).then(|| (needed.ceil() as u64).max(n as u64 + 1))
+    }
+}
+
+/// Tests a claim on a run. `models` are the paper's name of each model of ours that is one of its models.
 ///
 /// # Errors
 /// When a value of the run is not finite.
-pub fn test(claim: &Claim, run: &RunValues) -> Result<TestedClaim, VerdictError> {
+pub fn test(
+    claim: &Claim,
+    models: &BTreeMap<String, String>,
+    run: &RunValues,
+) -> Result<TestedClaim, VerdictError> {
     let absent = claim.test.cells().into_iter().find(|cell| run.summary.cell(cell).is_none());
     let parts = match absent {
         Some(cell) => vec![not_testable(format!("the run has no cell `{cell}`"))],
-        None => Tester { run }.parts(&claim.test)?,
+        None => Tester { run, models }.parts(&claim.test)?,
     };
     // One part that fails refutes the claim; one that cannot be told leaves the rest without a verdict.
     let has = |verdict| parts.iter().any(|part: &Part| part.verdict == verdict);
-    let verdict = match (has(ClaimVerdict::DoesNotHold), has(ClaimVerdict::NotTestable)) {
-        (true, _) => ClaimVerdict::DoesNotHold,
-        (false, true) => ClaimVerdict::NotTestable,
-        (false, false) => ClaimVerdict::Holds,
-    };
+    let order = [ClaimVerdict::NotComparable, ClaimVerdict::DoesNotHold, ClaimVerdict::NotTestable];
+    let verdict = order.into_iter().find(|verdict| has(*verdict)).unwrap_or(ClaimVerdict::Holds);
+    let open = parts.iter().filter(|part| part.verdict == ClaimVerdict::NotTestable);
+    let needed: Option<Vec<u64>> = open.map(|part| part.prompts).collect();
+    let prompts_to_decide =
+        needed.and_then(|needed| needed.into_iter().max()).filter(|_| verdict == ClaimVerdict::NotTestable);
     let said: Vec<String> = parts.into_iter().map(|part| part.said).collect();
-    Ok(TestedClaim { id: claim.id.clone(), text: claim.text.clone(), verdict, evidence: said.join("; ") })
+    let (id, text, evidence) = (claim.id.clone(), claim.text.clone(), said.join("; "));
+    Ok(TestedClaim { id, text, verdict, evidence, prompts_to_decide })
 }
 
 fn not_testable(why: String) -> Part {
-    Part { verdict: ClaimVerdict::NotTestable, said: why }
+    Part::decided(ClaimVerdict::NotTestable, why)
 }
 
 struct Tester<'a> {
     run: &'a RunValues,
+    models: &'a BTreeMap<String, String>,
 }
 
 impl Tester<'_> {
@@ -100,33 +152,21 @@ impl Tester<'_> {
 
     /// `cell` over `other` minus 1 is above `least`.
     fn above(&self, measure: &str, cell: &str, other: &str, least: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, other)? {
+        Ok(match self.excess(measure, cell, other, &[least])? {
             Err(why) => not_testable(why),
-            Ok((ends, said)) => Part {
-                verdict: match (ends.low > least, ends.high < least) {
-                    (true, _) => ClaimVerdict::Holds,
-                    (_, true) => ClaimVerdict::DoesNotHold,
-                    _ => ClaimVerdict::NotTestable,
-                },
-                said,
-            },
+            // An interval that ends at the bound is not above it.
+            Ok((ends, said)) if ends.low == least && ends.high > least => not_testable(said),
+            Ok((ends, said)) => Part::of_interval(&ends, least, f64::INFINITY, said),
         })
     }
 
     fn alike(&self, measure: &str, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, other)? {
+        Ok(match self.excess(measure, cell, other, &[-within, within])? {
             Err(why) => not_testable(why),
-            Ok((ends, said)) => Part {
-                verdict: match (
-                    ends.low >= -within && ends.high <= within,
-                    ends.low > within || ends.high < -within,
-                ) {
-                    (true, _) => ClaimVerdict::Holds,
-                    (_, true) => ClaimVerdict::DoesNotHold,
-                    _ => ClaimVerdict::NotTestable,
-                },
-                said: format!("{said}, {} % allowed", fixed(100.0 * within, 0)),
-            },
+            Ok((ends, said)) => {
+                let said = format!("{said}, {} % allowed", share_in_percent(within));
+                Part::of_interval(&ends, -within, within, said)
+            }
         })
     }
 
@@ -134,12 +174,12 @@ impl Tester<'_> {
     fn rises(&self, measure: &str, cells: &[String]) -> Result<Vec<Part>, VerdictError> {
         let mut parts = Vec::new();
         for pair in cells.windows(2) {
-            parts.push(match self.excess(measure, &pair[1], &pair[0])? {
+            parts.push(match self.excess(measure, &pair[1], &pair[0], &[0.0])? {
                 Err(why) => not_testable(why),
-                Ok((ends, said)) => Part {
-                    verdict: if ends.high < 0.0 { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds },
-                    said,
-                },
+                Ok((ends, said)) => {
+                    let falls = ends.high < 0.0;
+                    Part::decided(if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds }, said)
+                }
             });
         }
         if let [first, .., last] = cells {
@@ -148,48 +188,48 @@ impl Tester<'_> {
         Ok(parts)
     }
 
+    /// The only condition on an absolute magnitude.
     fn between(&self, measure: &str, cell: &str, low: f64, high: f64) -> Part {
-        match self.value(measure, cell) {
-            Err(why) => not_testable(why),
-            Ok(value) => Part {
-                verdict: match (low..=high).contains(&value) {
-                    true => ClaimVerdict::Holds,
-                    false => ClaimVerdict::DoesNotHold,
-                },
-                said: format!("{measure} of {cell} is {}, claimed: {low} to {high}", short(value)),
-            },
+        let value = match self.value(measure, cell) {
+            Err(why) => return not_testable(why),
+            Ok(value) => value,
+        };
+        let shown = faithful(value, &[low, high]);
+        let said = format!("{measure} of {cell} is {shown}, claimed: {low} to {high}");
+        let model = self.run.summary.cell(cell).map_or("the model", |cell| cell.model.as_str());
+        if !self.models.contains_key(model) {
+            let why = format!(
+                "{said}; the claim is about an absolute magnitude, and {model} is none of the paper's models"
+            );
+            return Part::decided(ClaimVerdict::NotComparable, why);
         }
+        let holds = (low..=high).contains(&value);
+        Part::decided(if holds { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold }, said)
     }
 
     fn ratio(&self, measure: &str, cell: &str, of: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, of)? {
+        Ok(match self.excess(measure, cell, of, &[low - 1.0, high - 1.0])? {
             Err(why) => not_testable(why),
             Ok((ends, _)) => {
                 let [value, from, to] = [ends.value, ends.low, ends.high].map(|excess| 1.0 + excess);
-                Part {
-                    verdict: match (from >= low && to <= high, to < low || from > high) {
-                        (true, _) => ClaimVerdict::Holds,
-                        (_, true) => ClaimVerdict::DoesNotHold,
-                        _ => ClaimVerdict::NotTestable,
-                    },
-                    said: format!(
-                        "{measure} of {cell} over that of {of} is {} [{}, {}], claimed: {low} to {high}",
-                        fixed(value, 3),
-                        fixed(from, 3),
-                        fixed(to, 3)
-                    ),
-                }
+                let shown = [value, from, to].map(|end| deciding(end, &[low, high], 3));
+                let said = format!(
+                    "{measure} of {cell} over that of {of} is {} [{}, {}], claimed: {low} to {high}",
+                    shown[0], shown[1], shown[2]
+                );
+                Part::of_interval(&Ends { value, low: from, high: to, n: ends.n }, low, high, said)
             }
         })
     }
 
     /// How much more `cell` has than `other`, as a share of what `other` has, with its 95 % interval; or why that cannot
-    /// be told.
+    /// be told. The words have the digits that show on which side of each of `bounds` it is.
     fn excess(
         &self,
         measure: &str,
         cell: &str,
         other: &str,
+        bounds: &[f64],
     ) -> Result<Result<(Ends, String), String>, VerdictError> {
         let (ours, theirs, scale) = match measure {
             // A speedup over the shared baseline is compared by the times themselves: both ran interleaved.
@@ -197,7 +237,7 @@ impl Tester<'_> {
             _ => (self.run.by_prompt(cell, measure), self.run.by_prompt(other, measure), Scale::Difference),
         };
         if ours.is_empty() || theirs.is_empty() {
-            return Ok(self.excess_of_summaries(measure, cell, other));
+            return Ok(self.excess_of_summaries(measure, cell, other, bounds));
         }
         let Some(found) = self.paired(&theirs, &ours, scale)? else {
             return Ok(Err(format!("{cell} and {other} share fewer than two prompts")));
@@ -206,19 +246,22 @@ impl Tester<'_> {
             return Ok(Err(format!("{measure} of {other} is 0, so no share of it")));
         }
         let share = |end: f64| if scale == Scale::Ratio { end - 1.0 } else { end / found.a.abs() };
-        let ends = Ends { value: share(found.value), low: share(found.ci95[0]), high: share(found.ci95[1]) };
+        let [low, high] = found.ci95.map(share);
+        let ends = Ends { value: share(found.value), low, high, n: Some(found.n) };
+        let factors: Vec<f64> = bounds.iter().map(|bound| 1.0 + bound).collect();
+        let factor = |value: f64| deciding(value, &factors, 2);
         let said = match scale {
             Scale::Ratio => format!(
                 "{cell} is {} [{}, {}] times as fast as {other}",
-                fixed(found.value, 2),
-                fixed(found.ci95[0], 2),
-                fixed(found.ci95[1], 2)
+                factor(found.value),
+                factor(found.ci95[0]),
+                factor(found.ci95[1])
             ),
             Scale::Difference => format!(
                 "{measure} {} of {cell} against {} of {other}: {}",
                 short(found.b),
                 short(found.a),
-                percent(&ends)
+                percent(&ends, bounds)
             ),
         };
         Ok(Ok((ends, format!("{said} over {} prompts", found.n))))
@@ -226,7 +269,13 @@ impl Tester<'_> {
 
     /// From the cells' own values and intervals, for measures without a value for each image. Without intervals nothing
     /// is told apart.
-    fn excess_of_summaries(&self, measure: &str, cell: &str, other: &str) -> Result<(Ends, String), String> {
+    fn excess_of_summaries(
+        &self,
+        measure: &str,
+        cell: &str,
+        other: &str,
+        bounds: &[f64],
+    ) -> Result<(Ends, String), String> {
         let (ours, theirs) = (self.summary_of(measure, cell)?, self.summary_of(measure, other)?);
         let ([low, high], [their_low, their_high]) = match (ours.1, theirs.1) {
             (Some(ours), Some(theirs)) => (ours, theirs),
@@ -246,12 +295,13 @@ impl Tester<'_> {
             value: (ours.0 - theirs.0) / scale,
             low: (low - their_high) / scale,
             high: (high - their_low) / scale,
+            n: None,
         };
         let said = format!(
             "{measure} {} of {cell} against {} of {other}: {}",
             short(ours.0),
             short(theirs.0),
-            percent(&ends)
+            percent(&ends, bounds)
         );
         Ok((ends, said))
     }
@@ -283,10 +333,23 @@ impl Tester<'_> {
     }
 }
 
-fn percent(ends: &Ends) -> String {
-    let signed =
-        |share: f64| format!("{}{}", if share < 0.0 { "-" } else { "+" }, fixed(100.0 * share.abs(), 1));
+fn percent(ends: &Ends, bounds: &[f64]) -> String {
+    let bounds: Vec<f64> = bounds.iter().map(|bound| 100.0 * bound).collect();
+    let signed = |share: f64| {
+        let text = deciding(100.0 * share, &bounds, 1);
+        if text.starts_with('-') { text } else { format!("+{text}") }
+    };
     format!("{} % [{}, {}]", signed(ends.value), signed(ends.low), signed(ends.high))
+}
+
+/// About three significant digits, or as many more as show on which side of each of `bounds` it is.
+fn faithful(value: f64, bounds: &[f64]) -> String {
+    let text = short(value);
+    let shown: f64 = text.parse().unwrap_or(value);
+    match bounds.iter().all(|bound| shown.partial_cmp(bound) == value.partial_cmp(bound)) {
+        true => text,
+        false => deciding(value, bounds, 3),
+    }
 }
 
 /// Three significant digits or so.

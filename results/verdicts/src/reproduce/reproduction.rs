@@ -4,10 +4,12 @@ use serde::Serialize;
 use specimen_experiments::expect::PublishedRef;
 use specimen_experiments::spec::Spec;
 use specimen_record::CellSummary;
+use specimen_table::deciding;
 
-use super::claims::{TestedClaim, test};
+use super::claims::{ClaimVerdict, TestedClaim, test};
 use super::paper::{Paper, PaperColumn, PaperTable};
 use crate::VerdictError;
+use crate::gate::rules::percent;
 use crate::measured::{self, Measured};
 use crate::papers::{PublishedRow, rows};
 use crate::values::RunValues;
@@ -103,6 +105,33 @@ pub enum ValueVerdict {
     NotReproducible,
 }
 
+impl Reproduction {
+    /// How many claims hold, in a line: `4 hold, 1 does not, 2 cannot be decided (60 prompts would)`.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let of = |wanted: ClaimVerdict| self.claims.iter().filter(move |claim| claim.verdict == wanted);
+        let n = |wanted| of(wanted).count();
+        let known: Vec<u64> =
+            of(ClaimVerdict::NotTestable).filter_map(|claim| claim.prompts_to_decide).collect();
+        let n_open = n(ClaimVerdict::NotTestable);
+        let would = match (known.iter().max(), known.len() == n_open) {
+            (None, _) => String::new(),
+            (Some(prompts), true) => format!(" ({prompts} prompts would)"),
+            (Some(prompts), false) => format!(" ({prompts} prompts would for {})", known.len()),
+        };
+        let verb = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+        let mut parts = vec![
+            verb(n(ClaimVerdict::Holds), "holds", "hold"),
+            verb(n(ClaimVerdict::DoesNotHold), "does not", "do not"),
+            format!("{n_open} cannot be decided{would}"),
+        ];
+        if n(ClaimVerdict::NotComparable) > 0 {
+            parts.push(verb(n(ClaimVerdict::NotComparable), "is not comparable", "are not comparable"));
+        }
+        parts.join(", ")
+    }
+}
+
 /// Sets a table of a paper beside a run.
 ///
 /// # Errors
@@ -137,7 +166,7 @@ pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<R
         conditions: conditions(run),
         run: [summary.name.clone(), summary.result_digest.as_str().to_owned()],
         rows: printed,
-        claims: claims.map(|claim| test(claim, run)).collect::<Result<_, _>>()?,
+        claims: claims.map(|claim| test(claim, &paper.models, run)).collect::<Result<_, _>>()?,
         columns: table
             .columns
             .iter()
@@ -272,11 +301,10 @@ fn judge(
     if (ours_value - value).abs() <= allowed || reaches {
         return PrintedValue { verdict: ValueVerdict::Agrees, ..blank };
     }
-    let why = format!(
-        "{measure} is {:+.1} % off, {} % allowed",
-        100.0 * (ours_value / value - 1.0),
-        100.0 * column.tolerance
-    );
+    let (off, tolerance) = (100.0 * (ours_value / value - 1.0), percent(column.tolerance));
+    let sign = if off < 0.0 { '-' } else { '+' };
+    let off = deciding(off.abs(), &[tolerance], 1);
+    let why = format!("{measure} is {sign}{off} % off, {tolerance} % allowed");
     PrintedValue { verdict: ValueVerdict::Differs, why: Some(why), ..blank }
 }
 

@@ -116,10 +116,11 @@ impl Reproduction {
     pub fn claims_table(&self) -> Table {
         let mut table = Table {
             id: format!("{}-claims", self.id),
-            head: vec![self.claims_head()],
+            head: vec![self.claims_head(), format!("{}.", self.counts())],
             legend: vec![
                 "A claim holds where the 95 % interval of the paired difference lies on its side, does not hold where \
-                 the interval lies on the other, and is not testable where this run cannot tell. A rise or fall over several \
+                 the interval lies on the other, and is not testable where this run cannot tell. A claim about an absolute \
+                 magnitude is not comparable on a model that is none of the paper's. A rise or fall over several \
                  cells holds where no step goes the other way beyond chance and the last cell differs from the first."
                     .to_owned(),
             ],
@@ -133,6 +134,7 @@ impl Reproduction {
             ClaimVerdict::Holds => "holds".to_owned(),
             ClaimVerdict::DoesNotHold => "DOES NOT HOLD".to_owned(),
             ClaimVerdict::NotTestable => "not testable".to_owned(),
+            ClaimVerdict::NotComparable => "not comparable".to_owned(),
         };
         table.push(Column::text("verdict"), texts(&verdict));
         table.push(Column::text("evidence"), texts(&|at| self.claims[at].evidence.clone()));

@@ -1,6 +1,6 @@
 //! A tuning for people and as CSV.
 
-use specimen_table::{Column, Entry, Section, Table, column_decimals, fixed, with_interval};
+use specimen_table::{Column, Entry, Section, Table, column_decimals, deciding, fixed, with_interval};
 
 use super::{
     bound::{Held, Reading, Standing},
@@ -220,7 +220,15 @@ fn bounds(held: &[&Held], table: &mut Table) -> Vec<Entry> {
             }
             Some(slack) => {
                 let mark = if h.is_decided() { "" } else { " ?" };
-                format!("{value}: {}{mark}", with_interval(slack, h.slack_interval, decimals, true))
+                let slack = match h.slack_interval {
+                    // An end of 0.00 would not show on which side of the bound it is.
+                    Some([low, high]) => {
+                        let [low, high] = [low, high].map(|end| deciding(end, &[0.0], decimals));
+                        format!("{} [{low}, {high}]", fixed(slack, decimals))
+                    }
+                    None => fixed(slack, decimals),
+                };
+                format!("{value}: {slack}{mark}")
             }
             None => format!("{value} ?"),
         }
