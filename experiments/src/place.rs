@@ -31,7 +31,7 @@ impl fmt::Display for Place {
 }
 
 /// Turns byte offsets of one text into places.
-pub(crate) enum Places<'t> {
+pub enum Places<'t> {
     /// Offsets in the text of a file.
     File {
         /// The file as it was named.
@@ -46,17 +46,19 @@ pub(crate) enum Places<'t> {
 }
 
 impl<'t> Places<'t> {
-    pub(crate) fn file(file: &str, text: &'t str) -> Self {
+    /// Offsets in `text`, the content of `file`.
+    pub fn file(file: &str, text: &'t str) -> Self {
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         Self::File { file: file.into(), text, line_starts: std::iter::once(0).chain(starts).collect() }
     }
 
-    pub(crate) fn argument(argument: &str) -> Self {
+    /// Offsets in an argument, all of which are the argument itself.
+    pub fn argument(argument: &str) -> Self {
         Self::Argument(argument.into())
     }
 
     /// The place of the character at byte `offset`; past the end is the end.
-    pub(crate) fn at(&self, offset: usize) -> Place {
+    pub fn at(&self, offset: usize) -> Place {
         match self {
             Self::Argument(argument) => Place::Argument(argument.clone()),
             Self::File { file, text, line_starts } => {

@@ -54,22 +54,26 @@ pub enum VerdictError {
         source: std::io::Error,
     },
     /// A file of rules that cannot be used.
-    #[error("{file}: {reason}")]
+    #[error("{place}: {reason}")]
     BadRules {
-        /// The file.
-        file: String,
+        /// File, line and column.
+        place: String,
         /// What is wrong with it.
         reason: String,
     },
     /// A rule that holds for no cell, and so would pass whatever happens.
     #[error(
-        "the rule for `{measure}` holds for no cell of the baseline (its `cells`: {cells}); name cells that are there"
+        "{place}: the rule for `{measure}` holds for no cell of the baseline (its `cells`: {cells}); the baseline has {known}"
     )]
     IdleRule {
+        /// File, line and column of its `cells`.
+        place: String,
         /// What it would hold.
         measure: String,
         /// Its patterns.
         cells: String,
+        /// The baseline's cells.
+        known: String,
     },
     /// A run that is another experiment than the baseline.
     #[error(

@@ -9,6 +9,8 @@ use specimen_verdicts::VerdictError;
 use specimen_verdicts::gate::baseline::{Adoption, Baseline};
 use specimen_verdicts::gate::check::{Gate, check};
 use specimen_verdicts::gate::rules::Rules;
+use specimen_verdicts::gate::show::{refused_junit, refused_markdown};
+use specimen_verdicts::gate::starter::starter_rules;
 
 const RULES: &str = r#"
 schema = 1
@@ -253,4 +255,69 @@ fn a_rule_names_cells_with_brackets_and_equal_signs_as_they_are() {
     };
     assert_eq!(held("casc[tau_pos=0.85,tau_seq=0.5]"), 1);
     assert_eq!(held("casc[*tau_seq=0.5]"), 2);
+}
+
+#[test]
+fn rules_to_begin_with_read_back_have_comments_and_pass_their_own_baseline() {
+    let mut baseline = baseline();
+    baseline.summary.cells.push(fixture::cell("casc[tau_pos=0.85,tau_seq=0.5]", 1.0, 1.2));
+    for runner in [None, Some("lab")] {
+        let text = starter_rules(&baseline.summary, runner);
+        let rules = Rules::parse("b.rules.toml", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        for (at, line) in text.lines().enumerate().filter(|(_, line)| *line == "[[rule]]") {
+            let before = text.lines().nth(at - 1).unwrap();
+            assert!(before.starts_with("# "), "line {at}: {line} has no comment:\n{text}");
+        }
+        let found = check(&rules, &baseline, &[baseline.summary.clone()], runner).unwrap();
+        assert!(found.passed && found.skipped.is_empty(), "{found:#?}");
+        assert_eq!(rules.rules.iter().any(|rule| rule.is_time()), runner.is_some(), "{text}");
+    }
+    assert_snapshot!(starter_rules(&baseline.summary, None));
+}
+
+#[test]
+fn a_rule_for_no_cell_names_its_line_and_the_cells_there_are() {
+    let text = "schema = 1\n\n[[rule]]\nmeasure = \"nfe\"\nkind = \"exact\"\ncells = [\"tre\"]\n";
+    let rules = Rules::parse("r.toml", text).unwrap();
+    let said = check(&rules, &baseline(), &[fixture::summary()], None).unwrap_err().to_string();
+    assert!(said.starts_with("r.toml:6:9: the rule for `nfe`") && said.contains("ar, chain, tree"), "{said}");
+}
+
+#[test]
+fn the_rules_of_the_page_are_rules() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gates.md")).unwrap();
+    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let rules: Vec<&str> = blocks.filter(|block| block.contains("[[rule]]")).collect();
+    assert_eq!(rules.len(), 2, "the grammar and an example of each kind");
+    for block in rules {
+        let text = if block.contains("schema") { block.to_owned() } else { format!("schema = 1\n{block}") };
+        Rules::parse("gates.md", &text).unwrap();
+    }
+}
+
+#[test]
+fn a_refusal_is_an_error_in_junit_and_said_in_markdown() {
+    let junit = refused_junit("results/<run>", "another \"experiment\"");
+    assert!(junit.contains("errors=\"1\"") && junit.contains("classname=\"results/&lt;run&gt;\""), "{junit}");
+    assert!(junit.contains("<error message=\"another &quot;experiment&quot;\"/>"), "{junit}");
+    let markdown = refused_markdown("r", "another experiment");
+    assert!(
+        markdown.contains("REFUSED: run r was not checked") && markdown.contains("another experiment"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_failure_shows_the_digits_that_tell_both_values_apart() {
+    let rules = Rules::parse(
+        "r.toml",
+        "schema = 1\n[[rule]]\ncells = [\"tree\"]\nmeasure = \"nfe\"\nkind = \"exact\"",
+    )
+    .unwrap();
+    let mut run = fixture::summary();
+    run.cells[2].nfe = run.cells[2].nfe.map(|nfe| nfe + 0.000_003);
+    let found = check(&rules, &baseline(), &[run], None).unwrap();
+    assert!(found.failures().contains("it moved by +0.000003, and may not move"), "{}", found.failures());
+    let text = found.table().text(200);
+    assert!(text.contains("73.142857") && text.contains("73.142860"), "{text}");
 }

@@ -10,6 +10,8 @@ use specimen_verdicts::gate::{
     baseline::Baseline,
     check::{Gate, check},
     rules::Rules,
+    show::{refused_junit, refused_markdown},
+    starter::starter_rules,
 };
 
 use crate::{
@@ -45,7 +47,7 @@ pub struct GateArgs {
     #[cfg(feature = "torch")]
     #[arg(long)]
     pub rerun: bool,
-    /// Write the run as the new baseline instead of holding it against the old one
+    /// Write the run as the new baseline instead of checking it, and rules to begin with where there are none
     #[arg(long, requires = "reason", conflicts_with_all = ["reruns", "junit", "markdown"])]
     pub update_baseline: bool,
     /// Why the baseline is renewed: the cause of every number that moves
@@ -58,12 +60,18 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
     if let Some(reason) = args.reason.as_ref().filter(|_| args.update_baseline) {
         return renew(args, reason, talk);
     }
-    let baseline = Baseline::read(&args.baseline)?;
-    let rules = Rules::read(&args.rules.clone().unwrap_or_else(|| rules_beside(&args.baseline)))?;
-    let folders = std::iter::once(&args.run).chain(&args.reruns);
-    let mut runs = folders.map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
-    let found = held(args, &rules, &baseline, &mut runs, talk)?;
-    write(args, &found)?;
+    let found = match judged(args, talk) {
+        Ok(found) => found,
+        Err(why) => {
+            // Whoever reads the files and not the exit code must see that nothing was checked.
+            let (run, said) = (args.run.display().to_string(), format!("{why:#}"));
+            if let Err(unwritten) = write(args, &refused_junit(&run, &said), &refused_markdown(&run, &said)) {
+                talk.warn(format!("the refusal is not written: {unwritten:#}"));
+            }
+            return Err(why);
+        }
+    };
+    write(args, &found.junit(), &found.table().markdown())?;
     match talk.format() {
         Format::Human => answer(&found.table().text(table_width()))?,
         Format::Json => answer_json(&found)?,
@@ -72,6 +80,15 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
         true => Ok(()),
         false => Err(CliError::Mismatch(format!("the gate is not passed: {}", found.failures())).into()),
     }
+}
+
+/// What the rules say of the run and its reruns.
+fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<Gate> {
+    let baseline = Baseline::read(&args.baseline)?;
+    let rules = Rules::read(&rules_of(args))?;
+    let folders = std::iter::once(&args.run).chain(&args.reruns);
+    let mut runs = folders.map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
+    held(args, &rules, &baseline, &mut runs, talk)
 }
 
 fn held(
@@ -104,6 +121,12 @@ fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     summary_of(&args.run)?;
     let baseline = Baseline::adopt(&run, &args.baseline, former.as_ref(), reason, args.runner.as_deref())?;
+    let rules = rules_of(args);
+    if !rules.exists() {
+        let text = starter_rules(&baseline.summary, args.runner.as_deref());
+        specimen_record::write_atomic(&rules, text.as_bytes())?;
+        talk.say(format!("{}: rules to begin with; edit them", rules.display()));
+    }
     let newest = &baseline.history[0];
     talk.say(format!("{}: the baseline is now run {}", args.baseline.display(), baseline.summary.name));
     match talk.format() {
@@ -112,18 +135,24 @@ fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
     }
 }
 
-fn write(args: &GateArgs, found: &Gate) -> anyhow::Result<()> {
+/// Writes the files that were asked for.
+fn write(args: &GateArgs, junit: &str, markdown: &str) -> anyhow::Result<()> {
     if let Some(path) = &args.junit {
-        specimen_record::write_atomic(path, found.junit().as_bytes())?;
+        specimen_record::write_atomic(path, junit.as_bytes())?;
     }
     if let Some(path) = &args.markdown {
         use std::io::Write;
         let place = || path.display().to_string();
         let mut file =
             std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(place)?;
-        file.write_all(found.table().markdown().as_bytes()).with_context(place)?;
+        file.write_all(markdown.as_bytes()).with_context(place)?;
     }
     Ok(())
+}
+
+/// The file of rules: the one given, or that beside the baseline.
+fn rules_of(args: &GateArgs) -> PathBuf {
+    args.rules.clone().unwrap_or_else(|| rules_beside(&args.baseline))
 }
 
 /// `NAME.rules.toml` beside `NAME.json`.

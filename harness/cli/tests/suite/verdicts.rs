@@ -72,6 +72,31 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
 }
 
 #[test]
+fn a_first_baseline_comes_with_rules_and_a_refusal_is_in_both_files() {
+    let desk = Desk::new();
+    stub(&desk, "r");
+    let gate = ["gate", "r", "--baseline", "b.json"];
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
+    let rules = fs::read_to_string(desk.path("b.rules.toml")).unwrap();
+    assert!(rules.contains("# Forwards of the target") && rules.contains("measure   = \"nfe\""), "{rules}");
+    desk.succeeds(&gate);
+    // Edited rules are the person's.
+    fs::write(desk.path("b.rules.toml"), RULES).unwrap();
+    desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "again"]].concat());
+    assert_eq!(fs::read_to_string(desk.path("b.rules.toml")).unwrap(), RULES);
+
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "other"]);
+    let other = ["gate", "other", "--baseline", "b.json", "--junit", "gate.xml", "--markdown", "gate.md"];
+    desk.fails(&other, 1, &["another experiment"]);
+    let junit = fs::read_to_string(desk.path("gate.xml")).unwrap();
+    assert!(junit.contains("errors=\"1\"") && junit.contains("another experiment"), "{junit}");
+    let markdown = fs::read_to_string(desk.path("gate.md")).unwrap();
+    assert!(markdown.contains("REFUSED") && markdown.contains("another experiment"), "{markdown}");
+    fs::write(desk.path("b.rules.toml"), RULES.replace("\"exact\"", "\"exactly\"")).unwrap();
+    desk.fails(&gate, 3, &["b.rules.toml:6:8: kind is `exactly`"]);
+}
+
+#[test]
 fn two_runs_of_one_spec_accept_the_same_and_cells_of_one_run_do_not() {
     let desk = Desk::new();
     stub(&desk, "a");

@@ -76,9 +76,12 @@ pub fn check(
     for rule in &rules.rules {
         let mut cells = baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)).peekable();
         if cells.peek().is_none() {
+            let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
             return Err(VerdictError::IdleRule {
+                place: rule.place.clone(),
                 measure: rule.measure.clone(),
                 cells: rule.cells.join(", "),
+                known: known.join(", "),
             });
         }
         for cell in cells {

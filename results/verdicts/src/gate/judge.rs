@@ -1,5 +1,7 @@
 //! One value against one bound.
 
+use specimen_table::deciding;
+
 use super::rules::{Bound, Direction, percent};
 use crate::measured::Measured;
 
@@ -21,33 +23,45 @@ pub(crate) fn judge(
         Direction::HigherIsBetter => new < old,
         Direction::LowerIsBetter => new > old,
     };
-    let within = |allowed: f64, unit: &str| match (new - old).abs() <= allowed {
-        true => Ok(()),
-        false => Err(format!("it moved by {:+.4}{unit}, {allowed:.4} allowed", new - old)),
-    };
+    let sign = if new < old { '-' } else { '+' };
+    let moved_by = |allowed: f64| format!("it moved by {sign}{}", deciding((new - old).abs(), &[allowed], 4));
     match bound {
         Bound::Window { low, high } => match (low..=high).contains(&new) {
             true => Ok(()),
             false => Err(format!("it is outside [{low}, {high}]")),
         },
         _ if !is_held => Ok(()),
-        Bound::Exact => within(ROUNDING * old.abs(), ""),
+        Bound::Exact => match (new - old).abs() <= ROUNDING * old.abs() {
+            true => Ok(()),
+            false => Err(format!("{}, and may not move", moved_by(0.0))),
+        },
         Bound::Relative { tolerance } => match (new - old).abs() <= (tolerance + ROUNDING) * old.abs() {
             true => Ok(()),
             false if old == 0.0 => Err("it was 0".to_owned()),
             false => {
-                let moved = 100.0 * (new / old - 1.0);
-                Err(format!("it moved by {moved:+.2} %, {} % allowed", percent(tolerance)))
+                let (moved, allowed) = (100.0 * (new / old - 1.0), percent(tolerance));
+                let sign = if moved < 0.0 { '-' } else { '+' };
+                Err(format!(
+                    "it moved by {sign}{} %, {allowed} % allowed",
+                    deciding(moved.abs(), &[allowed], 2)
+                ))
             }
         },
-        Bound::Absolute { tolerance } => within(tolerance, ""),
+        Bound::Absolute { tolerance } => match (new - old).abs() <= tolerance {
+            true => Ok(()),
+            false => Err(format!("{}, {tolerance} allowed", moved_by(tolerance))),
+        },
         Bound::Interval => {
             let (Some([old_low, old_high]), Some([low, high])) = (baseline.ci95, measured.ci95) else {
                 return Err("a 95 % interval is missing".to_owned());
             };
             match low > old_high || high < old_low {
                 true => Err(format!(
-                    "its interval [{low:.4}, {high:.4}] lies apart from the baseline's [{old_low:.4}, {old_high:.4}]"
+                    "its interval [{}, {}] and the baseline's [{}, {}] do not meet",
+                    deciding(low, &[old_high], 4),
+                    deciding(high, &[old_low], 4),
+                    deciding(old_low, &[high], 4),
+                    deciding(old_high, &[low], 4)
                 )),
                 false => Ok(()),
             }

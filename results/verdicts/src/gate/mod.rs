@@ -8,7 +8,9 @@ pub mod baseline;
 pub mod check;
 mod judge;
 pub mod rules;
+mod rules_text;
 pub mod show;
+pub mod starter;
 
 use std::path::Path;
 

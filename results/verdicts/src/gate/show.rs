@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use specimen_table::{Column, Entry, Table, one_line};
+use specimen_table::{Column, Entry, Table, fixed, one_line};
 
-use super::check::Gate;
+use super::check::{Check, Gate};
 
 impl Gate {
     /// One row a check, failures first; what was left out below.
@@ -30,13 +30,14 @@ impl Gate {
             Entry::plain(&format!("{}{mark}", if check.passed { "ok" } else { "FAILED" }))
         });
         table.push(Column::text("result"), results.collect());
-        let texts = |of: fn(&super::check::Check) -> String| -> Vec<Entry> {
+        let texts = |of: fn(&Check) -> String| -> Vec<Entry> {
             checks.iter().map(|check| Entry::plain(&of(check))).collect()
         };
         table.push(Column::text("cell"), texts(|check| check.cell.clone()));
         table.push(Column::text("measure"), texts(|check| check.measure.clone()));
-        table.push(Column::number("baseline", "", None), texts(|check| number(check.baseline)));
-        table.push(Column::number("measured", "", None), texts(|check| number(check.measured)));
+        let column = |at: usize| checks.iter().map(|check| Entry::plain(&numbers(check)[at])).collect();
+        table.push(Column::number("baseline", "", None), column(0));
+        table.push(Column::number("measured", "", None), column(1));
         table.push(Column::text("rule"), texts(|check| check.rule.clone()));
         for skipped in &self.skipped {
             let line = format!("Left out: {} of {}: {}.", skipped.measure, skipped.cell, skipped.why);
@@ -70,8 +71,7 @@ impl Gate {
                 (true, _) => writeln!(out, "{case}/>"),
                 (false, why) => {
                     let why = xml(why.as_deref().unwrap_or("it is not kept"));
-                    let values =
-                        format!("baseline {}, measured {}", number(check.baseline), number(check.measured));
+                    let values = format!("baseline {}, measured {}", numbers(check)[0], numbers(check)[1]);
                     writeln!(out, "{case}><failure message=\"{why}\">{}</failure></testcase>", xml(&values))
                 }
             };
@@ -85,12 +85,43 @@ impl Gate {
     }
 }
 
+/// A gate that reached no verdict, as JUnit XML: one test case with an error.
+#[must_use]
+pub fn refused_junit(run: &str, why: &str) -> String {
+    let counts = "tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\"";
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"specimen gate\" {counts}>\n\
+         {}><error message=\"{}\"/></testcase>\n</testsuite>\n</testsuites>\n",
+        case(run, "refused", "the run cannot be checked"),
+        xml(why)
+    )
+}
+
+/// The same as Markdown.
+#[must_use]
+pub fn refused_markdown(run: &str, why: &str) -> String {
+    let head = format!("REFUSED: run {run} was not checked, so nothing passed.");
+    Table {
+        id: "gate".to_owned(),
+        head: vec![one_line(&head)],
+        columns: vec![Column::text("reason")],
+        rows: vec![vec![Entry::plain(why)]],
+        ..Table::default()
+    }
+    .markdown()
+}
+
 fn case(cell: &str, measure: &str, rule: &str) -> String {
     format!("<testcase classname=\"{}\" name=\"{}\"", xml(cell), xml(&format!("{measure}: {rule}")))
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "—".to_owned(), |value| format!("{value:.4}"))
+/// The baseline's value and the run's with four decimals, or as many more, up to 12, as show that they differ.
+fn numbers(check: &Check) -> [String; 2] {
+    let text =
+        |value: Option<f64>, decimals| value.map_or_else(|| "—".to_owned(), |value| fixed(value, decimals));
+    let at = |decimals| [text(check.baseline, decimals), text(check.measured, decimals)];
+    let is_equal = check.baseline == check.measured;
+    (4..12).map(at).find(|[one, two]| is_equal || one != two).unwrap_or_else(|| at(12))
 }
 
 fn xml(text: &str) -> String {
