@@ -15,6 +15,7 @@ mod key;
 mod seed;
 mod timestamp;
 
+mod better;
 mod checksums;
 mod diagnostic;
 mod machine;
@@ -51,6 +52,7 @@ mod schema;
 pub use append::{Appender, Durability};
 pub use atomic::{sweep_unfinished, write_atomic, write_document};
 pub use attempts::{Coverage, Timed, Timings, coverage, read_timings};
+pub use better::{Better, TARGET_NLL, distances};
 pub use canonical::canonical_json;
 pub use checksums::Checksums;
 pub use diagnostic::{DiagnosticFile, DraftPaths, FeatureRows};

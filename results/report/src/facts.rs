@@ -5,6 +5,7 @@ use specimen_stats::multiple_tests::holm;
 use specimen_stats::student::student_two_sided_p;
 
 use crate::ReportError;
+use crate::families::skips;
 use crate::measure::{Measure, measures};
 use specimen_table::{fixed, plain, with_interval};
 
@@ -80,7 +81,29 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
             named.collect::<Vec<_>>().join("; ")
         ));
     }
+    for measure in &measures {
+        let Measure::Distance { metric, .. } = measure else { continue };
+        lines.push(format!(
+            "{}: absolute difference of {metric} from the baseline's, paired by prompt, of cells that are not exact; nearer \
+             to 0 is better, since their tokens can be too likely as well as too unlikely.{}",
+            measure.name(),
+            divergences(summary)
+        ));
+    }
     lines
+}
+
+/// Total variation that acceptance rules moved, where that is all a relaxed cell changes.
+fn divergences(summary: &Summary) -> String {
+    let is_known = |cell: &&CellSummary| cell.guarantee == Guarantee::Relaxed && !skips(summary, cell);
+    let spent = summary.cells.iter().filter(is_known).filter_map(|cell| {
+        let spent = cell.tvd_spent.filter(|spent| *spent > 0.0)?;
+        Some(format!("{} {}", cell.id, fixed(spent, 2)))
+    });
+    match spent.collect::<Vec<_>>().join("; ") {
+        none if none.is_empty() => String::new(),
+        spent => format!(" Total variation that their rules moved, mean per image: {spent}."),
+    }
 }
 
 /// Whose images are not this program's, and what their times are.

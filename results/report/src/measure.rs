@@ -1,7 +1,7 @@
 //! The columns of numbers: what each is called, which direction is better, and where the summary keeps
 //! it. A new quantity of the summary is one variant here.
 
-use specimen_record::{CellSummary, MetricSummary, Summary};
+use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary};
 
 /// What stands for the reason of a null that a summary from elsewhere does not explain.
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
@@ -12,6 +12,9 @@ const NO_MEDIAN: &str =
 
 /// Why a cell with a speedup has no geometric mean of it.
 const NO_GEOMEAN: &str = "the summary does not hold it";
+
+/// Why an exact cell has no distance from its baseline.
+const BY_CHANCE: &str = "its output is exact: what it differs by is chance";
 
 /// One column of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,12 @@ pub(crate) enum Measure {
         unit: String,
         higher_is_better: Option<bool>,
         qualified: bool,
+    },
+    /// How far a metric is from the baseline's, of cells for which nearer to it is better.
+    Distance {
+        metric: String,
+        protocol: String,
+        unit: String,
     },
 }
 
@@ -72,13 +81,21 @@ pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
             seen.push(metric);
         }
     }
-    measures.extend(seen.iter().map(|m| Measure::Metric {
-        metric: m.metric.clone(),
-        protocol: m.protocol.clone(),
-        unit: m.unit.clone(),
-        higher_is_better: m.higher_is_better,
-        qualified: seen.iter().filter(|other| other.metric == m.metric).count() > 1,
-    }));
+    for m in &seen {
+        let is_distance = summary.better(&m.metric) == Some(Better::NearerToBaseline);
+        measures.push(Measure::Metric {
+            metric: m.metric.clone(),
+            protocol: m.protocol.clone(),
+            unit: m.unit.clone(),
+            higher_is_better: m.higher_is_better.filter(|_| !is_distance),
+            qualified: seen.iter().filter(|other| other.metric == m.metric).count() > 1,
+        });
+        measures.extend(is_distance.then(|| Measure::Distance {
+            metric: m.metric.clone(),
+            protocol: m.protocol.clone(),
+            unit: m.unit.clone(),
+        }));
+    }
     measures
 }
 
@@ -102,6 +119,7 @@ impl Measure {
                 return format!("{metric} ({protocol})");
             }
             Measure::Metric { metric, .. } => metric,
+            Measure::Distance { metric, .. } => return format!("{metric}_distance"),
         };
         key.to_owned()
     }
@@ -118,6 +136,7 @@ impl Measure {
             Measure::SecondsE2e => "prompt to image".to_owned(),
             Measure::Overhead => "overhead".to_owned(),
             Measure::MeasuredToPredicted => "measured".to_owned(),
+            Measure::Distance { metric, .. } => format!("abs. Δ {metric}"),
             _ => self.key(),
         }
     }
@@ -137,7 +156,7 @@ impl Measure {
             Measure::Seconds | Measure::SecondsE2e => "s / image",
             Measure::Overhead => "% of decode",
             Measure::MeasuredToPredicted => "/ predicted",
-            Measure::Metric { unit, .. } => unit,
+            Measure::Metric { unit, .. } | Measure::Distance { unit, .. } => unit,
         }
     }
 
@@ -149,6 +168,7 @@ impl Measure {
             }
             Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
             Measure::Nfe | Measure::Seconds | Measure::SecondsE2e | Measure::Overhead => Some(false),
+            Measure::Distance { .. } => Some(false),
             Measure::MeasuredToPredicted => None,
             Measure::Metric { higher_is_better, .. } => *higher_is_better,
         }
@@ -163,7 +183,9 @@ impl Measure {
     pub(crate) fn decimals(&self) -> Option<usize> {
         match self {
             Measure::Nfe | Measure::Overhead => Some(1),
-            Measure::Seconds | Measure::SecondsE2e | Measure::Metric { .. } => None,
+            Measure::Seconds | Measure::SecondsE2e | Measure::Metric { .. } | Measure::Distance { .. } => {
+                None
+            }
             _ => Some(2),
         }
     }
@@ -215,6 +237,20 @@ impl Measure {
                     None => {
                         Quantity { value: None, ci95: None, why: Some("not scored for this cell".into()) }
                     }
+                }
+            }
+            Measure::Distance { metric, protocol, .. } => {
+                let scored = cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol);
+                let distance = scored.and_then(|m| m.vs_baseline).map(|versus| versus.distance());
+                let why = match (scored, cell.guarantee) {
+                    (_, Guarantee::Exact) => BY_CHANCE,
+                    _ if cell.is_baseline() => "it is the baseline",
+                    (None, _) => "not scored for this cell",
+                    (Some(m), _) => m.why.as_deref().unwrap_or("it has no baseline"),
+                };
+                match distance.filter(|_| cell.guarantee != Guarantee::Exact && !cell.is_baseline()) {
+                    Some((value, ci95)) => Quantity { value: Some(value), ci95, why: None },
+                    None => Quantity { value: None, ci95: None, why: Some(why.to_owned()) },
                 }
             }
         }

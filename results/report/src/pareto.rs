@@ -1,7 +1,7 @@
 //! The data of the Pareto plot: speed against one quality metric, which cells are dominated, and which
 //! have no point and why.
 
-use specimen_record::{CellSummary, Guarantee, MetricSummary, Summary};
+use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, VsBaseline};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
@@ -45,8 +45,8 @@ pub(crate) struct Point {
     pub(crate) speedup_ci95: Option<[f64; 2]>,
     pub(crate) quality: f64,
     pub(crate) quality_ci95: Option<[f64; 2]>,
-    /// Difference of the metric from the baseline's, paired by prompt, with its interval; 0 for the baseline itself, absent
-    /// where the metric has no value for each prompt.
+    /// Difference of the metric from the baseline's, paired by prompt, with its interval, absolute where nearer to the
+    /// baseline is better; 0 for the baseline itself, absent where the metric has no value for each prompt.
     paired: Option<(f64, Option<[f64; 2]>)>,
     /// A faster cell makes it pointless, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
@@ -58,10 +58,20 @@ pub(crate) struct Pareto {
     pub(crate) metric: String,
     pub(crate) unit: String,
     pub(crate) is_difference: bool,
-    pub(crate) higher_is_better: bool,
+    pub(crate) better: Better,
+    /// Whether speedups are from the prompt to the image, since a cell has no other.
+    pub(crate) is_end_to_end: bool,
     pub(crate) points: Vec<Point>,
     /// Cells without a point, and the reason.
     pub(crate) left_out: Vec<(String, String)>,
+}
+
+/// Whether another program made the images, and only their whole time stands in a ratio.
+fn has_whole_time_only(cell: &CellSummary) -> bool {
+    cell.origin.is_some()
+        && cell.speedup.value.is_none()
+        && cell.speedup_e2e.value.is_some()
+        && !cell.is_baseline()
 }
 
 impl Quality {
@@ -84,14 +94,15 @@ impl Pareto {
             let known = if known.is_empty() { "no metric at all".to_owned() } else { known.join(", ") };
             return Err(format!("no cell has the metric `{name}`; the run has {known}"));
         };
-        let Some(higher_is_better) = first.higher_is_better else {
+        let Some(better) = summary.better(name) else {
             return Err(format!("neither direction of `{name}` is better, so nothing dominates"));
         };
         let mut pareto = Pareto {
             metric: name.to_owned(),
             unit: first.unit.clone(),
             is_difference: matches!(quality, Quality::Difference(_)),
-            higher_is_better,
+            better,
+            is_end_to_end: summary.cells.iter().any(has_whole_time_only),
             points: Vec::new(),
             left_out: Vec::new(),
         };
@@ -120,15 +131,16 @@ impl Pareto {
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
         // The baseline is 1 times as fast as itself and does not differ from itself, by definition.
-        let (speedup, speedup_ci95) = match cell.speedup.value {
+        let ratio = if self.is_end_to_end { &cell.speedup_e2e } else { &cell.speedup };
+        let (speedup, speedup_ci95) = match ratio.value {
             _ if is_baseline => (1.0, None),
-            Some(value) => (value, cell.speedup.ci95),
-            None => return Err(because(&cell.speedup.why, "speedup")),
+            Some(value) => (value, ratio.ci95),
+            None => return Err(because(&ratio.why, "speedup")),
         };
         let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;
         let (quality, quality_ci95) = match (self.is_difference, metric.vs_baseline, metric.value) {
             (true, _, _) if is_baseline => (0.0, None),
-            (true, Some(versus), _) => (versus.difference, versus.ci95),
+            (true, Some(versus), _) => self.apart(versus),
             (true, None, _) => {
                 return Err(because(&metric.why, "comparison with the baseline for this metric"));
             }
@@ -147,10 +159,18 @@ impl Pareto {
             quality_ci95,
             paired: match metric.vs_baseline {
                 _ if is_baseline => Some((0.0, None)),
-                versus => versus.map(|versus| (versus.difference, versus.ci95)),
+                versus => versus.map(|versus| self.apart(versus)),
             },
             is_dominated: false,
         })
+    }
+
+    /// How far a cell is from its baseline: the difference, or how large it is where nearer is better.
+    fn apart(&self, versus: VsBaseline) -> (f64, Option<[f64; 2]>) {
+        match self.better {
+            Better::NearerToBaseline => versus.distance(),
+            Better::Higher | Better::Lower => (versus.difference, versus.ci95),
+        }
     }
 
     fn mark_dominated(&mut self) {
@@ -185,7 +205,7 @@ impl Pareto {
             _ => ((p.quality, p.quality_ci95), o.quality),
         };
         let [low, high] = ci95.unwrap_or([value, value]);
-        if self.higher_is_better { low > other } else { high < other }
+        if self.better == Better::Higher { low > other } else { high < other }
     }
 
     /// Speedup and quality of each point as the hypervolume counts them, exact cells with the quality of their baseline,
@@ -196,7 +216,11 @@ impl Pareto {
             return None;
         }
         let law = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
-        let quality = |p: &Point| law.filter(|_| is_exact(&p)).unwrap_or(p.quality);
+        let quality = |p: &Point| {
+            let quality = law.filter(|_| is_exact(&p)).unwrap_or(p.quality);
+            let is_nearer = self.better == Better::NearerToBaseline;
+            law.filter(|_| is_nearer).map_or(quality, |law| (quality - law).abs())
+        };
         Some(self.points.iter().map(|p| (p.speedup, quality(p))).collect())
     }
 
@@ -241,7 +265,11 @@ impl Pareto {
         let drawing = Scatter {
             dots: dots.collect(),
             lines: lines.clone(),
-            x_name: format!("Speedup over {}, decode time, × (→ higher is better)", summary.baseline),
+            x_name: format!(
+                "Speedup over {}, {}, × (→ higher is better)",
+                summary.baseline,
+                if self.is_end_to_end { "prompt to image" } else { "decode time" }
+            ),
             y_name: self.quality_name(&summary.baseline),
             frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
             upright: Some((1.0, format!("speed of {}", summary.baseline))),
@@ -252,12 +280,18 @@ impl Pareto {
 
     /// The vertical axis in words.
     pub(crate) fn quality_name(&self, baseline: &str) -> String {
-        let what = match self.is_difference {
-            true => format!("Δ {} against {baseline}", self.metric),
-            false => self.metric.clone(),
+        let what = match (self.is_difference, self.better) {
+            (true, Better::NearerToBaseline) => format!("|Δ {}| against {baseline}", self.metric),
+            (true, _) => format!("Δ {} against {baseline}", self.metric),
+            (false, _) => self.metric.clone(),
         };
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
-        let better = if self.higher_is_better { "↑ higher" } else { "↓ lower" };
+        let better = match (self.better, self.is_difference) {
+            (Better::Higher, _) => "↑ higher".to_owned(),
+            (Better::Lower, _) => "↓ lower".to_owned(),
+            (Better::NearerToBaseline, true) => "nearer to 0".to_owned(),
+            (Better::NearerToBaseline, false) => format!("nearer to {baseline}'s"),
+        };
         format!("{what}{unit} ({better} is better)")
     }
 
@@ -270,12 +304,21 @@ impl Pareto {
     /// What is to be seen, the area the frontier covers, and who has no point.
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
-            "Speedup over {} in decode time against {}, with 95 % intervals. A cell is dominated, and faded, where \
+            "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, where \
              another of its model, dataset and baseline is faster and nothing shows it to be better. Exact cells share one \
              law: among them speed alone counts, and what stands between them on the vertical axis is chance.",
-            summary.baseline,
+            self.baselines(&summary.baseline),
+            match self.is_end_to_end {
+                true =>
+                    "time from the prompt to the image, which is all that is known of another program's images,",
+                false => "decode time",
+            },
             match self.is_difference {
-                true => format!("the difference of {} from the baseline's, paired by prompt", self.metric),
+                true => format!(
+                    "the {}difference of {} from the baseline's, paired by prompt",
+                    self.absolute(),
+                    self.metric
+                ),
                 false => self.metric.clone(),
             }
         );
@@ -283,8 +326,13 @@ impl Pareto {
             caption +=
                 " A relaxed cell is better where its 95 % interval says so; it never dominates an exact one.";
         }
+        if self.better == Better::NearerToBaseline {
+            caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely as well as too \
+                        unlikely.";
+        }
         if self.is_one_group()
-            && let Some(area) = self.trades().and_then(|points| hypervolume(&points, self.higher_is_better))
+            && let Some(area) =
+                self.trades().and_then(|points| hypervolume(&points, self.better == Better::Higher))
         {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
             caption += &format!(
@@ -301,6 +349,26 @@ impl Pareto {
         caption
     }
 
+    /// What the cells are compared with, in words.
+    fn baselines(&self, usual: &str) -> String {
+        let mut all = vec![usual];
+        for named in self.points.iter().filter_map(|point| point.group.2.as_deref()) {
+            let is_usual = named == usual || named.starts_with(&format!("{usual}["));
+            if !is_usual && !all.contains(&named) {
+                all.push(named);
+            }
+        }
+        match all.as_slice() {
+            [only] => (*only).to_owned(),
+            all => format!("its baseline ({})", all.join(", ")),
+        }
+    }
+
+    /// What stands before a difference whose sign does not matter.
+    fn absolute(&self) -> &'static str {
+        if self.better == Better::NearerToBaseline { "absolute " } else { "" }
+    }
+
     /// Whether all cells compete with one another.
     fn is_one_group(&self) -> bool {
         self.points.windows(2).all(|pair| pair[0].group == pair[1].group)
@@ -308,7 +376,10 @@ impl Pareto {
 
     /// The data as CSV, cells without a point at the end.
     pub(crate) fn csv(&self) -> Result<String, ReportError> {
-        let what = if self.is_difference { "difference to the baseline" } else { "value" };
+        let what = match self.is_difference {
+            true => format!("{}difference to the baseline", self.absolute()),
+            false => "value".to_owned(),
+        };
         let mut out = CsvText::new();
         out.write_record([
             "cell",
@@ -339,7 +410,7 @@ impl Pareto {
                 &x_lo,
                 &x_hi,
                 &self.metric,
-                what,
+                &what,
                 &self.unit,
                 &point.quality.to_string(),
                 &y_lo,
@@ -357,7 +428,7 @@ impl Pareto {
                 "",
                 "",
                 &self.metric,
-                what,
+                &what,
                 &self.unit,
                 "",
                 "",

@@ -138,7 +138,7 @@ fn a_sweep_is_found_drawn_and_taken_away_again() {
     assert_eq!(names, ["pareto", "sweep-tau_pos", "phases", "acceptance", "tvd", "features", "paths"]);
     assert_snapshot!(read(&run, "sweep-tau_pos.csv"));
     let svg = read(&run, "sweep-tau_pos.svg");
-    for words in ["sweep of tau_pos", "\ntight\n", "\n0.85\n", "Δ target-nll against ar"] {
+    for words in ["sweep of tau_pos", "\ntight\n", "\n0.85\n", "|Δ target-nll| against ar"] {
         assert!(svg.contains(words), "{words}");
     }
     write_document(&run.summary(), &fixture::summary()).unwrap();

@@ -96,7 +96,7 @@ fn the_pareto_plot_names_every_cell_and_its_axes() {
     assert!(svg.contains("\n&lt;s&gt;&amp;&quot;jd&quot; \n") && !svg.contains("<s>"));
     for words in [
         "Speedup over ar, decode time, × (→ higher is better)",
-        "Δ target-nll against ar, nat/token (↓ lower is better)",
+        "|Δ target-nll| against ar, nat/token (nearer to 0 is better)",
         "made-up: speed against quality",
         "bf16 on Example CPU",
         "speed of ar",
@@ -134,11 +134,11 @@ fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     // Exact cells: the slower one has the better sample of one law.
     set(&mut summary, "sd-tree13", 1.48, 0.4);
     set(&mut summary, "sd-chain3", 1.31, -0.4);
-    // Faster than any exact cell and no worse as far as can be seen: it promises nothing all the same.
-    set(&mut summary, "cascade+vvs", 2.31, 0.01);
-    // Slower than it: better by less than its interval, and by more.
-    set(&mut summary, "lantern", 1.83, -0.01);
+    // Faster than any exact cell: it promises nothing all the same.
+    set(&mut summary, "cascade+vvs", 2.31, 0.2);
+    // Slower than it: nearer to the baseline beyond its interval, and far off with tokens that are too likely.
     set(&mut summary, "cascade", 2.06, -0.05);
+    set(&mut summary, "lantern", 1.83, -0.5);
     // Slower than an exact cell, and not better than its law beyond the interval.
     set(&mut summary, "gsd", 1.35, -0.02);
     let run = run_of(folder.path(), &summary);
@@ -146,6 +146,8 @@ fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     let free: Vec<String> =
         pareto_rows(&run).iter().filter(|r| &r[12] == "false").map(|r| r[0].to_owned()).collect();
     assert_eq!(free, ["sd-tree13", "cascade", "cascade+vvs"]);
+    let row = pareto_rows(&run).into_iter().find(|row| &row[0] == "lantern").unwrap();
+    assert_eq!((&row[7], &row[9], &row[10]), ("absolute difference to the baseline", "0.5", "0.47"));
 
     summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
     write_document(&run.summary(), &summary).unwrap();
@@ -174,6 +176,33 @@ fn cells_compete_only_under_one_baseline_and_plain_decoding_is_not_one_by_itself
     let row = |cell: &str| rows.iter().find(|row| &row[0] == cell).unwrap();
     assert_eq!((&row("sjd")[12], &row("sd-chain3")[12]), ("false", "true"));
     assert_eq!((&row("ar-nocfg")[9], &row("ar-nocfg")[13]), ("", "no timed `ar` cell with this sampling"));
+}
+
+#[test]
+fn a_program_whose_whole_time_is_all_that_is_known_has_its_point_and_its_own_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    for (id, speedup, baseline) in
+        [("py-ar", 1.0, "py-ar"), ("py-fast", 3.0, "py-ar"), ("py-slow", 0.5, "ar")]
+    {
+        let mut cell = summary.cells[1].clone();
+        (cell.id, cell.baseline) = (id.into(), Some(baseline.into()));
+        (cell.origin, cell.guarantee) =
+            (Some(specimen_record::Origin::External), specimen_record::Guarantee::Unknown);
+        cell.speedup = specimen_record::Ratio::absent("the inside does not show");
+        cell.speedup_e2e.value = Some(speedup);
+        summary.cells.push(cell);
+    }
+    let run = run_of(folder.path(), &summary);
+    report(&run, &Options { quality: Quality::Value("scene-clip".into()), ..options() }).unwrap();
+    let rows = pareto_rows(&run);
+    let row = |cell: &str| rows.iter().find(|row| &row[0] == cell).unwrap();
+    assert_eq!((&row("py-fast")[3], &row("py-fast")[12], &row("py-ar")[2]), ("3", "false", "true"));
+    assert_eq!(&row("py-slow")[12], "true", "it competes with the cells of its own baseline");
+    let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
+    assert!(svg.contains("Speedup over ar, prompt to image, × (→ higher is better)"));
+    let page = fs::read_to_string(run.report().join("index.html")).unwrap();
+    assert!(page.contains("Speedup over its baseline (ar, py-ar) in time from the prompt to the image"));
 }
 
 #[test]

@@ -55,9 +55,9 @@ fn a_missing_metric_shows_its_reason_once() {
     summary.cells[1].metrics.remove(1);
     let text = table_markdown(&summary).unwrap();
     assert_eq!(text.matches("32 images, the protocol asks for 500").count(), 1);
-    assert_eq!(text.matches("\nᵈ not scored for this cell").count(), 1);
-    assert_eq!(text.matches(" —ᵈ |").count(), 1);
-    assert_eq!(text.matches(" —ᵉ |").count(), 4, "{text}");
+    assert_eq!(text.matches("\nᵉ not scored for this cell").count(), 1);
+    assert_eq!(text.matches(" —ᵉ |").count(), 1);
+    assert_eq!(text.matches(" —ᶠ |").count(), 4, "{text}");
     assert!(
         table_csv(&summary).unwrap().contains("scene-clip: not scored for this cell; fd-scenes: 32 images")
     );
@@ -95,9 +95,35 @@ fn no_metric_ranks_rows_that_share_one_law() {
         }
     }
     // Relaxed rows compete: gsd is the nearest to the target, cascade has the highest score.
-    assert!(marked("gsd", column("target-nll")) && marked("cascade", column("scene-clip")), "{text}");
+    assert!(marked("gsd", column("abs. Δ target-nll")) && marked("cascade", column("scene-clip")), "{text}");
     assert!(marked("sd-tree13", column("speedup")), "{text}");
     assert!(text.contains("Exact rows draw from one law"), "{text}");
+}
+
+#[test]
+fn a_relaxed_row_whose_tokens_are_too_likely_is_not_the_best() {
+    let mut summary = fixture::summary();
+    let gsd = summary.cells.iter_mut().find(|cell| cell.id == "gsd").unwrap();
+    let versus = gsd.metrics[0].vs_baseline.as_mut().unwrap();
+    (versus.difference, versus.ci95) = (-0.5, Some([-0.6, -0.4]));
+    gsd.metrics[0].value = gsd.metrics[0].value.map(|value| value - 0.558);
+    let text = table_markdown(&summary).unwrap();
+    let cells = |name: &str| {
+        let row = text.lines().find(|line| line.starts_with(&format!("| {name} "))).unwrap();
+        row.split('|').skip(1).map(|entry| entry.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let column = |name: &str| cells("method").iter().position(|head| head.starts_with(name)).unwrap();
+    let (value, distance) = (column("target-nll"), column("abs. Δ target-nll"));
+    assert!(!cells("method")[value].contains('↓') && cells("method")[distance].ends_with('↓'), "{text}");
+    assert!(cells("gsd")[distance].starts_with("0.500 ± 0.100"), "{text}");
+    assert!(cells("cascade")[distance].starts_with("**0.074"), "the nearest wins: {text}");
+    assert!(["gsd", "cascade"].iter().all(|name| !cells(name)[value].contains('*')), "{text}");
+    assert!(cells("sd-tree13")[distance].starts_with('—') && text.contains("what it differs by is chance"));
+    assert!(text.contains("nearer to 0 is better"), "{text}");
+
+    summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
+    let text = table_markdown(&summary).unwrap();
+    assert!(text.contains("target-nll") && text.contains('↓') && !text.contains("abs. Δ"), "{text}");
 }
 
 #[test]

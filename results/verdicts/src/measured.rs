@@ -1,6 +1,6 @@
 //! What a cell has of a measure that a rule, a claim or a layout names.
 
-use specimen_record::CellSummary;
+use specimen_record::{Better, CellSummary};
 
 /// A value with its interval and the images behind it, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +11,14 @@ pub(crate) struct Measured {
     /// Protocol of a metric; values under different ones are not compared.
     pub(crate) protocol: Option<String>,
     pub(crate) why: Option<String>,
+}
+
+/// How far a metric of a cell is from its baseline's, where nearer to that is better for this cell.
+pub(crate) fn distance(cell: &CellSummary, measure: &str) -> Option<Measured> {
+    let scored = cell.metrics.iter().find(|scored| scored.metric == measure)?;
+    let is_nearer = scored.better(cell.guarantee) == Some(Better::NearerToBaseline) && !cell.is_baseline();
+    let (value, ci95) = scored.vs_baseline.filter(|_| is_nearer)?.distance();
+    Some(Measured { value: Some(value), ci95, ..of(cell, measure) })
 }
 
 /// The measure of this name, of a cell: a quantity of its summary, or a metric.

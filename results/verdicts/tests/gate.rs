@@ -120,6 +120,41 @@ fn a_better_method_passes_where_only_worse_is_held() {
 }
 
 #[test]
+fn a_relaxed_cell_is_worse_where_it_moves_away_from_its_baseline_on_either_side() {
+    let with = |difference: f64| {
+        let mut run = fixture::summary();
+        let tree = run.cells.iter_mut().find(|cell| cell.id == "tree").unwrap();
+        tree.guarantee = specimen_record::Guarantee::Relaxed;
+        let mut nll = tree.metrics[0].clone();
+        (nll.metric, nll.higher_is_better, nll.value) =
+            ("target-nll".into(), Some(false), Some(7.0 + difference));
+        let (se, z, detectable) = (None, None, None);
+        let ci95 = Some([difference - 0.01, difference + 0.01]);
+        nll.vs_baseline = Some(specimen_record::VsBaseline { difference, se, ci95, z, detectable, n: 32 });
+        tree.metrics.push(nll);
+        run
+    };
+    let rules = |direction: &str| {
+        let text = format!(
+            "schema = 1\n[[rule]]\ncells = [\"tree\"]\nmeasure = \"target-nll\"\nkind = \"absolute\"\n\
+             tolerance = 0.05\n{direction}"
+        );
+        Rules::parse("rules.toml", &text).unwrap()
+    };
+    let baseline = Baseline { summary: with(0.1), ..baseline() };
+    let passes = |direction: &str, difference: f64| {
+        let found = check(&rules(direction), &baseline, &[with(difference)], None).unwrap();
+        (found.passed, found.checks[0].measure.clone(), found.checks[0].measured)
+    };
+    let lower = "direction = \"lower-is-better\"";
+    let (passed, measure, measured) = passes(lower, -0.4);
+    assert!(!passed && measure == "|target-nll minus the baseline cell's|" && measured == Some(0.4));
+    assert!(passes(lower, -0.1).0 && passes(lower, 0.0).0 && !passes(lower, 0.2).0);
+    // Without a direction it is the value itself that must not move.
+    assert!(!passes("", -0.1).0 && passes("", 0.1).0);
+}
+
+#[test]
 fn a_slow_machine_fails_nothing_where_times_are_not_held() {
     let found = gate(&[slowed(3.0)], None);
     assert!(found.passed, "{}", found.failures());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use specimen_record::{EnvironmentFlag, Manifest, Summary};
+use specimen_record::{Better, EnvironmentFlag, Manifest, Summary};
 
 /// The manifest as pairs of words.
 #[derive(Serialize)]
@@ -35,9 +35,10 @@ pub(crate) fn protocols(summary: &Summary) -> Vec<String> {
     }
     let mut seen: Vec<String> = Vec::new();
     for metric in summary.cells.iter().flat_map(|cell| &cell.metrics) {
-        let direction = match metric.higher_is_better {
-            Some(true) => "higher is better",
-            Some(false) => "lower is better",
+        let direction = match summary.better(&metric.metric) {
+            Some(Better::Higher) => "higher is better",
+            Some(Better::Lower) => "lower is better",
+            Some(Better::NearerToBaseline) => "nearer to the baseline's is better (rows that are not exact)",
             None => "neither direction is better",
         };
         let unit = if metric.unit.is_empty() { "a pure number" } else { &metric.unit };

@@ -104,16 +104,26 @@ struct Held<'a> {
 impl Held<'_> {
     fn cell(&self, cell: &CellSummary, gate: &mut Gate) {
         let rule = self.rule;
-        let of = |summary: &Summary| summary.cell(&cell.id).map(|cell| measured::of(cell, &rule.measure));
-        let old = measured::of(cell, &rule.measure);
+        // A direction is about better and worse, and nearer to the baseline is better for some cells.
+        let is_distance =
+            rule.direction != Direction::Both && measured::distance(cell, &rule.measure).is_some();
+        let read = |cell: &CellSummary| {
+            let distance = measured::distance(cell, &rule.measure).filter(|_| is_distance);
+            distance.unwrap_or_else(|| measured::of(cell, &rule.measure))
+        };
+        let of = |summary: &Summary| summary.cell(&cell.id).map(read);
+        let old = read(cell);
+        let (measure, direction) = match is_distance {
+            true => (format!("|{} minus the baseline cell's|", rule.measure), Direction::LowerIsBetter),
+            false => (rule.measure.clone(), rule.direction),
+        };
         if let Some(why) = self.unheard_of(&old, &of) {
             let (cell, measure) = (cell.id.clone(), rule.measure.clone());
             gate.skipped.push(Skipped { cell, measure, rule: rule.words(), why });
             return;
         }
-        self.push(gate, &cell.id, &rule.measure, rule.words(), &old, &of, |new| {
-            judge(rule.bound, rule.direction, &old, new)
-        });
+        let words = Rule { direction, ..rule.clone() }.words();
+        self.push(gate, &cell.id, &measure, words, &old, &of, |new| judge(rule.bound, direction, &old, new));
         if let Some(share) = rule.legs {
             self.legs(cell, share, gate);
         }
