@@ -138,7 +138,12 @@ fn evidence(grid: &Grid, at: usize, n: usize, seed: u64, tuning: &Tuning) -> Evi
         let difference = constraint.plus.abs() - truth.slack[which];
         let sign = if constraint.side == Side::AtMost { 1.0 } else { -1.0 };
         let value = values(1 + which as u64, 0.3, sign * difference);
-        let sides = Sides { value: &value, baseline: &baseline, is_by_construction: truth.is_exact };
+        let sides = Sides {
+            value: &value,
+            baseline: &baseline,
+            is_by_construction: truth.is_exact,
+            is_nearer: false,
+        };
         Held::of(constraint, sides, tuning.confidence).unwrap()
     });
     Evidence::new(&at.to_string(), values(0, 0.7, truth.speedup), held.collect()).unwrap()

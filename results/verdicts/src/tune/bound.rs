@@ -64,6 +64,8 @@ pub struct Sides<'a> {
     pub baseline: &'a Sample,
     /// Whether the measure is one of quality and the setting's method exact.
     pub is_by_construction: bool,
+    /// Whether nearer to the baseline's is better: an amount around the baseline then bounds from both sides.
+    pub is_nearer: bool,
 }
 
 impl Held {
@@ -72,7 +74,12 @@ impl Held {
     /// # Errors
     /// When `confidence` is no probability.
     pub fn of(constraint: &Constraint, sides: Sides<'_>, confidence: f64) -> Result<Held, VerdictError> {
-        let Sides { value, baseline, is_by_construction } = sides;
+        let Sides { value, baseline, is_by_construction, is_nearer } = sides;
+        let text = constraint.text.clone();
+        let constraint = &match is_nearer && constraint.of_baseline == 1.0 {
+            true => nearer_side(constraint, value, baseline),
+            false => constraint.clone(),
+        };
         let slack = match is_by_construction {
             true => slack_by_construction(constraint, value, baseline),
             false => slack_of(constraint, value, baseline),
@@ -80,7 +87,7 @@ impl Held {
         let reference = if constraint.of_baseline == 0.0 { Some(0.0) } else { baseline.value() };
         let why = value.why().or_else(|| slack.why()).map(str::to_owned);
         let mut held = Held {
-            constraint: constraint.text.clone(),
+            constraint: text,
             reading: reading(value)?,
             bound: reference.map(|reference| constraint.bound(reference)),
             slack: slack.value(),
@@ -165,6 +172,14 @@ fn slack_of(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sampl
     }
 }
 
+/// The same amount on the side of the baseline on which the value is.
+fn nearer_side(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Constraint {
+    let is_above = value.minus(baseline).value().is_none_or(|apart| apart >= 0.0);
+    let amount = constraint.plus.abs();
+    let (side, plus) = if is_above { (Side::AtMost, amount) } else { (Side::AtLeast, -amount) };
+    Constraint { side, plus, ..constraint.clone() }
+}
+
 /// How far inside the bound the baseline itself is, whose distribution an exact method has.
 fn slack_by_construction(constraint: &Constraint, value: &Sample, baseline: &Sample) -> Sample {
     if constraint.of_baseline == 1.0 {
@@ -195,7 +210,7 @@ mod tests {
     }
 
     fn held(constraint: &Constraint, value: &Sample, baseline: &Sample, is_by_construction: bool) -> Held {
-        Held::of(constraint, Sides { value, baseline, is_by_construction }, 0.99).unwrap()
+        Held::of(constraint, Sides { value, baseline, is_by_construction, is_nearer: false }, 0.99).unwrap()
     }
 
     #[test]
@@ -226,11 +241,39 @@ mod tests {
     }
 
     #[test]
+    fn where_nearer_is_better_an_amount_bounds_from_both_sides() {
+        let baseline = prompts(&[1.0, 5.0, 2.0, 9.0, 4.0, 7.0]);
+        let shifted = |by: f64| prompts(&[1.0, 5.0, 2.0, 9.0, 4.0, 7.0].map(|value| value + by));
+        let standing = |constraint: &Constraint, by: f64| {
+            let sides = Sides {
+                value: &shifted(by),
+                baseline: &baseline,
+                is_by_construction: false,
+                is_nearer: true,
+            };
+            let found = Held::of(constraint, sides, 0.99).unwrap();
+            (found.standing(), (found.slack.unwrap() * 1e6).round() / 1e6)
+        };
+        let at_least = Constraint { side: Side::AtLeast, ..at_most(1.0, -0.3) };
+        for constraint in [at_most(1.0, 0.3), at_least] {
+            assert_eq!(standing(&constraint, 0.2), (Standing::Meets, 0.1));
+            assert_eq!(standing(&constraint, -0.2), (Standing::Meets, 0.1));
+            assert_eq!(standing(&constraint, -0.5), (Standing::Misses, -0.2));
+        }
+        assert_eq!(standing(&at_most(0.0, 5.0), -3.0).0, Standing::Meets, "a plain number stays one-sided");
+    }
+
+    #[test]
     fn a_value_of_the_whole_run_is_compared_by_the_ends_of_both_intervals() {
         let whole = |value: f64, half: f64| Sample::Whole { value, ci95: Some([value - half, value + half]) };
         let found = Held::of(
             &at_most(1.0, 5.0),
-            Sides { value: &whole(12.0, 1.0), baseline: &whole(10.0, 0.5), is_by_construction: false },
+            Sides {
+                value: &whole(12.0, 1.0),
+                baseline: &whole(10.0, 0.5),
+                is_by_construction: false,
+                is_nearer: false,
+            },
             0.95,
         )
         .unwrap();

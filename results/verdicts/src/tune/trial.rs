@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use specimen_experiments::goal::Goal;
-use specimen_record::{CellSummary, Guarantee};
+use specimen_record::{Better, CellSummary, Guarantee, distances};
 
 use super::{
     bound::{Held, Reading, Sides, Standing, reading},
-    sample::Sample,
+    sample::{ALONE, Sample},
 };
 use crate::{
     VerdictError, measured,
@@ -105,11 +105,41 @@ impl Evidence {
                 value: &sample(rungs, setting, measure),
                 baseline: &of_baseline,
                 is_by_construction: cell.guarantee == Guarantee::Exact && is_quality(cell, measure),
+                is_nearer: is_nearer(cell, measure),
             };
             Held::of(constraint, sides, confidence)
         });
-        Evidence::new(setting, sample(rungs, setting, &goal.objective), budget.collect::<Result<_, _>>()?)
+        let objective = objective(rungs, cell, baseline, &goal.objective)?;
+        Evidence::new(setting, objective, budget.collect::<Result<_, _>>()?)
     }
+}
+
+/// The objective of a cell. Where nearer to the baseline's is better for a cell of the run, it is how far a cell is from
+/// it: 0 for an exact one, whose distribution is the baseline's.
+fn objective(
+    rungs: &[RunValues],
+    cell: &CellSummary,
+    baseline: Option<&str>,
+    measure: &str,
+) -> Result<Sample, VerdictError> {
+    let is_distance =
+        rungs.last().and_then(|last| last.summary.better(measure)) == Some(Better::NearerToBaseline);
+    let value = sample(rungs, &cell.id, measure);
+    let Some(baseline) = baseline.filter(|_| is_distance) else { return Ok(value) };
+    if cell.guarantee == Guarantee::Exact {
+        return Ok(Sample::Whole { value: 0.0, ci95: Some([0.0; 2]) });
+    }
+    let apart = value.minus(&sample(rungs, baseline, measure));
+    Ok(match apart.value() {
+        Some(value) => Sample::Whole { value: value.abs(), ci95: apart.interval(ALONE)?.map(distances) },
+        None => apart,
+    })
+}
+
+/// Whether nearer to the baseline's is better for a cell.
+fn is_nearer(cell: &CellSummary, measure: &str) -> bool {
+    let scored = cell.metrics.iter().find(|scored| scored.metric == measure);
+    scored.and_then(|scored| scored.better(cell.guarantee)) == Some(Better::NearerToBaseline)
 }
 
 /// Whether a measure is about what is drawn, not about how fast.
