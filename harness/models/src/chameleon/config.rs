@@ -216,6 +216,31 @@ mod tests {
     }
 
     #[test]
+    fn every_entry_is_read() {
+        let found = parse(
+            r#"{
+                "model_type": "chameleon", "vocab_size": 50, "hidden_size": 30, "intermediate_size": 46,
+                "num_hidden_layers": 6, "num_attention_heads": 3, "rms_norm_eps": 0.02, "rope_theta": 400.0,
+                "swin_norm": true, "model_parallel_size": 3, "max_position_embeddings": 160
+            }"#,
+        );
+        let expected = ChameleonConfig {
+            n_words: 50,
+            d_model: 30,
+            n_layers: 6,
+            n_heads: 3,
+            d_head: 10,
+            d_ffn: 46,
+            rope_base: 400.0,
+            norm_eps: 0.02,
+            swin_norm: true,
+            n_positions: 160,
+            qk_norm: QkNormShape::Rows(3),
+        };
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
     fn the_rotary_base_is_found_in_both_places() {
         let base =
             |entry: &str| parse(&format!(r#"{{ "model_type": "chameleon", {entry} }}"#)).unwrap().rope_base;

@@ -1,16 +1,23 @@
 //! The transformer against transformers' Chameleon: a prompt padded on the left in one row, a chain, a tree over the
 //! cache; every shape of the norms, both key layouts, both places of the norms.
 
+use std::rc::Rc;
+
 use specimen_models::{
     backbone::Backbone,
-    chameleon::{ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
-    kv::KvCache,
+    chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
+    kv::{KvCache, KvShape},
     llama::causal_mask,
+    padded::Padding,
 };
-use tch::{Kind, Tensor, no_grad};
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::{Device, Kind, Tensor, no_grad};
 
-use crate::reference::{
-    N_CHAIN, N_PREFIX, PADS, config, distance, expected, golden, image, image_words, network, tree_mask,
+use crate::{
+    reference::{
+        N_CHAIN, N_PREFIX, PADS, config, distance, expected, golden, image, image_words, network, tree_mask,
+    },
+    rule::{ByRule, values},
 };
 
 /// Features and logits of prompt and chain, then of the tree: `[2, n, ..]` each.
@@ -52,6 +59,43 @@ fn features_and_logits_are_those_of_transformers() {
 fn one_row_of_norms_serves_all_heads_in_either_shape() {
     check(network(QkNormShape::Rows(1), false, Kind::Float), "shared");
     check(network(QkNormShape::Vector, false, Kind::Float), "shared");
+}
+
+#[test]
+fn a_row_of_norms_serves_a_run_of_neighbouring_heads() {
+    /// As the rule, with each of two rows of norms twice in a row.
+    struct Twice;
+    impl ParamSource for Twice {
+        fn param(&mut self, name: &str, shape: &[i64], _: Init) -> Result<Tensor, LoadError> {
+            let is_norm = name.contains("q_norm") || name.contains("k_norm");
+            let rows = || values(name, &[2, 4]).index_select(0, &Tensor::from_slice(&[0_i64, 0, 1, 1]));
+            Ok(if is_norm { rows() } else { values(name, shape) })
+        }
+    }
+    let four = |rows| ChameleonConfig { n_heads: 4, d_head: 4, ..config(QkNormShape::Rows(rows), false) };
+    let network = |source: &mut dyn ParamSource, rows| {
+        ChameleonNetwork::new(source, &four(rows), KeyLayout::Hf, &image_words()).unwrap()
+    };
+    let run = |network: ChameleonNetwork| {
+        let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), N_PREFIX);
+        let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 4, d_head: 4, capacity: 32 };
+        run(&image, &mut KvCache::new(shape, Kind::Float, Device::Cpu))
+    };
+    let [found, expected] = [run(network(&mut ByRule(Kind::Float), 2)), run(network(&mut Twice, 4))];
+    for (found, expected) in found.iter().zip(&expected) {
+        assert!(distance(found, expected, 0) < 1e-6);
+    }
+}
+
+#[test]
+fn what_is_tapped_is_what_enters_a_layer() {
+    let (image, mut cache) = image(network(QkNormShape::Rows(2), false, Kind::Float), Kind::Float);
+    let x = no_grad(|| image.network().embed_words(&expected("prompt")));
+    let at = Tensor::arange(N_PREFIX, (Kind::Int64, x.device()));
+    let mask = causal_mask(N_PREFIX, Kind::Float);
+    let tapped = no_grad(|| image.forward_tapped(&x, &at, &mut cache, Some(&mask), &[0, 1]));
+    assert_eq!((tapped.inner.len(), &tapped.inner[0]), (2, &x));
+    assert_ne!(tapped.inner[1], x);
 }
 
 #[test]

@@ -27,10 +27,12 @@ use specimen_models::{
     llamagen::{
         Condition, HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
         LlamaGenWeights, drafter_config, eagle3_config,
-        t5::{T5Config, T5Encoder},
+        t5::{CaptionFeatures, T5Config, T5Encoder},
     },
+    pixels::{Rounding, picture},
     published_names::{LayerNames, Mixed, PublishedNames},
     target::{DrafterKind, ModelError, TargetModel},
+    text_tokenizer::TextTokenizer,
     tiny::{TargetConfig, TinyBackbone},
     vq16::{Vq16, Vq16Config, Vq16Names},
 };
@@ -214,6 +216,21 @@ fn llamagen(desk: &Desk) -> Result<LlamaGenModel, ModelError> {
     LlamaGenModel::open(&LLAMAGEN, desk.root(), Kind::Float, Device::Cpu)
 }
 
+/// Asserts that `model` draws tokens as its codes decoded become bytes by `rounding`. `decode`: `[1, rows, columns]` to
+/// `[1, 3, height, width]`.
+#[track_caller]
+fn check_picture(
+    model: &dyn TargetModel,
+    side: i64,
+    rounding: Rounding,
+    decode: impl FnOnce(&Tensor) -> Tensor,
+) {
+    let ids: Vec<i64> = (0..side * side).map(|at| (7 * at + 3) % 16).collect();
+    let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id as u32)).collect();
+    let pixels = no_grad(|| decode(&Tensor::from_slice(&ids).view([1, side, side])).get(0));
+    assert_eq!(model.picture(&tokens), picture(&pixels, rounding));
+}
+
 /// Decodes behind `prompt` and compares what the target and the head of `kind` say with `logits` and with the tensor
 /// `drafts` of the golden file.
 #[track_caller]
@@ -268,8 +285,14 @@ const DEEP_LLAMAGEN: &str = "deep_llamagen.safetensors";
 fn llamagen_and_its_heads_have_the_laws_of_the_reference_from_the_prompt_on() {
     let desk = llamagen_desk();
     let model = llamagen(&desk).unwrap();
-    let generation = model.open("a red bus", &GUIDED, MAX_TREE).unwrap();
-    check_close(generation.prefix(), &tensor(DEEP_LLAMAGEN, "prefix"), F32, "prefix");
+    // Features of a prompt that is opened may have been kept by an earlier run: these are made here.
+    let text = TextTokenizer::open(&desk.file("tokenizer.json")).unwrap();
+    let encoder = T5Encoder::new(&mut Recipe, &LLAMAGEN.text).unwrap();
+    let features = CaptionFeatures::new(text, encoder, None).of("a red bus", 12).unwrap();
+    let prefix = no_grad(|| model.network().caption_prefix(&features, true));
+    check_close(&prefix, &tensor(DEEP_LLAMAGEN, "prefix"), F32, "prefix");
+    let vq = Vq16::new(&mut Recipe, &VQ, Vq16Names::Original).unwrap();
+    check_picture(&model, 3, Rounding::Nearest, |ids| vq.decode(ids));
     let check = |kind: DrafterKind, drafts| check_drafts(&model, "a red bus", &kind, DEEP_LLAMAGEN, drafts);
     check(DrafterKind::Eagle1(None), "earlier.eagle1");
     check(DrafterKind::Eagle3(None), "earlier.eagle3");
@@ -322,6 +345,8 @@ fn janus_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
         let generation = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
         check_close(generation.prefix(), &tensor(file, "prefix"), 0.0, "prefix");
         check_drafts(&model, prompt, &DrafterKind::Eagle1(None), file, drafts);
+        let decoder = Vq16::new(&mut Scoped::new(&mut Recipe, "model.vqmodel."), &VQ, names.vq16()).unwrap();
+        check_picture(&model, 3, Rounding::Cut, |ids| decoder.decode(ids));
     };
     desk.write("drafter/model.safetensors", &head, 2_f64.powi(-3));
     check("quiet.eagle1");
@@ -356,6 +381,8 @@ fn chameleon_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
         head: Ok(desk.file("drafter.safetensors")),
     };
     let model = ChameleonModel::load(recipe, &files, Kind::Float, Device::Cpu).unwrap();
+    let decoder = Vqgan::new(&mut Recipe, &model.recipe().vqgan).unwrap();
+    check_picture(&model, 4, Rounding::Cut, |ids| decoder.decode(ids));
     let kind = DrafterKind::Eagle1(None);
     check_drafts(&model, "a red circle", &kind, "deep_chameleon.safetensors", "eagle1");
 }
