@@ -16,8 +16,13 @@ pub struct Bandwidth {
 }
 
 /// Devices that the papers used, and what is bought now, by name and bytes a second.
-const DEVICES: [(&str, f64); 3] =
-    [("NVIDIA H200", 4.8e12), ("one of two chips of an AMD MI250", 1.64e12), ("NVIDIA RTX 4090", 1.008e12)];
+const DEVICES: [(&str, f64); 5] = [
+    ("NVIDIA H200", 4.8e12),
+    ("NVIDIA H100 SXM", 3.35e12),
+    ("NVIDIA A100 80GB SXM", 2.039e12),
+    ("one of two chips of an AMD MI250", 1.64e12),
+    ("NVIDIA RTX 4090", 1.008e12),
+];
 
 /// What a plan takes on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

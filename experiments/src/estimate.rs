@@ -71,8 +71,21 @@ pub enum JudgedBy {
 pub struct Missing {
     /// What it is.
     pub what: String,
-    /// How to get it.
+    /// How to get it: a command and nothing else, or what a person has to do.
     pub remedy: String,
+    /// What the command fetches; absent where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<FetchSize>,
+}
+
+/// How much is to be fetched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetchSize {
+    /// Bytes of the files whose size is published.
+    pub n_bytes: u64,
+    /// Files whose size is not.
+    pub n_unknown: u64,
 }
 
 /// Bytes of a record, a timing row and a row of steps, without what grows with the tokens; generous.
@@ -152,10 +165,32 @@ impl fmt::Display for Estimate {
             writeln!(f, "bound   {} of work", all.join(", "))?;
             writeln!(f, "        assumed: {ASSUMED}")?;
         }
-        for missing in &self.missing {
-            writeln!(f, "missing {}; {}", missing.what, missing.remedy)?;
+        for Missing { what, remedy, fetch } in &self.missing {
+            let size = fetch.map(|fetch| format!(", {fetch}")).unwrap_or_default();
+            writeln!(f, "missing {what}{size}\n        {remedy}")?;
         }
-        Ok(())
+        let sizes: Vec<FetchSize> = self.missing.iter().filter_map(|missing| missing.fetch).collect();
+        if sizes.is_empty() {
+            return Ok(());
+        }
+        let n_bytes = sizes.iter().map(|size| size.n_bytes).sum();
+        let all = FetchSize { n_bytes, n_unknown: sizes.iter().map(|size| size.n_unknown).sum() };
+        writeln!(f, "fetch   {all} in all; this gets it:\n        specimen data fetch --for SPEC")
+    }
+}
+
+impl fmt::Display for FetchSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unknown = match self.n_unknown {
+            0 => String::new(),
+            1 => "1 file of unknown size".to_owned(),
+            n => format!("{n} files of unknown size"),
+        };
+        match (self.n_bytes, unknown.as_str()) {
+            (n_bytes, "") => f.write_str(&human_bytes(n_bytes)),
+            (0, unknown) => f.write_str(unknown),
+            (n_bytes, unknown) => write!(f, "{} and {unknown}", human_bytes(n_bytes)),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use specimen_datasets::PromptSet;
 use specimen_experiments::{
     bandwidth::Bandwidth,
-    estimate::{Footprint, JudgedBy, Missing},
+    estimate::{FetchSize, Footprint, JudgedBy, Missing},
     parse::SpecText,
     plan::Plan,
     prompts,
@@ -339,9 +339,14 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
     // 80 images of 256 tokens.
     assert!((estimate.time_bounds[0].seconds - 80.0 * 256.0 * 0.135).abs() < 1e-9);
     assert_eq!((bounds(None), plan.time_bounds(Bandwidth::known(), |_| None, |_| Some(1))), (vec![], vec![]));
-    estimate
-        .missing
-        .push(Missing { what: "weights of tiny".to_owned(), remedy: "run make train-tiny".to_owned() });
+    let mut miss = |what: &str, remedy: &str, fetch| {
+        estimate.missing.push(Missing { what: what.to_owned(), remedy: remedy.to_owned(), fetch });
+    };
+    miss("weights of tiny", "run make train-tiny", None);
+    let size = |n_bytes, n_unknown| Some(FetchSize { n_bytes, n_unknown });
+    miss("weights of a", "specimen data fetch a", size(1_350_000_000, 0));
+    miss("weights of b", "specimen data fetch b", size(250_000_000, 2));
+    miss("weights of c", "specimen data fetch c", size(0, 1));
     let expected = "plan    s (0123456789abcdef)\n\
                     cells   4, 3 timed\n\
                     items   80 in 6 blocks, over 10 prompts\n\
@@ -352,7 +357,12 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     bound   46 min at 0.01 TB/s (as given) of work\n\
                     \x20       assumed: one forward a token, as without drafts; each reads the weights once, and the \
                     keys and values of half an image; nothing for text, pictures and metrics\n\
-                    missing weights of tiny; run make train-tiny\n";
+                    missing weights of tiny\n        run make train-tiny\n\
+                    missing weights of a, 1.4 GB\n        specimen data fetch a\n\
+                    missing weights of b, 250.0 MB and 2 files of unknown size\n        specimen data fetch b\n\
+                    missing weights of c, 1 file of unknown size\n        specimen data fetch c\n\
+                    fetch   1.6 GB and 3 files of unknown size in all; this gets it:\n        specimen data fetch --for \
+                    SPEC\n";
     assert_eq!(estimate.to_string(), expected);
     assert_eq!(plan.estimate(|_| None).disk_bytes, None);
 }

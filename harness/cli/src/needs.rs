@@ -6,10 +6,10 @@ use std::{env, path::PathBuf};
 use specimen_datasets::{
     data_root::{DATA_VARIABLE, DataRoot},
     error::DatasetError,
-    manifest::{DataItem, MNIST_IMAGES, MNIST_LABELS},
+    manifest::{DataItem, ITEMS, MNIST_IMAGES, MNIST_LABELS},
 };
 use specimen_experiments::{
-    estimate::{Footprint, Missing},
+    estimate::{FetchSize, Footprint, Missing},
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_hub::{
@@ -107,19 +107,10 @@ pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
 
 /// Weights and data that `spec` needs and that are not below `root`, each once, in the order of the spec.
 pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
-    let drafters = spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref());
-    let models = spec.models().into_iter().map(|model| model.name.as_str()).chain(drafters);
     let places = places_with(root);
-    let of_models = models.flat_map(|name| unfetched(name, &places));
-    let of_heads = spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of);
-    let of_heads: Vec<Missing> = of_heads.flat_map(|name| unfetched(name, &places)).collect();
-    let wants_lenet = spec.metrics.iter().any(|metric| metric.name == "fd-lenet");
-    let lenet = if wants_lenet { unfetched("lenet-mnist", &places) } else { Vec::new() };
-    let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet);
-    let mnist = mnist.filter_map(|item| absent_item(&item, root));
+    let of_models = weights_of(spec).into_iter().flat_map(|name| unfetched(name, &places));
     let mut missing: Vec<Missing> = Vec::new();
-    let of_metrics = spec.metrics.iter().flat_map(|metric| of_protocol(metric, &places, root));
-    for entry in of_models.chain(of_heads).chain(lenet).chain(mnist).chain(of_metrics) {
+    for entry in of_models.chain(missing_data(spec, root)) {
         if !missing.contains(&entry) {
             missing.push(entry);
         }
@@ -127,21 +118,61 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     missing
 }
 
-/// What a metric under a protocol lacks: its network's weights, where no file is named for them, and what it compares
-/// with. A protocol that does not exist is told when the run begins.
-fn of_protocol(metric: &MetricSpec, places: &Places, root: Option<&DataRoot>) -> Vec<Missing> {
-    let Some(protocol) = metric.protocol.as_deref().and_then(|name| Protocol::find(name).ok()) else {
-        return Vec::new();
+/// Names under which weights that `spec` needs are published, each once: its models, what drafts for them, and the
+/// networks of its metrics, unless a file is named for them. Not what these need themselves.
+pub(crate) fn weights_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
+    let short = |name: &'static str| -> &'s str { name };
+    let of_metric = |metric: &MetricSpec| match metric.weights {
+        None => protocol_of(metric).and_then(|protocol| manifest(&protocol.recipe().network.name).ok()),
+        Some(_) => None,
     };
+    let mut all: Vec<&str> = spec.models().into_iter().map(|model| model.name.as_str()).collect();
+    all.extend(spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref()));
+    all.extend(spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of).map(short));
+    all.extend(wants_lenet(spec).then_some("lenet-mnist").map(short));
+    all.extend(spec.metrics.iter().filter_map(of_metric).map(|network| short(&network.name)));
+    let mut names: Vec<&str> = Vec::new();
+    for name in all {
+        if manifest(name).is_ok() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Data besides the prompts that `spec` needs and that no command fetches, where it is absent.
+pub(crate) fn missing_data(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
+    let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
+    let mnist = mnist.filter_map(|item| absent_item(&item, root));
+    mnist.chain(spec.metrics.iter().flat_map(|metric| absent_paths(metric, root))).collect()
+}
+
+fn wants_lenet(spec: &Spec) -> bool {
+    spec.metrics.iter().any(|metric| metric.name == "fd-lenet")
+}
+
+/// The protocol of a metric; `None` too where it does not exist, which the run reports when it begins.
+fn protocol_of(metric: &MetricSpec) -> Option<Protocol> {
+    Protocol::find(metric.protocol.as_deref()?).ok()
+}
+
+/// Files and folders that a metric under a protocol names and that are not there.
+fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
+    if protocol_of(metric).is_none() {
+        return Vec::new();
+    }
     let value = metric.values().join(", ");
-    let network = &protocol.recipe().network.name;
-    let mut missing = if metric.weights.is_none() { unfetched(network, places) } else { Vec::new() };
     let paths = [("weights", &metric.weights), ("what it compares with", &metric.real)];
-    for (what, path) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
-        let path = root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path));
+    let mut missing = Vec::new();
+    for (what, given) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
+        let path = root.map_or_else(|| PathBuf::from(given), |root| root.path().join(given));
         if !path.exists() {
-            let remedy = format!("put it at {}, or give another path", path.display());
-            missing.push(Missing { what: format!("{what}, for {value}"), remedy });
+            let published = ITEMS.iter().find(|item| item.places.contains(&given.as_str()));
+            let remedy = match published {
+                Some(item) => item.remedy(root),
+                None => format!("put it at {}, or give another path", path.display()),
+            };
+            missing.push(Missing { what: format!("{what}, for {value}"), remedy, fetch: None });
         }
     }
     missing
@@ -157,34 +188,37 @@ fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
     let Ok(model) = manifest(name) else { return Vec::new() };
     let of_part = |part: &specimen_hub::Manifest| {
         let files = places.missing(part);
-        (!files.is_empty()).then(|| Missing {
-            what: format!("weights of {}: {} of {} files", part.name, files.len(), part.files.len()),
-            remedy: remedy(&part.name, &files),
+        (!files.is_empty()).then(|| {
+            let (remedy, fetch) = remedy(&part.name, &files);
+            let what = format!("weights of {}: {} of {} files", part.name, files.len(), part.files.len());
+            Missing { what, remedy, fetch }
         })
     };
     model.with_needs().into_iter().filter_map(of_part).collect()
 }
 
-/// How to come by `files` of the model `name`: by its command, and by hand what a program cannot fetch.
-fn remedy(name: &str, files: &[&PublishedFile]) -> String {
-    let (mut fetched, mut by_hand) = (Vec::new(), Vec::new());
+/// How to come by `files` of the model `name`: its command with what that fetches, or by hand what a program cannot fetch.
+fn remedy(name: &str, files: &[&PublishedFile]) -> (String, Option<FetchSize>) {
+    let (mut fetch, mut by_hand) = (None, Vec::new());
     for file in files {
         match (&file.origin, file.n_bytes.get()) {
             (Origin::ByHand { by_hand: how, place }, _) => {
                 by_hand.push(format!("{how}; it belongs at {place} below {DATA_VARIABLE}"));
             }
-            (_, Some(n_bytes)) => fetched.push(format!("{} ({n_bytes} bytes)", file.described())),
-            (_, None) => fetched.push(format!("{} (of unknown size)", file.described())),
+            (_, n_bytes) => {
+                let all = fetch.get_or_insert_with(FetchSize::default);
+                all.n_bytes += n_bytes.unwrap_or(&0);
+                all.n_unknown += u64::from(n_bytes.is_none());
+            }
         }
     }
-    let by_command = (!fetched.is_empty())
-        .then(|| format!("run `specimen data fetch {name}`, which gets {}", fetched.join(", ")));
-    by_command.into_iter().chain(by_hand).collect::<Vec<_>>().join("; ")
+    let command = fetch.map(|_| format!("specimen data fetch {name}"));
+    (command.into_iter().chain(by_hand).collect::<Vec<_>>().join("; "), fetch)
 }
 
 fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
     match item.locate(root) {
-        Err(DatasetError::Absent { what, remedy }) => Some(Missing { what, remedy }),
+        Err(DatasetError::Absent { what, remedy }) => Some(Missing { what, remedy, fetch: None }),
         _ => None,
     }
 }
@@ -243,8 +277,10 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             "mnist-test-labels",
         ];
         assert_eq!(keys, expected);
-        assert!(found[0].remedy.contains("teddykoker/image-gpt"), "{}", found[0].remedy);
-        assert!(found[2].remedy.contains("`specimen data fetch lenet-mnist`"), "{}", found[2].remedy);
+        assert_eq!(weights_of(&spec), ["igpt-mnist", "igpt-fmnist", "lenet-mnist"]);
+        assert_eq!(found[0].remedy, "specimen data fetch igpt-mnist");
+        assert_eq!(found[2].remedy, "specimen data fetch lenet-mnist");
+        assert!(found[3].fetch.is_none() && found[0].fetch.is_some(), "{found:?}");
         assert!(missing(&spec, None)[3].remedy.starts_with("set SPECIMEN_DATA to"), "{found:?}");
 
         let file = folder.path().join("weights/igpt/mnist_gen.safetensors");
@@ -265,10 +301,10 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             "weights of flan-t5-xl: 3 of 3 files",
         ];
         assert_eq!(whats, expected);
-        let remedy = "run `specimen data fetch llamagen-t2i-xl-512`, which gets t2i_XL_stage2_512.pt of \
-                      peizesun/llamagen_t2i (of unknown size)";
-        assert_eq!(found[0].remedy, remedy);
-        assert!(unfetched("inception-fid", &places)[0].remedy.ends_with(".pth (95628359 bytes)"));
+        assert_eq!(found[0].remedy, "specimen data fetch llamagen-t2i-xl-512");
+        assert_eq!(found[0].fetch, Some(FetchSize { n_bytes: 0, n_unknown: 1 }));
+        let inception = unfetched("inception-fid", &places)[0].fetch;
+        assert_eq!(inception, Some(FetchSize { n_bytes: 95_628_359, n_unknown: 0 }));
         let file = folder.path().join("weights/peizesun/llamagen_t2i/t2i_XL_stage2_512.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();
@@ -277,24 +313,24 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
     }
 
     #[test]
-    fn a_metric_under_a_protocol_misses_its_network_and_what_it_compares_with() {
+    fn a_metric_under_a_protocol_needs_its_network_and_what_it_compares_with() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places { own: vec![folder.path().to_owned()], hub: None, torch: None };
         let root = DataRoot::new(folder.path());
-        let metric = MetricSpec {
-            protocol: Some("lantern".to_owned()),
-            real: Some("coco/val2017".to_owned()),
-            ..MetricSpec::named("fid")
+        let metric = r#"{ name = "fid", protocol = "lantern", real = "coco/val2017", min_n = 2 }"#;
+        let with = |metric: &str| {
+            let text = SPEC.replace(r#"{ name = "fd-lenet", min_n = 2 }"#, metric);
+            SpecText::parse("t.toml", &text).unwrap().resolve().unwrap()
         };
-        let whats = |metric: &MetricSpec| -> Vec<String> {
-            of_protocol(metric, &places, Some(&root)).into_iter().map(|entry| entry.what).collect()
+        let whats = |spec: &Spec| -> Vec<String> {
+            missing_data(spec, Some(&root)).into_iter().map(|entry| entry.what).collect()
         };
-        let compared = "what it compares with, for fid:lantern";
-        assert_eq!(whats(&metric), ["weights of inception-fid: 1 of 1 files", compared]);
+        assert!(weights_of(&with(metric)).contains(&"inception-fid"));
+        assert_eq!(whats(&with(metric)), ["what it compares with, for fid:lantern"]);
         std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
-        let given = MetricSpec { weights: Some("mine.safetensors".to_owned()), ..metric };
-        assert_eq!(whats(&given), ["weights, for fid:lantern"]);
-        assert_eq!(whats(&MetricSpec::named("target-nll")), [""; 0]);
+        let given = metric.replace("min_n = 2", "min_n = 2, weights = \"mine.safetensors\"");
+        assert!(!weights_of(&with(&given)).contains(&"inception-fid"));
+        assert_eq!(whats(&with(&given)), ["weights, for fid:lantern"]);
+        assert_eq!(whats(&with(r#"{ name = "target-nll" }"#)), [""; 0]);
     }
 
     #[test]

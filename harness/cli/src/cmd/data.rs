@@ -8,7 +8,8 @@ use serde::Serialize;
 use specimen_datasets::{
     catalog::ENTRIES,
     data_root::{DATA_VARIABLE, DataRoot},
-    manifest::{DataItem, ITEMS, Status},
+    error::DatasetError,
+    manifest::{DataItem, Expected, ITEMS, Status},
 };
 use specimen_hub::{HubError, NAMES, manifest};
 
@@ -54,7 +55,7 @@ struct DatasetLine {
 #[derive(Serialize)]
 struct ItemLine {
     key: &'static str,
-    /// `found`, `absent`, and after a check `ok` or `mismatch`.
+    /// `found`, `absent`, `other` (a folder with another number of pictures), and after a check `ok` or `mismatch`.
     status: &'static str,
     /// Where it lies, what to fetch, or how it differs.
     detail: String,
@@ -162,10 +163,24 @@ fn human_item(line: &ItemLine) -> String {
 
 fn located(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
     let (status, detail) = match item.locate(root) {
-        Ok(path) => ("found", path.display().to_string()),
+        Ok(path) => match counted(item, root) {
+            Ok(Status::Mismatch { expected, found, .. }) => {
+                ("other", format!("{}: {found}, expected {expected}", path.display()))
+            }
+            Err(error) => ("other", error.to_string()),
+            Ok(_) => ("found", path.display().to_string()),
+        },
         Err(_) => ("absent", item.remedy(root)),
     };
     ItemLine { key: item.key, status, detail, licence: item.licence }
+}
+
+/// How a folder of pictures stands; a file is not read.
+fn counted(item: &DataItem, root: Option<&DataRoot>) -> Result<Status, DatasetError> {
+    match item.expected {
+        Expected::Images { .. } => item.verify(root),
+        Expected::Content { .. } => item.locate(root).map(|path| Status::Present { path }),
+    }
 }
 
 fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {

@@ -52,9 +52,9 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
     for part in [
-        "missing weights of igpt-mnist: 1 of 1 files; ",
-        "specimen data fetch igpt-mnist",
-        "teddykoker/image-gpt",
+        "missing weights of igpt-mnist: 1 of 1 files, ",
+        "\n        specimen data fetch igpt-mnist\n",
+        "in all; this gets it:\n        specimen data fetch --for SPEC\n",
     ] {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
     }

@@ -1,8 +1,12 @@
 //! `specimen data fetch`: the files of a published model, from where they are published to safetensors.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde::Serialize;
 use specimen_convert::{Limits, Options};
+use specimen_datasets::{data_root::DataRoot, error::DatasetError};
+use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
 use specimen_hub::{
     Found, HubError, Manifest, Settings,
     fetch::{Fetched, fetch as fetch_file},
@@ -15,6 +19,7 @@ use crate::{
     cmd::{byte_progress::ByteProgress, convert::converted},
     exit::CliError,
     needs,
+    spec_args::data_root,
     talk::{Talk, answer, answer_json},
 };
 
@@ -22,8 +27,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct FetchArgs {
     /// Models from `specimen data list`; what they need is fetched with them
-    #[arg(required = true, value_name = "MODEL")]
+    #[arg(required_unless_present = "spec", value_name = "MODEL")]
     pub models: Vec<String>,
+    /// All that this spec needs and that can be fetched; of the rest it is said where a person gets it
+    #[arg(long = "for", value_name = "SPEC")]
+    pub spec: Option<PathBuf>,
     /// The heads that draft for them too
     #[arg(long)]
     pub drafters: bool,
@@ -39,6 +47,8 @@ struct FetchAnswer {
     models: Vec<ModelLine>,
     /// Files that could not be fetched.
     failed: Vec<FailedLine>,
+    /// Data of the spec that a person has to get.
+    data: Vec<DataLine>,
 }
 
 /// One model.
@@ -58,6 +68,13 @@ struct FileLine {
     path: String,
 }
 
+/// Data that is not here.
+#[derive(Serialize)]
+struct DataLine {
+    what: String,
+    remedy: String,
+}
+
 /// One file that is not.
 #[derive(Serialize)]
 struct FailedLine {
@@ -69,7 +86,9 @@ struct FailedLine {
 /// Fetches, and converts what needs it.
 pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut wanted: Vec<&'static Manifest> = Vec::new();
-    for name in &args.models {
+    let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
+    let of_spec = spec.as_ref().map(needs::weights_of).unwrap_or_default();
+    for name in args.models.iter().map(String::as_str).chain(of_spec) {
         let model = manifest(name)?;
         let drafter = model.drafter.as_deref().filter(|_| args.drafters).map(manifest).transpose()?;
         for part in model.with_needs().into_iter().chain(drafter) {
@@ -78,7 +97,7 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
             }
         }
     }
-    let mut answered = FetchAnswer { schema: 1, models: Vec::new(), failed: Vec::new() };
+    let mut answered = FetchAnswer { schema: 1, models: Vec::new(), failed: Vec::new(), data: Vec::new() };
     for model in wanted {
         talk.say(format!("{}: {} (licence: {})", model.name, model.what, model.licence));
         let mut line =
@@ -101,15 +120,32 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         }
         answered.models.push(line);
     }
+    let root = data_root();
+    let by_hand = spec.as_ref().map(|spec| needs::missing_data(spec, root.as_ref())).unwrap_or_default();
+    let by_hand =
+        by_hand.into_iter().chain(spec.as_ref().and_then(|spec| absent_prompts(spec, root.as_ref())));
+    answered.data = by_hand.map(|Missing { what, remedy, .. }| DataLine { what, remedy }).collect();
+    for DataLine { what, remedy } in &answered.data {
+        talk.warn(format!("{what}: {remedy}"));
+    }
     match talk.format() {
         Format::Json => answer_json(&answered)?,
         Format::Human => answer(&human(&answered))?,
     }
-    if answered.failed.is_empty() {
+    let data = answered.data.iter().map(|line| format!("{}: {}", line.what, line.remedy));
+    let left: Vec<String> = answered.failed.iter().map(|line| line.why.clone()).chain(data).collect();
+    if left.is_empty() {
         return Ok(());
     }
-    let left: Vec<String> = answered.failed.iter().map(|line| line.why.clone()).collect();
     Err(CliError::Missing(left.join("; ")).into())
+}
+
+/// The prompts of `spec`, where their files are absent.
+fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Option<Missing> {
+    match prompts::open(&spec.dataset, root) {
+        Err(DatasetError::Absent { what, remedy }) => Some(Missing { what, remedy, fetch: None }),
+        _ => None,
+    }
 }
 
 /// Makes `file` ready to be read.
@@ -149,6 +185,9 @@ fn human(answered: &FetchAnswer) -> String {
     }
     for FailedLine { model, why, .. } in &answered.failed {
         text.push_str(&format!("  missing    {model}: {why}\n"));
+    }
+    for DataLine { what, remedy } in &answered.data {
+        text.push_str(&format!("  missing    {what}: {remedy}\n"));
     }
     text
 }
