@@ -26,7 +26,11 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{
+    CommandFactory, Parser,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use specimen_datasets::names::nearest;
 #[cfg(feature = "torch")]
 use specimen_weights::out_of_memory::OutOfMemory;
 
@@ -42,7 +46,7 @@ pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&error, &argv).into(),
+        Err(error) => return not_understood(&with_nearest(error), &argv).into(),
     };
     let talk = Talk::new(&cli.shared);
     if !cli.command.is_worker() {
@@ -72,6 +76,25 @@ fn out_of_memory(payload: &(dyn Any + Send), talk: &Talk) -> Code {
     }
     let _ = (payload, talk);
     Code::Internal
+}
+
+/// The error with the nearest subcommand, where it is about one that is unknown: `help` gives none itself.
+fn with_nearest(mut error: clap::Error) -> clap::Error {
+    let is_bare =
+        error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none();
+    let found = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(found)) if is_bare => found.clone(),
+        _ => return error,
+    };
+    let command = Cli::command();
+    let all = command.get_subcommands().filter(|known| !known.is_hide_set());
+    let names: Vec<&str> =
+        all.flat_map(|known| known.get_subcommands().chain([known])).map(|known| known.get_name()).collect();
+    if let Some(name) = nearest(&found, names.iter().copied()).first() {
+        let names = ContextValue::Strings(vec![(*name).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
+    }
+    error
 }
 
 /// Says what is wrong with the arguments, or gives the help that was asked for.
@@ -118,8 +141,21 @@ fn announce_panics(talk: &Talk) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelt_subcommand_gets_a_suggestion_after_help_too() {
+        for typed in
+            ["specimen doctro", "specimen help doctro", "specimen help data lsit", "specimen data lsit"]
+        {
+            let error = Cli::try_parse_from(typed.split(' ')).unwrap_err();
+            let said = with_nearest(error).to_string();
+            let meant = if typed.contains("doctro") { "'doctor'" } else { "'list'" };
+            assert!(said.contains(&format!("tip: a similar subcommand exists: {meant}")), "{typed}: {said}");
+        }
+    }
 
     #[test]
     fn json_is_recognised_in_arguments_that_do_not_parse() {

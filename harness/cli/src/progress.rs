@@ -110,7 +110,7 @@ impl<'t> Progress<'t> {
             }
             Stage::Scoring { metric, cell } => {
                 if self.clear() {
-                    self.talk.say(format!("made {}{}", counted(self.pace.done, "image"), self.pace.failures()));
+                    self.talk.say(self.pace.made());
                 }
                 self.talk.say(format!("scoring {metric} of {cell}"));
             }
@@ -237,6 +237,8 @@ impl Drop for ImageBar<'_> {
 
 /// Counts and rate, apart from the clock and the terminal.
 struct Pace {
+    /// Items that were to be done at the start.
+    planned: u64,
     total: u64,
     done: u64,
     failed: u64,
@@ -252,7 +254,7 @@ struct Pace {
 
 impl Pace {
     fn new(total: u64) -> Self {
-        Self { total, done: 0, failed: 0, kept: 0, left_out: 0, first_ns: None, told: 0 }
+        Self { planned: total, total, done: 0, failed: 0, kept: 0, left_out: 0, first_ns: None, told: 0 }
     }
 
     /// Counts an item; whether another twentieth of the way is done.
@@ -325,6 +327,15 @@ impl Pace {
         }
     }
 
+    /// What was done, in the numbers that were told at the start.
+    fn made(&self) -> String {
+        let again = match self.done.saturating_sub(self.planned) {
+            0 => String::new(),
+            n => format!(", and {n} again, since a block is timed as a whole"),
+        };
+        format!("made {}{again}{}", counted(self.done.min(self.planned), "image"), self.failures())
+    }
+
     fn failures(&self) -> String {
         if self.failed == 0 { String::new() } else { format!(", {} failed", self.failed) }
     }
@@ -366,6 +377,18 @@ mod tests {
         assert_eq!(pace.line(SECOND), "image 1/1 (100 %)");
         pace.item(true, 2 * SECOND);
         assert_eq!(pace.line(2 * SECOND), "image 2/2 (100 %), 1.00 images/s, 0 s left");
+    }
+
+    #[test]
+    fn what_was_made_agrees_with_what_was_to_be_made() {
+        let mut pace = Pace::new(46);
+        (0..46).for_each(|_| {
+            pace.item(true, SECOND);
+        });
+        assert_eq!(pace.made(), "made 46 images");
+        pace.item(true, SECOND);
+        pace.item(false, SECOND);
+        assert_eq!(pace.made(), "made 46 images, and 2 again, since a block is timed as a whole, 1 failed");
     }
 
     #[test]
