@@ -179,6 +179,19 @@ pub enum PlanError {
         /// What to do, or which models have it.
         remedy: String,
     },
+    /// An external cell that names a baseline there is none of.
+    #[error(
+        "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; timed \
+         cells are {known}"
+    )]
+    NoSuchBaseline {
+        /// The cell.
+        cell: String,
+        /// The baseline that it names.
+        found: String,
+        /// All timed cells, separated by commas.
+        known: String,
+    },
 }
 
 /// `, did you mean …?` where a name is near, otherwise the names that would do.

@@ -10,7 +10,8 @@ use crate::{
     parse::optional_text,
 };
 
-const EXTERNAL_KEYS: &[&str] = &["command", "cwd", "env", "files", "timeout_s", "start_timeout_s"];
+const EXTERNAL_KEYS: &[&str] =
+    &["command", "cwd", "env", "files", "timeout_s", "start_timeout_s", "baseline"];
 /// Arguments, variables and files that may be named, at most; bytes of one of them, at most.
 const MAX_TEXTS: usize = 1_000;
 const MAX_BYTES: usize = 32_768;
@@ -38,6 +39,9 @@ pub struct External {
     pub timeout_s: f64,
     /// Seconds that the first image may take, which the process starts with.
     pub start_timeout_s: f64,
+    /// The `[[cell]]` that it is compared with instead of `ar`: another program's plain decoding, for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
 }
 
 impl External {
@@ -95,6 +99,7 @@ pub(crate) fn external(cell: &Fields<'_>, node: &Node) -> Result<External, SpecE
         files: list("files")?,
         timeout_s: seconds("timeout_s", TIMEOUT_S)?,
         start_timeout_s: seconds("start_timeout_s", START_TIMEOUT_S)?,
+        baseline: optional_text(&fields, "baseline")?,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::{
     error::PlanError,
     interleave,
     seeds::SeedKey,
-    spec::Spec,
+    spec::{Cell, Spec},
 };
 
 /// Items of a plan, at most: more do not fit into the memory that a driver may take.
@@ -78,11 +78,12 @@ impl Plan {
     /// ([`prompts::open`](crate::prompts::open)).
     ///
     /// # Errors
-    /// If the prompts are of another dataset, a method needs what its model does not have, or there are more than
-    /// [`MAX_ITEMS`] items.
+    /// If the prompts are of another dataset, a method needs what its model does not have, an external cell names a
+    /// baseline that is not there, or there are more than [`MAX_ITEMS`] items.
     pub fn new(spec: Spec, prompts: &PromptSet) -> Result<Self, PlanError> {
         check_dataset(&spec, prompts)?;
         abilities::check(&spec)?;
+        check_baselines(&spec)?;
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
         if n_items.is_none_or(|n| n > MAX_ITEMS as usize) {
@@ -120,6 +121,22 @@ impl Plan {
             prompt_id: &prompt.id,
             sample: item.sample,
             seed: format!("{:016x}", item.seed),
+        }
+    }
+}
+
+/// Refuses an external cell whose baseline is not there.
+fn check_baselines(spec: &Spec) -> Result<(), PlanError> {
+    let names = |cell: &&Cell| cell.external.as_ref().is_some_and(|external| external.baseline.is_some());
+    match spec.cells.iter().filter(names).find(|cell| cell.timed && spec.baseline_of(cell).is_none()) {
+        None => Ok(()),
+        Some(cell) => {
+            let known = spec.cells.iter().filter(|other| other.timed).map(|other| other.name.as_str());
+            Err(PlanError::NoSuchBaseline {
+                cell: cell.name.clone(),
+                found: spec.baseline_name(cell).to_owned(),
+                known: known.collect::<Vec<_>>().join(", "),
+            })
         }
     }
 }

@@ -263,11 +263,22 @@ impl Cell {
 
 impl Spec {
     /// The cell that `cell`'s speedup is relative to: the timed cell [`BASELINE`] of the same model and
-    /// sampling. `None` where there is none, or `cell` is not timed.
+    /// sampling, or of an external cell the one that it names; who is named so is its own. `None` where there is none,
+    /// or `cell` is not timed.
     pub fn baseline_of(&self, cell: &Cell) -> Option<&Cell> {
+        let name = self.baseline_name(cell);
         let same = |other: &&Cell| other.model == cell.model && other.sampling == cell.sampling;
-        let baselines = self.cells.iter().filter(|other| other.base == BASELINE && other.timed);
+        let baselines = self.cells.iter().filter(|other| other.base == name && other.timed);
         cell.timed.then(|| baselines.into_iter().find(same)).flatten()
+    }
+
+    /// The `[[cell]]` that `cell` is to be compared with.
+    pub fn baseline_name<'c>(&self, cell: &'c Cell) -> &'c str {
+        let named = |cell: &'c Cell| cell.external.as_ref().and_then(|external| external.baseline.as_deref());
+        let is_named = self.cells.iter().any(|other| {
+            other.external.as_ref().is_some_and(|external| external.baseline.as_ref() == Some(&cell.base))
+        });
+        if is_named { &cell.base } else { named(cell).unwrap_or(BASELINE) }
     }
 
     /// The models that this program runs, in the order in which cells first use them.

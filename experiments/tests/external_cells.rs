@@ -38,6 +38,23 @@ fn an_external_cell_is_compared_with_the_built_in_baseline() {
 }
 
 #[test]
+fn an_external_cell_may_name_another_one_as_its_baseline() {
+    let fast =
+        "[[cell]]\nname = \"py-fast\"\nexternal = { command = [\"python3\", \"y.py\"], baseline = \"py\" }\n";
+    let spec = resolve(&format!("{SPEC}{fast}")).unwrap();
+    let baselines = spec.cells.iter().map(|cell| spec.baseline_of(cell).unwrap().name.as_str());
+    assert_eq!(baselines.collect::<Vec<_>>(), ["ar", "py", "py"]);
+    assert_eq!(resolve(SPEC).unwrap().cells[1].external, spec.cells[1].external, "who is named says nothing");
+    let other = resolve(&format!("{SPEC}{}", fast.replace("\"py\" }", "\"pi\" }"))).unwrap();
+    let prompts = prompts::open(&other.dataset, None).unwrap();
+    assert_eq!(
+        Plan::new(other, &prompts).unwrap_err().to_string(),
+        "cell `py-fast`: `external.baseline` is `pi`, but no timed cell `pi` has its model and sampling; timed cells are ar, \
+         py, py-fast"
+    );
+}
+
+#[test]
 fn a_model_that_only_processes_stand_for_is_not_opened() {
     let own = "[[cell]]\nname = \"ar\"\n";
     assert_eq!(resolve(&SPEC.replace(own, "")).unwrap().models().len(), 0);

@@ -15,7 +15,7 @@ pub enum ExternalError {
     },
     /// It ended, or closed its standard output, instead of answering.
     #[error(
-        "the process ended ({status}) instead of answering; what it said on stderr is in the worker's log"
+        "the process ended ({status}) instead of answering; what it said on stderr is in shards/<k>/worker.log of the run"
     )]
     Ended {
         /// How it ended.

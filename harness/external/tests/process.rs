@@ -74,7 +74,7 @@ fn check_fails(script: &str, timeout: Duration, parts: &[&str]) {
 
 #[test]
 fn an_end_a_crash_and_a_closed_output_are_told_apart() {
-    check_fails("exit 3", PATIENCE, &["ended (exit code 3)", "worker's log"]);
+    check_fails("exit 3", PATIENCE, &["ended (exit code 3)", "shards/<k>/worker.log"]);
     check_fails("read -r line; kill -s SEGV $$", PATIENCE, &["ended (signal 11)"]);
     check_fails("exec >&-; sleep 60", PATIENCE, &["closed its output and went on"]);
     // A line without its end was never finished.

@@ -23,7 +23,7 @@ use crate::{
     difference::compare,
     error::RunError,
     executor::{Executor, Standing, Work},
-    external_maker::files_of,
+    external_maker::{files_of, renew_files},
     import,
     load::Models,
     lock::Lock,
@@ -469,6 +469,7 @@ fn renew_manifest(
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     let mut manifest: Manifest = read_document(&run.manifest())?;
+    let is_renewed = renew_files(run, &mut manifest.weights, weights)?;
     let differing = |entry: &&WeightsDigest| !manifest.weights.contains(entry);
     if let Some(now) = weights.iter().find(differing) {
         let before = manifest.weights.iter().find(|entry| entry.name == now.name);
@@ -487,7 +488,7 @@ fn renew_manifest(
         _ => {}
     }
     let is_sealed = manifest.sealed.take().is_some();
-    if manifest.spec != spec || is_sealed {
+    if manifest.spec != spec || is_sealed || is_renewed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
         manifest.spec = spec;
         room.put(report, &run.manifest(), &manifest)?;

@@ -85,6 +85,25 @@ pub enum RunError {
         /// Digest of what was loaded now.
         found: String,
     },
+    /// A file of an external cell that is not what its images were made with.
+    #[error(
+        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); bring that \
+         back, or choose another --out"
+    )]
+    OtherFile {
+        /// The manifest.
+        path: PathBuf,
+        /// The `[[cell]]`.
+        cell: String,
+        /// The file as the spec names it.
+        file: String,
+        /// Images that are there.
+        n_images: u64,
+        /// Digest the run was begun with.
+        expected: String,
+        /// Digest of what is there now.
+        found: String,
+    },
     /// A run that lies there already and was not to be resumed.
     #[error("{path}: a run lies there already; continue it with --resume, or choose another --out")]
     Exists {

@@ -21,12 +21,15 @@ use specimen_external::{
     picture, scratch::remove_dead,
 };
 use specimen_models::target::Picture;
-use specimen_record::{Digest, Item, Manifest, WeightsDigest};
+use specimen_record::{Digest, Item, Manifest, RunDir, WeightsDigest, read_document, tally};
 
 use crate::{error::RunError, summarise::word_of};
 
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;
+
+/// What is between a cell and its file in the names of digests.
+const FILE_OF: &str = " file ";
 
 /// Bytes that must be free before a failure is a process' own: a picture of 512x512 without compression.
 const ROOM_OF_A_PICTURE: usize = 768 << 10;
@@ -200,7 +203,7 @@ pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
             let file =
                 path.file_name().map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
             files.push(WeightsDigest {
-                name: format!("{} file {name}", cell.base),
+                name: format!("{}{FILE_OF}{name}", cell.base),
                 file,
                 blake3: Digest::of_file(path)?,
             });
@@ -209,6 +212,41 @@ pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files.dedup();
     Ok(files)
+}
+
+/// Takes over declared files that changed, as `now` has them, of cells that have made nothing with the old ones.
+/// Whether there were any.
+///
+/// # Errors
+/// [`RunError::OtherFile`] where images were made with the old content.
+pub(crate) fn renew_files(
+    run: &RunDir,
+    then: &mut [WeightsDigest],
+    now: &[WeightsDigest],
+) -> Result<bool, RunError> {
+    let mut is_renewed = false;
+    for entry in then {
+        let Some((cell, file)) = entry.name.split_once(FILE_OF) else { continue };
+        let Some(now) = now.iter().find(|now| now.name == entry.name && now.blake3 != entry.blake3) else {
+            continue;
+        };
+        let is_of_cell = |name: &str| name == cell || name.starts_with(&format!("{cell}["));
+        let tally = tally(run, &read_document(&run.plan())?)?;
+        let n_images: u64 = tally.cells.iter().filter(|of| is_of_cell(&of.cell)).map(|of| of.n_ok).sum();
+        if n_images > 0 {
+            return Err(RunError::OtherFile {
+                path: run.manifest(),
+                cell: cell.to_owned(),
+                file: file.to_owned(),
+                n_images,
+                expected: entry.blake3.to_string(),
+                found: now.blake3.to_string(),
+            });
+        }
+        *entry = now.clone();
+        is_renewed = true;
+    }
+    Ok(is_renewed)
 }
 
 fn absent(cell: &Cell, name: &str, why: &str) -> RunError {

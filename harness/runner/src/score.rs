@@ -2,6 +2,7 @@
 //! the saved images, so that a run can be scored again.
 
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
+use specimen_decode::generation::Generation;
 use specimen_experiments::{plan::Plan, spec::MetricSpec};
 use specimen_extract::{
     extractor::{ExtractError, FeatureExtractor, Pictures},
@@ -78,22 +79,45 @@ pub fn score(
 }
 
 /// Mean negative log2-likelihood of the tokens under the target's guided, tempered law, before top-k and
-/// top-p.
+/// top-p. Of another program's images the tokens are those that it returned, where the model is known and here.
 fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile, RunError> {
     let mut file = blank("target-nll", "target-nll", images);
     file.unit = "bits/token".into();
     file.higher_is_better = Some(false);
-    if images.cell.is_elsewhere() {
-        file.why = Some(
-            "the images are another program's, whose tokens are not those of this one's model".to_owned(),
-        );
+    let is_elsewhere = images.cell.is_elsewhere();
+    if is_elsewhere && images.records.iter().any(|record| record.tokens.is_empty()) {
+        let why = "the images are another program's, which returned no tokens for them; with `tokens` in its answers it \
+                   could be computed";
+        file.why = Some(why.to_owned());
         return Ok(file);
     }
-    let model = models.get(&images.cell.model)?;
+    let model = match models.get(&images.cell.model) {
+        Err(error) if is_elsewhere => {
+            let name = &images.cell.model.name;
+            file.why = Some(format!(
+                "the tokens are another program's, and `{name}` cannot be opened here: {error}"
+            ));
+            return Ok(file);
+        }
+        found => found?,
+    };
     let sampling = sampling_of(&images.cell.sampling);
     let mut values = Vec::with_capacity(images.records.len());
     for (record, prompt) in images.records.iter().zip(&images.prompts) {
         let generation = model.open(prompt, &sampling, 1)?;
+        let n_vocab = Generation::n_vocab(&generation);
+        let is_known = |token: &u32| (*token as usize) < n_vocab;
+        let are_whole = record.tokens.len() == model.n_tokens() && record.tokens.iter().all(is_known);
+        if is_elsewhere && !are_whole {
+            file.why = Some(format!(
+                "{}: {} tokens were returned, expected {} below {n_vocab}: image tokens of `{}`",
+                record.key,
+                record.tokens.len(),
+                model.n_tokens(),
+                images.cell.model.name
+            ));
+            return Ok(file);
+        }
         let tokens: Vec<_> = record.tokens.iter().map(|&t| specimen_decode::dist::TokenId(t)).collect();
         let bits = nll_bits(&generation, &tokens);
         if !bits.is_finite() {

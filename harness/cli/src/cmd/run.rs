@@ -141,7 +141,14 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
     report::show(&written, talk)?;
-    Ok(outcome.check()?)
+    let checked = outcome.check();
+    if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
+        let run = RunDir::open(&out)?;
+        for log in run.shards()?.into_iter().map(|shard| run.worker_log(shard)).filter(|log| log.exists()) {
+            talk.warn(format!("what the processes said on stderr is in {}", log.display()));
+        }
+    }
+    Ok(checked?)
 }
 
 /// Refuses arguments that the executor has no use for.
