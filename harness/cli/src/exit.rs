@@ -170,6 +170,9 @@ fn of_record(error: &RecordError) -> Code {
         | RecordError::Incomplete { .. }
         | RecordError::NotListed { .. }
         | RecordError::Gone { .. }
+        | RecordError::NoChecksums { .. }
+        | RecordError::NotSealed { .. }
+        | RecordError::NumberTooLarge { .. }
         | RecordError::OtherPixels { .. }
         | RecordError::WrongCount { .. } => Code::Missing,
         _ => Code::Internal,

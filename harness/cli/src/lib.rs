@@ -10,6 +10,7 @@ mod cmd;
 pub mod exit;
 mod free_space;
 mod needs;
+mod sealed;
 mod spec_args;
 mod table_width;
 pub mod talk;
@@ -18,6 +19,8 @@ pub mod talk;
 mod named_methods;
 #[cfg(feature = "torch")]
 mod progress;
+#[cfg(feature = "torch")]
+mod provenance;
 
 use std::{
     any::Any,

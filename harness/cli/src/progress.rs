@@ -68,7 +68,10 @@ impl<'t> Progress<'t> {
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }
-            Stage::Torn { what } | Stage::NoRoom { what } | Stage::Weights { what } => self.warn(what),
+            Stage::Torn { what }
+            | Stage::Damage { what }
+            | Stage::NoRoom { what }
+            | Stage::Weights { what } => self.warn(what),
             Stage::Room => self.say("there is room again: going on"),
             Stage::Resuming { what } => self.talk.say(format!("going on: {what}")),
             Stage::OtherMaker { what } => self.warn(&format!(

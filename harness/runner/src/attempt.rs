@@ -1,15 +1,10 @@
 //! One worker's work on one shard: the models it loads, the clocks it reads, the files it writes. A later
 //! attempt never touches the files of an earlier one.
-//!
-//! An earlier worker of the shard may still be alive, orphaned by a driver that was killed. The lease tells it
-//! to stop before its next row, and the shard's lock makes this one wait until it has, so that two never
-//! compute at once, unless the earlier one is stopped or out of reach (`heart`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::mpsc::Sender,
     time::{Duration, Instant},
 };
 
@@ -17,86 +12,27 @@ use specimen_decode::trace::{Decoded, StepTrace};
 use specimen_experiments::spec::{Cell, Spec};
 use specimen_models::{clock::DeviceClock, target::Picture};
 use specimen_record::{
-    Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, Lease, MachineRow,
-    Manifest, Phases, Record, RecordError, RunDir, SCHEMA, Status, StepsRow, TimingRow, read_document,
-    want_of_room, write_document,
+    Allocation, Appender, Block, Digest, Document, Durability, Environment, Item, ItemKey, MachineRow,
+    Manifest, Phases, Record, RecordError, RunDir, SCHEMA, Status, StepsRow, TimingRow, want_of_room,
+    write_document,
 };
 
 use crate::{
-    allocation, elsewhere,
+    allocation,
+    claim::Claim,
+    elsewhere,
     error::RunError,
     external_maker::{ExternalMakers, MadeElsewhere, check_files},
     generate::{Generated, Request, generate, save},
-    heart::{Heart, Told, take_over, tell},
     load::{Models, check_weights, device_of, sampling_of},
     load_meter::LoadMeter,
-    lock::Lock,
     machine,
     maker::Maker,
     out_of_memory::within_memory,
-    room::{Room, Wait},
+    room::Room,
     stop::Stop,
     worker::{Progress, Share},
 };
-
-/// The right to write to a shard.
-pub(crate) struct Claim {
-    shard: u32,
-    number: u32,
-    holder: String,
-    _lock: Lock,
-    heart: Heart,
-}
-
-impl Claim {
-    /// Takes the shard over: tells whoever has it to stop before its next row, and waits until it has, or until its
-    /// heart has stood still. Each thing that is written waits for room on its own, so that nothing is taken twice, and
-    /// the shard's heartbeat tells of the wait.
-    ///
-    /// # Errors
-    /// [`RunError::Superseded`] when yet another worker came meanwhile; a request to stop; a shard that is not
-    /// given up for ten minutes.
-    pub(crate) fn take<Said: From<Wait>>(
-        run: &RunDir,
-        shard: u32,
-        room: Room<'_>,
-        report: &mut dyn FnMut(Said),
-    ) -> Result<Self, RunError> {
-        let path = run.lease(shard);
-        let holder = crate::lock::holder();
-        let mut said = |wait: Wait| {
-            tell(run, shard, Told::from(&wait));
-            report(wait.into());
-        };
-        let number = room.write(&mut said, || {
-            // A lease that found no room has taken no number.
-            let leased = if path.exists() { Some(read_document::<Lease>(&path)?.attempt) } else { None };
-            let attempt = run.attempts(shard)?.last().copied().max(leased).map_or(0, |last| last + 1);
-            write_document(&path, &Lease { schema: SCHEMA, shard, attempt, holder: holder.clone() })?;
-            Ok(attempt)
-        })?;
-        let lock = room.write(&mut said, || take_over(run, shard, room.stop()))?;
-        let heart = room.write(&mut said, || Heart::start(run, shard))?;
-        let claim = Self { shard, number, holder, _lock: lock, heart };
-        claim.check(run)?;
-        Ok(claim)
-    }
-
-    /// Takes what the shard's heartbeat is to tell of the worker.
-    pub(crate) fn worker(&self) -> Sender<Told> {
-        self.heart.worker()
-    }
-
-    /// Stops a worker whose shard was given to another.
-    pub(crate) fn check(&self, run: &RunDir) -> Result<(), RunError> {
-        let path = run.lease(self.shard);
-        let lease: Lease = read_document(&path)?;
-        if (lease.attempt, &lease.holder) == (self.number, &self.holder) {
-            return Ok(());
-        }
-        Err(RunError::Superseded { path, holder: lease.holder })
-    }
-}
 
 /// The open files of an attempt.
 pub(crate) struct Attempt<'a> {

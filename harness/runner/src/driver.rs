@@ -12,22 +12,24 @@ use specimen_experiments::{
     spec::{MetricSpec, ModelSpec, Spec},
 };
 use specimen_record::{
-    Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Item, ItemKey, Manifest, Merged,
-    PlanFile, Record, RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp, WeightsDigest, canonical_json,
-    merge, read_document, read_rows, sweep_unfinished, tally,
+    Block, CellTally, Checksums, DatasetDigest, Digest, Done, FileDigest, Git, Item, ItemKey, Manifest,
+    Merged, PlanFile, Record, RecordError, RunDir, SCHEMA, Seal, Seed, Status, Summary, Timestamp,
+    WeightsDigest, canonical_json, merge, read_document, read_rows, restore_images, sweep_unfinished, tally,
 };
 
 use crate::{
-    attempt::Claim,
+    claim::Claim,
     diagnose::diagnose,
-    difference::compare,
     error::RunError,
     executor::{Executor, Standing, Work},
     external_maker::{files_of, renew_files},
+    grow::{check_nobody_works, obstacle},
     import,
     load::Models,
     lock::Lock,
-    machine, maker, protocol_scores,
+    machine, maker,
+    mend::{mend, remove_markers_of_lost},
+    protocol_scores,
     room::Room,
     score::score,
     shard_map::{is_timed, timed_cells},
@@ -50,6 +52,8 @@ pub struct Options<'a> {
     pub executor: &'a dyn Executor,
     /// The command line as typed, for the manifest.
     pub argv: Vec<String>,
+    /// Which sources the program was built from, for the manifest.
+    pub git: Git,
     /// Where data lies.
     pub data_root: Option<DataRoot>,
     /// How long any one write may wait for room on the disk; `None`: until it is asked to stop.
@@ -140,12 +144,13 @@ pub fn run(
     drop(models);
     let room = Room::new(stop, options.disk_wait);
     let (run, _lock) = open_run(plan, &file, prompts, weights, options, room, report)?;
+    let n_swept = sweep_unfinished(run.root())?;
     // Where workers outlive their driver, whoever works on the run is no orphan.
     if is_here {
         fence(&run, room, report)?;
     }
     let map = options.executor.cut(&run, &file, &plan.spec)?;
-    take_stock(&run, &file, plan, is_here, report)?;
+    take_stock(&run, &file, plan, is_here, n_swept, report)?;
     let n_items = file.items.len() as u64;
     report(Stage::Generating { n_items });
     let data_root = options.data_root.as_ref();
@@ -154,15 +159,13 @@ pub fn run(
     if let Standing::UnderWay { n_shards } = options.executor.work(&work, stop, report)? {
         return Ok(Ending::UnderWay { n_shards });
     }
-    if !is_here {
-        sweep(&run, report)?;
-    }
+    sweep(&run, report)?;
     let mut models = Models::of(&plan.spec, options.data_root.clone());
     finish(&run, plan, &file, &mut models, data_root, room, report)
         .map(|ended| Ending::Finished(Box::new(ended)))
 }
 
-/// Removes files that killed workers left half written, now that none is alive.
+/// Removes files that killed workers left half written.
 fn sweep(run: &RunDir, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
     let n_swept = sweep_unfinished(run.root())?;
     if n_swept > 0 {
@@ -180,16 +183,16 @@ fn fence(run: &RunDir, room: Room<'_>, report: &mut dyn FnMut(Stage)) -> Result<
     Ok(())
 }
 
-/// Says what lies there of a run that goes on and, if it `is_still`, removes files that a killed process left half
-/// written: the lock and the leases say that nobody writes to them.
+/// Says what is there of a run that goes on; `n_swept` files were never finished. Where it `is_still`, no worker outlived
+/// an earlier driver.
 fn take_stock(
     run: &RunDir,
     file: &PlanFile,
     plan: &Plan,
     is_still: bool,
+    n_swept: u64,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
-    let n_swept = if is_still { sweep_unfinished(run.root())? } else { 0 };
     if run.shards()?.is_empty() {
         return Ok(());
     }
@@ -198,6 +201,7 @@ fn take_stock(
         report(Stage::OtherMaker { what });
     }
     let tally = tally(run, file)?;
+    remove_markers_of_lost(run, &tally)?;
     let sum = |of: fn(&CellTally) -> u64| tally.cells.iter().map(of).sum::<u64>();
     let n_items = file.items.len();
     let mut what = format!("{} of {n_items} images are there", sum(|cell| cell.n_ok));
@@ -214,7 +218,11 @@ fn take_stock(
     let is_again = |block: &&Block| tally.begun.contains(&block.index) && is_timed(block, &cells);
     let again = file.blocks.iter().filter(is_again).count();
     if again > 0 {
-        what += &format!("; {again} timed block(s) were begun and not ended and are timed again");
+        what += &format!("; {again} timed block(s) have some of their images and are timed again");
+    }
+    if let Some(first) = tally.lost.first() {
+        let n = tally.lost.len();
+        what += &format!("; {n} image(s) were made and are gone, the first is {}", first.display());
     }
     report(Stage::Resuming { what });
     Ok(())
@@ -244,6 +252,7 @@ pub fn finish(
     // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
     for shard in run.shards()? {
         if !run.done(shard).exists() {
+            room.write(report, || Ok(restore_images(run, shard)?))?;
             let done = Done::of_shard(run, shard)?;
             room.put(report, &run.done(shard), &done)?;
         }
@@ -258,13 +267,15 @@ pub fn finish(
     }
     let summary = summarise(run, plan, &records, &manifest, &place, &merged.result_digest)?;
     room.put(report, &run.summary(), &summary)?;
+    let checksums = Checksums::of_run(run)?;
     manifest.sealed = Some(Seal {
         finished: Timestamp::from(SystemTime::now()),
         n_records: merged.n_records,
         result_digest: merged.result_digest.clone(),
+        files_digest: Some(checksums.digest()),
     });
     room.put(report, &run.manifest(), &manifest)?;
-    room.put(report, &run.checksums(), &Checksums::of_run(run)?)?;
+    room.put(report, &run.checksums(), &checksums.with_manifest(run)?)?;
     let failed = records.iter().find(|record| record.status == Status::Err);
     let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
     Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
@@ -311,11 +322,11 @@ pub fn rescore(
     let weights = if asks_model { weights_of(&plan, &mut models, true, report)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let room = Room::new(stop, None);
-    renew_manifest(run, spec, &weights, room, report)?;
+    renew_manifest(run, spec, &weights, None, room, report)?;
     let finished = finish(run, &plan, &file, &mut models, data_root, room, report);
     if finished.is_err() && !add.is_empty() {
         // What could not be scored is not part of the run; the next command that finishes it seals it again.
-        renew_manifest(run, manifest.spec, &weights, room, report)?;
+        renew_manifest(run, manifest.spec, &weights, None, room, report)?;
     }
     finished
 }
@@ -396,29 +407,44 @@ fn open_run(
         let run = RunDir::open(options.out)?;
         let lock = lock_of(&run, room, report)?;
         let begun: Manifest = read_document(&run.manifest())?;
-        // A driver that was killed between its first two files.
-        if !run.plan().exists() && begun.plan_digest == file.digest {
-            room.put(report, &run.plan(), file)?;
-        }
-        let found: PlanFile = read_document(&run.plan())?;
-        if found.digest != file.digest {
-            return Err(RunError::OtherPlan {
-                path: options.out.to_owned(),
-                expected: file.digest.to_string(),
-                found: found.digest.to_string(),
-                differences: differences(&run, &spec)?,
-            });
+        let found = plan_there(&run, &begun, file, report)?;
+        let is_larger = begun.plan_digest != file.digest;
+        if is_larger {
+            // A driver that was killed while it enlarged the run has written the plan before the manifest.
+            let old = found.as_ref().filter(|found| found.digest == begun.plan_digest);
+            let differences = match (old, &found) {
+                (Some(old), _) => obstacle(&begun.spec, &spec, old, file),
+                (None, Some(_)) => None,
+                (None, None) => {
+                    Some("it has no plan.json of its own; resume it as it was begun first".to_owned())
+                }
+            };
+            if let Some(differences) = differences {
+                return Err(RunError::OtherPlan {
+                    path: options.out.to_owned(),
+                    expected: file.digest.to_string(),
+                    found: begun.plan_digest.to_string(),
+                    differences,
+                });
+            }
         }
         if !options.resume {
             return Err(RunError::Exists { path: options.out.to_owned() });
         }
-        renew_manifest(&run, spec, &weights, room, report)?;
+        if is_larger {
+            check_nobody_works(&run)?;
+        }
+        let datasets = vec![dataset_of(prompts)?];
+        let larger = is_larger.then_some(Larger { file, datasets, argv: &options.argv });
+        if larger.is_none() && found.is_none() {
+            room.put(report, &run.plan(), file)?;
+        }
+        renew_manifest(&run, spec, &weights, larger, room, report)?;
         return Ok((run, lock));
     }
     let run = room.write(report, || Ok(RunDir::create(options.out)?))?;
     let lock = lock_of(&run, room, report)?;
     let first = plan.spec.cells.first().ok_or_else(|| RunError::Spec("the spec has no cells".to_owned()))?;
-    let provenance = prompts.provenance();
     let manifest = Manifest {
         schema: SCHEMA,
         name: plan.spec.name.clone(),
@@ -426,15 +452,9 @@ fn open_run(
         spec_digest: Digest::of(canonical_json(&spec).as_bytes()),
         spec,
         plan_digest: file.digest.clone(),
-        git: machine::git(),
+        git: options.git.clone(),
         weights,
-        datasets: vec![DatasetDigest {
-            name: provenance.name.clone(),
-            digest: provenance.digest.to_string().parse().map_err(RunError::Spec)?,
-            n: prompts.n_prompts() as u64,
-            caption: provenance.caption.as_ref().map(word_of).transpose()?,
-            files: provenance.sources.iter().map(source_digest).collect::<Result<_, _>>()?,
-        }],
+        datasets: vec![dataset_of(prompts)?],
         hardware: machine::hardware(&plan.spec),
         software: machine::software(),
         dtype: word_of(&first.model.dtype)?,
@@ -454,32 +474,92 @@ fn lock_of(run: &RunDir, room: Room<'_>, report: &mut dyn FnMut(Stage)) -> Resul
     room.write(report, || Lock::wait(&run.lock(), LOCK_PATIENCE, &Stop::never()))
 }
 
+/// The plan that is there, once it is known that nobody changed its items; `None` where there is none, or one that
+/// belongs neither to the manifest nor to what is asked for, and which is replaced.
+///
+/// # Errors
+/// [`RunError::Damaged`] where an item is not the planned one: images may have been made of it since.
+fn plan_there(
+    run: &RunDir,
+    begun: &Manifest,
+    file: &PlanFile,
+    report: &mut dyn FnMut(Stage),
+) -> Result<Option<PlanFile>, RunError> {
+    if !run.plan().exists() {
+        return Ok(None);
+    }
+    let found: PlanFile = read_document(&run.plan())?;
+    if found.digest == file.digest && found.items == file.items {
+        return Ok(Some(found));
+    }
+    if found.digest != begun.plan_digest && found.digest != file.digest {
+        let what = format!("{}: the plan is of another run", run.plan().display());
+        report(Stage::Damage { what: format!("{what}; it is made again") });
+        return Ok(None);
+    }
+    let now = PlanFile::digest_of(&found.items, &begun.spec);
+    if now == found.digest {
+        return Ok(Some(found));
+    }
+    let (path, what, expected) = (run.plan(), "the plan", found.digest);
+    Err(RunError::Damaged {
+        complaint: RecordError::DigestMismatch { path, what, expected, found: now }.to_string(),
+        mend: "remove the file and go on with --resume, which writes it again".to_owned(),
+    })
+}
+
+/// What the manifest says of the prompts.
+fn dataset_of(prompts: &PromptSet) -> Result<DatasetDigest, RunError> {
+    let provenance = prompts.provenance();
+    Ok(DatasetDigest {
+        name: provenance.name.clone(),
+        digest: provenance.digest.to_string().parse().map_err(RunError::Spec)?,
+        n: prompts.n_prompts() as u64,
+        caption: provenance.caption.as_ref().map(word_of).transpose()?,
+        files: provenance.sources.iter().map(source_digest).collect::<Result<_, _>>()?,
+    })
+}
+
 fn source_digest(file: &SourceFile) -> Result<FileDigest, RunError> {
     let blake3 = file.blake3.to_string().parse().map_err(RunError::Spec)?;
     Ok(FileDigest { file: file.name.clone(), blake3 })
 }
 
-/// Refuses other weights than the run began with, and takes over what a spec may change without changing the
-/// plan: metrics, expectations, texts. The run is then unsealed until it is summarised again.
+/// What a run is enlarged to.
+struct Larger<'a> {
+    file: &'a PlanFile,
+    datasets: Vec<DatasetDigest>,
+    argv: &'a [String],
+}
+
+/// Refuses other weights than the run began with, and files that are not as they were sealed; takes over what a spec
+/// may change without changing the plan, metrics, expectations and texts, and the larger plan where there is one. The
+/// run is then unsealed until it is summarised again.
 fn renew_manifest(
     run: &RunDir,
     spec: serde_json::Value,
     weights: &[WeightsDigest],
+    larger: Option<Larger<'_>>,
     room: Room<'_>,
     report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let is_renewed = renew_files(run, &mut manifest.weights, weights)?;
-    let differing = |entry: &&WeightsDigest| !manifest.weights.contains(entry);
-    if let Some(now) = weights.iter().find(differing) {
-        let before = manifest.weights.iter().find(|entry| entry.name == now.name);
+    let before = |now: &WeightsDigest| manifest.weights.iter().find(|entry| entry.name == now.name);
+    // More cells may need more networks, never another one of the same name.
+    let is_other = |now: &&WeightsDigest| match before(now) {
+        None => larger.is_none(),
+        Some(_) => !manifest.weights.contains(now),
+    };
+    if let Some(now) = weights.iter().find(is_other) {
         return Err(RunError::OtherWeights {
             path: run.manifest(),
             name: now.name.clone(),
-            expected: before.map_or_else(|| "none".to_owned(), |entry| entry.blake3.to_string()),
+            expected: before(now).map_or_else(|| "none".to_owned(), |entry| entry.blake3.to_string()),
             found: now.blake3.to_string(),
         });
     }
+    mend(run, &manifest, report)?;
     // Whatever is added now, the checksums do not hold until the run is sealed again.
     match std::fs::remove_file(run.checksums()) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -487,24 +567,23 @@ fn renew_manifest(
         }
         _ => {}
     }
+    let is_larger = larger.is_some();
+    if let Some(Larger { file, datasets, argv }) = larger {
+        // Before the manifest: a driver that is killed between the two finds the plan that it asks for.
+        room.put(report, &run.plan(), file)?;
+        manifest.plan_digest = file.digest.clone();
+        (manifest.datasets, manifest.argv) = (datasets, argv.to_vec());
+        for entry in weights {
+            if !manifest.weights.contains(entry) {
+                manifest.weights.push(entry.clone());
+            }
+        }
+    }
     let is_sealed = manifest.sealed.take().is_some();
-    if manifest.spec != spec || is_sealed || is_renewed {
+    if manifest.spec != spec || is_sealed || is_larger || is_renewed {
         manifest.spec_digest = Digest::of(canonical_json(&spec).as_bytes());
         manifest.spec = spec;
         room.put(report, &run.manifest(), &manifest)?;
     }
     Ok(())
-}
-
-/// Where the spec of the run that lies there differs from `spec`, as far as the plan depends on it.
-fn differences(run: &RunDir, spec: &serde_json::Value) -> Result<String, RunError> {
-    const MAX_SHOWN: usize = 8;
-    let manifest: Manifest = read_document(&run.manifest())?;
-    let found = compare(&PlanFile::identity_of(&manifest.spec), &PlanFile::identity_of(spec));
-    let shown = found.iter().take(MAX_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    Ok(match found.len() {
-        0 => "the specs are equal, the prompts differ".to_owned(),
-        n if n > MAX_SHOWN => format!("{shown}, and {} more", n - MAX_SHOWN),
-        _ => shown,
-    })
 }

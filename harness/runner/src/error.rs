@@ -58,7 +58,8 @@ pub enum RunError {
     /// A run that lies there already with another plan.
     #[error(
         "{path}: a run with another plan lies there (its digest is {found}, this spec gives {expected}; \
-         {differences}); choose another --out, or remove it"
+         {differences}); a run may get more prompts, samples, cells and metrics, and nothing else; choose another --out, \
+         or remove it"
     )]
     OtherPlan {
         /// The run's folder.
@@ -69,6 +70,14 @@ pub enum RunError {
         found: String,
         /// What differs between the specs, from theirs to this one's.
         differences: String,
+    },
+    /// A file of a run that is not what the run was made with, and cannot be made again from the others.
+    #[error("{complaint}; {mend}")]
+    Damaged {
+        /// The file and what is wrong with it, in the words of `specimen verify`.
+        complaint: String,
+        /// What a person can do.
+        mend: String,
     },
     /// A run that was begun with other weights.
     #[error(

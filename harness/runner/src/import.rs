@@ -16,7 +16,7 @@ use specimen_experiments::{
 };
 use specimen_external::picture;
 use specimen_record::{
-    Appender, DatasetDigest, Digest, Durability, FileDigest, Hardware, Item, Manifest, Phases, PlanFile,
+    Appender, DatasetDigest, Digest, Durability, FileDigest, Git, Hardware, Item, Manifest, Phases, PlanFile,
     Record, RunDir, SCHEMA, StepsRow, Timestamp, TimingRow, canonical_json, write_document,
 };
 
@@ -54,6 +54,8 @@ pub struct Import<'a> {
     pub out: &'a Path,
     /// The command line as typed, for the manifest.
     pub argv: Vec<String>,
+    /// Which sources the program was built from.
+    pub git: Git,
 }
 
 /// Takes images in.
@@ -308,7 +310,7 @@ fn manifest(
         spec_digest: Digest::of(canonical_json(&spec).as_bytes()),
         spec,
         plan_digest: file.digest.clone(),
-        git: machine::git(),
+        git: import.git.clone(),
         weights: Vec::new(),
         datasets: vec![DatasetDigest {
             name: plan.dataset.clone(),

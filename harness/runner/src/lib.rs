@@ -3,8 +3,8 @@
 //!
 //! Read in this order: [`load`] (models by name), [`build`] (a method over a model), [`generate`] (one image,
 //! phase by phase), [`out_of_memory`] (what is said where it does not fit), `external_maker` (one image by another process), [`lossless`] (which methods keep the law),
-//! [`worker`] and `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and
-//! their shares), [`room`] (a disk that is full), [`driver`] (plan, workers, merge, score, seal), [`score`] (metrics of the images),
+//! [`worker`], `claim` and `attempt` (the blocks of one shard), [`shard_map`], [`executor`], [`local`] and [`slurm`] (workers and
+//! their shares), [`room`] (a disk that is full), [`driver`] (plan, workers, merge, score, seal), `mend` and `grow` (a run that is taken up again: damaged, or asked for more), [`score`] (metrics of the images),
 //! [`protocol_scores`] (those under a named protocol), `diagnose` (a look into a few of them), [`summarise`] (the
 //! numbers of each cell), [`import`] (images made elsewhere), [`replay`] (records made again), [`probe`] (a look
 //! ahead), [`machine`] (what the manifest says of the
@@ -14,6 +14,7 @@ mod allocation;
 mod attempt;
 pub mod build;
 pub(crate) mod cell_images;
+mod claim;
 mod diagnose;
 mod difference;
 pub mod driver;
@@ -23,6 +24,7 @@ pub mod executor;
 mod external_maker;
 pub mod generate;
 mod gpus;
+mod grow;
 mod heart;
 pub mod import;
 pub mod load;
@@ -32,6 +34,7 @@ pub mod lock;
 pub mod lossless;
 pub mod machine;
 mod maker;
+mod mend;
 pub mod out_of_memory;
 pub mod probe;
 pub mod protocol_scores;

@@ -4,11 +4,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    process::Command,
 };
 
 use specimen_experiments::spec::Spec;
-use specimen_record::{EnvironmentFlag, Git, Hardware, Software};
+use specimen_record::{EnvironmentFlag, Hardware, Software};
 
 use crate::gpus;
 
@@ -103,19 +102,6 @@ pub fn software() -> Software {
 
 /// The libtorch that tch is built against.
 pub const LIBTORCH: &str = "2.13.0";
-
-/// State of the source tree around the working folder.
-#[must_use]
-pub fn git() -> Git {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    Git {
-        sha: git(&["rev-parse", "HEAD"]),
-        dirty: git(&["status", "--porcelain", "--untracked-files=no"]).map(|text| !text.is_empty()),
-    }
-}
 
 /// Which of the variables this program reads are set.
 #[must_use]

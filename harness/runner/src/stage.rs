@@ -28,6 +28,11 @@ pub enum Stage {
         /// What is there and what is made again or for the first time.
         what: String,
     },
+    /// A file of a run that goes on is not as it was sealed, and is made again.
+    Damage {
+        /// The file, and what is wrong with it.
+        what: String,
+    },
     /// Something of a run that goes on is not as it was; the bytes promised for one machine and one build may
     /// differ.
     OtherMaker {

@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
 use specimen_record::{
-    Block, Coverage, Done, Item, ItemKey, Manifest, PlanFile, RunDir, coverage, read_document, want_of_room,
-    write_document,
+    Block, Coverage, Done, Item, ItemKey, Manifest, PlanFile, RecordError, RunDir, coverage, read_document,
+    restore_images, verify_plan, want_of_room, write_document,
 };
 
 use crate::{
-    attempt::{Attempt, Claim},
+    attempt::Attempt,
+    claim::Claim,
     error::RunError,
     executor::Work,
     heart::{Told, tell},
@@ -139,7 +140,8 @@ struct Orders {
 
 impl Orders {
     fn read(run: &RunDir, gpu: Option<u32>) -> Result<Self, RunError> {
-        let plan: PlanFile = read_document(&run.plan())?;
+        // Nothing is made of a plan that somebody changed.
+        let plan = verify_plan(run)?;
         let manifest: Manifest = read_document(&run.manifest())?;
         let mut spec: Spec = serde_json::from_value(manifest.spec.clone())
             .map_err(|e| RunError::Spec(format!("{}: `spec`: {e}", run.manifest().display())))?;
@@ -181,23 +183,41 @@ fn work(
     room.write(report, || mark_done(run, share.shard, &claim))
 }
 
-/// Writes the marker, unless a later worker has the shard.
+/// Writes the marker, unless a later worker has the shard. An image that was lost may be made again in another shard
+/// of this cut: where that is not done yet, the driver writes the marker.
 fn mark_done(run: &RunDir, shard: u32, claim: &Claim) -> Result<(), RunError> {
-    let done = Done::of_shard(run, shard)?;
+    let is_absent = |error: &RecordError| match error {
+        RecordError::Io { source, .. } => source.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    };
+    let mut done = Done::of_shard(run, shard);
+    if done.as_ref().is_err_and(is_absent) {
+        restore_images(run, shard)?;
+        done = Done::of_shard(run, shard);
+    }
+    let done = match done {
+        Err(error) if is_absent(&error) => return Ok(()),
+        done => done?,
+    };
     claim.check(run)?;
     Ok(write_document(&run.done(shard), &done)?)
 }
 
 /// The shards of a plan with something left to do, and how many of their blocks have; items of `given_up` are not
-/// counted.
+/// counted. Of items whose image is not seen, those count that are in `lost`, or all where it is `None`: what another
+/// machine has just written may not be seen yet. `lost` is then what was not seen.
 ///
 /// # Errors
 /// Records that cannot be read.
 pub(crate) fn unfinished(
     work: &Work<'_>,
     given_up: &BTreeSet<ItemKey>,
+    lost: &mut Option<BTreeSet<ItemKey>>,
 ) -> Result<BTreeMap<u32, u64>, RunError> {
-    let left = Left::new(coverage(work.run, work.plan)?, given_up.clone());
+    let mut coverage = coverage(work.run, work.plan)?;
+    let known = lost.get_or_insert_with(|| coverage.lost.iter().cloned().collect());
+    coverage.ok.extend(coverage.lost.extract_if(.., |key| !known.contains(key)));
+    let left = Left::new(coverage, given_up.clone());
     let timed = timed_cells(work.spec);
     let mut found = BTreeMap::new();
     for (block, shard) in work.plan.blocks.iter().zip(work.map.shards(work.plan, work.spec)) {

@@ -1,8 +1,9 @@
 //! Whole files: written under another name in the same folder, synced, then renamed. Who reads the final
 //! name sees the old file or the new one, never half of one.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::ser::PrettyFormatter;
 
@@ -12,23 +13,50 @@ use crate::{Document, RecordError, check_finite};
 /// What the names of files under way begin with.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Removes the files below `folder` that a killed process left under way; says how many. Only for who knows that
-/// nobody writes there now.
+/// Whether a file is one under way.
+pub(crate) fn is_unfinished(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED))
+}
+
+/// The files below `folder` that a dead process left under way, sorted. A writer holds a lock on its file, which ends
+/// with its process; a file whose lock is held, or cannot be tried, is not among them.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn unfinished_files(folder: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let mut found = Vec::new();
+    for entry in entries(folder)? {
+        if entry.is_symlink() {
+            continue;
+        } else if entry.is_dir() {
+            found.extend(unfinished_files(&entry)?);
+        } else if is_unfinished(&entry) && is_nobodys(&entry) {
+            found.push(entry);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether no process holds the lock of the file.
+fn is_nobodys(path: &Path) -> bool {
+    // Over a network an exclusive lock needs the right to write.
+    let opened = File::options().write(true).open(path).or_else(|_| File::open(path));
+    opened.is_ok_and(|file| file.try_lock().is_ok())
+}
+
+/// Removes the files below `folder` that a dead process left under way; says how many.
 ///
 /// # Errors
 /// When a folder cannot be listed or a file not removed.
 pub fn sweep_unfinished(folder: &Path) -> Result<u64, RecordError> {
     let mut n_removed = 0;
-    for entry in entries(folder)? {
-        let is_unfinished =
-            entry.file_name().is_some_and(|name| name.to_string_lossy().starts_with(UNFINISHED));
-        if entry.is_symlink() {
-            continue;
-        } else if entry.is_dir() {
-            n_removed += sweep_unfinished(&entry)?;
-        } else if is_unfinished {
-            std::fs::remove_file(&entry).map_err(RecordError::io(&entry, "remove"))?;
-            n_removed += 1;
+    for path in unfinished_files(folder)? {
+        match std::fs::remove_file(&path) {
+            Ok(()) => n_removed += 1,
+            // Another was faster.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(RecordError::io(&path, "remove")(error)),
         }
     }
     Ok(n_removed)
@@ -52,16 +80,29 @@ pub(crate) fn write_atomic_with(
         _ => Path::new("."),
     };
     create_folder(folder)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(UNFINISHED);
-    readable_by_all(&mut builder);
-    let temporary = builder.tempfile_in(folder).map_err(RecordError::io(path, "make a file beside"))?;
+    let temporary = locked_file_in(folder).map_err(RecordError::io(path, "make a file beside"))?;
     let mut buffered = std::io::BufWriter::new(temporary);
     fill(&mut buffered)?;
     let temporary = buffered.into_inner().map_err(|e| RecordError::io(path, "write")(e.into_error()))?;
     temporary.as_file().sync_all().map_err(RecordError::io(path, "sync"))?;
     temporary.persist(path).map_err(|e| RecordError::io(path, "rename the finished file to")(e.error))?;
     sync_folder(folder)
+}
+
+/// A file under way, which nobody sweeps while this process holds it.
+fn locked_file_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED);
+    readable_by_all(&mut builder);
+    loop {
+        let temporary = builder.tempfile_in(folder)?;
+        // A file system without locks has no sweepers either: they leave what they cannot lock.
+        let _ = temporary.as_file().lock();
+        // Somebody may have swept it between its making and its lock.
+        if temporary.path().exists() {
+            return Ok(temporary);
+        }
+    }
 }
 
 /// Writes a document as indented JSON with a final newline.

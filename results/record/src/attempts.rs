@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::canonical_row::{OpenFiles, RowPlace, for_each_placed};
+use crate::images::Images;
 use crate::{ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail, read_rows};
 
 /// How far a run is along its plan; all lists in plan order.
@@ -17,6 +18,9 @@ pub struct Coverage {
     pub failed: Vec<ItemKey>,
     /// Items without a record.
     pub missing: Vec<ItemKey>,
+    /// Items with the record of an image that is gone. On a network file system an image that another machine has just
+    /// written may seem to be.
+    pub lost: Vec<ItemKey>,
     /// Rows that were never finished.
     pub torn: Vec<TornTail>,
     /// The attempts, as shard and number, that made an image of each item of `ok`.
@@ -64,17 +68,31 @@ pub struct Timings {
 /// When a file is not valid, an item is not in the plan or ran with another seed, or two successes of
 /// one item differ.
 pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> {
-    let index = Index::of_shards(run, &run.shards()?)?;
+    let mut lost = BTreeSet::new();
+    let mut index = Index::new(run);
+    for shard in run.shards()? {
+        let images = Images::of_shard(run, shard)?;
+        index.read_shard(shard, |record| {
+            if let Some(name) = &record.image
+                && !images.has(name)?
+            {
+                lost.insert(record.key.clone());
+            }
+            Ok(())
+        })?;
+    }
     index.check_against(plan)?;
     let mut coverage = Coverage {
         ok: Vec::new(),
         failed: Vec::new(),
         missing: Vec::new(),
+        lost: Vec::new(),
         torn: index.torn,
         makers: index.makers,
     };
     for item in &plan.items {
         let list = match index.winners.get(&item.key).map(|w| w.status) {
+            Some(Status::Ok) if lost.contains(&item.key) => &mut coverage.lost,
             Some(Status::Ok) => &mut coverage.ok,
             Some(Status::Err) => &mut coverage.failed,
             None => &mut coverage.missing,
@@ -126,23 +144,39 @@ pub(crate) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
+    /// Nothing yet.
+    fn new(run: &'a RunDir) -> Index<'a> {
+        Index { run, winners: BTreeMap::new(), torn: Vec::new(), makers: BTreeMap::new() }
+    }
+
     /// Reads the records of these shards.
     pub(crate) fn of_shards(run: &'a RunDir, shards: &[u32]) -> Result<Index<'a>, RecordError> {
-        let mut index = Index { run, winners: BTreeMap::new(), torn: Vec::new(), makers: BTreeMap::new() };
+        let mut index = Index::new(run);
         for &shard in shards {
-            for attempt in run.attempts(shard)? {
-                let path = run.attempt_records(shard, attempt);
-                if !path.is_file() {
-                    continue; // The worker died before its first record.
-                }
-                let torn = for_each_placed::<Record>(&path, |record, place| {
-                    let (status, seed) = (record.status, record.seed);
-                    index.add(record.key, Winner { shard, attempt, place, status, seed })
-                })?;
-                index.torn.extend(torn);
-            }
+            index.read_shard(shard, |_| Ok(()))?;
         }
         Ok(index)
+    }
+
+    /// Reads the records of a shard, and hands each over.
+    fn read_shard(
+        &mut self,
+        shard: u32,
+        mut look: impl FnMut(&Record) -> Result<(), RecordError>,
+    ) -> Result<(), RecordError> {
+        for attempt in self.run.attempts(shard)? {
+            let path = self.run.attempt_records(shard, attempt);
+            if !path.is_file() {
+                continue; // The worker died before its first record.
+            }
+            let torn = for_each_placed::<Record>(&path, |record, place| {
+                look(&record)?;
+                let (status, seed) = (record.status, record.seed);
+                self.add(record.key, Winner { shard, attempt, place, status, seed })
+            })?;
+            self.torn.extend(torn);
+        }
+        Ok(())
     }
 
     fn add(&mut self, key: ItemKey, later: Winner) -> Result<(), RecordError> {

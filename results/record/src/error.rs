@@ -177,6 +177,28 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
     },
+    /// The list that the seal names is not there.
+    #[error(
+        "{path}: the list of checksums is missing, and the manifest says that the run was sealed with it"
+    )]
+    NoChecksums {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A run that nobody sealed.
+    #[error("{path}: the run is not sealed: it is not at its end, or was taken up again")]
+    NotSealed {
+        /// Its manifest.
+        path: PathBuf,
+    },
+    /// A folder of a shard or an attempt that no run makes.
+    #[error("{path}: no shard and no attempt has a number above {most}; remove the folder")]
+    NumberTooLarge {
+        /// The folder.
+        path: PathBuf,
+        /// The largest number that is used.
+        most: u32,
+    },
     /// Pixels that are not those of the record.
     #[error(
         "{path}: the pixels of {key} have digest {found}, its record says {expected}; the image was changed"

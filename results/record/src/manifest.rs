@@ -26,7 +26,8 @@ pub struct Manifest {
     pub spec_digest: Digest,
     /// Digest of the plan: the run's identity.
     pub plan_digest: Digest,
-    /// State of the source tree.
+    /// The sources that the program was built from; in runs of earlier versions the repository around the working
+    /// folder.
     pub git: Git,
     /// Files of weights that were loaded.
     pub weights: Vec<WeightsDigest>,
@@ -52,11 +53,11 @@ pub struct Manifest {
 
 plain_document!(Manifest, "manifest");
 
-/// State of the source tree the program was built from.
+/// The sources that the program was built from, as its build found them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Git {
-    /// Commit; absent outside a repository.
+    /// Commit; absent where the program was built outside of its own repository.
     pub sha: Option<String>,
     /// Whether files differed from it; absent where unknown.
     pub dirty: Option<bool>,
@@ -148,4 +149,8 @@ pub struct Seal {
     pub n_records: u64,
     /// Digest of the merged records.
     pub result_digest: Digest,
+    /// [`Checksums::digest`](crate::Checksums::digest) of `checksums.json`, which must be there then; absent in runs
+    /// of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_digest: Option<Digest>,
 }

@@ -213,10 +213,16 @@ impl RunDir {
         self.metrics_dir().join(encode_part(protocol)).join(format!("{}.json", encode_part(cell)))
     }
 
+    /// `diagnostics`
+    #[must_use]
+    pub fn diagnostics_dir(&self) -> PathBuf {
+        self.root.join("diagnostics")
+    }
+
     /// `diagnostics/<name>/<cell>.json`, both names percent-encoded.
     #[must_use]
     pub fn diagnostic(&self, name: &str, cell: &str) -> PathBuf {
-        let folder = self.root.join("diagnostics").join(encode_part(name));
+        let folder = self.diagnostics_dir().join(encode_part(name));
         folder.join(format!("{}.json", encode_part(cell)))
     }
 
@@ -292,16 +298,23 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), RecordError> {
     std::fs::create_dir_all(path).map_err(RecordError::io(path, "create the folder"))
 }
 
+/// The largest number that a shard or an attempt may have; a plan has no more items.
+pub const LAST_NUMBER: u32 = (1 << 24) - 1;
+
 /// Numbers of the sub-folders whose names are numbers; none when the folder is absent.
 fn numbered_folders(path: &Path) -> Result<Vec<u32>, RecordError> {
-    let mut numbers: Vec<u32> = entries(path)?
-        .into_iter()
-        .filter(|entry| entry.is_dir())
-        .filter_map(|entry| {
-            let name = entry.file_name()?.to_str()?;
-            name.parse().ok().filter(|number: &u32| number.to_string() == name)
-        })
-        .collect();
+    let mut numbers = Vec::new();
+    for entry in entries(path)? {
+        let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_number = name == "0" || (!name.starts_with('0') && !name.is_empty());
+        if !is_number || !name.bytes().all(|byte| byte.is_ascii_digit()) || !entry.is_dir() {
+            continue;
+        }
+        match name.parse() {
+            Ok(number) if number <= LAST_NUMBER => numbers.push(number),
+            _ => return Err(RecordError::NumberTooLarge { path: entry, most: LAST_NUMBER }),
+        }
+    }
     numbers.sort_unstable();
     Ok(numbers)
 }

@@ -1,12 +1,13 @@
 //! Where a run stands, cell by cell, from the heads of its records: cheap enough to ask again and again
 //! while the run goes on. `coverage` and `merge` read the rows whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+use crate::images::Images;
 use crate::read::{for_each_line, parse};
 use crate::{Block, ItemKey, PlanFile, Record, RecordError, RunDir, Status, TornTail};
 
@@ -21,6 +22,8 @@ pub struct Tally {
     pub finished: Vec<u32>,
     /// Blocks with some of their images and not all, ascending.
     pub begun: Vec<u32>,
+    /// Images that records name and no shard has, each where its record's shard should have it.
+    pub lost: Vec<PathBuf>,
     /// Records that were never finished; of a run under way, perhaps one that is being written.
     pub torn: Vec<TornTail>,
 }
@@ -34,7 +37,7 @@ pub struct CellTally {
     pub n_ok: u64,
     /// Items whose every attempt failed.
     pub n_failed: u64,
-    /// Items without a record.
+    /// Items without a record, or whose image is gone.
     pub n_missing: u64,
 }
 
@@ -46,8 +49,8 @@ impl CellTally {
     }
 }
 
-/// Counts what the attempts of a run hold. Of a record only schema, key and status are read: what
-/// follows them in the row is neither parsed nor checked.
+/// Counts what the attempts of a run hold. Of a record only schema, key and status are read where its image is in its
+/// shard under the usual name: what follows them in the row is neither parsed nor checked.
 ///
 /// # Errors
 /// When a file cannot be read, a record's head is not valid or of a newer schema, or its item is not in
@@ -57,8 +60,9 @@ pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
         plan.items.iter().enumerate().map(|(at, item)| (item.key.as_str(), at)).collect();
     let mut found: Vec<Option<Status>> = vec![None; plan.items.len()];
     let shards = run.shards()?;
-    let mut torn = Vec::new();
+    let (mut torn, mut lost) = (Vec::new(), BTreeSet::new());
     for &shard in &shards {
+        let images = Images::of_shard(run, shard)?;
         for attempt in run.attempts(shard)? {
             let path = run.attempt_records(shard, attempt);
             if !path.is_file() {
@@ -70,6 +74,16 @@ pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
                     let (path, key) = (path.clone(), head.key);
                     return Err(RecordError::NotInPlan { path, line: place.line, key });
                 };
+                if head.status == Status::Ok && !images.lists(&head.key.file_name("png")) {
+                    // Rare enough to read the row whole: it says what its image is called.
+                    let record: Record = parse(line, &path, place.line)?;
+                    if let Some(name) = record.image
+                        && !images.has(&name)?
+                    {
+                        lost.insert(run.image(shard, &name)?);
+                        return Ok(());
+                    }
+                }
                 if found[at] != Some(Status::Ok) {
                     found[at] = Some(head.status);
                 }
@@ -82,7 +96,8 @@ pub fn tally(run: &RunDir, plan: &PlanFile) -> Result<Tally, RecordError> {
         |keys: &[ItemKey]| keys.iter().filter(|key| found[places[key.as_str()]] == Some(Status::Ok)).count();
     let is_begun = |block: &&Block| (1..block.items.len()).contains(&n_made(&block.items));
     let begun = plan.blocks.iter().filter(is_begun).map(|block| block.index).collect();
-    Ok(Tally { cells: by_cell(plan, &found), shards, finished, begun, torn })
+    let lost = lost.into_iter().collect();
+    Ok(Tally { cells: by_cell(plan, &found), shards, finished, begun, lost, torn })
 }
 
 /// `found` holds the status of each item, `[n_items]`.

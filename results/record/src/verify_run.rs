@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::canonical_row::{OpenFiles, RowPlace};
 use crate::read::for_each_line;
 use crate::{
-    Checksums, Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile,
-    PlanFile, Record, RecordError, RunDir, Status, StepsRow, Submissions, Summary, TimingRow, TornTail,
-    WorkerEnd, read_document, verify_plan, verify_shard,
+    Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
+    Record, RecordError, RunDir, Status, StepsRow, Submissions, Summary, TimingRow, TornTail, WorkerEnd,
+    has_list, read_document, seal, unfinished_files, verify_plan, verify_shard,
 };
 
 /// What a check of a run found.
@@ -27,11 +27,13 @@ pub struct Verified {
     pub n_finished: u64,
     /// Whether the manifest is sealed; a run under way is checked as far as it is.
     pub sealed: bool,
-    /// Whether the run has its checksums. Without them, fields of the manifest that no digest covers, and
-    /// traces and timings, are read but cannot be compared with what was written.
+    /// Whether the sealed run has a list of checksums, or should have one. A run that an earlier version sealed without
+    /// one is read, but fields of its manifest, traces and timings cannot be compared with what was written.
     pub has_checksums: bool,
     /// Digest of the merged records, where they are.
     pub result_digest: Option<Digest>,
+    /// Files that a dead process left under way: the trace of a crash, not a complaint.
+    pub unfinished: Vec<PathBuf>,
     /// Rows that were never finished: the trace of a crash, not a complaint.
     pub torn: Vec<TornTail>,
     /// All that is wrong, each with its file; empty for a good run.
@@ -61,7 +63,11 @@ pub fn verify_run(run: &RunDir, pixels: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -
     }
     check.merged(plan.as_ref(), manifest.as_ref());
     check.scores();
-    check.checksums();
+    if let Some(seal) = manifest.as_ref().and_then(|manifest| manifest.sealed.as_ref()) {
+        check.found.has_checksums = has_list(run, seal);
+        check.found.complaints.extend(seal::complaints(run, seal, Part::All));
+    }
+    check.found.unfinished = check.kept(unfinished_files(run.root())).unwrap_or_default();
     check.found
 }
 
@@ -261,15 +267,6 @@ impl Check<'_> {
         let metrics = self.kept(self.run.metric_files()).unwrap_or_default();
         for path in metrics {
             self.document::<MetricFile>(&path);
-        }
-    }
-
-    /// Of a run that was taken up again they are out of date until it is sealed again.
-    fn checksums(&mut self) {
-        let checksums: Option<Checksums> = self.document_if_there(&self.run.checksums());
-        self.found.has_checksums = checksums.is_some();
-        if let Some(checksums) = checksums.filter(|_| self.found.sealed) {
-            self.found.complaints.extend(checksums.complaints(self.run));
         }
     }
 }

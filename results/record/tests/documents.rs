@@ -61,7 +61,12 @@ fn manifest() -> Manifest {
             ("SPECIMEN_DATA".into(), EnvironmentFlag::Unset),
         ]),
         started: moment.clone(),
-        sealed: Some(Seal { finished: moment, n_records: 6, result_digest: digest }),
+        sealed: Some(Seal {
+            finished: moment,
+            n_records: 6,
+            result_digest: digest.clone(),
+            files_digest: Some(digest),
+        }),
     }
 }
 

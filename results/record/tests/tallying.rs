@@ -130,9 +130,34 @@ fn a_head_that_is_not_one_is_refused_with_its_place() {
 #[test]
 fn fields_may_stand_in_any_order() {
     let plan = fixture::plan();
-    let (_folder, run) = run_with(&[]);
+    let (_folder, run) = run_with(&all_records()[..1]);
     let row = serde_json::to_value(&all_records()[0]).unwrap();
     let reversed: serde_json::Map<_, _> = row.as_object().unwrap().clone().into_iter().rev().collect();
     fs::write(run.attempt_records(0, 0), serde_json::to_string(&reversed).unwrap() + "\n").unwrap();
     assert_eq!(tally(&run, &plan).unwrap().cells[0].n_ok, 1);
+}
+
+#[test]
+fn an_image_that_is_gone_is_to_be_made_again_wherever_its_record_is() {
+    let plan = fixture::plan();
+    let records = all_records();
+    let (_folder, run) = run_with(&records[..3]);
+    fixture::attempt(&run, 1, 0, &records[3..]);
+    let image = run.image(0, records[1].image.as_ref().unwrap()).unwrap();
+    let bytes = fs::read(&image).unwrap();
+    fs::remove_file(&image).unwrap();
+    let found = tally(&run, &plan).unwrap();
+    assert_eq!((found.cells[0].n_ok, found.cells[0].n_missing, found.lost), (2, 1, vec![image.clone()]));
+    let listed = coverage(&run, &plan).unwrap();
+    assert_eq!((listed.ok.len(), listed.lost), (5, vec![plan.items[1].key.clone()]));
+
+    // Made again by a worker of another shard.
+    fixture::attempt(&run, 1, 1, &records[1..2]);
+    assert_eq!(tally(&run, &plan).unwrap().lost, [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(coverage(&run, &plan).unwrap().ok.len(), 6);
+    assert!(Done::of_shard(&run, 0).is_err());
+    assert_eq!(specimen_record::restore_images(&run, 0).unwrap(), 1);
+    assert_eq!(fs::read(&image).unwrap(), bytes);
+    assert_eq!(specimen_record::restore_images(&run, 0).unwrap(), 0);
+    Done::of_shard(&run, 0).unwrap();
 }

@@ -6,15 +6,22 @@ mod fixture;
 use std::fs;
 
 use fixture::old_run::{copied, files_below, pixels};
-use specimen_record::{Checksums, Manifest, RunDir, read_document, verify_run, write_document};
+use specimen_record::{
+    Checksums, Digest, LAST_NUMBER, Manifest, Part, RunDir, read_document, seal_complaints, verify_run,
+    write_atomic, write_document,
+};
 
 /// Bits that are flipped in each file, at places spread over it.
 const N_FLIPS: usize = 12;
 
-/// The old run with the checksums that runs have today.
+/// The old run, sealed as runs are today.
 fn finished(folder: &std::path::Path) -> RunDir {
     let run = copied(folder);
-    write_document(&run.checksums(), &Checksums::of_run(&run).unwrap()).unwrap();
+    let list = Checksums::of_run(&run).unwrap();
+    let mut manifest: Manifest = read_document(&run.manifest()).unwrap();
+    manifest.sealed.as_mut().unwrap().files_digest = Some(list.digest());
+    write_document(&run.manifest(), &manifest).unwrap();
+    write_document(&run.checksums(), &list.with_manifest(&run).unwrap()).unwrap();
     run
 }
 
@@ -27,9 +34,8 @@ fn a_flipped_bit_anywhere_in_a_finished_run_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let run = finished(folder.path());
     assert_eq!(complaints(&run), [""; 0]);
-    let made_again = [run.summary(), run.lease(0)];
     let files = files_below(run.root());
-    let files = files.iter().filter(|f| !made_again.contains(f) && !f.starts_with(run.metrics_dir()));
+    let files = files.iter().filter(|file| **file != run.lease(0));
     let mut n_files = 0;
     for path in files {
         n_files += 1;
@@ -45,7 +51,7 @@ fn a_flipped_bit_anywhere_in_a_finished_run_is_found() {
         }
         fs::write(path, whole).unwrap();
     }
-    assert_eq!(n_files, 18);
+    assert_eq!(n_files, 23);
     assert_eq!(complaints(&run), [""; 0]);
 }
 
@@ -86,8 +92,7 @@ fn records_that_were_merged_from_others_are_found() {
     fs::write(run.merged_records(), fewer).unwrap();
     let mut manifest: Manifest = read_document(&run.manifest()).unwrap();
     manifest.sealed.as_mut().unwrap().n_records = 7;
-    manifest.sealed.as_mut().unwrap().result_digest =
-        specimen_record::Digest::of_file(&run.merged_records()).unwrap();
+    manifest.sealed.as_mut().unwrap().result_digest = Digest::of_file(&run.merged_records()).unwrap();
     write_document(&run.manifest(), &manifest).unwrap();
     let found = complaints(&run);
     assert_eq!(found.len(), 2, "{found:#?}");
@@ -110,4 +115,114 @@ fn a_run_under_way_is_checked_as_far_as_it_is() {
     assert!(found.complaints.is_empty(), "{:?}", found.complaints);
     assert_eq!((found.n_planned, found.n_records, found.n_images, found.torn.len()), (8, 7, 7, 1));
     assert!(!found.sealed && found.n_finished == 0);
+}
+
+#[test]
+fn a_sealed_run_without_its_list_or_with_another_one_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    let whole = fs::read(run.checksums()).unwrap();
+    fs::remove_file(run.checksums()).unwrap();
+    let missing = "checksums.json: the list of checksums is missing, and the manifest says";
+    let found = complaints(&run);
+    assert!(found.len() == 1 && found[0].contains(missing), "{found:#?}");
+    fs::create_dir(run.checksums()).unwrap();
+    let found = complaints(&run);
+    assert!(found.len() == 1 && found[0].contains("checksums.json: cannot read"), "{found:#?}");
+    fs::remove_dir(run.checksums()).unwrap();
+    // A list that is right for files that were changed.
+    let record = fs::read_to_string(run.merged_steps()).unwrap();
+    fs::write(run.merged_steps(), record.replacen('1', "2", 1)).unwrap();
+    write_document(&run.checksums(), &Checksums::of_run(&run).unwrap()).unwrap();
+    let found = complaints(&run);
+    assert!(
+        found[0].contains("checksums.json: the list of files that manifest.json was sealed with"),
+        "{found:#?}"
+    );
+    fs::write(run.merged_steps(), record).unwrap();
+    fs::write(run.checksums(), whole).unwrap();
+    assert_eq!(complaints(&run), [""; 0]);
+}
+
+#[test]
+fn a_reader_is_told_of_what_it_reads_and_of_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    let of = |part| seal_complaints(&run, part).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let parts = [Part::Summary, Part::Values, Part::All];
+    let n_found = || parts.map(|part| of(part).len());
+    assert_eq!(n_found(), [0; 3]);
+    let metric = run.metric_files().unwrap()[0].clone();
+    for (path, expected) in [
+        (run.summary(), [1, 1, 1]),
+        (run.manifest(), [1, 1, 1]),
+        (run.merged_records(), [0, 1, 1]),
+        (metric, [0, 1, 1]),
+        (run.attempt_timing(0, 0), [0, 1, 1]),
+        (run.done(0), [0, 0, 1]),
+        (run.plan(), [0, 0, 1]),
+    ] {
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, [&whole[..], b"\n"].concat()).unwrap();
+        assert_eq!(n_found(), expected, "{}: {:#?}", path.display(), of(Part::All));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(n_found(), expected, "{} is gone", path.display());
+        fs::write(&path, whole).unwrap();
+    }
+    // Of the same plan, but of another run.
+    let mut manifest: Manifest = read_document(&run.manifest()).unwrap();
+    manifest.sealed.as_mut().unwrap().files_digest = Some(Digest::of(b"another run"));
+    write_document(&run.manifest(), &manifest).unwrap();
+    assert!(of(Part::Summary)[0].contains("checksums.json: the list of files"), "{:#?}", of(Part::Summary));
+    manifest.sealed = None;
+    write_document(&run.manifest(), &manifest).unwrap();
+    assert!(
+        of(Part::Summary)[0].contains("manifest.json: the run is not sealed"),
+        "{:#?}",
+        of(Part::Summary)
+    );
+}
+
+#[test]
+fn a_folder_with_a_number_that_no_run_gives_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    for (made, number) in [
+        (run.shards_dir().join("4294967295"), "4294967295"),
+        (run.shards_dir().join("99999999999999999999"), "99999999999999999999"),
+        (run.shard(0).join("attempts/4294967295"), "4294967295"),
+    ] {
+        fs::create_dir(&made).unwrap();
+        let found = complaints(&run);
+        let expected =
+            format!("{number}: no shard and no attempt has a number above {LAST_NUMBER}; remove the folder");
+        assert!(found[0].contains(&expected), "{found:#?}");
+        fs::remove_dir(&made).unwrap();
+    }
+    // Names that are no numbers of a shard are nobody's business.
+    for name in ["01", "x", "-1"] {
+        fs::create_dir(run.shards_dir().join(name)).unwrap();
+    }
+    assert_eq!(complaints(&run), [""; 0]);
+}
+
+#[test]
+fn files_that_a_dead_process_left_under_way_are_listed_and_those_of_a_living_one_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    let (dead, alive) = (run.images_dir(0).join(".unfinished-a"), run.report().join(".unfinished-b"));
+    fs::write(&dead, "half").unwrap();
+    fs::create_dir(run.report()).unwrap();
+    fs::write(&alive, "half").unwrap();
+    let writer = fs::File::open(&alive).unwrap();
+    writer.lock().unwrap();
+    let found = verify_run(&run, &pixels);
+    assert!(found.complaints.is_empty(), "{:?}", found.complaints);
+    assert_eq!(found.unfinished, [dead.clone()]);
+    assert_eq!(specimen_record::sweep_unfinished(run.root()).unwrap(), 1);
+    assert!(!dead.exists() && alive.exists());
+    drop(writer);
+    write_atomic(&run.report().join("x"), b"whole").unwrap();
+    assert_eq!(specimen_record::sweep_unfinished(run.root()).unwrap(), 1);
+    assert!(!alive.exists() && run.report().join("x").exists());
 }

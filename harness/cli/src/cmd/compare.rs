@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
-use specimen_record::RunDir;
+use specimen_record::{Part, RunDir};
 use specimen_verdicts::{
     compare::{
         cell_pair::cell_pair,
@@ -16,8 +16,9 @@ use specimen_verdicts::{
 use crate::{
     args::Format,
     exit::CliError,
+    sealed::{SealArgs, Unverified},
     table_width::table_width,
-    talk::{Talk, answer, answer_json},
+    talk::Talk,
 };
 
 /// What to compare.
@@ -36,6 +37,8 @@ pub struct CompareArgs {
     /// How the table is written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
     pub layout: Layout,
+    #[command(flatten)]
+    pub seal: SealArgs,
 }
 
 /// A way to write a table.
@@ -68,6 +71,7 @@ impl Layout {
 
 /// Compares the runs and prints the table.
 pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
+    let unverified = Unverified::check([&args.a, &args.b], Part::Values, &args.seal, talk)?;
     let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
     let cells = args.cell.iter().map(|pair| {
         let named = cell_pair(pair, &a.summary, &b.summary);
@@ -83,7 +87,7 @@ pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));
     }
     match talk.format() {
-        Format::Human => answer(&args.layout.of(&found.table())),
-        Format::Json => answer_json(&found),
+        Format::Human => unverified.answer(&args.layout.of(&found.table())),
+        Format::Json => unverified.answer_json(&found),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
-use specimen_record::{RunDir, Summary, read_document};
+use specimen_record::{Part, RunDir, Summary, read_document};
 use specimen_report::ReportError;
 use specimen_verdicts::gate::{
     baseline::Baseline,
@@ -17,8 +17,9 @@ use specimen_verdicts::gate::{
 use crate::{
     args::Format,
     exit::CliError,
+    sealed::{SealArgs, Unverified},
     table_width::table_width,
-    talk::{Talk, answer, answer_json},
+    talk::Talk,
 };
 
 /// What to hold against what.
@@ -53,6 +54,8 @@ pub struct GateArgs {
     /// Why the baseline is renewed: the cause of every number that moves
     #[arg(long, value_name = "TEXT", requires = "update_baseline", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub reason: Option<String>,
+    #[command(flatten)]
+    pub seal: SealArgs,
 }
 
 /// Holds the run against the baseline, or makes it the baseline.
@@ -60,8 +63,8 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
     if let Some(reason) = args.reason.as_ref().filter(|_| args.update_baseline) {
         return renew(args, reason, talk);
     }
-    let found = match judged(args, talk) {
-        Ok(found) => found,
+    let (found, unverified) = match judged(args, talk) {
+        Ok(judged) => judged,
         Err(why) => {
             // Whoever reads the files and not the exit code must see that nothing was checked.
             let (run, said) = (args.run.display().to_string(), format!("{why:#}"));
@@ -71,10 +74,10 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
             return Err(why);
         }
     };
-    write(args, &found.junit(), &found.table().markdown())?;
+    write(args, &found.junit(), &unverified.markdown(&found.table().markdown()))?;
     match talk.format() {
-        Format::Human => answer(&found.table().text(table_width()))?,
-        Format::Json => answer_json(&found)?,
+        Format::Human => unverified.answer(&found.table().text(table_width()))?,
+        Format::Json => unverified.answer_json(&found)?,
     }
     match found.passed {
         true => Ok(()),
@@ -83,12 +86,13 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
 }
 
 /// What the rules say of the run and its reruns.
-fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<Gate> {
+fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<(Gate, Unverified)> {
     let baseline = Baseline::read(&args.baseline)?;
     let rules = Rules::read(&rules_of(args))?;
-    let folders = std::iter::once(&args.run).chain(&args.reruns);
-    let mut runs = folders.map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
-    held(args, &rules, &baseline, &mut runs, talk)
+    let folders = || std::iter::once(&args.run).chain(&args.reruns);
+    let unverified = Unverified::check(folders(), Part::Summary, &args.seal, talk)?;
+    let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok((held(args, &rules, &baseline, &mut runs, talk)?, unverified))
 }
 
 fn held(
@@ -119,6 +123,7 @@ fn held(
 fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
     let former = args.baseline.exists().then(|| Baseline::read(&args.baseline)).transpose()?;
     let run = RunDir::open(&args.run)?;
+    let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, talk)?;
     summary_of(&args.run)?;
     let baseline = Baseline::adopt(&run, &args.baseline, former.as_ref(), reason, args.runner.as_deref())?;
     let rules = rules_of(args);
@@ -130,8 +135,8 @@ fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
     let newest = &baseline.history[0];
     talk.say(format!("{}: the baseline is now run {}", args.baseline.display(), baseline.summary.name));
     match talk.format() {
-        Format::Human => answer(&newest.changes.join("\n")),
-        Format::Json => answer_json(newest),
+        Format::Human => unverified.answer(&newest.changes.join("\n")),
+        Format::Json => unverified.answer_json(newest),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
     cmd::report,
     exit::CliError,
     progress::Progress,
+    provenance,
     spec_args::{data_root, default_out},
     talk::Talk,
 };
@@ -100,7 +101,8 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
         sampling: args.sampling()?,
         prompts: prompts.as_ref(),
         out: &out,
-        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        argv: provenance::argv(),
+        git: provenance::sources(),
     };
     let mut progress = Progress::new(talk, &[]);
     let outcome = take_in(&asked, &stop, &mut |stage: Stage| progress.on(&stage));

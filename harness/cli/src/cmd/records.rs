@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
+use specimen_record::Part;
 use specimen_report::{Images, Mix};
 
 use super::compare::Layout;
@@ -11,7 +12,8 @@ use specimen_measure::words::counted;
 
 use crate::{
     args::Format,
-    talk::{Talk, answer, answer_json},
+    sealed::{SealArgs, Unverified},
+    talk::Talk,
 };
 
 /// Which images, and where to.
@@ -29,12 +31,17 @@ pub struct RecordsArgs {
     /// How the means are written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
     pub layout: Layout,
+    #[command(flatten)]
+    pub seal: SealArgs,
 }
 
 /// Reads the images, writes them where asked, and prints means by run and cell.
 pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     let named = |name: &String| Mix::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
     let mix: BTreeSet<Mix> = args.mix.iter().filter_map(named).collect();
+    // A .parquet file has no seal.
+    let folders = args.runs.iter().filter(|run| !run.is_file());
+    let unverified = Unverified::check(folders, Part::Values, &args.seal, talk)?;
     let images = Images::read(&args.runs, &mix)?;
     if let Some(path) = &args.out {
         images.write(path)?;
@@ -42,8 +49,8 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.say(format!("{}: {n}, {n_columns}", path.display()));
     }
     match talk.format() {
-        Format::Human => answer(&args.layout.of(&images.means()?)),
-        Format::Json => answer_json(&json!({
+        Format::Human => unverified.answer(&args.layout.of(&images.means()?)),
+        Format::Json => unverified.answer_json(&json!({
             "schema": 1,
             "images": images.n(),
             "columns": images.columns(),

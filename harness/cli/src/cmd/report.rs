@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{RunDir, Summary, read_document};
+use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
 use specimen_report::{Options, Outcome, Quality, ReportError, Style, check_quality, draw, table_of};
 
 use crate::{
     args::Format,
     exit::CliError,
+    sealed::{SealArgs, Unverified},
     table_width::table_width,
-    talk::{Talk, answer, answer_json},
+    talk::Talk,
 };
 
 /// What to show.
@@ -34,6 +35,8 @@ pub struct ReportArgs {
     pub figures: FigureArgs,
     #[command(flatten)]
     pub look: Look,
+    #[command(flatten)]
+    pub seal: SealArgs,
 }
 
 /// Which figures to draw alone, and how.
@@ -83,12 +86,13 @@ fn millimetres(text: &str) -> Result<f64, String> {
 
 /// Makes the report again.
 pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
+    let unverified = Unverified::check(&args.runs, Part::All, &args.seal, talk)?;
     for folder in &args.runs {
         let summary = check(&RunDir::open(folder)?, &args.look)?;
         table_of(&summary, &args.columns).map_err(|error| CliError::Usage(format!("--columns: {error}")))?;
     }
     if !args.figures.names.is_empty() {
-        return draw_figures(args, talk);
+        return draw_figures(args, &unverified, talk);
     }
     let written =
         args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, &args.columns, talk));
@@ -99,16 +103,16 @@ pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.say(format!("{}: tables renewed", file.display()));
     }
     if args.ablation && talk.format() == Format::Human {
-        return show_ablations(&summaries, talk);
+        return show_ablations(&summaries, &unverified, talk);
     }
     match (talk.format(), written.as_slice()) {
-        (Format::Json, [_, _, ..]) => answer_json(&summaries),
-        (_, several) => several.iter().try_for_each(|written| show(written, talk)),
+        (Format::Json, [_, _, ..]) => unverified.answer_json(&summaries),
+        (_, several) => several.iter().try_for_each(|written| show_checked(written, &unverified, talk)),
     }
 }
 
 /// Draws the figures that were asked for, and prints the paths of their files.
-fn draw_figures(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
+fn draw_figures(args: &ReportArgs, unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
     let FigureArgs { names, width, no_title, out } = &args.figures;
     if out.is_some() && args.runs.len() > 1 {
         let reason = "--out takes the figures of one run: those of two have the same names";
@@ -137,9 +141,9 @@ fn draw_figures(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
     match talk.format() {
         Format::Human => {
             let lines: Vec<String> = paths.iter().map(|path| format!("{}\n", path.display())).collect();
-            answer(&lines.concat())
+            unverified.answer(&lines.concat())
         }
-        Format::Json => answer_json(&FigureFiles { schema: 1, files: paths }),
+        Format::Json => unverified.answer_json(&FigureFiles { schema: 1, files: paths }),
     }
 }
 
@@ -151,10 +155,10 @@ struct FigureFiles {
 }
 
 /// Prints the ablation of each run that has one.
-fn show_ablations(summaries: &[Summary], talk: &Talk) -> anyhow::Result<()> {
+fn show_ablations(summaries: &[Summary], unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
     for summary in summaries {
         match specimen_verdicts::ablation::ablation(summary) {
-            Some(table) => answer(&table.text(table_width()))?,
+            Some(table) => unverified.answer(&table.text(table_width()))?,
             None => talk.warn(format!("run {}: its cells differ in no setting", summary.name)),
         }
     }
@@ -173,6 +177,8 @@ pub(crate) struct Written {
 /// Writes the files of the report, and says which could not be made.
 pub(crate) fn write(run: &RunDir, look: &Look, columns: &[String], talk: &Talk) -> anyhow::Result<Written> {
     let summary = check(run, look)?;
+    // A report that was killed left what it had begun.
+    sweep_unfinished(&run.report())?;
     let options = Options {
         columns: columns.to_vec(),
         ..Options::new(quality(&summary, look), usize::from(look.rows))
@@ -208,9 +214,15 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
 
 /// Prints the numbers, and says where the page is.
 pub(crate) fn show(written: &Written, talk: &Talk) -> anyhow::Result<()> {
+    show_checked(written, &Unverified::default(), talk)
+}
+
+fn show_checked(written: &Written, unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
     match talk.format() {
-        Format::Human => answer(&table_of(&written.summary, &written.columns)?.text(table_width()))?,
-        Format::Json => answer_json(&written.summary)?,
+        Format::Human => {
+            unverified.answer(&table_of(&written.summary, &written.columns)?.text(table_width()))?;
+        }
+        Format::Json => unverified.answer_json(&written.summary)?,
     }
     talk.say(format!("report: {}", written.page.display()));
     Ok(())

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use specimen_record::{RunDir, write_atomic};
+use specimen_record::{Part, RunDir, write_atomic};
 use specimen_verdicts::{
     reproduce::{
         paper::{Paper, PaperTable},
@@ -16,7 +16,8 @@ use crate::{
     args::Format,
     cmd::compare::Layout,
     exit::CliError,
-    talk::{Talk, answer, answer_json},
+    sealed::{SealArgs, Unverified},
+    talk::Talk,
 };
 
 /// What to reproduce.
@@ -42,6 +43,8 @@ pub struct ReproduceArgs {
     /// How the tables are written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
     pub layout: Layout,
+    #[command(flatten)]
+    pub seal: SealArgs,
 }
 
 /// Sets tables of a paper beside runs, and writes what came of it into the report of each run.
@@ -60,6 +63,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()>
         return Err(CliError::Usage(why).into());
     }
     let mut found = Vec::new();
+    let unverified = Unverified::check(&args.run, Part::Values, &args.seal, talk)?;
     for table in tables {
         let folder = match &args.run {
             Some(folder) => folder.clone(),
@@ -71,8 +75,8 @@ pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()>
         found.push(reproduction);
     }
     match talk.format() {
-        Format::Json => answer_json(&found),
-        Format::Human => answer(&said(&found, args.layout)),
+        Format::Json => unverified.answer_json(&found),
+        Format::Human => unverified.answer(&said(&found, args.layout)),
     }
 }
 

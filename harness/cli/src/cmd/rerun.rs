@@ -17,6 +17,7 @@ use specimen_runner::{
 use crate::{
     cmd::run::{is_finished, left},
     progress::Progress,
+    provenance,
     spec_args::data_root,
     talk::Talk,
 };
@@ -38,7 +39,7 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let (plan, prompts) = driver::plan_of(spec, data_root.as_ref())?;
-    if is_finished(out, &plan, talk)? {
+    if is_finished(out, &plan)? {
         talk.detail(format!("{}: the run is finished", out.display()));
         return Ok(out.to_owned());
     }
@@ -56,7 +57,8 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         out,
         resume: out.join("manifest.json").exists(),
         executor: &executor,
-        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        argv: provenance::argv(),
+        git: provenance::sources(),
         data_root,
         disk_wait: None,
     };

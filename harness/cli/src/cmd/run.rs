@@ -9,7 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_measure::words::counted;
-use specimen_record::{Manifest, PlanFile, RunDir, free_bytes, read_document, tally, verify_result};
+use specimen_record::{
+    Manifest, Part, RecordError, RunDir, free_bytes, read_document, seal_complaints, tally, verify_plan,
+};
 use specimen_runner::{
     driver::{self, Ending, Options},
     local::Local,
@@ -24,6 +26,7 @@ use crate::{
     exit::CliError,
     free_space, needs,
     progress::Progress,
+    provenance,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::Talk,
 };
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         talk.warn(warning);
     }
     let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
-    if args.resume && is_finished(&out, &plan, talk)? {
+    if args.resume && is_finished(&out, &plan)? {
         talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
         let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
         return report::show(&written, talk);
@@ -121,7 +124,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
             ExecutorName::Local => &local,
             ExecutorName::Slurm => &slurm,
         },
-        argv: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        argv: provenance::argv(),
+        git: provenance::sources(),
         data_root,
         disk_wait: args.disk_wait.map(Duration::from_secs),
     };
@@ -181,8 +185,8 @@ fn n_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// Whether a run of the very same spec lies at `out`, sealed, unchanged since, and with every image.
-pub(crate) fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Result<bool> {
+/// Whether a run of the very same spec is at `out`, sealed, unchanged since, and with every image.
+pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);
     }
@@ -193,31 +197,26 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan, talk: &Talk) -> anyhow::Resul
     if manifest.sealed.is_none() || !is_same {
         return Ok(false);
     }
-    if let Err(damage) = verify_result(&run) {
-        talk.warn(format!("{damage}; it is merged again"));
+    // What is not as it was sealed the driver makes again, or refuses.
+    if !run.checksums().exists() || !seal_complaints(&run, Part::All).is_empty() {
         return Ok(false);
     }
-    if !run.checksums().exists() || !run.plan().exists() {
-        return Ok(false);
-    }
-    // What was merged may have been lost since, images and all.
-    let tally = tally(&run, &read_document(&run.plan())?)?;
+    let tally = tally(&run, &verify_plan(&run)?)?;
     Ok(tally.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
 }
 
-/// Images of each cell that are still to be made, judged by what lies at `out`; all where another plan or none
-/// lies, which the driver refuses.
+/// Images of each cell that are still to be made, judged by what is at `out`; all where it is no part of this plan, which
+/// the driver refuses, or nothing.
 pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<(String, u64)>> {
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as u64;
     let all = || plan.spec.cells.iter().map(|cell| (cell.name.clone(), per_cell)).collect();
-    if !resume || !out.join("plan.json").exists() {
+    if !resume || !out.join("manifest.json").exists() {
         return Ok(all());
     }
-    let run = RunDir::open(out)?;
-    let found: PlanFile = read_document(&run.plan())?;
-    if found.digest != driver::plan_file(plan)?.digest {
-        return Ok(all());
+    match tally(&RunDir::open(out)?, &driver::plan_file(plan)?) {
+        Err(RecordError::NotInPlan { .. }) => Ok(all()),
+        found => {
+            Ok(found?.cells.into_iter().map(|cell| (cell.cell, cell.n_failed + cell.n_missing)).collect())
+        }
     }
-    let cells = tally(&run, &found)?.cells.into_iter();
-    Ok(cells.map(|cell| (cell.cell, cell.n_failed + cell.n_missing)).collect())
 }

@@ -9,7 +9,7 @@ use specimen_record::{RunDir, Verified, verify_run};
 
 use crate::{
     args::Format,
-    exit::CliError,
+    sealed,
     talk::{Talk, answer, answer_json},
 };
 
@@ -33,6 +33,8 @@ struct Answer {
     has_checksums: bool,
     result_digest: Option<String>,
     torn: Vec<String>,
+    /// Files that a dead process left under way.
+    unfinished: Vec<String>,
     complaints: Vec<String>,
 }
 
@@ -42,6 +44,7 @@ pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
     let found = verify_run(&run, &pixels);
     let complaints: Vec<String> = found.complaints.iter().map(ToString::to_string).collect();
     let torn: Vec<String> = found.torn.iter().map(ToString::to_string).collect();
+    let unfinished: Vec<String> = found.unfinished.iter().map(|path| path.display().to_string()).collect();
     match talk.format() {
         Format::Json => answer_json(&Answer {
             schema: 1,
@@ -53,32 +56,15 @@ pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
             has_checksums: found.has_checksums,
             result_digest: found.result_digest.as_ref().map(ToString::to_string),
             torn: torn.clone(),
+            unfinished: unfinished.clone(),
             complaints: complaints.clone(),
         })?,
-        Format::Human => answer(&human(&found, &torn, &complaints))?,
+        Format::Human => answer(&human(&found, &torn, &unfinished, &complaints))?,
     }
-    match complaints.len() {
-        0 => Ok(()),
-        n => {
-            let remedy = remedy(&complaints[0]);
-            let run = args.run.display();
-            let text = format!("{run}: {n} complaints, the first: {}; {remedy}", complaints[0]);
-            Err(CliError::Missing(text).into())
-        }
+    match found.complaints.is_empty() {
+        true => Ok(()),
+        false => Err(sealed::refusal(&run, &found.complaints).into()),
     }
-}
-
-/// What mends the damage that a complaint tells of.
-fn remedy(complaint: &str) -> &'static str {
-    let mends = [
-        ("/shards/", "remove the folder of that shard and go on with `run --resume`, which makes it again"),
-        ("/checksums.json", "remove the file and go on with `run --resume`, which writes it again"),
-        ("/metrics/", "go on with `run --resume`, which measures again"),
-        ("/plan.json", "remove the file and go on with `run --resume`, which writes it again"),
-        ("/merged/", "go on with `run --resume`, which merges again"),
-    ];
-    let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
-    found.map_or("bring the file back from a copy, or run again into another folder", |(_, mend)| mend)
 }
 
 /// Raw RGB bytes of an image file.
@@ -87,7 +73,7 @@ fn pixels(path: &Path) -> io::Result<Vec<u8>> {
     Ok(image.decode().map_err(io::Error::other)?.into_rgb8().into_raw())
 }
 
-fn human(found: &Verified, torn: &[String], complaints: &[String]) -> String {
+fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &[String]) -> String {
     let mut text = String::new();
     let mut say = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
     say(format!("items    {}, {} of them with a record", found.n_planned, found.n_records));
@@ -99,7 +85,11 @@ fn human(found: &Verified, torn: &[String], complaints: &[String]) -> String {
     let sealed = if found.sealed { "sealed" } else { "not sealed: the run is not at its end" };
     say(format!("manifest {sealed}"));
     if found.sealed && !found.has_checksums {
-        say("note     the run has no checksums: traces and timings were read and not compared".to_owned());
+        say("note     an earlier version sealed the run without checksums: traces and timings were read and not compared"
+            .to_owned());
+    }
+    for path in unfinished {
+        say(format!("left     {path}: a process died while it wrote this; `run --resume` removes it"));
     }
     torn.iter().for_each(|torn| say(format!("torn     {torn}")));
     complaints.iter().for_each(|complaint| say(format!("wrong    {complaint}")));

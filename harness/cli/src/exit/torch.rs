@@ -26,6 +26,7 @@ fn of_run(error: &RunError) -> Option<Code> {
         RunError::Dataset(error) => of_dataset(error),
         RunError::Plan(_) | RunError::Spec(_) | RunError::OtherPlan { .. } => Code::Spec,
         RunError::OtherWeights { .. }
+        | RunError::Damaged { .. }
         | RunError::OtherFile { .. }
         | RunError::WithoutSteps { .. }
         | RunError::Image(_)

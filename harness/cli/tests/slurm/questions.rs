@@ -61,6 +61,32 @@ fn a_queue_that_does_not_answer_is_unknown_and_nothing_is_handed_in_twice() {
 }
 
 #[test]
+fn a_queue_that_hangs_is_reported_and_a_run_ends_when_everything_is_made() {
+    // No task begins before the driver has said that the queue is silent.
+    let cluster = Cluster::counted_and_asked();
+    let hangs = "#!/bin/sh\necho \"0 squeue $*\" >>\"$COUNTED/calls\"\nexec sleep 600\n";
+    fs::write(cluster.file("squeue"), hangs).unwrap();
+    let desk = Desk::new(&cluster, QUICK);
+    let said = desk.path("said");
+    let mut driver = desk.arrays("there", "2", &[]).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+    let words = || fs::read_to_string(&said).unwrap();
+    desk.wait_for("a word of the driver", || {
+        words().contains("the queue does not answer; what is done is seen")
+    });
+    fs::remove_file(cluster.file("hold")).unwrap();
+    let run = desk.path("there");
+    let are_done = || (0..4).all(|k| run.join(format!("shards/{k}/done.json")).is_file());
+    desk.wait_for("the end of all shards", are_done);
+    let made = Instant::now();
+    assert_eq!(driver.wait().unwrap().code(), Some(0), "{}", words());
+    // A question about each array may take 30 s; merging and scoring take one.
+    assert!(made.elapsed().as_secs_f64() < 25.0, "{:?}: {}", made.elapsed(), words());
+    let here = desk.run("here", &[]);
+    assert_eq!(here.code, Some(0), "{}", here.err);
+    assert_eq!(desk.digest("here"), desk.digest("there"));
+}
+
+#[test]
 fn what_another_attempt_would_find_again_is_not_tried_again() {
     let cluster = Cluster::counted();
     let desk = Desk::new(&cluster, QUICK);

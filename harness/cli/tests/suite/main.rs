@@ -6,6 +6,8 @@ mod diagnostics;
 mod external;
 mod fidelity_caches;
 #[cfg(feature = "torch")]
+mod growth;
+#[cfg(feature = "torch")]
 mod hostile;
 #[cfg(feature = "torch")]
 mod import;
@@ -19,6 +21,8 @@ mod protocols_of_runs;
 mod published_weights;
 #[cfg(feature = "torch")]
 mod records;
+#[cfg(feature = "torch")]
+mod seals;
 mod support;
 #[cfg(feature = "torch")]
 #[path = "../chaos/tmpfs.rs"]

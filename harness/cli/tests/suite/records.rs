@@ -62,7 +62,8 @@ fn what_does_not_belong_into_one_table_is_refused_with_the_reason() {
         fs::write(path, text.replacen(from, to, 1)).unwrap();
     };
     edit("elsewhere/merged/summary.json", "\"threads\": 1", "\"threads\": 3");
-    let both = ["records", "a", "elsewhere"];
+    desk.fails(&["records", "a", "elsewhere"], 4, &["summary.json: the file: the digest is"]);
+    let both = ["records", "a", "elsewhere", "--unverified"];
     desk.fails(&both, 1, &["times of run a are from", "(1 threads)", "run elsewhere from", "--mix device"]);
     desk.succeeds(&[&both[..], &["--mix", "device"]].concat());
     desk.fails(&[&both[..], &["--mix", "colour"]].concat(), 2, &["colour"]);
@@ -84,7 +85,7 @@ fn a_metric_by_two_protocols_is_refused_and_told_apart_where_it_is_wanted() {
         fs::create_dir_all(desk.path(name).join("metrics/mine")).unwrap();
         fs::write(desk.path(name).join("metrics/mine/ar.json"), file.to_string()).unwrap();
     }
-    let both = ["records", "a", "b", "--out", "both.csv"];
+    let both = ["records", "a", "b", "--out", "both.csv", "--unverified"];
     desk.fails(&both, 1, &["mine was computed by mine-a for a and by mine-b for b", "--mix protocol"]);
     assert!(!desk.path("both.csv").exists());
     desk.succeeds(&[&both[..], &["--mix", "protocol"]].concat());

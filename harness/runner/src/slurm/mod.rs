@@ -11,6 +11,7 @@ pub(crate) mod command;
 mod ends;
 mod ledger;
 mod pace;
+mod question;
 mod script;
 mod site;
 pub mod standing;

@@ -29,6 +29,7 @@ use super::{
     ends::End,
     ledger::Ledger,
     pace::Pace,
+    question::{Answer, Question},
     script::{Script, arguments},
 };
 
@@ -53,6 +54,8 @@ pub(super) struct Site<'a> {
     told_again: BTreeSet<(u32, u32)>,
     /// The first number that no task of an array may have, once it was asked for.
     max_array_size: Option<u32>,
+    /// Items whose image was gone at the start.
+    lost: Option<BTreeSet<ItemKey>>,
     /// What was last told of the queue.
     told: String,
     n_scripts: u32,
@@ -92,6 +95,7 @@ impl<'a> Site<'a> {
             gone: BTreeMap::new(),
             told_again: BTreeSet::new(),
             max_array_size: None,
+            lost: None,
             told: String::new(),
             n_scripts: 0,
         })
@@ -99,10 +103,19 @@ impl<'a> Site<'a> {
 
     /// Until every shard is done or given up, or until the arrays can be left alone.
     pub(super) fn work(mut self, report: &mut dyn FnMut(Stage)) -> Result<Standing, RunError> {
+        let is_new = !self.work.run.submissions().exists();
         self.save(report)?;
-        self.end_unknown_arrays(report)?;
+        self.collect_markers(report)?;
         let mut is_looked_at = self.ledger.n_owed() == 0;
         let mut missing = self.missing()?;
+        if self.ledger.n_owed() == 0 && missing.is_empty() {
+            return self.verdict();
+        }
+        // Nothing was ever handed in of a run that is new.
+        if !is_new {
+            self.end_unknown_arrays(report)?;
+        }
+        let mut question = None;
         loop {
             self.collect_markers(report)?;
             if !missing.is_empty() && self.hand_in(&missing, report)? {
@@ -118,8 +131,17 @@ impl<'a> Site<'a> {
                 report(Stage::LeftAtWork { n_shards: self.ledger.n_owed(), name: self.name.clone() });
                 return Err(asked);
             }
-            if self.pace.is_due() {
-                is_looked_at |= self.look(report);
+            if question.is_none() && self.pace.is_due() {
+                question = Some(Question::ask(&self.name, self.ledger.list.arrays.clone()));
+            }
+            if let Some(asked) = &mut question {
+                if let Some(answer) = asked.answer() {
+                    question = None;
+                    is_looked_at |= self.look(&answer, report);
+                } else if asked.is_newly_silent() {
+                    let what = "the queue does not answer; what is done is seen without it";
+                    report(Stage::Cluster { what: what.to_owned() });
+                }
             }
             missing.extend(self.account(report)?);
             std::thread::sleep(TICK);
@@ -141,7 +163,12 @@ impl<'a> Site<'a> {
     /// Ends arrays of this run that a driver handed in and was killed before it noted them.
     fn end_unknown_arrays(&self, report: &mut dyn FnMut(Stage)) -> Result<(), RunError> {
         let noted: BTreeSet<u64> = self.ledger.list.arrays.iter().map(|array| array.job).collect();
-        for job in self.client().arrays().unwrap_or_default() {
+        let Some(jobs) = self.client().arrays() else {
+            let what = "the queue does not answer; arrays of this run that nobody noted are not looked for";
+            report(Stage::Cluster { what: what.to_owned() });
+            return Ok(());
+        };
+        for job in jobs {
             if !noted.contains(&job) {
                 report(Stage::Cluster {
                     what: format!("job {job} is of this run and nobody noted it; it is cancelled"),
@@ -156,16 +183,17 @@ impl<'a> Site<'a> {
         MAX_DEATHS_OF_AN_ITEM.min(self.slurm.settings.max_attempts)
     }
 
-    fn unfinished(&self) -> Result<BTreeMap<u32, u64>, RunError> {
-        unfinished(self.work, &self.ledger.skipped(self.max_deaths()))
+    fn unfinished(&mut self) -> Result<BTreeMap<u32, u64>, RunError> {
+        unfinished(self.work, &self.ledger.skipped(self.max_deaths()), &mut self.lost)
     }
 
     /// Shards with something left to do that no array owes.
-    fn missing(&self) -> Result<BTreeSet<u32>, RunError> {
+    fn missing(&mut self) -> Result<BTreeSet<u32>, RunError> {
+        let unfinished = self.unfinished()?;
         let owed = self.ledger.owed();
         let is_missing =
             |shard: &u32| !owed.contains_key(shard) && !self.ledger.list.given_up.contains_key(shard);
-        Ok(self.unfinished()?.into_keys().filter(is_missing).collect())
+        Ok(unfinished.into_keys().filter(is_missing).collect())
     }
 
     /// Settles the shards whose marker lies there.
@@ -283,17 +311,19 @@ impl<'a> Site<'a> {
         Ok(Ok(job))
     }
 
-    /// Asks the queue after every array, once; whether it answered for all.
-    fn look(&mut self, report: &mut dyn FnMut(Stage)) -> bool {
-        let arrays = self.ledger.list.arrays.clone();
+    /// Takes in what the queue says of the arrays; whether it answered for all.
+    fn look(&mut self, answer: &Answer, report: &mut dyn FnMut(Stage)) -> bool {
+        let owed = self.ledger.owed();
         let (mut n_silent, mut n_running, mut n_short) = (0, 0, 0);
         let mut waiting = BTreeMap::<String, u32>::new();
-        for array in &arrays {
-            let Seen::Tasks(tasks) = self.client().array(array.job) else {
+        for (array, seen) in answer {
+            let Seen::Tasks(tasks) = seen else {
                 n_silent += 1;
                 continue;
             };
-            for &shard in array.owed.keys() {
+            // Markers that came meanwhile count before the queue.
+            let is_owed = |shard: &&u32| owed.get(*shard).is_some_and(|now| now.job == array.job);
+            for &shard in array.owed.keys().filter(is_owed) {
                 let task = tasks.get(shard - array.first_shard);
                 match task.filter(|task| task.is_alive()) {
                     None => {
@@ -313,7 +343,7 @@ impl<'a> Site<'a> {
         }
         let n_shards = self.work.map.n_shards();
         let mut what = format!("{} of {n_shards} shards owed", self.ledger.n_owed());
-        if n_silent < arrays.len() {
+        if n_silent < answer.len() {
             what += &format!(", {n_running} running");
         }
         if n_short > 0 {

@@ -11,7 +11,7 @@ mod warnings;
 
 use minijinja::Environment;
 use serde::Serialize;
-use specimen_record::{Manifest, RunDir, Summary, read_document};
+use specimen_record::{Manifest, Part, RunDir, Summary, read_document, seal_complaints};
 
 use crate::ReportError;
 use crate::album::Album;
@@ -91,7 +91,7 @@ pub(crate) fn page(
         name: &summary.name,
         conditions: conditions(summary),
         tiles: results::tiles(summary),
-        warnings: warnings::warnings(summary, manifest.as_ref()),
+        warnings: warnings::warnings(summary, manifest.as_ref(), &unverified(run, manifest.as_ref())),
         table: results::table(summary)?,
         differences,
         differences_note,
@@ -134,6 +134,13 @@ pub(crate) fn page(
         page.album = gallery;
         return render(&page);
     }
+}
+
+/// What of a sealed run's files is not as it was sealed.
+fn unverified(run: &RunDir, manifest: Option<&Manifest>) -> Vec<String> {
+    let is_sealed = manifest.is_some_and(|manifest| manifest.sealed.is_some());
+    let complaints = if is_sealed { seal_complaints(run, Part::All) } else { Vec::new() };
+    complaints.iter().map(ToString::to_string).collect()
 }
 
 fn render(page: &Page<'_>) -> Result<String, ReportError> {

@@ -25,9 +25,14 @@ pub(crate) struct Warning {
     text: String,
 }
 
-/// The warnings of a run, the worst first.
-pub(crate) fn warnings(summary: &Summary, manifest: Option<&Manifest>) -> Vec<Warning> {
-    let mut found = Vec::new();
+/// The warnings of a run, the worst first. `unverified`: what of its files is not as it was sealed.
+pub(crate) fn warnings(
+    summary: &Summary,
+    manifest: Option<&Manifest>,
+    unverified: &[String],
+) -> Vec<Warning> {
+    let not_verified = |text: &String| Warning { level: "fault", word: "Not verified", text: text.clone() };
+    let mut found: Vec<Warning> = unverified.iter().map(not_verified).collect();
     for fault in faults(summary) {
         let text = fault.trim_start_matches("FAULT: ").to_owned();
         found.push(Warning { level: "fault", word: "Fault", text });

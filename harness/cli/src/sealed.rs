@@ -1,0 +1,135 @@
+//! Commands that read a finished run check first, by digest, that the files they read are those that the run was sealed
+//! with.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use specimen_record::{Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints};
+
+use crate::{
+    exit::CliError,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Whether a run may be read whose seal does not hold.
+#[derive(Debug, Args)]
+pub struct SealArgs {
+    /// Read runs also where a file is not the one that the run was sealed with; the output says so
+    #[arg(long)]
+    pub unverified: bool,
+}
+
+/// What does not hold of the runs that are read; empty unless `--unverified` was given.
+#[derive(Debug, Default)]
+pub(crate) struct Unverified {
+    notes: Vec<String>,
+}
+
+impl Unverified {
+    /// Checks `part` of each run.
+    ///
+    /// # Errors
+    /// A file that is not as it was sealed, in the words of `specimen verify`, unless that is allowed.
+    pub(crate) fn check<'f>(
+        folders: impl IntoIterator<Item = &'f PathBuf>,
+        part: Part,
+        args: &SealArgs,
+        talk: &Talk,
+    ) -> anyhow::Result<Self> {
+        let mut notes = Vec::new();
+        for folder in folders {
+            let run = RunDir::open(folder)?;
+            let complaints = seal_complaints(&run, part);
+            let Some(first) = complaints.first() else {
+                warn_of_no_list(&run, talk)?;
+                continue;
+            };
+            if !args.unverified {
+                return Err(refusal(&run, &complaints).into());
+            }
+            notes.push(format!("not verified: {}: {}", folder.display(), said(complaints.len(), first)));
+        }
+        Ok(Self { notes })
+    }
+
+    /// A text with what was not verified before it.
+    pub(crate) fn text(&self, text: &str) -> String {
+        self.notes.iter().map(|note| format!("{note}\n")).chain([text.to_owned()]).collect()
+    }
+
+    /// The same for Markdown.
+    pub(crate) fn markdown(&self, text: &str) -> String {
+        self.notes.iter().map(|note| format!("**{note}**\n\n")).chain([text.to_owned()]).collect()
+    }
+
+    /// Prints a text.
+    pub(crate) fn answer(&self, text: &str) -> anyhow::Result<()> {
+        answer(&self.text(text))
+    }
+
+    /// Prints a value, with a field `unverified` in each of its objects where something was not verified.
+    pub(crate) fn answer_json<T: Serialize>(&self, value: &T) -> anyhow::Result<()> {
+        if self.notes.is_empty() {
+            return answer_json(value);
+        }
+        let mut value = serde_json::to_value(value)?;
+        let mut mark = |value: &mut serde_json::Value| {
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("unverified".to_owned(), self.notes.clone().into());
+            }
+        };
+        match value.as_array_mut() {
+            Some(several) => several.iter_mut().for_each(&mut mark),
+            None => mark(&mut value),
+        }
+        answer_json(&value)
+    }
+}
+
+/// Earlier versions sealed runs without a list.
+fn warn_of_no_list(run: &RunDir, talk: &Talk) -> anyhow::Result<()> {
+    let manifest: Manifest = read_document(&run.manifest())?;
+    if manifest.sealed.is_some_and(|seal| !has_list(run, &seal)) {
+        let run = run.root().display();
+        talk.warn(format!(
+            "{run}: an earlier version sealed this run without checksums; its files are not verified"
+        ));
+    }
+    Ok(())
+}
+
+/// The error that `complaints` about a run are.
+pub(crate) fn refusal(run: &RunDir, complaints: &[RecordError]) -> CliError {
+    let run = run.root().display();
+    let first = &complaints[0];
+    let mend = remedy(&first.to_string());
+    CliError::Missing(format!("{run}: {}; {mend}", said(complaints.len(), first)))
+}
+
+fn said(n: usize, first: &RecordError) -> String {
+    match n {
+        1 => format!("1 complaint: {first}"),
+        n => format!("{n} complaints, the first: {first}"),
+    }
+}
+
+/// What mends the damage that a complaint reports.
+pub(crate) fn remedy(complaint: &str) -> &'static str {
+    let mends = [
+        ("remove the folder", "then go on with `run --resume`"),
+        ("/done.json", "go on with `run --resume`, which writes it again"),
+        ("/shards/", "remove the folder of that shard and go on with `run --resume`, which makes it again"),
+        (
+            "/checksums.json",
+            "remove it, if it is there, and go on with `run --resume`, which writes it again",
+        ),
+        ("/metrics/", "go on with `run --resume`, which measures again"),
+        ("/diagnostics/", "go on with `run --resume`, which looks again"),
+        ("/plan.json", "remove the file and go on with `run --resume`, which writes it again"),
+        ("/merged/", "go on with `run --resume`, which merges again"),
+        ("is not sealed", "go on with `run --resume`"),
+    ];
+    let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
+    found.map_or("bring the file back from a copy, or run again into another folder", |(_, mend)| mend)
+}
