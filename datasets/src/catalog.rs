@@ -8,13 +8,13 @@ use crate::coco::CocoCaptions;
 use crate::data_root::DataRoot;
 use crate::error::{DatasetError, Result};
 use crate::manifest::{COCO_CAPTIONS, DataItem, PARTI_PROMPTS};
-use crate::names;
 use crate::parti;
 use crate::prompt::{Prompt, PromptId};
 use crate::prompt_set::PromptSet;
 use crate::prompts_file::{self, extension};
 use crate::scenes::{Scene, TRAIN_SEED, VAL_SEED};
 use crate::subset::{self, Subset};
+use specimen_foundation::names;
 use std::path::{Path, PathBuf};
 
 /// Scenes in `scenes-val` unless a limit says otherwise.

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Environment variable with the folder of all data.
-pub const DATA_VARIABLE: &str = "SPECIMEN_DATA";
+use specimen_foundation::folders::data_folder;
 
 /// Where a development checkout keeps its data, from the workspace root.
 const BESIDE_WORKSPACE: [&str; 3] = ["..", "shared", "data"];
@@ -21,10 +20,7 @@ impl DataRoot {
     /// The folder named by `SPECIMEN_DATA` when that is set and not empty; otherwise the data folder beside
     /// the Cargo workspace that contains `start`, when it exists; otherwise none.
     pub fn find(start: &Path) -> Option<Self> {
-        match std::env::var_os(DATA_VARIABLE) {
-            Some(path) if !path.is_empty() => Some(Self::new(path)),
-            _ => Self::beside_workspace(start),
-        }
+        data_folder().map(Self::new).or_else(|| Self::beside_workspace(start))
     }
 
     /// The folder's path.

@@ -1,7 +1,7 @@
 //! The one error type of this crate. Each variant holds facts (file, place, expected, found) and its
 //! message ends with the remedy where there is one.
 
-use crate::digest::Digest;
+use specimen_foundation::digest::Digest;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -10,7 +10,6 @@
 pub mod catalog;
 pub mod data_root;
 pub mod manifest;
-pub mod names;
 
 // What is opened.
 pub mod caption;
@@ -33,14 +32,13 @@ pub mod reference;
 
 // What all of them stand on.
 mod delimited;
-pub mod digest;
 pub mod error;
 mod json;
 mod read;
 
 pub use caption::CaptionPolicy;
-pub use digest::Digest;
 pub use error::{DatasetError, Place};
 pub use prompt::{Prompt, PromptId};
 pub use prompt_set::PromptSet;
 pub use read::{MAX_CONTENT_BYTES, SourceFile};
+pub use specimen_foundation::digest::Digest;

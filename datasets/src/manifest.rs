@@ -4,11 +4,12 @@
 //! Everything lies below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
 //! file may be kept gzipped.
 
-use crate::data_root::{DATA_VARIABLE, DataRoot};
-use crate::digest::{Digest, sha256_content};
+use crate::data_root::DataRoot;
 use crate::error::{DatasetError, Result};
 use crate::image_folder;
-use std::path::PathBuf;
+use crate::read;
+use specimen_foundation::{digest::Digest, folders::DATA_VARIABLE};
+use std::path::{Path, PathBuf};
 
 /// What must lie at an item's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +156,7 @@ impl DataItem {
         };
         let (expected, found) = match self.expected {
             Expected::Content { sha256, n_bytes } => {
-                let (found_sha256, n_found) = sha256_content(&path)?;
+                let (found_sha256, n_found) = content_digest(&path)?;
                 (
                     format!("sha256 {sha256}, {n_bytes} bytes"),
                     format!("sha256 {found_sha256}, {n_found} bytes"),
@@ -176,8 +177,8 @@ impl DataItem {
     pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let path = self.locate(root)?;
         if let Expected::Content { sha256, .. } = self.expected {
-            let (found, _) = sha256_content(&path)?;
-            if found.as_hex() != sha256 {
+            let (found, _) = content_digest(&path)?;
+            if found.as_str() != sha256 {
                 let expected = Digest::from_hex(sha256).expect("digests in the manifest are hexadecimal");
                 let remedy =
                     format!("{}, or open the file by its path if it is meant to differ", self.remedy(root));
@@ -198,6 +199,13 @@ impl DataItem {
             ),
         }
     }
+}
+
+/// SHA-256 and number of bytes of a file's content: of the uncompressed bytes when it is gzipped, so that a file packed
+/// again keeps its digest.
+fn content_digest(path: &Path) -> Result<(Digest, u64)> {
+    let content = read::content(path)?;
+    Ok((Digest::sha256_of(&content.bytes), content.bytes.len() as u64))
 }
 
 #[cfg(test)]
@@ -255,5 +263,18 @@ mod tests {
         let status = COCO_PHOTOS.verify(Some(&DataRoot::new(folder.path()))).unwrap();
         let Status::Mismatch { expected, found, .. } = status else { panic!("{status:?}") };
         assert_eq!((expected.as_str(), found.as_str()), ("5000 images", "1 images"));
+    }
+
+    #[test]
+    fn a_gzipped_file_keeps_the_digest_of_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+        let packed = folder.path().join("plain.bin.gz");
+        let file = std::fs::File::create(&packed).unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, &bytes).unwrap();
+        encoder.finish().unwrap();
+        assert_ne!(Digest::sha256_of_file(&packed).unwrap(), Digest::sha256_of(&bytes));
+        assert_eq!(content_digest(&packed).unwrap(), (Digest::sha256_of(&bytes), 200_000));
     }
 }

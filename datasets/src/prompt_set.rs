@@ -5,11 +5,11 @@
 //! `\n` and `\r` (83 COCO captions contain line breaks).
 
 use crate::caption::CaptionPolicy;
-use crate::digest::{Digest, blake3_bytes};
 use crate::error::{DatasetError, Place, Result};
 use crate::prompt::{Prompt, PromptId};
 use crate::read::SourceFile;
 use serde::{Deserialize, Serialize};
+use specimen_foundation::digest::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -179,7 +179,7 @@ fn digest_of(prompts: &[Prompt]) -> Digest {
         }
         lines.push('\n');
     }
-    blake3_bytes(lines.as_bytes())
+    Digest::of(lines.as_bytes())
 }
 
 #[cfg(test)]
@@ -194,10 +194,10 @@ mod tests {
     #[test]
     fn the_digest_is_that_of_the_escaped_lines() {
         let set = PromptSet::new("made", vec![prompt("7", "a\tb\n\\c"), prompt("x", " é ")]).unwrap();
-        assert_eq!(*set.digest(), blake3_bytes("7\ta\\tb\\n\\\\c\nx\t é \n".as_bytes()));
+        assert_eq!(*set.digest(), Digest::of("7\ta\\tb\\n\\\\c\nx\t é \n".as_bytes()));
         // blake3 of `1 TAB a LF`, with a blake3 written in Python for this test.
         assert_eq!(
-            PromptSet::new("made", vec![prompt("1", "a")]).unwrap().digest().as_hex(),
+            PromptSet::new("made", vec![prompt("1", "a")]).unwrap().digest().as_str(),
             "8f947240a1e90d1ecbef4fb37c0dbdc5cd92732c8f97d6af0cc0148b8654b6b6"
         );
     }

@@ -3,11 +3,11 @@
 //!
 //! Text: a UTF-8 byte-order mark is dropped, a zero byte means a binary file, lines end with LF or CRLF.
 
-use crate::digest::{Digest, blake3_bytes};
 use crate::error::{DatasetError, Place, Result};
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use specimen_foundation::bounded_read;
+use specimen_foundation::digest::Digest;
 use std::io::Read;
 use std::path::Path;
 
@@ -103,14 +103,12 @@ pub(crate) fn quote(found: &str) -> String {
 fn content_within(path: &Path, limit_bytes: u64) -> Result<Content> {
     expect_file(path)?;
     let too_large = |what| DatasetError::TooLarge { path: path.to_path_buf(), what, limit_bytes };
-    let file = File::open(path).map_err(|e| DatasetError::io(path, e))?;
-    let mut raw = Vec::new();
-    file.take(limit_bytes + 1).read_to_end(&mut raw).map_err(|e| DatasetError::io(path, e))?;
-    if raw.len() as u64 > limit_bytes {
-        return Err(too_large("the file"));
-    }
+    let raw = bounded_read::read(path, limit_bytes).map_err(|e| match bounded_read::too_large(&e) {
+        Some(_) => too_large("the file"),
+        None => DatasetError::io(path, e),
+    })?;
     let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
-    let source = SourceFile { name, n_bytes: raw.len() as u64, blake3: blake3_bytes(&raw) };
+    let source = SourceFile { name, n_bytes: raw.len() as u64, blake3: Digest::of(&raw) };
     let named_gz = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     if !named_gz && !raw.starts_with(&[0x1f, 0x8b]) {
         return Ok(Content { bytes: raw, source });

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use specimen_datasets::names;
+use specimen_foundation::names;
 
 use crate::{
     document::{Entry, Node, Value},

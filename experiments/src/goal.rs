@@ -4,7 +4,7 @@
 //! A metric is named as in a table (`fid:lantern`), or by a word of its name that no other metric of the spec has
 //! (`fid`, `clip`).
 
-use specimen_datasets::names::nearest;
+use specimen_foundation::names::nearest;
 
 use crate::{
     error::{Fault, SpecError},

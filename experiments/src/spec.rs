@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use specimen_datasets::CaptionPolicy;
 use specimen_decode::method::{MethodConfig, Proposer};
+pub use specimen_foundation::dtype::Dtype;
 use std::collections::BTreeMap;
 
 use crate::{
@@ -85,32 +86,6 @@ pub struct ModelSpec {
     /// Whether guidance has a third row, of the prompt's pictures alone, as in Anole's own decoder.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub three_way_guidance: bool,
-}
-
-/// Kind of a network's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dtype {
-    /// 32-bit floats.
-    F32,
-    /// bfloat16.
-    Bf16,
-    /// IEEE half precision.
-    F16,
-}
-
-impl Dtype {
-    /// All kinds with their names in specs.
-    pub const ALL: [(&'static str, Self); 3] = [("f32", Self::F32), ("bf16", Self::Bf16), ("f16", Self::F16)];
-
-    /// Bytes of a number.
-    #[must_use]
-    pub fn n_bytes(self) -> u64 {
-        match self {
-            Self::F32 => 4,
-            Self::Bf16 | Self::F16 => 2,
-        }
-    }
 }
 
 /// From logits to the law that tokens are drawn from; target and drafter share it.

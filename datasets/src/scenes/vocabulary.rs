@@ -1,5 +1,7 @@
 //! The closed vocabulary of captions: 39 words (the comma is one), plus padding and the null caption.
 
+use specimen_foundation::names::edit_distance;
+
 use super::CAPTION_LEN;
 
 /// Fills the slots before a caption.
@@ -131,22 +133,6 @@ fn nearest(word: &str) -> Option<&'static str> {
     let entry = WORDS.into_iter().min_by_key(|entry| edit_distance(word, entry))?;
     let n_letters = word.chars().count().max(entry.len());
     (edit_distance(word, entry) <= n_letters.div_ceil(3)).then_some(entry)
-}
-
-/// Insertions, deletions and replacements of letters between two words (Levenshtein).
-fn edit_distance(from: &str, to: &str) -> usize {
-    let letters: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=letters.len()).collect();
-    for (n_read, letter) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = n_read + 1;
-        for (place, other) in letters.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[letters.len()]
 }
 
 fn describe(unknown: &[UnknownWord]) -> String {

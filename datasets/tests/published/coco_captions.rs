@@ -1,9 +1,9 @@
 //! COCO val2017: 5,000 images, 25,014 captions, and which caption each policy takes.
 
 use crate::presence;
+use specimen_datasets::Digest;
 use specimen_datasets::catalog::{OpenOptions, open};
 use specimen_datasets::coco::CocoCaptions;
-use specimen_datasets::digest::sha256_bytes;
 use specimen_datasets::export::python_json_list;
 use specimen_datasets::{CaptionPolicy, PromptSet};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn the_longest_captions_equal_lanterns_file_byte_for_byte() {
     };
     assert_eq!(set.n_prompts(), 5_000);
     assert_eq!(
-        sha256_bytes(python_json_list(&set).as_bytes()).as_hex(),
+        Digest::sha256_of(python_json_list(&set).as_bytes()).as_str(),
         "99ec01cb63b51d8af4b02a378fe03170369f88fdb67f18e8eb1535ce75d33639"
     );
 }

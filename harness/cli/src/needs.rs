@@ -4,7 +4,7 @@
 use std::{env, path::PathBuf};
 
 use specimen_datasets::{
-    data_root::{DATA_VARIABLE, DataRoot},
+    data_root::DataRoot,
     error::DatasetError,
     manifest::{DataItem, ITEMS, MNIST_IMAGES, MNIST_LABELS},
 };
@@ -12,6 +12,7 @@ use specimen_experiments::{
     estimate::{FetchSize, Footprint, Missing},
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
+use specimen_foundation::folders::DATA_VARIABLE;
 use specimen_hub::{
     Places, manifest,
     manifest::{Origin, PublishedFile},

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
+use specimen_foundation::text::joined_lines;
 
 use crate::{
     args::{Format, Shared},
@@ -91,10 +92,10 @@ impl Talk {
     pub fn error(&self, code: Code, message: &str) {
         match self.format {
             Format::Human => {
-                line(&format!("{} {}", self.painted("error:", "31"), harmless(&one_line(message))));
+                line(&format!("{} {}", self.painted("error:", "31"), harmless(&joined_lines(message, " "))));
             }
             Format::Json => {
-                let error = serde_json::json!({"code": code as u8, "message": one_line(message)});
+                let error = serde_json::json!({"code": code as u8, "message": joined_lines(message, " ")});
                 line(&harmless_json(&serde_json::json!({ "error": error }).to_string()));
             }
         }
@@ -179,12 +180,6 @@ pub fn message_of(error: &anyhow::Error) -> String {
     message
 }
 
-/// The lines of `text` as one.
-fn one_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use anyhow::anyhow;
@@ -196,10 +191,6 @@ mod tests {
         let cause = std::io::Error::other("disk full");
         let error = anyhow::Error::new(cause).context("a.png: cannot write: disk full").context("report");
         assert_eq!(message_of(&error), "report: a.png: cannot write: disk full");
-        assert_eq!(
-            one_line("not TOML:\n  | a =\n\n  expected a value\n"),
-            "not TOML: | a = expected a value"
-        );
         assert_eq!(message_of(&anyhow!("alone")), "alone");
     }
 

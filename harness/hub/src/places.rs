@@ -9,12 +9,12 @@ use std::{
 };
 
 use serde::Deserialize;
+use specimen_foundation::folders::{cache_folder_by, hub_cache_folder, user_cache_folder};
 
 use crate::{
     cache::HubCache,
     manifest::{Manifest, Origin, PublishedFile},
     parts::{self, Choice, INDEX, Part},
-    settings::user_folder,
 };
 
 /// Folder of weights below a folder of this program.
@@ -56,17 +56,12 @@ impl Places {
     /// The folders that `variable` names; empty values count as not set. `data` stands for `SPECIMEN_DATA`.
     pub fn of_environment(data: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
-        let user = user_folder(&set);
-        let below = |part: &str| user.as_ref().map(|folder| folder.join(part));
-        let own = [data.map(Path::to_owned), cache_folder(&variable)];
+        let own = [data.map(Path::to_owned), cache_folder_by(&variable)];
+        let torch = || Some(user_cache_folder(&variable)?.join("torch/hub/checkpoints"));
         Self {
             own: own.into_iter().flatten().collect(),
-            hub: set("HF_HUB_CACHE")
-                .or_else(|| Some(set("HF_HOME")?.join("hub")))
-                .or_else(|| below("huggingface/hub")),
-            torch: set("TORCH_HOME")
-                .map(|folder| folder.join("hub/checkpoints"))
-                .or_else(|| below("torch/hub/checkpoints")),
+            hub: hub_cache_folder(&variable),
+            torch: set("TORCH_HOME").map(|folder| folder.join("hub/checkpoints")).or_else(torch),
         }
     }
 
@@ -165,12 +160,6 @@ impl Places {
     pub(crate) fn place_of_url(&self, file: &PublishedFile) -> Option<PathBuf> {
         Some(self.own.first()?.join(FOLDER).join(file.base_name()))
     }
-}
-
-/// Where this program keeps what it can make again: `SPECIMEN_CACHE`, or `specimen` in the user's cache folder.
-pub fn cache_folder(variable: &impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
-    set("SPECIMEN_CACHE").or_else(|| Some(user_folder(&set)?.join("specimen")))
 }
 
 /// The files of `choice` in `folder`, if all are there. Behind an index come the shards it lists.

@@ -1,6 +1,6 @@
 //! What the environment says about fetching, under the names that the hub's own tools use.
 
-use std::{ffi::OsString, fmt, path::PathBuf};
+use std::{ffi::OsString, fmt};
 
 /// How and where to fetch.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,11 +47,6 @@ impl Settings {
             offline: OFFLINE.iter().find(is_yes).copied(),
         }
     }
-}
-
-/// The folder named by the environment in which this program keeps what it can make again, if there is one.
-pub(crate) fn user_folder(set: &impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
 #[cfg(test)]

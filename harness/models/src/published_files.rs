@@ -20,12 +20,6 @@ pub fn places(data: Option<&Path>) -> Places {
     Places::of_environment(data, variable)
 }
 
-/// Where this program keeps what it can make again, if there is such a folder.
-#[must_use]
-pub fn cache_folder() -> Option<PathBuf> {
-    specimen_hub::places::cache_folder(&variable)
-}
-
 fn variable(name: &str) -> Option<PathBuf> {
     env::var_os(name).map(PathBuf::from)
 }

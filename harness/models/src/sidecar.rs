@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use specimen_weights::{LoadError, bounded::read_side_text};
+use specimen_foundation::bounded_read::read_side_text;
+use specimen_weights::LoadError;
 
 /// Its entries; none where there is no such file.
 pub struct Sidecar(serde_json::Value);

@@ -21,7 +21,7 @@ use specimen_external::{
     picture, scratch::remove_dead,
 };
 use specimen_models::target::Picture;
-use specimen_record::{Digest, Item, Manifest, RunDir, WeightsDigest, read_document, tally};
+use specimen_record::{Item, Manifest, RunDir, WeightsDigest, file_digest, read_document, tally};
 
 use crate::{error::RunError, summarise::word_of};
 
@@ -205,7 +205,7 @@ pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
             files.push(WeightsDigest {
                 name: format!("{}{FILE_OF}{name}", cell.base),
                 file,
-                blake3: Digest::of_file(path)?,
+                blake3: file_digest(path)?,
             });
         }
     }

@@ -4,13 +4,12 @@
 
 use std::{path::Path, sync::LazyLock};
 
-use specimen_record::{Digest, Environment, RunDir, read_document};
+use specimen_record::{Digest, Environment, RunDir, file_digest, read_document};
 
 use crate::{error::RunError, machine};
 
 /// The running program, digested once.
-static PROGRAM: LazyLock<Option<Digest>> =
-    LazyLock::new(|| Digest::of_file(Path::new("/proc/self/exe")).ok());
+static PROGRAM: LazyLock<Option<Digest>> = LazyLock::new(|| file_digest(Path::new("/proc/self/exe")).ok());
 
 /// Who makes images.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
+use specimen_foundation::folders::cache_folder;
 use specimen_measure::{
     MeasureError, Measurement,
-    cache::cache_folder,
     clip_score::clip_score_of_pictures,
     cmmd::cmmd,
     fid::fid,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use specimen_weights::{bounded::read_text_at_most, write_whole};
+use specimen_foundation::{bounded_read::read_text, whole_file::write_whole};
 
 /// Most bytes of a curve: a row of 100 bytes for every step of the longest training.
 const MOST_BYTES: u64 = 64 << 20;
@@ -110,7 +110,7 @@ impl Journal {
 /// The rows of the curve at `path` up to `last_step`. A training that goes on must not lose what it has told so far.
 fn kept(path: &Path, header: &str, last_step: u64) -> anyhow::Result<Vec<String>> {
     const REMEDY: &str = "put the curve back beside its state, or remove the state to train from the start";
-    let old = read_text_at_most(path, MOST_BYTES).with_context(|| {
+    let old = read_text(path, MOST_BYTES).with_context(|| {
         format!("{}: cannot read the curve of the state that is resumed; {REMEDY}", path.display())
     })?;
     // A crash may tear the last row; it is past the state then, and is made again.

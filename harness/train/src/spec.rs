@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use specimen_foundation::bounded_read::read_text;
 use specimen_models::{
     eagle::EagleConfig,
     eagle3::Eagle3Config,
     tiny::{TargetConfig, VqConfig},
 };
-use specimen_weights::bounded::read_text_at_most;
 
 use crate::{
     head_loss::{HeadLoss, Redundancy},
@@ -188,7 +188,7 @@ impl TrainSpec {
     /// # Errors
     /// A file that cannot be read, or TOML that is not a training specification (line and column are named).
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = read_text_at_most(path, MAX_SPEC_BYTES)
+        let text = read_text(path, MAX_SPEC_BYTES)
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
         let spec: Self = toml::from_str(&text)
             .with_context(|| format!("{}: not a training specification", path.display()))?;

@@ -7,7 +7,8 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use specimen_weights::{write_safetensors, write_whole};
+use specimen_foundation::whole_file::write_whole;
+use specimen_weights::write_safetensors;
 use tch::Kind;
 
 use crate::{engine::Engine, journal::Journal};

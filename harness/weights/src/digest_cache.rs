@@ -4,7 +4,6 @@
 //! as safe as the program itself.
 
 use std::{
-    env,
     fs::{self, File, Metadata},
     io,
     os::unix::fs::MetadataExt,
@@ -12,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{bounded::read_text_at_most, whole_file::write_whole};
+use specimen_foundation::{bounded_read::read_text, folders::cache_folder, whole_file::write_whole};
 
 /// Files below this are digested faster than looked up.
 const SMALL: u64 = 16 << 20;
@@ -35,11 +34,7 @@ impl DigestCache {
     /// names neither. Digests of small files are not kept.
     #[must_use]
     pub fn of_environment() -> Self {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let user =
-            || Some(set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?.join("specimen"));
-        let folder = set("SPECIMEN_CACHE").or_else(user);
-        Self { folder: folder.map(|folder| folder.join("digests")), from: SMALL }
+        Self { folder: cache_folder().map(|folder| folder.join("digests")), from: SMALL }
     }
 
     /// In `folder`, for files of any size.
@@ -84,7 +79,7 @@ fn identity(meta: &Metadata) -> (u64, i64, i64, u64, u64) {
 
 /// A digest that is kept; one that is none was not written by this program and is written anew.
 fn read(place: &Path) -> Option<String> {
-    let known = read_text_at_most(place, N_DIGITS as u64).ok()?;
+    let known = read_text(place, N_DIGITS as u64).ok()?;
     let is_digest =
         known.len() == N_DIGITS && known.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_digest.then_some(known)

@@ -7,7 +7,9 @@ use std::{
 
 use serde::Deserialize;
 
-use crate::{LoadError, bounded::read_side_file};
+use specimen_foundation::bounded_read::read_side_file;
+
+use crate::LoadError;
 
 /// The part of an index that matters.
 #[derive(Deserialize)]

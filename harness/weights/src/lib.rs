@@ -4,7 +4,6 @@
 //! [`ParamSource`] is the one seam: a network asks it for its parameters by name and shape, whether they
 //! come from a [`Checkpoint`] or are made fresh by the trainer.
 
-pub mod bounded;
 mod checkpoint;
 pub mod cuda;
 mod digest_cache;
@@ -13,12 +12,10 @@ pub mod libtorch;
 pub mod out_of_memory;
 mod source;
 mod threads;
-mod whole_file;
 mod write;
 
 pub use checkpoint::{Checkpoint, LoadError};
 pub use digest_cache::DigestCache;
 pub use source::{Init, ParamSource, Scoped};
 pub use threads::{cpu_has_bf16, use_threads};
-pub use whole_file::write_whole;
 pub use write::write_safetensors;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use safetensors::{Dtype, tensor::TensorView};
 use tch::{Device, Kind, Tensor};
 
-use crate::whole_file::write_whole;
+use specimen_foundation::whole_file::write_whole;
 
 /// Writes `tensors` to `path` under their names, sorted.
 ///

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+pub use specimen_foundation::dtype::Dtype;
 
 use crate::extractor::{ExtractError, Features};
 
@@ -21,17 +22,6 @@ pub struct Batch {
     pub width: usize,
     /// `[n, 3, height, width]`, row-major: red, green and blue planes in the range that the protocol leaves.
     pub values: Vec<f32>,
-}
-
-/// What the arithmetic of a network is done in. Weights are read and folded in f32 or wider either way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dtype {
-    /// 32 bits: what the reference tools use, and the default of every protocol.
-    F32,
-    /// 16 bits with 8 of mantissa: faster where the processor multiplies it, features off by about 0.5 %. A number
-    /// made with it says so in its identity.
-    Bf16,
 }
 
 /// The networks that metrics are published with.
@@ -149,16 +139,6 @@ impl NetworkName {
 impl fmt::Display for NetworkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl Dtype {
-    /// Its name in identities.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-        }
     }
 }
 

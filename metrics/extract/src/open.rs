@@ -246,6 +246,7 @@ pub(crate) fn kind_of(dtype: Dtype) -> Kind {
     match dtype {
         Dtype::F32 => Kind::Float,
         Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F16 => Kind::Half,
     }
 }
 

@@ -8,7 +8,11 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
-use specimen_weights::{Checkpoint, LoadError, bounded::read_text_at_most};
+use specimen_foundation::{
+    bounded_read::read_text,
+    folders::{DATA_VARIABLE, cache_folder_by, hub_cache_folder, user_cache_folder},
+};
+use specimen_weights::{Checkpoint, LoadError};
 use tch::Device;
 
 use crate::{clip::tokenizer::vocabulary_files, network::NetworkName};
@@ -307,19 +311,12 @@ impl Places {
     /// The folders that `variable` names; empty values count as not set.
     pub fn of_environment(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
-        let user = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-        let below = |part: &str| user.as_ref().map(|folder| folder.join(part));
+        let user = user_cache_folder(&variable);
+        let torch = || Some(user.as_ref()?.join("torch/hub/checkpoints"));
         Self {
-            own: [set("SPECIMEN_DATA"), set("SPECIMEN_CACHE").or_else(|| below("specimen"))]
-                .into_iter()
-                .flatten()
-                .collect(),
-            hub: set("HF_HUB_CACHE")
-                .or_else(|| Some(set("HF_HOME")?.join("hub")))
-                .or_else(|| below("huggingface/hub")),
-            torch: set("TORCH_HOME")
-                .map(|folder| folder.join("hub/checkpoints"))
-                .or_else(|| below("torch/hub/checkpoints")),
+            own: [set(DATA_VARIABLE), cache_folder_by(&variable)].into_iter().flatten().collect(),
+            hub: hub_cache_folder(&variable),
+            torch: set("TORCH_HOME").map(|folder| folder.join("hub/checkpoints")).or_else(torch),
             user,
         }
     }
@@ -401,7 +398,7 @@ impl Places {
     /// snapshot has it this is where that of `main` would have it.
     fn snapshot(&self, repo: &str, file: &str) -> Option<PathBuf> {
         let folder = self.hub.as_ref()?.join(format!("models--{}", repo.replace('/', "--")));
-        let named = read_text_at_most(&folder.join("refs/main"), MAX_REFERENCE_BYTES);
+        let named = read_text(&folder.join("refs/main"), MAX_REFERENCE_BYTES);
         let revision = named.unwrap_or_else(|_| "main".to_owned());
         let main = folder.join("snapshots").join(revision.trim()).join(file);
         if main.is_file() {

@@ -4,14 +4,10 @@
 //! the network's identity. A second metric over the same pictures runs no network. Files are written aside and
 //! renamed, and carry a digest: a damaged one is found, told and made again. Any number of processes may share it.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::error::MeasureError;
 use crate::whole_file::write_whole;
-
-/// Environment variable with the cache's folder.
-pub const CACHE_VARIABLE: &str = "SPECIMEN_CACHE";
 
 /// The arithmetic of pixels and networks, and the layout of an entry. Raise it when a change moves any feature.
 const VERSION: u32 = 2;
@@ -19,19 +15,6 @@ const VERSION: u32 = 2;
 const MAGIC: &[u8; 8] = b"spcfeat\x01";
 /// Bytes of the digest at an entry's end.
 const N_DIGEST: usize = 32;
-
-/// The folder of the cache: `SPECIMEN_CACHE`, else `specimen` below `XDG_CACHE_HOME`, else `.cache/specimen` below the
-/// home folder; `None` without any of them.
-pub fn cache_folder() -> Option<PathBuf> {
-    folder_of(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
-}
-
-fn folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let xdg = || variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let below = || xdg().or_else(home).map(|folder| folder.join("specimen"));
-    variable(CACHE_VARIABLE).map(PathBuf::from).or_else(below)
-}
 
 /// The features of one network in passes of one size behind one list of pixel steps.
 #[derive(Clone, Debug)]
@@ -133,21 +116,6 @@ mod tests {
     use super::*;
 
     const CONTENT: [u8; 32] = [7; 32];
-
-    #[test]
-    fn the_own_variable_wins_over_xdg_and_that_over_the_home_folder() {
-        let folder = |set: &[(&str, &str)]| {
-            let set: Vec<(String, String)> =
-                set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            folder_of(|name| set.iter().find(|(known, _)| known == name).map(|(_, value)| value.into()))
-        };
-        assert_eq!(folder(&[]), None);
-        assert_eq!(folder(&[("HOME", "/h")]), Some("/h/.cache/specimen".into()));
-        assert_eq!(folder(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]), Some("/x/specimen".into()));
-        // The XDG specification has relative paths ignored.
-        assert_eq!(folder(&[("HOME", "/h"), ("XDG_CACHE_HOME", "x")]), Some("/h/.cache/specimen".into()));
-        assert_eq!(folder(&[("HOME", "/h"), ("SPECIMEN_CACHE", "here")]), Some("here".into()));
-    }
 
     #[test]
     fn what_was_kept_is_found_and_another_network_finds_nothing() {

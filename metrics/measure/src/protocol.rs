@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use specimen_foundation::text::joined_lines;
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::bounded;
@@ -159,7 +160,8 @@ impl Protocol {
     /// steps that do not fit together, and on a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
         let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
-        let wire: Wire = toml::from_str(text).map_err(|error| fault(one_line(&error.to_string())))?;
+        let wire: Wire =
+            toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
         let Wire {
             schema,
             name,
@@ -191,6 +193,10 @@ impl Protocol {
         {
             let remedy = "give each of its resizes by Pillow the same `passes`";
             return Err(fault(format!("`pillow` and the steps name different versions of Pillow; {remedy}")));
+        }
+        if network.dtype == Dtype::F16 {
+            let why = "no reference tool computes in f16, write f32 or bf16";
+            return Err(fault(format!("[network] dtype = \"f16\"; {why}")));
         }
         if let Some(FidRule { ddof }) = fid.filter(|rule| rule.ddof != 1) {
             return Err(fault(format!(
@@ -248,8 +254,7 @@ impl Protocol {
     pub fn with_dtype(mut self, dtype: Dtype) -> Self {
         if self.recipe.network.dtype != dtype {
             self.recipe.network.dtype = dtype;
-            let suffix = if dtype == Dtype::Bf16 { "bf16" } else { "f32" };
-            self.name = format!("{}+{suffix}", self.name);
+            self.name = format!("{}+{}", self.name, dtype.name());
         }
         self
     }
@@ -418,9 +423,4 @@ impl fmt::Display for Protocol {
         let digest = blake3::Hash::from_bytes(self.digest()).to_hex();
         write!(f, "{}@{}", self.name, &digest[..DIGEST_DIGITS])
     }
-}
-
-/// The lines of a message of the TOML parser as one.
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

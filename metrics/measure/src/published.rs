@@ -14,7 +14,7 @@ use specimen_extract::{
 
 use crate::error::{MeasureError, NetworkFault};
 use crate::network::{Batch, ImageNetwork, Networks, Part, Provenance, TextNetwork};
-use crate::rules::{ClipScoreRule, Dtype, NetworkRule, PrefixAs, TextCleaning};
+use crate::rules::{ClipScoreRule, NetworkRule, PrefixAs, TextCleaning};
 
 /// Opens published networks.
 #[derive(Clone, Debug)]
@@ -59,8 +59,7 @@ impl Networks for Published {
             network.layer(layer).map_err(fault(network.name()))?;
         }
         let weights = self.weights_of(network)?;
-        let net =
-            open_layers(network, layers, dtype_of(rule), &weights.path).map_err(fault(network.name()))?;
+        let net = open_layers(network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
         let provenance = Provenance {
             words: format!("{}: {}", weights.path.display(), weights.provenance),
             is_published: weights.provenance.is_published(),
@@ -88,20 +87,13 @@ impl Networks for Published {
         let weights = self.weights_of(network)?;
         let vocabulary = self.places.find_vocabulary().map_err(fault(network.name()))?;
         let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
-        let tower = TextTower::open(&weights.path, dtype_of(rule)).map_err(fault(network.name()))?;
+        let tower = TextTower::open(&weights.path, rule.dtype).map_err(fault(network.name()))?;
         let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;
         let rule = match texts.text {
             TextCleaning::OpenAi => TextRule::OpenAi,
             TextCleaning::Hf => TextRule::HuggingFace,
         };
         Ok(Box::new(Texts { text, prefix, rule }))
-    }
-}
-
-fn dtype_of(rule: &NetworkRule) -> extract::Dtype {
-    match rule.dtype {
-        Dtype::F32 => extract::Dtype::F32,
-        Dtype::Bf16 => extract::Dtype::Bf16,
     }
 }
 

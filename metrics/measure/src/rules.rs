@@ -2,6 +2,7 @@
 //! metric's table does not say how that metric is computed.
 
 use serde::{Deserialize, Serialize};
+pub use specimen_foundation::dtype::Dtype;
 use specimen_stats::{
     StatsError,
     clip_scalings::ClipScaling,
@@ -19,26 +20,6 @@ pub struct NetworkRule {
     pub layer: String,
     /// What its arithmetic is done in.
     pub dtype: Dtype,
-}
-
-/// What a network computes in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Dtype {
-    /// 32 bits, as the reference tools.
-    F32,
-    /// 16 bits with 8 of mantissa.
-    Bf16,
-}
-
-impl Dtype {
-    /// Its name in identities.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Bf16 => "bf16",
-        }
-    }
 }
 
 /// `[fid]`

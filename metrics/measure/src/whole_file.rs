@@ -1,52 +1,26 @@
-//! Files that are never there in part: written under another name in the same folder, then renamed.
+//! Files that are whole under their name or not there; errors name the file.
 
-use std::io::{Error, Write};
 use std::path::Path;
+
+use specimen_foundation::whole_file;
 
 use crate::error::MeasureError;
 
-/// Writes `bytes` to `path`, in a folder that is there, replacing what was there.
+/// Writes `bytes` to `path`, in a folder that is there, and replaces what was there.
+///
+/// # Errors
+/// A folder or a disk that cannot be written. The file that was there before is whole then.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), MeasureError> {
-    let io = |e| MeasureError::io(path, "write", without_name(e));
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".unfinished-");
-    readable_by_all(&mut builder);
-    let mut file = builder.tempfile_in(folder).map_err(io)?;
-    file.write_all(bytes).map_err(io)?;
-    file.persist(path).map_err(|e| io(e.error))?;
-    Ok(())
+    whole_file::write_whole(path, bytes).map_err(|error| MeasureError::io(path, "write", error))
 }
 
-/// Fails where no file can be written to `path`, as [`write_whole`] would, so that it is said before the work. Leaves
-/// nothing behind.
+/// Fails where no file can be written to `path`, so that a user hears of it before the work. Leaves nothing behind.
+///
+/// # Errors
+/// As [`write_whole`].
 pub fn check_place(path: &Path) -> Result<(), MeasureError> {
-    let io = |e| MeasureError::io(path, "write", without_name(e));
-    if path.is_dir() {
-        return Err(io(std::io::ErrorKind::IsADirectory.into()));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new().prefix(".unfinished-").tempfile_in(folder).map_err(io)?;
-    Ok(())
+    whole_file::check_writable(path).map_err(|error| MeasureError::io(path, "write", error))
 }
-
-/// What the system said, without the name of a temporary file, which `tempfile` adds and which says nothing to a reader.
-fn without_name(error: Error) -> Error {
-    match error.to_string().rsplit_once(" at path ") {
-        Some((said, _)) => Error::new(error.kind(), said.to_owned()),
-        None => error,
-    }
-}
-
-/// Temporary files are private by default; these are for everyone the umask allows.
-#[cfg(unix)]
-fn readable_by_all(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn readable_by_all(_: &mut tempfile::Builder<'_, '_>) {}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,9 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use crate::atomic::{check_writable, sync_folder};
+use specimen_foundation::whole_file::sync_folder;
+
+use crate::atomic::check_writable;
 use crate::run_dir::create_folder;
 use crate::{Document, RecordError};
 
@@ -47,7 +49,7 @@ impl<T: Document> Appender<T> {
         if let Err(unsynced) = sync_folder(folder) {
             // Who tries again finds no file there.
             std::fs::remove_file(path).map_err(RecordError::io(path, "remove"))?;
-            return Err(unsynced);
+            return Err(RecordError::io(folder, "sync the folder")(unsynced));
         }
         Ok(Appender { path: path.to_owned(), file, durability, n_whole: 0, broken: false, rows: PhantomData })
     }

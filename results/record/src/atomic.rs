@@ -6,12 +6,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::ser::PrettyFormatter;
+use specimen_foundation::whole_file::{UNFINISHED, write_whole_with};
 
 use crate::run_dir::{create_folder, entries};
 use crate::{Document, RecordError, check_finite};
-
-/// What the names of files under way begin with.
-const UNFINISHED: &str = ".unfinished-";
 
 /// Whether a file is one under way.
 pub(crate) fn is_unfinished(path: &Path) -> bool {
@@ -75,34 +73,10 @@ pub(crate) fn write_atomic_with(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> Result<(), RecordError>,
 ) -> Result<(), RecordError> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    create_folder(folder)?;
-    let temporary = locked_file_in(folder).map_err(RecordError::io(path, "make a file beside"))?;
-    let mut buffered = std::io::BufWriter::new(temporary);
-    fill(&mut buffered)?;
-    let temporary = buffered.into_inner().map_err(|e| RecordError::io(path, "write")(e.into_error()))?;
-    temporary.as_file().sync_all().map_err(RecordError::io(path, "sync"))?;
-    temporary.persist(path).map_err(|e| RecordError::io(path, "rename the finished file to")(e.error))?;
-    sync_folder(folder)
-}
-
-/// A file under way, which nobody sweeps while this process holds it.
-fn locked_file_in(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(UNFINISHED);
-    readable_by_all(&mut builder);
-    loop {
-        let temporary = builder.tempfile_in(folder)?;
-        // A file system without locks has no sweepers either: they leave what they cannot lock.
-        let _ = temporary.as_file().lock();
-        // Somebody may have swept it between its making and its lock.
-        if temporary.path().exists() {
-            return Ok(temporary);
-        }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        create_folder(folder)?;
     }
+    write_whole_with(path, fill, |error| RecordError::io(path, "write")(error))
 }
 
 /// Writes a document as indented JSON with a final newline.
@@ -135,23 +109,4 @@ pub(crate) fn check_writable<T: Document>(path: &Path, document: &T) -> Result<(
         source,
     })?;
     document.check().map_err(|reason| RecordError::Refused { path: path(), kind: T::KIND, reason })
-}
-
-/// Temporary files are private by default; results are for everyone the umask allows.
-#[cfg(unix)]
-fn readable_by_all(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    builder.permissions(std::fs::Permissions::from_mode(0o666));
-}
-
-#[cfg(not(unix))]
-fn readable_by_all(_: &mut tempfile::Builder<'_, '_>) {}
-
-/// Makes a rename in a folder last through a power cut.
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), RecordError> {
-    if cfg!(unix) {
-        let opened = std::fs::File::open(folder).map_err(RecordError::io(folder, "open the folder"))?;
-        opened.sync_all().map_err(RecordError::io(folder, "sync the folder"))?;
-    }
-    Ok(())
 }

@@ -85,8 +85,8 @@ impl OpenFiles {
             return Err(RecordError::DigestMismatch {
                 path: path.to_owned(),
                 what: "a row that was read a moment ago",
-                expected: Digest::from_hash(at.digest),
-                found: Digest::from_hash(found),
+                expected: Digest::from(at.digest),
+                found: Digest::from(found),
             });
         }
         Ok(&self.canonical)

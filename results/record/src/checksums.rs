@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic::is_unfinished;
 use crate::document::plain_document;
+use crate::read::file_digest;
 use crate::run_dir::entries;
 use crate::{Digest, RecordError, RunDir, SCHEMA};
 
@@ -63,7 +64,7 @@ impl Checksums {
     pub fn of_run(run: &RunDir) -> Result<Checksums, RecordError> {
         let mut files = BTreeMap::new();
         for path in covered(run, true)? {
-            files.insert(name_of(run, &path), Digest::of_file(&path)?);
+            files.insert(name_of(run, &path), file_digest(&path)?);
         }
         Ok(Checksums { schema: SCHEMA, files })
     }
@@ -73,7 +74,7 @@ impl Checksums {
     /// # Errors
     /// When the manifest cannot be read.
     pub fn with_manifest(mut self, run: &RunDir) -> Result<Checksums, RecordError> {
-        self.files.insert(MANIFEST.to_owned(), Digest::of_file(&run.manifest())?);
+        self.files.insert(MANIFEST.to_owned(), file_digest(&run.manifest())?);
         Ok(self)
     }
 
@@ -84,7 +85,7 @@ impl Checksums {
         for (name, digest) in self.files.iter().filter(|(name, _)| *name != MANIFEST) {
             hasher.update(format!("{name} {digest}\n").as_bytes());
         }
-        Digest::from_hasher(&hasher)
+        Digest::from(hasher.finalize())
     }
 
     /// Every file of `part` that is gone, is new or was changed since. Lists of earlier versions have no results
@@ -98,7 +99,7 @@ impl Checksums {
         let mut complaints = Vec::new();
         for path in &present {
             let name = name_of(run, path);
-            match (Digest::of_file(path), self.files.get(&name)) {
+            match (file_digest(path), self.files.get(&name)) {
                 (Err(error), _) => complaints.push(error),
                 (Ok(_), None) => complaints.push(RecordError::NotListed { path: path.clone() }),
                 (Ok(found), Some(expected)) if found != *expected => {

@@ -3,6 +3,7 @@
 use crate::append::write_row;
 use crate::attempts::Index;
 use crate::canonical_row::OpenFiles;
+use crate::read::file_digest;
 use crate::{Digest, Done, Record, RecordError, RunDir, SCHEMA};
 
 impl Done {
@@ -22,15 +23,15 @@ impl Done {
             write_row(&path, &record, &mut row)?;
             records.update(&row);
             if let Some(name) = &record.image {
-                let digest = Digest::of_file(&run.image(k, name)?)?;
+                let digest = file_digest(&run.image(k, name)?)?;
                 images.update(format!("{name} {digest}\n").as_bytes());
             }
         }
         Ok(Done {
             schema: SCHEMA,
             n_records: index.winners.len() as u64,
-            records_digest: Digest::from_hasher(&records),
-            images_digest: Digest::from_hasher(&images),
+            records_digest: Digest::from(records.finalize()),
+            images_digest: Digest::from(images.finalize()),
         })
     }
 }

@@ -10,7 +10,6 @@
 
 mod error;
 
-mod digest;
 mod key;
 mod seed;
 mod timestamp;
@@ -58,7 +57,6 @@ pub use better::{Better, TARGET_NLL, distances};
 pub use canonical::canonical_json;
 pub use checksums::{Checksums, Part};
 pub use diagnostic::{DiagnosticFile, DraftPaths, FeatureRows};
-pub use digest::Digest;
 pub use document::{Document, SCHEMA};
 pub use error::{RecordError, io_words};
 pub use finite::{NotFinite, check_finite};
@@ -71,7 +69,7 @@ pub use manifest::{
 pub use merge::{Merged, merge};
 pub use metric::MetricFile;
 pub use plan::{Block, Item, PlanFile};
-pub use read::{Rows, TornTail, read_bounded, read_document, read_rows, visit_rows};
+pub use read::{Rows, TornTail, file_digest, read_bounded, read_document, read_rows, visit_rows};
 pub use record::{Record, Status, StepsRow};
 pub use room::{free_bytes, want_of_room};
 pub use run_dir::{LAST_NUMBER, RunDir};
@@ -79,6 +77,7 @@ pub use schema::{PublishedSchema, schemas};
 pub use seal::{has_list, seal_complaints};
 pub use seed::Seed;
 pub use shard::{Done, Lease};
+pub use specimen_foundation::digest::Digest;
 pub use submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use summary::{
     CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Ratio, Sampling, Summary,

@@ -121,7 +121,7 @@ fn write_digested(
 ) -> Result<Digest, RecordError> {
     let mut hasher = blake3::Hasher::new();
     write_atomic_with(&path, |file| fill(&mut Digesting { path: path.clone(), file, hasher: &mut hasher }))?;
-    Ok(Digest::from_hasher(&hasher))
+    Ok(Digest::from(hasher.finalize()))
 }
 
 struct Digesting<'a> {

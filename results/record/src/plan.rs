@@ -95,7 +95,7 @@ impl PlanFile {
         hasher.update(b"],\"spec\":");
         hasher.update(canonical_json(&PlanFile::identity_of(resolved_spec)).as_bytes());
         hasher.update(b"}");
-        Digest::from_hasher(&hasher)
+        Digest::from(hasher.finalize())
     }
 
     /// The items by the text of their key, which costs less to compare than the key, with their place in canonical

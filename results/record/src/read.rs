@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use specimen_foundation::{bounded_read, digest::Digest};
 
 use crate::{Document, RecordError, SCHEMA};
 
@@ -18,13 +19,18 @@ const MAX_ROW_BYTES: u64 = 64 << 20;
 /// # Errors
 /// When it cannot be read, or has more than `most` bytes.
 pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, RecordError> {
-    let file = std::fs::File::open(path).map_err(RecordError::io(path, "read"))?;
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(RecordError::io(path, "read"))?;
-    if bytes.len() as u64 > most {
-        return Err(RecordError::TooLarge { path: path.to_owned(), what: "file", most });
-    }
-    Ok(bytes)
+    bounded_read::read(path, most).map_err(|error| match bounded_read::too_large(&error) {
+        Some(_) => RecordError::TooLarge { path: path.to_owned(), what: "file", most },
+        None => RecordError::io(path, "read")(error),
+    })
+}
+
+/// blake3 of the file at `path`, read as a stream.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn file_digest(path: &Path) -> Result<Digest, RecordError> {
+    Digest::of_file(path).map_err(RecordError::io(path, "open"))
 }
 
 /// The rows of a JSON-lines file.

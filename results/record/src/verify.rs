@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use crate::read::file_digest;
 use crate::{Digest, Done, Manifest, PlanFile, RecordError, RunDir, canonical_json, read_document};
 
 /// Reads the plan of a run and checks that it is the one its manifest was written for.
@@ -37,7 +38,7 @@ pub fn verify_shard(run: &RunDir, k: u32) -> Result<Done, RecordError> {
 /// When a file cannot be read, or the digest is not the sealed one.
 pub fn verify_result(run: &RunDir) -> Result<Digest, RecordError> {
     let manifest: Manifest = read_document(&run.manifest())?;
-    let found = Digest::of_file(&run.merged_records())?;
+    let found = file_digest(&run.merged_records())?;
     if let Some(seal) = manifest.sealed {
         check(run.merged_records(), "the merged records", &seal.result_digest, found.clone())?;
     }

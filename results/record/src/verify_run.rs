@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::canonical_row::{OpenFiles, RowPlace};
+use crate::read::file_digest;
 use crate::read::for_each_line;
 use crate::{
     Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
@@ -241,7 +242,7 @@ impl Check<'_> {
             return;
         }
         self.rows::<StepsRow>(&self.run.merged_steps(), |_, _, _| {});
-        let Some(found) = self.kept(Digest::of_file(&path)) else {
+        let Some(found) = self.kept(file_digest(&path)) else {
             return;
         };
         let mut compare = |what, expected: Digest| {
@@ -280,5 +281,5 @@ fn merge_digest(run: &RunDir, plan: &PlanFile, winners: &BTreeMap<ItemKey, Won>)
         let path = run.attempt_records(won.shard, won.attempt);
         hasher.update(files.canonical::<Record>(&path, won.place).ok()?);
     }
-    Some(Digest::from_hasher(&hasher))
+    Some(Digest::from(hasher.finalize()))
 }

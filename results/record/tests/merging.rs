@@ -6,8 +6,8 @@ mod fixture;
 use std::fs;
 
 use specimen_record::{
-    Digest, Done, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, StepsRow, coverage, merge,
-    read_rows, verify_shard, write_document,
+    Digest, Done, ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, StepsRow, coverage,
+    file_digest, merge, read_rows, verify_shard, write_document,
 };
 
 /// Merges a run whose attempts are `(shard, attempt, records)`.
@@ -44,8 +44,8 @@ fn the_result_digest_does_not_depend_on_shards_attempts_or_order() {
         let merged = merge(&run, &plan).unwrap();
         assert_eq!((merged.n_records, merged.n_failed), (6, 0));
         assert!(merged.without_steps.is_empty() && merged.torn.is_empty());
-        assert_eq!(merged.result_digest, Digest::of_file(&run.merged_records()).unwrap());
-        assert_eq!(merged.steps_digest, Digest::of_file(&run.merged_steps()).unwrap());
+        assert_eq!(merged.result_digest, file_digest(&run.merged_records()).unwrap());
+        assert_eq!(merged.steps_digest, file_digest(&run.merged_steps()).unwrap());
         assert_eq!(read_rows::<Record>(&run.merged_records()).unwrap().rows, records);
         let keys: Vec<ItemKey> =
             read_rows::<StepsRow>(&run.merged_steps()).unwrap().rows.into_iter().map(|r| r.key).collect();

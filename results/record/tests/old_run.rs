@@ -9,9 +9,9 @@ use std::path::Path;
 
 use fixture::old_run::{copied, old_run, pixels};
 use specimen_record::{
-    Digest, Document, Done, Environment, Lease, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir,
-    StepsRow, Summary, TimingRow, coverage, merge, read_document, read_rows, read_timings, tally,
-    verify_plan, verify_result, verify_run, verify_shard,
+    Document, Done, Environment, Lease, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir,
+    StepsRow, Summary, TimingRow, coverage, file_digest, merge, read_document, read_rows, read_timings,
+    tally, verify_plan, verify_result, verify_run, verify_shard,
 };
 
 #[test]
@@ -57,7 +57,7 @@ fn a_run_of_an_earlier_version_merges_to_its_sealed_digest() {
     fs::remove_dir_all(run.merged_dir()).unwrap();
     let merged = merge(&run, &verify_plan(&run).unwrap()).unwrap();
     assert_eq!(merged.result_digest, verify_result(&old_run()).unwrap());
-    assert_eq!(merged.steps_digest, Digest::of_file(&old_run().merged_steps()).unwrap());
+    assert_eq!(merged.steps_digest, file_digest(&old_run().merged_steps()).unwrap());
 }
 
 /// Raises the schema number in the first line or object of a file; the reader must give it as the reason.

@@ -92,7 +92,8 @@ fn records_that_were_merged_from_others_are_found() {
     fs::write(run.merged_records(), fewer).unwrap();
     let mut manifest: Manifest = read_document(&run.manifest()).unwrap();
     manifest.sealed.as_mut().unwrap().n_records = 7;
-    manifest.sealed.as_mut().unwrap().result_digest = Digest::of_file(&run.merged_records()).unwrap();
+    manifest.sealed.as_mut().unwrap().result_digest =
+        specimen_record::file_digest(&run.merged_records()).unwrap();
     write_document(&run.manifest(), &manifest).unwrap();
     let found = complaints(&run);
     assert_eq!(found.len(), 2, "{found:#?}");

@@ -15,7 +15,7 @@ use crate::marks::write;
 use crate::palette::{GREY, INK, PAPER};
 use crate::pdf::{OnPage, Page};
 use crate::raster::{Canvas, Enlarged};
-use specimen_table::one_line;
+use specimen_foundation::text::one_line;
 
 /// Pixels of the PNG for one unit of the figure, each way.
 const PNG_SCALE: u32 = 2;

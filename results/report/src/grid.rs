@@ -10,8 +10,8 @@ use crate::ReportError;
 use crate::album::{Album, Shot};
 use crate::font::{shortened, width, wrap};
 use crate::raster::{Canvas, Text};
+use specimen_foundation::text::one_line;
 use specimen_table::fixed;
-use specimen_table::one_line;
 
 const INK: (u8, u8, u8) = (30, 30, 30);
 const GREY: (u8, u8, u8) = (110, 110, 110);

@@ -11,8 +11,8 @@ use crate::figure::{Drawn, EDGE, NOTE};
 use crate::font::{FAMILY, SIZE_PER_EM, width, wrap};
 use crate::labels::Rect;
 use crate::palette::GREY;
+use specimen_foundation::text::one_line;
 use specimen_table::fixed;
-use specimen_table::one_line;
 
 /// Half the width of a symbol.
 pub(crate) const RADIUS: i32 = 7;

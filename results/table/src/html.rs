@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use specimen_foundation::text::one_line;
+
 use crate::{Rank, Table, mark, words::joined};
 
 impl Table {
@@ -101,7 +103,7 @@ fn class(is_number: bool, rank: Rank) -> String {
 /// Keeps a text from being read as HTML, in an element or a quoted attribute.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in crate::one_line(text).chars() {
+    for c in one_line(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use specimen_foundation::text::one_line;
+
 use crate::terminal::panels;
 use crate::{Entry, Rank, Table, words::joined};
 
@@ -185,7 +187,7 @@ fn width(text: &str, em: f64) -> f64 {
 /// Keeps a text from being read as LaTeX, and writes the signs of our tables with its own commands.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in crate::one_line(text).chars() {
+    for c in one_line(text).chars() {
         match c {
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
                 out.push('\\');

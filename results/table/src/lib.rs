@@ -19,4 +19,4 @@ pub use html::page;
 pub use number::{column_decimals, deciding, fixed, mark, plain, with_interval};
 pub use rank::{Rank, ranks};
 pub use table::{Column, Entry, Section, Table};
-pub use words::{csv_field, one_line};
+pub use words::csv_field;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use specimen_foundation::text::one_line;
 use unicode_width::UnicodeWidthStr;
 
 use crate::{Rank, Table, mark, words::joined};
@@ -75,7 +76,7 @@ pub(crate) fn pad(text: &str, width: usize, right: bool) -> String {
 /// Keeps names from being read as Markdown; intervals in brackets stay as they are.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in crate::one_line(text).chars() {
+    for c in one_line(text).chars() {
         match c {
             '|' | '*' | '`' | '<' | '\\' => {
                 out.push('\\');

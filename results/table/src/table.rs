@@ -1,6 +1,8 @@
 //! The table itself: texts and what they mean.
 
-use crate::{Rank, mark, one_line};
+use specimen_foundation::text::one_line;
+
+use crate::{Rank, mark};
 
 /// A table ready to be laid out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! For a terminal: two-line heads, no rules between columns, `*` at the best and `+` at the second. Of a table that is too
 //! wide, long texts are wrapped in their columns; what is too wide then is cut into panels that repeat the first column.
 
+use specimen_foundation::text::one_line;
 use unicode_width::UnicodeWidthStr;
 
 use crate::markdown::pad;
@@ -41,7 +42,7 @@ impl Table {
             line(rules.iter().map(String::as_str).collect());
             for (at, row) in rows.iter().enumerate() {
                 if let Some(title) = self.section_at(at) {
-                    line(vec![&crate::one_line(title)]);
+                    line(vec![&one_line(title)]);
                 }
                 let n_lines = panel.iter().map(|&at| row[at].len()).max().unwrap_or(1);
                 for number in 0..n_lines {
@@ -99,14 +100,14 @@ fn marked(entry: &Entry) -> String {
         Rank::Best => '*',
         Rank::Second => '+',
     };
-    format!("{}{sign}", crate::one_line(&entry.text))
+    format!("{}{sign}", one_line(&entry.text))
 }
 
 /// Name and unit, above one another and clear of the mark column.
 fn head_lines(column: &Column) -> [String; 2] {
     let gap = if column.is_number { " " } else { "" };
     let name = joined(&[&column.name, column.arrow()]);
-    [crate::one_line(&format!("{name}{gap}")), crate::one_line(&format!("{}{gap}", column.unit))]
+    [one_line(&format!("{name}{gap}")), one_line(&format!("{}{gap}", column.unit))]
 }
 
 /// Which columns go side by side, `gap` apart; the first column leads every panel.
@@ -129,7 +130,7 @@ pub(crate) fn panels(widths: &[usize], available: usize, gap: usize) -> Vec<Vec<
 /// Appends words in lines of at most `width`, later lines indented.
 fn wrap(out: &mut String, text: &str, width: usize, indent: &str) {
     let mut used = 0;
-    for word in crate::one_line(text).split_whitespace() {
+    for word in one_line(text).split_whitespace() {
         if used > 0 && used + 1 + word.width() > width {
             out.push('\n');
             out.push_str(indent);

@@ -1,14 +1,6 @@
-//! Texts from elsewhere, made harmless for a line, a terminal or a spreadsheet.
+//! Texts from elsewhere, made safe for a spreadsheet.
 
-/// A text as one line: whatever steers a terminal or breaks a line becomes a space.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
-}
+use specimen_foundation::text::one_line;
 
 /// A field of a CSV file as one line, which no spreadsheet takes for a formula: what begins like one and is no number
 /// gets an apostrophe before it.
@@ -39,10 +31,5 @@ mod tests {
         for text in ["-0.5", "+3", "1e-3", "plain", "a=b", "", "— none"] {
             assert_eq!(csv_field(text), text);
         }
-    }
-
-    #[test]
-    fn nothing_steers_a_terminal_or_turns_a_line_around() {
-        assert_eq!(one_line("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f"), "a [2Jb  c d e f");
     }
 }

@@ -7,10 +7,11 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use specimen_datasets::{
     catalog::ENTRIES,
-    data_root::{DATA_VARIABLE, DataRoot},
+    data_root::DataRoot,
     error::DatasetError,
     manifest::{DataItem, Expected, ITEMS, Status},
 };
+use specimen_foundation::folders::DATA_VARIABLE;
 use specimen_hub::{HubError, NAMES, manifest};
 
 use crate::{

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use specimen_foundation::folders::cache_folder;
 use specimen_measure::{
     MeasureError, Measurement,
-    cache::cache_folder,
     images::{BATCH, Event},
     measurement::LeftOut,
     meter::{Meter, Settings},

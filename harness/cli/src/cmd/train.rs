@@ -4,13 +4,13 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use specimen_foundation::bounded_read::read_text;
 use specimen_record::write_atomic;
 use specimen_report::{ReportError, training_figure};
 use specimen_train::{
     pipeline::{Folders, Network, train as train_network},
     spec::TrainSpec,
 };
-use specimen_weights::bounded::read_text_at_most;
 
 use crate::{
     exit::CliError,
@@ -103,7 +103,7 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
 /// Draws the curve of a network as SVG beside its numbers, and as PNG beside the states.
 fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> {
     let path = folders.curve_file(network);
-    let csv = read_text_at_most(&path, MOST_BYTES_OF_A_CURVE)
+    let csv = read_text(&path, MOST_BYTES_OF_A_CURVE)
         .map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
     let figure = training_figure(network.name(), &path, &csv)?;
     // The picture in pixels is large and can be drawn again: it does not lie among the weights.

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use specimen_weights::{LoadError, bounded::read_side_text};
+use specimen_foundation::bounded_read::read_side_text;
+use specimen_weights::LoadError;
 
 /// The transformer.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_weights::{LoadError, bounded::read_side_file};
+use specimen_foundation::bounded_read::read_side_file;
+use specimen_weights::LoadError;
 use tokenizers::Tokenizer;
 
 /// A tokenizer with its words looked up.

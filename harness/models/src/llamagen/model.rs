@@ -6,6 +6,7 @@ use std::{
 };
 
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_foundation::folders::cache_folder;
 use specimen_weights::LoadError;
 use tch::{Device, Kind, Tensor};
 
@@ -22,7 +23,7 @@ use crate::{
     padded::Padded,
     pixels::{Rounding, picture},
     placed::Placed,
-    published_files::{cache_folder, find_all, places},
+    published_files::{find_all, places},
     several_files::SeveralFiles,
     sidecar::Sidecar,
     target::{DrafterKind, ModelError, Picture, TargetModel, WeightsId},

@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use specimen_foundation::text::joined_lines;
+
 use crate::stop::Stop;
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -53,7 +55,7 @@ pub(crate) fn ask(
     if out.is_cut {
         return Err(format!("`{program}` says more than {} MiB", MOST_BYTES >> 20));
     }
-    if status.success() { Ok(out.text) } else { Err(format!("`{program}`: {}", one_line(&err.text))) }
+    if status.success() { Ok(out.text) } else { Err(format!("`{program}`: {}", complaint(&err.text))) }
 }
 
 /// What came through a pipe.
@@ -79,9 +81,10 @@ fn heard(pipe: Option<impl Read + Send + 'static>) -> Receiver<Said> {
     told
 }
 
-fn one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() { "it failed and says nothing".to_owned() } else { lines.join("; ") }
+/// What a failed program said, as one line.
+fn complaint(text: &str) -> String {
+    let said = joined_lines(text, "; ");
+    if said.is_empty() { "it failed and says nothing".to_owned() } else { said }
 }
 
 #[cfg(test)]

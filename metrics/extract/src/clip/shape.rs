@@ -8,7 +8,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use specimen_weights::{Checkpoint, LoadError, bounded::read_side_text};
+use specimen_foundation::bounded_read::read_side_text;
+use specimen_weights::{Checkpoint, LoadError};
 use tch::Tensor;
 
 use crate::transformer::{Activation, BlockNames, QkvNames, StackShape};

@@ -13,12 +13,12 @@ use std::{
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha256};
+use specimen_foundation::bounded_read::read_side_file;
 use specimen_text::{
     ftfy::repairs_encoding,
     python::{is_letter, is_number},
     unicode_14::is_newer,
 };
-use specimen_weights::bounded::read_side_file;
 
 use crate::{
     clip::clean::{clean, clean_hugging_face},

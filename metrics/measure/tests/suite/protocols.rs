@@ -154,6 +154,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     for (from, to, part) in [
         ("schema = 1", "schema = 2", "schema 2, this program reads 1"),
         ("ddof = 1", "ddof = 0", "divided by n - 1"),
+        ("dtype = \"f32\"", "dtype = \"f16\"", "write f32 or bf16"),
         ("ddof = 1", "ddof = 1\nmore = 2", "more"),
         ("square = 299", "shortest-side = 299", "pictures of various sizes"),
         ("\"2048\"", "\"2048", "line"),

@@ -9,7 +9,8 @@ use super::results::mark_svg;
 use crate::ReportError;
 use crate::acceptance_map::{grid_of, origins};
 use crate::album::{Album, Shot, image_path};
-use specimen_table::{fixed, one_line};
+use specimen_foundation::text::one_line;
+use specimen_table::fixed;
 
 /// Rows that are open from the start.
 const N_OPEN: usize = 6;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use specimen_table::{Column, Entry, Table, fixed, one_line};
+use specimen_foundation::text::one_line;
+use specimen_table::{Column, Entry, Table, fixed};
 
 use super::check::{Check, Gate};
 

@@ -1,14 +1,13 @@
 //! Which known names a misspelt one may have meant.
 
-/// The names nearest to `found` by edit distance (insert, delete, replace, swap of neighbours), nearest
-/// first: those within a third of the longer length and at most one step farther than the nearest, and
-/// those that contain `found`.
+/// The names nearest to `found` by [`edit_distance`], nearest first: those within a third of the longer length and at
+/// most one step farther than the nearest, and those that contain `found`. Case does not count.
 pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let found = found.to_lowercase();
     let is_part_of = |name: &str| found.chars().count() >= 3 && name.contains(&found);
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
-        .map(|name| (edit_distance(&found, name), name))
+        .map(|name| (edit_distance(&found, &name.to_lowercase()), name))
         .filter(|(distance, name)| {
             let n_chars = found.chars().count().max(name.chars().count());
             *distance <= n_chars / 3 || is_part_of(name)
@@ -20,8 +19,10 @@ pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Vec
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Optimal string alignment distance, in code points.
-fn edit_distance(a: &str, b: &str) -> usize {
+/// Insertions, deletions, replacements and swaps of neighbours between two texts, in code points (optimal string
+/// alignment).
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut two_back = vec![0; b.len() + 1];
     let mut previous: Vec<usize> = (0..=b.len()).collect();
@@ -61,9 +62,14 @@ mod tests {
 
     #[test]
     fn distances_count_insertions_deletions_replacements_and_swaps() {
-        for (a, b, expected) in
-            [("", "abc", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("kitten", "sitting", 3)]
-        {
+        let cases = [
+            ("", "abc", 3),
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("kitten", "sitting", 3),
+            ("flaw", "lawn", 2),
+        ];
+        for (a, b, expected) in cases {
             assert_eq!(edit_distance(a, b), expected, "{a} {b}");
             assert_eq!(edit_distance(b, a), expected, "{b} {a}");
         }

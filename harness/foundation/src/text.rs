@@ -1,0 +1,37 @@
+//! Texts from elsewhere, made safe for one line of a terminal, a table or a message.
+
+/// A text as one line: every character that breaks a line or steers a terminal becomes a space.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// The lines of a message with `separator` between them, trimmed, without empty ones.
+#[must_use]
+pub fn joined_lines(text: &str, separator: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_a_terminal_or_turns_a_line_around() {
+        assert_eq!(one_line("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f"), "a [2Jb  c d e f");
+    }
+
+    #[test]
+    fn lines_are_joined_without_their_margins() {
+        assert_eq!(
+            joined_lines("not TOML:\n  | a =\n\n  expected a value\n", " "),
+            "not TOML: | a = expected a value"
+        );
+        assert_eq!(joined_lines("\n \n", "; "), "");
+    }
+}
