@@ -10,7 +10,7 @@ use crate::{
     error::{Fault, SpecError},
     external::{External, external},
     fields::{self, Fields, out_of_range, unknown_name},
-    names::{BASELINE, MODELS},
+    names::{self, BASELINE},
     parse::{choice, name, optional_text, table},
     spec::{Dtype, FilterOrder, ModelSpec, Sampling},
 };
@@ -24,9 +24,9 @@ pub(crate) const CELL_KEYS: &[&str] =
 pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
     let fields = Fields::new(node, "[model]", path, MODEL_KEYS)?;
     let name = fields.text("name", "it names the network")?;
-    if !MODELS.contains(&name) {
+    if names::models().all(|known| known != name) {
         let node = fields.required("name", "it was read above")?;
-        return Err(unknown_name(node, &fields.path("name"), "model", name, MODELS.iter().copied()));
+        return Err(unknown_name(node, &fields.path("name"), "model", name, names::models()));
     }
     let dtype =
         fields.required("dtype", "speed and digests depend on it; write for instance dtype = \"bf16\"")?;
@@ -119,8 +119,8 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
         configured::<DrafterConfig>(drafter, &path)?;
         if let Some(model) = keys.get("model") {
             let name = fields::text(model, &keys.path("model"))?;
-            if !MODELS.contains(&name) {
-                return Err(unknown_name(model, &keys.path("model"), "model", name, MODELS.iter().copied()));
+            if names::models().all(|known| known != name) {
+                return Err(unknown_name(model, &keys.path("model"), "model", name, names::models()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The names a spec may use for models, datasets, metrics and measures. Flat lists: adding one is a line
 //! here and its implementation elsewhere.
 
+use specimen_catalog::entry::targets;
 use specimen_datasets::catalog::ENTRIES;
 
 use crate::{cells, expect, parse};
@@ -8,31 +9,10 @@ use crate::{cells, expect, parse};
 /// The embedded model, which knows the words of the scenes.
 pub const EMBEDDED: &str = "tiny";
 
-/// Models that can be run. `tiny` is the embedded one, `stub` draws noise for tests of the harness itself, a toy is an
-/// architecture at toy width with random weights; the others need their weights on disk.
-pub const MODELS: &[&str] = &[
-    "tiny",
-    "igpt-mnist",
-    "igpt-fmnist",
-    "llamagen-c2i-b-256",
-    "llamagen-c2i-b-384",
-    "llamagen-c2i-l-256",
-    "llamagen-c2i-l-384",
-    "llamagen-c2i-xl-384",
-    "llamagen-t2i-xl-256",
-    "llamagen-t2i-xl-512",
-    "llamagen-toy",
-    "llamagen-c2i-toy",
-    "janus-pro-1b",
-    "janus-pro-7b",
-    "janus-toy",
-    "stub",
-    "lumina-mgpt-7b-768",
-    "lumina-mgpt-7b-512",
-    "anole-7b",
-    "lumina-toy",
-    "anole-toy",
-];
+/// Models that can be run, in the order of their names.
+pub fn models() -> impl Iterator<Item = &'static str> {
+    targets().map(|(entry, _)| entry.name.as_str())
+}
 
 /// The dataset without prompts, for models that take none; its size is the spec's `limit`.
 pub const UNCONDITIONAL: &str = "unconditional";

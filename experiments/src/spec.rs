@@ -75,7 +75,7 @@ pub struct DatasetSpec {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// One of [`MODELS`](crate::names::MODELS).
+    /// One of [`models`](crate::names::models).
     pub name: String,
     /// Kind of the weights and activations.
     pub dtype: Dtype,

@@ -206,7 +206,7 @@ fn of_convert(error: &ConvertError) -> Code {
 
 fn of_hub(error: &HubError) -> Code {
     match error {
-        HubError::Unknown { .. } => Code::Usage,
+        HubError::Unknown(_) => Code::Usage,
         HubError::Answer { .. }
         | HubError::BrokenOff { .. }
         | HubError::Io { .. }

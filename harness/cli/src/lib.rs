@@ -33,7 +33,7 @@ use clap::{
     CommandFactory, Parser,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use specimen_datasets::names::nearest;
+use specimen_foundation::names::nearest;
 #[cfg(feature = "torch")]
 use specimen_weights::out_of_memory::OutOfMemory;
 

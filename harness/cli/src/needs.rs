@@ -3,6 +3,11 @@
 
 use std::{env, path::PathBuf};
 
+use specimen_catalog::{
+    Entry, entry,
+    entry::{Origin, PublishedFile},
+    memory::need,
+};
 use specimen_datasets::{
     data_root::DataRoot,
     error::DatasetError,
@@ -13,63 +18,10 @@ use specimen_experiments::{
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
-use specimen_hub::{
-    Places, manifest,
-    manifest::{Origin, PublishedFile},
-    memory::need,
-};
+use specimen_hub::Places;
 use specimen_measure::protocol::Protocol;
 
 use crate::spec_args::data_root;
-
-/// What is known of a model without opening it.
-#[derive(Clone, Copy)]
-struct ModelFacts {
-    name: &'static str,
-    footprint: Footprint,
-}
-
-const IGPT: Footprint = Footprint { n_tokens: 784, width: 28, height: 28 };
-
-/// A model whose weights are in the binary, or made from a seed.
-const fn embedded(name: &'static str, n_tokens: usize, side: usize) -> ModelFacts {
-    ModelFacts { name, footprint: Footprint { n_tokens, width: side, height: side } }
-}
-
-/// An architecture at toy width.
-const fn toy(name: &'static str) -> ModelFacts {
-    embedded(name, 16, 8)
-}
-
-/// A published model that paints 16 by 16 pixels a token.
-const fn published(name: &'static str, side: usize) -> ModelFacts {
-    let along = side / 16;
-    embedded(name, along * along, side)
-}
-
-const MODELS: [ModelFacts; 21] = [
-    embedded("tiny", 256, 64),
-    ModelFacts { name: "igpt-mnist", footprint: IGPT },
-    ModelFacts { name: "igpt-fmnist", footprint: IGPT },
-    published("llamagen-c2i-b-256", 256),
-    published("llamagen-c2i-b-384", 384),
-    published("llamagen-c2i-l-256", 256),
-    published("llamagen-c2i-l-384", 384),
-    published("llamagen-c2i-xl-384", 384),
-    published("llamagen-t2i-xl-256", 256),
-    published("llamagen-t2i-xl-512", 512),
-    toy("llamagen-toy"),
-    toy("llamagen-c2i-toy"),
-    published("janus-pro-1b", 384),
-    published("janus-pro-7b", 384),
-    toy("janus-toy"),
-    embedded("stub", 16, 8),
-    embedded("lumina-mgpt-7b-768", 2356, 768),
-    embedded("lumina-mgpt-7b-512", 1060, 512),
-    embedded("anole-7b", 1024, 512),
-    ModelFacts { name: "lumina-toy", footprint: Footprint { n_tokens: 32, width: 12, height: 8 } },
-    embedded("anole-toy", 16, 8),
-];
 
 /// Where published weights are looked for, as the environment says.
 pub(crate) fn places() -> Places {
@@ -80,8 +32,8 @@ fn places_with(root: Option<&DataRoot>) -> Places {
     Places::of_environment(root.map(DataRoot::path), |name| env::var_os(name).map(PathBuf::from))
 }
 
-/// Bytes of memory that the models of `spec` take before any activation, the largest of its cells; `None` where no
-/// manifest says.
+/// Bytes of memory that the models of `spec` take before any activation, the largest of its cells; `None` where the
+/// catalog does not say.
 pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     let of_cell = |cell: &Cell| {
         let need = need(&cell.model.name, cell.method.drafter.head(), cell.model.dtype.n_bytes());
@@ -90,20 +42,21 @@ pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// Manifest of the head that drafts in `cell`, where there is one.
+/// Entry of the head that drafts in `cell`, where there is one.
 fn head_of(cell: &Cell) -> Option<&'static str> {
     let (proposer, weights) = cell.method.drafter.head()?;
-    manifest(&cell.model.name).ok()?.head(proposer, weights)
+    entry(&cell.model.name).ok()?.head(proposer, weights)
 }
 
-/// Bytes that a forward of `model` over a few tokens reads at least; `None` where no manifest says.
+/// Bytes that a forward of `model` over a few tokens reads at least; `None` where the catalog does not say.
 pub(crate) fn streamed_bytes(model: &ModelSpec) -> Option<u64> {
-    manifest(&model.name).ok()?.streamed_bytes(model.dtype.n_bytes())
+    entry(&model.name).ok()?.streamed_bytes(model.dtype.n_bytes())
 }
 
 /// Size of a model's output; `None` for a model that is not known here.
 pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
-    facts(&model.name).map(|facts| facts.footprint)
+    let (_, target) = entry::target(&model.name)?;
+    Some(Footprint { n_tokens: target.n_tokens, width: target.width, height: target.height })
 }
 
 /// Weights and data that `spec` needs and that are not below `root`, each once, in the order of the spec.
@@ -124,7 +77,7 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
 pub(crate) fn weights_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
     let short = |name: &'static str| -> &'s str { name };
     let of_metric = |metric: &MetricSpec| match metric.weights {
-        None => protocol_of(metric).and_then(|protocol| manifest(&protocol.recipe().network.name).ok()),
+        None => protocol_of(metric).and_then(|protocol| entry(&protocol.recipe().network.name).ok()),
         Some(_) => None,
     };
     let mut all: Vec<&str> = spec.models().into_iter().map(|model| model.name.as_str()).collect();
@@ -134,7 +87,7 @@ pub(crate) fn weights_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
     all.extend(spec.metrics.iter().filter_map(of_metric).map(|network| short(&network.name)));
     let mut names: Vec<&str> = Vec::new();
     for name in all {
-        if manifest(name).is_ok() && !names.contains(&name) {
+        if entry::published_entry(name).is_ok() && !names.contains(&name) {
             names.push(name);
         }
     }
@@ -179,15 +132,11 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
     missing
 }
 
-fn facts(name: &str) -> Option<&'static ModelFacts> {
-    MODELS.iter().find(|facts| facts.name == name)
-}
-
-/// What is missing of the published model `name` and of what it needs, one entry a manifest; nothing where there is no
-/// manifest, as for models that are part of the binary.
+/// What is missing of the model `name` and of what it needs, one line an entry of the catalog; nothing for models that
+/// are part of the binary.
 fn unfetched(name: &str, places: &Places) -> Vec<Missing> {
-    let Ok(model) = manifest(name) else { return Vec::new() };
-    let of_part = |part: &specimen_hub::Manifest| {
+    let Ok(model) = entry(name) else { return Vec::new() };
+    let of_part = |part: &Entry| {
         let files = places.missing(part);
         (!files.is_empty()).then(|| {
             let (remedy, fetch) = remedy(&part.name, &files);
@@ -227,7 +176,7 @@ fn absent_item(item: &DataItem, root: Option<&DataRoot>) -> Option<Missing> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
-    use specimen_experiments::{names, parse::SpecText};
+    use specimen_experiments::parse::SpecText;
 
     use super::*;
 
@@ -247,14 +196,9 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
 "#;
 
     #[test]
-    fn every_model_that_a_spec_can_name_is_known() {
-        assert_eq!(MODELS.map(|facts| facts.name).as_slice(), names::MODELS);
-    }
-
-    #[test]
     fn every_network_of_the_metrics_can_be_fetched() {
         for network in specimen_extract::network::NetworkName::ALL {
-            let model = manifest(network.name()).unwrap();
+            let model = entry(network.name()).unwrap();
             let wanted = specimen_extract::weights_lookup::published(network).file;
             assert!(
                 model.files.iter().any(|file| file.name == wanted || file.name == "model.safetensors"),
@@ -365,22 +309,26 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
     #[cfg(feature = "torch")]
     #[test]
     fn what_a_forward_reads_is_what_the_networks_ask_their_files_for() {
+        use specimen_catalog::Family;
         use specimen_models::{
             inventory::n_parameters,
-            janus::{self, JanusNames, JanusNetwork},
-            llamagen::{self, LlamaGenNames, LlamaGenNetwork},
+            janus::{JanusConfig, JanusNames, JanusNetwork},
+            llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
         };
-        let streamed = |name: &str| manifest(name).unwrap().memory.n_streamed.unwrap();
-        for model in llamagen::PUBLISHED {
-            let all = LlamaGenNetwork::expected(&model.config, LlamaGenNames::Original).unwrap();
+        let of_family = |family| {
+            entry::targets().filter(move |(model, target)| target.family == family && !model.files.is_empty())
+        };
+        let streamed = |name: &str| entry(name).unwrap().memory.unwrap().n_streamed.unwrap();
+        for (model, _) in of_family(Family::Llamagen) {
+            let all = LlamaGenNetwork::expected(&LlamaGenConfig::of(model), LlamaGenNames::Original).unwrap();
             let read: Vec<_> = all.into_iter().filter(|entry| !entry.name.contains("embedding")).collect();
-            assert_eq!(n_parameters(&read) as u64, streamed(model.name), "{}", model.name);
+            assert_eq!(n_parameters(&read) as u64, streamed(&model.name), "{}", model.name);
         }
-        for model in janus::PUBLISHED {
-            let all = JanusNetwork::expected(&model.config, JanusNames::Original).unwrap();
+        for (model, _) in of_family(Family::Janus) {
+            let all = JanusNetwork::expected(&JanusConfig::of(model), JanusNames::Original).unwrap();
             let is_table = |name: &str| name.contains("embed_tokens") || name == "gen_embed.weight";
             let read: Vec<_> = all.into_iter().filter(|entry| !is_table(&entry.name)).collect();
-            assert_eq!(n_parameters(&read) as u64, streamed(model.name), "{}", model.name);
+            assert_eq!(n_parameters(&read) as u64, streamed(&model.name), "{}", model.name);
         }
     }
 }

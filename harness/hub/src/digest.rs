@@ -31,12 +31,7 @@ pub(crate) fn take_in(path: &Path, hasher: &mut Sha256) -> Result<u64, HubError>
 
 /// Whether `text` is a whole SHA-256 in lower-case hexadecimal digits.
 pub(crate) fn is_sha256(text: &str) -> bool {
-    text.len() == 64 && is_hex(text)
-}
-
-/// Whether `text` is nothing but lower-case hexadecimal digits.
-pub(crate) fn is_hex(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The size and digest of the file at `path`, held against what is known.

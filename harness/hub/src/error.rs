@@ -2,17 +2,14 @@
 
 use std::{io, path::PathBuf};
 
+use specimen_catalog::entry::UnknownName;
+
 /// What kept a file from being fetched or found.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// No manifest has this name.
-    #[error("unknown model `{name}`, expected one of {known}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// Every name there is.
-        known: String,
-    },
+    /// The catalog has no such name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
     /// A small file that cannot be written.
     #[error(transparent)]
     Unwritten(#[from] specimen_record::RecordError),

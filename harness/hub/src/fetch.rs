@@ -7,11 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use specimen_catalog::entry::{Origin, PublishedFile};
+
 use crate::{
     HubError, Places, Settings,
     cache::HubCache,
     digest,
-    manifest::{Origin, PublishedFile},
     request::{Answer, Client},
 };
 

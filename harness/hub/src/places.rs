@@ -9,13 +9,14 @@ use std::{
 };
 
 use serde::Deserialize;
+use specimen_catalog::{
+    Choice, Entry, Part,
+    entry::{Origin, PublishedFile},
+    part::INDEX,
+};
 use specimen_foundation::folders::{cache_folder_by, hub_cache_folder, user_cache_folder};
 
-use crate::{
-    cache::HubCache,
-    manifest::{Manifest, Origin, PublishedFile},
-    parts::{self, Choice, INDEX, Part},
-};
+use crate::cache::HubCache;
 
 /// Folder of weights below a folder of this program.
 const FOLDER: &str = "weights";
@@ -91,36 +92,35 @@ impl Places {
     #[must_use]
     pub fn part(&self, part: &Part) -> Option<Vec<PathBuf>> {
         part.choices.iter().find_map(|choice| {
-            let own = self.own.iter().map(|folder| folder.join(FOLDER).join(choice.repo));
-            let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, choice.repo).snapshots(MAIN));
+            let own = self.own.iter().map(|folder| folder.join(FOLDER).join(&choice.repo));
+            let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, &choice.repo).snapshots(MAIN));
             own.chain(cached).find_map(|folder| whole(choice, &folder))
         })
     }
 
-    /// The files of `manifest` that must still be fetched or converted: those of every part that is not there whole. Where
+    /// The files of `entry` that must still be fetched or converted: those of every part that is not there whole. Where
     /// all files of such a part are there, and not together, all are named.
     #[must_use]
-    pub fn missing<'m>(&self, manifest: &'m Manifest) -> Vec<&'m PublishedFile> {
+    pub fn missing<'e>(&self, entry: &'e Entry) -> Vec<&'e PublishedFile> {
         let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));
-        let parts = parts::of(&manifest.name);
-        if parts.is_empty() {
-            return manifest.files.iter().filter(|file| !is_ready(file)).collect();
+        if entry.parts.is_empty() {
+            return entry.files.iter().filter(|file| !is_ready(file)).collect();
         }
         let lies_beside = |file: &PublishedFile, part: &Part| {
             let place = |folder: &PathBuf, choice: &Choice| {
-                folder.join(FOLDER).join(choice.repo).join(file.base_name()).is_file()
+                folder.join(FOLDER).join(&choice.repo).join(file.base_name()).is_file()
             };
             let is_there = |choice: &Choice| self.own.iter().any(|folder| place(folder, choice));
             file.converted.is_none() && part.choices.iter().any(is_there)
         };
-        let of_part = |part: &Part| -> Vec<&'m PublishedFile> {
-            let is_of_it = |file: &&PublishedFile| part.fetched.contains(&file.name.as_str());
-            let all: Vec<_> = manifest.files.iter().filter(is_of_it).collect();
+        let of_part = |part: &Part| -> Vec<&'e PublishedFile> {
+            let is_of_it = |file: &&PublishedFile| part.fetched.contains(&file.name);
+            let all: Vec<_> = entry.files.iter().filter(is_of_it).collect();
             let is_here = |file: &PublishedFile| is_ready(file) || lies_beside(file, part);
             let missing: Vec<_> = all.iter().copied().filter(|file| !is_here(file)).collect();
             if missing.is_empty() { all } else { missing }
         };
-        parts.iter().filter(|part| self.part(part).is_none()).flat_map(of_part).collect()
+        entry.parts.iter().filter(|part| self.part(part).is_none()).flat_map(of_part).collect()
     }
 
     /// The published file itself, if it is here.
@@ -165,9 +165,9 @@ impl Places {
 /// The files of `choice` in `folder`, if all are there. Behind an index come the shards it lists.
 fn whole(choice: &Choice, folder: &Path) -> Option<Vec<PathBuf>> {
     let mut all = Vec::new();
-    for file in choice.files {
+    for file in &choice.files {
         let path = folder.join(file);
-        let shards = if *file == INDEX { listed(&path)? } else { Vec::new() };
+        let shards = if file == INDEX { listed(&path)? } else { Vec::new() };
         all.push(path);
         all.extend(shards);
     }

@@ -1,48 +1,21 @@
-//! The models a spec can name. Adding one is a line in [`NAMES`] and one in [`open`].
+//! Opens any model of the catalog by its name: one arm a family.
 
 use std::{path::PathBuf, rc::Rc};
 
+use specimen_catalog::{Ability, Family, Target, entry};
 use specimen_foundation::names::edit_distance;
 use tch::{Device, Kind};
 
 use crate::{
-    chameleon::{self, Recipe},
+    chameleon::{self, Recipe, VqganConfig},
     igpt::{IgptModel, IgptWeights},
-    janus::{self, JanusModel},
-    llamagen::{self, LlamaGenModel},
+    janus::{JanusModel, JanusWeights},
+    llamagen::{LlamaGenModel, LlamaGenWeights},
     published_files::places,
-    stub::{self, StubModel},
+    stub::StubModel,
     target::{ModelError, TargetModel},
     tiny::TinyModel,
 };
-
-/// Every model's name; each one opens.
-pub const NAMES: &[&str] = &[
-    "tiny",
-    "igpt-mnist",
-    "igpt-fmnist",
-    "llamagen-c2i-b-256",
-    "llamagen-c2i-b-384",
-    "llamagen-c2i-l-256",
-    "llamagen-c2i-l-384",
-    "llamagen-c2i-xl-384",
-    "llamagen-t2i-xl-256",
-    "llamagen-t2i-xl-512",
-    "llamagen-toy",
-    "llamagen-c2i-toy",
-    "janus-pro-1b",
-    "janus-pro-7b",
-    "janus-toy",
-    "stub",
-    "lumina-mgpt-7b-768",
-    "lumina-mgpt-7b-512",
-    "anole-7b",
-    "lumina-toy",
-    "anole-toy",
-];
-
-/// Models whose guidance can have a third row.
-const THREE_WAY: &[&str] = &["anole-7b", "anole-toy"];
 
 /// How to open a model.
 #[derive(Clone, Debug)]
@@ -65,49 +38,56 @@ pub struct OpenModel {
 /// # Errors
 /// An unknown name; weights that are absent or damaged.
 pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
-    let &OpenModel { kind, device, ref data_root, encode_caption, three_way_guidance } = options;
-    if three_way_guidance && !THREE_WAY.contains(&name) {
-        let reason = format!("its guidance has two rows; a third one have: {}", THREE_WAY.join(", "));
+    let Some((model, target)) = entry::target(name) else {
+        return Err(ModelError::Unknown {
+            found: name.into(),
+            nearest: nearest(name),
+            known: names(|_| true).join(", "),
+        });
+    };
+    if options.three_way_guidance && !target.gives(Ability::ThreeWayGuidance) {
+        let able = names(|target| target.gives(Ability::ThreeWayGuidance));
+        let reason = format!("its guidance has two rows; a third one have: {}", able.join(", "));
         return Err(ModelError::Sampling { model: name.to_owned(), reason });
     }
-    if let Some(which) = llamagen::PUBLISHED.iter().find(|published| published.name == name) {
-        return Ok(Rc::new(LlamaGenModel::open(which, data_root.as_deref(), kind, device)?));
-    }
-    if let Some(which) = janus::PUBLISHED.iter().find(|published| published.name == name) {
-        return Ok(Rc::new(JanusModel::open(which, data_root.as_deref(), kind, device)?));
-    }
-    let places = || places(data_root.as_deref());
-    let igpt = |which| IgptModel::open(which, &places(), kind, device);
-    let chameleon = |recipe: Recipe| chameleon::open_published(recipe, &places(), kind, device);
-    let anole = |recipe: Recipe| if three_way_guidance { recipe.with_image_row() } else { recipe };
-    Ok(match name {
-        "tiny" => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
-        "igpt-mnist" => Rc::new(igpt(IgptWeights::Mnist)?),
-        "igpt-fmnist" => Rc::new(igpt(IgptWeights::FashionMnist)?),
-        "llamagen-toy" => Rc::new(LlamaGenModel::toy(&llamagen::CAPTION_TOY, kind, device)?),
-        "llamagen-c2i-toy" => Rc::new(LlamaGenModel::toy(&llamagen::CLASS_TOY, kind, device)?),
-        janus::TOY_NAME => Rc::new(JanusModel::toy(kind, device)?),
-        stub::NAME => Rc::new(StubModel::new(kind, device)?),
-        "lumina-mgpt-7b-768" => Rc::new(chameleon(Recipe::lumina_768())?),
-        "lumina-mgpt-7b-512" => Rc::new(chameleon(Recipe::lumina_512())?),
-        "anole-7b" => Rc::new(chameleon(anole(Recipe::anole()))?),
-        "lumina-toy" => Rc::new(chameleon::toy::open(chameleon::toy::lumina(), kind, device)?),
-        "anole-toy" => Rc::new(chameleon::toy::open(anole(chameleon::toy::anole()), kind, device)?),
-        _ => {
-            return Err(ModelError::Unknown {
-                found: name.into(),
-                nearest: nearest(name),
-                known: NAMES.join(", "),
-            });
+    let &OpenModel { kind, device, ref data_root, encode_caption, three_way_guidance } = options;
+    let is_toy = model.files.is_empty();
+    let root = data_root.as_deref();
+    Ok(match target.family {
+        Family::Tiny => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
+        Family::Stub => Rc::new(StubModel::new(kind, device)?),
+        Family::Igpt => {
+            let mut both = IgptWeights::ALL.into_iter();
+            let which = both.find(|which| which.model_name() == name).expect("the family has two models");
+            Rc::new(IgptModel::open(which, &places(root), kind, device)?)
+        }
+        Family::Llamagen if is_toy => Rc::new(LlamaGenModel::toy(model, kind, device)?),
+        Family::Llamagen => Rc::new(LlamaGenModel::open(&LlamaGenWeights::of(model), root, kind, device)?),
+        Family::Janus if is_toy => Rc::new(JanusModel::toy(model, kind, device)?),
+        Family::Janus => Rc::new(JanusModel::open(&JanusWeights::of(model), root, kind, device)?),
+        Family::Chameleon => {
+            let vqgan = if is_toy { chameleon::toy::vqgan() } else { VqganConfig::chameleon() };
+            let recipe = Recipe::of(model, vqgan);
+            let recipe = if three_way_guidance { recipe.with_image_row() } else { recipe };
+            if is_toy {
+                Rc::new(chameleon::toy::open(recipe, kind, device)?)
+            } else {
+                Rc::new(chameleon::open_published(model, recipe, &places(root), kind, device)?)
+            }
         }
     })
+}
+
+/// The names of the models that `has` is true of.
+fn names(has: impl Fn(&Target) -> bool) -> Vec<&'static str> {
+    entry::targets().filter(|(_, target)| has(target)).map(|(entry, _)| entry.name.as_str()).collect()
 }
 
 /// The known name that contains `found`, else the one at the smallest edit distance; ties to the first listed.
 fn nearest(found: &str) -> &'static str {
     let found = found.to_lowercase();
-    let rank = |name: &&&'static str| (!name.contains(&found), edit_distance(&found, name));
-    NAMES.iter().min_by_key(rank).expect("there are models")
+    let rank = |name: &&'static str| (!name.contains(&found), edit_distance(&found, name));
+    names(|_| true).into_iter().min_by_key(rank).expect("there are models")
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_hub::{
-    Places,
-    parts::{INDEX, Part},
-};
+use specimen_catalog::{Part, part::INDEX};
+use specimen_hub::Places;
 use specimen_weights::LoadError;
 
 use crate::target::ModelError;
@@ -29,7 +27,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// [`ModelError::Unfetched`] with all parts that are not there, where they were looked for and the command that
 /// fetches them.
-pub fn find_all(places: &Places, model: &str, parts: &[Part]) -> Result<Vec<Vec<PathBuf>>, ModelError> {
+pub fn find_all(places: &Places, model: &str, parts: &[&Part]) -> Result<Vec<Vec<PathBuf>>, ModelError> {
     let found: Vec<Option<Vec<PathBuf>>> = parts.iter().map(|part| places.part(part)).collect();
     let lacking: Vec<String> =
         parts.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(part, _)| wanted(part)).collect();
@@ -41,7 +39,7 @@ pub fn find_all(places: &Places, model: &str, parts: &[Part]) -> Result<Vec<Vec<
 
 /// A part in words, with all ways to have it.
 fn wanted(part: &Part) -> String {
-    let choices = part.choices.iter().map(|choice| match choice.files {
+    let choices = part.choices.iter().map(|choice| match choice.files.as_slice() {
         [file] => format!("{}/{file}", choice.repo),
         files => format!("{}/{{{}}}", choice.repo, files.join(",")),
     });
@@ -58,10 +56,10 @@ pub fn of_tensors(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 /// A head that was not there when its target was loaded.
 #[derive(Clone, Debug)]
 pub struct AbsentHead {
-    /// The manifest that says how to come by it.
-    pub manifest: &'static str,
+    /// The entry of the catalog that says how to come by it.
+    pub entry: &'static str,
     /// What was looked for.
-    pub part: Part,
+    pub part: &'static Part,
     /// Where.
     pub places: Places,
 }
@@ -70,10 +68,10 @@ impl AbsentHead {
     /// Why it does not draft: it is still absent, or came too late.
     #[must_use]
     pub fn refusal(&self) -> ModelError {
-        match find_all(&self.places, self.manifest, &[self.part]) {
+        match find_all(&self.places, self.entry, &[self.part]) {
             Err(error) => error,
             Ok(_) => {
-                let path = self.part.choices[0].repo.into();
+                let path = self.part.choices[0].repo.clone().into();
                 let reason = "it was not there when the model was loaded; start again".into();
                 LoadError::Config { path, reason }.into()
             }

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use specimen_catalog::memory::{Need, need, smaller_relatives};
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
-use specimen_hub::memory::{Need, need, smaller_relatives};
 use specimen_weights::out_of_memory::{OutOfMemory, in_units};
 
 use crate::error::RunError;

@@ -4,19 +4,19 @@
 
 use std::path::Path;
 
+use specimen_catalog::{Ability, entry};
 use specimen_datasets::scenes::{Scene, VAL_SEED};
 use specimen_decode::{
     decoder::Method,
     dist::TokenId,
     drafter::Drafter,
-    method::{MethodConfig, Proposer},
+    method::MethodConfig,
     methods::sd::Lossless,
     rng::Uniforms,
     tree::{NodeId, TokenTree},
     verify::{AcceptanceRule, Level, Mass, Taken},
 };
 use specimen_experiments::{
-    abilities::ABILITIES,
     parse::SpecText,
     spec::{Dtype, ModelSpec},
 };
@@ -231,18 +231,18 @@ fn a_relaxed_method_that_does_nothing_is_told_as_unnoticed() {
 }
 
 #[test]
-fn models_have_what_specs_are_told_they_have() {
-    for abilities in ABILITIES.iter().filter(|abilities| ["tiny", "stub"].contains(&abilities.model)) {
-        let model = model(abilities.model);
+fn models_have_what_the_catalog_says() {
+    for name in ["tiny", "stub"] {
+        let (model, (_, target)) = (model(name), entry::target(name).unwrap());
         let tables = model.tables();
-        let found = (tables.has_neighbours(), tables.has_codebook(), tables.has_embeddings());
-        let told = (abilities.neighbours, abilities.codebook, abilities.embeddings);
-        assert_eq!(found, told, "{}", abilities.model);
+        let found = [tables.has_neighbours(), tables.has_codebook(), tables.has_embeddings()];
+        let said = [Ability::Neighbours, Ability::Codebook, Ability::Embeddings].map(|a| target.gives(a));
+        assert_eq!(found, said, "{name}");
     }
 }
 
 #[test]
-fn models_have_the_heads_that_specs_are_told_they_have_and_no_others() {
+fn models_have_the_heads_that_the_catalog_names_and_no_others() {
     let sampling = sampling_of(&specimen_experiments::spec::Sampling {
         temperature: 1.0,
         top_k: 0,
@@ -250,21 +250,19 @@ fn models_have_the_heads_that_specs_are_told_they_have_and_no_others() {
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
     });
-    for abilities in ABILITIES.iter().filter(|abilities| ["tiny", "stub"].contains(&abilities.model)) {
-        let model = model(abilities.model);
+    type Kind = fn(Option<String>) -> DrafterKind;
+    let kinds: [(&str, Kind); 2] = [("eagle1", DrafterKind::Eagle1), ("eagle3", DrafterKind::Eagle3)];
+    for name in ["tiny", "stub"] {
+        let model = model(name);
         let generation = model.open(&Scene::new(VAL_SEED, 0).caption(), &sampling, 1).unwrap();
         let opened = |kind: DrafterKind| model.drafter(&kind, &generation, 1).map(|_| ());
-        for heads in abilities.heads {
-            let kind = |weights: Option<&str>| match heads.proposer {
-                Proposer::Eagle1 => DrafterKind::Eagle1(weights.map(str::to_owned)),
-                Proposer::Eagle3 => DrafterKind::Eagle3(weights.map(str::to_owned)),
-                other => panic!("{other:?} is no head"),
-            };
-            for weights in std::iter::once(None).chain(heads.weights.iter().copied().map(Some)) {
-                assert!(opened(kind(weights)).is_ok(), "{}: {:?}", abilities.model, kind(weights));
+        for (proposer, kind) in kinds {
+            let names = entry(name).unwrap().head_names(proposer).unwrap();
+            for weights in std::iter::once(None).chain(names.iter().map(|name| Some((*name).to_owned()))) {
+                assert!(opened(kind(weights.clone())).is_ok(), "{name}: {proposer} {weights:?}");
             }
-            let message = opened(kind(Some("no such head"))).unwrap_err().to_string();
-            assert!(message.contains(&heads.weights.join(", ")), "{message}");
+            let message = opened(kind(Some("no such head".to_owned()))).unwrap_err().to_string();
+            assert!(message.contains(&names.join(", ")), "{message}");
         }
     }
 }

@@ -51,23 +51,8 @@ pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
         .collect()
 }
 
-/// Where the list of models that specs know lies, and the list of models that open: one and the same.
-const MODEL_LISTS: [(&str, &str); 2] =
-    [("experiments/src/names.rs", "const MODELS:"), ("harness/models/src/catalog.rs", "const NAMES:")];
-
 /// Where the metrics that specs know are listed, and the beginning of the paths of what computes them.
 const METRICS: (&str, &str, &str) = ("experiments/src/names.rs", "const METRICS:", "harness/runner/src/");
-
-/// Complaint about a model that specs know and nothing opens, or the other way round.
-pub fn check_model_lists(files: &[TextFile]) -> Option<String> {
-    let [known, opened] = MODEL_LISTS.map(|(path, list)| strings(files, path, list));
-    (known.is_empty() || known != opened).then(|| {
-        let [(known_in, _), (opened_in, _)] = MODEL_LISTS;
-        format!(
-            "{known_in}: specs know the models {known:?}, {opened_in} opens {opened:?}; list the same in both"
-        )
-    })
-}
 
 /// Complaints about metrics that specs know and nothing computes.
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
@@ -132,18 +117,6 @@ mod tests {
         let found = check(&REGISTRIES[0], &files);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("names `new::`"), "{found:?}");
-    }
-
-    #[test]
-    fn the_two_lists_of_models_are_the_same() {
-        let lists = |known: &str, opened: &str| {
-            let known = file(MODEL_LISTS[0].0, &format!("pub const MODELS: &[&str] = &[{known}];\n[\"x\"];"));
-            let opened = file(MODEL_LISTS[1].0, &format!("pub const NAMES: &[&str] = &[{opened}];"));
-            check_model_lists(&[known, opened])
-        };
-        assert_eq!(lists("\"tiny\", \"igpt\"", "\"tiny\", \"igpt\""), None);
-        assert!(lists("\"tiny\"", "\"tiny\", \"igpt\"").is_some());
-        assert!(lists("", "").is_some(), "a list that is not found is no list");
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use specimen_catalog::{ENTRIES, entry};
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
-use specimen_hub::{NAMES, manifest};
+use specimen_hub::HubError;
 use specimen_measure::words::counted;
 
 use crate::{
@@ -134,11 +135,10 @@ pub(crate) fn converted(
 
 /// The table of the model `name`.
 fn recipe(name: &str) -> anyhow::Result<&'static Recipe> {
-    let found = manifest(name)?.convert.as_ref();
-    let with_table =
-        || NAMES.iter().filter(|name| manifest(name).is_ok_and(|known| known.convert.is_some())).copied();
+    let found = entry::published_entry(name).map_err(HubError::from)?.convert.as_ref();
+    let with_table = || ENTRIES.iter().filter(|known| known.convert.is_some());
     Ok(found.ok_or_else(|| {
-        let known = with_table().collect::<Vec<_>>().join(", ");
+        let known = with_table().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
         CliError::Usage(format!(
             "model `{name}` has no table of names; leave --model out, or use one of {known}"
         ))

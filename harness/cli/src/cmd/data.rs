@@ -5,6 +5,7 @@ mod render;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use specimen_catalog::{Entry, entry};
 use specimen_datasets::{
     catalog::ENTRIES,
     data_root::DataRoot,
@@ -12,7 +13,6 @@ use specimen_datasets::{
     manifest::{DataItem, Expected, ITEMS, Status},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
-use specimen_hub::{HubError, NAMES, manifest};
 
 use crate::{
     args::Format,
@@ -114,7 +114,7 @@ fn list(talk: &Talk) -> anyhow::Result<()> {
         data_folder: root.as_ref().map(|root| root.path().display().to_string()),
         datasets: datasets.collect(),
         items: ITEMS.iter().map(|item| located(item, root.as_ref())).collect(),
-        models: models()?,
+        models: models(),
     };
     match talk.format() {
         Format::Json => answer_json(&listed),
@@ -143,19 +143,16 @@ fn human_list(listed: &ListAnswer) -> String {
 }
 
 /// Every published model, and how much of it is here.
-fn models() -> Result<Vec<ModelLine>, HubError> {
+fn models() -> Vec<ModelLine> {
     let places = needs::places();
-    let line = |name: &&'static str| {
-        let model = manifest(name)?;
-        Ok(ModelLine {
-            name,
-            what: &model.what,
-            licence: model.licence.to_string(),
-            n_ready: model.files.len() - places.missing(model).len(),
-            n_files: model.files.len(),
-        })
+    let line = |model: &'static Entry| ModelLine {
+        name: &model.name,
+        what: &model.what,
+        licence: model.licence.to_string(),
+        n_ready: model.files.len() - places.missing(model).len(),
+        n_files: model.files.len(),
     };
-    NAMES.iter().map(line).collect()
+    entry::published().map(line).collect()
 }
 
 fn human_item(line: &ItemLine) -> String {

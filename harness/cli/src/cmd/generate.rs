@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::{error::SpecError, names::MODELS, parse::SpecText, spec::Cell};
+use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
 use specimen_models::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::{
@@ -29,7 +29,7 @@ pub struct GenerateArgs {
     /// Seed of the image; the same seed gives the same image
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: u64,
-    /// The model, one of [`MODELS`]
+    /// The model, one of those that [`names::models`] lists
     #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
     pub model: String,
     /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, a drafter
@@ -62,7 +62,7 @@ pub struct GenerateArgs {
 
 /// The models by name; those that are not in the binary need their weights.
 fn model_help() -> String {
-    format!("The model: {}", MODELS.join(", "))
+    format!("The model: {}", names::models().collect::<Vec<_>>().join(", "))
 }
 
 /// A spec of one cell but for the cell; the arguments are written over it, and its grammar checks them.
@@ -149,7 +149,7 @@ fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
         (Some(guidance), _) => guidance,
         (None, "tiny") => 3.0,
         (None, "igpt-mnist" | "igpt-fmnist" | "stub") => 1.0,
-        (None, model) if MODELS.contains(&model) => {
+        (None, model) if names::models().any(|known| known == model) => {
             let reason = format!(
                 "--guidance: published settings of {model} differ, so there is no default; papers have 3 to 7.5"
             );

@@ -185,8 +185,8 @@ fn a_time_bound_follows_the_bandwidth_that_is_given() {
 fn help_names_every_model_and_a_model_of_captions_needs_its_guidance() {
     let desk = Desk::new();
     let help = desk.succeeds(&["generate", "--help"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
-    for model in specimen_models::catalog::NAMES {
-        assert!(help.contains(model), "{model} is not in {help}");
+    for (model, _) in specimen_catalog::entry::targets() {
+        assert!(help.contains(&model.name), "{} is not in {help}", model.name);
     }
     let toy = ["generate", "a red bus", "--seed", "1", "--model", "janus-toy", "--dtype", "f32"];
     desk.fails(&toy, 2, &["--guidance", "janus-toy", "no default"]);

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use specimen_catalog::entry::{Known, Origin, PublishedFile};
 use specimen_hub::{
     HubError, Places, Settings,
     fetch::{Fetched, fetch},
-    manifest::{Known, Origin, PublishedFile},
 };
 
 use crate::server::{COMMIT, Served, Server};

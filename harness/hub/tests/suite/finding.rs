@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_hub::{Found, Places, manifest, manifest::PublishedFile, parts};
+use specimen_catalog::{entry, entry::PublishedFile, part::INDEX};
+use specimen_hub::{Found, Places};
 
 fn touch(path: &Path) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -36,7 +37,7 @@ fn a_pickle_is_unconverted_until_its_safetensors_are_there() {
         hub: Some(folder.path().join("hub")),
         torch: Some(folder.path().join("torch")),
     };
-    let inception = &manifest("inception-fid").unwrap().files[0];
+    let inception = &entry("inception-fid").unwrap().files[0];
     assert_eq!(places.find(inception), Found::Missing);
     let path = folder.path().join("torch").join(&inception.name);
     touch(&path);
@@ -51,7 +52,7 @@ fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
     let folder = tempfile::tempdir().unwrap();
     let places =
         Places { own: vec![folder.path().to_owned()], hub: Some(folder.path().join("hub")), torch: None };
-    let head = &manifest("anole-7b-drafter").unwrap().files[1];
+    let head = &entry("anole-7b-drafter").unwrap().files[1];
     let repo = folder.path().join("hub/models--jadohu--anole_drafter");
     let pickle = repo.join("snapshots/a/pytorch_model.bin");
     touch(&pickle);
@@ -60,7 +61,7 @@ fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
     let safe = repo.join("snapshots/b/model.safetensors");
     touch(&safe);
     assert_eq!(places.find(head), Found::Ready(safe));
-    assert_eq!(places.missing(manifest("anole-7b-drafter").unwrap()), Vec::<&PublishedFile>::new());
+    assert_eq!(places.missing(entry("anole-7b-drafter").unwrap()), Vec::<&PublishedFile>::new());
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_model_in_a_folder_of_its_own_or_in_another_layout_is_not_missed() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "").unwrap();
     };
-    let anole = manifest("anole-7b").unwrap();
+    let anole = entry("anole-7b").unwrap();
     let missing =
         || -> Vec<&str> { places.missing(anole).into_iter().map(|file| file.name.as_str()).collect() };
     let all = missing();
@@ -99,24 +100,24 @@ fn a_part_is_found_whole_in_one_snapshot_or_below_one_folder_of_this_program() {
     let [data, cache, hub] = ["data", "cache", "hub"].map(|name| folder.path().join(name));
     let places =
         Places { own: vec![data.clone(), cache.clone()], hub: Some(hub.clone()), ..Places::default() };
-    let part = parts::of("flan-t5-xl")[0];
+    let part = &entry("flan-t5-xl").unwrap().parts[0];
     let shards = |folder: &Path| part.fetched.iter().map(|file| folder.join(file)).collect::<Vec<_>>();
     let snapshots = hub.join("models--google--flan-t5-xl/snapshots");
     for revision in ["abc", "def"] {
         touch(&shards(&snapshots.join(revision))[0]);
     }
-    assert_eq!(places.part(&part), None, "one of two shards is not a part");
+    assert_eq!(places.part(part), None, "one of two shards is not a part");
     for revision in ["abc", "def"] {
         touch(&shards(&snapshots.join(revision))[1]);
     }
-    assert_eq!(places.part(&part), Some(shards(&snapshots.join("abc"))));
+    assert_eq!(places.part(part), Some(shards(&snapshots.join("abc"))));
     std::fs::create_dir_all(hub.join("models--google--flan-t5-xl/refs")).unwrap();
     std::fs::write(hub.join("models--google--flan-t5-xl/refs/main"), "def\n").unwrap();
-    assert_eq!(places.part(&part), Some(shards(&snapshots.join("def"))));
+    assert_eq!(places.part(part), Some(shards(&snapshots.join("def"))));
     for own in [cache, data] {
         let own = own.join("weights/google/flan-t5-xl");
         shards(&own).iter().for_each(|path| touch(path));
-        assert_eq!(places.part(&part), Some(shards(&own)));
+        assert_eq!(places.part(part), Some(shards(&own)));
     }
 }
 
@@ -125,9 +126,9 @@ fn an_index_stands_for_the_shards_that_it_lists() {
     let folder = tempfile::tempdir().unwrap();
     let places = Places { own: vec![folder.path().to_owned()], ..Places::default() };
     let own = folder.path().join("weights/anole-7b");
-    let files = ["config.json", parts::INDEX, "a.safetensors", "b.safetensors"].map(|name| own.join(name));
+    let files = ["config.json", INDEX, "a.safetensors", "b.safetensors"].map(|name| own.join(name));
     files.iter().for_each(|path| touch(path));
-    let target = parts::ANOLE[0];
+    let target = &entry("anole-7b").unwrap().parts[0];
     for (index, is_found) in [
         ("", false),
         (r#"{ "weight_map": {} }"#, false),
@@ -135,7 +136,7 @@ fn an_index_stands_for_the_shards_that_it_lists() {
         (r#"{ "weight_map": { "x": "b.safetensors", "y": "c.safetensors" } }"#, false),
     ] {
         std::fs::write(&files[1], index).unwrap();
-        assert_eq!(places.part(&target), is_found.then(|| files.to_vec()), "{index}");
+        assert_eq!(places.part(target), is_found.then(|| files.to_vec()), "{index}");
     }
 }
 
@@ -146,7 +147,7 @@ fn files_that_are_there_and_not_together_are_missed() {
         ["data", "cache"].map(|name| folder.path().join(name).join("weights/google/flan-t5-xl"));
     let own = [&data, &cache].map(|path| path.ancestors().nth(3).unwrap().to_owned()).to_vec();
     let places = Places { own, ..Places::default() };
-    let t5 = manifest("flan-t5-xl").unwrap();
+    let t5 = entry("flan-t5-xl").unwrap();
     let missing = || places.missing(t5).iter().map(|file| file.name.clone()).collect::<Vec<_>>();
     let [first, second] = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
     touch(&data.join("tokenizer.json"));

@@ -131,7 +131,7 @@ fn gpt_b(kind: Kind, device: Device) -> Subject {
 }
 
 fn gpt_xl(kind: Kind, device: Device) -> Subject {
-    llamagen("LlamaGen-XL, 512 pixels", LlamaGenConfig::caption_xl(32), kind, device)
+    llamagen("LlamaGen-XL, 512 pixels", sizes("llamagen-t2i-xl-512"), kind, device)
 }
 
 fn chameleon_toy(kind: Kind, device: Device) -> Subject {
@@ -155,7 +155,7 @@ fn chameleon_7b(kind: Kind, device: Device) -> Subject {
 /// GPT-B behind the slots of a caption.
 fn small() -> LlamaGenConfig {
     let condition = Condition::Caption { n_slots: 120, d_caption: 64 };
-    LlamaGenConfig { condition, ..LlamaGenConfig::class_b(16) }
+    LlamaGenConfig { condition, ..sizes("llamagen-c2i-b-256") }
 }
 
 fn llamagen(name: &'static str, config: LlamaGenConfig, kind: Kind, device: Device) -> Subject {
@@ -219,4 +219,9 @@ fn chameleon(
         n_tokens,
     };
     Subject { name, sizes, is_in_eager: false, open: Box::new(open), following: None }
+}
+
+/// The sizes of a LlamaGen of the catalog.
+fn sizes(name: &str) -> LlamaGenConfig {
+    LlamaGenConfig::of(specimen_catalog::entry(name).expect("the catalog has it"))
 }

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use specimen_hub::{
-    Places,
-    parts::{self, Part},
-};
+use specimen_catalog::{Entry, Part, entry};
+use specimen_hub::Places;
 
 use crate::{
     published_files::{AbsentHead, find_all, of_tensors},
@@ -28,45 +26,28 @@ pub struct ModelFiles {
 }
 
 /// Where one model is published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The model.
     pub model: &'static str,
     /// Target, tokenizer and picture decoder, in this order.
-    pub parts: &'static [Part],
-    /// The manifest that says how to come by its EAGLE-1 head.
-    pub head_manifest: &'static str,
+    pub parts: Vec<&'static Part>,
+    /// The entry of the catalog that says how to come by its EAGLE-1 head.
+    pub head_entry: &'static str,
     /// Its EAGLE-1 head.
-    pub head: Part,
+    pub head: &'static Part,
 }
 
-/// Every published model of the family.
-pub const SOURCES: [Source; 3] = [
-    Source {
-        model: "lumina-mgpt-7b-768",
-        parts: parts::LUMINA_768,
-        head_manifest: "lumina-mgpt-7b-768-drafter",
-        head: parts::LUMINA_768_DRAFTER,
-    },
-    Source {
-        model: "lumina-mgpt-7b-512",
-        parts: parts::LUMINA_512,
-        head_manifest: "lumina-mgpt-7b-512-drafter",
-        head: parts::LUMINA_512_DRAFTER,
-    },
-    Source {
-        model: "anole-7b",
-        parts: parts::ANOLE,
-        head_manifest: "anole-7b-drafter",
-        head: parts::ANOLE_DRAFTER,
-    },
-];
-
 impl Source {
-    /// The published model called `name`.
+    /// The published model that is `model` in the catalog.
+    ///
+    /// # Panics
+    /// If `model` is no published one of the family, which the tests of the catalog's files exclude.
     #[must_use]
-    pub fn of(name: &str) -> Option<&'static Self> {
-        SOURCES.iter().find(|source| source.model == name)
+    pub fn of(model: &'static Entry) -> Self {
+        let head_entry = model.head("eagle1", None).expect("each Chameleon has an entry for a head");
+        let head = &entry(head_entry).expect("heads are tested to be entries").parts[0];
+        Self { model: &model.name, parts: model.all_parts(), head_entry, head }
     }
 
     /// The files of the model, wherever each part of them lies.
@@ -74,12 +55,12 @@ impl Source {
     /// # Errors
     /// [`ModelError::Unfetched`] with every part that is missing but the head.
     pub fn locate(&self, places: &Places) -> Result<ModelFiles, ModelError> {
-        let [target, tokenizer, picture]: [Vec<PathBuf>; 3] = find_all(places, self.model, self.parts)?
+        let [target, tokenizer, picture]: [Vec<PathBuf>; 3] = find_all(places, self.model, &self.parts)?
             .try_into()
             .expect("a model of the family has three parts");
         let only = |mut files: Vec<PathBuf>| files.remove(0);
-        let head = places.part(&self.head).map(only).ok_or_else(|| AbsentHead {
-            manifest: self.head_manifest,
+        let head = places.part(self.head).map(only).ok_or_else(|| AbsentHead {
+            entry: self.head_entry,
             part: self.head,
             places: places.clone(),
         });

@@ -20,7 +20,7 @@ mod vqgan;
 
 pub use backbone::{ChameleonImage, ChameleonNetwork, ImageWords};
 pub use config::{ChameleonConfig, QkNormShape};
-pub use files::{ModelFiles, SOURCES, Source};
+pub use files::{ModelFiles, Source};
 pub use grammar::{Grammar, ImageForm};
 pub use head::{ChameleonHead, ImageHead};
 pub use keys::{KeyLayout, inventory};

@@ -6,6 +6,7 @@ use std::{
     rc::{Rc, Weak},
 };
 
+use specimen_catalog::Entry;
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
 use specimen_hub::Places;
 use specimen_weights::{Checkpoint, LoadError, ParamSource};
@@ -128,21 +129,21 @@ impl ChameleonModel {
     }
 }
 
-/// The published model of `recipe`, from wherever its files lie.
+/// The published model that is `model` in the catalog, with the recipe that is made of it, from wherever its files are.
 ///
 /// # Errors
 /// Absent files, with all that are missing and where they were looked for; as [`ChameleonModel::load`].
 ///
 /// # Panics
-/// If there is no published model of that name.
+/// If `model` is no published one of the family.
 pub fn open_published(
+    model: &'static Entry,
     recipe: Recipe,
     places: &Places,
     kind: Kind,
     device: Device,
 ) -> Result<ChameleonModel, ModelError> {
-    let source = Source::of(recipe.name).expect("a published recipe has a source");
-    let files = source.locate(places)?;
+    let files = Source::of(model).locate(places)?;
     Ok(ChameleonModel::load(recipe, &files, kind, device)?)
 }
 

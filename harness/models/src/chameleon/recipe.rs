@@ -1,18 +1,31 @@
 //! What makes a Chameleon a model with a name: the form of its images, how a prompt becomes a sequence, and what
-//! stands in the row without the prompt (models 2.3, 2.4).
+//! is in the row without the prompt.
 
+use serde::Deserialize;
+use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 
 use super::{Grammar, ImageForm, ImageWords, Vocabulary, VqganConfig, names};
 
 /// How a caption becomes a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PromptFormat {
     /// A sentence around the caption. Without prompt the sequence begins with the image itself: its first two
     /// tokens are forced, so nothing is drawn before there is a context.
     Lumina,
     /// The caption itself. Without prompt its words are left out.
     Anole,
+}
+
+/// The sizes that the catalog has of a model; all others are in the files of the transformer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sizes {
+    /// Whose way of writing prompts and images it has.
+    writes: PromptFormat,
+    rows: usize,
+    columns: usize,
 }
 
 /// A model of the family.
@@ -42,37 +55,21 @@ pub struct PromptRows {
 }
 
 impl Recipe {
-    /// Lumina-mGPT-7B-768 (arXiv 2408.02657): 2,356 tokens, 768 x 768 pixels.
+    /// The recipe of `model` in the catalog, whose pictures `vqgan` draws.
+    ///
+    /// # Panics
+    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
     #[must_use]
-    pub fn lumina_768() -> Self {
-        Self::lumina("lumina-mgpt-7b-768", 48, 48, VqganConfig::chameleon())
-    }
-
-    /// Lumina-mGPT-7B-512: 1,060 tokens, 512 x 512 pixels.
-    #[must_use]
-    pub fn lumina_512() -> Self {
-        Self::lumina("lumina-mgpt-7b-512", 32, 32, VqganConfig::chameleon())
-    }
-
-    /// Anole-7b-v0.1 (arXiv 2407.06135): 1,024 tokens, 512 x 512 pixels.
-    #[must_use]
-    pub fn anole() -> Self {
-        Self::plain("anole-7b", 32, VqganConfig::chameleon())
-    }
-
-    /// A model that writes images as Lumina-mGPT does.
-    #[must_use]
-    pub fn lumina(name: &'static str, rows: usize, columns: usize, vqgan: VqganConfig) -> Self {
-        let form = ImageForm { grammar: Grammar::Framed, rows, columns, n_codes: vqgan.n_codes as usize };
-        Self { name, form, prompt: PromptFormat::Lumina, vqgan, has_image_row: false }
-    }
-
-    /// A model that writes square images as Anole does.
-    #[must_use]
-    pub fn plain(name: &'static str, side: usize, vqgan: VqganConfig) -> Self {
-        let n_codes = vqgan.n_codes as usize;
-        let form = ImageForm { grammar: Grammar::Plain, rows: side, columns: side, n_codes };
-        Self { name, form, prompt: PromptFormat::Anole, vqgan, has_image_row: false }
+    pub fn of(model: &'static Entry, vqgan: VqganConfig) -> Self {
+        let target = model.target.as_ref().expect("a Chameleon draws images");
+        let sizes = target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name));
+        let Sizes { writes: prompt, rows, columns } = sizes;
+        let grammar = match prompt {
+            PromptFormat::Lumina => Grammar::Framed,
+            PromptFormat::Anole => Grammar::Plain,
+        };
+        let form = ImageForm { grammar, rows, columns, n_codes: vqgan.n_codes as usize };
+        Self { name: &model.name, form, prompt, vqgan, has_image_row: false }
     }
 
     /// The same under three-way guidance.

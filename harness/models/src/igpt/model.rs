@@ -3,11 +3,9 @@
 
 use std::{path::Path, rc::Rc};
 
+use specimen_catalog::{Part, entry};
 use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
-use specimen_hub::{
-    Places,
-    parts::{IGPT_FMNIST, IGPT_MNIST, Part},
-};
+use specimen_hub::Places;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 
@@ -52,11 +50,8 @@ impl IgptWeights {
         }
     }
 
-    fn part(self) -> Part {
-        match self {
-            Self::Mnist => IGPT_MNIST,
-            Self::FashionMnist => IGPT_FMNIST,
-        }
+    fn part(self) -> &'static Part {
+        &entry(self.model_name()).expect("the catalog has both").parts[0]
     }
 
     fn other(self) -> Self {
@@ -117,10 +112,10 @@ impl IgptModel {
             unreachable!("one part was looked for");
         };
         let network = Loaded::open(&target[0], kind, device)?;
-        let (manifest, part) = (which.other().model_name(), which.other().part());
-        let other = match places.part(&part) {
+        let (entry, part) = (which.other().model_name(), which.other().part());
+        let other = match places.part(part) {
             Some(found) => Ok(Loaded::open(&found[0], kind, device)?),
-            None => Err(AbsentHead { manifest, part, places: places.clone() }),
+            None => Err(AbsentHead { entry, part, places: places.clone() }),
         };
         let grey = Tensor::from_slice(network.palette.centroids()).unsqueeze(1);
         let tables = TokenTables::of_values(

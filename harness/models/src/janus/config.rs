@@ -1,9 +1,13 @@
-//! Sizes of the published Janus-Pro models (Chen et al., arXiv 2501.17811; models section 3).
+//! Sizes of the published Janus-Pro models (Chen et al., arXiv 2501.17811).
+
+use serde::Deserialize;
+use specimen_catalog::Entry;
 
 use crate::{image_llama::StackShape, llama::LayerShape};
 
 /// Sizes of one network.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JanusConfig {
     /// Layers.
     pub n_layers: i64,
@@ -32,24 +36,15 @@ pub struct JanusConfig {
 }
 
 impl JanusConfig {
-    /// Janus-Pro-7B.
-    pub const PRO_7B: Self = Self {
-        n_layers: 30,
-        n_heads: 32,
-        d_model: 4096,
-        d_ffn: 11_008,
-        n_words: 102_400,
-        n_vocab: 16_384,
-        d_code: 8,
-        grid: 24,
-        n_positions: 16_384,
-        pad: 100_015,
-        rope_base: 10_000.0,
-        norm_eps: 1e-6,
-    };
-
-    /// Janus-Pro-1B.
-    pub const PRO_1B: Self = Self { n_layers: 24, n_heads: 16, d_model: 2048, d_ffn: 5632, ..Self::PRO_7B };
+    /// The sizes of `model`, as the catalog has them.
+    ///
+    /// # Panics
+    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
+    #[must_use]
+    pub fn of(model: &Entry) -> Self {
+        let target = model.target.as_ref().expect("a Janus-Pro draws images");
+        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
+    }
 
     /// Tokens of an image.
     #[must_use]

@@ -10,5 +10,4 @@ mod toy;
 pub use config::JanusConfig;
 pub use model::{JanusModel, drafter_config};
 pub use network::{JanusNames, JanusNetwork};
-pub use published::{JanusWeights, PUBLISHED};
-pub use toy::TOY_NAME;
+pub use published::JanusWeights;

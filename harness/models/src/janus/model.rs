@@ -59,13 +59,13 @@ impl JanusModel {
     /// # Errors
     /// Absent or damaged weights.
     pub fn open(
-        which: &'static JanusWeights,
+        which: &JanusWeights,
         data_root: Option<&Path>,
         kind: Kind,
         device: Device,
     ) -> Result<Self, ModelError> {
         let places = places(data_root);
-        let found = find_all(&places, which.name, which.parts)?;
+        let found = find_all(&places, which.name, &which.parts)?;
         let text = TextTokenizer::open(&found[1][0])?;
         let ((target, vq), mut weights) = SeveralFiles::read(&found[0], "target", |files| {
             let names = JanusNames::of_file(|name| files.has(name));
@@ -77,8 +77,8 @@ impl JanusModel {
             Ok((target, vq))
         })?;
         weights.push(text.id("text tokenizer"));
-        let drafter = match places.part(&which.head) {
-            None => Err(AbsentHead { manifest: which.head_manifest, part: which.head, places }),
+        let drafter = match places.part(which.head) {
+            None => Err(AbsentHead { entry: which.head_entry, part: which.head, places }),
             Some(paths) => {
                 let (head, ids) = open_head(&paths, &which.config, kind, device)?;
                 weights.extend(ids);

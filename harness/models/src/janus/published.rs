@@ -1,12 +1,12 @@
-//! The published Janus-Pro models, by their names in specs (models section 3).
+//! The published Janus-Pro models, as the catalog has them.
 
-use specimen_hub::parts::{self, Part};
+use specimen_catalog::{Entry, Part, entry};
 
 use super::JanusConfig;
 use crate::vq16::Vq16Config;
 
 /// One published model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct JanusWeights {
     /// Its name in specs.
     pub name: &'static str,
@@ -15,29 +15,28 @@ pub struct JanusWeights {
     /// Those of its picture tokenizer.
     pub vq: Vq16Config,
     /// The model and its text tokenizer, in this order.
-    pub parts: &'static [Part],
-    /// The manifest that says how to come by its EAGLE-1 head.
-    pub head_manifest: &'static str,
-    /// Its EAGLE-1 head. Nobody publishes one; it lies in a folder of the model's below the data folder.
-    pub head: Part,
+    pub parts: Vec<&'static Part>,
+    /// The entry of the catalog that says how to come by its EAGLE-1 head.
+    pub head_entry: &'static str,
+    /// Its EAGLE-1 head. Nobody publishes one; it is in a folder of the model's below the data folder.
+    pub head: &'static Part,
 }
 
-/// All of them.
-pub const PUBLISHED: &[JanusWeights] = &[
-    JanusWeights {
-        name: "janus-pro-1b",
-        config: JanusConfig::PRO_1B,
-        vq: Vq16Config::PUBLISHED,
-        parts: parts::JANUS_1B,
-        head_manifest: "janus-pro-1b-drafter",
-        head: parts::JANUS_1B_DRAFTER,
-    },
-    JanusWeights {
-        name: "janus-pro-7b",
-        config: JanusConfig::PRO_7B,
-        vq: Vq16Config::PUBLISHED,
-        parts: parts::JANUS_7B,
-        head_manifest: "janus-pro-7b-drafter",
-        head: parts::JANUS_7B_DRAFTER,
-    },
-];
+impl JanusWeights {
+    /// The published model that is `model` in the catalog.
+    ///
+    /// # Panics
+    /// If `model` is none of the family, which the tests of the catalog's files exclude.
+    #[must_use]
+    pub fn of(model: &'static Entry) -> Self {
+        let head_entry = model.head("eagle1", None).expect("each Janus-Pro has an entry for a head");
+        Self {
+            name: &model.name,
+            config: JanusConfig::of(model),
+            vq: Vq16Config::PUBLISHED,
+            parts: model.all_parts(),
+            head_entry,
+            head: &entry(head_entry).expect("heads are tested to be entries").parts[0],
+        }
+    }
+}

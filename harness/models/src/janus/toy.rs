@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -15,46 +16,29 @@ use crate::{
     vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
-/// Its name in specs.
-pub const TOY_NAME: &str = "janus-toy";
-
-const TARGET: JanusConfig = JanusConfig {
-    n_layers: 2,
-    n_heads: 2,
-    d_model: 32,
-    d_ffn: 48,
-    n_words: 320,
-    n_vocab: 64,
-    d_code: 8,
-    grid: 4,
-    n_positions: 512,
-    pad: 256,
-    rope_base: 10_000.0,
-    norm_eps: 1e-6,
-};
-
 /// A tokenizer of the same kind as Janus', over bytes.
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../weights/toy/janus-tokenizer.json");
 
 impl JanusModel {
-    /// The same toy every time, in `kind` on `device`. Its head is built as the published ones of other models:
+    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`. Its head is built as the published ones of other models:
     /// input vectors and logits are the target's.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn toy(kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
+        let sizes = &JanusConfig::of(model);
         let mut random = RandomWeights::new(2);
         let mut placed = Placed::new(&mut random, kind, device);
-        let target = JanusNetwork::new(&mut placed, &TARGET, JanusNames::Original)?;
-        let config = drafter_config(&TARGET, TARGET.norm_eps);
-        let mut head = EagleHead::new(&mut placed, &config, TARGET.d_model)?;
+        let target = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
+        let config = drafter_config(sizes, sizes.norm_eps);
+        let mut head = EagleHead::new(&mut placed, &config, sizes.d_model)?;
         head.layer.prepare();
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq_config =
-            Vq16Config { n_codes: TARGET.n_vocab, d_code: TARGET.d_code, d_latent: 16, channels: &[64, 32] };
+            Vq16Config { n_codes: sizes.n_vocab, d_code: sizes.d_code, d_latent: 16, channels: &[64, 32] };
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
-        Self::of_networks(TOY_NAME, Networks { target, vq, text, drafter: Ok(Rc::new(head)) }, device)
+        Self::of_networks(&model.name, Networks { target, vq, text, drafter: Ok(Rc::new(head)) }, device)
     }
 }

@@ -1,9 +1,13 @@
-//! Sizes of the published LlamaGen models (Sun et al., arXiv 2406.06525; models section 1.1).
+//! Sizes of the published LlamaGen models (Sun et al., arXiv 2406.06525).
+
+use serde::Deserialize;
+use specimen_catalog::Entry;
 
 use crate::{image_llama::StackShape, llama::LayerShape};
 
 /// What the image is conditioned on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Condition {
     /// A class; one more row stands for none.
     Class {
@@ -31,7 +35,8 @@ impl Condition {
 }
 
 /// Sizes of one network.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LlamaGenConfig {
     /// Layers.
     pub n_layers: i64,
@@ -54,40 +59,14 @@ pub struct LlamaGenConfig {
 }
 
 impl LlamaGenConfig {
-    const XL: Self = Self {
-        n_layers: 36,
-        n_heads: 20,
-        d_model: 1280,
-        d_ffn: 3584,
-        n_vocab: 16_384,
-        grid: 16,
-        condition: Condition::Class { n_classes: 1000 },
-        rope_base: 10_000.0,
-        norm_eps: 1e-5,
-    };
-
-    /// GPT-B for classes; `grid` is 16 (256 pixels) or 24 (384 pixels).
+    /// The sizes of `model`, as the catalog has them.
+    ///
+    /// # Panics
+    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
     #[must_use]
-    pub const fn class_b(grid: i64) -> Self {
-        Self { n_layers: 12, n_heads: 12, d_model: 768, d_ffn: 2048, grid, ..Self::XL }
-    }
-
-    /// GPT-L for classes.
-    #[must_use]
-    pub const fn class_l(grid: i64) -> Self {
-        Self { n_layers: 24, n_heads: 16, d_model: 1024, d_ffn: 2816, grid, ..Self::XL }
-    }
-
-    /// GPT-XL for classes.
-    #[must_use]
-    pub const fn class_xl(grid: i64) -> Self {
-        Self { grid, ..Self::XL }
-    }
-
-    /// GPT-XL for captions; `grid` is 16 (stage 1, 256 pixels) or 32 (stage 2, 512 pixels).
-    #[must_use]
-    pub const fn caption_xl(grid: i64) -> Self {
-        Self { grid, condition: Condition::Caption { n_slots: 120, d_caption: 2048 }, ..Self::XL }
+    pub fn of(model: &Entry) -> Self {
+        let target = model.target.as_ref().expect("a LlamaGen draws images");
+        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
     }
 
     /// Tokens of an image.

@@ -8,7 +8,8 @@
 
 use std::{path::Path, rc::Rc};
 
-use specimen_hub::{Places, parts::Part};
+use specimen_catalog::{Part, target::STANDARD};
+use specimen_hub::Places;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -27,9 +28,6 @@ use crate::{
     target::{DrafterKind, ModelError, WeightsId},
 };
 
-/// The head that is meant where a spec names none.
-const STANDARD: &str = "standard";
-
 /// How a head is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadLayout {
@@ -46,10 +44,10 @@ pub struct HeadSource {
     pub layout: HeadLayout,
     /// `weights` in specs.
     pub weights: &'static str,
-    /// The manifest that says how to come by it.
-    pub manifest: &'static str,
-    /// Where it lies.
-    pub part: Part,
+    /// The entry of the catalog that says how to come by it.
+    pub entry: &'static str,
+    /// The ways it can lie on a disk.
+    pub part: &'static Part,
 }
 
 /// The heads of one model that are there, and those that are not with where they were looked for.
@@ -106,16 +104,16 @@ impl Heads {
     ) -> Result<(Self, Vec<WeightsId>), LoadError> {
         let (mut there, mut absent, mut ids) = (Vec::new(), Vec::new(), Vec::new());
         for source in sources {
-            let Some(paths) = places.part(&source.part) else {
-                let &HeadSource { layout, weights, manifest, part } = source;
-                absent.push((layout, weights, AbsentHead { manifest, part, places: places.clone() }));
+            let Some(paths) = places.part(source.part) else {
+                let &HeadSource { layout, weights, entry, part } = source;
+                absent.push((layout, weights, AbsentHead { entry, part, places: places.clone() }));
                 continue;
             };
             let sidecar = Sidecar::beside(&paths[0])?;
             let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
             let pad_view = pad_view(&sidecar, &paths[0])?;
             let (d_model, n_vocab) = (config.d_model, config.n_vocab);
-            let (head, read) = SeveralFiles::read(&paths, source.part.role, |files| {
+            let (head, read) = SeveralFiles::read(&paths, &source.part.role, |files| {
                 let has_tokens = files.has(LanternHead::EMBEDDING);
                 let placed = &mut Placed::new(files, kind, device);
                 match source.layout {

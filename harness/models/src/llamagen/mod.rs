@@ -13,5 +13,4 @@ pub use config::{Condition, LlamaGenConfig};
 pub use heads::{HeadLayout, HeadSource, drafter_config, eagle3_config};
 pub use model::LlamaGenModel;
 pub use network::{LlamaGenNames, LlamaGenNetwork};
-pub use published::{LlamaGenWeights, PUBLISHED};
-pub use toy::{CAPTION_TOY, CLASS_TOY, ToyConfig};
+pub use published::LlamaGenWeights;

@@ -56,13 +56,13 @@ impl LlamaGenModel {
     /// # Errors
     /// Absent or damaged weights.
     pub fn open(
-        which: &'static LlamaGenWeights,
+        which: &LlamaGenWeights,
         data_root: Option<&Path>,
         kind: Kind,
         device: Device,
     ) -> Result<Self, ModelError> {
         let places = places(data_root);
-        let found = find_all(&places, which.name, which.parts)?;
+        let found = find_all(&places, which.name, &which.parts)?;
         let norm_eps = Sidecar::beside(&found[0][0])?.number("rms_norm_eps").unwrap_or(which.config.norm_eps);
         let config = LlamaGenConfig { norm_eps, ..which.config };
         let (target, mut weights) = SeveralFiles::read(&found[0], "target", |files| {
@@ -86,7 +86,7 @@ impl LlamaGenModel {
                 Some(captions)
             }
         };
-        let (heads, ids) = Heads::open(which.heads, &places, &config, target.backbone(), (kind, device))?;
+        let (heads, ids) = Heads::open(&which.heads, &places, &config, target.backbone(), (kind, device))?;
         weights.extend(ids);
         let networks = Networks { target, vq, captions, heads };
         Ok(Self { weights, ..Self::of_networks(which.name, networks, device)? })

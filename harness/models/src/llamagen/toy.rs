@@ -2,6 +2,7 @@
 //! mean nothing. Laws of such a network are far from uniform, every norm and bias matters, and an image takes
 //! milliseconds.
 
+use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -21,36 +22,6 @@ use crate::{
     vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
-/// A toy by its name in specs.
-#[derive(Clone, Copy, Debug)]
-pub struct ToyConfig {
-    /// Its name.
-    pub name: &'static str,
-    /// The target's sizes.
-    pub target: LlamaGenConfig,
-}
-
-const TARGET: LlamaGenConfig = LlamaGenConfig {
-    n_layers: 2,
-    n_heads: 2,
-    d_model: 32,
-    d_ffn: 48,
-    n_vocab: 64,
-    grid: 4,
-    condition: Condition::Caption { n_slots: 12, d_caption: 24 },
-    rope_base: 10_000.0,
-    norm_eps: 1e-5,
-};
-
-/// From captions.
-pub const CAPTION_TOY: ToyConfig = ToyConfig { name: "llamagen-toy", target: TARGET };
-
-/// From classes.
-pub const CLASS_TOY: ToyConfig = ToyConfig {
-    name: "llamagen-c2i-toy",
-    target: LlamaGenConfig { condition: Condition::Class { n_classes: 10 }, ..TARGET },
-};
-
 /// The toy's text encoder.
 const TEXT: T5Config = T5Config {
     n_layers: 2,
@@ -68,13 +39,13 @@ const TEXT: T5Config = T5Config {
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../weights/toy/t5-tokenizer.json");
 
 impl LlamaGenModel {
-    /// The same toy every time, in `kind` on `device`.
+    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn toy(which: &ToyConfig, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let ToyConfig { name, target: config } = which;
+        let config = &LlamaGenConfig::of(model);
         let mut random = RandomWeights::new(1);
         let mut placed = Placed::new(&mut random, kind, device);
         let target = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
@@ -105,6 +76,6 @@ impl LlamaGenModel {
             }
         };
         let heads = Heads::made(vec![(HeadLayout::Eagle1, head), (HeadLayout::Eagle3, eagle3)]);
-        Self::of_networks(name, Networks { target, vq, captions, heads }, device)
+        Self::of_networks(&model.name, Networks { target, vq, captions, heads }, device)
     }
 }

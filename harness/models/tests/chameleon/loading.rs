@@ -10,8 +10,8 @@ use specimen_hub::Places;
 use specimen_models::{
     catalog::{OpenModel, open},
     chameleon::{
-        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Recipe, SOURCES,
-        Source, inventory, toy,
+        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Recipe, Source,
+        inventory, toy,
     },
     target::{ModelError, TargetModel},
 };
@@ -87,7 +87,8 @@ fn lay_out(folder: &Path, qk_norm: QkNormShape, layout: KeyLayout) {
     write_safetensors(&folder.join("drafter.safetensors"), &head).unwrap();
 }
 
-const LUMINA: Source = SOURCES[0];
+/// The model whose files are laid out.
+const LUMINA: &str = "lumina-mgpt-7b-768";
 
 /// A data folder with the files of Lumina-mGPT at toy width.
 struct Desk {
@@ -102,7 +103,7 @@ impl Desk {
     }
 
     fn folder(&self) -> PathBuf {
-        self.data.path().join("weights").join(LUMINA.model)
+        self.data.path().join("weights").join(LUMINA)
     }
 
     fn places(&self) -> Places {
@@ -110,7 +111,7 @@ impl Desk {
     }
 
     fn files(&self) -> ModelFiles {
-        LUMINA.locate(&self.places()).unwrap()
+        Source::of(specimen_catalog::entry(LUMINA).unwrap()).locate(&self.places()).unwrap()
     }
 
     fn load(&self) -> Result<ChameleonModel, LoadError> {
@@ -355,7 +356,7 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     lay_out(&cached.join("snapshots/abc"), QkNormShape::Rows(1), KeyLayout::Hf);
     std::fs::create_dir_all(cached.join("refs")).unwrap();
     std::fs::write(cached.join("refs/main"), "abc\n").unwrap();
-    let files = LUMINA.locate(&places).unwrap();
+    let files = Source::of(specimen_catalog::entry(LUMINA).unwrap()).locate(&places).unwrap();
     assert_eq!(files.target.len(), 2);
     assert!(files.tokenizer.starts_with(cached.join("snapshots/abc")), "{files:?}");
     let absent = files.head.clone().unwrap_err();
@@ -371,10 +372,10 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
 #[test]
 fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
     let data = tempfile::tempdir().unwrap();
-    for (recipe, repository) in [
-        (Recipe::lumina_768(), "Alpha-VLLM/Lumina-mGPT-7B-768"),
-        (Recipe::lumina_512(), "Alpha-VLLM/Lumina-mGPT-7B-512"),
-        (Recipe::anole(), "leloy/Anole-7b-v0.1-hf"),
+    for (name, repository) in [
+        ("lumina-mgpt-7b-768", "Alpha-VLLM/Lumina-mGPT-7B-768"),
+        ("lumina-mgpt-7b-512", "Alpha-VLLM/Lumina-mGPT-7B-512"),
+        ("anole-7b", "leloy/Anole-7b-v0.1-hf"),
     ] {
         let options = OpenModel {
             kind: Kind::Float,
@@ -383,12 +384,12 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,
         };
-        let error = open(recipe.name, &options).map(|_| ()).unwrap_err();
+        let error = open(name, &options).map(|_| ()).unwrap_err();
         let message = error.to_string();
         let folder = data.path().join("weights");
-        let command = format!("`specimen data fetch {}`", recipe.name);
+        let command = format!("`specimen data fetch {name}`");
         for part in [
-            recipe.name,
+            name,
             "config.json",
             "model.safetensors",
             repository,

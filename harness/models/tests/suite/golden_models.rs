@@ -5,14 +5,15 @@ use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     rc::Rc,
+    sync::LazyLock,
 };
 
+use specimen_catalog::Part;
 use specimen_decode::{
     dist::TokenId,
     generation::Generation,
     tree::{NodeId, Proposal, TokenTree},
 };
-use specimen_hub::parts::{Choice, Part};
 use specimen_models::{
     chameleon::{
         self, ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Vqgan, toy,
@@ -42,7 +43,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 use crate::{
     golden::{Recipe, all_by_recipe, by_recipe, check_close, numbers, path, tensor},
     golden_llama::{F32, MAX_TREE, VQ},
-    support::{GUIDED, PLAIN, check_law, row_values},
+    support::{GUIDED, PLAIN, check_law, part_of, row_values},
 };
 
 /// The tokens behind which heads draft, and the tree below the last of them.
@@ -52,27 +53,18 @@ const TREE: [(i32, u32); 6] = [(-1, 5), (-1, 15), (0, 7), (0, 2), (2, 13), (1, 7
 /// The largest distance between two f32 ways to a law: eight layers of sums of at most 100 products.
 const LAW: f32 = 1e-5;
 
-macro_rules! part {
-    ($role:literal, $file:literal) => {
-        Part { role: $role, choices: &[Choice { repo: "owner/deep", files: &[$file] }], fetched: &[] }
-    };
+fn part(role: &str, file: &str) -> &'static Part {
+    part_of("owner/deep", role, &[file])
 }
 
-macro_rules! head {
-    ($layout:ident, $weights:literal, $file:literal) => {
-        HeadSource {
-            layout: HeadLayout::$layout,
-            weights: $weights,
-            manifest: "deep-drafter",
-            part: part!("drafter", $file),
-        }
-    };
+fn head(layout: HeadLayout, weights: &'static str, file: &str) -> HeadSource {
+    HeadSource { layout, weights, entry: "deep-drafter", part: part("drafter", file) }
 }
 
 /// The epsilon of the published configuration, which the file beside the weights overrules.
 const OVERRULED: f64 = 0.3;
 
-static LLAMAGEN: LlamaGenWeights = LlamaGenWeights {
+static LLAMAGEN: LazyLock<LlamaGenWeights> = LazyLock::new(|| LlamaGenWeights {
     name: "llamagen-t2i-xl-512",
     config: LlamaGenConfig {
         n_layers: 8,
@@ -97,22 +89,22 @@ static LLAMAGEN: LlamaGenWeights = LlamaGenWeights {
         max_distance: 6,
         norm_eps: 0.02,
     },
-    parts: &[
-        part!("target", "target.safetensors"),
-        part!("tokenizer", "vq.safetensors"),
-        part!("text encoder", "t5.safetensors"),
-        part!("text tokenizer", "tokenizer.json"),
+    parts: vec![
+        part("target", "target.safetensors"),
+        part("tokenizer", "vq.safetensors"),
+        part("text encoder", "t5.safetensors"),
+        part("text tokenizer", "tokenizer.json"),
     ],
-    heads: &[
-        head!(Eagle1, "standard", "eagle1/model.safetensors"),
-        head!(Eagle1, "itself", "eagle1-itself/model.safetensors"),
-        head!(Eagle1, "quiet", "eagle1-quiet/model.safetensors"),
-        head!(Eagle3, "standard", "eagle3/model.safetensors"),
-        head!(Eagle3, "itself", "eagle3-itself/model.safetensors"),
+    heads: vec![
+        head(HeadLayout::Eagle1, "standard", "eagle1/model.safetensors"),
+        head(HeadLayout::Eagle1, "itself", "eagle1-itself/model.safetensors"),
+        head(HeadLayout::Eagle1, "quiet", "eagle1-quiet/model.safetensors"),
+        head(HeadLayout::Eagle3, "standard", "eagle3/model.safetensors"),
+        head(HeadLayout::Eagle3, "itself", "eagle3-itself/model.safetensors"),
     ],
-};
+});
 
-static JANUS: JanusWeights = JanusWeights {
+static JANUS: LazyLock<JanusWeights> = LazyLock::new(|| JanusWeights {
     name: "janus-pro-1b",
     config: JanusConfig {
         n_layers: 6,
@@ -129,10 +121,10 @@ static JANUS: JanusWeights = JanusWeights {
         norm_eps: 0.02,
     },
     vq: VQ,
-    parts: &[part!("target", "janus.safetensors"), part!("text tokenizer", "tokenizer.json")],
-    head_manifest: "deep-drafter",
-    head: part!("drafter", "drafter/model.safetensors"),
-};
+    parts: vec![part("target", "janus.safetensors"), part("text tokenizer", "tokenizer.json")],
+    head_entry: "deep-drafter",
+    head: part("drafter", "drafter/model.safetensors"),
+});
 
 const CHAMELEON: &str = r#"{
     "model_type": "chameleon", "vocab_size": 352, "hidden_size": 30, "intermediate_size": 46, "num_hidden_layers": 6,

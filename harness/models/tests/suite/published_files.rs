@@ -3,11 +3,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use specimen_catalog::{Choice, Family, Part, entry, part::INDEX};
 use specimen_decode::{dist::TokenId, generation::Generation};
-use specimen_hub::{
-    Places, manifest,
-    parts::{self, Choice, Part},
-};
+use specimen_hub::Places;
 use specimen_models::{
     chameleon,
     eagle::{EagleConfig, EagleHead},
@@ -15,7 +13,7 @@ use specimen_models::{
     janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
     lantern_head::LanternHead,
     llamagen::{
-        self, HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
+        HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
         LlamaGenWeights, drafter_config, eagle3_config,
         t5::{T5Config, T5Encoder},
     },
@@ -31,7 +29,7 @@ use tch::{Device, Kind, Tensor};
 use crate::{
     golden::{all_by_recipe, path},
     golden_llama::{JANUS, LLAMAGEN, VQ},
-    support::GUIDED,
+    support::{GUIDED, part_of},
 };
 
 const TEXT: T5Config = T5Config {
@@ -46,21 +44,31 @@ const TEXT: T5Config = T5Config {
     norm_eps: 1e-6,
 };
 
+/// The sizes of a LlamaGen of the catalog.
+fn llamagen_sizes(name: &str) -> LlamaGenConfig {
+    LlamaGenConfig::of(entry(name).unwrap())
+}
+
+/// The sizes of a Janus-Pro of the catalog.
+fn janus_sizes(name: &str) -> JanusConfig {
+    JanusConfig::of(entry(name).unwrap())
+}
+
 fn vq_inventory(config: &Vq16Config, names: Vq16Names) -> Vec<Expected> {
     inventory(|source| Vq16::new(source, config, names).map(|_| ())).unwrap()
 }
 
 #[test]
 fn the_published_sizes_have_the_published_numbers_of_parameters() {
-    let llamagen = |config: LlamaGenConfig| {
-        n_parameters(&LlamaGenNetwork::expected(&config, LlamaGenNames::Original).unwrap())
+    let n = |name| {
+        n_parameters(&LlamaGenNetwork::expected(&llamagen_sizes(name), LlamaGenNames::Original).unwrap())
     };
     // Millions, as the model cards round them; the table of the empty caption is counted, which it is not there.
     let millions = |n: i64| (n as f64 / 1e6).round() as i64;
-    assert_eq!(millions(llamagen(LlamaGenConfig::class_b(16))), 111);
-    assert_eq!(millions(llamagen(LlamaGenConfig::class_l(24))), 343);
-    assert_eq!(millions(llamagen(LlamaGenConfig::class_xl(24))), 775);
-    assert_eq!(millions(llamagen(LlamaGenConfig::caption_xl(32))), 778);
+    assert_eq!(millions(n("llamagen-c2i-b-256")), 111);
+    assert_eq!(millions(n("llamagen-c2i-l-384")), 343);
+    assert_eq!(millions(n("llamagen-c2i-xl-384")), 775);
+    assert_eq!(millions(n("llamagen-t2i-xl-512")), 778);
     assert_eq!(n_parameters(&T5Encoder::expected(&T5Config::FLAN_XL).unwrap()), 1_223_527_424);
     let vq = vq_inventory(&Vq16Config::PUBLISHED, Vq16Names::Original);
     let decoder: Vec<Expected> = vq.into_iter().filter(|entry| entry.name.starts_with("decoder.")).collect();
@@ -69,16 +77,19 @@ fn the_published_sizes_have_the_published_numbers_of_parameters() {
 
 #[test]
 fn both_layouts_of_a_network_hold_the_same_numbers() {
-    let llamagen =
-        |names| n_parameters(&LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), names).unwrap());
-    assert_eq!(llamagen(LlamaGenNames::Original), llamagen(LlamaGenNames::HuggingFace));
-    let janus = |names| n_parameters(&JanusNetwork::expected(&JanusConfig::PRO_1B, names).unwrap());
-    assert_eq!(janus(JanusNames::Original), janus(JanusNames::HuggingFace));
+    let of_llamagen = |names| {
+        n_parameters(&LlamaGenNetwork::expected(&llamagen_sizes("llamagen-t2i-xl-512"), names).unwrap())
+    };
+    assert_eq!(of_llamagen(LlamaGenNames::Original), of_llamagen(LlamaGenNames::HuggingFace));
+    let of_janus =
+        |names| n_parameters(&JanusNetwork::expected(&janus_sizes("janus-pro-1b"), names).unwrap());
+    assert_eq!(of_janus(JanusNames::Original), of_janus(JanusNames::HuggingFace));
 }
 
 #[test]
 fn inventories_have_the_names_and_shapes_of_the_published_files() {
-    let all = LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), LlamaGenNames::Original).unwrap();
+    let all =
+        LlamaGenNetwork::expected(&llamagen_sizes("llamagen-t2i-xl-512"), LlamaGenNames::Original).unwrap();
     let of = |all: &[Expected], name: &str| {
         all.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}")).shape.clone()
     };
@@ -87,14 +98,15 @@ fn inventories_have_the_names_and_shapes_of_the_published_files() {
     assert_eq!(of(&all, "cls_embedding.cap_proj.fc1.weight"), [1280, 2048]);
     assert_eq!(of(&all, "cls_embedding.uncond_embedding"), [120, 2048]);
     assert_eq!(all.len(), 6 + 36 * 7);
-    let all = LlamaGenNetwork::expected(&LlamaGenConfig::caption_xl(32), LlamaGenNames::HuggingFace).unwrap();
+    let all = LlamaGenNetwork::expected(&llamagen_sizes("llamagen-t2i-xl-512"), LlamaGenNames::HuggingFace)
+        .unwrap();
     assert_eq!(of(&all, "model.layers.35.self_attn.k_proj.weight"), [1280, 1280]);
     assert_eq!(of(&all, "lm_head.weight"), [16_384, 1280]);
-    let all = JanusNetwork::expected(&JanusConfig::PRO_7B, JanusNames::Original).unwrap();
+    let all = JanusNetwork::expected(&janus_sizes("janus-pro-7b"), JanusNames::Original).unwrap();
     assert_eq!(of(&all, "language_model.model.layers.29.mlp.down_proj.weight"), [4096, 11_008]);
     assert_eq!(of(&all, "gen_head.vision_head.bias"), [16_384]);
     assert_eq!(of(&all, "gen_aligner.layers.0.weight"), [4096, 8]);
-    let head = drafter_config(&LlamaGenConfig::caption_xl(32), 1e-6);
+    let head = drafter_config(&llamagen_sizes("llamagen-t2i-xl-512"), 1e-6);
     let names: Vec<String> =
         LanternHead::expected(&head, 1280, 16_384).unwrap().into_iter().map(|entry| entry.name).collect();
     let layer = "layers.0.";
@@ -194,52 +206,45 @@ fn a_whole_file_loads_and_one_tensor_too_few_too_many_or_misshapen_is_named() {
     }
 }
 
-macro_rules! part {
-    ($role:literal, $($file:literal),+) => {
-        Part {
-            role: $role,
-            choices: &[Choice { repo: "owner/small", files: &[$($file),+] }],
-            fetched: &[],
-        }
-    };
+fn part(role: &str, files: &[&str]) -> &'static Part {
+    part_of("owner/small", role, files)
 }
 
-/// A model of captions whose parts lie in one repository.
-static SMALL_LLAMAGEN: LlamaGenWeights = LlamaGenWeights {
-    name: "llamagen-t2i-xl-512",
-    config: LLAMAGEN,
-    vq: VQ,
-    text: TEXT,
-    parts: &[
-        part!("target", "target.safetensors"),
-        part!("tokenizer", "vq.safetensors"),
-        part!("text encoder", "t5-1.safetensors", "t5-2.safetensors"),
-        part!("text tokenizer", "tokenizer.json"),
-    ],
-    heads: &[
-        HeadSource {
-            layout: HeadLayout::Eagle1,
-            weights: "standard",
-            manifest: "small-drafter",
-            part: part!("drafter", "drafter/model.safetensors"),
-        },
-        HeadSource {
-            layout: HeadLayout::Eagle3,
-            weights: "standard",
-            manifest: "small-drafter-eagle3",
-            part: part!("drafter eagle3", "drafter-eagle3/model.safetensors"),
-        },
-    ],
-};
+/// A model of captions whose parts are in one repository.
+fn small_llamagen() -> LlamaGenWeights {
+    let head = |layout, entry, part| HeadSource { layout, weights: "standard", entry, part };
+    LlamaGenWeights {
+        name: "llamagen-t2i-xl-512",
+        config: LLAMAGEN,
+        vq: VQ,
+        text: TEXT,
+        parts: vec![
+            part("target", &["target.safetensors"]),
+            part("tokenizer", &["vq.safetensors"]),
+            part("text encoder", &["t5-1.safetensors", "t5-2.safetensors"]),
+            part("text tokenizer", &["tokenizer.json"]),
+        ],
+        heads: vec![
+            head(HeadLayout::Eagle1, "small-drafter", part("drafter", &["drafter/model.safetensors"])),
+            head(
+                HeadLayout::Eagle3,
+                "small-drafter-eagle3",
+                part("drafter eagle3", &["drafter-eagle3/model.safetensors"]),
+            ),
+        ],
+    }
+}
 
-static SMALL_JANUS: JanusWeights = JanusWeights {
-    name: "janus-pro-1b",
-    config: JanusConfig { n_words: 300, pad: 256, ..JANUS },
-    vq: VQ,
-    parts: &[part!("target", "janus.safetensors"), part!("text tokenizer", "tokenizer.json")],
-    head_manifest: "small-drafter",
-    head: part!("drafter", "drafter/model.safetensors"),
-};
+fn small_janus() -> JanusWeights {
+    JanusWeights {
+        name: "janus-pro-1b",
+        config: JanusConfig { n_words: 300, pad: 256, ..JANUS },
+        vq: VQ,
+        parts: vec![part("target", &["janus.safetensors"]), part("text tokenizer", &["tokenizer.json"])],
+        head_entry: "small-drafter",
+        head: part("drafter", &["drafter/model.safetensors"]),
+    }
+}
 
 /// Writes tensors by recipe below `root`, with `more` that the product does not read.
 fn write(root: &Path, file: &str, inventory: &[Expected], more: &[&str]) {
@@ -284,7 +289,7 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
     let folder = tempfile::tempdir().unwrap();
     write_llamagen(folder.path());
     let open =
-        || LlamaGenModel::open(&SMALL_LLAMAGEN, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        || LlamaGenModel::open(&small_llamagen(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
     let model = open();
     draw(&model, "a red circle", 12);
     let roles: Vec<String> = model.weights().into_iter().map(|weights| weights.role).collect();
@@ -353,7 +358,7 @@ fn an_eagle_3_head_opens_with_an_embedding_of_its_own_or_without_one() {
         write_llamagen(folder.path());
         write(folder.path(), "drafter-eagle3/model.safetensors", &eagle3_inventory(brings_tokens), &[]);
         let model =
-            LlamaGenModel::open(&SMALL_LLAMAGEN, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+            LlamaGenModel::open(&small_llamagen(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
         assert_eq!(model.weights().last().unwrap().role, "drafter eagle3");
         let mut generation = model.open("a red circle", &GUIDED, 8).unwrap();
         let (mut drafter, _) = model.drafter(&DrafterKind::Eagle3(None), &generation, 8).unwrap();
@@ -377,7 +382,7 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let mut all = JanusNetwork::expected(&SMALL_JANUS.config, names).unwrap();
+        let mut all = JanusNetwork::expected(&small_janus().config, names).unwrap();
         all.extend(
             inventory(|source| Vq16::new(&mut Scoped::new(source, vq), &VQ, names.vq16()).map(|_| ()))
                 .unwrap(),
@@ -385,7 +390,8 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
         let encoder = format!("{vq}encoder.conv_in.weight");
         write(folder.path(), "janus.safetensors", &all, &[&more[..], &[encoder.as_str()]].concat());
         copy_tokenizer(folder.path(), "janus");
-        let open = || JanusModel::open(&SMALL_JANUS, Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        let open =
+            || JanusModel::open(&small_janus(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
         let model = open();
         draw(&model, "a bus near the sea", 12);
         let generation = model.open("a bus near the sea", &GUIDED, 8).unwrap();
@@ -404,26 +410,67 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
     }
 }
 
-/// Everything that a model of the catalog is loaded from: its parts, and the manifests it plans by.
-fn every_published() -> Vec<(&'static str, &'static [Part])> {
-    let llamagens = llamagen::PUBLISHED.iter().map(|model| (model.name, model.parts));
-    let januses = janus::PUBLISHED.iter().map(|model| (model.name, model.parts));
-    let chameleons = chameleon::SOURCES.iter().map(|model| (model.model, model.parts));
-    llamagens.chain(januses).chain(chameleons).collect()
+/// Everything that a published model of the catalog is loaded from.
+fn every_published() -> Vec<(&'static str, Vec<&'static Part>)> {
+    let published = entry::targets().filter(|(model, _)| !model.files.is_empty());
+    let parts = published.map(|(model, target)| {
+        let parts = match target.family {
+            Family::Llamagen => LlamaGenWeights::of(model).parts,
+            Family::Janus => JanusWeights::of(model).parts,
+            Family::Chameleon => chameleon::Source::of(model).parts,
+            Family::Igpt | Family::Tiny | Family::Stub => model.all_parts(),
+        };
+        (model.name.as_str(), parts)
+    });
+    parts.collect()
 }
 
-fn every_head() -> Vec<(&'static str, Part)> {
-    let llamagens = llamagen::PUBLISHED.iter().flat_map(|model| model.heads);
-    let januses = janus::PUBLISHED.iter().map(|model| (model.head_manifest, model.head));
-    let chameleons = chameleon::SOURCES.iter().map(|model| (model.head_manifest, model.head));
-    llamagens.map(|head| (head.manifest, head.part)).chain(januses).chain(chameleons).collect()
+fn every_head() -> Vec<(&'static str, &'static Part)> {
+    let of_model = |(model, target): (&'static specimen_catalog::Entry, &specimen_catalog::Target)| {
+        let is_published = !model.files.is_empty();
+        match target.family {
+            Family::Llamagen if is_published => {
+                LlamaGenWeights::of(model).heads.iter().map(|head| (head.entry, head.part)).collect()
+            }
+            Family::Janus if is_published => {
+                let JanusWeights { head_entry, head, .. } = JanusWeights::of(model);
+                vec![(head_entry, head)]
+            }
+            Family::Chameleon if is_published => {
+                let chameleon::Source { head_entry, head, .. } = chameleon::Source::of(model);
+                vec![(head_entry, head)]
+            }
+            _ => Vec::new(),
+        }
+    };
+    entry::targets().flat_map(of_model).collect()
+}
+
+#[test]
+fn every_model_of_the_catalog_has_the_sizes_of_its_family() {
+    for (model, target) in entry::targets() {
+        let (n_tokens, name) = (target.n_tokens, &model.name);
+        match target.family {
+            Family::Llamagen => assert_eq!(LlamaGenConfig::of(model).n_tokens() as usize, n_tokens, "{name}"),
+            Family::Janus => assert_eq!(JanusConfig::of(model).n_tokens() as usize, n_tokens, "{name}"),
+            Family::Chameleon => {
+                let is_toy = model.files.is_empty();
+                let vqgan =
+                    if is_toy { chameleon::toy::vqgan() } else { chameleon::VqganConfig::chameleon() };
+                let recipe = chameleon::Recipe::of(model, vqgan);
+                assert_eq!(recipe.form.n_tokens(), n_tokens, "{name}");
+                assert_eq!(recipe.pixels(), [target.width, target.height], "{name}");
+            }
+            Family::Igpt | Family::Tiny | Family::Stub => {}
+        }
+    }
 }
 
 /// Writes the files of `choice` into `folder`; an index lists one shard, which is written too.
 fn lay(choice: &Choice, folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
-    for file in choice.files {
-        let is_index = *file == parts::INDEX;
+    for file in &choice.files {
+        let is_index = file == INDEX;
         let text = if is_index { r#"{ "weight_map": { "x": "only.safetensors" } }"# } else { "" };
         let path = folder.join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -435,54 +482,36 @@ fn lay(choice: &Choice, folder: &Path) {
 }
 
 #[test]
-fn what_the_loader_needs_is_what_the_manifests_of_the_model_plan_for() {
-    for (name, parts) in every_published() {
-        let planned: Vec<Part> = manifest(name)
-            .unwrap()
-            .with_needs()
-            .into_iter()
-            .flat_map(|manifest| specimen_hub::parts::of(&manifest.name))
-            .copied()
-            .collect();
-        assert_eq!(planned, parts, "{name}");
-    }
-    for (name, part) in every_head() {
-        assert_eq!(specimen_hub::parts::of(name), [part], "{name}");
-    }
-}
-
-#[test]
 fn wherever_a_part_may_lie_the_loader_finds_it_and_the_plan_misses_nothing() {
-    let all = every_published()
-        .into_iter()
-        .chain(every_head().into_iter().map(|(name, part)| (name, &*Vec::leak(vec![part]))));
+    let all =
+        every_published().into_iter().chain(every_head().into_iter().map(|(name, part)| (name, vec![part])));
     for (name, parts) in all {
         let folder = tempfile::tempdir().unwrap();
         let [data, cache, hub] = ["data", "cache", "hub"].map(|place| folder.path().join(place));
         let places =
             Places { own: vec![data.clone(), cache.clone()], hub: Some(hub.clone()), ..Places::default() };
         let n_missing = || -> usize {
-            let manifests = manifest(name).unwrap().with_needs();
-            manifests.into_iter().map(|manifest| places.missing(manifest).len()).sum()
+            let all = entry(name).unwrap().with_needs();
+            all.into_iter().map(|entry| places.missing(entry).len()).sum()
         };
         let n_ways = parts.iter().map(|part| part.choices.len()).max().unwrap();
         // One way after the other, all parts of a model in the same kind of place.
         for (way, place) in (0..n_ways).flat_map(|way| [&data, &cache, &hub].map(|place| (way, place))) {
             assert_ne!(n_missing(), 0, "{name}");
-            assert!(find_all(&places, name, parts).is_err(), "{name}");
+            assert!(find_all(&places, name, &parts).is_err(), "{name}");
             let mut folders = Vec::new();
-            for part in parts {
+            for part in &parts {
                 let choice = part.choices.get(way).unwrap_or(&part.choices[0]);
                 // A folder of the model's own is no repository of the hub, unless somebody calls one so.
                 let folder = if *place == hub {
                     hub.join(format!("models--{}/snapshots/abc", choice.repo.replace('/', "--")))
                 } else {
-                    place.join("weights").join(choice.repo)
+                    place.join("weights").join(&choice.repo)
                 };
                 lay(choice, &folder);
                 folders.push(folder);
             }
-            let found = find_all(&places, name, parts).unwrap_or_else(|error| panic!("{error}"));
+            let found = find_all(&places, name, &parts).unwrap_or_else(|error| panic!("{error}"));
             for (paths, folder) in found.iter().zip(&folders) {
                 assert!(paths.iter().all(|path| path.starts_with(folder)), "{name}: {paths:?}");
             }
@@ -499,10 +528,10 @@ fn absent_files_are_named_all_at_once_with_where_they_come_from_and_the_command(
     let folder = tempfile::tempdir().unwrap();
     let places = Places { own: vec![folder.path().to_owned()], hub: Some("hub".into()), ..Places::default() };
     for (model, parts) in every_published() {
-        let message = find_all(&places, model, parts).unwrap_err().to_string();
+        let message = find_all(&places, model, &parts).unwrap_err().to_string();
         for part in parts {
-            for choice in part.choices {
-                assert!(message.contains(choice.repo) && message.contains(choice.files[0]), "{message}");
+            for choice in &part.choices {
+                assert!(message.contains(&choice.repo) && message.contains(&choice.files[0]), "{message}");
             }
         }
         let looked = format!("looked in {} and hub", folder.path().join("weights").display());

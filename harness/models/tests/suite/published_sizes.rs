@@ -1,11 +1,12 @@
 //! The published configurations, number by number (models sections 1.1, 1.6, 2.1, 2.5, 3 and 6.1): what no file of a
 //! model says and no shape of its tensors gives away.
 
+use specimen_catalog::{Family, entry};
 use specimen_models::{
     chameleon::{ChameleonConfig, VqganConfig},
     igpt::IgptConfig,
-    janus::{self, JanusConfig},
-    llamagen::{self, Condition, LlamaGenConfig, t5::T5Config},
+    janus::{JanusConfig, JanusWeights},
+    llamagen::{Condition, LlamaGenConfig, LlamaGenWeights, t5::T5Config},
     vq16::Vq16Config,
 };
 
@@ -34,13 +35,18 @@ fn llamagens_sizes_are_those_published() {
             rope_base,
             norm_eps,
         };
-        let found = llamagen::PUBLISHED.iter().find(|published| published.name == name).unwrap();
+        let found = LlamaGenWeights::of(entry(name).unwrap());
         assert_eq!(
             (found.config, found.vq, found.text),
             (expected, Vq16Config::PUBLISHED, T5Config::FLAN_XL)
         );
     }
-    assert_eq!(llamagen::PUBLISHED.len(), 7);
+    let is_published = |family| {
+        move |(model, target): &(&specimen_catalog::Entry, &specimen_catalog::Target)| {
+            target.family == family && !model.files.is_empty()
+        }
+    };
+    assert_eq!(entry::targets().filter(is_published(Family::Llamagen)).count(), 7);
 }
 
 #[test]
@@ -62,7 +68,7 @@ fn the_sizes_of_janus_are_those_published() {
             rope_base: 10_000.0,
             norm_eps: 1e-6,
         };
-        let found = janus::PUBLISHED.iter().find(|published| published.name == name).unwrap();
+        let found = JanusWeights::of(entry(name).unwrap());
         assert_eq!((found.config, found.vq), (expected, Vq16Config::PUBLISHED), "{name}");
     }
 }

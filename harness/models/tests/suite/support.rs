@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use specimen_catalog::{Choice, Part};
 use specimen_decode::{
     dist::{Dist, TokenId},
     generation::Generation,
@@ -21,7 +22,7 @@ use specimen_models::{
     igpt::{IgptBackbone, IgptConfig},
     janus::JanusModel,
     laws::laws,
-    llamagen::{CAPTION_TOY, LlamaGenModel},
+    llamagen::LlamaGenModel,
     random_weights::RandomWeights,
     target::{TargetModel, teacher_forced},
     tiny::{TargetConfig, TinyBackbone},
@@ -93,13 +94,16 @@ pub(crate) type Open = fn() -> ModelGeneration;
 
 /// An image of LlamaGen at toy width under way; its caption leaves slots empty.
 pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    let model = LlamaGenModel::toy(&CAPTION_TOY, Kind::Float, Device::Cpu).unwrap();
+    let model =
+        LlamaGenModel::toy(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
+            .unwrap();
     model.open("a red circle", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    let model = JanusModel::toy(Kind::Float, Device::Cpu).unwrap();
+    let model =
+        JanusModel::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu).unwrap();
     model.open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
@@ -309,4 +313,11 @@ pub(crate) fn random_history(
         tokens.extend(path[1..].iter().map(|&id| tree[id].token));
         tokens.push(choices.token(n_vocab));
     }
+}
+
+/// A part of a made-up model: `files` in the repository `repo`.
+pub(crate) fn part_of(repo: &str, role: &str, files: &[&str]) -> &'static Part {
+    let files = files.iter().map(|file| (*file).to_owned()).collect();
+    let choices = vec![Choice { repo: repo.to_owned(), files }];
+    Box::leak(Box::new(Part { role: role.to_owned(), choices, fetched: Vec::new() }))
 }

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use specimen_catalog::{Entry, entry, entry::PublishedFile};
 use specimen_convert::{Limits, Options};
 use specimen_datasets::{data_root::DataRoot, error::DatasetError};
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
 use specimen_hub::{
-    Found, HubError, Manifest, Settings,
+    Found, HubError, Settings,
     fetch::{Fetched, fetch as fetch_file},
-    manifest,
-    manifest::PublishedFile,
 };
 
 use crate::{
@@ -85,12 +84,13 @@ struct FailedLine {
 
 /// Fetches, and converts what needs it.
 pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
-    let mut wanted: Vec<&'static Manifest> = Vec::new();
+    let mut wanted: Vec<&'static Entry> = Vec::new();
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
     let of_spec = spec.as_ref().map(needs::weights_of).unwrap_or_default();
     for name in args.models.iter().map(String::as_str).chain(of_spec) {
-        let model = manifest(name)?;
-        let drafter = model.drafter.as_deref().filter(|_| args.drafters).map(manifest).transpose()?;
+        let model = entry::published_entry(name).map_err(HubError::from)?;
+        let drafter = model.head("eagle1", None).filter(|_| args.drafters);
+        let drafter = drafter.map(entry).transpose().map_err(HubError::from)?;
         for part in model.with_needs().into_iter().chain(drafter) {
             if !wanted.iter().any(|known| known.name == part.name) {
                 wanted.push(part);
