@@ -1,15 +1,10 @@
-//! Files that are read whole, with their bound; errors name the file.
+//! Texts that are read whole, with their bound; errors name the file.
 
 use std::path::Path;
 
 use specimen_foundation::bounded_read;
 
 use crate::error::MeasureError;
-
-/// The content of `path`, at most `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, MeasureError> {
-    bounded_read::read(path, most).map_err(|error| MeasureError::io(path, "read", error))
-}
 
 /// The content of `path` as text, at most `most` bytes.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String, MeasureError> {

@@ -10,7 +10,7 @@ use specimen_hub::Places;
 use specimen_models::{
     catalog::{OpenModel, open},
     chameleon::{
-        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Recipe, Source,
+        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Source,
         inventory, toy,
     },
     target::{ModelError, TargetModel},
