@@ -2,7 +2,6 @@
 //! the program; both are unknown where the workspace is not a repository of its own, as after unpacking an archive.
 //!
 //! It runs again when a source or the commit changes, and not otherwise.
-#![expect(clippy::print_stdout, reason = "cargo reads what a build script prints")]
 
 use std::{
     fs,

@@ -103,15 +103,15 @@ pub enum RunError {
         /// The manifest.
         path: PathBuf,
         /// The `[[cell]]`.
-        cell: String,
+        cell: Box<str>,
         /// The file as the spec names it.
-        file: String,
+        file: Box<str>,
         /// Images that are there.
         n_images: u64,
         /// Digest the run was begun with.
-        expected: String,
+        expected: Box<str>,
         /// Digest of what is there now.
-        found: String,
+        found: Box<str>,
     },
     /// A run that lies there already and was not to be resumed.
     #[error("{path}: a run lies there already; continue it with --resume, or choose another --out")]

@@ -236,11 +236,11 @@ pub(crate) fn renew_files(
         if n_images > 0 {
             return Err(RunError::OtherFile {
                 path: run.manifest(),
-                cell: cell.to_owned(),
-                file: file.to_owned(),
+                cell: cell.into(),
+                file: file.into(),
                 n_images,
-                expected: entry.blake3.to_string(),
-                found: now.blake3.to_string(),
+                expected: entry.blake3.as_str().into(),
+                found: now.blake3.as_str().into(),
             });
         }
         *entry = now.clone();

@@ -219,7 +219,7 @@ fn files_that_a_dead_process_left_under_way_are_listed_and_those_of_a_living_one
     writer.lock().unwrap();
     let found = verify_run(&run, &pixels);
     assert!(found.complaints.is_empty(), "{:?}", found.complaints);
-    assert_eq!(found.unfinished, [dead.clone()]);
+    assert_eq!(found.unfinished, std::slice::from_ref(&dead));
     assert_eq!(specimen_record::sweep_unfinished(run.root()).unwrap(), 1);
     assert!(!dead.exists() && alive.exists());
     drop(writer);

@@ -22,6 +22,9 @@ const FILLED: f64 = 0.6;
 /// Most figures of one run.
 const MOST: usize = 2;
 
+/// A value and the ends of its interval, if it has one.
+type WithInterval = (f64, Option<[f64; 2]>);
+
 /// Two numbers and the cells over them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TwoAxes {
@@ -143,11 +146,7 @@ impl TwoAxes {
     }
 
     /// A map without a title; `None` where no cell has a value.
-    fn map(
-        &self,
-        summary: &Summary,
-        of: &dyn Fn(&CellSummary) -> Option<(f64, Option<[f64; 2]>)>,
-    ) -> Option<ShadedMap> {
+    fn map(&self, summary: &Summary, of: &dyn Fn(&CellSummary) -> Option<WithInterval>) -> Option<ShadedMap> {
         let at = |place: &(usize, usize)| self.cells.get(place).and_then(|name| of(summary.cell(name)?));
         let known: Vec<_> = self.cells.keys().filter_map(at).collect();
         let values = (0..self.values[1].len()).map(|row| {

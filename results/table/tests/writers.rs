@@ -1,5 +1,7 @@
 //! Every writer shows the same table, and none lets a text act as markup, formula or terminal control.
 
+#![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
 use insta::assert_snapshot;
 use specimen_table::{Column, Entry, Rank, Section, Table, with_interval};
 

@@ -221,7 +221,7 @@ fn a_rung_judges_by_the_prompts_of_all_rungs_so_far() {
         assert_eq!(together, at_once, "{objective}");
     }
     // The value over prompts of a speedup is the ratio of mean times, as in the run's table.
-    let speedup = Evidence::read(&[whole.clone()], &goal("speedup"), "chain", 0.95).unwrap();
+    let speedup = Evidence::read(std::slice::from_ref(&whole), &goal("speedup"), "chain", 0.95).unwrap();
     let times = whole.paired_times("chain").unwrap();
     let sum = |side: &specimen_verdicts::values::ByPrompt| side.values().sum::<f64>();
     let ratio = sum(&times.baseline) / sum(&times.method);
