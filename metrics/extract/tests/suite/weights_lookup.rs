@@ -75,13 +75,13 @@ fn places_are_those_of_the_environment() {
     );
     let set = places(&[
         ("HOME", "home"),
-        ("XDG_CACHE_HOME", "xdg"),
+        ("XDG_CACHE_HOME", "/xdg"),
         ("HF_HOME", "hf"),
         ("TORCH_HOME", "torch"),
         ("SPECIMEN_DATA", "data"),
         ("SPECIMEN_CACHE", ""),
     ]);
-    assert_eq!(set.own, [PathBuf::from("data"), PathBuf::from("xdg/specimen")]);
+    assert_eq!(set.own, [PathBuf::from("data"), PathBuf::from("/xdg/specimen")]);
     assert_eq!((set.hub, set.torch), (path("hf/hub"), path("torch/hub/checkpoints")));
     assert_eq!(places(&[("HF_HOME", "hf"), ("HF_HUB_CACHE", "hub")]).hub, path("hub"));
     assert_eq!(places(&[]), Places::default());
