@@ -133,13 +133,11 @@ fn a_sealed_run_without_its_list_or_with_another_one_is_found() {
     fs::remove_dir(run.checksums()).unwrap();
     // A list that is right for files that were changed.
     let record = fs::read_to_string(run.merged_steps()).unwrap();
-    fs::write(run.merged_steps(), record.replacen('1', "2", 1)).unwrap();
+    fs::write(run.merged_steps(), format!("{record}\n")).unwrap();
     write_document(&run.checksums(), &Checksums::of_run(&run).unwrap()).unwrap();
     let found = complaints(&run);
-    assert!(
-        found[0].contains("checksums.json: the list of files that manifest.json was sealed with"),
-        "{found:#?}"
-    );
+    let other = "checksums.json: the list of files that manifest.json was sealed with";
+    assert!(found.iter().any(|complaint| complaint.contains(other)), "{found:#?}");
     fs::write(run.merged_steps(), record).unwrap();
     fs::write(run.checksums(), whole).unwrap();
     assert_eq!(complaints(&run), [""; 0]);
