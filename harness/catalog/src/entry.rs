@@ -383,6 +383,7 @@ mod tests {
         }
         let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/models")).unwrap();
         assert_eq!(files.count(), SOURCES.len());
+        assert!(SOURCES.is_sorted_by_key(|(name, _)| *name));
     }
 
     #[test]
