@@ -242,7 +242,7 @@ fn compared(cell: &str, versus: &VsBaseline, p: Option<f64>) -> String {
     format!("{cell} {sign}{} ({}{z}{p}{detectable})", fixed(versus.difference.abs(), 3), versus.n)
 }
 
-/// A p value as it is read; below the smallest that is told with its sign.
+/// A p value as a table shows it; a smaller one than the table can show has `<` before it.
 pub(crate) fn p_value(p: f64) -> String {
     match p < SMALLEST_P {
         true => format!("< {SMALLEST_P}"),

@@ -260,7 +260,7 @@ fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
     let series = names.iter().filter(|name| name.matches('=').count() == 1).count();
     assert_eq!((series, names.len() - series), (4, free), "{names:?}");
     assert!(pareto.contains("Marks grow along a line with"), "the size is explained");
-    // Rows of the costs of a step have room for values only: all sixteen are told apart.
+    // Rows of the costs of a step show values only, and all sixteen differ.
     let mut rows = named(&read(&run, "phases.svg"));
     let n = rows.len();
     rows.sort();

@@ -1,4 +1,4 @@
-//! One rule for every file that a command writes where it is told to: what is there stays, unless `--force` says otherwise.
+//! One rule for every file that a user names as output: a file that exists is kept unless `--force` is given.
 
 use std::path::Path;
 

@@ -263,7 +263,7 @@ impl Params {
         paths.dedup();
         let short: Vec<&str> = paths.iter().map(|path| parameter(path)).collect();
         let name = |(at, path): (usize, &&String)| {
-            // Two numbers of one name are told apart by their whole path.
+            // Two numbers of one name are distinguished by their whole path.
             let is_alone = short.iter().filter(|other| **other == short[at]).count() == 1;
             (format!("{PARAM}{}", if is_alone { short[at] } else { path.as_str() }), (*path).clone())
         };
