@@ -4,7 +4,7 @@
 //! It runs again when a source or the commit changes, and not otherwise.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -28,7 +28,9 @@ const SOURCES: [&str; 11] = [
 const NO_SOURCES: [&str; 5] = ["tests", "examples", "benches", "target", "fuzz"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked when it runs: a script that was compiled in another checkout may serve this one.
+    let manifest_dir = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it for build scripts");
+    let root = Path::new(&manifest_dir).join("../..");
     SOURCES.iter().for_each(|source| watch(&root.join(source)));
     let commit = if is_repository(&root) { git(&root, &["rev-parse", "HEAD"]) } else { None };
     if commit.is_some() {
