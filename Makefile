@@ -12,7 +12,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 quickstart: build ## build, then generate, measure and report the first experiment
-	$(SPECIMEN) run experiments/specs/quickstart.toml --out results/runs/quickstart --resume
+	$(SPECIMEN) quickstart --out results/runs/quickstart
 
 gate: build ## run the first experiment afresh and hold it against the baseline in results/baselines
 	rm -rf $(GATED)

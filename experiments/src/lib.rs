@@ -1,7 +1,7 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it; [`slurm`] is the part about a cluster, [`external`] the cells that another process
+//! change and multiply it; [`bundled`] has the committed ones; [`slurm`] is the part about a cluster, [`external`] the cells that another process
 //! makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
 //! (items and blocks), [`estimate`], [`bandwidth`] and [`array_shape`] (what they will take), [`goal`] (what a tuning
@@ -11,6 +11,7 @@ pub mod abilities;
 pub mod array_shape;
 mod axes;
 pub mod bandwidth;
+pub mod bundled;
 mod canonical;
 mod cells;
 mod document;

@@ -4,8 +4,10 @@
 use std::{io::Read, path::Path};
 
 use specimen_datasets::CaptionPolicy;
+use specimen_foundation::names::nearest;
 
 use crate::{
+    bundled::{BUNDLED, bundled, last_part},
     document::{Entry, Node, Value},
     error::{Fault, SpecError},
     expect,
@@ -63,12 +65,16 @@ impl SpecText {
         Ok(Self { root })
     }
 
-    /// Reads a spec file.
+    /// Reads a spec file. A name without an ending, `quickstart` say, is a spec of [`bundled`] unless a file has it.
     ///
     /// # Errors
     /// If the file cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
-        Self::parse(&path.display().to_string(), &text_of(path)?)
+        let spec = path.to_str().filter(|_| !path.exists()).and_then(bundled);
+        match spec {
+            Some(spec) => Self::parse(&format!("{}.toml (in the program)", spec.name), spec.text),
+            None => Self::parse(&path.display().to_string(), &text_of(path)?),
+        }
     }
 
     /// Checks every value and multiplies out models and axes.
@@ -131,13 +137,26 @@ pub(crate) fn text_of(path: &Path) -> Result<String, SpecError> {
     let file = path.display().to_string();
     let unreadable = |reason: String| Fault::Unreadable { reason }.at(Place::WholeFile(file.as_str().into()));
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let opened = std::fs::File::open(path).map_err(|error| unreadable(unopened(path, &error)))?;
     let read = opened.take(MAX_SPEC_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(error.to_string()))?;
     if bytes.len() as u64 > MAX_SPEC_BYTES {
         return Err(unreadable(format!("it has more than {MAX_SPEC_BYTES} bytes; is it the right file?")));
     }
     String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))
+}
+
+/// Why a file cannot be opened, with the spec in the program that was probably meant.
+fn unopened(path: &Path, error: &std::io::Error) -> String {
+    let typed = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+    let names = BUNDLED.iter().flat_map(|spec| [spec.name, last_part(spec.name)]);
+    let near = match bundled(typed) {
+        Some(spec) => Some(spec.name),
+        None => nearest(typed, names).first().copied(),
+    };
+    let near =
+        near.map(|name| format!("did you mean `{name}`, which is in the program? ")).unwrap_or_default();
+    format!("{error}; {near}`specimen specs list` names the specs in the program")
 }
 
 /// A name that is also a file name: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first.

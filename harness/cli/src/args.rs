@@ -52,9 +52,15 @@ pub enum Format {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run the first experiment, on the embedded model
+    #[cfg(feature = "torch")]
+    Quickstart(cmd::quickstart::QuickstartArgs),
     /// Plan, generate, score and report an experiment
     #[cfg(feature = "torch")]
     Run(cmd::run::RunArgs),
+    /// List, show or copy the specs that are in the program
+    #[command(subcommand)]
+    Specs(cmd::specs::SpecsCommand),
     /// List what a spec asks for, what it takes and what is missing
     Plan(cmd::plan::PlanArgs),
     /// Generate one image

@@ -9,7 +9,7 @@ use specimen_experiments::{error::SpecError, parse::SpecText};
 /// A spec and its overrides.
 #[derive(Debug, Args)]
 pub struct SpecArgs {
-    /// The experiment, a TOML file
+    /// The experiment: a TOML file, or the name of a spec in the program (`specimen specs list`)
     pub spec: PathBuf,
     /// Set a value of the spec, as in `cell.sd-chain3.drafter.depth=5`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]

@@ -23,6 +23,7 @@ pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod setting_args;
+pub(crate) mod specs;
 pub(crate) mod stats;
 pub(crate) mod vendi;
 pub(crate) mod verify;
@@ -37,6 +38,8 @@ pub(crate) mod import;
 mod lossless;
 #[cfg(feature = "torch")]
 pub(crate) mod merge;
+#[cfg(feature = "torch")]
+pub(crate) mod quickstart;
 #[cfg(feature = "torch")]
 pub(crate) mod replay;
 #[cfg(feature = "torch")]
@@ -60,7 +63,10 @@ use crate::{args::Command, talk::Talk};
 pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
     match command {
         #[cfg(feature = "torch")]
+        Command::Quickstart(args) => quickstart::quickstart(args, talk),
+        #[cfg(feature = "torch")]
         Command::Run(args) => run::run(args, talk),
+        Command::Specs(command) => specs::specs(command, talk),
         Command::Plan(args) => plan::plan(args, talk),
         #[cfg(feature = "torch")]
         Command::Generate(args) => generate::generate(args, talk),

@@ -23,6 +23,7 @@ mod published_weights;
 mod records;
 #[cfg(feature = "torch")]
 mod seals;
+mod specs;
 mod support;
 #[cfg(feature = "torch")]
 #[path = "../chaos/tmpfs.rs"]
