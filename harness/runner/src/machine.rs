@@ -12,7 +12,7 @@ use specimen_record::{EnvironmentFlag, Hardware, Software};
 use crate::gpus;
 
 /// Environment variables this program reads.
-const VARIABLES: [&str; 11] = [
+const VARIABLES: [&str; 10] = [
     "CUDA_VISIBLE_DEVICES",
     "HF_ENDPOINT",
     "HF_HOME",
@@ -22,7 +22,6 @@ const VARIABLES: [&str; 11] = [
     "OMP_NUM_THREADS",
     "SPECIMEN_CACHE",
     "SPECIMEN_DATA",
-    "SPECIMEN_LOG",
     "SPECIMEN_OFFLINE",
 ];
 

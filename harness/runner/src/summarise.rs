@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use specimen_decode::method::{DrafterConfig, Proposer, Shape, Tree};
+use specimen_decode::method::{DrafterConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree};
 use specimen_experiments::{
     plan::Plan,
     spec::{Cell, MetricSpec, Spec},
 };
 use specimen_record::{
-    CellSummary, Digest, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled, PredictedSpeedup,
-    Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow, VsBaseline,
-    WallSeconds, read_document, read_rows, read_timings,
+    CellSummary, Digest, Family, Guarantee, ItemKey, Manifest, MetricFile, MetricSummary, Pooled,
+    PredictedSpeedup, Ratio, Record, RunDir, SCHEMA, Sampling, Status, StepsRow, Summary, Timed, TimingRow,
+    VsBaseline, WallSeconds, read_document, read_rows, read_timings,
 };
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
@@ -209,6 +209,7 @@ fn cell_summary(
         dataset: plan.dataset.clone(),
         drafter: if told.is_some() { "not known".to_owned() } else { drafter_words(&cell.method.drafter) },
         method: method_words(cell),
+        family: Some(family(cell)),
         guarantee: match &told {
             Some(_) => Guarantee::Unknown,
             None if cell.method.is_lossless() => Guarantee::Exact,
@@ -497,6 +498,30 @@ fn method_words(cell: &Cell) -> String {
     let kinds: Vec<&str> =
         rules.as_array().into_iter().flatten().filter_map(|rule| rule["kind"].as_str()).collect();
     if kinds.is_empty() { "lossless".to_owned() } else { kinds.join(" over ") }
+}
+
+/// The kind of a cell's method: by its scheduler, then by its rules that relax, then by its drafter.
+fn family(cell: &Cell) -> Family {
+    if cell.is_elsewhere() {
+        return Family::External;
+    }
+    if !matches!(cell.method.schedule, ScheduleConfig::Always {}) {
+        return Family::Skipping;
+    }
+    let of_rule = |rule: &RuleConfig| match rule {
+        RuleConfig::Lossless {} => None,
+        RuleConfig::Gsd(_) => Some(Family::Grouped),
+        RuleConfig::Lantern(_) | RuleConfig::LanternPlusPlus(_) => Some(Family::Lantern),
+        RuleConfig::Cascade(_) => Some(Family::Cascade),
+    };
+    let of_drafter = || match (&cell.method.drafter.proposer, &cell.method.drafter.shape) {
+        (Proposer::None, _) => Family::Plain,
+        (Proposer::Jacobi, _) => Family::Jacobi,
+        (_, Some(Shape::Static { .. })) => Family::StaticTree,
+        (_, Some(Shape::Dynamic { .. })) => Family::DynamicTree,
+        (_, Some(Shape::Chain { .. }) | None) => Family::Chain,
+    };
+    cell.method.accept.iter().filter_map(of_rule).max().unwrap_or_else(of_drafter)
 }
 
 /// Hyper-parameters by name: axis values, then the drafter's.

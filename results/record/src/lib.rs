@@ -17,6 +17,7 @@ mod timestamp;
 mod better;
 mod checksums;
 mod diagnostic;
+mod family;
 mod machine;
 mod manifest;
 mod metric;
@@ -58,7 +59,9 @@ pub use canonical::canonical_json;
 pub use checksums::{Checksums, Part};
 pub use diagnostic::{DiagnosticFile, DraftPaths, FeatureRows};
 pub use document::{Document, SCHEMA};
+
 pub use error::{RecordError, io_words};
+pub use family::Family;
 pub use finite::{NotFinite, check_finite};
 pub use images::restore_images;
 pub use key::{ItemKey, decode_part, encode_part};

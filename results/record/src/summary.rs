@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::metric::check_reasoned;
-use crate::{CellTimingQuality, Digest, Document, TimingQuality};
+use crate::{CellTimingQuality, Digest, Document, Family, TimingQuality};
 
 /// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +96,9 @@ pub struct CellSummary {
     pub drafter: String,
     /// Acceptance rule and scheduler in words ("ar", "lossless", "cascade + vvs").
     pub method: String,
+    /// The kind of method; absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
     /// What it promises.
     pub guarantee: Guarantee,
     /// Who made the images; absent where this program did.

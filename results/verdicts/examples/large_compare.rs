@@ -136,6 +136,7 @@ fn cell(id: &str) -> CellSummary {
         dataset: "made-up".to_owned(),
         drafter: id.to_owned(),
         method: id.to_owned(),
+        family: None,
         guarantee: Guarantee::Exact,
         origin: None,
         baseline: Some("ar".to_owned()),

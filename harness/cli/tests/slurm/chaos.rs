@@ -233,10 +233,11 @@ fn disturb(
         assert_eq!(driver.try_wait().unwrap(), None, "the run ended before it was disturbed");
     };
     match fault {
-        Fault::KillTask => kill("-KILL", Worker::at_work(desk, out).process),
-        Fault::CancelTask => drop(cluster.ask("scancel", &[&Worker::at_work(desk, out).task])),
+        Fault::KillTask => kill("-KILL", Worker::held_at_work(desk, out).process),
+        // The cluster wakes the worker before it asks it to stop.
+        Fault::CancelTask => drop(cluster.ask("scancel", &[&Worker::held_at_work(desk, out).task])),
         Fault::Requeue => {
-            drop(cluster.ask("scontrol", &["requeue", &Worker::at_work(desk, out).task]));
+            drop(cluster.ask("scontrol", &["requeue", &Worker::held_at_work(desk, out).task]));
             is_at_work(driver);
         }
         Fault::KillDriver => driver.kill().unwrap(),

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use specimen_record::{RunDir, Submissions, read_document};
+use specimen_record::{Record, RunDir, Submissions, read_document, read_rows};
 
 use crate::desk::Desk;
 
@@ -58,6 +58,41 @@ impl Worker {
             found.is_some()
         });
         found.unwrap()
+    }
+
+    /// One that makes an image now, waited for and stopped by a signal: it cannot finish the image, or its shard,
+    /// before the test does something to it.
+    pub(crate) fn held_at_work(desk: &Desk<'_>, out: &str) -> Self {
+        let run = RunDir::open(desk.path(out)).unwrap();
+        let mut found = None;
+        desk.wait_for("a worker in the midst of an image", || {
+            found = Self::all(desk, out).into_iter().find(|worker| worker.hold(desk, &run));
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// Stops the worker if it is in the midst of an image; otherwise it continues.
+    fn hold(&self, desk: &Desk<'_>, run: &RunDir) -> bool {
+        if !self.is_under_way(run) {
+            return false;
+        }
+        kill("-STOP", self.process);
+        desk.wait_for("its standstill", || is_standing(self.process) || !is_there(self.process));
+        let is_held = is_standing(self.process) && self.is_under_way(run);
+        if !is_held {
+            kill("-CONT", self.process);
+        }
+        is_held
+    }
+
+    /// Whether the worker has noted an image that has no record yet.
+    fn is_under_way(&self, run: &RunDir) -> bool {
+        let Some(&last) = run.attempts(self.shard).unwrap().last() else { return false };
+        let note = fs::read_to_string(run.attempt_begun(self.shard, last)).unwrap_or_default();
+        let Some(key) = note.strip_suffix('\n') else { return false };
+        let records = read_rows::<Record>(&run.attempt_records(self.shard, last)).unwrap().rows;
+        records.iter().all(|record| record.key.as_str() != key)
     }
 }
 
