@@ -39,8 +39,34 @@ pub struct DataItem {
     pub expected: Expected,
     /// What to fetch and from where, as the object of "fetch".
     pub fetch: &'static str,
+    /// The address from which a program fetches it, and what is done with it then.
+    pub source: Source,
+    /// Names besides the key under which it is fetched; several items may share one.
+    pub groups: &'static [&'static str],
     /// Licence of the data.
     pub licence: &'static str,
+}
+
+/// Where a publisher has an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The address.
+    pub url: &'static str,
+    /// What the address has.
+    pub holds: Holds,
+    /// Where the item is put, one of its places.
+    pub place: &'static str,
+}
+
+/// What an address has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The item as it is.
+    Itself,
+    /// A zip archive with the item under this name.
+    ZippedFile(&'static str),
+    /// A zip archive with the item's files in this folder.
+    ZippedFolder(&'static str),
 }
 
 /// Captions of COCO val2017.
@@ -57,6 +83,12 @@ pub const COCO_CAPTIONS: DataItem = DataItem {
     },
     fetch: "annotations/captions_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
             (http://images.cocodataset.org/annotations/annotations_trainval2017.zip)",
+    source: Source {
+        url: "http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
+        holds: Holds::ZippedFile("annotations/captions_val2017.json"),
+        place: "coco/annotations/captions_val2017.json",
+    },
+    groups: &["coco2017-captions", "coco2017-val"],
     licence: "CC BY 4.0 (COCO Consortium)",
 };
 
@@ -66,6 +98,12 @@ pub const COCO_PHOTOS: DataItem = DataItem {
     places: &["coco/val2017"],
     expected: Expected::Images { n: 5000 },
     fetch: "the folder in val2017.zip of cocodataset.org (http://images.cocodataset.org/zips/val2017.zip)",
+    source: Source {
+        url: "http://images.cocodataset.org/zips/val2017.zip",
+        holds: Holds::ZippedFolder("val2017"),
+        place: "coco/val2017",
+    },
+    groups: &["coco2017-val"],
     licence: "per image, see `license` in the caption file",
 };
 
@@ -79,6 +117,12 @@ pub const PARTI_PROMPTS: DataItem = DataItem {
     },
     fetch: "PartiPrompts.tsv from google-research/parti \
             (https://raw.githubusercontent.com/google-research/parti/main/PartiPrompts.tsv)",
+    source: Source {
+        url: "https://raw.githubusercontent.com/google-research/parti/main/PartiPrompts.tsv",
+        holds: Holds::Itself,
+        place: "parti/PartiPrompts.tsv",
+    },
+    groups: &["parti"],
     licence: "Apache-2.0",
 };
 
@@ -92,6 +136,12 @@ pub const MNIST_IMAGES: DataItem = DataItem {
     },
     fetch: "t10k-images-idx3-ubyte.gz of MNIST \
             (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz)",
+    source: Source {
+        url: "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-images-idx3-ubyte.gz",
+        holds: Holds::Itself,
+        place: "mnist/t10k-images-idx3-ubyte.gz",
+    },
+    groups: &["mnist"],
     licence: "CC BY-SA 3.0",
 };
 
@@ -105,11 +155,23 @@ pub const MNIST_LABELS: DataItem = DataItem {
     },
     fetch: "t10k-labels-idx1-ubyte.gz of MNIST \
             (https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz)",
+    source: Source {
+        url: "https://storage.googleapis.com/cvdf-datasets/mnist/t10k-labels-idx1-ubyte.gz",
+        holds: Holds::Itself,
+        place: "mnist/t10k-labels-idx1-ubyte.gz",
+    },
+    groups: &["mnist"],
     licence: "CC BY-SA 3.0",
 };
 
 /// Every item, in the order of `data list`.
 pub const ITEMS: [DataItem; 5] = [COCO_CAPTIONS, COCO_PHOTOS, PARTI_PROMPTS, MNIST_IMAGES, MNIST_LABELS];
+
+/// The items that a name fetches: the one with this key, or those of a group.
+#[must_use]
+pub fn items_of(name: &str) -> Vec<DataItem> {
+    ITEMS.into_iter().filter(|item| item.key == name || item.groups.contains(&name)).collect()
+}
 
 /// How an item stands on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +207,20 @@ impl DataItem {
             .into_iter()
             .find(|path| path.exists())
             .ok_or_else(|| DatasetError::Absent { what: self.key.to_owned(), remedy: self.remedy(root) })
+    }
+
+    /// Whether what is at `path` is the item: reads and digests it.
+    ///
+    /// # Errors
+    /// What is there cannot be read.
+    pub fn is_at(&self, path: &Path) -> Result<bool> {
+        Ok(match self.expected {
+            Expected::Content { sha256, n_bytes } => {
+                let (found, n_found) = content_digest(path)?;
+                found.as_str() == sha256 && n_found == n_bytes
+            }
+            Expected::Images { n } => image_folder::count(path)?.0 == n,
+        })
     }
 
     /// How the item stands: reads and digests its content. Fails only when what is there cannot be read.
@@ -219,7 +295,8 @@ mod tests {
         let keys: BTreeSet<_> = ITEMS.iter().map(|item| item.key).collect();
         assert_eq!(keys.len(), ITEMS.len());
         for item in ITEMS {
-            assert!(!item.places.is_empty(), "{}", item.key);
+            assert!(item.places.contains(&item.source.place), "{}", item.key);
+            assert!(item.fetch.contains(item.source.url), "{}", item.key);
             if let Expected::Content { sha256, .. } = item.expected {
                 assert!(Digest::from_hex(sha256).is_some(), "{}", item.key);
             }

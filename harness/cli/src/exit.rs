@@ -215,7 +215,8 @@ fn of_hub(error: &HubError) -> Code {
         | HubError::ByHand { .. }
         | HubError::Denied { .. }
         | HubError::NotFound { .. }
-        | HubError::Mismatch { .. } => Code::Missing,
+        | HubError::Mismatch { .. }
+        | HubError::Archive { .. } => Code::Missing,
     }
 }
 

@@ -9,6 +9,7 @@ use specimen_catalog::{
     memory::need,
 };
 use specimen_datasets::{
+    catalog::ENTRIES,
     data_root::DataRoot,
     error::DatasetError,
     manifest::{DataItem, ITEMS, MNIST_IMAGES, MNIST_LABELS},
@@ -99,6 +100,22 @@ pub(crate) fn missing_data(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing>
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
     mnist.chain(spec.metrics.iter().flat_map(|metric| absent_paths(metric, root))).collect()
+}
+
+/// Files and folders of datasets that `spec` needs and that are not there: its prompts, and what metrics compare with.
+pub(crate) fn absent_items(spec: &Spec, root: Option<&DataRoot>) -> Vec<DataItem> {
+    let prompts =
+        ENTRIES.iter().filter(|entry| entry.name == spec.dataset.name).flat_map(|entry| entry.needs);
+    let mnist = [&MNIST_IMAGES, &MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
+    let reals: Vec<&str> = spec.metrics.iter().filter_map(|metric| metric.real.as_deref()).collect();
+    let reals = ITEMS.iter().filter(|item| reals.iter().any(|real| item.places.contains(real)));
+    let mut items: Vec<DataItem> = Vec::new();
+    for item in prompts.chain(mnist).chain(reals) {
+        if item.locate(root).is_err() && !items.contains(item) {
+            items.push(*item);
+        }
+    }
+    items
 }
 
 fn wants_lenet(spec: &Spec) -> bool {

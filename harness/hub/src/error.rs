@@ -83,6 +83,16 @@ pub enum HubError {
         /// What to do.
         remedy: String,
     },
+    /// An archive that does not hold what it should.
+    #[error("{archive}: {found}; {remedy}")]
+    Archive {
+        /// The archive.
+        archive: PathBuf,
+        /// What is wrong with it.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A file of this machine that cannot be read or written.
     #[error("{path}: {action}: {source}")]
     Io {

@@ -67,20 +67,47 @@ pub fn fetch(
         };
         return Err(HubError::Offline { file: file.described(), variable, remedy });
     }
-    let mut fetching = Fetching { file, client: Client::new(settings), settings, progress };
+    let mut fetching = Fetching { name: &file.name, client: Client::new(settings), settings, progress };
     let path = match &file.origin {
         Origin::Hub { repo, revision } => {
-            match (fetching.hub_file(places, repo, revision, &file.name), &file.instead) {
+            match (fetching.hub_file(file, places, repo, revision, &file.name), &file.instead) {
                 (Err(HubError::NotFound { .. }), Some(instead)) => {
-                    fetching.hub_file(places, repo, revision, instead)?
+                    fetching.hub_file(file, places, repo, revision, instead)?
                 }
                 (fetched, _) => fetched?,
             }
         }
-        Origin::Url { url } => fetching.address_file(places, url)?,
+        Origin::Url { url } => {
+            let path = places.place_of_url(file).ok_or_else(|| HubError::Answer {
+                url: url.to_owned(),
+                found: "no folder for it (set SPECIMEN_DATA)".to_owned(),
+            })?;
+            let sha256 = file.sha256.get().map(String::as_str);
+            fetching.content(&path, &Content { url, n_bytes: file.n_bytes.get().copied(), sha256 })?;
+            path
+        }
         Origin::ByHand { .. } => unreachable!("files without an address have been answered"),
     };
     Ok(Fetched { path, was_here: false })
+}
+
+/// Fetches what an address has, whose size and digest nobody publishes, to `path`; an earlier try is continued.
+///
+/// # Errors
+/// As [`fetch`], where nothing is known of the content but the size that the server announces.
+pub fn fetch_address(
+    url: &str,
+    path: &Path,
+    settings: &Settings,
+    progress: &mut dyn FnMut(&Progress<'_>),
+) -> Result<(), HubError> {
+    if let Some(variable) = settings.offline {
+        let remedy = format!("fetch it elsewhere and put it at {}", path.display());
+        return Err(HubError::Offline { file: url.to_owned(), variable, remedy });
+    }
+    let name = url.rsplit('/').next().unwrap_or(url);
+    let mut fetching = Fetching { name, client: Client::new(settings), settings, progress };
+    fetching.content(path, &Content { url, n_bytes: None, sha256: None })
 }
 
 /// The digest under which the hub's cache stores the file that `path` links to; small files have another kind.
@@ -90,7 +117,8 @@ fn stored_digest(path: &Path) -> Option<String> {
 }
 
 struct Fetching<'f> {
-    file: &'f PublishedFile,
+    /// The file's name in reports of progress.
+    name: &'f str,
     client: Client<'f>,
     settings: &'f Settings,
     progress: &'f mut dyn FnMut(&Progress<'_>),
@@ -106,6 +134,7 @@ struct Content<'c> {
 impl Fetching<'_> {
     fn hub_file(
         &mut self,
+        file: &PublishedFile,
         places: &Places,
         repo: &str,
         revision: &str,
@@ -130,7 +159,7 @@ impl Fetching<'_> {
         let told = |name: &str| head.header(name).and_then(|n| n.parse::<u64>().ok());
         let is_elsewhere = head.status() >= 300;
         let n_bytes = told("x-linked-size").or_else(|| told("content-length").filter(|_| !is_elsewhere));
-        if let (Some(expected), Some(found)) = (self.file.n_bytes.get(), n_bytes)
+        if let (Some(expected), Some(found)) = (file.n_bytes.get(), n_bytes)
             && *expected != found
         {
             let (path, expected, found) =
@@ -143,20 +172,10 @@ impl Fetching<'_> {
         let blob = cache.blob(&etag);
         if !blob.is_file() {
             let stored = Some(etag.as_str()).filter(|etag| digest::is_sha256(etag));
-            let sha256 = self.file.sha256.get().map(String::as_str).or(stored);
+            let sha256 = file.sha256.get().map(String::as_str).or(stored);
             self.content(&blob, &Content { url: &url, n_bytes, sha256 })?;
         }
         cache.link(revision, &commit, name, &etag)
-    }
-
-    fn address_file(&mut self, places: &Places, url: &str) -> Result<PathBuf, HubError> {
-        let path = places.place_of_url(self.file).ok_or_else(|| HubError::Answer {
-            url: url.to_owned(),
-            found: "no folder for it (set SPECIMEN_DATA)".to_owned(),
-        })?;
-        let sha256 = self.file.sha256.get().map(String::as_str);
-        self.content(&path, &Content { url, n_bytes: self.file.n_bytes.get().copied(), sha256 })?;
-        Ok(path)
     }
 
     /// Brings the content to `path`, by way of a partial file beside it.
@@ -220,7 +239,7 @@ impl Fetching<'_> {
                 Ok(n) => {
                     out.write_all(&block[..n]).map_err(write)?;
                     n_here += n as u64;
-                    (self.progress)(&Progress { file: &self.file.name, n_done: n_here, n_total });
+                    (self.progress)(&Progress { file: self.name, n_done: n_here, n_total });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {

@@ -1,6 +1,7 @@
 //! `specimen data`: datasets and published models by name, the files they need, and pictures of the embedded dataset.
 
 mod fetch;
+mod fetch_items;
 mod render;
 
 use clap::{Args, Subcommand};
@@ -29,7 +30,7 @@ pub enum DataCommand {
     List,
     /// Check files against the digests that were published
     Verify(VerifyArgs),
-    /// Fetch the weights of published models, and convert what needs it
+    /// Fetch published models, converting what needs it, and datasets
     Fetch(fetch::FetchArgs),
     /// Render pictures of a generated dataset
     #[command(subcommand)]

@@ -216,3 +216,47 @@ fn what_cannot_be_fetched_is_told_with_what_to_do() {
     let by_hand = ["data", "fetch", "chameleon-vqgan"];
     refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);
 }
+
+#[test]
+fn datasets_are_fetched_unpacked_and_checked() {
+    let Some(real) = Desk::with_data("datasets_are_fetched", "parti/PartiPrompts.tsv") else { return };
+    let prompts = std::fs::read(real.data("parti/PartiPrompts.tsv")).unwrap();
+    let zipped = |files: &mut dyn Iterator<Item = (String, Vec<u8>)>| {
+        let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        for (name, bytes) in files {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(&bytes).unwrap();
+        }
+        zip.finish().unwrap().into_inner()
+    };
+    let photos = zipped(&mut (0..5000).map(|n| (format!("val2017/{n:012}.jpg"), vec![7])));
+    let captions =
+        zipped(&mut [("annotations/captions_val2017.json".to_owned(), b"{}".to_vec())].into_iter());
+    let address = serve(BTreeMap::from([
+        ("/google-research/parti/main/PartiPrompts.tsv".to_owned(), prompts),
+        ("/zips/val2017.zip".to_owned(), photos),
+        ("/annotations/annotations_trainval2017.zip".to_owned(), captions),
+    ]));
+
+    let desk = Desk::as_data_folder();
+    let fetched = desk.json(&["data", "fetch", "parti", "coco2017-val-photos", "--mirror", &address]);
+    let status = |answer: &serde_json::Value| -> Vec<String> {
+        let lines = answer["datasets"].as_array().unwrap();
+        lines.iter().map(|line| format!("{} {}", line["key"], line["status"])).collect()
+    };
+    assert_eq!(status(&fetched), [r#""parti-prompts" "fetched""#, r#""coco2017-val-photos" "fetched""#]);
+    assert_eq!(std::fs::read_dir(desk.path("coco/val2017")).unwrap().count(), 5000);
+    assert_eq!(
+        std::fs::read_dir(desk.path("downloads")).unwrap().count(),
+        0,
+        "archives go when they are unpacked"
+    );
+    let again = desk.json(&["data", "fetch", "parti", "--mirror", "http://127.0.0.1:9"]);
+    assert_eq!(status(&again), [r#""parti-prompts" "here""#]);
+
+    // Another file under the publisher's name is not kept as data.
+    let wrong = ["data", "fetch", "coco2017-captions", "--mirror", &address];
+    desk.fails(&wrong, 4, &["captions_val2017.json: not what was published"]);
+    let elsewhere = Desk::new();
+    elsewhere.fails(&["data", "fetch", "parti"], 2, &["no data folder; set SPECIMEN_DATA"]);
+}

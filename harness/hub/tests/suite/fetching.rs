@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use specimen_catalog::entry::{Known, Origin, PublishedFile};
 use specimen_hub::{
     HubError, Places, Settings,
-    fetch::{Fetched, fetch},
+    fetch::{Fetched, fetch, fetch_address},
 };
 
 use crate::server::{COMMIT, Served, Server};
@@ -238,4 +238,27 @@ fn a_server_that_is_no_hub_or_not_there_is_told_so() {
     desk.refused(&hub_file(), &["without ETag or commit, so no hub"]);
     desk.settings.endpoint = "http://127.0.0.1:1".to_owned();
     desk.refused(&hub_file(), &["http://127.0.0.1:1/owner/name", "run the same command again"]);
+}
+
+#[test]
+fn an_address_without_a_digest_is_continued_and_refused_offline() {
+    let desk = Desk::new();
+    let url = format!("{}/zips/val.zip", desk.server.address);
+    let path = desk.folder.path().join("downloads/val.zip");
+    let mut served = Served::new(CONTENT, "");
+    served.at_most = Some(20);
+    desk.server.put("/zips/val.zip", served);
+    let broken = fetch_address(&url, &path, &desk.settings, &mut |_| {}).unwrap_err();
+    assert!(matches!(broken, HubError::BrokenOff { n_bytes: 20, .. }), "{broken}");
+    assert!(!path.exists());
+    desk.server.asked();
+
+    desk.server.put("/zips/val.zip", Served::new(CONTENT, ""));
+    fetch_address(&url, &path, &desk.settings, &mut |_| {}).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), CONTENT);
+    assert!(desk.server.asked().iter().any(|line| line.contains("bytes=20-")));
+
+    let offline = Settings { offline: Some("SPECIMEN_OFFLINE"), ..desk.settings.clone() };
+    let said = fetch_address(&url, &path, &offline, &mut |_| {}).unwrap_err().to_string();
+    assert!(said.contains("unset SPECIMEN_OFFLINE") && said.contains("downloads/val.zip"), "{said}");
 }

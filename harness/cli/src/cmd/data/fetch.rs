@@ -1,4 +1,4 @@
-//! `specimen data fetch`: the files of a published model, from where they are published to safetensors.
+//! `specimen data fetch`: published models, from where they are published to safetensors, and the files of datasets.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,11 @@ use clap::Args;
 use serde::Serialize;
 use specimen_catalog::{Entry, entry, entry::PublishedFile};
 use specimen_convert::{Limits, Options};
-use specimen_datasets::{data_root::DataRoot, error::DatasetError};
+use specimen_datasets::{
+    data_root::DataRoot,
+    error::DatasetError,
+    manifest::{DataItem, items_of},
+};
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
 use specimen_hub::{
     Found, HubError, Settings,
@@ -15,7 +19,7 @@ use specimen_hub::{
 
 use crate::{
     args::Format,
-    cmd::{byte_progress::ByteProgress, convert::converted},
+    cmd::{byte_progress::ByteProgress, convert::converted, data::fetch_items},
     exit::CliError,
     needs,
     spec_args::data_root,
@@ -25,12 +29,15 @@ use crate::{
 /// What to fetch.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// Models from `specimen data list`; what they need is fetched with them
-    #[arg(required_unless_present = "spec", value_name = "MODEL")]
-    pub models: Vec<String>,
-    /// All that this spec needs and that can be fetched; of the rest it is said where a person gets it
+    /// Models from `specimen data list`, with what they need, or datasets: `coco2017-val`, `coco2017-captions`, `parti`, `mnist`
+    #[arg(required_unless_present = "spec", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// All that this spec needs and that can be fetched; for the rest the command prints where a person gets it
     #[arg(long = "for", value_name = "SPEC")]
     pub spec: Option<PathBuf>,
+    /// Fetch files of datasets from this address, with the paths of the publisher's
+    #[arg(long, value_name = "URL")]
+    pub mirror: Option<String>,
     /// The heads that draft for them too
     #[arg(long)]
     pub drafters: bool,
@@ -40,10 +47,12 @@ pub struct FetchArgs {
 }
 
 /// The answer, as `--format json` prints it.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct FetchAnswer {
     schema: u32,
     models: Vec<ModelLine>,
+    /// Files of datasets that are here.
+    datasets: Vec<ItemLine>,
     /// Files that could not be fetched.
     failed: Vec<FailedLine>,
     /// Data of the spec that a person has to get.
@@ -63,6 +72,15 @@ struct ModelLine {
 struct FileLine {
     file: &'static str,
     /// `here`, `fetched` or `converted`.
+    status: &'static str,
+    path: String,
+}
+
+/// One file or folder of a dataset.
+#[derive(Serialize)]
+struct ItemLine {
+    key: &'static str,
+    /// `here` or `fetched`.
     status: &'static str,
     path: String,
 }
@@ -87,7 +105,17 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut wanted: Vec<&'static Entry> = Vec::new();
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
     let of_spec = spec.as_ref().map(needs::weights_of).unwrap_or_default();
-    for name in args.models.iter().map(String::as_str).chain(of_spec) {
+    let root = data_root();
+    let of_datasets: Vec<&str> =
+        args.names.iter().map(String::as_str).filter(|name| !items_of(name).is_empty()).collect();
+    let mut items: Vec<DataItem> = of_datasets.iter().flat_map(|name| items_of(name)).collect();
+    let n_named = items.len();
+    // Without a data folder there is no place for them: a person gets told so below.
+    items.extend(
+        spec.iter().filter(|_| root.is_some()).flat_map(|spec| needs::absent_items(spec, root.as_ref())),
+    );
+    let of_models = args.names.iter().map(String::as_str).filter(|name| !of_datasets.contains(name));
+    for name in of_models.chain(of_spec) {
         let model = entry::published_entry(name).map_err(HubError::from)?;
         let drafter = model.head("eagle1", None).filter(|_| args.drafters);
         let drafter = drafter.map(entry).transpose().map_err(HubError::from)?;
@@ -97,7 +125,18 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
             }
         }
     }
-    let mut answered = FetchAnswer { schema: 1, models: Vec::new(), failed: Vec::new(), data: Vec::new() };
+    let mut answered = FetchAnswer { schema: 1, ..FetchAnswer::default() };
+    for (index, item) in items.iter().enumerate() {
+        match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), talk) {
+            Ok((path, was_here)) => {
+                let status = if was_here { "here" } else { "fetched" };
+                answered.datasets.push(ItemLine { key: item.key, status, path: path.display().to_string() });
+            }
+            Err(error) if index < n_named => return Err(error),
+            // What a spec needs besides is fetched all the same, and this is listed as missing.
+            Err(error) => talk.warn(format!("{}: {error:#}", item.key)),
+        }
+    }
     for model in wanted {
         talk.say(format!("{}: {} (licence: {})", model.name, model.what, model.licence));
         let mut line =
@@ -120,7 +159,6 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         }
         answered.models.push(line);
     }
-    let root = data_root();
     let by_hand = spec.as_ref().map(|spec| needs::missing_data(spec, root.as_ref())).unwrap_or_default();
     let by_hand =
         by_hand.into_iter().chain(spec.as_ref().and_then(|spec| absent_prompts(spec, root.as_ref())));
@@ -182,6 +220,9 @@ fn human(answered: &FetchAnswer) -> String {
         for FileLine { file, status, path } in files {
             text.push_str(&format!("  {status:<9}  {file}  {path}\n"));
         }
+    }
+    for ItemLine { key, status, path } in &answered.datasets {
+        text.push_str(&format!("{key}\n  {status:<9}  {path}\n"));
     }
     for FailedLine { model, why, .. } in &answered.failed {
         text.push_str(&format!("  missing    {model}: {why}\n"));
