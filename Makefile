@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build test lint reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,9 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+
+reference: libtorch ## write the pages of docs/reference again, from what the program says
+	WRITE_REFERENCE=1 cargo test --release --workspace --test reference
 
 docs: ## build the site of docs/ into target/site (mdBook: cargo install mdbook)
 	scripts/site.sh

@@ -1,5 +1,10 @@
 //! The specs of this repository, inside the program: they can be listed, copied and run where no checkout is.
 
+use serde::Serialize;
+use specimen_datasets::catalog::ENTRIES;
+
+use crate::{error::SpecError, parse::SpecText, spec::Spec};
+
 /// One spec of `experiments/specs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BundledSpec {
@@ -11,6 +16,92 @@ pub struct BundledSpec {
 
 /// All of them, in the order of their names.
 pub const BUNDLED: &[BundledSpec] = &include!(concat!(env!("OUT_DIR"), "/specs.rs"));
+
+/// What a list of specs says of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpecSummary {
+    /// Its name in the program.
+    pub name: &'static str,
+    /// The question, or what it shows: the first sentence of its analysis.
+    pub question: String,
+    /// Tables of published numbers that its cells are compared with.
+    pub published: Vec<String>,
+    /// Models, in the order of the cells.
+    pub models: Vec<String>,
+    /// The dataset.
+    pub dataset: String,
+    /// Cells, axes multiplied out.
+    pub n_cells: usize,
+    /// Images over all cells; absent where the dataset's size is known only when it is read.
+    pub n_images: Option<usize>,
+    #[serde(skip)]
+    methods: Vec<String>,
+}
+
+/// What the specs in the program ask, in the order of their names.
+///
+/// # Errors
+/// None but a spec that does not resolve, which a test excludes.
+pub fn summaries() -> Result<Vec<SpecSummary>, SpecError> {
+    let summary = |spec: &BundledSpec| {
+        let resolved = SpecText::parse(spec.name, spec.text)?.resolve()?;
+        Ok(SpecSummary::of(spec.name, &resolved))
+    };
+    BUNDLED.iter().map(summary).collect()
+}
+
+impl SpecSummary {
+    fn of(name: &'static str, spec: &Spec) -> Self {
+        let known =
+            ENTRIES.iter().find(|entry| entry.name == spec.dataset.name).and_then(|entry| entry.n_prompts);
+        let n_prompts = match (spec.dataset.limit, known) {
+            (Some(limit), Some(all)) => Some(limit.min(all)),
+            (limit, all) => limit.or(all),
+        };
+        let samples = usize::try_from(spec.dataset.samples).expect("usize has at least 32 bits");
+        let mut models: Vec<String> = spec.cells.iter().map(|cell| cell.model.name.clone()).collect();
+        models.dedup();
+        let mut published: Vec<String> =
+            spec.published.iter().map(|row| row.from.trim_end_matches(".csv").to_owned()).collect();
+        published.dedup();
+        Self {
+            name,
+            question: first_sentence(&spec.analysis),
+            published,
+            models,
+            dataset: spec.dataset.name.clone(),
+            n_cells: spec.cells.len(),
+            n_images: n_prompts.map(|n| n * samples * spec.cells.len()),
+            methods: spec
+                .cells
+                .iter()
+                .map(|cell| format!("{} {}", cell.name, cell.method.canonical()))
+                .collect(),
+        }
+    }
+
+    /// Whether `word` is in its name, question, dataset, models, methods or tables of published numbers, in any case.
+    #[must_use]
+    pub fn mentions(&self, word: &str) -> bool {
+        let word = word.to_lowercase();
+        let texts = [self.name, &self.question, &self.dataset].into_iter();
+        let texts = texts
+            .chain([&self.published, &self.models, &self.methods].into_iter().flatten().map(String::as_str));
+        texts.into_iter().any(|text| text.to_lowercase().contains(&word))
+    }
+}
+
+/// Up to the first full stop that ends a sentence, on one line.
+fn first_sentence(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ends = line.match_indices(". ").map(|(at, _)| at);
+    // `Fig. 4` and `i.e. x` go on; a sentence is followed by a capital letter or a digit that no abbreviation explains.
+    let end = ends.into_iter().find(|&at| {
+        let starts_anew = line[at + 2..].starts_with(char::is_uppercase);
+        starts_anew && !line[..at].ends_with("Fig")
+    });
+    end.map_or_else(|| line.trim_end_matches('.').to_owned(), |end| line[..end].to_owned())
+}
 
 /// The spec of a name, which may be shortened to its last part (`cascade_table1_tiny`): no two specs share one.
 #[must_use]
@@ -29,7 +120,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::parse::SpecText;
+
+    #[test]
+    fn the_first_sentence_ends_where_another_begins() {
+        for (text, expected) in [
+            ("One. Two.", "One"),
+            ("Only\none.", "Only one"),
+            ("CASCADE Fig. 4, at full size. More.", "CASCADE Fig. 4, at full size"),
+            ("Twin of Fig. Four words. More.", "Twin of Fig. Four words"),
+            ("Above 0.5 it is, e.g. here. So.", "Above 0.5 it is, e.g. here"),
+            ("", ""),
+        ] {
+            assert_eq!(first_sentence(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn every_file_is_in_the_program_and_resolves() {

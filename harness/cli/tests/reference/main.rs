@@ -1,0 +1,224 @@
+//! The pages of `docs/reference` are what the program itself says: its commands, protocols, models, datasets and specs.
+//! `make reference` writes them again; this test fails where one is not up to date.
+
+#![cfg(feature = "torch")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    fmt::Write,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::CommandFactory;
+use specimen_catalog::entry::{ENTRIES, Known};
+use specimen_cli::args::Cli;
+use specimen_datasets::{catalog::ENTRIES as DATASETS, manifest::ITEMS};
+use specimen_experiments::bundled::summaries;
+use specimen_measure::protocol::Protocol;
+
+/// Set, the pages are written and not compared.
+const WRITE: &str = "WRITE_REFERENCE";
+
+#[test]
+fn the_reference_pages_are_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let mut stale = Vec::new();
+    for (name, text) in pages() {
+        let path: PathBuf = folder.join(name);
+        if std::env::var_os(WRITE).is_some() {
+            fs::write(&path, &text).unwrap();
+        } else if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
+            stale.push(name);
+        }
+    }
+    assert!(stale.is_empty(), "not up to date in docs/reference: {}; run `make reference`", stale.join(", "));
+}
+
+fn pages() -> [(&'static str, String); 5] {
+    [
+        ("commands.md", commands()),
+        ("protocols.md", protocols()),
+        ("models.md", models()),
+        ("datasets.md", datasets()),
+        ("specs.md", bundled_specs()),
+    ]
+}
+
+/// A table in Markdown; a bar in a cell is escaped.
+fn table(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+        writeln!(text, "| {} |", cells.join(" | ")).unwrap();
+    }
+    text
+}
+
+fn code(name: &str) -> String {
+    format!("`{name}`")
+}
+
+fn commands() -> String {
+    let mut command = Cli::command();
+    command.build();
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text =
+        format!("# Commands\n{about}: what `specimen help` and `specimen COMMAND --help` print.\n\n");
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    for line in after.lines() {
+        writeln!(text, "- {line}").unwrap();
+    }
+    text.push_str("\n## Options of every command\n\n");
+    let shared = command.get_arguments().filter(|arg| arg.is_global_set());
+    let row = |arg: &clap::Arg| {
+        let values: Vec<String> =
+            arg.get_possible_values().iter().map(|value| code(value.get_name())).collect();
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        vec![code(&format!("--{}", arg.get_long().unwrap())), help, values.join(", ")]
+    };
+    text.push_str(&table(&["option", "what it does", "values"], shared.map(row)));
+    for sub in command.get_subcommands().filter(is_shown) {
+        one_command(&mut text, sub);
+    }
+    text
+}
+
+fn is_shown(command: &&clap::Command) -> bool {
+    !command.is_hide_set() && command.get_name() != "help"
+}
+
+/// A command with its help, without the options of every command, then those below it.
+fn one_command(text: &mut String, command: &clap::Command) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let is_common =
+        |arg: &clap::Arg| arg.is_global_set() || matches!(arg.get_id().as_str(), "help" | "version");
+    let mut alone = command.clone().mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { arg });
+    let help = alone.render_help().to_string();
+    write!(text, "\n## {name}\n```text\n").unwrap();
+    help.trim_end().lines().for_each(|line| writeln!(text, "{}", line.trim_end()).unwrap());
+    text.push_str("```\n");
+    command.get_subcommands().filter(is_shown).for_each(|sub| one_command(text, sub));
+}
+
+fn protocols() -> String {
+    let mut text = "# Protocols\nA protocol is the exact recipe of a published number: how a picture is decoded and \
+                    resized, which network reads it, and how features become a value. The files are in \
+                    [metrics/protocols](../../metrics/protocols); [Metrics](../metrics.md) says how to choose one.\n\
+                    A digest names the recipe: equal digests mean comparable values.\n\n"
+        .to_owned();
+    let all: Vec<Protocol> = Protocol::names().map(|name| Protocol::named(name).unwrap()).collect();
+    let row = |protocol: &Protocol| {
+        let digests = protocol.recipe().metrics().into_iter().map(|metric| {
+            let digest: String =
+                protocol.digest_of(metric)[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{metric} `{digest}`")
+        });
+        let network = format!("{} {}", protocol.recipe().network.name, protocol.recipe().network.layer);
+        vec![
+            code(protocol.name()),
+            digests.collect::<Vec<_>>().join(", "),
+            network,
+            protocol.about().to_owned(),
+        ]
+    };
+    text.push_str(&table(
+        &["protocol", "metrics and their digests", "network, layer", "what it is"],
+        all.iter().map(row),
+    ));
+    text.push_str("\n## Sources\n\n");
+    let source = |protocol: &Protocol| vec![code(protocol.name()), protocol.source().to_owned()];
+    text.push_str(&table(&["protocol", "where its facts come from"], all.iter().map(source)));
+    text
+}
+
+fn models() -> String {
+    let mut text = "# Models\nWhat `name` in `[model]` may be, and the other weights that the program knows. Each is one \
+                    file in [harness/catalog/models](../../harness/catalog/models).\n\n## Targets\n\n"
+        .to_owned();
+    let targets = ENTRIES.iter().filter_map(|entry| entry.target.as_ref().map(|target| (entry, target)));
+    let row = |(entry, target): (&specimen_catalog::Entry, &specimen_catalog::Target)| {
+        let size = format!("{}x{}", target.width, target.height);
+        vec![code(&entry.name), entry.what.clone(), target.n_tokens.to_string(), size, licence(entry)]
+    };
+    text.push_str(&table(&["name", "what it is", "tokens an image", "pixels", "licence"], targets.map(row)));
+    text.push_str("\n## Draft heads, parts that models share, and networks of metrics\n\n");
+    let others = ENTRIES.iter().filter(|entry| entry.target.is_none());
+    let row = |entry: &specimen_catalog::Entry| {
+        vec![code(&entry.name), entry.what.clone(), entry.files.len().to_string(), licence(entry)]
+    };
+    text.push_str(&table(&["name", "what it is", "files", "licence"], others.map(row)));
+    text
+}
+
+fn licence(entry: &specimen_catalog::Entry) -> String {
+    match &entry.licence {
+        Known::Unknown => "unknown".to_owned(),
+        known => known.to_string(),
+    }
+}
+
+fn datasets() -> String {
+    let mut text = "# Datasets\nWhat `name` in `[dataset]` may be, besides the path of a file: `.json` (COCO captions), \
+                    `.tsv` (as PartiPrompts), `.txt`, `.csv` and `.jsonl`, each also with `.gz`.\n\n"
+        .to_owned();
+    let row = |entry: &specimen_datasets::catalog::Entry| {
+        let n = entry.n_prompts.map_or_else(|| "as `limit` says".to_owned(), |n| n.to_string());
+        let needs: Vec<String> = entry.needs.iter().map(|item| code(item.key)).collect();
+        vec![code(entry.name), n, entry.what.to_owned(), needs.join(", ")]
+    };
+    text.push_str(&table(&["name", "prompts", "what it is", "needs"], DATASETS.iter().map(row)));
+    text.push_str("\n## Files\n`specimen data fetch NAME` takes a key or a group.\n\n");
+    let row = |item: &specimen_datasets::manifest::DataItem| {
+        let groups: Vec<String> = item.groups.iter().map(|group| code(group)).collect();
+        let places: Vec<String> = item.places.iter().map(|place| code(place)).collect();
+        vec![code(item.key), groups.join(", "), places.join(" or "), item.licence.to_owned()]
+    };
+    text.push_str(&table(
+        &["key", "groups", "place below `SPECIMEN_DATA`", "licence"],
+        ITEMS.iter().map(row),
+    ));
+    text
+}
+
+fn bundled_specs() -> String {
+    let mut text = "# Specs\nThe experiments that are in the program. `specimen specs list WORD…` searches them, \
+                    `specimen plan NAME` says what one takes, `specimen run NAME` runs it.\n\
+                    The files are in [experiments/specs](../../experiments/specs). Images are those of all cells.\n"
+        .to_owned();
+    let groups = [
+        ("", "First steps"),
+        ("paper/", "Tables and figures of papers"),
+        ("sweep/", "Sweeps"),
+        ("real/", "Published weights and whole datasets"),
+        ("ci/", "Checks of the program itself"),
+    ];
+    let all = summaries().unwrap();
+    let group_of =
+        |name: &str| name.split_once('/').map_or_else(String::new, |(folder, _)| format!("{folder}/"));
+    for (folder, title) in groups {
+        write!(text, "\n## {title}\n\n").unwrap();
+        let rows = all.iter().filter(|spec| group_of(spec.name) == folder).map(|spec| {
+            let images = spec.n_images.map_or_else(|| "-".to_owned(), |n| n.to_string());
+            let published = spec.published.iter().map(|name| code(name)).collect::<Vec<_>>().join(", ");
+            vec![
+                code(spec.name),
+                spec.question.clone(),
+                spec.models.join(", "),
+                spec.dataset.clone(),
+                spec.n_cells.to_string(),
+                images,
+                published,
+            ]
+        });
+        text.push_str(&table(
+            &["name", "what it asks", "model", "dataset", "cells", "images", "compared with"],
+            rows,
+        ));
+    }
+    assert!(
+        all.iter().all(|spec| groups.iter().any(|(folder, _)| group_of(spec.name) == *folder)),
+        "a folder of specs has no heading here"
+    );
+    text
+}
