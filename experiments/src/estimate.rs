@@ -121,6 +121,16 @@ impl Plan {
     }
 }
 
+impl Estimate {
+    /// Size of all that a command can fetch; absent if nothing is to be fetched.
+    pub fn to_fetch(&self) -> Option<FetchSize> {
+        self.missing
+            .iter()
+            .filter_map(|missing| missing.fetch)
+            .reduce(|a, b| FetchSize { n_bytes: a.n_bytes + b.n_bytes, n_unknown: a.n_unknown + b.n_unknown })
+    }
+}
+
 impl Footprint {
     /// Upper bound of what one image and its rows take on disk, in bytes.
     pub fn bytes(&self) -> u64 {
@@ -169,13 +179,7 @@ impl fmt::Display for Estimate {
             let size = fetch.map(|fetch| format!(", {fetch}")).unwrap_or_default();
             writeln!(f, "missing {what}{size}\n        {remedy}")?;
         }
-        let sizes: Vec<FetchSize> = self.missing.iter().filter_map(|missing| missing.fetch).collect();
-        if sizes.is_empty() {
-            return Ok(());
-        }
-        let n_bytes = sizes.iter().map(|size| size.n_bytes).sum();
-        let all = FetchSize { n_bytes, n_unknown: sizes.iter().map(|size| size.n_unknown).sum() };
-        writeln!(f, "fetch   {all} in all; this gets it:\n        specimen data fetch --for SPEC")
+        Ok(())
     }
 }
 

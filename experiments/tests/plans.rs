@@ -360,10 +360,11 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     missing weights of tiny\n        run make train-tiny\n\
                     missing weights of a, 1.4 GB\n        specimen data fetch a\n\
                     missing weights of b, 250.0 MB and 2 files of unknown size\n        specimen data fetch b\n\
-                    missing weights of c, 1 file of unknown size\n        specimen data fetch c\n\
-                    fetch   1.6 GB and 3 files of unknown size in all; this gets it:\n        specimen data fetch --for \
-                    SPEC\n";
+                    missing weights of c, 1 file of unknown size\n        specimen data fetch c\n";
     assert_eq!(estimate.to_string(), expected);
+    assert_eq!(estimate.to_fetch().unwrap().to_string(), "1.6 GB and 3 files of unknown size");
+    estimate.missing.truncate(1);
+    assert_eq!(estimate.to_fetch(), None);
     assert_eq!(plan.estimate(|_| None).disk_bytes, None);
 }
 

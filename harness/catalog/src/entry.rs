@@ -5,6 +5,7 @@ use std::{fmt, sync::LazyLock};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use specimen_convert::Recipe;
+use specimen_foundation::names;
 
 use crate::{
     part::Part,
@@ -187,12 +188,12 @@ pub static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
 
 /// A name that nothing in the catalog has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown model `{name}`, expected one of {known}")]
+#[error("unknown model `{name}`, {suggestion}")]
 pub struct UnknownName {
     /// What was asked for.
     pub name: String,
-    /// Every name there is.
-    pub known: String,
+    /// The published name that was probably meant, or all of them.
+    pub suggestion: String,
 }
 
 /// The entry called `name`.
@@ -212,8 +213,8 @@ pub fn published_entry(name: &str) -> Result<&'static Entry, UnknownName> {
 }
 
 fn unknown(name: &str) -> UnknownName {
-    let known = published().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ");
-    UnknownName { name: name.to_owned(), known }
+    let suggestion = names::suggestion(name, published().map(|entry| entry.name.as_str()));
+    UnknownName { name: name.to_owned(), suggestion }
 }
 
 /// The entries with files, in the order of their names.

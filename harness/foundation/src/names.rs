@@ -19,6 +19,15 @@ pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Vec
     near.into_iter().map(|(_, name)| name).collect()
 }
 
+/// What to say of an unknown name: ``did you mean `a`?`` where one of `known` is near, otherwise ``expected one of a, b``.
+pub fn suggestion<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(found, known.iter().copied()).first() {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("expected one of {}", known.join(", ")),
+    }
+}
+
 /// Insertions, deletions, replacements and swaps of neighbours between two texts, in code points (optimal string
 /// alignment).
 #[must_use]
@@ -58,6 +67,12 @@ mod tests {
         check_nearest("scenes", &["scenes-val", "scenes-train"]);
         check_nearest("imagenet", &[]);
         check_nearest("", &[]);
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_or_all() {
+        assert_eq!(suggestion("ninth", ["first", "tenth"]), "did you mean `tenth`?");
+        assert_eq!(suggestion("x", ["first", "tenth"]), "expected one of first, tenth");
     }
 
     #[test]

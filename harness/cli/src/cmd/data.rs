@@ -13,7 +13,7 @@ use specimen_datasets::{
     error::DatasetError,
     manifest::{DataItem, Expected, ITEMS, Status},
 };
-use specimen_foundation::folders::DATA_VARIABLE;
+use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
 
 use crate::{
     args::Format,
@@ -211,8 +211,7 @@ fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
 fn wanted(keys: &[String]) -> Result<Vec<DataItem>, CliError> {
     let item = |key: &String| {
         ITEMS.into_iter().find(|item| item.key == *key).ok_or_else(|| {
-            let known = ITEMS.map(|item| item.key).join(", ");
-            CliError::Usage(format!("unknown key `{key}`, expected one of {known}"))
+            CliError::Usage(format!("unknown key `{key}`, {}", suggestion(key, ITEMS.map(|item| item.key))))
         })
     };
     if keys.is_empty() { Ok(ITEMS.to_vec()) } else { keys.iter().map(item).collect() }

@@ -114,7 +114,7 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     match talk.format() {
         Format::Json => answer_json(&answered),
-        Format::Human => answer(&human(&answered)),
+        Format::Human => answer(&human(&answered, &args.spec.spec.display().to_string())),
     }
 }
 
@@ -167,8 +167,15 @@ fn item_lines(plan: &Plan) -> Vec<ItemLine<'_>> {
     plan.items.iter().map(line).collect()
 }
 
-fn human(answer: &PlanAnswer<'_>) -> String {
+fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
     let mut text = answer.estimate.to_string();
+    if let Some(size) = answer.estimate.to_fetch() {
+        writeln!(
+            text,
+            "fetch   {size} in total; fetch all of it with:\n        specimen data fetch --for {spec}"
+        )
+        .expect("writing to a string cannot fail");
+    }
     let width = answer.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for cell in &answer.cells {
         let CellLine { name, model, method, n_items, .. } = cell;

@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use crate::support::{Desk, Ran, workspace};
+use crate::support::{Desk, Ran, spec, workspace};
 
 fn fixture(name: &str) -> String {
     workspace("harness/convert/tests/fixtures").join(name).to_str().unwrap().to_owned()
@@ -42,7 +42,7 @@ fn zeros(desk: &Desk, file: &str, tensors: &[(&str, &[u64])]) -> String {
 }
 
 #[test]
-fn a_checkpoint_is_converted_and_told_about() {
+fn a_checkpoint_is_converted_and_reported() {
     let desk = Desk::new();
     let report = desk.json(&["convert", &fixture("wrapped_model.pt"), "out.safetensors"]);
     assert_eq!((&report["n_tensors"], &report["key"]), (&10.into(), &"model".into()), "{report}");
@@ -193,7 +193,7 @@ fn a_model_is_fetched_converted_and_found_again_without_the_net() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_told_with_what_to_do() {
+fn what_cannot_be_fetched_is_reported_with_what_to_do() {
     let desk = Desk::as_data_folder();
     let address = serve(BTreeMap::new());
     let refused = |args: &[&str], variables: &[(&str, &str)], code: i32, parts: &[&str]| {
@@ -212,7 +212,9 @@ fn what_cannot_be_fetched_is_told_with_what_to_do() {
         &["model.safetensors of facebook/dinov2-base", "unset HF_HUB_OFFLINE"],
     );
     refused(&fetch, &[("HF_ENDPOINT", "http://127.0.0.1:1")], 6, &["run the same command again"]);
-    refused(&["data", "fetch", "dinov3"], &[], 2, &["unknown model `dinov3`", "dinov2-vit-b14"]);
+    let xl = ["data", "fetch", "llamagen-t2i-xl-521"];
+    refused(&xl, &[], 2, &["unknown model `llamagen-t2i-xl-521`, did you mean `llamagen-t2i-xl-512`?"]);
+    refused(&["data", "fetch", "dall-e"], &[], 2, &["unknown model `dall-e`, expected one of anole-7b, "]);
     let by_hand = ["data", "fetch", "chameleon-vqgan"];
     refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);
 }
@@ -259,4 +261,30 @@ fn datasets_are_fetched_unpacked_and_checked() {
     desk.fails(&wrong, 4, &["captions_val2017.json: not what was published"]);
     let elsewhere = Desk::new();
     elsewhere.fails(&["data", "fetch", "parti"], 2, &["no data folder; set SPECIMEN_DATA"]);
+}
+
+#[test]
+fn what_a_spec_needs_is_fetched_and_what_no_program_may_fetch_is_named() {
+    let desk = Desk::as_data_folder();
+    let path = |file: &str| format!("/jadohu/anole_drafter/resolve/main/{file}");
+    let pickle = std::fs::read(fixture("state_dict.bin")).unwrap();
+    let files = BTreeMap::from([(path("config.json"), b"{}".to_vec()), (path("pytorch_model.bin"), pickle)]);
+    let address = serve(files);
+    for part in ["1-of-00003.safetensors", "2-of-00003.safetensors", "3-of-00003.safetensors"] {
+        desk.file(&format!("weights/leloy/Anole-7b-v0.1-hf/model-0000{part}"), "");
+    }
+    for file in ["config.json", "tokenizer.json", "model.safetensors.index.json"] {
+        desk.file(&format!("weights/leloy/Anole-7b-v0.1-hf/{file}"), "");
+    }
+    let text = std::fs::read_to_string(spec("ci/stub.toml")).unwrap();
+    let file = desk.file("mine.toml", &text.replace("= \"stub\"\ndtype", "= \"anole-7b\"\ndtype"));
+    let fetch = ["data", "fetch", "--for", &file, "--format", "json"];
+    let ran = run_with(&desk, &fetch, &[("HF_ENDPOINT", &address)]);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    assert!(ran.err.contains("weights/chameleon/vqgan.ckpt"), "{}", ran.err);
+    let answer: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let models: Vec<_> = answer["models"].as_array().unwrap().iter().map(|model| &model["model"]).collect();
+    assert_eq!(models, ["anole-7b", "anole-7b-drafter"], "{answer}");
+    assert_eq!(answer["failed"][0]["file"], "vqgan.ckpt", "{answer}");
+    assert!(desk.path("weights/anole-7b/drafter.safetensors").is_file());
 }

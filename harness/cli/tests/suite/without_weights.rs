@@ -51,10 +51,11 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let desk = Desk::new();
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
+    let for_all = format!("in total; fetch all of it with:\n        specimen data fetch --for {file}\n");
     for part in [
         "missing weights of igpt-mnist: 1 of 1 files, ",
         "\n        specimen data fetch igpt-mnist\n",
-        "in all; this gets it:\n        specimen data fetch --for SPEC\n",
+        &for_all,
     ] {
         assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
     }
