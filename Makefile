@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build test lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -14,7 +14,7 @@ help: ## list the targets
 quickstart: build ## build, then generate, measure and report the first experiment
 	$(SPECIMEN) quickstart --out results/runs/quickstart
 
-gate: build ## run the first experiment afresh and hold it against the baseline in results/baselines
+gate: build ## run the first experiment again and compare it with the baseline in results/baselines
 	rm -rf $(GATED)
 	OMP_NUM_THREADS=1 $(SPECIMEN) run experiments/specs/quickstart.toml --out $(GATED)
 	$(SPECIMEN) gate $(GATED) --baseline results/baselines/quickstart.json --junit $(GATED)/gate.xml
@@ -30,7 +30,10 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 
-reference: libtorch ## write the pages of docs/reference again, from what the program says
+features: ## check what builds without libtorch (no default features)
+	cargo check --release --locked -p specimen-measure -p specimen-cli --no-default-features
+
+reference: libtorch ## write the pages of docs/reference again, from the program
 	WRITE_REFERENCE=1 cargo test --release --workspace --test reference
 
 docs: ## build the site of docs/ into target/site (mdBook: cargo install mdbook)
@@ -39,7 +42,7 @@ docs: ## build the site of docs/ into target/site (mdBook: cargo install mdbook)
 bench: libtorch ## time the acceptance walk, a step of the embedded model, statistics, pixels and networks (an idle machine, please)
 	cargo bench --profile release -p specimen-decode -p specimen-models -p specimen-stats -p specimen-pixels -p specimen-extract
 
-chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare what comes of them (about 10 minutes)
+chaos-local: libtorch ## disturb 100 runs by kill -9 and more, and compare the results (about 10 minutes)
 	CHAOS_ROUNDS=100 cargo test --release --workspace --test chaos -- --nocapture --test-threads 1
 
 chaos-slurm: libtorch ## disturb runs on a Slurm of one node in every way and print the table (Debian's slurmctld slurmd slurm-client munge; about 20 minutes)

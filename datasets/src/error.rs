@@ -1,7 +1,10 @@
 //! The one error type of this crate. Each variant holds facts (file, place, expected, found) and its
 //! message ends with the remedy where there is one.
 
-use specimen_foundation::digest::Digest;
+use specimen_foundation::{
+    digest::Digest,
+    failure::{Failure, FailureKind},
+};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -254,5 +257,27 @@ impl DatasetError {
         found: impl Into<String>,
     ) -> Self {
         Self::Malformed { path: path.to_path_buf(), place, expected: expected.into(), found: found.into() }
+    }
+}
+
+impl Failure for DatasetError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::UnknownName { .. } | Self::BadOption { .. } => FailureKind::Spec,
+            Self::Io { .. }
+            | Self::WrongKind { .. }
+            | Self::Malformed { .. }
+            | Self::TooLarge { .. }
+            | Self::BlankPrompt { .. }
+            | Self::DuplicateId { .. }
+            | Self::NoPrompts { .. }
+            | Self::DuplicateImage { .. }
+            | Self::ImageWithoutId { .. }
+            | Self::NoImages { .. }
+            | Self::ImagesAndRows { .. }
+            | Self::Unpaired(_)
+            | Self::Absent { .. }
+            | Self::DigestMismatch { .. } => FailureKind::Missing,
+        })
     }
 }

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use specimen_foundation::failure::{Failure, FailureKind};
+
 use crate::place::Place;
 
 /// Why a spec cannot be used, and where that is written.
@@ -13,6 +15,15 @@ pub struct SpecError {
     pub place: Place,
     /// What is wrong with it.
     pub fault: Box<Fault>,
+}
+
+/// An override that leads nowhere is a mistake in the command, a value out of range one in the experiment.
+impl Failure for SpecError {
+    fn kind(&self) -> Option<FailureKind> {
+        let is_command = matches!(self.place, Place::Argument(_))
+            && matches!(*self.fault, Fault::BadArgument { .. } | Fault::NoSuchPath { .. });
+        Some(if is_command { FailureKind::Usage } else { FailureKind::Spec })
+    }
 }
 
 /// What can be wrong with a spec.
@@ -192,6 +203,12 @@ pub enum PlanError {
         /// All timed cells, separated by commas.
         known: String,
     },
+}
+
+impl Failure for PlanError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(FailureKind::Spec)
+    }
 }
 
 /// `, did you mean …?` where a name is near, otherwise the names that would do.

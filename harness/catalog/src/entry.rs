@@ -5,7 +5,10 @@ use std::{fmt, sync::LazyLock};
 
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use specimen_convert::Recipe;
-use specimen_foundation::names;
+use specimen_foundation::{
+    failure::{Failure, FailureKind},
+    names,
+};
 
 use crate::{
     part::Part,
@@ -194,6 +197,12 @@ pub struct UnknownName {
     pub name: String,
     /// The published name that was probably meant, or all of them.
     pub suggestion: String,
+}
+
+impl Failure for UnknownName {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(FailureKind::Usage)
+    }
 }
 
 /// The entry called `name`.

@@ -33,13 +33,13 @@ use clap::{
     CommandFactory, Parser,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use specimen_foundation::names::nearest;
+use specimen_foundation::{failure::FailureKind, names::nearest};
 #[cfg(feature = "torch")]
 use specimen_weights::out_of_memory::OutOfMemory;
 
 use crate::{
     args::{Cli, Format},
-    exit::{Code, code_of},
+    exit::kind_of,
     talk::{Talk, message_of},
 };
 
@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&with_nearest(error), &argv).into(),
+        Err(error) => return not_understood(&with_nearest(error), &argv),
     };
     let talk = Talk::new(&cli.shared);
     if !cli.command.is_worker() {
@@ -57,28 +57,27 @@ pub fn main() -> ExitCode {
     }
     // A broken invariant panics and the hook has said so; what is left is the code.
     let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &talk)));
-    let code = match ended {
-        Ok(Ok(())) => Code::Ok,
+    match ended {
+        Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
-            let code = code_of(&error);
-            talk.error(code, &message_of(&error));
-            code
+            let kind = kind_of(&error);
+            talk.error(kind, &message_of(&error));
+            kind.exit_code().into()
         }
-        Err(payload) => out_of_memory(&*payload, &talk),
-    };
-    code.into()
+        Err(payload) => kind_of_panic(&*payload, &talk).exit_code().into(),
+    }
 }
 
-/// The code of a panic: memory that libtorch did not get is told here, all else was by the hook.
-fn out_of_memory(payload: &(dyn Any + Send), talk: &Talk) -> Code {
+/// The kind of failure that a panic is. Memory that libtorch did not get is reported here, all else was by the hook.
+fn kind_of_panic(payload: &(dyn Any + Send), talk: &Talk) -> FailureKind {
     #[cfg(feature = "torch")]
     if let Some(failure) = OutOfMemory::of_panic(payload) {
         let less = "fewer workers or threads, or for a metric a smaller --batch, take less";
-        talk.error(Code::Environment, &format!("{failure}; {less}"));
-        return Code::Environment;
+        talk.error(FailureKind::Environment, &format!("{failure}; {less}"));
+        return FailureKind::Environment;
     }
     let _ = (payload, talk);
-    Code::Internal
+    FailureKind::Bug
 }
 
 /// The error with the nearest subcommand, where it is about one that is unknown: `help` gives none itself.
@@ -101,19 +100,19 @@ fn with_nearest(mut error: clap::Error) -> clap::Error {
 }
 
 /// Says what is wrong with the arguments, or gives the help that was asked for.
-fn not_understood(error: &clap::Error, argv: &[OsString]) -> Code {
+fn not_understood(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         // A closed pipe is no reason to complain about help.
         let _ = error.print();
-        return Code::Ok;
+        return ExitCode::SUCCESS;
     }
     if wants_json(argv) {
         Talk::plain(Format::Json)
-            .error(Code::Usage, error.render().to_string().trim_start_matches("error: "));
+            .error(FailureKind::Usage, error.render().to_string().trim_start_matches("error: "));
     } else {
         let _ = error.print();
     }
-    Code::Usage
+    FailureKind::Usage.exit_code().into()
 }
 
 /// Whether the arguments, which could not be parsed, ask for JSON.
@@ -137,7 +136,7 @@ fn announce_panics(talk: &Talk) {
         let first = text.lines().next().unwrap_or("a panic without a message");
         let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
         talk.error(
-            Code::Internal,
+            FailureKind::Bug,
             &format!("internal error: {first}{place}; this is a bug, please report it"),
         );
     }));

@@ -9,12 +9,9 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use specimen_foundation::text::joined_lines;
+use specimen_foundation::{failure::FailureKind, text::joined_lines};
 
-use crate::{
-    args::{Format, Shared},
-    exit::Code,
-};
+use crate::args::{Format, Shared};
 
 /// How to talk on stderr.
 #[derive(Clone, Debug)]
@@ -88,14 +85,15 @@ impl Talk {
         }
     }
 
-    /// The reason why the program ends with `code`.
-    pub fn error(&self, code: Code, message: &str) {
+    /// Why the program ends with a failure of this kind.
+    pub fn error(&self, kind: FailureKind, message: &str) {
         match self.format {
             Format::Human => {
                 line(&format!("{} {}", self.painted("error:", "31"), harmless(&joined_lines(message, " "))));
             }
             Format::Json => {
-                let error = serde_json::json!({"code": code as u8, "message": joined_lines(message, " ")});
+                let error =
+                    serde_json::json!({"code": kind.exit_code(), "message": joined_lines(message, " ")});
                 line(&harmless_json(&serde_json::json!({ "error": error }).to_string()));
             }
         }

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use specimen_foundation::failure::{Failure, FailureKind};
+
 /// Why a conversion did not take place. Nothing is left behind then.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
@@ -101,3 +103,18 @@ pub enum ConvertError {
 
 /// What to do about a file whose end is missing.
 pub(crate) const FETCH_AGAIN: &str = "the file is truncated or damaged: fetch it again";
+
+impl Failure for ConvertError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Write { .. } => FailureKind::Environment,
+            Self::Read { .. }
+            | Self::Format { .. }
+            | Self::Pickle { .. }
+            | Self::Tensor { .. }
+            | Self::NoTensors { .. }
+            | Self::Lacks { .. }
+            | Self::Recipe { .. } => FailureKind::Missing,
+        })
+    }
+}

@@ -1,11 +1,12 @@
 //! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the folders of
-//! the environment, names and their nearest match, one-line texts and element types.
+//! the environment, names and their nearest match, one-line texts, element types and the kinds of failure.
 //!
 //! Nothing here knows models, metrics or runs.
 
 pub mod bounded_read;
 pub mod digest;
 pub mod dtype;
+pub mod failure;
 pub mod folders;
 pub mod names;
 pub mod text;

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use specimen_catalog::entry::UnknownName;
+use specimen_foundation::failure::{Failure, FailureKind};
 
 /// What kept a file from being fetched or found.
 #[derive(Debug, thiserror::Error)]
@@ -109,5 +110,21 @@ impl HubError {
     pub(crate) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, action, source }
+    }
+}
+
+impl Failure for HubError {
+    fn kind(&self) -> Option<FailureKind> {
+        match self {
+            Self::Unknown(error) => error.kind(),
+            Self::Unwritten(_) | Self::Answer { .. } | Self::BrokenOff { .. } | Self::Io { .. } => {
+                Some(FailureKind::Environment)
+            }
+            Self::Offline { .. }
+            | Self::ByHand { .. }
+            | Self::Denied { .. }
+            | Self::NotFound { .. }
+            | Self::Mismatch { .. } => Some(FailureKind::Missing),
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::{path::PathBuf, rc::Rc};
 
 use specimen_decode::{dist::Dist, dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_weights::LoadError;
 use tch::{Kind, Tensor};
 
@@ -107,6 +108,17 @@ pub enum ModelError {
         /// What is wrong and what is possible.
         reason: String,
     },
+}
+
+impl Failure for ModelError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Weights(_) | Self::Unfetched { .. } => FailureKind::Missing,
+            Self::Prompt { .. } | Self::Unknown { .. } => FailureKind::Usage,
+            Self::Drafter { .. } | Self::Sampling { .. } => FailureKind::Spec,
+            Self::NotKept { .. } => FailureKind::Environment,
+        })
+    }
 }
 
 /// Which network proposes.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use specimen_datasets::DatasetError;
 use specimen_experiments::error::PlanError;
 use specimen_extract::extractor::ExtractError;
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::target::ModelError;
 use specimen_record::RecordError;
 use specimen_stats::error::StatsError;
@@ -226,5 +227,36 @@ impl RunError {
     pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, what, source }
+    }
+}
+
+impl Failure for RunError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Dataset(error) => return error.kind(),
+            Self::Plan(error) => return error.kind(),
+            Self::Model(error) => return error.kind(),
+            Self::Extract(error) => return error.kind(),
+            Self::Measure(error) => return error.kind(),
+            Self::Record(error) => return error.kind(),
+            Self::Spec(_) | Self::OtherPlan { .. } => FailureKind::Spec,
+            Self::OtherWeights { .. }
+            | Self::Damaged { .. }
+            | Self::OtherFile { .. }
+            | Self::WithoutSteps { .. }
+            | Self::Image(_)
+            | Self::OddSize(_) => FailureKind::Missing,
+            Self::Environment(_) | Self::Io { .. } => FailureKind::Environment,
+            Self::Exists { .. } => FailureKind::Usage,
+            Self::Locked { .. } | Self::Superseded { .. } => FailureKind::Locked,
+            Self::Failed { .. } | Self::FailedFast { .. } => FailureKind::Failed,
+            Self::Interrupted => FailureKind::Interrupted,
+            Self::Aborted => FailureKind::Aborted,
+            Self::Replay { .. } => FailureKind::Mismatch,
+            Self::Worker { code, .. } => FailureKind::of_exit_code(*code),
+            Self::GivenUp { code: None, .. } => FailureKind::Environment,
+            Self::GivenUp { code, .. } => FailureKind::of_exit_code(*code),
+            Self::Stats(_) => FailureKind::Bug,
+        })
     }
 }

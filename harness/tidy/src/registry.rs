@@ -69,6 +69,28 @@ pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
         .collect()
 }
 
+/// Where the types of errors are listed whose kind decides the exit code.
+const FAILURES: &str = "harness/cli/src/exit.rs";
+
+/// Complaints about error types that state a kind of failure and are not in the list of those that are asked for one.
+pub fn check_failures(files: &[TextFile]) -> Vec<String> {
+    let text_of = |file: &TextFile| file.text.split("mod tests {").next().unwrap_or_default().to_owned();
+    let listed = files.iter().find(|file| file.path == FAILURES).map(text_of).unwrap_or_default();
+    let mut complaints = Vec::new();
+    for file in files.iter().filter(|file| file.is_rust() && file.path.contains("/src/")) {
+        for rest in text_of(file).split("\nimpl Failure for ").skip(1) {
+            let name = rest.split(' ').next().unwrap_or_default();
+            if !listed.contains(&format!("kind_as::<{name}>")) {
+                complaints.push(format!(
+                    "{}: `{name}` is not in the list of {FAILURES}, so its failures count as bugs; add it there",
+                    file.path
+                ));
+            }
+        }
+    }
+    complaints
+}
+
 /// The string literals of the list that begins with `list` in the file `path`, up to its `];`.
 fn strings(files: &[TextFile], path: &str, list: &str) -> Vec<String> {
     let text = files.iter().find(|file| file.path == path).map(|file| file.text.as_str()).unwrap_or_default();
@@ -125,6 +147,18 @@ mod tests {
         let files = |source: &str| [file(METRICS.0, known), file("harness/runner/src/score.rs", source)];
         assert_eq!(check_metrics(&files("\"fd\" => fd(),")), Vec::<String>::new());
         assert_eq!(check_metrics(&files("\"fd-lenet\" => fd(),")).len(), 1);
+    }
+
+    #[test]
+    fn an_error_type_that_is_not_asked_for_its_kind_is_named() {
+        let of = |listed: &str| {
+            check_failures(&[
+                file(FAILURES, &format!("const TYPES: &[KindOf] = &[\n    {listed}\n];")),
+                file("results/record/src/error.rs", "\nimpl Failure for RecordError {\n"),
+            ])
+        };
+        assert_eq!(of("kind_as::<RecordError>,"), Vec::<String>::new());
+        assert!(of("kind_as::<CliError>,")[0].starts_with("results/record/src/error.rs: `RecordError`"));
     }
 
     #[test]

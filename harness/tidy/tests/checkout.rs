@@ -103,6 +103,11 @@ fn every_model_and_metric_that_a_spec_can_name_is_there() {
 }
 
 #[test]
+fn every_error_type_with_a_kind_of_failure_is_asked_for_it() {
+    assert_none(registry::check_failures(&FILES));
+}
+
+#[test]
 fn every_dependency_is_used() {
     assert_none(docs::check_used(&workspace::manifest(&workspace::root()), &MEMBERS));
 }

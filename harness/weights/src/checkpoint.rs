@@ -8,6 +8,7 @@ use std::{
 
 use memmap2::Mmap;
 use safetensors::{Dtype, SafeTensors};
+use specimen_foundation::failure::{Failure, FailureKind};
 use tch::{Device, Kind, Tensor};
 
 use crate::{DigestCache, Init, ParamSource, index};
@@ -108,6 +109,12 @@ pub enum LoadError {
         /// What is wrong and what was expected.
         reason: String,
     },
+}
+
+impl Failure for LoadError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(FailureKind::Missing)
+    }
 }
 
 enum Bytes {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_weights::LoadError;
 
 use crate::weights_lookup::LookupError;
@@ -111,6 +112,18 @@ pub enum ExtractError {
         /// What to fetch and where to put it.
         remedy: &'static str,
     },
+}
+
+impl Failure for ExtractError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } | Self::Absent { .. } => {
+                FailureKind::Missing
+            }
+            Self::Layer { .. } => FailureKind::Spec,
+            Self::Batch { .. } | Self::Size { .. } | Self::Caption { .. } => FailureKind::Bug,
+        })
+    }
 }
 
 /// A network that turns pictures into features.

@@ -10,6 +10,7 @@ use std::{
 use sha2::{Digest, Sha256};
 use specimen_foundation::{
     bounded_read::read_text,
+    failure::{Failure, FailureKind},
     folders::{DATA_VARIABLE, cache_folder_by, hub_cache_folder, user_cache_folder},
 };
 use specimen_weights::{Checkpoint, LoadError};
@@ -273,6 +274,12 @@ pub enum LookupError {
     /// A safetensors file that is there and is none.
     #[error(transparent)]
     Weights(#[from] LoadError),
+}
+
+impl Failure for LookupError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(FailureKind::Missing)
+    }
 }
 
 const VOCABULARY_SHA256: &str = "924691ac288e54409236115652ad4aa250f48203de50a9e4722a6ecd48d6804a";

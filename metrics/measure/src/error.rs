@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_pixels::{PixelError, step::StepError};
 use specimen_stats::StatsError;
 
@@ -311,6 +312,40 @@ impl<T> InMetric<T> for Result<T, StatsError> {
         self.map_err(|source| {
             let of: Vec<String> = of.iter().map(|path| path.display().to_string()).collect();
             MeasureError::Statistic { metric, of: of.join(" and "), source }
+        })
+    }
+}
+
+/// A network says itself what kind its failure is.
+impl Failure for MeasureError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::UnknownProtocol { .. }
+            | Self::TableFormat { .. }
+            | Self::NoRule { .. }
+            | Self::Setting { .. }
+            | Self::NeedsCaptions { .. }
+            | Self::OtherLayer { .. }
+            | Self::NotConverted { .. }
+            | Self::NeedsRows { .. }
+            | Self::NeedsPictures { .. } => FailureKind::Usage,
+            Self::Protocol { .. } => FailureKind::Spec,
+            Self::Network { .. } => return None,
+            Self::NoNetworks { .. } => FailureKind::Environment,
+            Self::Io { action: "read", .. } => FailureKind::Missing,
+            Self::Io { .. } => FailureKind::Environment,
+            Self::Pixels(_)
+            | Self::Step { .. }
+            | Self::NothingLeft { .. }
+            | Self::Array { .. }
+            | Self::NotFinite { .. }
+            | Self::Statistic { .. }
+            | Self::OtherRecipe { .. }
+            | Self::OtherOrigin { .. }
+            | Self::Width { .. }
+            | Self::Captions { .. }
+            | Self::Unpaired { .. }
+            | Self::SameId { .. } => FailureKind::Missing,
         })
     }
 }

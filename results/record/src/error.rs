@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use specimen_foundation::failure::{Failure, FailureKind};
+
 use crate::{Digest, ItemKey, NotFinite};
 
 /// What the system says, and what to do where its disk is full.
@@ -288,5 +290,39 @@ impl RecordError {
     ) -> impl FnOnce(std::io::Error) -> RecordError {
         let path = path.into();
         move |source| RecordError::Io { path, action, source }
+    }
+}
+
+impl Failure for RecordError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => FailureKind::Missing,
+            Self::Io { .. } => FailureKind::Environment,
+            Self::RunExists { .. } => FailureKind::Usage,
+            Self::BadPlan { .. } => FailureKind::Spec,
+            Self::Conflict { .. } => FailureKind::Mismatch,
+            Self::NotARun { .. }
+            | Self::NoSuchFolder { .. }
+            | Self::TooLarge { .. }
+            | Self::Syntax { .. }
+            | Self::Inconsistent { .. }
+            | Self::NewerSchema { .. }
+            | Self::DigestMismatch { .. }
+            | Self::NotInPlan { .. }
+            | Self::WrongSeed { .. }
+            | Self::Incomplete { .. }
+            | Self::NotListed { .. }
+            | Self::Gone { .. }
+            | Self::NoChecksums { .. }
+            | Self::NotSealed { .. }
+            | Self::NumberTooLarge { .. }
+            | Self::OtherPixels { .. }
+            | Self::WrongCount { .. } => FailureKind::Missing,
+            Self::Refused { .. }
+            | Self::NotFinite { .. }
+            | Self::Broken { .. }
+            | Self::BadKey { .. }
+            | Self::BadImageName { .. } => FailureKind::Bug,
+        })
     }
 }

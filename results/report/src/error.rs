@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_record::RecordError;
 
 use crate::images::Mix;
@@ -162,4 +163,31 @@ pub enum ReportError {
         /// The backend's reason.
         reason: String,
     },
+}
+
+impl Failure for ReportError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Record(error) => return error.kind(),
+            Self::NoSummary { .. }
+            | Self::BadImage { .. }
+            | Self::WrongSize { .. }
+            | Self::Unlisted { .. }
+            | Self::Unreadable { .. }
+            | Self::BadCurve { .. }
+            | Self::NotImages { .. }
+            | Self::NoMark { .. } => FailureKind::Missing,
+            Self::TableFormat { .. } | Self::NoSource | Self::NoFigure { .. } | Self::NoColumn { .. } => {
+                FailureKind::Usage
+            }
+            Self::Mixed { .. } | Self::SameRun { .. } => FailureKind::Mismatch,
+            Self::Stale { .. } => FailureKind::Environment,
+            Self::Template(_)
+            | Self::NotWritten { .. }
+            | Self::Frame(_)
+            | Self::Stats(_)
+            | Self::Csv(_)
+            | Self::Drawing { .. } => FailureKind::Bug,
+        })
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_record::RecordError;
 use specimen_stats::StatsError;
 
@@ -205,4 +206,30 @@ pub enum VerdictError {
         /// What the writer says.
         reason: String,
     },
+}
+
+impl Failure for VerdictError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Record(error) => return error.kind(),
+            Self::BadRules { .. }
+            | Self::IdleRule { .. }
+            | Self::NothingToTune
+            | Self::RungTooSmall { .. }
+            | Self::TooFewPrompts { .. } => FailureKind::Spec,
+            Self::OtherExperiment { .. }
+            | Self::OtherTable { .. }
+            | Self::OtherSeeds { .. }
+            | Self::NothingToCompare { .. } => FailureKind::Mismatch,
+            Self::NoSuchPaper { .. }
+            | Self::Unresolved { .. }
+            | Self::NoSuchCell { .. }
+            | Self::NoPair { .. }
+            | Self::AmbiguousPair { .. }
+            | Self::NoSuchTable { .. }
+            | Self::NoTwin { .. } => FailureKind::Usage,
+            Self::Io { .. } | Self::ForeignSpec { .. } => FailureKind::Missing,
+            Self::BadPaper { .. } | Self::Stats(_) | Self::Csv { .. } => FailureKind::Bug,
+        })
+    }
 }

@@ -5,6 +5,7 @@ use std::{io::Write, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use specimen_foundation::failure::FailureKind;
 use specimen_record::{ItemKey, RunDir, SCHEMA, WorkerEnd, write_document};
 use specimen_runner::{
     error::RunError,
@@ -14,7 +15,7 @@ use specimen_runner::{
 };
 
 use crate::{
-    exit::{CliError, Code, code_of},
+    exit::{CliError, kind_of},
     spec_args::data_root,
 };
 
@@ -109,7 +110,7 @@ fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
     // The shard is another's when this one was superseded, and so are its last words.
     if is_ours {
         let job = std::env::var("SLURM_ARRAY_JOB_ID").ok().and_then(|job| job.parse().ok());
-        let end = WorkerEnd { schema: SCHEMA, job, code: code_of(&error) as i32, why };
+        let end = WorkerEnd { schema: SCHEMA, job, code: kind_of(&error).exit_code().into(), why };
         if let Err(unwritten) = write_document(&path, &end) {
             return Err(error.context(unwritten.to_string()));
         }
@@ -151,7 +152,7 @@ impl Voice {
         // Written in one piece: a line-buffered stdout would wake the driver for each line.
         let mut out = std::io::stdout().lock();
         if out.write_all(self.waiting.as_bytes()).and_then(|()| out.flush()).is_err() {
-            std::process::exit(Code::Interrupted as i32);
+            std::process::exit(FailureKind::Interrupted.exit_code().into());
         }
         self.waiting.clear();
     }
