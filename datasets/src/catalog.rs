@@ -87,10 +87,12 @@ pub struct OpenOptions {
 
 /// Opens a dataset by its name, or a prompt file by its path: as given, or below the data folder.
 ///
-/// A name from [`ENTRIES`] wins over a file of that name (write `./name` for the file). Files: `.json`
-/// (COCO captions), `.tsv` (as PartiPrompts), `.txt`, `.csv`, `.jsonl`, each also with `.gz`. The files
-/// behind a name must have the published content; a path takes any. Fails on an unknown name with the
-/// nearest ones, and on whatever the reader of the format refuses.
+/// A name from [`ENTRIES`] wins over a file of that name (write `./name` for the file). Files: `.json` (COCO
+/// captions), `.tsv` (as PartiPrompts), `.txt`, `.csv`, `.jsonl`, each also with `.gz`. The files behind a name must
+/// have the published content; a path takes any.
+///
+/// # Errors
+/// An unknown name, with the nearest ones; whatever the reader of the format refuses.
 pub fn open(name: &str, options: &OpenOptions) -> Result<PromptSet> {
     let root = options.root.as_ref();
     let caption = options.caption.unwrap_or(CaptionPolicy::Longest);

@@ -58,8 +58,11 @@ struct Image {
 }
 
 impl CocoCaptions {
-    /// Reads a caption file. Fails on JSON of another shape, an annotation id that stands twice, a blank
-    /// caption, and an annotation of an image that `images` does not list (where the file has `images`).
+    /// Reads a caption file.
+    ///
+    /// # Errors
+    /// JSON of another shape, an annotation id that stands twice, a blank caption, and an annotation of an image
+    /// that `images` does not list (where the file has `images`).
     pub fn read(path: &Path) -> Result<Self> {
         let (text, source) = read::text(path)?;
         let file: CaptionFile =
@@ -88,12 +91,15 @@ impl CocoCaptions {
     }
 
     /// The captions in file order.
+    #[must_use]
     pub fn annotations(&self) -> &[Annotation] {
         &self.annotations
     }
 
-    /// The annotations that a policy takes, in the policy's order. Fails for `sjd` when an image has fewer
-    /// captions than the stuck index asks for (the original code stops there as well).
+    /// The annotations that a policy takes, in the policy's order.
+    ///
+    /// # Errors
+    /// For `sjd`, an image with fewer captions than the stuck index asks for; the original code stops there as well.
     pub fn select(&self, policy: CaptionPolicy) -> Result<Vec<&Annotation>> {
         match policy {
             CaptionPolicy::Longest => {
@@ -105,8 +111,10 @@ impl CocoCaptions {
         }
     }
 
-    /// The prompts that a policy takes, as a set called `name`. Fails when the file has no captions, and as
-    /// [`CocoCaptions::select`] does.
+    /// The prompts that a policy takes, as a set called `name`.
+    ///
+    /// # Errors
+    /// A file without captions; as [`CocoCaptions::select`].
     pub fn prompts(&self, name: &str, policy: CaptionPolicy) -> Result<PromptSet> {
         let row = |annotation: &Annotation| {
             let id = if policy == CaptionPolicy::All { annotation.id } else { annotation.image_id };

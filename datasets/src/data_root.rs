@@ -24,6 +24,7 @@ impl DataRoot {
     }
 
     /// The folder's path.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 /// The texts of a set in order, as Python's `json.dumps(texts, indent=4)`: ASCII only, other code points as
 /// `\uXXXX` (surrogate pairs beyond the basic plane), no final line end.
+#[must_use]
 pub fn python_json_list(set: &PromptSet) -> String {
     let texts: Vec<String> = set.prompts().iter().map(|prompt| python_json_string(&prompt.text)).collect();
     format!("[\n    {}\n]", texts.join(",\n    "))

@@ -36,8 +36,10 @@ pub struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// The images below `root`, with ids read off their names. Fails when there is none, when a name has no
-    /// digit, and when two names lead to one id.
+    /// The images below `root`, with ids read off their names.
+    ///
+    /// # Errors
+    /// A folder without images, a name without a digit, two names with one id.
     pub fn scan(root: &Path) -> Result<Self> {
         let (files, n_ignored) = image_files(root)?;
         let with_id = |file: FoundImage| {
@@ -48,10 +50,12 @@ impl ImageFolder {
         Self::checked(root, entries, n_ignored, Vec::new())
     }
 
-    /// The images below `root`, with ids from a mapping file: CSV, or TSV when its extension is `tsv`, with
-    /// the columns `name` (path inside the folder with `/`) and `id`. Fails on an image without a row, on a
-    /// name that stands twice, and as [`ImageFolder::scan`] does; rows without an image are listed in
-    /// [`ImageFolder::mapped_but_absent`].
+    /// The images below `root`, with ids from a mapping file: CSV, or TSV when its extension is `tsv`, with the
+    /// columns `name` (path inside the folder with `/`) and `id`.
+    ///
+    /// # Errors
+    /// An image without a row, a name that stands twice, and as [`ImageFolder::scan`] does; rows without an image
+    /// are listed in [`ImageFolder::mapped_but_absent`].
     pub fn scan_with_mapping(root: &Path, mapping: &Path) -> Result<Self> {
         let mut id_of = read_mapping(mapping)?;
         let (files, n_ignored) = image_files(root)?;
@@ -66,21 +70,25 @@ impl ImageFolder {
     }
 
     /// The folder, as it was given.
+    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// The images in order of their paths, at least one.
+    #[must_use]
     pub fn entries(&self) -> &[ImageEntry] {
         &self.entries
     }
 
     /// Number of visible files that are no images.
+    #[must_use]
     pub fn n_ignored(&self) -> usize {
         self.n_ignored
     }
 
     /// Names in the mapping file that the folder does not have, sorted.
+    #[must_use]
     pub fn mapped_but_absent(&self) -> &[String] {
         &self.mapped_but_absent
     }
@@ -108,8 +116,11 @@ impl ImageFolder {
     }
 }
 
-/// The id in a file's name: the last run of ASCII digits before the extension, without leading zeros; a run
-/// of zeros is `0`. The error says why there is none.
+/// The id in a file's name: the last run of ASCII digits before the extension, without leading zeros; a run of zeros
+/// is `0`. The error says why there is none.
+///
+/// # Errors
+/// The reason why there is none: no digit, or one too many.
 pub fn id_from_name(path: &Path) -> std::result::Result<PromptId, &'static str> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).ok_or("the file name is not UTF-8")?;
     let is_digit = |c: char| c.is_ascii_digit();

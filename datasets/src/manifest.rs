@@ -200,7 +200,10 @@ pub enum Status {
 }
 
 impl DataItem {
-    /// Where the item lies, unchecked. Fails with the remedy when it is absent.
+    /// Where the item lies, unchecked.
+    ///
+    /// # Errors
+    /// Data that is absent, with the remedy.
     pub fn locate(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let candidates = root.into_iter().flat_map(|r| self.places.iter().map(|place| r.path().join(place)));
         candidates
@@ -223,7 +226,10 @@ impl DataItem {
         })
     }
 
-    /// How the item stands: reads and digests its content. Fails only when what is there cannot be read.
+    /// How the item stands: reads and digests its content.
+    ///
+    /// # Errors
+    /// Data that is there and cannot be read.
     pub fn verify(&self, root: Option<&DataRoot>) -> Result<Status> {
         let path = match self.locate(root) {
             Ok(path) => path,
@@ -248,8 +254,10 @@ impl DataItem {
         Ok(Status::Mismatch { path, expected, found, remedy: self.remedy(root) })
     }
 
-    /// Where the item lies, its content checked against the published digest. Fails when it is absent or
-    /// another file; a folder of images is not read.
+    /// Where the item lies, its content checked against the published digest.
+    ///
+    /// # Errors
+    /// Data that is absent, or another file; a folder of images is not read.
     pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let path = self.locate(root)?;
         if let Expected::Content { sha256, .. } = self.expected {
@@ -265,6 +273,7 @@ impl DataItem {
     }
 
     /// One sentence: what to fetch, from where, and where to put it.
+    #[must_use]
     pub fn remedy(&self, root: Option<&DataRoot>) -> String {
         let place = self.places[0];
         match root {

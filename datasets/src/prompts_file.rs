@@ -21,8 +21,11 @@ use std::path::Path;
 /// The prompts of a file, each with its place.
 type Rows = Vec<(Place, Prompt)>;
 
-/// Reads a prompt file as a set called `name`. Fails on an extension other than txt, csv and jsonl, a
-/// malformed row, a blank prompt, an id that stands twice, and a file without prompts.
+/// Reads a prompt file as a set called `name`.
+///
+/// # Errors
+/// An extension other than txt, csv and jsonl, a malformed row, a blank prompt, an id that stands twice, and a file
+/// without prompts.
 pub fn read(path: &Path, name: &str) -> Result<PromptSet> {
     let rows: fn(&Path, &str) -> Result<Rows> = match extension(path).as_str() {
         "txt" => txt_rows,

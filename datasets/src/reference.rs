@@ -32,6 +32,9 @@ pub struct Pair<L, R> {
 
 impl<L, R> Pairing<L, R> {
     /// The pairs when both sides are complete; otherwise an error that lists the ids without a partner.
+    ///
+    /// # Errors
+    /// The ids without a partner, of both sides.
     pub fn complete(self) -> Result<Vec<Pair<L, R>>> {
         if self.unpaired.left_only.is_empty() && self.unpaired.right_only.is_empty() {
             Ok(self.pairs)
@@ -42,6 +45,7 @@ impl<L, R> Pairing<L, R> {
 }
 
 /// Generated images and reference images of the same id, in the order of the generated ones.
+#[must_use]
 pub fn generated_with_reference<'a>(
     generated: &'a ImageFolder,
     reference: &'a ImageFolder,
@@ -51,6 +55,7 @@ pub fn generated_with_reference<'a>(
 }
 
 /// Prompts and the images generated for them, in the order of the prompts.
+#[must_use]
 pub fn prompts_with_generated<'a>(
     prompts: &'a PromptSet,
     generated: &'a ImageFolder,
@@ -61,6 +66,7 @@ pub fn prompts_with_generated<'a>(
 
 /// Prompts and the reference images that they describe, in the order of the prompts: by a prompt's
 /// `image_id`, or by its id where it has none. Several prompts may share an image.
+#[must_use]
 pub fn prompts_with_reference<'a>(
     prompts: &'a PromptSet,
     reference: &'a ImageFolder,

@@ -20,8 +20,10 @@ pub struct Subset {
     pub seed: u64,
 }
 
-/// The prompts that a seed chooses, in file order. Fails when `n` is 0 or larger than the set: a subset of
-/// unknown size would be reported under a wrong name.
+/// The prompts that a seed chooses, in file order.
+///
+/// # Errors
+/// `n` is 0 or larger than the set: a subset of unknown size would be reported under a wrong name.
 pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
     if subset.n == 0 || subset.n > set.n_prompts() {
         return Err(DatasetError::BadOption {
@@ -43,8 +45,11 @@ pub fn seeded(set: &PromptSet, subset: Subset) -> Result<PromptSet> {
     set.restricted_to(&positions)
 }
 
-/// The first `n` prompts in file order, or all of them when there are fewer: a limit is an upper bound, and
-/// results record the number of prompts counted. Fails when `n` is 0.
+/// The first `n` prompts in file order, or all of them when there are fewer: a limit is an upper bound, and results
+/// record the number of prompts counted.
+///
+/// # Errors
+/// `n` is 0.
 pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
     if n == 0 {
         return Err(DatasetError::BadOption {
@@ -57,8 +62,11 @@ pub fn limit(set: &PromptSet, n: usize) -> Result<PromptSet> {
     set.restricted_to(&positions)
 }
 
-/// The prompts at positions `from` to `to`, the latter excluded, counted from 0 in file order. Fails when the part is
-/// empty or reaches past the end: two parts that are meant to be apart must not be cut to the same prompts.
+/// The prompts at positions `from` to `to`, the latter excluded, counted from 0 in file order.
+///
+/// # Errors
+/// A part that is empty or reaches past the end: two parts that are meant to be apart must not be cut to the same
+/// prompts.
 pub fn part(set: &PromptSet, [from, to]: [usize; 2]) -> Result<PromptSet> {
     if from >= to || to > set.n_prompts() {
         return Err(DatasetError::BadOption {

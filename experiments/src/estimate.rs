@@ -123,6 +123,7 @@ impl Plan {
 
 impl Estimate {
     /// Size of all that a command can fetch; absent if nothing is to be fetched.
+    #[must_use]
     pub fn to_fetch(&self) -> Option<FetchSize> {
         self.missing
             .iter()
@@ -133,6 +134,7 @@ impl Estimate {
 
 impl Footprint {
     /// Upper bound of what one image and its rows take on disk, in bytes.
+    #[must_use]
     pub fn bytes(&self) -> u64 {
         let raw = 3 * self.width as u64 * self.height as u64;
         raw + raw / 1000 + PNG_BYTES + ROW_BYTES + TOKEN_BYTES * self.n_tokens as u64

@@ -91,6 +91,7 @@ impl Goal {
     }
 
     /// Whether the baseline has to be measured for it: speedups and relative bounds need it.
+    #[must_use]
     pub fn needs_baseline(&self) -> bool {
         let measures = self.budget.iter().map(|constraint| &constraint.measure);
         self.budget.iter().any(|constraint| constraint.of_baseline != 0.0)
@@ -100,6 +101,7 @@ impl Goal {
 
 impl Constraint {
     /// The bound, given the baseline's value.
+    #[must_use]
     pub fn bound(&self, baseline: f64) -> f64 {
         self.of_baseline * baseline + self.plus
     }

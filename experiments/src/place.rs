@@ -47,17 +47,20 @@ pub enum Places<'t> {
 
 impl<'t> Places<'t> {
     /// Offsets in `text`, the content of `file`.
+    #[must_use]
     pub fn file(file: &str, text: &'t str) -> Self {
         let starts = text.match_indices('\n').map(|(at, _)| at + 1);
         Self::File { file: file.into(), text, line_starts: std::iter::once(0).chain(starts).collect() }
     }
 
     /// Offsets in an argument, all of which are the argument itself.
+    #[must_use]
     pub fn argument(argument: &str) -> Self {
         Self::Argument(argument.into())
     }
 
     /// The place of the character at byte `offset`; past the end is the end.
+    #[must_use]
     pub fn at(&self, offset: usize) -> Place {
         match self {
             Self::Argument(argument) => Place::Argument(argument.clone()),

@@ -102,11 +102,13 @@ impl Plan {
     }
 
     /// The item's name in records, `<cell>/<prompt id>/<sample>` with percent-encoded parts.
+    #[must_use]
     pub fn key(&self, item: &Item) -> String {
         canonical::item_key(self.cell_name(item), &self.prompts[item.prompt as usize].id, item.sample)
     }
 
     /// Name of the item's cell.
+    #[must_use]
     pub fn cell_name(&self, item: &Item) -> &str {
         &self.spec.cells[item.cell as usize].name
     }

@@ -226,11 +226,13 @@ impl MetricSpec {
 
 impl Cell {
     /// Whether the images are another program's.
+    #[must_use]
     pub fn is_elsewhere(&self) -> bool {
         self.external.is_some() || self.imported.is_some()
     }
 
     /// Whether this program decodes and drafts nothing: one token per forward of the target.
+    #[must_use]
     pub fn is_autoregressive(&self) -> bool {
         !self.is_elsewhere() && self.method.drafter.proposer == Proposer::None
     }
@@ -240,6 +242,7 @@ impl Spec {
     /// The cell that `cell`'s speedup is relative to: the timed cell [`BASELINE`] of the same model and
     /// sampling, or of an external cell the one that it names; who is named so is its own. `None` where there is none,
     /// or `cell` is not timed.
+    #[must_use]
     pub fn baseline_of(&self, cell: &Cell) -> Option<&Cell> {
         let name = self.baseline_name(cell);
         let same = |other: &&Cell| other.model == cell.model && other.sampling == cell.sampling;
@@ -248,6 +251,7 @@ impl Spec {
     }
 
     /// The `[[cell]]` that `cell` is to be compared with.
+    #[must_use]
     pub fn baseline_name<'c>(&self, cell: &'c Cell) -> &'c str {
         let named = |cell: &'c Cell| cell.external.as_ref().and_then(|external| external.baseline.as_deref());
         let is_named = self.cells.iter().any(|other| {
@@ -257,6 +261,7 @@ impl Spec {
     }
 
     /// The models that this program runs, in the order in which cells first use them.
+    #[must_use]
     pub fn models(&self) -> Vec<&ModelSpec> {
         let mut models: Vec<&ModelSpec> = Vec::new();
         for cell in self.cells.iter().filter(|cell| !cell.is_elsewhere()) {
@@ -270,6 +275,7 @@ impl Spec {
     /// What decides the images and timings of a run, as JSON: schema, seed, dataset, timing and cells, but
     /// not prose, metrics, published rows or expectations, which can change without a new run. The crate of
     /// records keeps the same parts of a stored spec.
+    #[must_use]
     pub fn identity(&self) -> serde_json::Value {
         let Self { schema, seed, dataset, timing, cells, .. } = self;
         serde_json::json!({

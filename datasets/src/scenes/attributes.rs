@@ -34,6 +34,7 @@ impl Sky {
     pub const ALL: [Self; N_SKIES] = [Self::Blue, Self::Sunset, Self::Night, Self::Cloudy];
 
     /// The caption's closing phrase.
+    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Blue => "under a blue sky",
@@ -77,6 +78,7 @@ impl Ground {
         [Self::Grass, Self::Sand, Self::Water, Self::Snow, Self::Gravel, Self::Brick];
 
     /// The caption's phrase for the ground.
+    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Grass => "on grass",
@@ -107,6 +109,7 @@ impl Shape {
     pub const ALL: [Self; 4] = [Self::Circle, Self::Square, Self::Triangle, Self::Star];
 
     /// The caption's word.
+    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Circle => "circle",
@@ -152,6 +155,7 @@ impl Colour {
     ];
 
     /// The caption's word.
+    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Red => "red",
@@ -166,6 +170,7 @@ impl Colour {
     }
 
     /// RGB in daylight, before shading.
+    #[must_use]
     pub const fn rgb(self) -> [u8; 3] {
         match self {
             Self::Red => [225, 22, 32],
@@ -194,6 +199,7 @@ impl Size {
     pub const ALL: [Self; 2] = [Self::Small, Self::Large];
 
     /// The caption's word.
+    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -220,6 +226,7 @@ impl Relation {
     pub const ALL: [Self; 4] = [Self::LeftOf, Self::RightOf, Self::Above, Self::Below];
 
     /// The caption's phrase.
+    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::LeftOf => "left of",
@@ -245,6 +252,7 @@ pub struct Attributes {
 
 impl Attributes {
     /// The attributes as classifier targets.
+    #[must_use]
     pub fn labels(&self) -> Labels {
         let mut objects = [false; N_OBJECT_KINDS];
         for &(shape, colour) in &self.objects {

@@ -13,6 +13,7 @@ pub struct MonotonicClock(Instant);
 
 impl MonotonicClock {
     /// A clock that starts at 0.
+    #[must_use]
     pub fn new() -> Self {
         Self(Instant::now())
     }

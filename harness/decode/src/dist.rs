@@ -9,6 +9,7 @@ pub struct TokenId(pub u32);
 
 impl TokenId {
     /// The token as an index into a row of `V` entries.
+    #[must_use]
     pub fn idx(self) -> usize {
         self.0 as usize
     }
@@ -25,6 +26,7 @@ pub struct Dist {
 
 impl Dist {
     /// Normalises `weights`, which must be `>= 0`; `None` if their sum is zero or not finite.
+    #[must_use]
     pub fn from_weights(weights: Vec<f32>) -> Option<Self> {
         debug_assert!(weights.iter().all(|&w| 0.0 <= w || w.is_nan()), "a weight is negative");
         let mut dist = Self { total: blockwise_sum(&weights), probs: weights };
@@ -35,6 +37,7 @@ impl Dist {
     ///
     /// # Panics
     /// If the sum is off by more than that (a row with a NaN included): the model is broken.
+    #[must_use]
     pub fn from_probs(probs: Vec<f32>) -> Self {
         let total = blockwise_sum(&probs);
         assert!((total - 1.0).abs() < 1e-3, "a law sums to 1, this row of {} sums to {total}", probs.len());
@@ -46,6 +49,7 @@ impl Dist {
     ///
     /// # Panics
     /// If `token` is not below `n_vocab`.
+    #[must_use]
     pub fn one_hot(n_vocab: usize, token: TokenId) -> Self {
         let mut probs = vec![0.0; n_vocab];
         probs[token.idx()] = 1.0;
@@ -56,6 +60,7 @@ impl Dist {
     ///
     /// # Panics
     /// If `n_vocab` is 0.
+    #[must_use]
     pub fn uniform(n_vocab: usize) -> Self {
         assert!(0 < n_vocab, "a vocabulary holds at least one token");
         let probs = vec![1.0 / n_vocab as f32; n_vocab];
@@ -63,6 +68,7 @@ impl Dist {
     }
 
     /// All probabilities, `[n_vocab]`.
+    #[must_use]
     pub fn probs(&self) -> &[f32] {
         &self.probs
     }
@@ -71,22 +77,26 @@ impl Dist {
     ///
     /// # Panics
     /// If `token` is outside the vocabulary.
+    #[must_use]
     pub fn prob(&self, token: TokenId) -> f32 {
         self.probs[token.idx()]
     }
 
     /// Size of the vocabulary.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.probs.len()
     }
 
     /// Never true: a law has at least one token.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.probs.is_empty()
     }
 
     /// Inverse-CDF draw for `u` in `[0, 1)`: the first token whose cumulative probability exceeds
     /// `u * total`. Never a token of probability zero.
+    #[must_use]
     pub fn sample(&self, u: f64) -> TokenId {
         let target = u * self.total;
         let mut cumulative = 0.0;
@@ -110,6 +120,7 @@ impl Dist {
 
     /// The `k` most probable tokens, most probable first, ties to the lowest id; all tokens if there are
     /// fewer than `k`. Tokens of probability zero take part.
+    #[must_use]
     pub fn top_k(&self, k: usize) -> Vec<TokenId> {
         let k = k.min(self.probs.len());
         if k == 0 {
@@ -128,6 +139,7 @@ impl Dist {
     }
 
     /// The most probable token, ties to the lowest id.
+    #[must_use]
     pub fn argmax(&self) -> TokenId {
         self.top_k(1)[0]
     }
@@ -136,12 +148,14 @@ impl Dist {
     ///
     /// # Panics
     /// If the vocabularies differ.
+    #[must_use]
     pub fn residual(&self, other: &Dist) -> Option<Dist> {
         let mut left = self.clone();
         left.subtract(&other.probs, 1.0, &[]).then_some(left)
     }
 
     /// This law given that none of `tokens` occurs; `None` if nothing is left.
+    #[must_use]
     pub fn without(&self, tokens: &[TokenId]) -> Option<Dist> {
         let mut left = self.clone();
         left.remove(tokens).then_some(left)
@@ -192,6 +206,7 @@ impl Dist {
     ///
     /// # Panics
     /// If the vocabularies differ.
+    #[must_use]
     pub fn total_variation(&self, other: &Dist) -> f64 {
         assert_eq!(self.len(), other.len(), "total variation compares laws over one vocabulary");
         let moved = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
@@ -199,6 +214,7 @@ impl Dist {
     }
 
     /// Shannon entropy in bits, in `[0, log2 V]`.
+    #[must_use]
     pub fn entropy_bits(&self) -> f64 {
         let positive = self.probs.iter().map(|&p| f64::from(p)).filter(|&p| 0.0 < p);
         positive.map(|p| -p * p.log2()).sum::<f64>().max(0.0)

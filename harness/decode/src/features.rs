@@ -76,6 +76,7 @@ enum Last {
 
 impl FeaturesConfig {
     /// The fresh features, always.
+    #[must_use]
     pub fn fresh() -> Self {
         let (s1, s2) = (Staleness::Fresh, Staleness::Fresh);
         Self { s1, s2, after: Self::after(), n_cache: Self::n_cache() }
@@ -123,11 +124,13 @@ impl From<Staleness> for i64 {
 
 impl FeaturedModel {
     /// A head that has seen no token yet.
+    #[must_use]
     pub fn new(model: Box<dyn DraftModel>, config: FeaturesConfig) -> Self {
         Self { model, ledger: Some(Ledger::new(config)) }
     }
 
     /// A model that reads no target features: it is never asked to reuse any.
+    #[must_use]
     pub fn without_features(model: Box<dyn DraftModel>) -> Self {
         Self { model, ledger: None }
     }

@@ -52,6 +52,7 @@ pub struct MethodConfig {
 
 impl MethodConfig {
     /// Autoregressive decoding.
+    #[must_use]
     pub fn ar() -> Self {
         Self { drafter: DrafterConfig::none(), accept: lossless_only(), schedule: ScheduleConfig::always() }
     }
@@ -145,6 +146,7 @@ impl MethodConfig {
     ///
     /// # Panics
     /// If the configuration is invalid.
+    #[must_use]
     pub fn max_tree_nodes(&self) -> usize {
         1 + match self.drafter.shape.as_ref() {
             None => self.drafter.n_guesses(),
@@ -163,6 +165,7 @@ impl MethodConfig {
     ///
     /// # Panics
     /// If the configuration is invalid.
+    #[must_use]
     pub fn max_run_nodes(&self) -> usize {
         match self.drafter.shape.as_ref() {
             Some(&Shape::Dynamic { top_k, depth, .. }) => top_k * depth,
@@ -174,6 +177,7 @@ impl MethodConfig {
     ///
     /// # Panics
     /// If the configuration is invalid.
+    #[must_use]
     pub fn max_depth(&self) -> usize {
         match self.drafter.shape.as_ref() {
             None => self.drafter.n_guesses(),

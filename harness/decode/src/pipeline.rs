@@ -54,6 +54,7 @@ pub const GREEDY_BELOW: f32 = 1e-5;
 ///
 /// # Panics
 /// If the rows differ in length, or guidance is not 1 and there is no unconditional row.
+#[must_use]
 pub fn law(conditional: &[f32], unconditional: Option<&[f32]>, sampling: &Sampling) -> Dist {
     let mut logits = guided(conditional, unconditional, sampling.guidance);
     if sampling.is_greedy() {

@@ -38,11 +38,13 @@ pub struct Uniforms {
 
 impl Uniforms {
     /// The draws that belong to the seed of one image.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { key: [seed as u32, (seed >> 32) as u32] }
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
+    #[must_use]
     pub fn uniform(&self, purpose: Purpose, step: u32, slot: u32) -> f64 {
         let [low, high, ..] = philox([slot, step, purpose as u32, 0], self.key);
         let bits = (u64::from(high) << 32 | u64::from(low)) >> 11;
@@ -54,6 +56,7 @@ impl Uniforms {
 ///
 /// # Panics
 /// If an index does not fit: drafts are limited to far smaller trees.
+#[must_use]
 pub fn slot(group: usize, idx: usize) -> u32 {
     assert!(group < 1 << 16 && idx < 1 << 16, "slot ({group}, {idx}) exceeds 16 bits");
     (group << 16 | idx) as u32

@@ -67,6 +67,7 @@ pub struct Watched {
 
 impl Watched {
     /// Puts `watch` before `inside`.
+    #[must_use]
     pub fn new(inside: Box<dyn Scheduler>, watch: Box<dyn FnMut(&TokenTree)>) -> Self {
         Self { inside, watch }
     }

@@ -30,12 +30,14 @@ pub struct ToyModel {
 
 impl ToyModel {
     /// The exact law of the token after `context`.
+    #[must_use]
     pub fn law(&self, context: &[TokenId]) -> Dist {
         law(&self.logits(0, context), Some(&self.logits(1, context)), &self.sampling)
     }
 
     /// The exact probability of every image of `n_tokens` tokens, `[n_vocab ^ n_tokens]`; the first token
     /// is the most significant digit of the index.
+    #[must_use]
     pub fn joint(&self, n_tokens: usize) -> Vec<f64> {
         let mut contexts: Vec<(Vec<TokenId>, f64)> = vec![(Vec::new(), 1.0)];
         for _ in 0..n_tokens {
@@ -72,11 +74,13 @@ pub struct ToyGeneration {
 
 impl ToyGeneration {
     /// An image of `n_tokens` tokens, before its prefill.
+    #[must_use]
     pub fn new(model: ToyModel, n_tokens: usize) -> Self {
         Self { model, n_tokens, committed: Vec::new(), queued: Vec::new(), scored: None, n_forwards: 0 }
     }
 
     /// Forwards so far, the prefill included.
+    #[must_use]
     pub fn n_forwards(&self) -> u32 {
         self.n_forwards
     }
@@ -153,6 +157,7 @@ pub struct ToyDraftModel {
 
 impl ToyDraftModel {
     /// A draft model that has seen no token yet.
+    #[must_use]
     pub fn new(model: ToyModel) -> Self {
         let is_greedy = model.sampling.is_greedy();
         let model = ToyModel { sampling: model.sampling.of_drafts(), ..model };

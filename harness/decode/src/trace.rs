@@ -56,6 +56,7 @@ pub struct Decoded {
 
 impl Decoded {
     /// Target forwards, the prefill included.
+    #[must_use]
     pub fn nfe(&self) -> u32 {
         1 + self.steps.iter().map(|step| step.n_target_forwards).sum::<u32>()
     }

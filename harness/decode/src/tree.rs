@@ -52,6 +52,7 @@ impl TokenTree {
     pub const ROOT: NodeId = NodeId(0);
 
     /// The tree without any draft: verifying it is one autoregressive step.
+    #[must_use]
     pub fn new(root: TokenId) -> Self {
         Self { nodes: vec![Node { token: root, parent: None, depth: 0, proposal: Proposal::Root }] }
     }
@@ -68,16 +69,19 @@ impl TokenTree {
     }
 
     /// Number of nodes, the root included.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Never true: a tree has its root.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
     /// Number of candidates, the root excluded.
+    #[must_use]
     pub fn n_drafts(&self) -> usize {
         self.nodes.len() - 1
     }
@@ -94,6 +98,7 @@ impl TokenTree {
     }
 
     /// Candidates from depth 1 down to `node` itself; empty for the root.
+    #[must_use]
     pub fn path_to(&self, node: NodeId) -> Vec<NodeId> {
         let upwards = std::iter::successors(Some(node), |&id| self[id].parent);
         let mut path: Vec<NodeId> = upwards.filter(|&id| id != Self::ROOT).collect();
@@ -102,12 +107,14 @@ impl TokenTree {
     }
 
     /// Candidates without children, in topological order; the root is none.
+    #[must_use]
     pub fn leaves(&self) -> Vec<NodeId> {
         let is_leaf = |&id: &NodeId| id != Self::ROOT && self.children(id).next().is_none();
         self.ids().filter(is_leaf).collect()
     }
 
     /// Depth of the deepest node; 0 if nothing was drafted.
+    #[must_use]
     pub fn depth(&self) -> usize {
         self.nodes.iter().map(|node| node.depth).max().expect("a tree has its root")
     }

@@ -22,6 +22,7 @@ pub const NAMED_TREES: &[NamedTree] = &[
 ];
 
 /// The paths of the tree called `name`.
+#[must_use]
 pub fn named_tree(name: &str) -> Option<Vec<Vec<usize>>> {
     let tree = NAMED_TREES.iter().find(|tree| tree.name == name)?;
     Some(tree.paths.iter().map(|path| path.to_vec()).collect())

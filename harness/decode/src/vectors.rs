@@ -79,6 +79,7 @@ impl TokenVectors {
     }
 
     /// Size of the vocabulary.
+    #[must_use]
     pub fn n_vocab(&self) -> usize {
         self.values.len() / self.dim
     }
@@ -87,11 +88,13 @@ impl TokenVectors {
     ///
     /// # Panics
     /// If `token` is outside the vocabulary.
+    #[must_use]
     pub fn of(&self, token: TokenId) -> &[f32] {
         &self.values[token.idx() * self.dim..][..self.dim]
     }
 
     /// Squared Euclidean distance between two tokens.
+    #[must_use]
     pub fn squared_distance(&self, a: TokenId, b: TokenId) -> f64 {
         let difference = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).powi(2);
         self.of(a).iter().zip(self.of(b)).map(difference).sum()
@@ -149,11 +152,13 @@ impl Neighbours {
     }
 
     /// Size of the vocabulary.
+    #[must_use]
     pub fn n_vocab(&self) -> usize {
         self.n_vocab
     }
 
     /// Neighbours listed per token.
+    #[must_use]
     pub fn n_nearest(&self) -> usize {
         self.n_nearest
     }
@@ -162,6 +167,7 @@ impl Neighbours {
     ///
     /// # Panics
     /// If `token` is outside the vocabulary.
+    #[must_use]
     pub fn of(&self, token: TokenId, k: usize) -> &[TokenId] {
         assert!(token.idx() < self.n_vocab, "token {} has no row of {}", token.0, self.n_vocab);
         &self.ids[token.idx() * self.n_nearest..][..k.min(self.n_nearest)]
@@ -172,6 +178,7 @@ impl Neighbours {
 ///
 /// # Panics
 /// If their lengths differ.
+#[must_use]
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len(), "a cosine compares vectors of one length");
     let dot =

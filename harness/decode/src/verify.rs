@@ -38,6 +38,7 @@ pub struct Taken {
 
 impl Taken {
     /// What a lossless test takes: the distribution that the candidate was drawn from.
+    #[must_use]
     pub fn plain() -> Self {
         Self::default()
     }
@@ -60,6 +61,7 @@ pub struct Level<'a> {
 impl Level<'_> {
     /// `d[token]`: the probability of `token` under the law `candidate` was drawn from, which is the
     /// drafter's law without the tried siblings, renormalised; a point mass for a chosen candidate.
+    #[must_use]
     pub fn draft_prob(&self, candidate: NodeId, token: TokenId) -> f32 {
         let node = &self.tree[candidate];
         match &node.proposal {

@@ -57,6 +57,7 @@ impl Scratch {
     }
 
     /// Its path, absolute.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

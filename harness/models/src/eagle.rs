@@ -86,6 +86,7 @@ impl EagleHead {
     }
 
     /// The flags and sizes.
+    #[must_use]
     pub fn config(&self) -> &EagleConfig {
         &self.config
     }

@@ -100,6 +100,7 @@ impl Eagle3Head {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &Eagle3Config {
         &self.config
     }

@@ -48,6 +48,7 @@ impl Stack {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn shape(&self) -> StackShape {
         self.shape
     }

@@ -154,6 +154,7 @@ impl Vq16 {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &Vq16Config {
         &self.config
     }

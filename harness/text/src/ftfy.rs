@@ -10,11 +10,13 @@ use crate::mojibake::{fix_encoding, of_windows_1252};
 
 /// `text` with everything repaired, line by line; from the first line with a `<` on, entities stay, because that is
 /// probably markup.
+#[must_use]
 pub fn fix_text(text: &str) -> String {
     fixed(text, true)
 }
 
 /// Whether a part of `text` was decoded in a wrong encoding and [`fix_text`] repairs it.
+#[must_use]
 pub fn repairs_encoding(text: &str) -> bool {
     fixed(text, true) != fixed(text, false)
 }

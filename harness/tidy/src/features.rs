@@ -41,6 +41,7 @@ pub fn features(root: &Path, edges: &str) -> Result<Features, String> {
 }
 
 /// The lines `name version|feature,feature` of `cargo tree`; ` (*)` marks a package that was shown before.
+#[must_use]
 pub fn parse(tree: &str) -> Features {
     let mut features = Features::new();
     for (package, named) in tree.lines().filter_map(|line| line.split_once('|')) {
@@ -50,6 +51,7 @@ pub fn parse(tree: &str) -> Features {
 }
 
 /// A complaint for each package that `tests` builds with features that `binary` does without.
+#[must_use]
 pub fn check_same(binary: &Features, tests: &Features) -> Vec<String> {
     let mut complaints = Vec::new();
     for (package, built) in binary {

@@ -28,6 +28,7 @@ pub struct Row {
 }
 
 /// The rows of the table of crates in ARCHITECTURE.md.
+#[must_use]
 pub fn rows(architecture: &str) -> Vec<Row> {
     let row = |line: &str| {
         let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
@@ -41,6 +42,7 @@ pub fn rows(architecture: &str) -> Vec<Row> {
 }
 
 /// Complaints about names, levels and edges of `members`, held against `rows`.
+#[must_use]
 pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
     let mut complaints = Vec::new();
     for row in rows {
@@ -84,6 +86,7 @@ pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
 }
 
 /// Complaints about heavy libraries in the manifests of crates that must do without them.
+#[must_use]
 pub fn check_confined(members: &[Member]) -> Vec<String> {
     let mut complaints = Vec::new();
     for member in members {

@@ -32,6 +32,7 @@ pub const REGISTRIES: [Registry; 2] = [
 ];
 
 /// Complaints about things in `registry` that no registry line names as a path (`name::`).
+#[must_use]
 pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
     let lines: String = files
         .iter()
@@ -55,6 +56,7 @@ pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
 const METRICS: (&str, &str, &str) = ("experiments/src/names.rs", "const METRICS:", "harness/runner/src/");
 
 /// Complaints about metrics that specs know and nothing computes.
+#[must_use]
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
     let (known_in, list, computed_in) = METRICS;
     let sources: Vec<&TextFile> = files.iter().filter(|file| file.path.starts_with(computed_in)).collect();
@@ -73,6 +75,7 @@ pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
 const FAILURES: &str = "harness/cli/src/exit.rs";
 
 /// Complaints about error types that state a kind of failure and are not in the list of those that are asked for one.
+#[must_use]
 pub fn check_failures(files: &[TextFile]) -> Vec<String> {
     let text_of = |file: &TextFile| file.text.split("mod tests {").next().unwrap_or_default().to_owned();
     let listed = files.iter().find(|file| file.path == FAILURES).map(text_of).unwrap_or_default();

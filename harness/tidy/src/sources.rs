@@ -11,6 +11,7 @@ pub const MAX_LINES: usize = 600;
 const TABLES: [&str; 0] = [];
 
 /// Complaints about the length of `file`.
+#[must_use]
 pub fn check_length(file: &TextFile) -> Option<String> {
     let n_lines = file.text.lines().count();
     let long = file.is_rust() && n_lines > MAX_LINES && !TABLES.contains(&file.path.as_str());
@@ -18,6 +19,7 @@ pub fn check_length(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about a missing module doc in `file`.
+#[must_use]
 pub fn check_module_doc(file: &TextFile) -> Option<String> {
     let opened = file.text.lines().next().is_some_and(|line| line.starts_with("//! "));
     (file.is_rust() && !opened).then(|| {
@@ -29,6 +31,7 @@ pub fn check_module_doc(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about source files that no `mod` line reaches, which the compiler silently leaves out.
+#[must_use]
 pub fn check_declared(files: &[TextFile]) -> Vec<String> {
     let below =
         |file: &&TextFile| ["/src/", "/tests/", "/benches/"].iter().any(|part| file.path.contains(part));

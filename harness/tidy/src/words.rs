@@ -53,6 +53,7 @@ const PLACES: [(&str, &[&str], &str); 3] = [
 ];
 
 /// Complaints about names in the path of `file`.
+#[must_use]
 pub fn check_name(file: &TextFile) -> Option<String> {
     let stem = |part: &str| part.trim_end_matches(".rs").to_owned();
     let empty = file.path.split('/').map(stem).find(|part| EMPTY_NAMES.contains(&part.as_str()))?;
@@ -60,6 +61,7 @@ pub fn check_name(file: &TextFile) -> Option<String> {
 }
 
 /// Complaints about unfinished code in `file`, and about open ends without an issue number.
+#[must_use]
 pub fn check_finished(file: &TextFile) -> Vec<String> {
     if !file.is_rust() {
         return Vec::new();
@@ -77,6 +79,7 @@ pub fn check_finished(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaints about paths that exist on one machine only.
+#[must_use]
 pub fn check_paths(file: &TextFile) -> Vec<String> {
     let machine = |line: &str| {
         let path =
@@ -89,6 +92,7 @@ pub fn check_paths(file: &TextFile) -> Vec<String> {
 }
 
 /// Complaints about calls outside the places where they belong. Tests, examples and benchmarks are free.
+#[must_use]
 pub fn check_places(file: &TextFile) -> Vec<String> {
     if !file.is_rust() || !file.path.contains("/src/") {
         return Vec::new();

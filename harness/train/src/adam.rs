@@ -17,6 +17,7 @@ const EPS: f64 = 1e-8;
 
 impl Adam {
     /// Zero moments; `decayed` is 1 for parameters that weight decay shrinks.
+    #[must_use]
     pub fn new(decayed: Tensor) -> Self {
         Self { mean: decayed.zeros_like(), square: decayed.zeros_like(), decayed }
     }

@@ -155,6 +155,7 @@ impl<M: Send> Engine<M> {
     }
 
     /// The first replica's network, for evaluation.
+    #[must_use]
     pub fn model(&self) -> &M {
         &self.replicas[0].model
     }
@@ -176,6 +177,7 @@ impl<M: Send> Engine<M> {
     }
 
     /// The parameters by name, in `kind`.
+    #[must_use]
     pub fn weights(&self, kind: Kind) -> BTreeMap<String, Tensor> {
         let tensor = |slot: &Slot| {
             self.params.narrow(0, slot.from, slot.numel).view(slot.shape.as_slice()).to_kind(kind).copy()

@@ -271,26 +271,31 @@ impl Checkpoint {
     }
 
     /// blake3 of the whole file, in hex; of several files, that of their names and digests.
+    #[must_use]
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
     /// The file or index, or the name of the embedded weights.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What the file's header says under `key` beside its tensors (`__metadata__`); of several files, nothing.
+    #[must_use]
     pub fn note(&self, key: &str) -> Option<String> {
         self.notes.get(key).cloned()
     }
 
     /// Shape of the tensor `name`, without taking it.
+    #[must_use]
     pub fn shape(&self, name: &str) -> Option<&[i64]> {
         self.entries.get(name).map(|entry| entry.shape.as_slice())
     }
 
     /// Element kind in which the tensor `name` is stored; `None` also for kinds that are not read.
+    #[must_use]
     pub fn stored_kind(&self, name: &str) -> Option<Kind> {
         self.entries.get(name).and_then(|entry| kind_of(entry.dtype))
     }

@@ -10,6 +10,7 @@ pub fn use_threads(n: usize) {
 
 /// Whether this CPU has bf16 multiply instructions (AVX-512 BF16 or AMX); without them bf16 decodes no
 /// faster than f32 and speculation gains less.
+#[must_use]
 pub fn cpu_has_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

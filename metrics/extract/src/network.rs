@@ -88,6 +88,7 @@ impl NetworkName {
     ];
 
     /// Its stable name, as protocols and identities spell it.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::InceptionFid => "inception-fid",
@@ -102,6 +103,7 @@ impl NetworkName {
     }
 
     /// Its layers, from the pixels on.
+    #[must_use]
     pub fn layers(self) -> &'static [Layer] {
         match self {
             Self::InceptionFid => &INCEPTION_LAYERS,
@@ -127,6 +129,7 @@ impl NetworkName {
     }
 
     /// Pixels along each edge of the pictures that it takes; pictures are square.
+    #[must_use]
     pub fn input_side(self) -> usize {
         match self {
             Self::InceptionFid => 299,

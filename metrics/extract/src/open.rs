@@ -88,6 +88,7 @@ pub fn open_recipe(
 }
 
 /// The weights of [`open_recipe`] by name, in the layout of the release; of CLIP, those of its tower of pictures.
+#[must_use]
 pub fn recipe_tensors(network: NetworkName) -> BTreeMap<String, Tensor> {
     let _guard = tch::no_grad_guard();
     let mut recipe = RecipeWeights::keeping();

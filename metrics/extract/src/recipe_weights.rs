@@ -26,16 +26,19 @@ pub struct RecipeWeights {
 
 impl RecipeWeights {
     /// Hands out weights and keeps none.
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Keeps what it hands out.
+    #[must_use]
     pub fn keeping() -> Self {
         Self { made: Some(BTreeMap::new()) }
     }
 
     /// Every tensor that was asked for, by name; empty unless it was made to keep them.
+    #[must_use]
     pub fn into_made(self) -> BTreeMap<String, Tensor> {
         self.made.unwrap_or_default()
     }

@@ -124,6 +124,7 @@ pub(crate) const CLIP_RELEASES: [&str; 4] =
     [CLIP_B32.sha256, CLIP_B16.sha256, CLIP_L14.sha256, CLIP_L14_336.sha256];
 
 /// The published weights of `network`.
+#[must_use]
 pub fn published(network: NetworkName) -> &'static Published {
     match network {
         NetworkName::InceptionFid => &INCEPTION,
@@ -155,6 +156,7 @@ pub enum Provenance {
 
 impl Provenance {
     /// Whether a published digest vouches for it.
+    #[must_use]
     pub fn is_published(&self) -> bool {
         matches!(self, Self::Hub(_) | Self::Converted(_))
     }

@@ -26,9 +26,12 @@ pub struct All {
     pub failed: Vec<(&'static str, MeasureError)>,
 }
 
-/// Measures everything that the protocol has a table for: what lies at `generated`, against what lies at `real` where a
-/// metric compares. A metric that fails, because a side is too small or holds statistics only, leaves the others as they
-/// are. Fails where a side or the network cannot be opened or read, and where no metric has a value.
+/// Measures everything that the protocol has a table for: what lies at `generated`, against what lies at `real`
+/// where a metric compares. A metric that fails, because a side is too small or holds statistics only, leaves the
+/// others as they are.
+///
+/// # Errors
+/// A side or the network that cannot be opened or read; no metric with a value.
 pub fn all(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<All, MeasureError> {
     let recipe = meter.protocol().recipe();
     let metrics = recipe.metrics();

@@ -39,6 +39,7 @@ pub enum Found {
 impl Cache {
     /// The part of the cache at `root` for rows of `n_dims` by the network `identity`, `batch` pictures in a pass, behind
     /// the steps with this digest. Makes no folder yet.
+    #[must_use]
     pub fn new(root: &Path, pixels_digest: [u8; 32], identity: &str, batch: usize, n_dims: usize) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&VERSION.to_le_bytes());
@@ -51,6 +52,7 @@ impl Cache {
     }
 
     /// Features of a row.
+    #[must_use]
     pub fn n_dims(&self) -> usize {
         self.n_dims
     }
@@ -65,7 +67,10 @@ impl Cache {
         }
     }
 
-    /// Keeps the features of the picture with this content. Fails when the folder cannot be written.
+    /// Keeps the features of the picture with this content.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
     pub fn keep(&self, content: &[u8; 32], features: &[f32]) -> Result<(), MeasureError> {
         let path = self.path(content);
         let folder = path.parent().expect("an entry lies in a folder");

@@ -42,8 +42,10 @@ pub struct PictureScore {
 }
 
 /// Returns the score of the pictures at `images` with their `captions`, and every picture's, in the order of the
-/// pictures' names. Fails when an id stands on one side only, listing what is missing on each; a meter that keeps going
-/// leaves both out.
+/// pictures' names.
+///
+/// # Errors
+/// Ids on one side only, listed for each; a meter that keeps going leaves both out.
 pub fn clip_score(
     meter: &mut Meter<'_>,
     images: &Path,
@@ -84,7 +86,10 @@ pub fn clip_score(
 }
 
 /// Returns the score of the pictures at `images` with the caption at the same place of `texts`, in the order of the
-/// pictures' names, and every picture's raw cosine. Fails when there are not as many.
+/// pictures' names, and every picture's raw cosine.
+///
+/// # Errors
+/// Other counts of pictures and texts.
 pub fn clip_score_of_pictures(
     meter: &mut Meter<'_>,
     images: &Path,
@@ -103,6 +108,9 @@ pub fn clip_score_of_pictures(
 }
 
 /// Returns the score of embeddings that were made before: row `i` of `images` belongs to row `i` of `texts`.
+///
+/// # Errors
+/// Embeddings that cannot be read, or that differ in number or width.
 pub fn clip_score_of_rows(
     meter: &mut Meter<'_>,
     images: &Path,

@@ -12,6 +12,9 @@ const NAME: &str = "cmmd";
 
 /// Returns the discrepancy between what lies at `real` and at `generated`. The interval, if one is asked for, is the
 /// uncertainty that comes from the generated side, cut to 0, the least that there is.
+///
+/// # Errors
+/// A side that cannot be read; a protocol without the metric.
 pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     meter.protocol().rule(NAME, |recipe| recipe.cmmd.as_ref())?;
     let of = [real, generated];

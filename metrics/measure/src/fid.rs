@@ -20,13 +20,19 @@ const FOR_INTERVAL: &str = "the interval of fid";
 /// layer, below which a covariance has no full rank.
 pub const FEW: u64 = 2048;
 
-/// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is the
-/// uncertainty that comes from the generated side, cut to 0, and needs its rows.
+/// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is
+/// the uncertainty that comes from the generated side, cut to 0, and needs its rows.
+///
+/// # Errors
+/// A side that cannot be read; a protocol without the metric; sides of two networks.
 pub fn fid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     fid_saving(meter, real, generated, None)
 }
 
 /// As [`fid`], writing the statistics of the real side to `save`, for the next comparison with it.
+///
+/// # Errors
+/// As [`fid`], and a file that cannot be written.
 pub fn fid_saving(
     meter: &mut Meter<'_>,
     real: &Path,

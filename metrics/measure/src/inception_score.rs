@@ -13,6 +13,9 @@ const NAME: &str = "is";
 
 /// Returns the score of what lies at `path`; features that are given must be logits. The interval, if one is asked
 /// for, is that of the mean over splits, cut to 1, the least score that there is.
+///
+/// # Errors
+/// A path that cannot be read; a protocol without the metric; fewer pictures than splits.
 pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.is.as_ref())?.clone();
     let rows = meter.rows_of_layer(path, NAME, &rule.layer)?;

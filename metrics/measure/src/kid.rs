@@ -14,9 +14,13 @@ use crate::rules::{FirstSet, KidRule};
 
 const NAME: &str = "kid";
 
-/// Returns the distance of what lies at `generated` from what lies at `real` by the protocol's estimator. The interval,
-/// if one is asked for, is that of the estimate over all pairs; under a rule of subsets, which are a noisy copy of that
-/// estimate, value and interval over all pairs stand among the details, and the mean over subsets has none.
+/// Returns the distance of what lies at `generated` from what lies at `real` by the protocol's estimator. The
+/// interval, if one is asked for, is that of the estimate over all pairs; under a rule of subsets, which are a noisy
+/// copy of that estimate, value and interval over all pairs stand among the details, and the mean over subsets has
+/// none.
+///
+/// # Errors
+/// A side that cannot be read or has no rows; a protocol without the metric.
 pub fn kid(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.kid.as_ref())?;

@@ -31,6 +31,7 @@ pub struct KnownAnswer {
 
 impl KnownAnswer {
     /// Whether the two agree but for rounding.
+    #[must_use]
     pub fn is_right(&self) -> bool {
         (self.found - self.expected).abs() <= 1e-9 * self.expected.abs().max(1.0)
     }
@@ -56,7 +57,10 @@ clip-score = { scaling = "clipscore" }
 /// The estimator of torch-fidelity, over subsets of two rows.
 const SUBSETS: &str = r#"{ estimator = "subsets", draw = "torch-fidelity", first = "generated", n_subsets = 3, subset_size = 2, seed = 7 }"#;
 
-/// Computes every known answer. Fails where a metric does, and when there is no folder for small files.
+/// Computes every known answer.
+///
+/// # Errors
+/// A metric that fails; no folder for small files.
 pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     let temporary = std::env::temp_dir();
     let folder = tempfile::tempdir().map_err(|e| MeasureError::io(&temporary, "make a folder in", e))?;
@@ -140,8 +144,11 @@ const PIXELS: [(&str, &str); 17] = [
     ("torchmetrics-clip", "c57f5d688662"),
 ];
 
-/// Returns the protocols whose steps make other pixels of a small picture on this machine than where this program was
-/// tested; none on a sound one.
+/// Returns the protocols whose steps make other pixels of a small picture on this machine than where this program
+/// was tested; none on a sound one.
+///
+/// # Errors
+/// A step that fails.
 pub fn wrong_pixels() -> Result<Vec<&'static str>, MeasureError> {
     let mut wrong = Vec::new();
     for (name, expected) in PIXELS {

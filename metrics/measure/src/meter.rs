@@ -94,12 +94,16 @@ impl<'a> Meter<'a> {
     }
 
     /// The protocol.
+    #[must_use]
     pub fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
-    /// Fails when `metric`, by its name in commands, could not be measured: the protocol has no table for it, or its
-    /// networks cannot be opened. Says so before pictures are there.
+    /// Says so before pictures are there.
+    ///
+    /// # Errors
+    /// `metric`, by its name in commands, could not be measured: the protocol has no table for it, or its networks
+    /// cannot be opened.
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
         let layer = match &recipe.is {
@@ -115,11 +119,13 @@ impl<'a> Meter<'a> {
     }
 
     /// Pictures that were left out so far, with their sources.
+    #[must_use]
     pub fn broken(&self) -> &[(PathBuf, Broken)] {
         &self.broken
     }
 
     /// The same in the form of an answer.
+    #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         let one = |(of, broken): &(PathBuf, Broken)| LeftOut {
             of: of.display().to_string(),
@@ -130,6 +136,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Pictures that went through a network so far; those of the cache did not.
+    #[must_use]
     pub fn n_forward(&self) -> usize {
         self.n_forward
     }
@@ -222,6 +229,9 @@ impl<'a> Meter<'a> {
     }
 
     /// All rows of what lies at `path`, for `metric`, of the protocol's own layer.
+    ///
+    /// # Errors
+    /// A path that cannot be read or has statistics only; features of another network or layer.
     pub fn rows(&mut self, path: &Path, metric: &'static str) -> Result<Rows, MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
         self.rows_of_layer(path, metric, &layer)
@@ -248,6 +258,9 @@ impl<'a> Meter<'a> {
     }
 
     /// Mean and covariance of what lies at `path`, and what made the features, where it is known.
+    ///
+    /// # Errors
+    /// A path that cannot be read, features of another network or width.
     pub fn side(&mut self, path: &Path) -> Result<(Side, Option<Origin>), MeasureError> {
         let layer = self.protocol.recipe().network.layer.clone();
         if let Some(rows) = self.held(path, &layer) {
@@ -369,13 +382,17 @@ impl<'a> Meter<'a> {
     }
 
     /// Whether [`Meter::hold`] keeps the rows of `layer` of what lies at `path`.
+    #[must_use]
     pub fn holds(&self, path: &Path, layer: &str) -> bool {
         self.held(path, layer).is_some()
     }
 
-    /// Keeps the rows of `layers` of what lies at `path` in memory, until the meter goes, so that every metric after this
-    /// one takes them: pictures are read once, and go through the network once. Statistics and features, which are of one
-    /// layer and read by whatever needs them, are left where they are. Fails as [`Meter::rows`].
+    /// Keeps the rows of `layers` of what lies at `path` in memory, until the meter goes, so that every metric after
+    /// this one takes them: pictures are read once, and go through the network once. Statistics and features, which
+    /// are of one layer and read by whatever needs them, are left where they are.
+    ///
+    /// # Errors
+    /// As [`Meter::rows`].
     pub fn hold(&mut self, path: &Path, layers: &[&str]) -> Result<(), MeasureError> {
         let Input::Images(source) = self.open(path)? else { return Ok(()) };
         let mut values: Vec<Vec<f32>> = vec![Vec::new(); layers.len()];

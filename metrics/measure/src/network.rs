@@ -55,6 +55,9 @@ pub trait ImageNetwork {
 
     /// Features of `batch`, `[n, n_dims]` by rows. The row of a picture does not depend on the pictures beside it,
     /// nor on its place; it may depend on how many they are, in its last digits.
+    ///
+    /// # Errors
+    /// A batch that the network does not take.
     fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault>;
 }
 
@@ -74,16 +77,25 @@ pub trait TextNetwork {
     fn counts(&self, texts: &[String]) -> Vec<(&'static str, usize)>;
 
     /// Embeddings of `texts`, `[n, n_dims]` by rows.
+    ///
+    /// # Errors
+    /// Texts that the network does not take.
     fn embed(&self, texts: &[String]) -> Result<Vec<f32>, NetworkFault>;
 }
 
 /// Opens networks by the names in protocols.
 pub trait Networks {
     /// The network for pictures that a rule names.
+    ///
+    /// # Errors
+    /// A network that cannot be opened.
     fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError>;
 
-    /// The network of a rule, opened for several layers that one pass computes; a row has their features one behind the
-    /// other, each as [`Networks::images`] would give them.
+    /// The network of a rule, opened for several layers that one pass computes; a row has their features one behind
+    /// the other, each as [`Networks::images`] would give them.
+    ///
+    /// # Errors
+    /// A network that cannot be opened, or has no such layer.
     fn images_of_layers(
         &self,
         rule: &NetworkRule,
@@ -96,6 +108,9 @@ pub trait Networks {
     }
 
     /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.
+    ///
+    /// # Errors
+    /// A network that cannot be opened.
     fn texts(&self, rule: &NetworkRule, texts: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError>;
 }
 

@@ -36,7 +36,10 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// The format that the name of the file at `path` asks for. Fails for every extension but `.csv` and `.parquet`.
+    /// The format that the name of the file at `path` asks for.
+    ///
+    /// # Errors
+    /// Every extension but `.csv` and `.parquet`.
     pub fn of(path: &Path) -> Result<Self, MeasureError> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -48,6 +51,9 @@ impl TableFormat {
 }
 
 /// Writes the table of `pictures` to `path`, in the format that its extension names, whole or not at all.
+///
+/// # Errors
+/// A file that cannot be written.
 pub fn write_per_image(path: &Path, pictures: &[PictureScore]) -> Result<(), MeasureError> {
     let bytes = match TableFormat::of(path)? {
         TableFormat::Csv => as_csv(pictures),

@@ -16,8 +16,12 @@ pub(crate) const NAME: &str = "prdc";
 /// The four values, in the order of their names.
 pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
 
-/// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked for,
-/// are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the density to 0.
+/// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked
+/// for, are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the
+/// density to 0.
+///
+/// # Errors
+/// A side that cannot be read or has no rows; a protocol without the metric.
 pub fn prdc(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Vec<Measurement>, MeasureError> {
     let of = [real, generated];
     let rule = *meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?;

@@ -133,6 +133,9 @@ impl Protocol {
     }
 
     /// The built-in protocol called `name`, or `NAME+pillow-13` of one that resizes with Pillow.
+    ///
+    /// # Errors
+    /// An unknown name, with those that are known.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         if let Some(plain) = name.strip_suffix(PILLOW_13) {
             return Self::named(plain)?.with_pillow_13();
@@ -147,6 +150,9 @@ impl Protocol {
     }
 
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
+    ///
+    /// # Errors
+    /// An unknown name, with those that are known; a file that is no protocol.
     pub fn find(name_or_path: &str) -> Result<Self, MeasureError> {
         if !name_or_path.ends_with(".toml") {
             return Self::named(name_or_path);
@@ -156,8 +162,10 @@ impl Protocol {
         Self::parse(name_or_path, &text)
     }
 
-    /// Reads the text of a protocol's file, which messages call `place`. Fails on what is no TOML, on unknown keys, on
-    /// steps that do not fit together, and on a protocol without a metric.
+    /// Reads the text of a protocol's file, which messages call `place`.
+    ///
+    /// # Errors
+    /// A text that is no TOML, unknown keys, steps that do not fit together, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
         let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
         let wire: Wire =
@@ -211,26 +219,31 @@ impl Protocol {
     }
 
     /// Its name.
+    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// What it is, in prose.
+    #[must_use]
     pub fn about(&self) -> &str {
         &self.about
     }
 
     /// Where its facts come from.
+    #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
     /// Everything that a value depends on.
+    #[must_use]
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
     /// BLAKE3 of the recipe's canonical JSON.
+    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let json = serde_json::to_vec(&self.recipe).expect("a recipe is plain data");
         blake3::hash(&json).into()
@@ -274,8 +287,11 @@ impl Protocol {
         self
     }
 
-    /// The same with other settings of its metrics, in the tables that it has; each that differs makes another recipe,
-    /// and the name says so. Fails on a setting that no table of the protocol takes, and on counts that make no sense.
+    /// The same with other settings of its metrics, in the tables that it has; each that differs makes another
+    /// recipe, and the name says so.
+    ///
+    /// # Errors
+    /// A setting that no table of the protocol takes, and counts that make no sense.
     pub fn with_settings(mut self, settings: &MetricSettings) -> Result<Self, MeasureError> {
         let MetricSettings { subset_size, n_subsets, k, seed } = *settings;
         let mut said = Vec::new();
@@ -336,12 +352,14 @@ impl Protocol {
 
     /// `NAME@DIGEST12` of what a value of `metric` depends on: pixel steps, network, and that metric's table alone, so
     /// that two protocols that agree in these have one digest. A name without a table is that of features alone.
+    #[must_use]
     pub fn label(&self, metric: &str) -> String {
         let digest = blake3::Hash::from_bytes(self.digest_of(metric)).to_hex();
         format!("{}@{}", self.name, &digest[..DIGEST_DIGITS])
     }
 
     /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
+    #[must_use]
     pub fn digest_of(&self, metric: &str) -> [u8; 32] {
         let json = serde_json::to_vec(&self.recipe.only(metric)).expect("a recipe is plain data");
         blake3::hash(&json).into()
@@ -377,6 +395,7 @@ impl Protocol {
 
 impl Recipe {
     /// The metrics that have a table, by their names in commands.
+    #[must_use]
     pub fn metrics(&self) -> Vec<&'static str> {
         let tables = [
             ("fid", self.fid.is_some()),

@@ -26,6 +26,7 @@ pub struct Published {
 impl Published {
     /// Looks for weights below the folder `data`, then where the environment says. `weights` is taken instead for any
     /// network, as a file of both towers for CLIP.
+    #[must_use]
     pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
         let mut places = Places::of_environment(|name| std::env::var_os(name).map(PathBuf::from));
         if let Some(data) = data.filter(|data| !places.own.iter().any(|known| known == data)) {

@@ -94,6 +94,7 @@ pub enum Surface {
 
 impl Surface {
     /// `<` or `<=`.
+    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Self::Open => "<",
@@ -131,6 +132,7 @@ pub enum Split {
 
 impl Split {
     /// The statistic's name for it.
+    #[must_use]
     pub fn cut(self) -> SplitCut {
         match self {
             Self::Even => SplitCut::Even,
@@ -214,6 +216,7 @@ pub enum Scaling {
 
 impl Scaling {
     /// The statistic behind the name.
+    #[must_use]
     pub fn statistic(self) -> ClipScaling {
         match self {
             Self::Clipscore => ClipScaling::ClipScore,
@@ -235,7 +238,10 @@ pub enum PrefixAs {
 }
 
 impl KidRule {
-    /// How subsets are drawn, where they are. Fails on counts that make no subsets.
+    /// How subsets are drawn, where they are.
+    ///
+    /// # Errors
+    /// Counts that make no subsets.
     pub fn subsets(&self) -> Result<Option<SubsetPlan>, StatsError> {
         match *self {
             Self::AllPairs => Ok(None),

@@ -23,13 +23,19 @@ enum State {
 }
 
 impl Spread {
-    /// Of no rows of `d` features; fails for `d = 0`.
+    /// Of no rows of `d` features.
+    ///
+    /// # Errors
+    /// `d = 0`.
     pub fn new(d: usize) -> Result<Self, StatsError> {
         Moments::empty(d)?;
         Ok(Self { state: State::Few(Vec::new()), d })
     }
 
-    /// Takes in rows, `[n, d]` by rows. Fails on a ragged row and on what is not finite.
+    /// Takes in rows, `[n, d]` by rows.
+    ///
+    /// # Errors
+    /// A ragged row and what is not finite.
     pub fn push(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         match &mut self.state {
             State::Few(kept) => {
@@ -49,8 +55,10 @@ impl Spread {
         }
     }
 
-    /// Rows, mean and covariance in the form that distances take, and how many rows there were. Fails for fewer
-    /// than two.
+    /// Rows, mean and covariance in the form that distances take, and how many rows there were.
+    ///
+    /// # Errors
+    /// Fewer than two.
     pub fn factored(self) -> Result<Factored, StatsError> {
         match self.state {
             State::Few(rows) => {
@@ -66,6 +74,9 @@ impl Spread {
     }
 
     /// The mergeable state of all rows.
+    ///
+    /// # Errors
+    /// A ragged last block.
     pub fn moments(self) -> Result<Moments, StatsError> {
         match self.state {
             State::Few(rows) => Moments::of_rows(&rows, self.d),
@@ -85,6 +96,9 @@ pub struct Factored {
 
 impl Factored {
     /// Of a mean and covariance.
+    ///
+    /// # Errors
+    /// A matrix that is no covariance.
     pub fn of(gaussian: &Gaussian) -> Result<Self, StatsError> {
         Ok(Self { n: gaussian.n(), factored: gaussian.factor()? })
     }
@@ -101,6 +115,7 @@ pub enum Side {
 
 impl Side {
     /// Features of a row.
+    #[must_use]
     pub fn d(&self) -> usize {
         match self {
             Self::Spread(spread) => spread.d,
@@ -108,7 +123,10 @@ impl Side {
         }
     }
 
-    /// In the form that distances take. Fails for fewer than two rows and on what is no covariance.
+    /// In the form that distances take.
+    ///
+    /// # Errors
+    /// Fewer than two rows and what is no covariance.
     pub fn factored(self) -> Result<Factored, StatsError> {
         match self {
             Self::Spread(spread) => spread.factored(),
@@ -116,7 +134,10 @@ impl Side {
         }
     }
 
-    /// As mean and covariance. Fails for fewer than two rows.
+    /// As mean and covariance.
+    ///
+    /// # Errors
+    /// Fewer than two rows.
     pub fn gaussian(self) -> Result<Gaussian, StatsError> {
         match self {
             Self::Spread(spread) => spread.moments()?.value(),
@@ -124,7 +145,10 @@ impl Side {
         }
     }
 
-    /// In the form that merges. Fails where the number of rows is not known.
+    /// In the form that merges.
+    ///
+    /// # Errors
+    /// The number of rows is not known.
     pub fn moments(self) -> Result<Moments, StatsError> {
         match self {
             Self::Spread(spread) => spread.moments(),

@@ -16,8 +16,11 @@ use crate::whole_file::write_whole;
 const NAME: &str = "stats";
 
 /// Mean and covariance of all `sources` together, merged in the order given: pictures, features, and statistics that
-/// say how many rows they are of. Fails for no source and for sources of unequal width.
-/// Sources that are known to be made differently are refused, and what one of them does not say the whole does not.
+/// say how many rows they are of. Sources that are known to be made differently are refused, and what one of them
+/// does not say the whole does not.
+///
+/// # Errors
+/// No source and sources of unequal width.
 pub fn collect(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<(Gaussian, Option<Origin>), MeasureError> {
     let (first, others) = sources.split_first().expect("a command line has at least one source");
     let (side, origin) = meter.side(first)?;
@@ -38,6 +41,9 @@ pub fn collect(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<(Gaussian, Op
 }
 
 /// The rows of all `sources`, in the order given, and what made them, as [`collect`].
+///
+/// # Errors
+/// As [`collect`].
 pub fn collect_rows(meter: &mut Meter<'_>, sources: &[&Path]) -> Result<Rows, MeasureError> {
     let (first, others) = sources.split_first().expect("a command line has at least one source");
     let Rows { features: mut rows, origin } = meter.rows(first, NAME)?;
@@ -81,15 +87,21 @@ impl<'p> Origins<'p> {
     }
 }
 
-/// Writes `mu`, `sigma` and, where they are known, `n` and what made the features: a file that pytorch-fid and clean-fid
-/// read, and that merges.
+/// Writes `mu`, `sigma` and, where they are known, `n` and what made the features: a file that pytorch-fid and
+/// clean-fid read, and that merges.
+///
+/// # Errors
+/// A file that cannot be written.
 pub fn write(gaussian: &Gaussian, origin: Option<&Origin>, path: &Path) -> Result<(), MeasureError> {
     let bytes = write_statistics(gaussian, origin, Packing::Deflated);
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)
 }
 
-/// The mean `[d]` and covariance `[d, d]` that were read from the file at `path`, where it does not say of how many rows.
-/// Fails where [`Gaussian::new`] does.
+/// The mean `[d]` and covariance `[d, d]` that were read from the file at `path`, where it does not say of how many
+/// rows.
+///
+/// # Errors
+/// As [`Gaussian::new`].
 pub fn of_parts(path: &Path, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Gaussian, MeasureError> {
     Gaussian::new(mean, covariance, None).map_err(|e| MeasureError::array(path, e))
 }
@@ -105,8 +117,11 @@ pub enum Numbers {
     F64,
 }
 
-/// Writes a `.npy` of features, `[n, d]`, whose `bytes` are given little-endian and by rows. Panics when they are not as
-/// many as the shape says.
+/// Writes a `.npy` of features, `[n, d]`, whose `bytes` are given little-endian and by rows. Panics when they are
+/// not as many as the shape says.
+///
+/// # Errors
+/// A file that cannot be written.
 pub fn write_array(path: &Path, shape: [u64; 2], numbers: Numbers, bytes: &[u8]) -> Result<(), MeasureError> {
     let (descr, width) = match numbers {
         Numbers::F16 => ("<f2", 2),
@@ -119,6 +134,9 @@ pub fn write_array(path: &Path, shape: [u64; 2], numbers: Numbers, bytes: &[u8])
 }
 
 /// Writes `feats`, as clean-fid keeps them for KID, and what made them, where it is known.
+///
+/// # Errors
+/// A file that cannot be written.
 pub fn write_rows(rows: &Rows, path: &Path) -> Result<(), MeasureError> {
     let bytes = write_features(&rows.features, rows.origin.as_ref(), Packing::Deflated);
     write_whole(path, &bytes.map_err(|e| MeasureError::array(path, e))?)

@@ -20,37 +20,44 @@ impl Image {
     ///
     /// # Panics
     /// When a side is 0 or the number of bytes is not that of the shape: both are bugs of the caller.
+    #[must_use]
     pub fn new(width: usize, height: usize, rgb: Vec<u8>) -> Self {
         assert_shape(width, height, rgb.len());
         Self { width, height, rgb }
     }
 
     /// Width in pixels, at least 1.
+    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Height in pixels, at least 1.
+    #[must_use]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// The pixels, `[height, width, 3]`.
+    #[must_use]
     pub fn rgb(&self) -> &[u8] {
         &self.rgb
     }
 
     /// The pixels alone, `[height, width, 3]`.
+    #[must_use]
     pub fn into_rgb(self) -> Vec<u8> {
         self.rgb
     }
 
     /// The same values as floats, 0 to 255.
+    #[must_use]
     pub fn to_float(&self) -> FloatImage {
         FloatImage::new(self.width, self.height, self.rgb.iter().map(|&byte| f32::from(byte)).collect())
     }
 
     /// BLAKE3 of the shape and the pixels: equal for equal pictures, whatever file they came from.
+    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&(self.width as u64).to_le_bytes());
@@ -74,32 +81,38 @@ impl FloatImage {
     ///
     /// # Panics
     /// When a side is 0 or the number of values is not that of the shape: both are bugs of the caller.
+    #[must_use]
     pub fn new(width: usize, height: usize, values: Vec<f32>) -> Self {
         assert_shape(width, height, values.len());
         Self { width, height, values }
     }
 
     /// Width in pixels, at least 1.
+    #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// Height in pixels, at least 1.
+    #[must_use]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// The values, `[height, width, 3]`.
+    #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
     /// The values alone, `[height, width, 3]`.
+    #[must_use]
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
 
     /// The values plane by plane, `[3, height, width]`, as a contiguous torch tensor has them.
+    #[must_use]
     pub fn to_planes(&self) -> Vec<f32> {
         let plane = |channel: usize| self.values[channel..].iter().step_by(N_CHANNELS).copied();
         (0..N_CHANNELS).flat_map(plane).collect()
@@ -121,6 +134,7 @@ pub enum Picture {
 
 impl Picture {
     /// Width and height in pixels.
+    #[must_use]
     pub fn size(&self) -> (usize, usize) {
         match self {
             Self::Bytes(image) => (image.width, image.height),
@@ -129,6 +143,7 @@ impl Picture {
     }
 
     /// The picture as floats; bytes keep their values, 0 to 255.
+    #[must_use]
     pub fn into_float(self) -> FloatImage {
         match self {
             Self::Bytes(image) => image.to_float(),

@@ -182,7 +182,10 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The steps in their order. Fails when one does not take what the one before it leaves.
+    /// The steps in their order.
+    ///
+    /// # Errors
+    /// A step that does not take what the one before it leaves.
     pub fn new(steps: Vec<Step>) -> Result<Self, StepError> {
         let mut flow = Flow { is_float: false, size: None };
         for (step_idx, step) in steps.iter().enumerate() {
@@ -192,6 +195,7 @@ impl Pipeline {
     }
 
     /// The steps.
+    #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
@@ -222,17 +226,21 @@ impl Pipeline {
     }
 
     /// Width and height of every result, when the steps alone decide it.
+    #[must_use]
     pub fn output_size(&self) -> Option<(usize, usize)> {
         self.ends.size.map(|side| (side, side))
     }
 
     /// Whether results are floats.
+    #[must_use]
     pub fn ends_in_floats(&self) -> bool {
         self.ends.is_float
     }
 
-    /// What the steps make of `image`. Fails only for a picture that is smaller than a square to be kept, or
-    /// extremely narrow.
+    /// What the steps make of `image`.
+    ///
+    /// # Errors
+    /// A picture that is smaller than a square to be kept, or extremely narrow.
     pub fn apply(&self, image: Image) -> Result<Picture, StepError> {
         self.steps.iter().try_fold(Picture::Bytes(image), |picture, step| apply(step, picture))
     }

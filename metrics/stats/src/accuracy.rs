@@ -33,8 +33,10 @@ pub struct Accuracy {
 }
 
 impl HitCounts {
-    /// Returns the share of hits with a Wilson interval at `level`; fails for no trials, more hits than trials, or a
-    /// level outside (0, 1).
+    /// Returns the share of hits with a Wilson interval at `level`.
+    ///
+    /// # Errors
+    /// No trials, more hits than trials, or a level outside (0, 1).
     pub fn accuracy(&self, level: f64) -> Result<Accuracy, StatsError> {
         require_count("accuracy", 1, self.n_trials)?;
         check_counts(*self)?;

@@ -2,21 +2,30 @@
 
 use crate::error::{StatsError, require_count, require_finite, require_positive};
 
-/// Returns the arithmetic mean; fails on no values and on non-finite ones.
+/// Returns the arithmetic mean.
+///
+/// # Errors
+/// No values and non-finite ones.
 pub fn arithmetic_mean(values: &[f64]) -> Result<f64, StatsError> {
     require_count("arithmetic mean", 1, values.len() as u64)?;
     require_finite("arithmetic mean", values)?;
     Ok(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the geometric mean, `exp(mean(ln x))`; fails on no values and on values that are not above zero.
+/// Returns the geometric mean, `exp(mean(ln x))`.
+///
+/// # Errors
+/// No values and values that are not above zero.
 pub fn geometric_mean(values: &[f64]) -> Result<f64, StatsError> {
     require_count("geometric mean", 1, values.len() as u64)?;
     require_positive("geometric mean", values)?;
     Ok((values.iter().map(|x| x.ln()).sum::<f64>() / values.len() as f64).exp())
 }
 
-/// Returns the sample standard deviation (divisor `n - 1`), two passes; fails on fewer than two values.
+/// Returns the sample standard deviation (divisor `n - 1`), two passes.
+///
+/// # Errors
+/// Fewer than two values.
 pub fn standard_deviation(values: &[f64]) -> Result<f64, StatsError> {
     require_count("standard deviation", 2, values.len() as u64)?;
     let mean = arithmetic_mean(values)?;
@@ -24,7 +33,10 @@ pub fn standard_deviation(values: &[f64]) -> Result<f64, StatsError> {
     Ok((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// Returns the standard error of the mean, `s / sqrt(n)`; fails on fewer than two values.
+/// Returns the standard error of the mean, `s / sqrt(n)`.
+///
+/// # Errors
+/// Fewer than two values.
 pub fn standard_error(values: &[f64]) -> Result<f64, StatsError> {
     Ok(standard_deviation(values)? / (values.len() as f64).sqrt())
 }

@@ -26,6 +26,9 @@ pub struct BootstrapPlan {
 
 impl BootstrapPlan {
     /// Takes a seed, the number of resamples (at least [`MIN_RESAMPLES`]) and the two-sided level in (0, 1).
+    ///
+    /// # Errors
+    /// Fewer resamples, another level.
     pub fn new(seed: u64, n_resamples: usize, level: f64) -> Result<Self, StatsError> {
         require_count("bootstrap: resamples", MIN_RESAMPLES as u64, n_resamples as u64)?;
         if !(level > 0.0 && level < 1.0) {
@@ -66,8 +69,11 @@ pub struct Estimate {
     pub n_resamples: usize,
 }
 
-/// Returns `statistic` of the `n` observations with its uncertainty. `statistic` gets indices below `n` (with repeats,
-/// in draw order) and must be finite for any such choice. Fails for fewer than two observations or a non-finite value.
+/// Returns `statistic` of the `n` observations with its uncertainty. `statistic` gets indices below `n` (with
+/// repeats, in draw order) and must be finite for any such choice.
+///
+/// # Errors
+/// Fewer than two observations or a non-finite value.
 pub fn bootstrap(
     n: usize,
     plan: &BootstrapPlan,

@@ -12,8 +12,10 @@ pub const POWER: f64 = 0.8;
 const N_HALVINGS: u32 = 60;
 
 /// The probability that a test on level `alpha` rejects when the statistic is noncentral chi-square with
-/// `degrees_of_freedom` and `lambda >= 0`. Fails for no degrees of freedom, `alpha` outside (0, 1), and a `lambda` that
-/// is negative or above 1e6.
+/// `degrees_of_freedom` and `lambda >= 0`.
+///
+/// # Errors
+/// No degrees of freedom, `alpha` outside (0, 1), and a `lambda` that is negative or above 1e6.
 pub fn chi_square_power(alpha: f64, degrees_of_freedom: u64, lambda: f64) -> Result<f64, StatsError> {
     require_count("chi-square power: degrees of freedom", 1, degrees_of_freedom)?;
     if !(0.0..=1e6).contains(&lambda) {
@@ -47,7 +49,10 @@ pub fn chi_square_power(alpha: f64, degrees_of_freedom: u64, lambda: f64) -> Res
     Ok((power / total).clamp(0.0, 1.0))
 }
 
-/// The `lambda` at which a test on level `alpha` has the power [`POWER`]. Fails as [`chi_square_power`].
+/// The `lambda` at which a test on level `alpha` has the power [`POWER`].
+///
+/// # Errors
+/// As [`chi_square_power`].
 pub fn detectable_lambda(alpha: f64, degrees_of_freedom: u64) -> Result<f64, StatsError> {
     let (mut low, mut high) = (0.0, 1.0);
     while chi_square_power(alpha, degrees_of_freedom, high)? < POWER {
@@ -63,8 +68,11 @@ pub fn detectable_lambda(alpha: f64, degrees_of_freedom: u64) -> Result<f64, Sta
 }
 
 /// The smallest total variation that a test of `n` observations in `n_cells` equally probable cells finds with the
-/// power [`POWER`] wherever it lies: a departure is hardest to find where it is spread evenly, half of the cells gaining
-/// what the others lose, for which `lambda = 4 n tv^2`. Fails as [`chi_square_power`], and for no observations.
+/// power [`POWER`] wherever it lies: a departure is hardest to find where it is spread evenly, half of the cells
+/// gaining what the others lose, for which `lambda = 4 n tv^2`.
+///
+/// # Errors
+/// As [`chi_square_power`], and no observations.
 pub fn detectable_tv(alpha: f64, n_cells: u64, n: u64) -> Result<f64, StatsError> {
     require_count("detectable total variation: observations", 1, n)?;
     require_count("detectable total variation: cells", 2, n_cells)?;

@@ -28,6 +28,7 @@ pub enum ClipScaling {
 impl ClipScaling {
     /// Returns the score of one picture; absent for torchmetrics, whose clamp acts on the mean and which gives out no
     /// picture's score.
+    #[must_use]
     pub fn of_picture(&self, cosine: f64) -> Option<f64> {
         match *self {
             Self::ClipScore => Some(2.5 * cosine.max(0.0)),
@@ -37,7 +38,10 @@ impl ClipScaling {
         }
     }
 
-    /// Returns the score of a set of pictures; fails for none and on a logit scale that is not finite.
+    /// Returns the score of a set of pictures.
+    ///
+    /// # Errors
+    /// None and a logit scale that is not finite.
     pub fn of_set(&self, scores: &CosineScores) -> Result<f64, StatsError> {
         let cosines = scores.cosines();
         require_count("clip score", 1, cosines.len() as u64)?;

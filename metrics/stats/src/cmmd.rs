@@ -15,7 +15,10 @@ const SIGMA: f64 = 10.0;
 const SCALE: f64 = 1000.0;
 
 /// Returns the CMMD of two sets of embeddings of any length above 0; at least 0 up to rounding, and symmetric to
-/// rounding. Fails on unequal widths, an empty set, and a row of zeros.
+/// rounding.
+///
+/// # Errors
+/// Unequal widths, an empty set, and a row of zeros.
 pub fn cmmd(first: &FeatureRows, second: &FeatureRows) -> Result<f64, StatsError> {
     same_width("cmmd: features per row", first, second)?;
     for side in [first, second] {

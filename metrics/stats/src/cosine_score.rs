@@ -12,8 +12,10 @@ use crate::statistic::Statistic;
 /// How far rounding may carry a cosine of f32 embeddings past one.
 const COSINE_SLACK: f64 = 1e-5;
 
-/// Returns the cosine of two embeddings, `[d]` each, in `[-1, 1]`, summed in f64. Fails on unequal lengths,
-/// non-finite entries, and an embedding of length zero.
+/// Returns the cosine of two embeddings, `[d]` each, in `[-1, 1]`, summed in f64.
+///
+/// # Errors
+/// Unequal lengths, non-finite entries, and an embedding of length zero.
 pub fn cosine(image: &[f32], text: &[f32]) -> Result<f64, StatsError> {
     if image.len() != text.len() {
         let what = "cosine: entries of the text embedding";
@@ -59,6 +61,7 @@ pub struct ScoreMean {
 
 impl CosineScores {
     /// The cosines in plan order.
+    #[must_use]
     pub fn cosines(&self) -> &[f64] {
         &self.cosines
     }

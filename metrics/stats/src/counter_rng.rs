@@ -13,22 +13,26 @@ pub struct CounterRng {
 
 impl CounterRng {
     /// Returns the stream of `seed`.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { start: finalise(seed ^ GOLDEN_GAMMA) }
     }
 
     /// Returns 64 random bits for `counter`.
+    #[must_use]
     pub fn bits(&self, counter: u64) -> u64 {
         finalise(self.start.wrapping_add(counter.wrapping_add(1).wrapping_mul(GOLDEN_GAMMA)))
     }
 
     /// Returns a uniform number in `[0, 1)` with 53 random bits for `counter`.
+    #[must_use]
     pub fn uniform(&self, counter: u64) -> f64 {
         (self.bits(counter) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Returns a uniform index below `n` for `counter`; the bias of the multiplication is below `n / 2^64`. Panics
     /// for `n = 0`.
+    #[must_use]
     pub fn index(&self, counter: u64, n: usize) -> usize {
         assert!(n > 0, "an index is drawn from at least one element");
         ((u128::from(self.bits(counter)) * n as u128) >> 64) as usize
@@ -36,6 +40,7 @@ impl CounterRng {
 
     /// Returns the whole numbers below `n` in an order uniform to `n^2 / 2^64`: the shuffle of Fisher and Yates from the
     /// end, with draw `i` for place `i`.
+    #[must_use]
     pub fn permutation(&self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for i in (1..n).rev() {

@@ -78,8 +78,10 @@ pub struct DecodeSummary {
 }
 
 impl ImageCounts {
-    /// Returns the rates of this image. Fails when there was no verify forward (the rates divide by their number) and
-    /// when the counts contradict each other.
+    /// Returns the rates of this image.
+    ///
+    /// # Errors
+    /// No verify forward (the rates divide by their number), counts that contradict each other.
     pub fn rates(&self) -> Result<DecodeRates, StatsError> {
         self.check()?;
         Ok(self.pooled().rates())

@@ -15,8 +15,10 @@ pub struct FeatureRows {
 }
 
 impl FeatureRows {
-    /// Takes `rows`, `[n, d]` by rows, `n` of 0 and more; fails for `d = 0`, on a ragged last row and on a value that
-    /// is not finite.
+    /// Takes `rows`, `[n, d]` by rows, `n` of 0 and more.
+    ///
+    /// # Errors
+    /// `d = 0`, a ragged last row and a value that is not finite.
     pub fn new(rows: Vec<f32>, d: usize) -> Result<Self, StatsError> {
         require_count("feature rows: features per row", 1, d as u64)?;
         if !rows.len().is_multiple_of(d) {
@@ -33,26 +35,33 @@ impl FeatureRows {
     }
 
     /// Number of rows.
+    #[must_use]
     pub fn n(&self) -> usize {
         self.rows.len() / self.d
     }
 
     /// Features per row.
+    #[must_use]
     pub fn d(&self) -> usize {
         self.d
     }
 
     /// All values, `[n, d]` by rows.
+    #[must_use]
     pub fn values(&self) -> &[f32] {
         &self.rows
     }
 
     /// Row `i`, `[d]`. Panics past the last row.
+    #[must_use]
     pub fn row(&self, i: usize) -> &[f32] {
         &self.rows[i * self.d..(i + 1) * self.d]
     }
 
-    /// Appends the rows of the later part of the plan; fails on another width, and nothing changes then.
+    /// Appends the rows of the later part of the plan.
+    ///
+    /// # Errors
+    /// Another width, and nothing changes then.
     pub fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
         same_width("feature rows: features per row", self, later)?;
         self.rows.extend_from_slice(&later.rows);
@@ -60,6 +69,7 @@ impl FeatureRows {
     }
 
     /// Returns the rows at `indices`, in that order. Panics on an index past the last row.
+    #[must_use]
     pub fn select(&self, indices: &[usize]) -> Self {
         let mut rows = Vec::with_capacity(indices.len() * self.d);
         for &i in indices {

@@ -38,7 +38,10 @@ pub struct FidInfinity {
 }
 
 /// Returns dgm-eval's sizes for `n` rows: [`PUBLISHED_SIZES`] evenly spaced from the smaller of 5000 and `n / 10` to
-/// `n`, rounded down. Fails for fewer than 20 rows, where the smallest subset would have no covariance.
+/// `n`, rounded down.
+///
+/// # Errors
+/// Fewer than 20 rows, where the smallest subset would have no covariance.
 pub fn published_sizes(n: usize) -> Result<Vec<usize>, StatsError> {
     require_count("fid-infinity: rows", 20, n as u64)?;
     let smallest = (n / 10).min(5000);
@@ -46,8 +49,10 @@ pub fn published_sizes(n: usize) -> Result<Vec<usize>, StatsError> {
     Ok((0..PUBLISHED_SIZES).map(|step| smallest + (n - smallest) * step / steps).collect())
 }
 
-/// Returns the extrapolated distance of `generated` from `reference` through subsets of these sizes. Fails on unequal
-/// widths, fewer than two different sizes, and a size below two or above the number of rows.
+/// Returns the extrapolated distance of `generated` from `reference` through subsets of these sizes.
+///
+/// # Errors
+/// Unequal widths, fewer than two different sizes, and a size below two or above the number of rows.
 pub fn fid_infinity(
     reference: &FactoredGaussian,
     generated: &FeatureRows,

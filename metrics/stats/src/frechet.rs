@@ -38,19 +38,25 @@ pub struct FrechetDistance {
 
 impl FrechetDistance {
     /// The distance: mean term plus covariance term.
+    #[must_use]
     pub fn value(&self) -> f64 {
         self.mean_term + self.covariance_term
     }
 }
 
-/// Returns the Fréchet distance; symmetric in its arguments to rounding. Fails on unequal feature counts and on a
-/// matrix that is not a covariance.
+/// Returns the Fréchet distance; symmetric in its arguments to rounding.
+///
+/// # Errors
+/// Unequal feature counts and a matrix that is not a covariance.
 pub fn frechet_distance(first: &Gaussian, second: &Gaussian) -> Result<FrechetDistance, StatsError> {
     check_sizes(first.mean().len(), second.mean().len())?;
     frechet_distance_factored(&first.factor()?, &second.factor()?)
 }
 
 /// Like [`frechet_distance`], for a reference that is factored once and compared often.
+///
+/// # Errors
+/// As [`frechet_distance`].
 pub fn frechet_distance_factored(
     first: &FactoredGaussian,
     second: &FactoredGaussian,

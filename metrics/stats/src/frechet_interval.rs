@@ -13,8 +13,10 @@ use crate::jackknife::{JackknifeEstimate, JackknifePlan, kept};
 use crate::moments::Moments;
 use crate::statistic::Statistic;
 
-/// Returns the distance of `generated` from `reference` with its uncertainty. Fails on unequal widths, for fewer rows
-/// than groups, and where a group leaves fewer than two rows.
+/// Returns the distance of `generated` from `reference` with its uncertainty.
+///
+/// # Errors
+/// Unequal widths, fewer rows than groups, and where a group leaves fewer than two rows.
 pub fn frechet_interval(
     reference: &FactoredGaussian,
     generated: &FeatureRows,

@@ -12,7 +12,10 @@ const PRECISION: f64 = 1e-16;
 /// Far above what `a` up to 1e6 needs (about `10 sqrt(a)`).
 const MAX_TERMS: usize = 100_000;
 
-/// Returns `ln Gamma(x)` for finite `x > 0`; fails elsewhere.
+/// Returns `ln Gamma(x)` for finite `x > 0`.
+///
+/// # Errors
+/// Another `x`.
 pub fn ln_gamma(x: f64) -> Result<f64, StatsError> {
     require_shape("ln gamma", x)?;
     // Gamma(x) = Gamma(x + k) / (x (x + 1) ... (x + k - 1)).
@@ -39,11 +42,17 @@ pub fn ln_gamma(x: f64) -> Result<f64, StatsError> {
 }
 
 /// Returns `P(a, x)`, the lower regularised incomplete gamma function, in `[0, 1]`, for `a > 0` and finite `x >= 0`.
+///
+/// # Errors
+/// Another `a` or `x`.
 pub fn gamma_p(a: f64, x: f64) -> Result<f64, StatsError> {
     Ok(if x < a + 1.0 { series(a, x)? } else { 1.0 - fraction(a, x)? })
 }
 
 /// Returns `Q(a, x) = 1 - P(a, x)` without cancellation in the far tail; domain as [`gamma_p`].
+///
+/// # Errors
+/// As [`gamma_p`].
 pub fn gamma_q(a: f64, x: f64) -> Result<f64, StatsError> {
     Ok(if x < a + 1.0 { 1.0 - series(a, x)? } else { fraction(a, x)? })
 }

@@ -36,9 +36,11 @@ pub struct Gaussian {
 }
 
 impl Gaussian {
-    /// Takes a mean `[d]`, a covariance `[d, d]` (either order, it is symmetric) with divisor `n - 1`, and the number
-    /// of rows; `None` for a statistics file that does not say. Fails on wrong sizes, non-finite values, asymmetry, a
-    /// negative variance, and fewer than two rows.
+    /// Takes a mean `[d]`, a covariance `[d, d]` (either order, it is symmetric) with divisor `n - 1`, and the
+    /// number of rows; `None` for a statistics file that does not say.
+    ///
+    /// # Errors
+    /// Wrong sizes, non-finite values, asymmetry, a negative variance, and fewer than two rows.
     pub fn new(mean: Vec<f64>, covariance: Vec<f64>, n: Option<u64>) -> Result<Self, StatsError> {
         let d = mean.len();
         require_count("gaussian: features", 1, d as u64)?;
@@ -59,22 +61,28 @@ impl Gaussian {
     }
 
     /// The mean, `[d]`.
+    #[must_use]
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
 
     /// The covariance, `[d, d]`.
+    #[must_use]
     pub fn covariance(&self) -> &[f64] {
         &self.covariance
     }
 
     /// Rows behind the estimate, if known.
+    #[must_use]
     pub fn n(&self) -> Option<u64> {
         self.n
     }
 
     /// Returns the factored form, which distances are computed from; worth keeping for a reference that many runs
-    /// are compared with. Fails when the covariance is not positive semidefinite.
+    /// are compared with.
+    ///
+    /// # Errors
+    /// A covariance that is not positive semidefinite.
     pub fn factor(&self) -> Result<FactoredGaussian, StatsError> {
         let d = self.mean.len();
         let trace: f64 = (0..d).map(|i| self.covariance[i * d + i]).sum();
@@ -120,10 +128,12 @@ pub struct FactoredGaussian {
 }
 
 impl FactoredGaussian {
-    /// Returns the factored form straight from rows. With no more rows than features the centred rows over
-    /// `sqrt(n - 1)` are a factor, exact for any rank and without a `[d, d]` matrix (the trace of the root of two such
-    /// covariances is the nuclear norm of `Xc Yc^T`); with more rows it goes through [`Moments`]. Fails for fewer than
-    /// two rows.
+    /// Returns the factored form straight from rows. With no more rows than features the centred rows over `sqrt(n -
+    /// 1)` are a factor, exact for any rank and without a `[d, d]` matrix (the trace of the root of two such
+    /// covariances is the nuclear norm of `Xc Yc^T`); with more rows it goes through [`Moments`].
+    ///
+    /// # Errors
+    /// Fewer than two rows.
     pub fn of_rows(features: &FeatureRows) -> Result<Self, StatsError> {
         require_count("covariance of features", 2, features.n() as u64)?;
         let (n, d) = (features.n(), features.d());
@@ -138,11 +148,13 @@ impl FactoredGaussian {
     }
 
     /// Number of features.
+    #[must_use]
     pub fn d(&self) -> usize {
         self.mean.len()
     }
 
     /// Columns of the factor: the numerical rank of the covariance, or one more where the factor is of the rows.
+    #[must_use]
     pub fn rank(&self) -> usize {
         self.factor.ncols()
     }

@@ -43,8 +43,11 @@ pub struct InceptionScore {
     pub values: Vec<f64>,
 }
 
-/// Returns the score of `logits`, `[n, n_classes]`, before any softmax and without the classifier's bias as the tools
-/// have it, over splits that are cut evenly. Fails for no split and for fewer pictures than splits.
+/// Returns the score of `logits`, `[n, n_classes]`, before any softmax and without the classifier's bias as the
+/// tools have it, over splits that are cut evenly.
+///
+/// # Errors
+/// No split and fewer pictures than splits.
 pub fn inception_score(
     logits: &FeatureRows,
     n_splits: usize,
@@ -54,6 +57,9 @@ pub fn inception_score(
 }
 
 /// As [`inception_score`], over splits that are cut by `cut`.
+///
+/// # Errors
+/// As [`inception_score`].
 pub fn inception_score_cut(
     logits: &FeatureRows,
     n_splits: usize,

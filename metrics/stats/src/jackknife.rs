@@ -24,6 +24,9 @@ pub struct JackknifePlan {
 
 impl JackknifePlan {
     /// Takes a seed, the number of groups (at least [`MIN_GROUPS`]) and the two-sided level in (0, 1).
+    ///
+    /// # Errors
+    /// Fewer groups, another level.
     pub fn new(seed: u64, n_groups: usize, level: f64) -> Result<Self, StatsError> {
         require_count("jackknife: groups", MIN_GROUPS as u64, n_groups as u64)?;
         if !(level > 0.0 && level < 1.0) {
@@ -33,8 +36,10 @@ impl JackknifePlan {
         Ok(Self { seed, n_groups, level })
     }
 
-    /// Returns the groups of `n` rows, each ascending, their sizes differing by one at most. Fails for fewer rows than
-    /// groups.
+    /// Returns the groups of `n` rows, each ascending, their sizes differing by one at most.
+    ///
+    /// # Errors
+    /// Fewer rows than groups.
     pub fn groups(&self, n: usize) -> Result<Vec<Vec<usize>>, StatsError> {
         require_count("jackknife: rows (one a group)", self.n_groups as u64, n as u64)?;
         let order = CounterRng::new(self.seed).permutation(n);
@@ -93,8 +98,10 @@ pub struct JackknifeEstimate {
 }
 
 /// Returns `statistic` of `n` rows with its uncertainty. `statistic` gets the rows kept, ascending; it runs on all
-/// threads, and the digits do not depend on how many. Fails for fewer rows than groups, where the statistic fails, and
-/// where it is not finite.
+/// threads, and the digits do not depend on how many.
+///
+/// # Errors
+/// Fewer rows than groups, where the statistic fails, and where it is not finite.
 pub fn jackknife(
     n: usize,
     plan: &JackknifePlan,
@@ -108,6 +115,9 @@ pub fn jackknife(
 }
 
 /// Like [`jackknife`], for `N` statistics that one pass over the rows computes together.
+///
+/// # Errors
+/// As [`jackknife`].
 pub fn jackknife_each<const N: usize>(
     n: usize,
     plan: &JackknifePlan,

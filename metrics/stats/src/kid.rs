@@ -10,13 +10,19 @@ use crate::error::{StatsError, require_count};
 use crate::features::{FeatureRows, same_width};
 use crate::kernel_sums::{sum_between, sum_within, widen};
 
-/// Returns the unbiased KID between `first` and `second`, each `[n, d]` by rows; about 0 for equal laws, not scaled by
-/// 1000. Symmetric to rounding. Fails on fewer than two rows a side, a ragged matrix, or a non-finite value.
+/// Returns the unbiased KID between `first` and `second`, each `[n, d]` by rows; about 0 for equal laws, not scaled
+/// by 1000. Symmetric to rounding.
+///
+/// # Errors
+/// Fewer than two rows a side, a ragged matrix, or a non-finite value.
 pub fn kid(first: &[f32], second: &[f32], d: usize) -> Result<f64, StatsError> {
     kid_of_rows(&FeatureRows::new(first.to_vec(), d)?, &FeatureRows::new(second.to_vec(), d)?)
 }
 
-/// Like [`kid`], for rows that were checked before. Fails on unequal widths and on fewer than two rows a side.
+/// Like [`kid`], for rows that were checked before.
+///
+/// # Errors
+/// Unequal widths and fewer than two rows a side.
 pub fn kid_of_rows(first: &FeatureRows, second: &FeatureRows) -> Result<f64, StatsError> {
     same_width("kid: features per row", first, second)?;
     for side in [first, second] {

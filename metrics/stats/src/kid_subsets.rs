@@ -41,6 +41,9 @@ pub struct SubsetPlan {
 
 impl SubsetPlan {
     /// Takes a rule, the number of subsets (at least 1), their size (at least 2) and the seed of NumPy's generator.
+    ///
+    /// # Errors
+    /// No subsets, or subsets of fewer than two rows.
     pub fn new(
         rule: SubsetRule,
         n_subsets: usize,
@@ -53,6 +56,7 @@ impl SubsetPlan {
     }
 
     /// Returns what torch-fidelity does when it is told nothing.
+    #[must_use]
     pub fn torch_fidelity() -> Self {
         Self {
             rule: SubsetRule::TorchFidelity,
@@ -63,6 +67,7 @@ impl SubsetPlan {
     }
 
     /// Returns what clean-fid does after `numpy.random.seed(seed)`.
+    #[must_use]
     pub fn clean_fid(seed: u32) -> Self {
         Self {
             rule: SubsetRule::CleanFid,
@@ -117,9 +122,11 @@ pub struct KidOverSubsets {
     pub subset_size: usize,
 }
 
-/// Returns the KID between `first` and `second` over random subsets. The sets have an order, because subsets are drawn
-/// from the two in turn: torch-fidelity's input 1 and 2, clean-fid's reference and generated features. Fails on
-/// unequal widths and on a set too small for the rule.
+/// Returns the KID between `first` and `second` over random subsets. The sets have an order, because subsets are
+/// drawn from the two in turn: torch-fidelity's input 1 and 2, clean-fid's reference and generated features.
+///
+/// # Errors
+/// Unequal widths and a set too small for the rule.
 pub fn kid_over_subsets(
     first: &FeatureRows,
     second: &FeatureRows,

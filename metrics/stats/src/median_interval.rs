@@ -20,8 +20,11 @@ pub struct MedianEstimate {
     pub n: usize,
 }
 
-/// Returns the median of `values` with an interval at `level` in (0, 1). Fails on non-finite values, and where there are
-/// too few for the level: even their whole range would hold the median too seldom (six reach 0.95).
+/// Returns the median of `values` with an interval at `level` in (0, 1).
+///
+/// # Errors
+/// Non-finite values, and where there are too few for the level: even their whole range would hold the median too
+/// seldom (six reach 0.95).
 pub fn median_interval(values: &[f64], level: f64) -> Result<MedianEstimate, StatsError> {
     if !(level > 0.0 && level < 1.0) {
         return Err(StatsError::OutOfRange {

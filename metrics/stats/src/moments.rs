@@ -29,7 +29,10 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Returns the state of no rows of `d` features; fails for `d = 0`.
+    /// Returns the state of no rows of `d` features.
+    ///
+    /// # Errors
+    /// `d = 0`.
     pub fn empty(d: usize) -> Result<Self, StatsError> {
         if d == 0 {
             return Err(StatsError::OutOfRange {
@@ -42,7 +45,10 @@ impl Moments {
         Ok(Self { n: 0, mean: vec![0.0; d], m2: vec![0.0; d * (d + 1) / 2] })
     }
 
-    /// Returns the moments of one block, `rows` being `[n, d]` by rows; fails on a ragged block or a non-finite value.
+    /// Returns the moments of one block, `rows` being `[n, d]` by rows.
+    ///
+    /// # Errors
+    /// A ragged block or a non-finite value.
     pub fn of_block(rows: &[f32], d: usize) -> Result<Self, StatsError> {
         let mut moments = Self::empty(d)?;
         let n_rows = check_rows(rows, d)?;
@@ -57,6 +63,9 @@ impl Moments {
     }
 
     /// Returns the moments of `rows` (`[n, d]` by rows), reduced over fixed blocks of [`BLOCK_ROWS`].
+    ///
+    /// # Errors
+    /// A ragged matrix, a value that is not finite.
     pub fn of_rows(rows: &[f32], d: usize) -> Result<Self, StatsError> {
         let mut accumulator = MomentsAccumulator::new(d)?;
         accumulator.push_rows(rows)?;
@@ -65,13 +74,19 @@ impl Moments {
 
     /// Takes in one block of rows, `[n, d]` by rows. The digits depend on where blocks are cut; use
     /// [`MomentsAccumulator`] unless the caller already cuts them at fixed places.
+    ///
+    /// # Errors
+    /// Rows of another width, a value that is not finite.
     pub fn push_block(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         let block = Self::of_block(rows, self.d())?;
         self.merge(&block)
     }
 
     /// Returns the moments behind a Gaussian that knows its number of rows, such as one read from a file; its
-    /// covariance comes back to rounding. Fails when the number is not known.
+    /// covariance comes back to rounding.
+    ///
+    /// # Errors
+    /// A number of rows that is not known.
     pub fn of_gaussian(gaussian: &Gaussian) -> Result<Self, StatsError> {
         let Some(n) = gaussian.n() else {
             let why = "the number of rows is not known, so they cannot be merged; was the file written by another tool?";
@@ -86,8 +101,10 @@ impl Moments {
     }
 
     /// Returns the moments of the rows seen that are not in `part`, by the update of [`Statistic::merge`] run
-    /// backwards. Digits are lost where `part` has nearly all the spread, so the part should be a small one. Fails on
-    /// unequal widths and when `part` has more rows than this.
+    /// backwards. Digits are lost where `part` has nearly all the spread, so the part should be a small one.
+    ///
+    /// # Errors
+    /// Unequal widths and when `part` has more rows than this.
     pub fn without(&self, part: &Self) -> Result<Self, StatsError> {
         self.check_width(part)?;
         require_count("moments without a part: rows", part.n, self.n)?;
@@ -116,23 +133,30 @@ impl Moments {
     }
 
     /// Number of rows seen.
+    #[must_use]
     pub fn n(&self) -> u64 {
         self.n
     }
 
     /// Features per row.
+    #[must_use]
     pub fn d(&self) -> usize {
         self.mean.len()
     }
 
-    /// Returns the mean, `[d]`; fails for no rows.
+    /// Returns the mean, `[d]`.
+    ///
+    /// # Errors
+    /// No rows.
     pub fn mean(&self) -> Result<&[f64], StatsError> {
         require_count("mean of features", 1, self.n)?;
         Ok(&self.mean)
     }
 
-    /// Returns the unbiased covariance (divisor `n - 1`), `[d, d]` by rows, exactly symmetric; fails for fewer than
-    /// two rows.
+    /// Returns the unbiased covariance (divisor `n - 1`), `[d, d]` by rows, exactly symmetric.
+    ///
+    /// # Errors
+    /// Fewer than two rows.
     pub fn covariance(&self) -> Result<Vec<f64>, StatsError> {
         require_count("covariance of features", 2, self.n)?;
         let d = self.d();
@@ -220,12 +244,18 @@ pub struct MomentsAccumulator {
 }
 
 impl MomentsAccumulator {
-    /// Returns an accumulator for rows of `d` features; fails for `d = 0`.
+    /// Returns an accumulator for rows of `d` features.
+    ///
+    /// # Errors
+    /// `d = 0`.
     pub fn new(d: usize) -> Result<Self, StatsError> {
         Ok(Self { folded: Moments::empty(d)?, gram: Mat::zeros(d, d), pending: Vec::new() })
     }
 
     /// Takes in rows in plan order, `[n, d]` by rows, in groups of any size. On an error nothing was taken in.
+    ///
+    /// # Errors
+    /// Rows of another width, a value that is not finite.
     pub fn push_rows(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         let d = self.folded.d();
         check_rows(rows, d)?;
@@ -255,6 +285,9 @@ impl MomentsAccumulator {
     }
 
     /// Returns the moments of all rows; the last block may be short.
+    ///
+    /// # Errors
+    /// As [`Moments::merge`](crate::statistic::Statistic::merge).
     pub fn finish(mut self) -> Result<Moments, StatsError> {
         self.fold();
         Ok(self.folded)

@@ -3,8 +3,11 @@
 use crate::error::StatsError;
 
 /// p-values after Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979), in the order given: the
-/// probability of at least one false rejection among all is at most `a` if those at or below `a` are rejected, however
-/// the tests depend on one another. Fails on a p-value outside `[0, 1]`.
+/// probability of at least one false rejection among all is at most `a` if those at or below `a` are rejected,
+/// however the tests depend on one another.
+///
+/// # Errors
+/// A p-value outside `[0, 1]`.
 pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     if let Some((at, &value)) = p_values.iter().enumerate().find(|(_, p)| !(0.0..=1.0).contains(*p)) {
         return Err(StatsError::OutOfRange { what: "Holm: p-value", at, value, range: "[0, 1]" });

@@ -4,16 +4,20 @@ use crate::error::StatsError;
 use crate::gamma::gamma_q;
 
 /// Returns the probability that a standard normal number is at most `z`. Infinite `z` gives 0 or 1; panics on NaN.
+#[must_use]
 pub fn normal_cdf(z: f64) -> f64 {
     assert!(!z.is_nan(), "a normal score is a number");
     let tail = upper_tail(z.abs());
     if z < 0.0 { tail } else { 1.0 - tail }
 }
 
-/// Returns the `z` below which a standard normal number falls with probability `p`; fails outside `(0, 1)`.
+/// Returns the `z` below which a standard normal number falls with probability `p`.
 ///
 /// A start within 4.5e-4 (Abramowitz and Stegun 26.2.23) is refined by three Newton steps with Halley's correction,
 /// each of which triples the correct digits.
+///
+/// # Errors
+/// A `p` outside `(0, 1)`.
 pub fn normal_quantile(p: f64) -> Result<f64, StatsError> {
     if !(p > 0.0 && p < 1.0) {
         return Err(StatsError::OutOfRange { what: "normal quantile: p", at: 0, value: p, range: "(0, 1)" });
@@ -31,7 +35,10 @@ pub fn normal_quantile(p: f64) -> Result<f64, StatsError> {
     Ok(if p < 0.5 { -z } else { z })
 }
 
-/// Returns the probability of a standard normal number at least as far from zero as `z`, in `[0, 1]`; fails on NaN.
+/// Returns the probability of a standard normal number at least as far from zero as `z`, in `[0, 1]`.
+///
+/// # Errors
+/// NaN.
 pub fn two_sided_p(z: f64) -> Result<f64, StatsError> {
     if z.is_nan() {
         return Err(StatsError::NotFinite { what: "z score", at: 0, value: z });

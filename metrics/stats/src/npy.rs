@@ -19,7 +19,10 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the values as f32; fails for a file of another type, where that would round.
+    /// Returns the values as f32.
+    ///
+    /// # Errors
+    /// A file of another type, where that would round.
     pub fn to_f32(&self) -> Result<Vec<f32>, StatsError> {
         if !self.is_f32 {
             return Err(fault("element type", "f32 (<f4)", "another type"));
@@ -98,6 +101,9 @@ pub(crate) fn parse_header(header: &str) -> Result<Header, StatsError> {
 }
 
 /// Reads a whole `.npy` file held in `bytes`.
+///
+/// # Errors
+/// A file that is damaged, or of an element type that is not read.
 pub fn read_npy(bytes: &[u8]) -> Result<Matrix, StatsError> {
     let (header, data) = split_header(bytes)?;
     let header = parse_header(header)?;
@@ -123,6 +129,9 @@ pub(crate) fn in_rows(header: &Header, stored: Vec<f64>) -> Vec<f64> {
 }
 
 /// Reads a `.npy` file of one text (`<U`), as `numpy.save` writes `numpy.array(text)`.
+///
+/// # Errors
+/// A file that is damaged, or holds anything else.
 pub fn read_npy_text(bytes: &[u8]) -> Result<String, StatsError> {
     let (header, data) = split_header(bytes)?;
     let descr = quoted(field(header, "descr")?)?;

@@ -25,8 +25,11 @@ pub struct NpyRows<R> {
     columns: Option<Vec<f32>>,
 }
 
-/// Returns the element type that a `.npy` file declares, as NumPy spells it (`|u1`, `<f4`), whether or not it is read
-/// here. Fails on what is no such file.
+/// Returns the element type that a `.npy` file declares, as NumPy spells it (`|u1`, `<f4`), whether or not it is
+/// read here.
+///
+/// # Errors
+/// A file that is no `.npy`.
 pub fn element_type(reader: &mut impl Read) -> Result<String, StatsError> {
     let header = read_header(reader)?.text;
     let value = header.split_once("'descr'").map(|(_, rest)| rest.trim_start_matches([' ', ':']));
@@ -35,8 +38,10 @@ pub fn element_type(reader: &mut impl Read) -> Result<String, StatsError> {
 }
 
 impl<R: Read> NpyRows<R> {
-    /// Opens the matrix at the beginning of `reader`. Fails on what is no `.npy` file, on other element types, and on a
-    /// vector, of which nobody can say whether it is a row or a column.
+    /// Opens the matrix at the beginning of `reader`.
+    ///
+    /// # Errors
+    /// A file that is no `.npy`, another element type, a vector, which may be a row or a column.
     pub fn open(mut reader: R) -> Result<Self, StatsError> {
         let header = parse_header(&read_header(&mut reader)?.text)?;
         Self::behind_header(reader, header)
@@ -68,8 +73,10 @@ impl<R: Read> NpyRows<R> {
         self.n_rounded
     }
 
-    /// Returns the next rows, at most `max_rows` of them and none behind the last, `[n, n_columns]` by rows. Fails
-    /// when the file ends early or goes on behind the last row, and on numbers beyond the range of f32.
+    /// Returns the next rows, at most `max_rows` of them and none behind the last, `[n, n_columns]` by rows.
+    ///
+    /// # Errors
+    /// A file that ends early or continues behind the last row, numbers beyond the range of f32.
     pub fn next_rows(&mut self, max_rows: usize) -> Result<Vec<f32>, StatsError> {
         let Header { n_rows, n_columns, is_fortran, .. } = self.header;
         let n_taken = self.n_left.min(max_rows);

@@ -18,6 +18,7 @@ const ALIGNMENT: usize = 64;
 
 /// Returns the file of an array of `shape`; an empty shape is a single number. Panics when the shape does not hold as
 /// many values as there are, and for a shape of so many axes that its header passes 64 KiB.
+#[must_use]
 pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
     let (descr, n_values, data): (&str, usize, Vec<u8>) = match values {
         Values::F32(values) => ("<f4", values.len(), values.iter().flat_map(|x| x.to_le_bytes()).collect()),
@@ -30,11 +31,13 @@ pub fn write_npy(shape: &[usize], values: Values<'_>) -> Vec<u8> {
 
 /// Returns the file of an array of `shape` whose numbers are given as bytes: `data`, little-endian and by rows, of the type
 /// that NumPy calls `descr` (`<f2`). Panics for a shape of so many axes that its header passes 64 KiB.
+#[must_use]
 pub fn write_npy_bytes(shape: &[usize], descr: &str, data: &[u8]) -> Vec<u8> {
     file(descr, &axes_of(shape), data)
 }
 
 /// Returns the file of one text as `numpy.save` writes `numpy.array(text)`; an empty one has one NUL, as NumPy has it.
+#[must_use]
 pub fn write_npy_text(text: &str) -> Vec<u8> {
     let mut data: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     if data.is_empty() {

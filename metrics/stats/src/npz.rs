@@ -35,15 +35,20 @@ pub struct Npz<R> {
 }
 
 impl<'a> Npz<Cursor<&'a [u8]>> {
-    /// Opens the archive held in `bytes`; fails on anything that is not a zip archive.
+    /// Opens the archive held in `bytes`.
+    ///
+    /// # Errors
+    /// A file that is no zip archive.
     pub fn open(bytes: &'a [u8]) -> Result<Self, StatsError> {
         Self::over(Cursor::new(bytes))
     }
 }
 
 impl<R: Read + Seek> Npz<R> {
-    /// Opens the archive in a file, of which no more is read than is asked for; fails on anything that is not a zip
-    /// archive.
+    /// Opens the archive in a file, of which no more is read than is asked for.
+    ///
+    /// # Errors
+    /// A file that is no zip archive.
     pub fn over(file: R) -> Result<Self, StatsError> {
         let archive = ZipArchive::new(file)
             .map_err(|error| fault("archive", "a zip archive such as numpy.savez writes", error))?;
@@ -65,14 +70,19 @@ impl<R: Read + Seek> Npz<R> {
         self.names().iter().any(|found| found == name)
     }
 
-    /// Returns rows and columns of the array `name` by its header; a vector has one row. Unpacks nothing else. Fails when
-    /// the array is absent, above 2 GiB, of a kind that is not read here, or of another size than its entry.
+    /// Returns rows and columns of the array `name` by its header; a vector has one row. Unpacks nothing else.
+    ///
+    /// # Errors
+    /// An array that is absent, above 2 GiB, of a kind that is not read here, or of another size than its entry.
     pub fn shape(&mut self, name: &str) -> Result<[usize; 2], StatsError> {
         let (header, _) = self.array_entry(name)?;
         Ok([header.n_rows, header.n_columns])
     }
 
-    /// Returns the array `name`; fails where [`Npz::shape`] does, and when the array is damaged.
+    /// Returns the array `name`.
+    ///
+    /// # Errors
+    /// As [`Npz::shape`], and a damaged array.
     pub fn array(&mut self, name: &str) -> Result<Matrix, StatsError> {
         let (header, mut entry) = self.array_entry(name)?;
         let Header { element, n_rows, n_columns, .. } = header;
@@ -89,13 +99,19 @@ impl<R: Read + Seek> Npz<R> {
         Ok(Matrix { n_rows, n_columns, values: in_rows(&header, values), is_f32: element == Element::F32 })
     }
 
-    /// Returns the rows of the array `name`, not unpacked yet; fails where [`Npz::shape`] does, and for a vector.
+    /// Returns the rows of the array `name`, not unpacked yet.
+    ///
+    /// # Errors
+    /// As [`Npz::shape`], and a vector.
     pub fn rows(&mut self, name: &str) -> Result<NpyRows<impl Read>, StatsError> {
         let (header, entry) = self.array_entry(name)?;
         NpyRows::behind_header(entry, header)
     }
 
-    /// Returns the text `name`; fails when it is absent, damaged, longer than 64 KiB, or no single text.
+    /// Returns the text `name`.
+    ///
+    /// # Errors
+    /// A text that is absent, damaged, longer than 64 KiB, or no single text.
     pub fn text(&mut self, name: &str) -> Result<String, StatsError> {
         let entry = self.entry(name, MAX_TEXT_BYTES)?;
         let n_declared = entry.size();
@@ -143,8 +159,11 @@ impl<R: Read + Seek> Npz<R> {
     }
 }
 
-/// Returns an archive of `arrays`, each a name and the bytes of its `.npy` file, in this order and without the time of
-/// day, so that equal arrays give equal bytes.
+/// Returns an archive of `arrays`, each a name and the bytes of its `.npy` file, in this order and without the time
+/// of day, so that equal arrays give equal bytes.
+///
+/// # Errors
+/// Arrays that do not fit an archive.
 pub fn write_npz(arrays: &[(&str, Vec<u8>)], packing: Packing) -> Result<Vec<u8>, StatsError> {
     let method = match packing {
         Packing::Stored => CompressionMethod::Stored,

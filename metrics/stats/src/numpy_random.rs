@@ -17,6 +17,7 @@ pub struct NumpyRandom {
 
 impl NumpyRandom {
     /// Returns the stream of `RandomState(seed)`, which is also that of the global generator after `seed(seed)`.
+    #[must_use]
     pub fn new(seed: u32) -> Self {
         let mut words = [0; N_WORDS];
         words[0] = seed;

@@ -5,12 +5,18 @@
 
 use crate::error::{StatsError, require_count, require_finite};
 
-/// Returns the quantile at `p` in `[0, 1]`; fails on no values, a non-finite value, or `p` out of range.
+/// Returns the quantile at `p` in `[0, 1]`.
+///
+/// # Errors
+/// No values, a non-finite value, or `p` out of range.
 pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     Ok(quantiles(values, &[p])?[0])
 }
 
-/// Returns the quantiles at each of `ps`, sorting once. Fails as [`quantile`] does.
+/// Returns the quantiles at each of `ps`, sorting once.
+///
+/// # Errors
+/// As [`quantile`].
 pub fn quantiles(values: &[f64], ps: &[f64]) -> Result<Vec<f64>, StatsError> {
     require_count("quantile", 1, values.len() as u64)?;
     require_finite("quantile", values)?;
@@ -22,12 +28,18 @@ pub fn quantiles(values: &[f64], ps: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(ps.iter().map(|&p| quantile_of_sorted(&sorted, p)).collect())
 }
 
-/// Returns the median. Fails on no values or a non-finite value.
+/// Returns the median.
+///
+/// # Errors
+/// No values or a non-finite value.
 pub fn median(values: &[f64]) -> Result<f64, StatsError> {
     quantile(values, 0.5)
 }
 
-/// Returns the median absolute deviation from the median, unscaled. Fails as [`median`] does.
+/// Returns the median absolute deviation from the median, unscaled.
+///
+/// # Errors
+/// As [`median`].
 pub fn median_absolute_deviation(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
     let deviations: Vec<f64> = values.iter().map(|x| (x - centre).abs()).collect();

@@ -9,8 +9,11 @@ use crate::order_statistics::{median, median_absolute_deviation};
 /// Score beyond which a value is flagged: 1.4826 (MAD to standard deviation) times ten.
 pub const OUTLIER_THRESHOLD: f64 = 14.826;
 
-/// Returns the modified Z score of each value, in units of the median absolute deviation. Fails on fewer than three
-/// values, non-finite values, and when more than half of the values are equal, where the deviation is zero.
+/// Returns the modified Z score of each value, in units of the median absolute deviation.
+///
+/// # Errors
+/// Fewer than three values, non-finite values, and when more than half of the values are equal, where the deviation
+/// is zero.
 pub fn modified_z_scores(values: &[f64]) -> Result<Vec<f64>, StatsError> {
     require_count("modified z score", 3, values.len() as u64)?;
     let centre = median(values)?;
@@ -21,8 +24,10 @@ pub fn modified_z_scores(values: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(values.iter().map(|x| (x - centre) / deviation).collect())
 }
 
-/// Returns the indices of values whose score exceeds [`OUTLIER_THRESHOLD`] in size, ascending. Fails as
-/// [`modified_z_scores`] does.
+/// Returns the indices of values whose score exceeds [`OUTLIER_THRESHOLD`] in size, ascending.
+///
+/// # Errors
+/// As [`modified_z_scores`].
 pub fn outliers(values: &[f64]) -> Result<Vec<usize>, StatsError> {
     let scores = modified_z_scores(values)?;
     Ok((0..scores.len()).filter(|&i| scores[i].abs() > OUTLIER_THRESHOLD).collect())

@@ -23,8 +23,11 @@ pub struct Paired<K> {
 }
 
 impl<K: Ord + Display> Paired<K> {
-    /// Pairs two lists of (id, value) by id. Fails on an id that is missing on a side or occurs twice on one, on a
-    /// non-finite value (`at` counts in id order) and on empty lists.
+    /// Pairs two lists of (id, value) by id.
+    ///
+    /// # Errors
+    /// An id that is missing on a side or occurs twice on one, a non-finite value (`at` counts in id order) and
+    /// empty lists.
     pub fn join(
         baseline: impl IntoIterator<Item = (K, f64)>,
         method: impl IntoIterator<Item = (K, f64)>,
@@ -52,11 +55,13 @@ impl<K: Ord + Display> Paired<K> {
 
 impl<K> Paired<K> {
     /// The ids, ascending.
+    #[must_use]
     pub fn ids(&self) -> &[K] {
         &self.ids
     }
 
     /// Number of pairs.
+    #[must_use]
     pub fn n_pairs(&self) -> usize {
         self.ids.len()
     }
@@ -67,8 +72,10 @@ impl<K> Paired<K> {
     }
 
     /// Returns `sum(baseline) / sum(method)`: the speedup when the values are times. Both sums are over the same
-    /// prompts, so this is also the ratio of mean times. Fails on values that are not above zero and on fewer than two
-    /// pairs.
+    /// prompts, so this is also the ratio of mean times.
+    ///
+    /// # Errors
+    /// Values that are not above zero and fewer than two pairs.
     pub fn ratio_of_sums(&self, plan: &BootstrapPlan) -> Result<Estimate, StatsError> {
         self.require_positive_values()?;
         bootstrap(self.n_pairs(), plan, |chosen| {
@@ -81,8 +88,11 @@ impl<K> Paired<K> {
         })
     }
 
-    /// Returns the geometric mean of `baseline / method` over prompts, which gives a short prompt the weight of a long
-    /// one. Fails as [`Paired::ratio_of_sums`] does.
+    /// Returns the geometric mean of `baseline / method` over prompts, which gives a short prompt the weight of a
+    /// long one.
+    ///
+    /// # Errors
+    /// As [`Paired::ratio_of_sums`].
     pub fn geometric_mean_ratio(&self, plan: &BootstrapPlan) -> Result<Estimate, StatsError> {
         self.require_positive_values()?;
         let logs: Vec<f64> = self.baseline.iter().zip(&self.method).map(|(a, b)| (a / b).ln()).collect();
@@ -91,17 +101,22 @@ impl<K> Paired<K> {
         })
     }
 
-    /// Returns the median of `baseline / method` over prompts, which a few odd prompts do not move, with an interval at
-    /// `level` in (0, 1). Fails on values that are not above zero and for fewer pairs than the level needs (six at 0.95).
+    /// Returns the median of `baseline / method` over prompts, which a few odd prompts do not move, with an interval
+    /// at `level` in (0, 1).
+    ///
+    /// # Errors
+    /// Values that are not above zero and fewer pairs than the level needs (six at 0.95).
     pub fn median_ratio(&self, level: f64) -> Result<MedianEstimate, StatsError> {
         self.require_positive_values()?;
         let ratios: Vec<f64> = self.baseline.iter().zip(&self.method).map(|(a, b)| a / b).collect();
         median_interval(&ratios, level)
     }
 
-    /// Returns the pairs of natural logarithms: their [`Paired::mean_difference`] asks whether the ratio of the values
-    /// is 1, and the exponential of what it could detect is the smallest factor these pairs would have shown. Fails on
-    /// values that are not above zero.
+    /// Returns the pairs of natural logarithms: their [`Paired::mean_difference`] asks whether the ratio of the
+    /// values is 1, and the exponential of what it could detect is the smallest factor these pairs would have shown.
+    ///
+    /// # Errors
+    /// Values that are not above zero.
     pub fn logarithms(&self) -> Result<Self, StatsError>
     where
         K: Clone,
@@ -111,7 +126,10 @@ impl<K> Paired<K> {
         Ok(Self { ids: self.ids.clone(), baseline: logs(&self.baseline), method: logs(&self.method) })
     }
 
-    /// Returns the mean of `method - baseline` and how it stands to zero. Fails on fewer than two pairs.
+    /// Returns the mean of `method - baseline` and how it stands to zero.
+    ///
+    /// # Errors
+    /// Fewer than two pairs.
     pub fn mean_difference(&self, plan: &BootstrapPlan) -> Result<MeanDifference, StatsError> {
         let differences: Vec<f64> = self.differences().collect();
         let value = arithmetic_mean(&differences)?;
@@ -177,8 +195,11 @@ pub struct RatioChange {
     pub detectable: f64,
 }
 
-/// Returns the change of a ratio of sums between two runs of the same prompts: the speedup where `baseline` and `method`
-/// are times. Fails on values that are not above zero, on prompts that are not the same, and on fewer than two.
+/// Returns the change of a ratio of sums between two runs of the same prompts: the speedup where `baseline` and
+/// `method` are times.
+///
+/// # Errors
+/// Values that are not above zero, prompts that are not the same, and fewer than two.
 pub fn ratio_of_sums_change<K: Ord + Clone>(
     first: &Paired<K>,
     second: &Paired<K>,
@@ -229,7 +250,10 @@ pub fn ratio_of_sums_change<K: Ord + Clone>(
 }
 
 /// Returns the true difference that a two-sided 5 % test finds with 80 % power: `(z(.975) + z(.8)) = 2.80` standard
-/// errors (Bloom, Evaluation Review 19, 1995). Fails on a standard error that is negative or not finite.
+/// errors (Bloom, Evaluation Review 19, 1995).
+///
+/// # Errors
+/// A standard error that is negative or not finite.
 pub fn detectable_difference(standard_error: f64) -> Result<f64, StatsError> {
     if !(standard_error.is_finite() && standard_error >= 0.0) {
         return Err(StatsError::OutOfRange {

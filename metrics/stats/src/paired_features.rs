@@ -23,9 +23,11 @@ pub struct PairedFeatures<K> {
 }
 
 impl<K: Ord + Display> PairedFeatures<K> {
-    /// Pairs the rows of two runs by id, each side a list of ids and its rows in that order. Fails on an id that is
-    /// missing on a side or occurs twice on one, where ids and rows differ in number, on unequal widths, and on empty
-    /// sides.
+    /// Pairs the rows of two runs by id, each side a list of ids and its rows in that order.
+    ///
+    /// # Errors
+    /// An id that is missing on a side or occurs twice on one, where ids and rows differ in number, unequal widths,
+    /// and empty sides.
     pub fn join(
         baseline: (Vec<K>, &FeatureRows),
         method: (Vec<K>, &FeatureRows),
@@ -53,22 +55,27 @@ impl<K: Ord + Display> PairedFeatures<K> {
 
 impl<K> PairedFeatures<K> {
     /// The ids, ascending.
+    #[must_use]
     pub fn ids(&self) -> &[K] {
         &self.ids
     }
 
     /// The baseline's rows in id order.
+    #[must_use]
     pub fn baseline(&self) -> &FeatureRows {
         &self.baseline
     }
 
     /// The method's rows in id order.
+    #[must_use]
     pub fn method(&self) -> &FeatureRows {
         &self.method
     }
 
-    /// Returns `statistic(method) - statistic(baseline)` with its uncertainty over prompts. Fails where the statistic
-    /// does, and for fewer ids than groups.
+    /// Returns `statistic(method) - statistic(baseline)` with its uncertainty over prompts.
+    ///
+    /// # Errors
+    /// As the statistic; fewer ids than groups.
     pub fn difference(
         &self,
         plan: &JackknifePlan,
@@ -81,8 +88,11 @@ impl<K> PairedFeatures<K> {
         })
     }
 
-    /// Returns the method's Frechet distance from `reference` less the baseline's, with its uncertainty over prompts;
-    /// the upward bias of both is alike and cancels. Fails as [`crate::frechet_interval::frechet_interval`] does.
+    /// Returns the method's Frechet distance from `reference` less the baseline's, with its uncertainty over
+    /// prompts; the upward bias of both is alike and cancels.
+    ///
+    /// # Errors
+    /// As [`crate::frechet_interval::frechet_interval`].
     pub fn frechet_difference(
         &self,
         reference: &FactoredGaussian,

@@ -41,8 +41,10 @@ pub struct Prdc {
 }
 
 /// Returns precision, recall, density and coverage of `generated` against `real` with balls to the `k`-th neighbour
-/// (3 for precision and recall, 5 for density and coverage in the papers). Memory is that of both sets once more. Fails on
-/// unequal widths, `k = 0`, and `k` rows or fewer on a side.
+/// (3 for precision and recall, 5 for density and coverage in the papers). Memory is that of both sets once more.
+///
+/// # Errors
+/// Unequal widths, `k = 0`, and `k` rows or fewer on a side.
 pub fn prdc(real: &FeatureRows, generated: &FeatureRows, k: usize) -> Result<Prdc, StatsError> {
     same_width("prdc: features per row", real, generated)?;
     let origin = real.mean()?;

@@ -17,8 +17,10 @@ pub struct StepCosts {
     pub c_draft: f64,
 }
 
-/// Returns `tau / (r_verify + n_draft * c_draft)` for `tau` tokens per forward, at least 1. Fails on values out of the
-/// stated ranges.
+/// Returns `tau / (r_verify + n_draft * c_draft)` for `tau` tokens per forward, at least 1.
+///
+/// # Errors
+/// Values out of the stated ranges.
 pub fn predicted_speedup(tau: f64, costs: &StepCosts) -> Result<f64, StatsError> {
     require_finite(
         "predicted speedup: tau, r_verify, n_draft, c_draft",

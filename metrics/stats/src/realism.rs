@@ -23,7 +23,9 @@ pub enum Realism {
 }
 
 /// Returns the realism of each row of `generated` in its order, with balls to the `k`-th neighbour (3 in the paper).
-/// Fails on unequal widths, `k = 0`, and `k` real rows or fewer.
+///
+/// # Errors
+/// Unequal widths, `k = 0`, and `k` real rows or fewer.
 pub fn realism(real: &FeatureRows, generated: &FeatureRows, k: usize) -> Result<Vec<Realism>, StatsError> {
     same_width("realism: features per row", real, generated)?;
     let origin = real.mean()?;

@@ -26,9 +26,10 @@ pub struct ChiSquareFit {
 
 /// Tests `observed` counts, `[n_cells]`, against `expected` probabilities, `[n_cells]`, summing to one.
 ///
-/// Fails on unequal lengths, on probabilities that are negative or do not sum to 1 within 1e-6, on an observation in a
-/// cell of probability zero ([`StatsError::Impossible`]: the law is refuted without a test), and when fewer than two
-/// cells remain after pooling.
+/// # Errors
+/// Unequal lengths, probabilities that are negative or do not sum to 1 within 1e-6, an observation in a cell of
+/// probability zero ([`StatsError::Impossible`]: the distribution is refuted without a test), fewer than two cells
+/// after pooling.
 pub fn chi_square_fit(observed: &[u64], expected: &[f64]) -> Result<ChiSquareFit, StatsError> {
     check_cells(observed, expected)?;
     let n: u64 = observed.iter().sum();
@@ -47,8 +48,10 @@ pub fn chi_square_fit(observed: &[u64], expected: &[f64]) -> Result<ChiSquareFit
     })
 }
 
-/// Returns the probability that a chi-square number with `degrees_of_freedom` is at least `statistic`. Fails on a
-/// negative or non-finite statistic and for zero degrees of freedom.
+/// Returns the probability that a chi-square number with `degrees_of_freedom` is at least `statistic`.
+///
+/// # Errors
+/// A negative or non-finite statistic and zero degrees of freedom.
 pub fn chi_square_p(statistic: f64, degrees_of_freedom: u64) -> Result<f64, StatsError> {
     gamma_q(0.5 * degrees_of_freedom as f64, 0.5 * statistic)
 }

@@ -14,12 +14,21 @@ pub trait Statistic {
     type Value;
 
     /// Takes in one observation. On an error the state is as before.
+    ///
+    /// # Errors
+    /// An observation that the statistic does not take, such as one that is not finite.
     fn push(&mut self, observation: &Self::Observation) -> Result<(), StatsError>;
 
     /// Takes in everything that `later` has seen, in its order, after everything seen here. On an error the state is
     /// as before.
+    ///
+    /// # Errors
+    /// A state of another kind or width.
     fn merge(&mut self, later: &Self) -> Result<(), StatsError>;
 
-    /// Returns the value over everything seen; fails when the definition needs more observations.
+    /// Returns the value over everything seen.
+    ///
+    /// # Errors
+    /// Fewer observations than the definition needs.
     fn value(&self) -> Result<Self::Value, StatsError>;
 }

@@ -61,8 +61,11 @@ pub struct ReadFeatures {
 const ROWS_AT_ONCE: usize = 256;
 
 impl<R: Read + Seek> StatisticsFile<R> {
-    /// Opens the archive in `file`; one with `mu` holds statistics. Fails on what is no archive, on one with neither
-    /// statistics nor features, on shapes that do not fit each other, and on one that says half of what made it.
+    /// Opens the archive in `file`; one with `mu` holds statistics.
+    ///
+    /// # Errors
+    /// A file that is no archive, has neither statistics nor features, has shapes that do not fit each other, or
+    /// states half of its origin.
     pub fn open(file: R) -> Result<Self, StatsError> {
         let mut archive = Npz::over(file)?;
         let origin = origin_in(&mut archive)?;
@@ -97,13 +100,18 @@ impl<R: Read + Seek> StatisticsFile<R> {
         self.origin.as_ref()
     }
 
-    /// Reads the mean and covariance; the number of rows is known if the file says it. Fails on features, on what is
-    /// damaged, and on what is no covariance.
+    /// Reads the mean and covariance; the number of rows is known if the file says it.
+    ///
+    /// # Errors
+    /// A file of features, a damaged file, a matrix that is no covariance.
     pub fn statistics(&mut self) -> Result<Gaussian, StatsError> {
         statistics_in(&mut self.archive)
     }
 
-    /// Reads the features. Fails on statistics, on what is damaged, and on what is no finite number.
+    /// Reads the features.
+    ///
+    /// # Errors
+    /// A file of statistics, a damaged file, a number that is not finite.
     pub fn features(&mut self) -> Result<ReadFeatures, StatsError> {
         let Content::Features(name) = self.content else {
             return Err(fault("arrays", "`feats` or `reps`", "`mu` and `sigma`"));
@@ -130,8 +138,10 @@ fn damaged(name: &str, error: StatsError) -> StatsError {
     fault("entry", &format!("a whole `{name}`"), &error.to_string())
 }
 
-/// Reads what made the features of a file of statistics or features; absent in the files of other tools. Fails on what
-/// is no archive and on one that says half of it.
+/// Reads what made the features of a file of statistics or features; absent in the files of other tools.
+///
+/// # Errors
+/// A file that is no archive, or states half of its origin.
 pub fn read_origin(bytes: &[u8]) -> Result<Option<Origin>, StatsError> {
     origin_in(&mut Npz::open(bytes)?)
 }
@@ -149,8 +159,11 @@ fn arrays_of(origin: Option<&Origin>) -> Vec<(&'static str, Vec<u8>)> {
     ORIGIN.into_iter().zip([extractor, pixels].map(|text| write_npy_text(text))).collect()
 }
 
-/// Reads statistics of any of the tools; the number of rows is known if the file says it. Fails on what is not an
-/// archive with `mu` and `sigma`, on shapes that do not fit each other, and on what is no covariance.
+/// Reads statistics of any of the tools; the number of rows is known if the file says it.
+///
+/// # Errors
+/// A file that is no archive with `mu` and `sigma`, shapes that do not fit each other, a matrix that is no
+/// covariance.
 pub fn read_statistics(bytes: &[u8]) -> Result<Gaussian, StatsError> {
     let mut archive = Npz::open(bytes)?;
     width_of_statistics(&mut archive)?;
@@ -178,13 +191,19 @@ fn statistics_in<R: Read + Seek>(archive: &mut Npz<R>) -> Result<Gaussian, Stats
     Gaussian::new(mean.values, covariance.values, n)
 }
 
-/// Reads statistics that can be merged; fails where [`read_statistics`] does and when the file does not say `n`.
+/// Reads statistics that can be merged.
+///
+/// # Errors
+/// As [`read_statistics`], and a file without `n`.
 pub fn read_moments(bytes: &[u8]) -> Result<Moments, StatsError> {
     Moments::of_gaussian(&read_statistics(bytes)?)
 }
 
-/// Returns the file of `gaussian`: `mu`, `sigma`, and `n` and `origin` if known. Written from [`Moments`], a file merges again to
-/// rounding; shards that must agree to the last digit keep the moments themselves.
+/// Returns the file of `gaussian`: `mu`, `sigma`, and `n` and `origin` if known. Written from [`Moments`], a file
+/// merges again to rounding; shards that must agree to the last digit keep the moments themselves.
+///
+/// # Errors
+/// Arrays that do not fit an archive.
 pub fn write_statistics(
     gaussian: &Gaussian,
     origin: Option<&Origin>,
@@ -203,13 +222,18 @@ pub fn write_statistics(
     write_npz(&arrays, packing)
 }
 
-/// Reads features kept by clean-fid or dgm-eval. Fails on an archive with neither, and on numbers beyond the range of
-/// f32; f64 is rounded to f32.
+/// Reads features kept by clean-fid or dgm-eval.
+///
+/// # Errors
+/// An archive with neither, and numbers beyond the range of f32; f64 is rounded to f32.
 pub fn read_features(bytes: &[u8]) -> Result<FeatureRows, StatsError> {
     Ok(StatisticsFile::open(Cursor::new(bytes))?.features()?.features)
 }
 
 /// Returns the file of `features` as clean-fid keeps them for KID: `feats`, f32, and `origin` if known.
+///
+/// # Errors
+/// Arrays that do not fit an archive.
 pub fn write_features(
     features: &FeatureRows,
     origin: Option<&Origin>,

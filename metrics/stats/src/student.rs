@@ -18,8 +18,10 @@ fn central_mass(nu: u64, t: f64) -> f64 {
     if nu.is_multiple_of(2) { sine * sum } else { std::f64::consts::FRAC_2_PI * (theta + sine * sum) }
 }
 
-/// Returns the `p`-quantile of Student's t with `nu` degrees of freedom, to about 1e-12 of itself. Fails for no
-/// degree of freedom and for `p` outside (0, 1).
+/// Returns the `p`-quantile of Student's t with `nu` degrees of freedom, to about 1e-12 of itself.
+///
+/// # Errors
+/// No degree of freedom and `p` outside (0, 1).
 pub fn student_quantile(nu: u64, p: f64) -> Result<f64, StatsError> {
     require_count("Student's t", 1, nu)?;
     let mass = (2.0 * p - 1.0).abs();
@@ -44,8 +46,10 @@ pub fn student_quantile(nu: u64, p: f64) -> Result<f64, StatsError> {
     Ok(if p < 0.5 { -t } else { t })
 }
 
-/// Returns the probability that |T| is at least |`t`| under `nu` degrees of freedom, to about 1e-13 absolutely. Fails for
-/// no degree of freedom and for `t` that is not a number.
+/// Returns the probability that |T| is at least |`t`| under `nu` degrees of freedom, to about 1e-13 absolutely.
+///
+/// # Errors
+/// No degree of freedom and `t` that is not a number.
 pub fn student_two_sided_p(nu: u64, t: f64) -> Result<f64, StatsError> {
     require_count("Student's t", 1, nu)?;
     if t.is_nan() {

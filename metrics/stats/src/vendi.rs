@@ -13,7 +13,10 @@ use crate::symmetric_eigenvalues::symmetric_eigenvalues;
 use crate::unit_rows::unit_rows;
 
 /// Returns the Vendi score of `features`, from 1 (all alike) to the number of rows or of features, whichever is
-/// smaller. Fails for no rows and on a row of zeros.
+/// smaller.
+///
+/// # Errors
+/// No rows, a row of zeros.
 pub fn vendi(features: &FeatureRows) -> Result<f64, StatsError> {
     require_count("vendi score: rows", 1, features.n() as u64)?;
     let unit = unit_rows("vendi score: features", features)?;

@@ -108,6 +108,7 @@ impl DrafterConfig {
     }
 
     /// Nothing proposes.
+    #[must_use]
     pub fn none() -> Self {
         Self {
             proposer: Proposer::None,

@@ -29,6 +29,7 @@ pub const SCHEDULE_KEYS: &[&str] =
 
 impl ScheduleConfig {
     /// At every step.
+    #[must_use]
     pub fn always() -> Self {
         Self::Always {}
     }

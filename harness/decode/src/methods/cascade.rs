@@ -207,6 +207,7 @@ impl RuleSettings for CascadeConfig {
 
 impl Cascade {
     /// A checked configuration over an inner rule.
+    #[must_use]
     pub fn new(inner: Box<dyn AcceptanceRule>, config: CascadeConfig) -> Self {
         Self {
             inner,

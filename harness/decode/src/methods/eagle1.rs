@@ -96,11 +96,13 @@ impl StaticTree {
     }
 
     /// Nodes, root excluded.
+    #[must_use]
     pub fn n_drafts(&self) -> usize {
         self.nodes.len() - 1
     }
 
     /// Depth of the deepest node.
+    #[must_use]
     pub fn depth(&self) -> usize {
         self.nodes[self.nodes.len() - 1].depth
     }
@@ -144,11 +146,13 @@ struct Parent {
 
 impl StaticTreeDrafter {
     /// A drafter that has drafted nothing yet.
+    #[must_use]
     pub fn new(model: Box<dyn DraftModel>, shape: StaticTree) -> Self {
         Self::over(FeaturedModel::new(model, FeaturesConfig::fresh()), shape)
     }
 
     /// The same over a model whose features may be stale.
+    #[must_use]
     pub fn over(model: FeaturedModel, shape: StaticTree) -> Self {
         Self { model, shape, n_forwards: 0 }
     }

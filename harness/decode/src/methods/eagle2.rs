@@ -82,11 +82,13 @@ impl Recorded {
 
 impl DynamicTreeDrafter {
     /// A drafter that has drafted nothing yet.
+    #[must_use]
     pub fn new(model: Box<dyn DraftModel>, shape: DynamicTree) -> Self {
         Self::over(FeaturedModel::new(model, FeaturesConfig::fresh()), shape)
     }
 
     /// The same over a model whose features may be stale.
+    #[must_use]
     pub fn over(model: FeaturedModel, shape: DynamicTree) -> Self {
         Self { model, shape, n_forwards: 0 }
     }

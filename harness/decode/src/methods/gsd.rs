@@ -88,6 +88,7 @@ impl RuleSettings for GsdConfig {
 
 impl Gsd {
     /// A checked configuration; `embeddings` are needed exactly if it has a `d_thr`.
+    #[must_use]
     pub fn new(config: GsdConfig, embeddings: Option<Rc<TokenVectors>>) -> Self {
         Self { config, embeddings, spent: 0.0 }
     }

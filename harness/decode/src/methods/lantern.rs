@@ -156,6 +156,7 @@ impl RuleSettings for LanternPlusPlusConfig {
 
 impl Lantern {
     /// Borrows from the `k` nearest of `neighbours` on top of `inner`.
+    #[must_use]
     pub fn new(
         inner: Box<dyn AcceptanceRule>,
         neighbours: Rc<Neighbours>,

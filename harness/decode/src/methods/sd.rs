@@ -25,6 +25,7 @@ impl AcceptanceRule for Lossless {
 ///
 /// # Panics
 /// If `depth` is 0.
+#[must_use]
 pub fn chain(depth: usize) -> StaticTree {
     let paths: Vec<Vec<usize>> = (1..=depth).map(|len| vec![0; len]).collect();
     StaticTree::from_paths(&paths).expect("a chain lists every prefix and one child per node")

@@ -91,6 +91,7 @@ impl JacobiConfig {
     }
 
     /// One line, for instance `jacobi(window=16,init=random)`.
+    #[must_use]
     pub fn canonical(&self) -> String {
         let init = match self.init {
             Init::Random => "random".to_owned(),
@@ -104,6 +105,7 @@ impl JacobiConfig {
 
 impl JacobiDrafter {
     /// A drafter that has drafted nothing yet.
+    #[must_use]
     pub fn new(config: JacobiConfig) -> Self {
         Self { config, n_vocab: 0, window: Vec::new(), room: 0 }
     }

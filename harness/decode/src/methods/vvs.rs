@@ -193,6 +193,7 @@ impl VvsConfig {
 
 /// All paths from below the root to a leaf, as the rows of the reference's candidate matrix: the first takes
 /// the first child at every node.
+#[must_use]
 pub fn rows(tree: &TokenTree) -> Vec<Vec<NodeId>> {
     let mut rows: Vec<Vec<NodeId>> = tree.leaves().into_iter().map(|leaf| tree.path_to(leaf)).collect();
     rows.sort_unstable();
@@ -202,6 +203,7 @@ pub fn rows(tree: &TokenTree) -> Vec<Vec<NodeId>> {
 /// Mean over pairs of every second row of `tree` ([`rows`]) of the weighted cosines between their tokens' code vectors,
 /// position by position; 0 where one of two rows has ended. `alpha` is the weight of a position relative to the one
 /// before it. `None` for fewer than two rows, which the reference takes for 0.
+#[must_use]
 pub fn path_similarity(
     tree: &TokenTree,
     rows: &[Vec<NodeId>],
@@ -226,6 +228,7 @@ pub fn path_similarity(
 
 impl Vvs {
     /// A checked configuration; the VQ codebook is needed exactly if the trigger is a similarity.
+    #[must_use]
     pub fn new(config: VvsConfig, codebook: Option<Rc<TokenVectors>>) -> Self {
         Self { config, codebook, has_skipped: false }
     }

@@ -88,6 +88,7 @@ impl ChameleonNetwork {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &ChameleonConfig {
         &self.config
     }

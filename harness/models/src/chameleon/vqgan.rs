@@ -113,6 +113,7 @@ impl Vqgan {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &VqganConfig {
         &self.config
     }

@@ -167,11 +167,13 @@ impl JanusNetwork {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &JanusConfig {
         &self.config
     }
 
     /// The transformer.
+    #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone
     }

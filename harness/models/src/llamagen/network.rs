@@ -138,11 +138,13 @@ impl LlamaGenNetwork {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &LlamaGenConfig {
         &self.config
     }
 
     /// The transformer.
+    #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone
     }

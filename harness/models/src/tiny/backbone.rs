@@ -67,6 +67,7 @@ impl TinyBackbone {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &TargetConfig {
         &self.config
     }
@@ -96,6 +97,7 @@ impl TinyBackbone {
 
     /// The same with the residual stream as it enters each of `layers` (0-based, ascending), all with rows as in
     /// [`TinyBackbone::features`].
+    #[must_use]
     pub fn features_tapped(&self, words: &Tensor, tokens: &Tensor, layers: &[usize]) -> Tapped {
         let n_tokens = tokens.size()[1];
         let prefix = self.config.caption_len;
@@ -124,6 +126,7 @@ impl TinyBackbone {
     }
 
     /// Rotary rows of the image tokens `from..from + n` (0-based in the image).
+    #[must_use]
     pub fn image_rotary(&self, from: i64, n: i64) -> Rotary {
         let at = self.config.caption_len + from;
         self.rotary.narrow(at, n).to_kind(self.tokens.kind())

@@ -101,6 +101,7 @@ impl Vq {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &VqConfig {
         &self.config
     }

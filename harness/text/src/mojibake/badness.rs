@@ -109,6 +109,7 @@ const RULES: &[Rule] = &[
 const MAX_PLACES: usize = 7;
 
 /// Whether `text` looks like mojibake somewhere.
+#[must_use]
 pub fn is_bad(text: &str) -> bool {
     let mut window: Vec<(char, u32)> = Vec::with_capacity(MAX_PLACES);
     let mut ahead = text.chars().map(|c| (c, kinds(c)));

@@ -16,6 +16,7 @@ pub(crate) use code_pages::of_windows_1252;
 use code_pages::{CodePage, ENCODINGS};
 
 /// `text` with every encoding repaired that ftfy repairs, one wrong decoding behind the other.
+#[must_use]
 pub fn fix_encoding(text: &str) -> String {
     let mut text = text.to_owned();
     loop {

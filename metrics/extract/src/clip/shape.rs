@@ -245,6 +245,7 @@ impl VisionShape {
     }
 
     /// Pixels along an edge of a picture.
+    #[must_use]
     pub fn side(&self) -> i64 {
         self.patch * self.grid
     }

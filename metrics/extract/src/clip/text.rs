@@ -97,11 +97,13 @@ impl ClipText {
     }
 
     /// As [`ClipTokenizer::counts`].
+    #[must_use]
     pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
         self.tokenizer.counts(texts, prefix, rule)
     }
 
     /// The tower.
+    #[must_use]
     pub fn tower(&self) -> &TextTower {
         &self.tower
     }
@@ -128,6 +130,7 @@ impl TextTower {
     /// Width, depth, heads, activation, element type and weights, as
     /// `clip-text[512x12,h8,quick-gelu]-embedding-f32@1a2b3c4d5e6f`; heads and activation that nothing says are marked
     /// `,assumed`.
+    #[must_use]
     pub fn identity(&self) -> String {
         let digest = self.digest.as_deref().unwrap_or("recipe");
         let shape = words(&self.shape.stack, self.is_told);
@@ -165,11 +168,13 @@ impl TextTower {
     }
 
     /// Logarithm of the factor that the network was trained to multiply cosines with.
+    #[must_use]
     pub fn logit_scale(&self) -> f64 {
         self.logit_scale
     }
 
     /// Its shape.
+    #[must_use]
     pub fn shape(&self) -> &TextShape {
         &self.shape
     }

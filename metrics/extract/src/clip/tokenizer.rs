@@ -131,6 +131,7 @@ impl ClipTokenizer {
     }
 
     /// Ids of a whole text, without start and end.
+    #[must_use]
     pub fn encode(&self, text: &str) -> Vec<u32> {
         self.encode_by(text, TextRule::OpenAi)
     }
@@ -176,17 +177,20 @@ impl ClipTokenizer {
     }
 
     /// Whether `text` holds the name of a token, as `rule` reads it.
+    #[must_use]
     pub fn has_special(&self, text: &str, rule: TextRule) -> bool {
         self.encode_by(text, rule).iter().any(|&id| START <= id)
     }
 
     /// Ids of a text from the start token to the end token, at most [`CONTEXT`]; of a longer text the end token is
     /// the last one.
+    #[must_use]
     pub fn sequence(&self, text: &str, prefix: TextPrefix) -> Vec<u32> {
         self.sequence_by(text, prefix, TextRule::OpenAi)
     }
 
     /// As [`ClipTokenizer::sequence`], cleaned and cut by `rule`.
+    #[must_use]
     pub fn sequence_by(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> Vec<u32> {
         let text = if prefix == TextPrefix::Text { format!("{PREFIX}{text}") } else { text.to_owned() };
         let mut ids = vec![START];
@@ -201,6 +205,7 @@ impl ClipTokenizer {
     }
 
     /// Whether [`ClipTokenizer::sequence_by`] leaves something of the text out.
+    #[must_use]
     pub fn is_cut(&self, text: &str, prefix: TextPrefix, rule: TextRule) -> bool {
         let n_prefix = if prefix == TextPrefix::None { 0 } else { self.encode(PREFIX).len() };
         2 + n_prefix + self.encode_by(text, rule).len() > CONTEXT
@@ -209,6 +214,7 @@ impl ClipTokenizer {
     /// How many of `texts` there are of each kind that a reader of a score should know of, by the kind's name: cut to the
     /// context; with an encoding that was repaired; with the name of a token inside; with characters that Unicode 14 does
     /// not know, which the tools handle by the version of their Unicode, and this program by 16.
+    #[must_use]
     pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
         let n = |is_so: &dyn Fn(&str) -> bool| texts.iter().filter(|text| is_so(text)).count();
         let is_repaired = |text: &str| rule == TextRule::OpenAi && repairs_encoding(text);

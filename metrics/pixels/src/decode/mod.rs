@@ -21,8 +21,11 @@ pub use jpeg::simd_jpeg;
 /// `MAX_IMAGE_PIXELS`).
 pub const MAX_PIXELS: u64 = 178_956_970;
 
-/// The picture in `bytes`, the whole content of a JPEG, PNG, WebP, GIF, BMP or PNM file; of an animation, the
-/// first frame.
+/// The picture in `bytes`, the whole content of a JPEG, PNG, WebP, GIF, BMP or PNM file; of an animation, the first
+/// frame.
+///
+/// # Errors
+/// An unknown or unsupported format, a damaged or truncated file, more pixels than the limit.
 pub fn decode(bytes: &[u8]) -> Result<Image, DecodeError> {
     match bytes {
         [0xff, 0xd8, 0xff, ..] => jpeg::decode(bytes),

@@ -9,6 +9,7 @@ use crate::image::{FloatImage, Image};
 
 /// `image` resized to `width` x `height` pixels, its passes in the order of `order`; values may leave 0 to 255 by the
 /// overshoot of the filter. A side that keeps its length is not filtered.
+#[must_use]
 pub fn resize(image: &Image, width: usize, height: usize, filter: Filter, order: PassOrder) -> FloatImage {
     let (from, to) = ((image.width(), image.height()), (width, height));
     if from == to {

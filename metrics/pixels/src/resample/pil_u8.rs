@@ -12,6 +12,7 @@ const N_FRACTION_BITS: u32 = 22;
 
 /// `image` resized to `width` x `height` pixels, its passes in the order of `order`. A side that keeps its length is not
 /// filtered.
+#[must_use]
 pub fn resize(image: &Image, width: usize, height: usize, filter: Filter, order: PassOrder) -> Image {
     type Fixed = FixedPoint<N_FRACTION_BITS>;
     let (from, to) = ((image.width(), image.height()), (width, height));

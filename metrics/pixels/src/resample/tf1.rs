@@ -4,6 +4,7 @@
 use crate::image::{FloatImage, N_CHANNELS};
 
 /// `image` resized to `width` x `height` pixels, `align_corners=False`.
+#[must_use]
 pub fn bilinear(image: &FloatImage, width: usize, height: usize) -> FloatImage {
     let (columns, rows) = (positions(image.width(), width), positions(image.height(), height));
     let n_row = image.width() * N_CHANNELS;

@@ -11,6 +11,7 @@ use crate::image::{FloatImage, N_CHANNELS};
 /// `antialias=False`: four neighbours, however much the picture shrinks.
 ///
 /// With `align_corners` the corner pixels' centres stay where they are, otherwise the picture's edges do.
+#[must_use]
 pub fn bilinear(image: &FloatImage, width: usize, height: usize, align_corners: bool) -> FloatImage {
     let columns = neighbours(image.width(), width, align_corners);
     let rows = neighbours(image.height(), height, align_corners);
@@ -32,6 +33,7 @@ pub fn bilinear(image: &FloatImage, width: usize, height: usize, align_corners: 
 }
 
 /// `antialias=True` (`align_corners=False`): the triangle stretched by the scale, as Pillow's bilinear filter.
+#[must_use]
 pub fn bilinear_antialias(image: &FloatImage, width: usize, height: usize) -> FloatImage {
     let axis = |n_in, n_out| {
         let axis = Coefficients::of_pil(Filter::Bilinear, n_in, n_out).expect("the triangle is a kernel");

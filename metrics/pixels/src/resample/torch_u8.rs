@@ -10,6 +10,7 @@ use super::taps::{horizontal, vertical};
 use crate::image::Image;
 
 /// `image` resized to `width` x `height` pixels. A side that keeps its length is not filtered.
+#[must_use]
 pub fn bilinear(image: &Image, width: usize, height: usize) -> Image {
     let wide = match image.width() == width {
         true => image.rgb().to_vec(),

@@ -79,16 +79,21 @@ pub struct Loaded {
 impl Source {
     /// The pictures at `path`: a folder (walked to the bottom, hidden files skipped, links followed), a `.zip`
     /// archive, a `.npy` array `[n, h, w, 3]` of bytes, a `.txt` or `.lst` list of paths (one a line, relative to
-    /// the list's folder), or a single image file. Fails when there is no picture, or when the container itself is
-    /// broken; a broken picture shows when it is read. An entry that cannot be listed (a name that is no text, a link that
-    /// leads nowhere or in a circle, a picture in a format that is not read, a file of a list that is not there) is an
-    /// error.
+    /// the list's folder), or a single image file. An entry that cannot be listed (a name that is no text, a link
+    /// that leads nowhere or in a circle, a picture in a format that is not read, a file of a list that is not
+    /// there) is an error.
+    ///
+    /// # Errors
+    /// A source without pictures, or a broken container; a broken picture shows when it is read.
     pub fn open(path: &Path) -> Result<Self, PixelError> {
         let mut source = Self::open_keeping_going(path)?;
         if source.unlisted.is_empty() { Ok(source) } else { Err(source.unlisted.remove(0).error) }
     }
 
     /// As [`Source::open`], but entries that cannot be listed are left out: [`Source::unlisted`] has them.
+    ///
+    /// # Errors
+    /// As [`Source::open`], without entries that cannot be listed.
     pub fn open_keeping_going(path: &Path) -> Result<Self, PixelError> {
         let metadata = std::fs::metadata(path).map_err(|e| PixelError::io(path, e))?;
         if metadata.is_dir() {
@@ -164,6 +169,9 @@ impl Source {
     }
 
     /// The content of entry `idx`, not decoded yet.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
     pub fn read(&self, idx: usize) -> Result<Content, PixelError> {
         match &self.container {
             Container::Files(files) => read_file(&files[idx]).map(Content::Encoded),
@@ -173,6 +181,9 @@ impl Source {
     }
 
     /// The picture of entry `idx`.
+    ///
+    /// # Errors
+    /// A picture that cannot be read or decoded.
     pub fn load(&self, idx: usize) -> Result<Image, PixelError> {
         self.read(idx)?.decode(|| self.entry_path(idx))
     }
@@ -219,6 +230,7 @@ impl Source {
 
 impl Content {
     /// BLAKE3 of the content: of a file's bytes, or of an array's pixels ([`Image::digest`]).
+    #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         match self {
             Self::Encoded(bytes) => blake3::hash(bytes).into(),
@@ -227,6 +239,9 @@ impl Content {
     }
 
     /// The picture. `path` says where it lay and is asked when there is an error.
+    ///
+    /// # Errors
+    /// As [`decode`](crate::decode::decode()), with the path.
     pub fn decode(self, path: impl FnOnce() -> PathBuf) -> Result<Image, PixelError> {
         match self {
             Self::Encoded(bytes) => {

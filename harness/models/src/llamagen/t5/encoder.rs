@@ -116,6 +116,7 @@ impl T5Encoder {
     }
 
     /// The sizes.
+    #[must_use]
     pub fn config(&self) -> &T5Config {
         &self.config
     }
