@@ -336,7 +336,7 @@ fn empty_and_overlong_captions_are_errors() {
 #[test]
 #[should_panic(expected = "caption id 41 is not below 41")]
 fn decoding_an_id_outside_the_vocabulary_panics() {
-    Vocabulary::decode(&[2, 41]);
+    let _ = Vocabulary::decode(&[2, 41]);
 }
 
 #[test]

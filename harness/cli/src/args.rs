@@ -18,29 +18,29 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 ok, 1 mismatch, gate not passed or budget not met, 2 usage, 3 spec or plan invalid, 4 data or weights missing or damaged, 5 some \
-items failed and the rest is valid, 6 environment, 7 locked by a live run, 70 internal, 75 interrupted and \
+items failed and the rest is valid, 6 environment, 7 another process works on the run, 70 bug, 75 interrupted and \
 resumable, 130 aborted by a second interrupt.
-Environment: SPECIMEN_DATA is the folder that datasets and published weights lie in; SPECIMEN_CACHE the one that \
-features of pictures are kept in [default: specimen below XDG_CACHE_HOME or ~/.cache]; HF_HOME, HF_HUB_CACHE, \
-HF_ENDPOINT and HF_TOKEN as the Hugging Face hub's own tools read them; SPECIMEN_OFFLINE or HF_HUB_OFFLINE forbids to \
-fetch; SPECIMEN_RUNNER is the label of this machine, for gates on times; NO_COLOR turns colours off.
+Environment: SPECIMEN_DATA is the folder of datasets and published weights; SPECIMEN_CACHE the folder of \
+cached features [default: specimen below XDG_CACHE_HOME or ~/.cache]; HF_HOME, HF_HUB_CACHE, \
+HF_ENDPOINT and HF_TOKEN have their usual meaning; SPECIMEN_OFFLINE or HF_HUB_OFFLINE forbids \
+downloads; SPECIMEN_RUNNER is the label of this machine, for gates on times; NO_COLOR turns colours off.
 Results go to stdout, everything else to stderr.";
 
 /// What every subcommand takes.
 #[derive(Clone, Debug, Args)]
 pub struct Shared {
-    /// How answers and errors are written; `json` also silences the talk on stderr
+    /// Format of answers and errors; `json` also silences progress messages on stderr
     #[arg(long, global = true, value_enum, default_value_t = Format::Human, help_heading = "Output")]
     pub format: Format,
-    /// Say more
+    /// Print more details
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet", help_heading = "Output")]
     pub verbose: u8,
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long, global = true, help_heading = "Output")]
     pub quiet: bool,
 }
 
-/// How answers and errors are written.
+/// Format of answers and errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -66,39 +66,39 @@ pub enum Command {
     /// Generate one image
     #[cfg(feature = "torch")]
     Generate(cmd::generate::GenerateArgs),
-    /// Tell where a run stands and who works on it
+    /// Show how much of a run is done, and which process works on it
     #[cfg(feature = "torch")]
     Status(cmd::status::StatusArgs),
-    /// Put the shards of a run together: coverage, duplicates and digests are checked
+    /// Merge the shards of a run; checks that every item is there once, with its digest
     #[cfg(feature = "torch")]
     Merge(cmd::merge::MergeArgs),
     /// Check every digest of a run, and every image against its record
     Verify(cmd::verify::VerifyArgs),
-    /// Make records of a run again and compare tokens and pixels
+    /// Generate some images of a run again and compare their tokens and pixels
     #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),
     /// Score the images of a run again, or under further protocols
     #[cfg(feature = "torch")]
     Score(cmd::score::ScoreArgs),
-    /// Take in images that were made elsewhere, with a table of how long each took
+    /// Import images of another program as a run, with a table of their times
     #[cfg(feature = "torch")]
     Import(cmd::import::ImportArgs),
-    /// Write tables, figures and the page of a run again
+    /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
-    /// Write the picture of a run: rows prompts, columns methods, same seed
+    /// Draw a grid of images: a row per prompt, a column per method, same seeds
     Grid(cmd::grid::GridArgs),
-    /// Put the images of any number of runs into one table
+    /// Write the images of several runs as one table
     Records(cmd::records::RecordsArgs),
     /// Compare two runs, paired prompt by prompt
     Compare(cmd::compare::CompareArgs),
-    /// Set a paper's table beside a run of its twin: printed values, ours, and a verdict on every claim
+    /// Compare a paper's table with a run of its twin, the same experiment at small scale on the embedded model
     Reproduce(cmd::reproduce::ReproduceArgs),
-    /// Hold a run against a baseline, by rules; ends with 1 where it is not as good
+    /// Compare a run with a baseline, by rules; ends with 1 if it is worse
     Gate(cmd::gate::GateArgs),
-    /// Find the best setting of a spec inside a budget, by halving over prompts
+    /// Find the best setting of a spec within a budget, by successive halving over prompts
     #[cfg(feature = "torch")]
     Tune(cmd::tune::TuneArgs),
-    /// Measure the Frechet distance of two sets of pictures, features or statistics
+    /// Measure the Frechet distance of two sets of images, features or statistics
     Fid(cmd::fid::FidArgs),
     /// Measure the kernel distance of two sets
     Kid(cmd::kid::KidArgs),
@@ -106,17 +106,17 @@ pub enum Command {
     Prdc(cmd::prdc::PrdcArgs),
     /// Measure the maximum mean discrepancy of the CLIP embeddings of two sets
     Cmmd(cmd::cmmd::CmmdArgs),
-    /// Measure how many different pictures a set holds
+    /// Measure the diversity of a set (Vendi score)
     Vendi(cmd::vendi::VendiArgs),
     /// Measure the Inception Score of a set
     Is(cmd::inception_score::InceptionScoreArgs),
-    /// Measure how well pictures show their captions
+    /// Measure how well images match their captions
     ClipScore(cmd::clip_score::ClipScoreArgs),
-    /// Measure everything that a protocol defines over one pass of the pictures
+    /// Measure all metrics of a protocol in one pass over the images
     Metrics(cmd::metrics::MetricsArgs),
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
-    /// Check that this machine computes as it should, or that every method keeps the law it claims to keep
+    /// Check this machine; with --lossless, test whether each exact method samples from the target's distribution
     #[cfg(feature = "torch")]
     Doctor(cmd::doctor::DoctorArgs),
     /// Datasets and published weights on disk, and the embedded dataset
@@ -125,13 +125,13 @@ pub enum Command {
     /// Train a network of the embedded model
     #[cfg(feature = "torch")]
     Train(cmd::train::TrainArgs),
-    /// Convert published weights to safetensors, and torch-fidelity's caches to .npz and .npy; nothing in a file is ever run
+    /// Convert published weights to safetensors, and torch-fidelity's caches to .npz and .npy; runs no code from a file
     Convert(cmd::convert::ConvertArgs),
-    /// Print a completion script
+    /// Print a completion script for a shell
     Completions(cmd::completions::CompletionsArgs),
     /// Write the manual pages
     Man(cmd::man::ManArgs),
-    /// What an executor starts
+    /// Worker processes, started by an executor
     #[cfg(feature = "torch")]
     #[command(subcommand, hide = true)]
     Shard(cmd::shard::ShardCommand),

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_is_too_small_is_told_and_silence_is_not() {
+    fn a_disk_that_is_too_small_is_reported_and_an_unknown_one_is_not() {
         let told = complaint(Some(5_000_001), Some(4_000_000));
         assert!(told.is_some_and(|told| told.contains("at most 6 MB") && told.contains("4 MB left")));
         assert_eq!(

@@ -43,7 +43,7 @@ use crate::{
     talk::{Talk, message_of},
 };
 
-/// Parses the command line, runs the subcommand and turns what comes of it into an exit code.
+/// Parses the command line, runs the subcommand and turns its result into an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
     if !cli.command.is_worker() {
         announce_panics(&talk);
     }
-    // A broken invariant panics and the hook has said so; what is left is the code.
+    // A broken invariant panics. The hook has reported it; only the exit code is left.
     let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &talk)));
     match ended {
         Ok(Ok(())) => ExitCode::SUCCESS,
@@ -80,7 +80,7 @@ fn kind_of_panic(payload: &(dyn Any + Send), talk: &Talk) -> FailureKind {
     FailureKind::Bug
 }
 
-/// The error with the nearest subcommand, where it is about one that is unknown: `help` gives none itself.
+/// The error with the nearest subcommand, where it is about one that is unknown: `help` gives none.
 fn with_nearest(mut error: clap::Error) -> clap::Error {
     let is_bare =
         error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none();
@@ -99,10 +99,10 @@ fn with_nearest(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Says what is wrong with the arguments, or gives the help that was asked for.
+/// Prints what is wrong with the arguments, or the help.
 fn not_understood(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
-        // A closed pipe is no reason to complain about help.
+        // A closed pipe is no error of `--help`.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -128,7 +128,7 @@ fn announce_panics(talk: &Talk) {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        // Whoever catches it answers with what would fit.
+        // The caller reports it, with what would fit.
         #[cfg(feature = "torch")]
         if OutOfMemory::of_message(&text).is_some() {
             return;

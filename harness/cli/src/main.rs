@@ -1,4 +1,4 @@
-//! The binary `specimen`; everything it does is in the library beside it.
+//! The binary `specimen`; everything is in the library of this crate.
 
 use std::process::ExitCode;
 

@@ -39,7 +39,7 @@ pub(crate) const METHODS: [NamedMethod; 6] = [
 ];
 
 /// What `method` says of a cell, as a spec writes it behind the cell's name: of a name or an inline table of a drafter the
-/// drafter, of a table that begins with a key of a method what stands in it. Empty: plain decoding.
+/// drafter, of a table that begins with a key of a method its contents. Empty: plain decoding.
 ///
 /// # Errors
 /// A name that is none.

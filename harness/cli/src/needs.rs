@@ -1,5 +1,5 @@
-//! What a spec needs on disk beside its prompts, and how large a model's images are: known without libtorch,
-//! so that a plan can be made anywhere.
+//! The weights and data that a spec needs besides its prompts, and the size of a model's images. Needs no libtorch, so
+//! that a plan can be made anywhere.
 
 use std::{env, path::PathBuf};
 
@@ -133,7 +133,7 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
         return Vec::new();
     }
     let value = metric.values().join(", ");
-    let paths = [("weights", &metric.weights), ("what it compares with", &metric.real)];
+    let paths = [("weights", &metric.weights), ("images to compare with", &metric.real)];
     let mut missing = Vec::new();
     for (what, given) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
         let path = root.map_or_else(|| PathBuf::from(given), |root| root.path().join(given));
@@ -170,7 +170,7 @@ fn remedy(name: &str, files: &[&PublishedFile]) -> (String, Option<FetchSize>) {
     for file in files {
         match (&file.origin, file.n_bytes.get()) {
             (Origin::ByHand { by_hand: how, place }, _) => {
-                by_hand.push(format!("{how}; it belongs at {place} below {DATA_VARIABLE}"));
+                by_hand.push(format!("{how}; put it at {place} below {DATA_VARIABLE}"));
             }
             (_, n_bytes) => {
                 let all = fetch.get_or_insert_with(FetchSize::default);
@@ -287,7 +287,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             missing_data(spec, Some(&root)).into_iter().map(|entry| entry.what).collect()
         };
         assert!(weights_of(&with(metric)).contains(&"inception-fid"));
-        assert_eq!(whats(&with(metric)), ["what it compares with, for fid:lantern"]);
+        assert_eq!(whats(&with(metric)), ["images to compare with, for fid:lantern"]);
         std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
         let given = metric.replace("min_n = 2", "min_n = 2, weights = \"mine.safetensors\"");
         assert!(!weights_of(&with(&given)).contains(&"inception-fid"));
@@ -313,10 +313,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(found[0].what, "weights of llamagen-t2i-xl-512-drafter-cascade: 1 of 1 files");
         let place = "weights/llamagen-t2i-xl-512/drafter-cascade/model.safetensors";
         assert!(found[0].remedy.starts_with("nobody publishes it: train LANTERN's"), "{found:?}");
-        assert!(
-            found[0].remedy.ends_with(&format!("it belongs at {place} below SPECIMEN_DATA")),
-            "{found:?}"
-        );
+        assert!(found[0].remedy.ends_with(&format!("put it at {place} below SPECIMEN_DATA")), "{found:?}");
         let file = folder.path().join(place);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();

@@ -1,5 +1,4 @@
-//! How far a run is: on a terminal a bar for the whole and one for each cell, otherwise a line for every
-//! twentieth of the way.
+//! Progress of a run: on a terminal a bar for the whole and one for each cell, otherwise a line every 5 %.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
@@ -8,7 +7,7 @@ use specimen_runner::{stage::Stage, worker::Progress as Event};
 
 use crate::talk::Talk;
 
-/// Tells what the driver reports.
+/// Shows what the driver reports.
 pub(crate) struct Progress<'t> {
     talk: &'t Talk,
     clock: MonotonicClock,
@@ -55,15 +54,15 @@ impl<'t> Progress<'t> {
         match stage {
             Stage::Generating { n_items } => {
                 self.talk.detail(format!(
-                    "the plan has {n_items} images, {} of them are to be made",
+                    "the plan has {n_items} images, {} of them to generate",
                     self.pace.total
                 ));
             }
-            // What of that a person must know, a driver says itself.
+            // The driver reports what a person must know of these.
             Stage::Worker(Event::Begin { .. } | Event::Failed { .. } | Event::NoRoom(_) | Event::Room) => {}
             Stage::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
-                    || "before it began an image".to_owned(),
+                    || "before it started an image".to_owned(),
                     |key| format!("while it made {key}, which is lost"),
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
@@ -72,11 +71,11 @@ impl<'t> Progress<'t> {
             | Stage::Damage { what }
             | Stage::NoRoom { what }
             | Stage::Weights { what } => self.warn(what),
-            Stage::Room => self.say("there is room again: going on"),
-            Stage::Resuming { what } => self.talk.say(format!("going on: {what}")),
+            Stage::Room => self.say("there is disk space again: continuing"),
+            Stage::Resuming { what } => self.talk.say(format!("continuing: {what}")),
             Stage::OtherMaker { what } => self.warn(&format!(
-                "images that are there were made elsewhere ({what}): equal bytes are promised for one machine and \
-                 one build only"
+                "existing images come from another machine or build ({what}); only images of one machine and one \
+                 build are equal byte by byte"
             )),
             Stage::TaskEnded { shard, how, item } => {
                 let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
@@ -85,20 +84,20 @@ impl<'t> Progress<'t> {
             Stage::SeveralDevices { what } => self.warn(what),
             Stage::Cluster { what } => self.say(what),
             Stage::LeftAtWork { n_shards, name } => self.say(&format!(
-                "the cluster goes on with {}; `specimen status` tells how far it is, `run --resume` \
-                 waits for it again, `scancel --name={name}` ends it",
+                "the cluster continues with {}; `specimen status` shows the progress, `run --resume` waits for the \
+                 results, `scancel --name={name}` cancels the tasks",
                 counted(n_shards, "shard")
             )),
             Stage::Stopping { n_images } => {
                 let text = match n_images {
                     0 => "stopping".to_owned(),
-                    n => format!("stopping after {} under way; a second interrupt stops at once", counted(n, "image")),
+                    n => format!("stopping after {} in progress; a second interrupt stops at once", counted(n, "image")),
                 };
                 self.say(&text);
             }
             Stage::Worker(Event::Warmup { cell }) => {
                 if !self.is_warming {
-                    self.tell("warming up, the first images are not measured");
+                    self.show("warming up: the first images are not measured");
                 }
                 self.is_warming = true;
                 self.talk.detail(format!("warm-up of {cell}"));
@@ -146,7 +145,7 @@ impl<'t> Progress<'t> {
         }
     }
 
-    /// Takes the bars away; whether there were any.
+    /// Removes the bars; returns whether there were any.
     fn clear(&mut self) -> bool {
         let bars = self.cells.iter_mut().filter_map(|cell| cell.bar.take());
         bars.for_each(|bar| bar.finish_and_clear());
@@ -156,7 +155,7 @@ impl<'t> Progress<'t> {
         })
     }
 
-    /// Says it, above the bar.
+    /// Prints a line above the bar.
     fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.talk.say(text)),
@@ -164,7 +163,7 @@ impl<'t> Progress<'t> {
         }
     }
 
-    /// Says what is not as it should be, above the bar.
+    /// Prints a warning above the bar.
     fn warn(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.talk.warn(text)),
@@ -172,7 +171,7 @@ impl<'t> Progress<'t> {
         }
     }
 
-    fn tell(&self, text: &'static str) {
+    fn show(&self, text: &'static str) {
         match &self.bar {
             Some(bar) => bar.set_message(text),
             None => self.talk.say(text),
@@ -182,7 +181,7 @@ impl<'t> Progress<'t> {
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        // An error message must not stand behind half a bar.
+        // An error message must not be printed behind half a bar.
         self.clear();
     }
 }
@@ -193,7 +192,7 @@ impl CellProgress {
     }
 }
 
-/// How far one source of pictures is: a bar on a terminal, otherwise a line for every twentieth of the way.
+/// Progress over one source of images: a bar on a terminal, otherwise a line every 5 %.
 pub(crate) struct ImageBar<'t> {
     talk: &'t Talk,
     clock: MonotonicClock,
@@ -251,16 +250,16 @@ struct Pace {
     left_out: u64,
     /// When the first item was done: loading and the first warm-up say nothing about the rate.
     first_ns: Option<u64>,
-    /// Twentieths of the way that were told.
-    told: u64,
+    /// Steps of 5 % that were printed.
+    printed: u64,
 }
 
 impl Pace {
     fn new(total: u64) -> Self {
-        Self { planned: total, total, done: 0, failed: 0, kept: 0, left_out: 0, first_ns: None, told: 0 }
+        Self { planned: total, total, done: 0, failed: 0, kept: 0, left_out: 0, first_ns: None, printed: 0 }
     }
 
-    /// Counts an item; whether another twentieth of the way is done.
+    /// Counts an item; returns whether another 5 % is done.
     fn item(&mut self, ok: bool, now_ns: u64) -> bool {
         self.failed += u64::from(!ok);
         self.first_ns.get_or_insert(now_ns);
@@ -299,8 +298,8 @@ impl Pace {
         // Blocks that were interrupted are timed again, so there may be more items than were left.
         self.total = self.total.max(self.done);
         let twentieths = self.done * 20 / self.total;
-        let is_due = twentieths > self.told;
-        self.told = self.told.max(twentieths);
+        let is_due = twentieths > self.printed;
+        self.printed = self.printed.max(twentieths);
         is_due
     }
 
@@ -309,8 +308,7 @@ impl Pace {
         let percent = done * 100 / total.max(1);
         let failures = self.failures();
         let computed = done - self.kept - self.left_out;
-        let mut kept =
-            if self.kept == 0 { String::new() } else { format!(", {} kept from before", self.kept) };
+        let mut kept = if self.kept == 0 { String::new() } else { format!(", {} from the cache", self.kept) };
         if self.left_out > 0 {
             kept.push_str(&format!(", {} left out", self.left_out));
         }
@@ -330,7 +328,7 @@ impl Pace {
         }
     }
 
-    /// What was done, in the numbers that were told at the start.
+    /// What was done, in the numbers that were printed at the start.
     fn made(&self) -> String {
         let again = match self.done.saturating_sub(self.planned) {
             0 => String::new(),
@@ -359,7 +357,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_long_run_is_told_in_twentieths_with_rate_and_time_left() {
+    fn a_long_run_is_shown_every_5_percent_with_rate_and_time_left() {
         let mut pace = Pace::new(400);
         let mut lines = Vec::new();
         for second in 1..=400 {
@@ -400,12 +398,12 @@ mod tests {
         (0..90).for_each(|_| {
             pace.kept();
         });
-        assert_eq!(pace.line(SECOND), "image 90/100 (90 %), 90 kept from before");
+        assert_eq!(pace.line(SECOND), "image 90/100 (90 %), 90 from the cache");
         (1..=5).for_each(|second| {
             pace.item(true, second * SECOND);
         });
         let line = pace.line(5 * SECOND);
-        assert_eq!(line, "image 95/100 (95 %), 1.00 images/s, 5 s left, 90 kept from before");
+        assert_eq!(line, "image 95/100 (95 %), 1.00 images/s, 5 s left, 90 from the cache");
     }
 
     #[test]

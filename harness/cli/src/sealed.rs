@@ -1,5 +1,4 @@
-//! Commands that read a finished run check first, by digest, that the files they read are those that the run was sealed
-//! with.
+//! Commands that read a finished run first check the digests of the files they read against the seal of the run.
 
 use std::path::PathBuf;
 
@@ -12,15 +11,15 @@ use crate::{
     talk::{Talk, answer, answer_json},
 };
 
-/// Whether a run may be read whose seal does not hold.
+/// Whether a run may be read although a digest differs from its seal.
 #[derive(Debug, Args)]
 pub struct SealArgs {
-    /// Read runs also where a file is not the one that the run was sealed with; the output says so
+    /// Read a run although a file differs from its sealed digest; the output says so
     #[arg(long)]
     pub unverified: bool,
 }
 
-/// What does not hold of the runs that are read; empty unless `--unverified` was given.
+/// The differences from the seals of the runs that are read; empty unless `--unverified` was given.
 #[derive(Debug, Default)]
 pub(crate) struct Unverified {
     notes: Vec<String>,
@@ -53,7 +52,7 @@ impl Unverified {
         Ok(Self { notes })
     }
 
-    /// A text with what was not verified before it.
+    /// `text`, after a line for each run that was not verified.
     pub(crate) fn text(&self, text: &str) -> String {
         self.notes.iter().map(|note| format!("{note}\n")).chain([text.to_owned()]).collect()
     }
@@ -114,21 +113,24 @@ fn said(n: usize, first: &RecordError) -> String {
     }
 }
 
-/// What mends the damage that a complaint reports.
+/// How to repair the damage that a complaint reports.
 pub(crate) fn remedy(complaint: &str) -> &'static str {
     let mends = [
-        ("remove the folder", "then go on with `run --resume`"),
-        ("/done.json", "go on with `run --resume`, which writes it again"),
-        ("/shards/", "remove the folder of that shard and go on with `run --resume`, which makes it again"),
+        ("remove the folder", "then continue with `run --resume`"),
+        ("/done.json", "continue with `run --resume`, which writes it again"),
+        (
+            "/shards/",
+            "remove the folder of that shard and continue with `run --resume`, which makes it again",
+        ),
         (
             "/checksums.json",
-            "remove it, if it is there, and go on with `run --resume`, which writes it again",
+            "remove it, if it is there, and continue with `run --resume`, which writes it again",
         ),
-        ("/metrics/", "go on with `run --resume`, which measures again"),
-        ("/diagnostics/", "go on with `run --resume`, which looks again"),
-        ("/plan.json", "remove the file and go on with `run --resume`, which writes it again"),
-        ("/merged/", "go on with `run --resume`, which merges again"),
-        ("is not sealed", "go on with `run --resume`"),
+        ("/metrics/", "continue with `run --resume`, which measures again"),
+        ("/diagnostics/", "continue with `run --resume`, which makes them again"),
+        ("/plan.json", "remove the file and continue with `run --resume`, which writes it again"),
+        ("/merged/", "continue with `run --resume`, which merges again"),
+        ("is not sealed", "continue with `run --resume`"),
     ];
     let found = mends.into_iter().find(|(place, _)| complaint.contains(place));
     found.map_or("bring the file back from a copy, or run again into another folder", |(_, mend)| mend)

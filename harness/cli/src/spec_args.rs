@@ -14,7 +14,7 @@ pub struct SpecArgs {
     /// Set a value of the spec, as in `cell.sd-chain3.drafter.depth=5`; may be repeated
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
-    /// Multiply cells over values, as in `cell.sd-chain3.drafter.depth=2,3,4`; may be repeated
+    /// Make a cell for each value, as in `cell.sd-chain3.drafter.depth=2,3,4`; may be repeated
     #[arg(long, value_name = "PATH=VALUE,VALUE")]
     pub sweep: Vec<String>,
     /// Take only the first N prompts; short for `--set dataset.limit=N`
@@ -46,7 +46,7 @@ impl SpecArgs {
     }
 }
 
-/// Where workers come from.
+/// Where the workers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExecutorName {
     /// Processes of this machine.
@@ -55,16 +55,16 @@ pub enum ExecutorName {
     Slurm,
 }
 
-/// Which workers, and how many shares.
+/// Where the workers run, and how many shards they get.
 #[derive(Debug, Args)]
 pub struct ExecutorArgs {
-    /// Where workers come from
+    /// Where the workers run
     #[arg(long, value_enum, default_value_t = ExecutorName::Local)]
     pub executor: ExecutorName,
-    /// A file with a `[slurm]` table that counts before the spec's, key by key
+    /// A file with a `[slurm]` table; its keys replace those of the spec
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// Shards that the run is cut into, at least; the results do not depend on their number
+    /// Minimum number of shards; the results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub shards: u32,
 }
@@ -74,7 +74,7 @@ pub(crate) fn default_out(name: &str) -> PathBuf {
     ["results", "runs", name].iter().collect()
 }
 
-/// Where data lies, judged from the working folder.
+/// The data folder, searched from the working folder.
 pub(crate) fn data_root() -> Option<DataRoot> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     DataRoot::find(&here)

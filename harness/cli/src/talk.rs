@@ -1,5 +1,4 @@
-//! What the program says: answers on stdout, everything else on stderr. A reader that closes its end of a
-//! pipe has heard enough; that is no error.
+//! What the program prints: answers on stdout, everything else on stderr. A closed pipe on stdout is no error.
 
 use std::{
     borrow::Cow,
@@ -13,7 +12,7 @@ use specimen_foundation::{failure::FailureKind, text::joined_lines};
 
 use crate::args::{Format, Shared};
 
-/// How to talk on stderr.
+/// What is printed on stderr, and how.
 #[derive(Clone, Debug)]
 pub struct Talk {
     format: Format,
@@ -25,7 +24,7 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// As the arguments ask. JSON is for programs, so it silences all but errors unless `-v` is given.
+    /// As the arguments specify. JSON is for programs, so it silences all but errors unless `-v` is given.
     #[must_use]
     pub fn new(shared: &Shared) -> Self {
         let verbose = i8::try_from(shared.verbose).unwrap_or(i8::MAX);
@@ -52,13 +51,13 @@ impl Talk {
         self.format
     }
 
-    /// Whether progress may be drawn over itself.
+    /// Whether stderr is a terminal, where a progress bar can be redrawn.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Whether anything but errors is said.
+    /// Whether anything but errors is printed.
     #[must_use]
     pub fn is_heard(&self) -> bool {
         self.level >= 0
@@ -105,7 +104,7 @@ impl Talk {
     }
 }
 
-/// Writes a line to stderr. Where even that fails there is nobody left to tell.
+/// Writes a line to stderr. A failure cannot be reported anywhere.
 fn line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
@@ -139,7 +138,7 @@ pub fn answer_json(value: &impl Serialize) -> anyhow::Result<()> {
     write_out(&harmless_json(&serde_json::to_string_pretty(value).context("an answer is plain data")?))
 }
 
-/// Whether a character may drive a terminal, or turn the order of what is read: prompts and file names hold anything.
+/// Whether a character may control a terminal or the reading order. Prompts and file names may contain any character.
 fn drives(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -150,7 +149,7 @@ fn harmless(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.escape_unicode().to_string())
 }
 
-/// The same for JSON, in whose texts alone they can stand and which has escapes of its own.
+/// The same for JSON, where such characters occur in strings only, with JSON's own escapes.
 fn harmless_json(text: &str) -> Cow<'_, str> {
     escaped(text, |c| format!("\\u{:04x}", u32::from(c)))
 }
@@ -163,7 +162,7 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(piece).collect())
 }
 
-/// A failure with its causes. A cause that the message before it already tells is not told twice.
+/// A failure with its causes, separated by colons. A cause that the message already contains is left out.
 #[must_use]
 pub fn message_of(error: &anyhow::Error) -> String {
     let mut message = String::new();
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_one_line_and_tells_no_cause_twice() {
+    fn a_message_is_one_line_and_repeats_no_cause() {
         let cause = std::io::Error::other("disk full");
         let error = anyhow::Error::new(cause).context("a.png: cannot write: disk full").context("report");
         assert_eq!(message_of(&error), "report: a.png: cannot write: disk full");
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_prompt_or_a_file_name_holds_drives_no_terminal() {
+    fn no_prompt_or_file_name_controls_a_terminal() {
         let hostile = "red\u{1b}]0;title\u{7}\u{9b}2J\r\u{202e}gnp.x\tend\n";
         let shown = harmless(hostile);
         assert_eq!(shown, "red\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{d}\\u{202e}gnp.x\tend\n");

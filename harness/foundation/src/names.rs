@@ -19,13 +19,16 @@ pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Vec
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What to say of an unknown name: ``did you mean `a`?`` where one of `known` is near, otherwise ``expected one of a, b``.
+/// What to say of an unknown name: ``did you mean `a`?`` with at most three near names of `known`, nearest first, or
+/// ``expected one of a, b`` where none is near.
 pub fn suggestion<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    match nearest(found, known.iter().copied()).first() {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => format!("expected one of {}", known.join(", ")),
+    let near = nearest(found, known.iter().copied());
+    let near: Vec<String> = near.into_iter().take(3).map(|name| format!("`{name}`")).collect();
+    if near.is_empty() {
+        return format!("expected one of {}", known.join(", "));
     }
+    format!("did you mean {}?", near.join(" or "))
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two texts, in code points (optimal string
@@ -72,6 +75,7 @@ mod tests {
     #[test]
     fn an_unknown_name_gets_the_nearest_or_all() {
         assert_eq!(suggestion("ninth", ["first", "tenth"]), "did you mean `tenth`?");
+        assert_eq!(suggestion("val", ["a-val", "b-val"]), "did you mean `a-val` or `b-val`?");
         assert_eq!(suggestion("x", ["first", "tenth"]), "expected one of first, tenth");
     }
 

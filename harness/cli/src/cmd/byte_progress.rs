@@ -9,17 +9,17 @@ const SMALL: u64 = 50_000_000;
 pub(crate) struct ByteProgress<'t> {
     talk: &'t Talk,
     what: String,
-    /// Tenths that were told; of a file of unknown length, hundreds of megabytes.
-    told: u64,
+    /// Tenths that were printed; of a file of unknown length, hundreds of megabytes.
+    printed: u64,
 }
 
 impl<'t> ByteProgress<'t> {
     /// Of what `what` says, as in "fetching x".
     pub(crate) fn new(talk: &'t Talk, what: String) -> Self {
-        Self { talk, what, told: 0 }
+        Self { talk, what, printed: 0 }
     }
 
-    /// So many bytes are done, of so many if somebody knows.
+    /// So many bytes are done, of so many if the total is known.
     pub(crate) fn reached(&mut self, n_done: u64, n_total: Option<u64>) {
         if let Some(line) = self.line(n_done, n_total) {
             self.talk.say(line);
@@ -32,10 +32,10 @@ impl<'t> ByteProgress<'t> {
             Some(n_total) => n_done * 10 / n_total,
             None => n_done / (2 * SMALL),
         };
-        if reached <= self.told {
+        if reached <= self.printed {
             return None;
         }
-        self.told = reached;
+        self.printed = reached;
         let megabytes = n_done / 1_000_000;
         Some(match n_total {
             Some(n_total) => {
@@ -52,7 +52,7 @@ mod tests {
     use crate::args::Format;
 
     #[test]
-    fn a_large_file_is_told_in_tenths_and_a_small_one_not_at_all() {
+    fn a_large_file_is_shown_in_tenths_and_a_small_one_not_at_all() {
         let talk = Talk::plain(Format::Human);
         let mut large = ByteProgress::new(&talk, "x".to_owned());
         let lines: Vec<String> =

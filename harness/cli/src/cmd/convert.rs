@@ -39,7 +39,7 @@ pub struct ConvertArgs {
     /// state_dict, model, module or model_state_dict]; of features, the name of the layer
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// A class in a pickle whose objects hold no weights and are left out; may be given again
+    /// A class in a pickle whose objects contain no weights and are left out; may be repeated
     #[arg(long, value_name = "MODULE.CLASS")]
     pub inert: Vec<String>,
     /// Replace the output if it is there
@@ -116,19 +116,19 @@ pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
     }
 }
 
-/// Converts `input` to `output`, telling how far it is.
+/// Converts `input` to `output`, with progress.
 pub(crate) fn converted(
     input: &Path,
     output: &Path,
     options: &Options<'_>,
     talk: &Talk,
 ) -> Result<Report, specimen_convert::ConvertError> {
-    let mut told = ByteProgress::new(talk, format!("converting to {}", output.display()));
+    let mut shown = ByteProgress::new(talk, format!("converting to {}", output.display()));
     let report = specimen_convert::convert(input, output, options, &mut |progress| {
-        told.reached(progress.n_done, Some(progress.n_total));
+        shown.reached(progress.n_done, Some(progress.n_total));
     })?;
     for path in &report.removed {
-        talk.say(format!("removed {}, which a killed conversion had left", path.display()));
+        talk.say(format!("removed {}, left by a killed conversion", path.display()));
     }
     Ok(report)
 }

@@ -25,7 +25,7 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// What a file of this name holds; nothing of the kind where it is no `.npz` and no `.npy`.
+    /// The kind of a file by its extension; absent unless it is `.npz` or `.npy`.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -41,9 +41,9 @@ impl Kept {
 struct CacheAnswer {
     schema: u32,
     output: String,
-    /// What it holds, in words.
+    /// Its contents, in words.
     holds: String,
-    /// What the file does not say, and so nobody knows of what was written.
+    /// What the input does not state, so that the output cannot either.
     not_known: Vec<&'static str>,
     format: &'static str,
     sources: Vec<serde_json::Value>,
@@ -105,7 +105,7 @@ pub(crate) fn convert_cache(
         Format::Human => {
             let CacheAnswer { output, holds, not_known, format, .. } = &answered;
             let unknown = not_known.join("; ");
-            answer(&format!("{output}: {holds}\nfrom {format}, which does not say: {unknown}"))
+            answer(&format!("{output}: {holds}\nfrom {format}, which does not state: {unknown}"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `specimen data`: datasets and published models by name, the files they need, and pictures of the embedded dataset.
+//! `specimen data`: datasets and published models by name, the files they need, and images of the embedded dataset.
 
 mod fetch;
 mod fetch_items;
@@ -26,13 +26,13 @@ use crate::{
 /// What to do with data.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// List the datasets and where their files lie
+    /// List datasets, published models and where their files are
     List,
-    /// Check files against the digests that were published
+    /// Check files against their published digests
     Verify(VerifyArgs),
-    /// Fetch published models, converting what needs it, and datasets
+    /// Download datasets and published weights; converts weights to safetensors where needed
     Fetch(fetch::FetchArgs),
-    /// Render pictures of a generated dataset
+    /// Render images of a generated dataset
     #[command(subcommand)]
     Render(render::RenderCommand),
 }
@@ -40,7 +40,7 @@ pub enum DataCommand {
 /// What to check.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Keys from `specimen data list`; all by default, and then what is absent is no failure
+    /// Keys from `specimen data list` [default: all, and absent files are no failure]
     pub keys: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ struct ItemLine {
     key: &'static str,
     /// `found`, `absent`, `other` (a folder with another number of pictures), and after a check `ok` or `mismatch`.
     status: &'static str,
-    /// Where it lies, what to fetch, or how it differs.
+    /// Where it is, what to fetch, or how it differs.
     detail: String,
     licence: &'static str,
 }
@@ -174,7 +174,7 @@ fn located(item: &DataItem, root: Option<&DataRoot>) -> ItemLine {
     ItemLine { key: item.key, status, detail, licence: item.licence }
 }
 
-/// How a folder of pictures stands; a file is not read.
+/// Counts the images of a folder; a file is not read.
 fn counted(item: &DataItem, root: Option<&DataRoot>) -> Result<Status, DatasetError> {
     match item.expected {
         Expected::Images { .. } => item.verify(root),
@@ -196,7 +196,7 @@ fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
     let bad: Vec<&str> = lines.iter().filter(is_bad).map(|line| line.key).collect();
     let bad = (!bad.is_empty()).then(|| {
         CliError::Missing(format!(
-            "not as published: {}; what to fetch stands beside each on stdout",
+            "not as published: {}; stdout lists what to fetch for each",
             bad.join(", ")
         ))
     });

@@ -33,7 +33,7 @@ use crate::{
 /// What to check.
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
-    /// Decode with every method instead, and test what it decoded against the target's law
+    /// Instead, decode with every method and test its images against the target's distribution
     #[arg(long)]
     pub lossless: bool,
     #[command(flatten)]
@@ -129,11 +129,9 @@ fn failed(name: &'static str, found: String, remedy: &str) -> Check {
 fn library() -> Check {
     const NAME: &str = "libtorch";
     match libtorch::loaded() {
-        None => note(
-            NAME,
-            format!("built against {LIBTORCH}"),
-            "which one is loaded cannot be told on this system",
-        ),
+        None => {
+            note(NAME, format!("built against {LIBTORCH}"), "this system does not show which one is loaded")
+        }
         Some(loaded) => {
             let place = loaded.folder.display();
             match loaded.version {
@@ -145,7 +143,7 @@ fn library() -> Check {
                 None => note(
                     NAME,
                     format!("built against {LIBTORCH}, loaded from {place}"),
-                    "it does not say its version",
+                    "its version is unknown",
                 ),
             }
         }
@@ -163,7 +161,7 @@ fn gpus() -> Check {
             let part = part.display();
             match n {
                 1.. => ok(NAME, format!("{n} by {part}")),
-                _ => note(NAME, format!("{part} is open and sees none"), CPU_ONLY),
+                _ => note(NAME, format!("{part} is loaded and finds none"), CPU_ONLY),
             }
         }
         Err(error) => note(NAME, message_of(&error.into()), CPU_ONLY),
@@ -268,17 +266,17 @@ fn protocol_pixels() -> Check {
     const NAME: &str = "protocols";
     match wrong_pixels() {
         Ok(wrong) if wrong.is_empty() => {
-            ok(NAME, format!("{} make the pixels they should", Protocol::names().count()))
+            ok(NAME, format!("{} make the expected pixels", Protocol::names().count()))
         }
         Ok(wrong) => {
-            let found = format!("other pixels under {}", wrong.join(", "));
-            failed(NAME, found, "features of this machine are others; build it again")
+            let found = format!("unexpected pixels under {}", wrong.join(", "));
+            failed(NAME, found, "features on this machine would differ; build the program again")
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),
     }
 }
 
-/// For who compares a value with what a Pillow that is installed here gives.
+/// For users who compare a value with that of an installed Pillow.
 fn pillow() -> Check {
     let found = "protocols resize as Pillow 12 does; an installed Pillow 13 gives other pixels where the height loses more \
                  than twice as many pixels as the width: compare with it under `--protocol NAME+pillow-13`";

@@ -24,7 +24,7 @@ use crate::{
 /// What to generate, and how.
 #[derive(Debug, Args)]
 pub struct GenerateArgs {
-    /// The prompt, such as "a large red circle on sand at sunset"; empty for models that take none
+    /// The prompt, such as "a large red circle on sand at sunset"; empty for models without prompts
     pub prompt: String,
     /// Seed of the image; the same seed gives the same image
     #[arg(long, value_name = "N", allow_negative_numbers = true)]

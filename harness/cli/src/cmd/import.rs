@@ -1,4 +1,4 @@
-//! `specimen import`: a folder of images from elsewhere and a table of how long each took, taken in as a run.
+//! `specimen import`: images of another program and a table of their times, as a run.
 
 use std::path::PathBuf;
 
@@ -25,8 +25,7 @@ use crate::{
     talk::Talk,
 };
 
-/// What to take in, and what is known of it. What is not known of images of elsewhere is not guessed, so most of this must
-/// be given.
+/// What to import, and its settings. Nothing about images of another program is guessed, so most settings must be given.
 #[derive(Debug, Args)]
 #[command(after_help = TABLE)]
 pub struct ImportArgs {
@@ -38,22 +37,22 @@ pub struct ImportArgs {
     /// Name of the run, and of its folder
     #[arg(long)]
     pub name: String,
-    /// The cell of rows that name none; one called `ar` is the baseline of the others
+    /// Cell of rows without one; a cell called `ar` is the baseline of the others
     #[arg(long, value_name = "NAME", default_value = "imported")]
     pub cell: String,
     /// The model that made the images
     #[arg(long, value_name = "NAME")]
     pub model: String,
-    /// Kind of number that it computed in: f32, bf16 or f16
+    /// Element type that it computed in: f32, bf16 or f16
     #[arg(long, value_parser = dtype)]
     pub dtype: Dtype,
     /// Temperature; 0 is greedy
     #[arg(long)]
     pub temperature: f64,
-    /// Tokens kept; 0 for all
+    /// Tokens kept by top-k; 0 for all
     #[arg(long, value_name = "K")]
     pub top_k: u32,
-    /// Mass kept; 1 for all
+    /// Probability mass kept by top-p; 1 for all
     #[arg(long, value_name = "P")]
     pub top_p: f64,
     /// Scale of classifier-free guidance; 1 for none
@@ -74,12 +73,12 @@ pub struct ImportArgs {
 
 const TABLE: &str = "\
 Columns of the table: `file` or `id` (path inside the folder, or the number in its name), `prompt` or `prompt_id`, \
-`seconds`; and, where known, `cell`, `tokens` (separated by blanks), `forwards`, `seed`. Images and rows must fit one \
-another exactly.
-The run is marked as imported wherever it is shown: its times are told, not measured here, and stand in no ratio with \
-times of this program.";
+`seconds`; and, if known, `cell`, `tokens` (separated by blanks), `forwards`, `seed`. Each image has \
+one row.
+The run is marked as imported wherever it is shown: its times were measured by another program, and are never compared \
+with times of this one.";
 
-/// Takes the images in, writes tables and figures, and prints the table.
+/// Imports the images, writes tables and figures, and prints the table.
 pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
     specimen_weights::use_threads(1);
@@ -108,7 +107,7 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
     let outcome = take_in(&asked, &stop, &mut |stage: Stage| progress.on(&stage));
     drop(progress);
     let n_items = outcome?.n_items;
-    talk.say(format!("{} taken into {}", counted(n_items, "image"), out.display()));
+    talk.say(format!("{} imported into {}", counted(n_items, "image"), out.display()));
     let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
     report::show(&written, talk)
 }

@@ -1,4 +1,4 @@
-//! `specimen doctor --lossless`: whether every method keeps the law that it claims to keep.
+//! `specimen doctor --lossless`: whether every exact method samples from the target's distribution.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -34,16 +34,16 @@ const METHODS: (&str, &str) = (
 /// What to examine.
 #[derive(Clone, Debug, Args)]
 pub struct LosslessArgs {
-    /// What the methods decode: a toy whose law is known whole, or the embedded model
+    /// What the methods decode: a toy whose distribution is known exactly, or the embedded model
     #[arg(long, value_enum, default_value_t = On::Tiny, requires = "lossless")]
     pub model: On,
-    /// Images of each method; 30000 of the toy, 32 of the embedded model
+    /// Images of each method [default: 30000 of the toy, 32 of the embedded model]
     #[arg(long, requires = "lossless", value_parser = clap::value_parser!(u64).range(20..=10_000_000))]
     pub samples: Option<u64>,
-    /// Tokens of each image of the embedded model, from the first
+    /// Tokens to decode of each image of the embedded model
     #[arg(long, requires = "lossless", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub tokens: u16,
-    /// Most probable tokens that the embedded model keeps, 0 for all; the toy keeps 4 of its 5
+    /// Tokens that the embedded model keeps by top-k, 0 for all; the toy keeps 4 of its 5
     #[arg(long, requires = "lossless", value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub top_k: Option<u16>,
     /// Only the methods whose name contains this
@@ -71,8 +71,8 @@ struct LosslessAnswer<'e> {
 /// Fewer images of the toy leave too few of its 256 possible ones expected often enough to be counted.
 const TOY_MIN: u64 = 1000;
 
-/// Examines all methods and prints what came of it; fails when an exact method does not keep the law, or a
-/// relaxed one was not found out.
+/// Tests all methods and prints the results. Fails if an exact method does not sample from the target's distribution, or
+/// if a relaxed one was not detected.
 pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let spec = SpecText::parse(METHODS.0, METHODS.1)?.resolve()?;
@@ -93,7 +93,7 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
         );
     };
     if args.model == On::Toy && args.samples.is_some_and(|n| n < TOY_MIN) {
-        let few = format!("the law of all images of the toy needs at least {TOY_MIN} images to be tested");
+        let few = format!("--samples: a test of the toy needs at least {TOY_MIN} images");
         return Err(CliError::Usage(few).into());
     }
     let (subject, n_images): (Box<dyn Subject>, u64) = match args.model {
@@ -124,7 +124,7 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
         return Ok(());
     }
     let (broken, unnoticed) = (found.with_verdict(Verdict::Broken), found.with_verdict(Verdict::Unnoticed));
-    let failed = [("do not keep the law", broken), ("could not be told from the target", unnoticed)];
+    let failed = [("not lossless", broken), ("relaxed, but not detected", unnoticed)];
     let failed = failed.iter().filter(|(_, names)| !names.is_empty());
     let failed: Vec<String> = failed.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
     Err(CliError::Mismatch(failed.join("; ")).into())

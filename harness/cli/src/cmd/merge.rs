@@ -33,10 +33,10 @@ struct Answer {
     torn: Vec<String>,
 }
 
-/// Merges, and says what came of it. The summary is not made again: `run --resume` scores and summarises.
+/// Merges, and prints the counts. The summary is not made again: `run --resume` scores and summarises.
 pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
-    // A driver merges itself; two that write the same files are one too many.
+    // The driver merges too, and two processes must not write the same files.
     let _lock = Lock::take(&run.lock())?;
     let plan = verify_plan(&run)?;
     let merged = merge_run(&run, &plan)?;
@@ -44,7 +44,7 @@ pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
     match manifest.sealed {
         Some(seal) if seal.result_digest == merged.result_digest => {}
         Some(seal) => talk.warn(format!(
-            "the manifest was sealed with another result ({}); its summary is out of date, go on with `run --resume`",
+            "the manifest was sealed with another result ({}); its summary is out of date; continue with `run --resume`",
             seal.result_digest
         )),
         None => talk.say("merged; scores and summary are made by `run --resume`"),

@@ -31,13 +31,13 @@ pub struct PlanArgs {
     pub spec: SpecArgs,
     #[command(flatten)]
     pub workers: ExecutorArgs,
-    /// List every image too, with its seed and prompt
+    /// List every image, with its seed and prompt
     #[arg(long)]
     pub items: bool,
-    /// Bound the time by a memory of this bandwidth, in GB/s, instead of by those of a few known GPUs
+    /// Bound the time by this memory bandwidth, in GB/s, instead of those of some known GPUs
     #[arg(long, value_name = "GB/S", value_parser = positive)]
     pub bandwidth: Option<f64>,
-    /// Make two images of every cell, and judge time and memory by them; needs the weights
+    /// Generate two images of every cell to estimate time and memory; needs the weights
     #[cfg(feature = "torch")]
     #[arg(long)]
     pub probe: bool,
@@ -54,7 +54,7 @@ struct PlanAnswer<'p> {
     /// What the plan becomes on a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     slurm: Option<ArrayShape>,
-    /// Bytes that the disk of the run's usual folder has left; null where the system does not tell.
+    /// Free bytes on the disk of the run's default folder; null if unknown.
     free_bytes: Option<u64>,
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ struct ItemLine<'p> {
     prompt: &'p str,
 }
 
-/// Plans, and prints what comes of it. Missing weights and data are part of the answer; without the prompts
+/// Plans, and prints the estimate. Missing weights and data are part of the answer; without the prompts
 /// there is no plan.
 pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let text = args.spec.text(args.workers.profile.as_deref())?;
@@ -135,7 +135,8 @@ fn time_bounds(plan: &Plan, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, Cl
     };
     let bounds = plan.time_bounds(devices, needs::footprint, streamed);
     if bandwidth.is_some() && bounds.is_empty() {
-        let reason = "--bandwidth bounds nothing: a model runs on a CPU, or it is not known what it reads";
+        let reason =
+            "--bandwidth has no effect: a model runs on a CPU, or the bytes that it reads are unknown";
         return Err(CliError::Usage(reason.to_owned()));
     }
     Ok(bounds)
@@ -179,7 +180,7 @@ fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
     let width = answer.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for cell in &answer.cells {
         let CellLine { name, model, method, n_items, .. } = cell;
-        let timed = if cell.timed { "" } else { ", not timed" };
+        let timed = if cell.timed { "" } else { ", untimed" };
         writeln!(text, "cell    {name:width$}  {} of {model}, {method}{timed}", counted(n_items, "image"))
             .expect("writing to a string cannot fail");
     }
@@ -201,7 +202,7 @@ fn size_of_arrays(talk: &Talk) -> u32 {
     let config = said.ok().filter(|said| said.status.success()).map(|said| said.stdout).unwrap_or_default();
     max_array_size(&String::from_utf8_lossy(&config)).unwrap_or_else(|| {
         talk.warn(format!(
-            "no cluster answers here; arrays are reckoned with Slurm's default of {MAX_ARRAY_SIZE}"
+            "no cluster answers here; arrays are planned with Slurm's default of {MAX_ARRAY_SIZE}"
         ));
         MAX_ARRAY_SIZE
     })

@@ -27,10 +27,10 @@ pub struct ReplayArgs {
     /// Keys of items, cell/prompt/sample, as in `ar/3/0` or `casc[tau_pos=0.85]/3/0`
     #[arg(required_unless_present = "random", conflicts_with = "random")]
     pub keys: Vec<String>,
-    /// Take N records by lot instead
+    /// Choose N records at random instead
     #[arg(long, value_name = "N", requires = "seed", value_parser = clap::value_parser!(u32).range(1..))]
     pub random: Option<u32>,
-    /// Seed of the lot
+    /// Seed of that choice
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }

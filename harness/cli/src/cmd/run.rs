@@ -41,25 +41,25 @@ pub struct RunArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub workers: ExecutorArgs,
-    /// With `--executor slurm`: hand in what is missing and leave; `run --resume` goes on
+    /// With `--executor slurm`: submit what is missing and return; `run --resume` continues
     #[arg(long)]
     pub detach: bool,
-    /// Workers at a time for cells that are not timed [default: as many as there are cores]
+    /// Workers at a time for untimed cells [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
     /// Workers at a time for timed cells; with more than one they disturb each other's times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub timed_jobs: u32,
-    /// Continue the run that lies in the folder; images that are there stay
+    /// Continue the run in the folder; existing images are kept
     #[arg(long)]
     pub resume: bool,
-    /// GPUs to put workers on, by index, for cells with `device = "cuda"`; one named twice has two workers
+    /// GPUs for workers, by index, for cells with `device = "cuda"`; one named twice gets two workers
     #[arg(long, value_name = "N,N…", value_delimiter = ',')]
     pub gpus: Vec<u32>,
-    /// How long to wait for room when the disk is full; 0 ends the run at once [default: until there is room]
+    /// How long to wait for disk space; 0 ends the run at once [default: no limit]
     #[arg(long, value_name = "SECONDS")]
     pub disk_wait: Option<u64>,
-    /// End the run with the first item that fails; otherwise its row says why and the others are made
+    /// End the run at the first failed item; by default its row has the error and the others are generated
     #[arg(long)]
     pub fail_fast: bool,
     #[command(flatten)]
@@ -136,8 +136,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         Ending::Finished(outcome) => outcome,
         Ending::UnderWay { n_shards } => {
             talk.say(format!(
-                "{}: the cluster has {n_shards} shard(s) to do; `specimen status` tells how far it is, and the same \
-                 command with --resume goes on",
+                "{}: the cluster works on {n_shards} shard(s); `specimen status` shows the progress, and the same \
+                 command with --resume continues",
                 out.display()
             ));
             return Ok(());
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
         let run = RunDir::open(&out)?;
         for log in run.shards()?.into_iter().map(|shard| run.worker_log(shard)).filter(|log| log.exists()) {
-            talk.warn(format!("what the processes said on stderr is in {}", log.display()));
+            talk.warn(format!("the stderr of the processes is in {}", log.display()));
         }
     }
     Ok(checked?)
@@ -166,11 +166,11 @@ fn check_executor(args: &RunArgs) -> Result<(), CliError> {
             "how many tasks run at a time is `throttle` in [slurm.timing]",
         ),
         ("--gpus", !args.gpus.is_empty(), "what a task gets is `gres` in [slurm]"),
-        ("--fail-fast", args.fail_fast, "tasks of an array do not hear of each other's failures"),
+        ("--fail-fast", args.fail_fast, "tasks of an array do not learn of each other's failures"),
     ];
     let of_slurm = [
         ("--detach", args.detach, "workers of this machine end with their driver"),
-        ("--profile", args.workers.profile.is_some(), "it is about clusters"),
+        ("--profile", args.workers.profile.is_some(), "a profile is for clusters"),
     ];
     let (found, executor) = if is_slurm { (&of_local[..], "slurm") } else { (&of_slurm[..], "local") };
     match found.iter().find(|(_, is_given, _)| *is_given) {

@@ -48,7 +48,7 @@ pub struct ShardRunArgs {
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
     pub leash: bool,
-    /// How long a write waits for room on a full disk, in seconds [default: until asked to stop]
+    /// How long a write waits for disk space, in seconds [default: until asked to stop]
     #[arg(long, value_name = "SECONDS")]
     pub disk_wait: Option<u64>,
     /// Nobody listens: say nothing on stdout, and leave on disk what a driver must know
@@ -85,9 +85,9 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
             .with_context(|| format!("shard {} of {}", args.k, map.n_shards()));
     }
     let mut voice = Voice::default();
-    let ended = run_shard(&run, &share, &stop, &mut |progress| voice.tell(&progress));
+    let ended = run_shard(&run, &share, &stop, &mut |progress| voice.report(&progress));
     if let Err(error) = &ended {
-        voice.tell(&Progress::Failed { why: error.to_string() });
+        voice.report(&Progress::Failed { why: error.to_string() });
     }
     voice.flush();
     ended.with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
@@ -118,27 +118,27 @@ fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
     Err(error)
 }
 
-/// Leaves in the log of a worker whom nobody listens to what a person must know while it runs; the log may lie on the
-/// disk that is full.
+/// Writes to the log of a worker without a driver what a person must know while it runs. The log may be on the full disk,
+/// so failures are ignored.
 fn note(progress: Progress) {
     let mut log = std::io::stderr().lock();
     let _ = match progress {
         Progress::NoRoom(shortage) => writeln!(log, "{shortage}"),
-        Progress::Room => writeln!(log, "there is room again"),
+        Progress::Room => writeln!(log, "there is disk space again"),
         _ => Ok(()),
     };
 }
 
-/// What the driver is told, one line each.
+/// Progress reports to the driver, one line each.
 #[derive(Default)]
 struct Voice {
-    /// Lines that wait for the next: the end of an image is told with the begin of the one that follows, so that
+    /// Lines that wait for the next: the end of an image is sent with the start of the one that follows, so that
     /// the driver wakes once for both.
     waiting: String,
 }
 
 impl Voice {
-    fn tell(&mut self, progress: &Progress) {
+    fn report(&mut self, progress: &Progress) {
         self.waiting += &serde_json::to_string(progress).expect("a progress report is plain data");
         self.waiting.push('\n');
         if !matches!(progress, Progress::Item { .. }) {

@@ -1,4 +1,4 @@
-//! `specimen status`: where a run stands, who works on it, and how long it may still take. Reads little and
+//! `specimen status`: how much of a run is done, which process works on it, and the remaining time. Reads little and
 //! writes nothing, so that it can be asked again and again.
 
 use std::{fmt::Write, path::PathBuf};
@@ -59,7 +59,7 @@ struct CellLine {
     seconds_per_image: Option<f64>,
 }
 
-/// Tells where the run stands.
+/// Prints how much of the run is done.
 pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
@@ -120,7 +120,7 @@ fn array_lines(slurm: &Arrays) -> Vec<String> {
                 format!("{running} running{room}, {waiting} waiting ({})", reasons.join(", "))
             }
             _ if *n_owed == 0 => "all done".to_owned(),
-            _ => "unknown, the queue does not answer".to_owned(),
+            _ => "unknown: the queue does not answer".to_owned(),
         };
         format!("slurm   job {job} ({}) of {submitted}: {n_owed} shard(s) owed, {how}", slurm.name)
     };
@@ -160,11 +160,11 @@ fn human(status: &Status) -> String {
     match &status.holder {
         Some(holder) => say(format!("state   running: {holder}")),
         None if status.state == "running" => {
-            say("state   running on the cluster, no driver waits for it; go on with `run --resume`"
+            say("state   running on the cluster, no driver waits for it; continue with `run --resume`"
                 .to_owned())
         }
         None if status.state == "incomplete" => {
-            say("state   incomplete; go on with `run --resume`".to_owned())
+            say("state   incomplete; continue with `run --resume`".to_owned())
         }
         None => say(format!("state   {}", status.state)),
     }

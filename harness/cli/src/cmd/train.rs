@@ -36,7 +36,7 @@ pub struct TrainArgs {
     /// Folder for the state that an interrupted training resumes from, and for curves as PNG
     #[arg(long, value_name = "DIR", default_value = "results/runs/train-tiny")]
     pub work: PathBuf,
-    /// Only draw the curves of what was trained, again
+    /// Only draw the curves of trained networks again
     #[arg(long)]
     pub curves: bool,
 }
@@ -50,7 +50,7 @@ pub enum Choice {
     Target,
     /// The EAGLE-1 head that drafts for the target.
     Drafter,
-    /// That head trained on, with images of the target's own.
+    /// That head, trained further on images of the target.
     DrafterFurther,
     /// The same with CASCADE's weights on redundant tokens.
     DrafterCascade,
@@ -100,13 +100,13 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Draws the curve of a network as SVG beside its numbers, and as PNG beside the states.
+/// Draws the curve of a network as SVG next to its numbers, and as PNG next to the states.
 fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> {
     let path = folders.curve_file(network);
     let csv = read_text(&path, MOST_BYTES_OF_A_CURVE)
         .map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
     let figure = training_figure(network.name(), &path, &csv)?;
-    // The picture in pixels is large and can be drawn again: it does not lie among the weights.
+    // The picture in pixels is large and can be drawn again: it is not stored with the weights.
     let (svg, png) = (path.with_extension("svg"), folders.work.join(format!("{}.png", network.name())));
     fs::create_dir_all(&folders.work)
         .with_context(|| format!("{}: cannot make the folder", folders.work.display()))?;

@@ -226,7 +226,7 @@ impl Ground {
         let text = std::fs::read_to_string(&said).unwrap();
         assert_eq!(ended.code(), Some(0), "{text}");
         let n_said = |words: &str| text.matches(words).count();
-        assert_eq!(n_said(": no room ("), n_said("there is room again"), "{text}");
+        assert_eq!(n_said(": no room ("), n_said("there is disk space again"), "{text}");
         assert_eq!(digest(&out), self.digest);
         std::fs::remove_dir_all(&out).unwrap();
 

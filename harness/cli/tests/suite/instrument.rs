@@ -113,7 +113,7 @@ fn what_verify_advises_mends_the_damage() {
     let desk = Desk::new();
     let before = run(&desk, "r", &[]);
     fs::write(desk.path("r/plan.json"), "{\"schema\": 1, \"na").unwrap();
-    desk.fails(&["verify", "r"], 4, &["r/plan.json", "remove the file and go on with `run --resume`"]);
+    desk.fails(&["verify", "r"], 4, &["r/plan.json", "remove the file and continue with `run --resume`"]);
     fs::remove_file(desk.path("r/plan.json")).unwrap();
     assert!(before == run(&desk, "r", &["--resume"]));
     desk.succeeds(&["verify", "r"]);
@@ -180,10 +180,10 @@ fn a_run_goes_on_with_another_cut_and_says_what_is_there_and_who_made_it() {
     let args = ["run", &spec("ci/stub.toml"), "--limit", "12", "--out", "r", "--resume", "--jobs", "1"];
     let ran = desk.run(&args);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    let there = "going on: 35 of 36 images are there, 1 missing, 1 files were never finished and are removed; 1 timed \
+    let there = "continuing: 35 of 36 images are there, 1 missing, 1 files were never finished and are removed; 1 timed \
                  block(s) have some of their images and are timed again";
     assert!(ran.err.contains(there), "{}", ran.err);
-    assert!(ran.err.contains("made elsewhere (CPU Example CPU then, "), "{}", ran.err);
+    assert!(ran.err.contains("come from another machine or build (CPU Example CPU then, "), "{}", ran.err);
     assert!(fs::read(desk.path("r/merged/records.jsonl")).unwrap() == before);
     let shards = fs::read_dir(desk.path("r/shards")).unwrap();
     assert!(shards.map(|shard| shard.unwrap().path()).all(|shard| shard.join("done.json").exists()));

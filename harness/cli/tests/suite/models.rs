@@ -152,7 +152,7 @@ fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
         }
         // Nobody publishes these; a plan says where a trained one goes instead of a command that cannot help.
         for line in missing.iter().filter(|line| line.contains("nobody publishes it")) {
-            assert!(line.contains("it belongs at weights/") && !line.contains("data fetch"), "{line}");
+            assert!(line.contains("put it at weights/") && !line.contains("data fetch"), "{line}");
         }
     }
     assert!(n_full >= 19, "{n_full} specs at full size");

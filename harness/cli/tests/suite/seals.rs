@@ -56,7 +56,7 @@ fn what_verify_refuses_no_reader_accepts_unless_it_is_told_to() {
         readers.iter().for_each(|reader| desk.fails(reader, 4, parts));
     };
     readers.iter().for_each(|reader| drop(desk.succeeds(reader)));
-    let missing = ["r/checksums.json: the list of checksums is missing", "go on with `run --resume`"];
+    let missing = ["r/checksums.json: the list of checksums is missing", "continue with `run --resume`"];
     with_changed(&desk, "r/checksums.json", |_| None, || all_refuse(&missing));
     let cut = |bytes: Vec<u8>| Some(bytes[..bytes.len() / 2].to_vec());
     with_changed(&desk, "r/manifest.json", cut, || all_refuse(&["r/manifest.json:"]));

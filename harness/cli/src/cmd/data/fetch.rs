@@ -29,19 +29,19 @@ use crate::{
 /// What to fetch.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// Models from `specimen data list`, with what they need, or datasets: `coco2017-val`, `coco2017-captions`, `parti`, `mnist`
+    /// Models from `specimen data list`, with the models that they need, or datasets: `coco2017-val`, `coco2017-captions`, `parti`, `mnist`
     #[arg(required_unless_present = "spec", value_name = "NAME")]
     pub names: Vec<String>,
-    /// All that this spec needs and that can be fetched; for the rest the command prints where a person gets it
+    /// Fetch everything that this spec needs; lists what no program can download, and where to get it
     #[arg(long = "for", value_name = "SPEC")]
     pub spec: Option<PathBuf>,
-    /// Fetch files of datasets from this address, with the paths of the publisher's
+    /// Download datasets from this address, which has the publisher's paths
     #[arg(long, value_name = "URL")]
     pub mirror: Option<String>,
-    /// The heads that draft for them too
+    /// Also fetch the EAGLE-1 heads of these models
     #[arg(long)]
     pub drafters: bool,
-    /// Leave pickles as they are
+    /// Do not convert pickles to safetensors
     #[arg(long)]
     pub no_convert: bool,
 }
@@ -144,7 +144,7 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         for file in &model.files {
             match brought(file, args.no_convert, talk) {
                 Ok(file) => line.files.push(file),
-                // What a person must do does not keep a program from the rest.
+                // A file that a person must fetch does not stop the others.
                 Err(error)
                     if error
                         .downcast_ref::<HubError>()
@@ -198,9 +198,9 @@ fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyho
         return Ok(line("here", &path));
     }
     let settings = Settings::of_environment(|name| std::env::var_os(name));
-    let mut told = ByteProgress::new(talk, format!("fetching {}", file.name));
+    let mut shown = ByteProgress::new(talk, format!("fetching {}", file.name));
     let Fetched { path, was_here } = fetch_file(file, &places, &settings, &mut |progress| {
-        told.reached(progress.n_done, progress.n_total)
+        shown.reached(progress.n_done, progress.n_total)
     })?;
     match places.find(file) {
         Found::Unconverted { path, to } if !no_convert => {

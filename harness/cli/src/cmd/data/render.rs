@@ -61,7 +61,7 @@ pub(super) fn render(command: &RenderCommand, talk: &Talk) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Writes the pictures and, last, the captions: a prompt file whose lines also hold the labels.
+/// Writes the pictures and, last, the captions: a prompt file whose lines also have the labels.
 fn pictures(args: &ScenesArgs, folder: &Path) -> anyhow::Result<()> {
     let mut captions = Vec::new();
     for index in args.first..args.first.saturating_add(args.n) {
