@@ -315,7 +315,7 @@ mod tests {
         check_refused(
             "{\"annotations\": [{\"image_id\": 1, \"id\": 2, \"caption\": \"a\"}, \
              {\"image_id\": 4, \"id\": 2, \"caption\": \"b\"}]}",
-            &["id `2` stands at annotations[0] and again at annotations[1]"],
+            &["id `2` is at annotations[0] and again at annotations[1]"],
         );
     }
 }

@@ -99,7 +99,7 @@ pub enum DatasetError {
         place: Place,
     },
     /// Two rows carry one id.
-    #[error("{path}: the id `{id}` stands at {first} and again at {second}; ids must be unique", path = path.display())]
+    #[error("{path}: the id `{id}` is at {first} and again at {second}; ids must be unique", path = path.display())]
     DuplicateId {
         /// The file or the dataset's name.
         path: PathBuf,

@@ -231,7 +231,7 @@ mod tests {
         );
         assert!(
             refused(vec![prompt("1", "a"), prompt("1", "b")])
-                .contains("id `1` stands at prompt 0 and again at prompt 1")
+                .contains("id `1` is at prompt 0 and again at prompt 1")
         );
         assert!(refused(vec![prompt("1", &"a".repeat(70_000))]).contains("at most 65536 bytes"));
         assert!(refused(vec![]).contains("no prompts"));

@@ -210,7 +210,7 @@ mod tests {
             &["line 2, column 1", "an id that must have 1 to 128 bytes"],
         );
         check_refused("p.csv", "id,prompt\n../x,a\n", &["line 2, column 1", "slashes"]);
-        check_refused("p.csv", "id,prompt\n1,a\n1,b\n", &["id `1` stands at line 2", "again at line 3"]);
+        check_refused("p.csv", "id,prompt\n1,a\n1,b\n", &["id `1` is at line 2", "again at line 3"]);
         check_refused("p.csv", "id,prompt\n1,\n", &["line 2, column 3", "the prompt is blank"]);
     }
 

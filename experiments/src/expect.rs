@@ -79,7 +79,7 @@ pub(crate) fn published(node: &Node, index: usize, cells: &[Cell]) -> Result<Pub
         return Err(out_of_range(from_node, &fields.path("from"), expected, format!("{from:?}")));
     }
     let where_node =
-        fields.required("where", "without it every row of the table would stand beside the cell")?;
+        fields.required("where", "without it every row of the table would be shown next to the cell")?;
     let where_path = fields.path("where");
     let columns = Fields::new(where_node, "`where` of [[published]]", &where_path, PUBLISHED_COLUMNS)?;
     let columns: BTreeMap<String, String> = where_node
@@ -166,7 +166,7 @@ fn cell_name(fields: &Fields<'_>, cells: &[Cell]) -> Result<String, SpecError> {
         }
         [only] => Ok(only.to_owned()),
         [first, ..] => Err(Fault::Conflict {
-            conflict: format!("`{name}` stands for {} cells", of_base.len()),
+            conflict: format!("`{name}` means {} cells", of_base.len()),
             remedy: format!("name one of them in full, for instance `{first}`"),
         }
         .at(node.place.clone())),

@@ -61,11 +61,15 @@ impl External {
 pub(crate) fn external(cell: &Fields<'_>, node: &Node) -> Result<External, SpecError> {
     let path = cell.path("external");
     let fields = Fields::new(node, "`external`", &path, EXTERNAL_KEYS)?;
-    for (key, why) in [("drafter", "drafts"), ("accept", "accepts"), ("schedule", "schedules")] {
+    for (key, why) in [
+        ("drafter", "has its own drafter"),
+        ("accept", "has its own rule"),
+        ("schedule", "has its own schedule"),
+    ] {
         if let Some(other) = cell.get(key) {
             return Err(Fault::Conflict {
-                conflict: format!("the cell has `external` and `{key}`, but its process {why} by itself"),
-                remedy: format!("remove `{key}`, and tell the process in its command"),
+                conflict: format!("the cell has `external` and `{key}`, but its process {why}"),
+                remedy: format!("remove `{key}`, and pass it as an argument of `command`"),
             }
             .at(other.place.clone()));
         }

@@ -78,10 +78,13 @@ impl fmt::Display for Warning {
                 )
             }
             Self::TooFewImages { metric, min_n, n } => {
-                write!(f, "{metric} will be null: it asks for {min_n} images and each cell will have {n}")
+                write!(f, "{metric} will be null: it needs {min_n} images and each cell will have {n}")
             }
             Self::NoLeastNumber { metric } => {
-                write!(f, "{metric} is biased for few images and has no `min_n` to keep it from being read")
+                write!(
+                    f,
+                    "{metric} is biased for few images and has no `min_n`, which would leave it out below a number of images"
+                )
             }
             Self::FewerPromptsThanLimit { limit, n_prompts } => {
                 write!(f, "the dataset has {n_prompts} prompts, fewer than the limit of {limit}")
@@ -179,7 +182,7 @@ fn no_baseline(spec: &Spec) -> Option<Warning> {
     let why = if baselines.is_empty() {
         format!("the spec has no cell `{BASELINE}` to compare with")
     } else if baselines.iter().all(|cell| !cell.timed) {
-        format!("the cell `{BASELINE}` is not timed")
+        format!("the cell `{BASELINE}` is untimed")
     } else {
         format!("no timed cell `{BASELINE}` has their model and sampling")
     };

@@ -111,7 +111,7 @@ fn a_process_and_a_method_of_this_program_exclude_each_other() {
     check(
         "name = \"py\"",
         "name = \"py\"\ndrafter = { proposer = \"eagle1\", shape = \"chain\", depth = 2 }",
-        "s.toml:12:11: the cell has `external` and `drafter`, but its process drafts by itself; remove `drafter`, and tell the process in its command",
+        "s.toml:12:11: the cell has `external` and `drafter`, but its process has its own drafter; remove `drafter`, and pass it as an argument of `command`",
     );
     let only = SPEC.replace("[[cell]]\nname = \"ar\"\n", "").replace("\"py\"", "\"ar\"");
     let message = resolve(&only).unwrap_err();

@@ -298,7 +298,7 @@ fn a_row_about_a_cell_that_became_several_must_name_one() {
     let more = "[axes]\n\"cell.sd.drafter.depth\" = [1, 2]\n[[published]]\ncell = \"sd\"\nfrom = \"t.csv\"\nwhere = { method = \"Naive\" }\n";
     check_refused(
         with(more),
-        "s.toml:20:8: `sd` stands for 2 cells; name one of them in full, for instance `sd[depth=1]`",
+        "s.toml:20:8: `sd` means 2 cells; name one of them in full, for instance `sd[depth=1]`",
     );
     let spec = with(&more.replace("cell = \"sd\"", "cell = \"sd[depth=2]\"")).unwrap();
     assert_eq!(spec.published[0].cell, "sd[depth=2]");

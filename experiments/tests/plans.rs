@@ -260,21 +260,20 @@ fn a_plan_says_beforehand_which_values_will_be_missing() {
         ["speedup will be null for plain, sd, tree: the spec has no cell `ar` to compare with"]
     );
     let untimed = SPEC.replace("name = \"ar\"", "name = \"ar\"\ntimed = false");
-    assert_eq!(warnings(&untimed), ["speedup will be null for sd, tree: the cell `ar` is not timed"]);
+    assert_eq!(warnings(&untimed), ["speedup will be null for sd, tree: the cell `ar` is untimed"]);
     let other = SPEC.replace("name = \"ar\"", "name = \"ar\"\nsampling = { top_k = 5 }");
     assert_eq!(
         warnings(&other),
         ["speedup will be null for sd, tree: no timed cell `ar` has their model and sampling"]
     );
     let metric = format!("{SPEC}[[metric]]\nname = \"fd-scenes\"\nmin_n = 500\n");
-    assert_eq!(
-        warnings(&metric),
-        ["fd-scenes will be null: it asks for 500 images and each cell will have 20"]
-    );
+    assert_eq!(warnings(&metric), ["fd-scenes will be null: it needs 500 images and each cell will have 20"]);
     let unguarded = metric.replace("min_n = 500\n", "");
     assert_eq!(
         warnings(&unguarded),
-        ["fd-scenes is biased for few images and has no `min_n` to keep it from being read"]
+        [
+            "fd-scenes is biased for few images and has no `min_n`, which would leave it out below a number of images"
+        ]
     );
     let few = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\", limit = 10"));
     let prompts = PromptSet::new(

@@ -91,12 +91,6 @@ impl Vocabulary {
         Ok(ids)
     }
 
-    /// The null caption.
-    #[must_use]
-    pub const fn null_ids() -> [u16; CAPTION_LEN] {
-        [NULL_ID; CAPTION_LEN]
-    }
-
     /// The words of `ids` joined by spaces; padding and null ids leave no trace.
     ///
     /// Panics for an id of [`Vocabulary::n_words`] or more: no caption encodes to it.

@@ -8,6 +8,8 @@
 pub mod args;
 mod cmd;
 pub mod exit;
+#[cfg(feature = "torch")]
+mod expectations;
 mod free_space;
 mod needs;
 mod sealed;

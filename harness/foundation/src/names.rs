@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_gets_the_nearest_or_all() {
-        assert_eq!(suggestion("ninth", ["first", "tenth"]), "did you mean `tenth`?");
+        assert_eq!(suggestion("tenht", ["first", "tenth"]), "did you mean `tenth`?");
         assert_eq!(suggestion("val", ["a-val", "b-val"]), "did you mean `a-val` or `b-val`?");
         assert_eq!(suggestion("x", ["first", "tenth"]), "expected one of first, tenth");
     }

@@ -49,7 +49,7 @@ pub fn check_measurement(file: &TextFile) -> Vec<String> {
     };
     let unsaid = FACTS.iter().enumerate().filter(|(at, fact)| !said(*at, fact)).map(|(at, fact)| {
         let line = at + 2;
-        format!("{}:{line}: must begin with `{fact}`; write `not recorded` if nobody knows", file.path)
+        format!("{}:{line}: must begin with `{fact}`; write `not recorded` if it is unknown", file.path)
     });
     unnamed.into_iter().chain(unsaid).collect()
 }

@@ -66,7 +66,7 @@ pub fn root() -> PathBuf {
     let is_root = |dir: &&Path| {
         fs::read_to_string(dir.join("Cargo.toml")).is_ok_and(|text| text.lines().any(|l| l == "[workspace]"))
     };
-    here.ancestors().find(is_root).expect("this crate lies in a workspace").to_owned()
+    here.ancestors().find(is_root).expect("this crate is in a workspace").to_owned()
 }
 
 /// The parsed `Cargo.toml` of the workspace in `root`.

@@ -10,7 +10,8 @@ use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_measure::words::counted;
 use specimen_record::{
-    Manifest, Part, RecordError, RunDir, free_bytes, read_document, seal_complaints, tally, verify_plan,
+    Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, seal_complaints, tally,
+    verify_plan,
 };
 use specimen_runner::{
     driver::{self, Ending, Options},
@@ -24,7 +25,7 @@ use specimen_runner::{
 use crate::{
     cmd::report,
     exit::CliError,
-    free_space, needs,
+    expectations, free_space, needs,
     progress::Progress,
     provenance,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
@@ -145,6 +146,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
     report::show(&written, talk)?;
+    let summary: Summary = read_document(&RunDir::open(&out)?.summary())?;
+    expectations::missed(&plan.spec.expect, &summary).iter().for_each(|warning| talk.warn(warning));
     let checked = outcome.check();
     if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
         let run = RunDir::open(&out)?;

@@ -245,3 +245,20 @@ fn gpus_are_for_cells_that_leave_their_choice_to_the_run() {
         assert!(ran.err.contains("device `cuda` cannot be used: "), "{}", ran.err);
     }
 }
+
+#[test]
+fn an_expectation_that_a_run_misses_is_a_warning_with_both_values() {
+    let desk = Desk::new();
+    let row = |measure: &str, value: f64| {
+        format!(
+            "{{ cell = \"ar\", measure = \"{measure}\", value = {value}, tolerance = 0.5, source = \"a paper\" }}"
+        )
+    };
+    let rows = [row("nfe", 3.0), row("tokens_per_forward", 1.0), row("tvd_spent", 1.0)].join(", ");
+    let expect = format!("expect=[{rows}]");
+    let ran = desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "r", "--set", &expect]);
+    let warnings: Vec<&str> = ran.err.lines().filter(|line| line.contains("(a paper)")).collect();
+    assert_eq!(warnings.len(), 2, "{}", ran.err);
+    assert!(warnings[0].starts_with("warning: ar: nfe is ") && warnings[0].contains("expected 3 within 0.5"));
+    assert_eq!(warnings[1], "warning: ar: tvd_spent was not measured, expected 1 within 0.5 (a paper)");
+}
