@@ -413,7 +413,7 @@ mod tests {
         assert_eq!(pace.line(2 * SECOND), "image 10/20 (50 %), 7.00 images/s, 2 s left, 2 left out");
         pace.reached([20, 5, 3], 3 * SECOND);
         let line = pace.line(3 * SECOND);
-        assert_eq!(line, "image 20/20 (100 %), 5.50 images/s, 0 s left, 5 kept from before, 3 left out");
+        assert_eq!(line, "image 20/20 (100 %), 5.50 images/s, 0 s left, 5 from the cache, 3 left out");
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Failure for HubError {
             | Self::ByHand { .. }
             | Self::Denied { .. }
             | Self::NotFound { .. }
-            | Self::Mismatch { .. } => Some(FailureKind::Missing),
+            | Self::Mismatch { .. }
+            | Self::Archive { .. } => Some(FailureKind::Missing),
         }
     }
 }
