@@ -364,6 +364,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a law sums to 1")]
     fn a_row_with_a_nan_is_no_law() {
-        Dist::from_probs(vec![0.5, f32::NAN]);
+        let _ = Dist::from_probs(vec![0.5, f32::NAN]);
     }
 }
