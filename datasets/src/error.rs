@@ -58,7 +58,7 @@ pub enum DatasetError {
         path: PathBuf,
         /// What the reader wanted there.
         expected: &'static str,
-        /// What lies there.
+        /// What is there.
         found: &'static str,
     },
     /// The content does not follow its format.

@@ -147,7 +147,7 @@ struct Columns {
 impl Columns {
     fn of(path: &Path, table: &delimited::Table) -> Result<Self> {
         if let Some(unknown) = table.header.iter().find(|field| !COLUMNS.contains(&field.text.as_str())) {
-            // A column that differs by case or blanks is told by its own reader below.
+            // A column that differs by case or blanks is reported by its own reader below.
             for name in COLUMNS {
                 table.column(path, name)?;
             }

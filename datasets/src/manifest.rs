@@ -50,7 +50,7 @@ pub struct DataItem {
 /// Where a publisher has an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The address.
+    /// The publisher's address.
     pub url: &'static str,
     /// What the address has.
     pub holds: Holds,
@@ -107,7 +107,7 @@ pub const COCO_PHOTOS: DataItem = DataItem {
     licence: "per image, see `license` in the caption file",
 };
 
-/// PartiPrompts.
+/// The prompts of PartiPrompts.
 pub const PARTI_PROMPTS: DataItem = DataItem {
     key: "parti-prompts",
     places: &["parti/PartiPrompts.tsv"],
@@ -178,7 +178,7 @@ pub fn items_of(name: &str) -> Vec<DataItem> {
 pub enum Status {
     /// It is there with the published content.
     Present {
-        /// Where.
+        /// Where the file or folder is.
         path: PathBuf,
     },
     /// It is not there.
@@ -188,7 +188,7 @@ pub enum Status {
     },
     /// Something else is there.
     Mismatch {
-        /// Where.
+        /// Where the file or folder is.
         path: PathBuf,
         /// The published digest and size, or the number of images.
         expected: String,

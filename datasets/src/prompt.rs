@@ -72,7 +72,7 @@ impl From<PromptId> for String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the id `{}` {rule}", text.escape_debug())]
 pub struct BadPromptId {
-    /// The text.
+    /// The text that is no id.
     pub text: String,
     /// The rule that it breaks.
     pub rule: &'static str,

@@ -1,4 +1,4 @@
-//! Rows of a spec about numbers from elsewhere: which published rows stand beside a cell, and which values a
+//! Rows of a spec about numbers from elsewhere: which published rows are shown next to a cell, and which values a
 //! cell is expected to reach. Here they are checked for form; the tables themselves belong to the results.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(crate) const EXPECT_KEYS: &[&str] = &["cell", "measure", "value", "tolerance
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedRef {
-    /// Name of the cell the rows stand beside.
+    /// Name of the cell the rows are shown next to.
     pub cell: String,
     /// File name of the table among the published ones.
     pub from: String,

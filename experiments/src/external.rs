@@ -1,4 +1,4 @@
-//! A cell whose images another process makes: its command, and what is held against it. The protocol it speaks is
+//! A cell whose images another process makes: its command, and what it is compared with. The protocol it speaks is
 //! `docs/external.md`; nothing here starts anything.
 
 use serde::{Deserialize, Serialize};

@@ -94,7 +94,7 @@ impl SpecText {
             return Err(out_of_range(node, "schema", &expected, schema.to_string()));
         }
         let name = name(&fields, "it names the run and its folder")?;
-        // No part of the spec, but a mistake in it is told before anything runs, wherever that is.
+        // No part of the spec, but a mistake in it is reported before anything runs, wherever that is.
         self.slurm()?;
         let seed = fields.integer(
             "seed",

@@ -58,7 +58,7 @@ pub struct SlurmSpec {
     pub setup: Vec<String>,
     /// Attempts at a shard in a row that end badly without making an image; after these it is given up. At least 1.
     pub max_attempts: u32,
-    /// Seconds before the time limit at which a worker is told to finish its image and stop; up to 60 s earlier,
+    /// Seconds before the time limit at which a worker is asked to finish its image and stop; up to 60 s earlier,
     /// as Slurm's resolution has it.
     pub signal_s: u32,
     /// Seconds to wait for a marker on a shared file system after the queue says that a worker is gone.

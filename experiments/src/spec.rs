@@ -44,7 +44,7 @@ pub struct Spec {
     /// What is looked at in a few images besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<DiagnosticSpec>,
-    /// Published rows that stand beside cells.
+    /// Published rows that are shown next to cells.
     #[serde(default)]
     pub published: Vec<PublishedRef>,
     /// Values that cells are expected to reach.

@@ -53,7 +53,7 @@ pub enum Warning {
     PromptsNotTaken {
         /// The model.
         model: String,
-        /// How many.
+        /// How many prompts it cannot take.
         n: usize,
         /// Of how many.
         n_prompts: usize,

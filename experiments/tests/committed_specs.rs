@@ -139,7 +139,7 @@ fn every_spec_on_the_embedded_model_plans_or_says_what_the_model_lacks() {
     assert!(n_planned > 8, "{n_planned} specs plan");
 }
 
-/// The cells of published tables whose rows the paper's twins stand beside.
+/// The cells of published tables whose rows are shown next to the paper's twins.
 #[test]
 fn the_twin_of_a_table_names_the_published_rows_that_its_cells_stand_beside() {
     for (file, spec) in specs() {

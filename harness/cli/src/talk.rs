@@ -63,7 +63,7 @@ impl Talk {
         self.level >= 0
     }
 
-    /// One line.
+    /// Prints one line, unless `--quiet`.
     pub fn say(&self, text: impl Display) {
         if self.level >= 0 {
             line(&harmless(&text.to_string()));

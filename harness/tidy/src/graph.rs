@@ -41,7 +41,7 @@ pub fn rows(architecture: &str) -> Vec<Row> {
     architecture.lines().filter(|line| line.starts_with('|')).filter_map(row).collect()
 }
 
-/// Complaints about names, levels and edges of `members`, held against `rows`.
+/// Complaints about names, levels and edges of `members`, compared with `rows`.
 #[must_use]
 pub fn check_edges(members: &[Member], rows: &[Row]) -> Vec<String> {
     let mut complaints = Vec::new();

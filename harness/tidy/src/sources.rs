@@ -46,7 +46,7 @@ pub fn check_declared(files: &[TextFile]) -> Vec<String> {
         .collect()
 }
 
-/// Whether cargo finds the file by itself.
+/// Whether cargo finds the file without a declaration.
 fn is_target(path: &str) -> bool {
     let path = Path::new(path);
     let parent = |n: usize| path.ancestors().nth(n).and_then(Path::file_name).and_then(|name| name.to_str());

@@ -1,4 +1,4 @@
-//! Every rule of this crate, held against this checkout. A failing test lists one complaint a line.
+//! Every rule of this crate, applied to this checkout. A failing test lists one complaint a line.
 
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::{args::Cli, talk::answer};
 
-/// Which shell.
+/// Arguments of `specimen completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell that reads the script

@@ -92,7 +92,7 @@ struct VerifyAnswer {
     items: Vec<ItemLine>,
 }
 
-/// Does it.
+/// Runs a subcommand of `specimen data`.
 pub(crate) fn data(command: &DataCommand, talk: &Talk) -> anyhow::Result<()> {
     match command {
         DataCommand::List => list(talk),

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory};
 
 use crate::{args::Cli, talk::Talk};
 
-/// Where to.
+/// Arguments of `specimen man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
     /// Folder of the pages; `man -l DIR/specimen-run.1` shows one

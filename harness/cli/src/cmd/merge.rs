@@ -12,7 +12,7 @@ use crate::{
     talk::{Talk, answer, answer_json},
 };
 
-/// Which run.
+/// Arguments of `specimen merge`.
 #[derive(Debug, Args)]
 pub struct MergeArgs {
     /// Folder of the run

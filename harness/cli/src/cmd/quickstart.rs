@@ -10,7 +10,7 @@ use crate::{
     talk::Talk,
 };
 
-/// Where to.
+/// Arguments of `specimen quickstart`.
 #[derive(Debug, Args)]
 pub struct QuickstartArgs {
     /// Folder of the run; what is there already is kept

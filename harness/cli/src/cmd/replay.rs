@@ -19,7 +19,7 @@ use crate::{
     talk::{Talk, answer, answer_json},
 };
 
-/// Which records.
+/// Arguments of `specimen replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// Folder of the run

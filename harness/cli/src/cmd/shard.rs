@@ -26,7 +26,7 @@ pub enum ShardCommand {
     Run(ShardRunArgs),
 }
 
-/// Which shard.
+/// Arguments of `specimen shard run`.
 #[derive(Debug, Args)]
 pub struct ShardRunArgs {
     /// Folder of the run

@@ -28,14 +28,14 @@ pub enum SpecsCommand {
     Copy(CopyArgs),
 }
 
-/// Which specs.
+/// Arguments of `specimen specs list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Only specs with all these words in name, paper, model, dataset, methods or question: `cascade tiny`
     pub words: Vec<String>,
 }
 
-/// Which spec.
+/// The name of one spec.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Name from `specimen specs list`; its last part is enough
@@ -58,7 +58,7 @@ struct ListAnswer {
     specs: Vec<SpecSummary>,
 }
 
-/// Does it.
+/// Lists, prints or copies specs.
 pub(crate) fn specs(command: &SpecsCommand, talk: &Talk) -> anyhow::Result<()> {
     match command {
         SpecsCommand::List(args) => list(args, talk),

@@ -16,7 +16,7 @@ use crate::{
     talk::{Talk, answer, answer_json},
 };
 
-/// Which run.
+/// Arguments of `specimen status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// Folder of the run

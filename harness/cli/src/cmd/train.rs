@@ -77,7 +77,7 @@ impl Choice {
     }
 }
 
-/// Trains.
+/// Trains the networks that the arguments name, or draws their curves.
 pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     let spec = TrainSpec::read(&args.spec).map_err(|error| CliError::Spec(message_of(&error)))?;
     let folders = match &args.weights {

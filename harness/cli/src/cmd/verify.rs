@@ -13,7 +13,7 @@ use crate::{
     talk::{Talk, answer, answer_json},
 };
 
-/// Which run.
+/// Arguments of `specimen verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Folder of the run

@@ -35,7 +35,7 @@ fn no_disturbance_changes_a_digest_or_repeats_what_was_finished() {
             "{:31}  {n:6}  {n_equal:13}  {n_repeated:14}  {n_cost:14}  {n_reported:8}",
             disturbance.name()
         );
-        // A worker may end by itself in the instant in which it is killed; what a driver leaves is always told.
+        // A worker may end just before it is killed; what a driver leaves is always reported.
         let n_silent =
             if disturbance == Disturbance::KillWorker { 0 } else { n_cost - n_reported.min(n_cost) };
         n_wrong += rounds.len() - n_equal + n_repeated + n_silent;

@@ -1,4 +1,4 @@
-//! Metrics of a run's images under named protocols: as part of a spec, and of a run that lies there.
+//! Metrics of a run's images under named protocols: as part of a spec, and of an existing run.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

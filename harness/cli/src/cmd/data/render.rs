@@ -15,7 +15,7 @@ use specimen_record::write_atomic;
 
 use crate::talk::Talk;
 
-/// Which dataset.
+/// The generated dataset to render.
 #[derive(Debug, Subcommand)]
 pub enum RenderCommand {
     /// Coloured shapes on a ground under a sky, 64x64
@@ -45,7 +45,7 @@ pub struct ScenesArgs {
 /// The most scenes along an edge of a sheet.
 const MAX_EDGE: usize = 20;
 
-/// Renders.
+/// Writes the images that the arguments name.
 pub(super) fn render(command: &RenderCommand, talk: &Talk) -> anyhow::Result<()> {
     let RenderCommand::Scenes(args) = command;
     if let Some(folder) = &args.out {
