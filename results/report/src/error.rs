@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_record::RecordError;
 
-use crate::images::Mix;
+use crate::records::Mix;
 
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]

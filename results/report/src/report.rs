@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
 
-use crate::album::Album;
-use crate::figure::Style;
-use crate::figures::{Plate, figures};
-use crate::grid::Grid;
+use crate::ReportError;
+use crate::drawing::figure::Style;
+use crate::figures::pareto::Quality;
+use crate::figures::{NamedFigure, figures};
+use crate::figures::{draft_paths, feature_rows};
+use crate::images::by_prompt::ImagesByPrompt;
+use crate::images::grid::Grid;
 use crate::page::{MOST_ROWS, page};
-use crate::pareto::Quality;
-use crate::table::{table_csv, table_of};
-use crate::{ReportError, draft_paths, feature_rows};
+use crate::tables::table::{table_csv, table_of};
 
 /// What a report shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,18 +83,18 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     write_atomic(&table_tex, table.latex().as_bytes())?;
     write_atomic(&table_html, table.html().as_bytes())?;
     let looked_at = diagnostics(run, &summary)?;
-    let plates = figures(&summary, &looked_at, &options.quality, &[], &Style::SCREEN)?;
-    remove_old_sweeps(&folder, &plates)?;
+    let named_figures = figures(&summary, &looked_at, &options.quality, &[], &Style::SCREEN)?;
+    remove_old_sweeps(&folder, &named_figures)?;
     let mut outcomes = Vec::new();
-    for plate in &plates {
-        outcomes.push((plate.name.clone(), write_figure(&folder, plate)?));
+    for named in &named_figures {
+        outcomes.push((named.name.clone(), write_figure(&folder, named)?));
     }
-    let album = Album::of(run, &summary, MOST_ROWS.max(options.n_grid_prompts))?;
-    let album = album.as_ref().map_err(String::as_str);
-    let grid = write_grid(run, &summary, album, options.n_grid_prompts)?;
-    let images = write_images(&folder, album)?;
+    let by_prompt = ImagesByPrompt::of(run, &summary, MOST_ROWS.max(options.n_grid_prompts))?;
+    let by_prompt = by_prompt.as_ref().map_err(String::as_str);
+    let grid = write_grid(run, &summary, by_prompt, options.n_grid_prompts)?;
+    let images = write_images(&folder, by_prompt)?;
     let index = folder.join("index.html");
-    write_atomic(&index, page(run, &summary, &plates, album)?.as_bytes())?;
+    write_atomic(&index, page(run, &summary, &named_figures, by_prompt)?.as_bytes())?;
     Ok(Report {
         page: index,
         table_md,
@@ -118,8 +119,8 @@ pub fn draw(
     style: &Style,
 ) -> Result<Vec<(String, Outcome)>, ReportError> {
     let summary = read_summary(run)?;
-    let plates = figures(&summary, &diagnostics(run, &summary)?, quality, names, style)?;
-    plates.iter().map(|plate| Ok((plate.name.clone(), write_figure(folder, plate)?))).collect()
+    let named_figures = figures(&summary, &diagnostics(run, &summary)?, quality, names, style)?;
+    named_figures.iter().map(|named| Ok((named.name.clone(), write_figure(folder, named)?))).collect()
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.
@@ -128,8 +129,8 @@ pub fn draw(
 /// As [`report`].
 pub fn grid(run: &RunDir, n_prompts: usize) -> Result<Outcome, ReportError> {
     let summary = read_summary(run)?;
-    let album = Album::of(run, &summary, n_prompts)?;
-    write_grid(run, &summary, album.as_ref().map_err(String::as_str), n_prompts)
+    let by_prompt = ImagesByPrompt::of(run, &summary, n_prompts)?;
+    write_grid(run, &summary, by_prompt.as_ref().map_err(String::as_str), n_prompts)
 }
 
 fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
@@ -157,9 +158,9 @@ fn diagnostics(run: &RunDir, summary: &Summary) -> Result<Vec<DiagnosticFile>, R
     Ok(found)
 }
 
-fn write_figure(folder: &Path, plate: &Plate) -> Result<Outcome, ReportError> {
-    let paths = ENDINGS.map(|ending| folder.join(format!("{}.{ending}", plate.name)));
-    let figure = match &plate.drawn {
+fn write_figure(folder: &Path, named: &NamedFigure) -> Result<Outcome, ReportError> {
+    let paths = ENDINGS.map(|ending| folder.join(format!("{}.{ending}", named.name)));
+    let figure = match &named.drawn {
         Ok(figure) => figure,
         Err(why) => return skip(&paths, why),
     };
@@ -173,24 +174,24 @@ fn write_figure(folder: &Path, plate: &Plate) -> Result<Outcome, ReportError> {
 fn write_grid(
     run: &RunDir,
     summary: &Summary,
-    album: Result<&Album, &str>,
+    by_prompt: Result<&ImagesByPrompt, &str>,
     n_prompts: usize,
 ) -> Result<Outcome, ReportError> {
     let path = run.report().join("grid.png");
-    match album {
-        Ok(album) => {
-            write_atomic(&path, &Grid::of(run, summary, album, n_prompts)?.png()?)?;
+    match by_prompt {
+        Ok(by_prompt) => {
+            write_atomic(&path, &Grid::of(run, summary, by_prompt, n_prompts)?.png()?)?;
             Ok(Outcome::Written(vec![path]))
         }
         Err(why) => skip(&[path], why),
     }
 }
 
-fn write_images(folder: &Path, album: Result<&Album, &str>) -> Result<Outcome, ReportError> {
+fn write_images(folder: &Path, by_prompt: Result<&ImagesByPrompt, &str>) -> Result<Outcome, ReportError> {
     let path = folder.join("images.csv");
-    match album {
-        Ok(album) => {
-            write_atomic(&path, album.csv.as_bytes())?;
+    match by_prompt {
+        Ok(by_prompt) => {
+            write_atomic(&path, by_prompt.csv.as_bytes())?;
             Ok(Outcome::Written(vec![path]))
         }
         Err(why) => skip(&[path], why),
@@ -198,13 +199,13 @@ fn write_images(folder: &Path, album: Result<&Album, &str>) -> Result<Outcome, R
 }
 
 /// The names of sweeps depend on the spec: takes those away that an earlier report drew and this one does not.
-fn remove_old_sweeps(folder: &Path, plates: &[Plate]) -> Result<(), ReportError> {
+fn remove_old_sweeps(folder: &Path, named_figures: &[NamedFigure]) -> Result<(), ReportError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for path in entries.flatten().map(|entry| entry.path()) {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let is_figure = stem.starts_with("sweep-") && ENDINGS.contains(&ending);
-        if is_figure && !plates.iter().any(|plate| plate.name == stem) {
+        if is_figure && !named_figures.iter().any(|named| named.name == stem) {
             remove(&path)?;
         }
     }

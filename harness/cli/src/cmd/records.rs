@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
 use specimen_record::Part;
-use specimen_report::{Images, Mix};
+use specimen_report::{ImageRecords, Mix};
 
 use super::compare::Layout;
 use specimen_measure::words::counted;
@@ -42,7 +42,7 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     // A .parquet file has no seal.
     let folders = args.runs.iter().filter(|run| !run.is_file());
     let unverified = Unverified::check(folders, Part::Values, &args.seal, talk)?;
-    let images = Images::read(&args.runs, &mix)?;
+    let images = ImageRecords::read(&args.runs, &mix)?;
     if let Some(path) = &args.out {
         images.write(path)?;
         let (n, n_columns) = (counted(images.n(), "image"), counted(images.columns().len(), "column"));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use specimen_record::RunDir;
 
 use super::embed::link;
-use crate::figure::Figure;
+use crate::drawing::figure::Figure;
 
 /// One file.
 #[derive(Serialize)]

@@ -7,8 +7,8 @@ use specimen_record::{Record, RunDir, Status, Summary};
 use super::embed::{link, png_uri, png_uri_len};
 use super::results::mark_svg;
 use crate::ReportError;
-use crate::acceptance_map::{grid_of, origins};
-use crate::album::{Album, Shot, image_path};
+use crate::images::acceptance_map::{grid_of, origins};
+use crate::images::by_prompt::{CellImage, ImagesByPrompt, image_path};
 use specimen_foundation::text::one_line;
 use specimen_table::fixed;
 
@@ -34,11 +34,11 @@ struct RowPart {
     prompt_id: String,
     sample: u32,
     seed: String,
-    shots: Vec<ShotPart>,
+    cell_images: Vec<CellImagePart>,
 }
 
 #[derive(Serialize)]
-struct ShotPart {
+struct CellImagePart {
     cell: String,
     /// SVG.
     mark: String,
@@ -65,11 +65,11 @@ pub(crate) struct PageData {
 #[derive(Serialize)]
 struct RowData {
     /// Null where there is no image.
-    shots: Vec<Option<ShotData>>,
+    cell_images: Vec<Option<CellImageData>>,
 }
 
 #[derive(Serialize)]
-struct ShotData {
+struct CellImageData {
     tokens: Vec<u32>,
     /// A letter a token; null where the steps do not tell.
     origins: Option<String>,
@@ -83,27 +83,27 @@ struct ShotData {
 
 impl Gallery {
     /// The first `n_rows` rows, all images linked.
-    pub(crate) fn of(album: &Album, summary: &Summary, n_rows: usize) -> Gallery {
-        let marks: Vec<String> = album
+    pub(crate) fn of(by_prompt: &ImagesByPrompt, summary: &Summary, n_rows: usize) -> Gallery {
+        let marks: Vec<String> = by_prompt
             .cells
             .iter()
             .map(|id| summary.cell(id).map_or_else(String::new, |cell| mark_svg(summary, cell)))
             .collect();
-        let rows = album.rows.iter().take(n_rows).map(|row| RowPart {
+        let rows = by_prompt.rows.iter().take(n_rows).map(|row| RowPart {
             prompt: one_line(&row.prompt),
             prompt_id: one_line(&row.prompt_id),
             sample: row.sample,
             seed: row.seed.clone(),
-            shots: row
-                .shots
+            cell_images: row
+                .cell_images
                 .iter()
-                .zip(&album.cells)
+                .zip(&by_prompt.cells)
                 .zip(&marks)
-                .map(|((shot, cell), mark)| ShotPart::of(shot, cell, mark))
+                .map(|((cell_image, cell), mark)| CellImagePart::of(cell_image, cell, mark))
                 .collect(),
         });
         let mut gallery = Gallery { why: None, n_open: N_OPEN, words: String::new(), rows: rows.collect() };
-        gallery.words = gallery.words_for(album, 0);
+        gallery.words = gallery.words_for(by_prompt, 0);
         gallery
     }
 
@@ -111,12 +111,12 @@ impl Gallery {
     pub(crate) fn embed_images(
         &mut self,
         run: &RunDir,
-        album: &Album,
+        by_prompt: &ImagesByPrompt,
         mut room: usize,
     ) -> Result<(), ReportError> {
         let mut n_linked = 0;
-        for (part, row) in self.rows.iter_mut().zip(&album.rows) {
-            for (shot, made) in part.shots.iter_mut().zip(&row.shots) {
+        for (part, row) in self.rows.iter_mut().zip(&by_prompt.rows) {
+            for (cell_image, made) in part.cell_images.iter_mut().zip(&row.cell_images) {
                 let (Some(record), Some(shard)) = (&made.record, made.shard) else { continue };
                 let Some(name) = &record.image else { continue };
                 let path = run.image(shard, name)?;
@@ -131,21 +131,21 @@ impl Gallery {
                 let bytes = std::fs::read(&path).map_err(|source| ReportError::Unlisted { path, source })?;
                 let uri = png_uri(&bytes);
                 room = room.saturating_sub(uri.len());
-                (shot.src, shot.is_linked) = (Some(uri), false);
+                (cell_image.src, cell_image.is_linked) = (Some(uri), false);
             }
         }
-        self.words = self.words_for(album, n_linked);
+        self.words = self.words_for(by_prompt, n_linked);
         Ok(())
     }
 
-    fn words_for(&self, album: &Album, n_linked: usize) -> String {
-        let mut words = match album.n_planned - self.rows.len() {
-            0 => format!("All {} rows of the plan are here.", album.n_planned),
+    fn words_for(&self, by_prompt: &ImagesByPrompt, n_linked: usize) -> String {
+        let mut words = match by_prompt.n_planned - self.rows.len() {
+            0 => format!("All {} rows of the plan are here.", by_prompt.n_planned),
             more => format!(
                 "The first {} of {} rows are here; the other {more} are listed in images.csv with the places of their \
                  files.",
                 self.rows.len(),
-                album.n_planned
+                by_prompt.n_planned
             ),
         };
         if n_linked > 0 {
@@ -157,14 +157,14 @@ impl Gallery {
     }
 }
 
-impl ShotPart {
-    fn of(shot: &Shot, cell: &str, mark: &str) -> ShotPart {
-        let record = shot.record.as_ref().filter(|record| record.status == Status::Ok);
+impl CellImagePart {
+    fn of(cell_image: &CellImage, cell: &str, mark: &str) -> CellImagePart {
+        let record = cell_image.record.as_ref().filter(|record| record.status == Status::Ok);
         let src = record.and_then(|record| {
             let name = record.image.as_ref()?;
-            Some(link(&image_path(shot.shard?, name)))
+            Some(link(&image_path(cell_image.shard?, name)))
         });
-        ShotPart {
+        CellImagePart {
             cell: cell.to_owned(),
             mark: mark.to_owned(),
             is_linked: src.is_some(),
@@ -173,15 +173,15 @@ impl ShotPart {
             height: record.map_or(0, |record| record.height),
             nfe: record.map(|record| record.nfe),
             counts: record.map(counts),
-            why: why_empty(shot),
+            why: why_empty(cell_image),
             src,
         }
     }
 }
 
 /// Why a place is empty.
-fn why_empty(shot: &Shot) -> String {
-    match &shot.record {
+fn why_empty(cell_image: &CellImage) -> String {
+    match &cell_image.record {
         None => "not run".to_owned(),
         Some(Record { err: Some(err), .. }) => format!("failed: {err}"),
         Some(Record { image: None, .. }) => "no image kept".to_owned(),
@@ -210,20 +210,24 @@ fn counts(record: &Record) -> [String; 8] {
 
 impl PageData {
     /// Of the first `n_rows` rows.
-    pub(crate) fn of(album: &Album, n_rows: usize) -> PageData {
-        let rows = album.rows.iter().take(n_rows);
+    pub(crate) fn of(by_prompt: &ImagesByPrompt, n_rows: usize) -> PageData {
+        let rows = by_prompt.rows.iter().take(n_rows);
         PageData {
-            cells: album.cells.clone(),
-            rows: rows.map(|row| RowData { shots: row.shots.iter().map(ShotData::of).collect() }).collect(),
+            cells: by_prompt.cells.clone(),
+            rows: rows
+                .map(|row| RowData { cell_images: row.cell_images.iter().map(CellImageData::of).collect() })
+                .collect(),
         }
     }
 }
 
-impl ShotData {
-    fn of(shot: &Shot) -> Option<ShotData> {
-        let record =
-            shot.record.as_ref().filter(|record| record.status == Status::Ok && record.image.is_some())?;
-        let steps = shot.steps.as_deref();
+impl CellImageData {
+    fn of(cell_image: &CellImage) -> Option<CellImageData> {
+        let record = cell_image
+            .record
+            .as_ref()
+            .filter(|record| record.status == Status::Ok && record.image.is_some())?;
+        let steps = cell_image.steps.as_deref();
         let found = steps.and_then(|steps| origins(record.tokens.len(), steps));
         let why = match (steps, &found) {
             (_, Some(_)) => "",
@@ -234,7 +238,7 @@ impl ShotData {
                 "The recorded steps do not fill the image, so nothing tells where its tokens came from."
             }
         };
-        Some(ShotData {
+        Some(CellImageData {
             tokens: record.tokens.clone(),
             origins: found.map(|found| found.into_iter().map(|origin| origin.letter()).collect()),
             steps: steps.unwrap_or_default().iter().map(|step| (step[2], u8::from(step[3] > 0))).collect(),

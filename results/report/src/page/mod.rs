@@ -14,11 +14,11 @@ use serde::Serialize;
 use specimen_record::{Manifest, Part, RunDir, Summary, read_document, seal_complaints};
 
 use crate::ReportError;
-use crate::album::Album;
-use crate::facts::conditions;
-use crate::figure::Figure;
-use crate::figures::Plate;
-use crate::palette::twins;
+use crate::drawing::figure::Figure;
+use crate::drawing::palette::colors_on_dark;
+use crate::figures::NamedFigure;
+use crate::images::by_prompt::ImagesByPrompt;
+use crate::tables::conditions::conditions;
 
 const TEMPLATE: &str = include_str!("index.html");
 const STYLE: &str = include_str!("style.css");
@@ -45,7 +45,7 @@ struct Page<'a> {
     policy: String,
     style: &'a str,
     script: &'a str,
-    twins: Vec<(String, String)>,
+    colors_on_dark: Vec<(String, String)>,
     name: &'a str,
     conditions: String,
     tiles: Vec<results::Tile>,
@@ -55,8 +55,8 @@ struct Page<'a> {
     differences_note: String,
     figures: Vec<FigurePart>,
     missing_figures: Vec<(String, String)>,
-    album: gallery::Gallery,
-    unmeasured: Vec<unmeasured::Gap>,
+    by_prompt: gallery::Gallery,
+    unmeasured: Vec<unmeasured::AbsentQuantity>,
     analysis: Vec<String>,
     protocols: Vec<String>,
     manifest: Option<provenance::ManifestPart>,
@@ -67,27 +67,27 @@ struct Page<'a> {
     data: String,
 }
 
-/// The page of a run as HTML. `album`: the images, or the reason why there are none.
+/// The page of a run as HTML. `by_prompt`: the images, or the reason why there are none.
 ///
 /// # Errors
 /// When the manifest or an image cannot be read, or the data frame refuses an operation.
 pub(crate) fn page(
     run: &RunDir,
     summary: &Summary,
-    plates: &[Plate],
-    album: Result<&Album, &str>,
+    named_figures: &[NamedFigure],
+    by_prompt: Result<&ImagesByPrompt, &str>,
 ) -> Result<String, ReportError> {
     let manifest: Option<Manifest> = match run.manifest().is_file() {
         true => Some(read_document(&run.manifest())?),
         false => None,
     };
-    let drawn: Vec<&Figure> = plates.iter().filter_map(|plate| plate.drawn.as_ref().ok()).collect();
+    let drawn: Vec<&Figure> = named_figures.iter().filter_map(|named| named.drawn.as_ref().ok()).collect();
     let (differences, differences_note) = results::difference_parts(summary)?;
     let mut page = Page {
         policy: policy(),
         style: STYLE,
         script: SCRIPT,
-        twins: twins(),
+        colors_on_dark: colors_on_dark(),
         name: &summary.name,
         conditions: conditions(summary),
         tiles: results::tiles(summary),
@@ -96,9 +96,9 @@ pub(crate) fn page(
         differences,
         differences_note,
         figures: drawn.iter().map(|figure| figure_part(figure)).collect(),
-        missing_figures: missing(plates),
-        album: gallery::Gallery::default(),
-        unmeasured: unmeasured::gaps(summary, plates),
+        missing_figures: missing(named_figures),
+        by_prompt: gallery::Gallery::default(),
+        unmeasured: unmeasured::absent_quantities(summary, named_figures),
         analysis: provenance::analysis(summary),
         protocols: provenance::protocols(summary),
         manifest: manifest.as_ref().map(|manifest| provenance::manifest_part(summary, manifest)),
@@ -111,27 +111,27 @@ pub(crate) fn page(
         ),
         data: embed::script_json(&gallery::PageData::default()),
     };
-    let album = match album {
-        Ok(album) => album,
+    let by_prompt = match by_prompt {
+        Ok(by_prompt) => by_prompt,
         Err(why) => {
-            page.album.why = Some(why.to_owned());
+            page.by_prompt.why = Some(why.to_owned());
             return render(&page);
         }
     };
     // Without images first: what is left of the room is theirs.
-    let mut n_rows = album.rows.len();
+    let mut n_rows = by_prompt.rows.len();
     loop {
-        let mut gallery = gallery::Gallery::of(album, summary, n_rows);
-        page.data = embed::script_json(&gallery::PageData::of(album, n_rows));
-        page.album = gallery;
+        let mut gallery = gallery::Gallery::of(by_prompt, summary, n_rows);
+        page.data = embed::script_json(&gallery::PageData::of(by_prompt, n_rows));
+        page.by_prompt = gallery;
         let bare = render(&page)?;
         if bare.len() > MOST_BYTES / 2 && n_rows > 1 {
             n_rows /= 2;
             continue;
         }
-        gallery = std::mem::take(&mut page.album);
-        gallery.embed_images(run, album, MOST_BYTES.saturating_sub(bare.len()))?;
-        page.album = gallery;
+        gallery = std::mem::take(&mut page.by_prompt);
+        gallery.embed_images(run, by_prompt, MOST_BYTES.saturating_sub(bare.len()))?;
+        page.by_prompt = gallery;
         return render(&page);
     }
 }
@@ -169,8 +169,9 @@ fn figure_part(figure: &Figure) -> FigurePart {
     }
 }
 
-fn missing(plates: &[Plate]) -> Vec<(String, String)> {
-    let drawn =
-        plates.iter().filter_map(|plate| Some((plate.name.clone(), plate.drawn.as_ref().err()?.clone())));
+fn missing(named_figures: &[NamedFigure]) -> Vec<(String, String)> {
+    let drawn = named_figures
+        .iter()
+        .filter_map(|named| Some((named.name.clone(), named.drawn.as_ref().err()?.clone())));
     drawn.collect()
 }

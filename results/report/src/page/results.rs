@@ -5,10 +5,10 @@ use specimen_record::{CellSummary, Guarantee, Summary};
 use specimen_table::{Entry, Rank};
 
 use crate::ReportError;
-use crate::facts::{Difference, comparisons, differences, on_p_values, p_value, signed_short};
-use crate::families::{Family, Mark};
-use crate::palette::hex;
-use crate::standing::gaps;
+use crate::drawing::families::{Family, Mark};
+use crate::drawing::palette::hex;
+use crate::tables::differences::{Difference, comparisons, differences, on_p_values, p_value, signed_short};
+use crate::tables::ranking::missing_items;
 use specimen_table::{fixed, mark};
 
 /// One number at the top.
@@ -110,7 +110,7 @@ struct EntryPart {
 
 /// The table of a summary.
 pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
-    let table = crate::table::table(summary)?;
+    let table = crate::tables::table::table(summary)?;
     let columns = table.columns.iter().map(|column| ColumnPart {
         name: column.name.clone(),
         unit: column.unit.clone(),
@@ -192,7 +192,7 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
         [(Guarantee::Exact, "Fastest exact method"), (Guarantee::Relaxed, "Fastest relaxed method")]
     {
         let competes = |cell: &&CellSummary| cell.guarantee == guarantee && !cell.is_baseline();
-        let whole = |cell: &&CellSummary| gaps(summary, cell).is_none();
+        let whole = |cell: &&CellSummary| missing_items(summary, cell).is_none();
         let cells = summary.cells.iter().filter(competes).filter(whole);
         let timed = cells.filter_map(|cell| cell.speedup.value.map(|value| (cell, value)));
         let Some((cell, value)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };

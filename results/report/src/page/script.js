@@ -67,9 +67,9 @@
   if (bar && data.cells.length > 1) {
     bar.hidden = false;
     choices(bar, "Show", ["side by side", ...data.cells], 0, (at) => {
-      document.querySelectorAll(".shots").forEach((shots) => shots.toggleAttribute("data-one", at > 0));
-      document.querySelectorAll(".shot").forEach((shot) => {
-        shot.hidden = at > 0 && Number(shot.dataset.column) !== at - 1;
+      document.querySelectorAll(".cell-images").forEach((list) => list.toggleAttribute("data-one", at > 0));
+      document.querySelectorAll(".cell-image").forEach((cellImage) => {
+        cellImage.hidden = at > 0 && Number(cellImage.dataset.column) !== at - 1;
       });
     });
   }
@@ -77,70 +77,70 @@
   // One prompt, token by token.
   const words = { p: "first token, from the prefill", a: "draft token, accepted", t: "the target's own token", s: "draft token, not verified" };
   const overlays = ["image", "where tokens came from", "tokens a step gave"];
-  const stepsOf = (shot) => {
+  const stepsOf = (cellImage) => {
     const steps = [];
-    shot.steps.forEach(([n]) => { for (let i = 0; i < n; i += 1) steps.push(n); });
+    cellImage.steps.forEach(([n]) => { for (let i = 0; i < n; i += 1) steps.push(n); });
     return steps;
   };
   const viewer = (article) => {
     const place = article.querySelector(".viewer");
     const row = data.rows[Number(article.dataset.row)];
-    const images = [...article.querySelectorAll(".shot")].map((shot) => shot.querySelector("img"));
+    const images = [...article.querySelectorAll(".cell-image")].map((cellImage) => cellImage.querySelector("img"));
     let method = Math.max(0, images.findIndex((image) => image !== null));
     let before = method;
     let overlay = 0;
     const stage = make("div", { className: "stage" });
     const facts = make("div", { className: "about" });
     const show = () => {
-      const [shot, image] = [row.shots[method], images[method]];
+      const [cellImage, image] = [row.cell_images[method], images[method]];
       stage.replaceChildren();
       facts.replaceChildren(make("h4", {}, data.cells[method]));
-      if (!image || !shot) {
+      if (!image || !cellImage) {
         facts.append(make("p", {}, "no image"));
         return;
       }
       stage.append(make("img", { src: image.src, alt: image.alt, width: image.width, height: image.height }));
-      const gained = stepsOf(shot);
-      const most = Math.max(1, ...shot.steps.map(([n]) => n));
-      if (overlay > 0 && shot.grid && shot.origins) {
-        const [columns, rows] = shot.grid;
+      const gained = stepsOf(cellImage);
+      const most = Math.max(1, ...cellImage.steps.map(([n]) => n));
+      if (overlay > 0 && cellImage.grid && cellImage.origins) {
+        const [columns, rows] = cellImage.grid;
         const map = drawn("svg", { viewBox: `0 0 ${columns} ${rows}`, preserveAspectRatio: "none", role: "img", "aria-label": overlays[overlay] });
-        [...shot.origins].forEach((origin, at) => {
+        [...cellImage.origins].forEach((origin, at) => {
           const step = at === 0 ? 1 : gained[at - 1];
           const square = drawn("rect", { x: at % columns, y: Math.floor(at / columns), width: 1, height: 1 });
           square.setAttribute("class", `o-${overlay === 1 ? origin : origin === "s" ? "s" : "t"}`);
           square.setAttribute("fill-opacity", overlay === 2 ? (0.9 * step) / most : origin === "a" ? 0.5 : 0.75);
           const title = drawn("title", {});
-          title.textContent = `position ${at}, token ${shot.tokens[at]}: ${words[origin]}; its step gave ${step}`;
+          title.textContent = `position ${at}, token ${cellImage.tokens[at]}: ${words[origin]}; its step gave ${step}`;
           square.append(title);
           map.append(square);
         });
         stage.append(map);
       }
-      facts.append(make("p", {}, shot.words));
-      if (!shot.origins) {
-        facts.append(make("p", { className: "small" }, shot.why));
+      facts.append(make("p", {}, cellImage.words));
+      if (!cellImage.origins) {
+        facts.append(make("p", { className: "small" }, cellImage.why));
       } else {
         const key = make("ul", { className: "key" });
         for (const [origin, text] of Object.entries(words)) {
-          const n = [...shot.origins].filter((o) => o === origin).length;
+          const n = [...cellImage.origins].filter((o) => o === origin).length;
           if (n > 0) key.append(make("li", {}, make("i", { className: `o-${origin}` }), `${text}: ${n}`));
         }
         facts.append(key);
-        if (!shot.grid) facts.append(make("p", { className: "small" }, "The tokens do not fill a grid of squares, so no map lies over the image."));
+        if (!cellImage.grid) facts.append(make("p", { className: "small" }, "The tokens do not fill a grid of squares, so no map lies over the image."));
         const bars = make("div", { className: "bars" });
         bars.setAttribute("role", "img");
-        bars.setAttribute("aria-label", `Tokens of each of ${shot.steps.length} steps, at most ${most}`);
-        shot.steps.forEach(([n, verified], at) => {
+        bars.setAttribute("aria-label", `Tokens of each of ${cellImage.steps.length} steps, at most ${most}`);
+        cellImage.steps.forEach(([n, verified], at) => {
           const tall = make("i", { title: `step ${at + 1}: ${n} tokens`, className: verified ? "" : "o-s" });
           tall.style.height = `${(100 * n) / most}%`;
           bars.append(tall);
         });
-        facts.append(make("p", { className: "small" }, `Tokens of each of ${shot.steps.length} steps, at most ${most}:`), bars);
+        facts.append(make("p", { className: "small" }, `Tokens of each of ${cellImage.steps.length} steps, at most ${most}:`), bars);
       }
       const list = make("div", { className: "tokens", tabIndex: 0 });
       list.setAttribute("aria-label", "Token ids");
-      shot.tokens.forEach((token, at) => list.append(make("span", { className: shot.origins ? `o-${shot.origins[at]}` : "" }, String(token)), " "));
+      cellImage.tokens.forEach((token, at) => list.append(make("span", { className: cellImage.origins ? `o-${cellImage.origins[at]}` : "" }, String(token)), " "));
       facts.append(make("p", { className: "small" }, "Token ids in the order in which they were made:"), list);
     };
     const pick = make("fieldset");
@@ -160,8 +160,8 @@
     const drill = article.querySelector(".drill");
     let open = null;
     drill.addEventListener("toggle", () => { if (drill.open && !open) open = viewer(article); });
-    article.querySelectorAll(".shot").forEach((shot, column) => {
-      const image = shot.querySelector("img");
+    article.querySelectorAll(".cell-image").forEach((cellImage, column) => {
+      const image = cellImage.querySelector("img");
       if (!image) return;
       const button = make("button", { type: "button" });
       button.setAttribute("aria-label", `Look closer: ${image.alt}`);

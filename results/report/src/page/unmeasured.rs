@@ -3,12 +3,12 @@
 use serde::Serialize;
 use specimen_record::Summary;
 
-use crate::figures::Plate;
-use crate::measure::{Measure, NO_REASON};
+use crate::figures::NamedFigure;
+use crate::tables::measure::{Measure, NO_REASON};
 
 /// A quantity that is absent.
 #[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Gap {
+pub(crate) struct AbsentQuantity {
     pub(crate) what: String,
     pub(crate) why: String,
     /// Cells without it; empty where it is no cell's.
@@ -22,11 +22,11 @@ const LOOKED_AT: [(&str, &str); 2] = [
 ];
 
 /// The gaps of a run, in the order in which they are met. What a figure of the report shows is no gap.
-pub(crate) fn gaps(summary: &Summary, plates: &[Plate]) -> Vec<Gap> {
-    let mut gaps: Vec<Gap> = Vec::new();
+pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]) -> Vec<AbsentQuantity> {
+    let mut gaps: Vec<AbsentQuantity> = Vec::new();
     let mut add = |what: &str, why: &str, cell: Option<&str>| {
         let at = gaps.iter().position(|gap| gap.what == what && gap.why == why).unwrap_or_else(|| {
-            gaps.push(Gap { what: what.to_owned(), why: why.to_owned(), cells: Vec::new() });
+            gaps.push(AbsentQuantity { what: what.to_owned(), why: why.to_owned(), cells: Vec::new() });
             gaps.len() - 1
         });
         gaps[at].cells.extend(cell.map(str::to_owned));
@@ -60,8 +60,8 @@ pub(crate) fn gaps(summary: &Summary, plates: &[Plate]) -> Vec<Gap> {
         }
     }
     for (figure, what) in LOOKED_AT {
-        let plate = plates.iter().find(|plate| plate.name == figure);
-        if let Some(Err(why)) = plate.map(|plate| &plate.drawn) {
+        let named = named_figures.iter().find(|named| named.name == figure);
+        if let Some(Err(why)) = named.map(|named| &named.drawn) {
             add(what, why, None);
         }
     }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use specimen_record::{Manifest, Summary};
 
-use crate::facts::faults;
+use crate::tables::legend::faults;
 use specimen_table::fixed;
 
 /// A drift of the baseline beyond this factor, either way, is told.

@@ -1,0 +1,344 @@
+//! Points in a plane: with their intervals, lines between them, reference lines, a key of what is there, and
+//! names that cover nothing.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, VPos};
+use specimen_record::Guarantee;
+
+use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
+use crate::drawing::families::Family;
+use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
+use crate::drawing::font::{SIZE_PER_EM, wrap};
+use crate::drawing::labels::{Anchor, FAR, Rect, nearest, place};
+use crate::drawing::marks::{RADIUS, around, dashed, sized_symbol, symbol, text_width, whisker, write};
+use crate::drawing::palette::{FRONTIER, GREY, INK};
+use crate::drawing::short_names::{ShortNames, short_names};
+use crate::figures::setting_lines::{Line, place as place_on, size_words};
+
+/// Opacity of what is dominated.
+const FADED: f64 = 0.4;
+/// Opacity of lines.
+const LINE_ALPHA: f64 = 0.7;
+/// Units of the plane itself, and what each point beyond a few adds.
+const PLANE: u32 = 330;
+const ROOM: u32 = 12;
+/// As many points as have room for large names.
+const FEW: usize = 10;
+const KEY_LINE: i32 = 22;
+/// What an entry of the key takes besides its words.
+const KEY_GAP: f64 = 42.0;
+
+/// One point.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Dot {
+    pub(crate) name: String,
+    pub(crate) family: Family,
+    pub(crate) guarantee: Guarantee,
+    pub(crate) is_faded: bool,
+    /// Whether its name is written; a point of a line is known by its colour and size.
+    pub(crate) is_named: bool,
+    pub(crate) x: f64,
+    pub(crate) x_ci95: Option<[f64; 2]>,
+    pub(crate) y: f64,
+    pub(crate) y_ci95: Option<[f64; 2]>,
+}
+
+/// A plane with its words.
+pub(crate) struct Scatter {
+    pub(crate) dots: Vec<Dot>,
+    /// Which dots belong together, in order.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) x_name: String,
+    pub(crate) y_name: String,
+    /// Stairs to be drawn, each from left to right.
+    pub(crate) frontiers: Vec<Vec<(f64, f64)>>,
+    /// An upright line and its words.
+    pub(crate) upright: Option<(f64, String)>,
+    /// A level line.
+    pub(crate) level: Option<f64>,
+}
+
+/// An entry of the key.
+enum Key<'s> {
+    Point(Guarantee, f64),
+    Frontier,
+    Interval,
+    /// Dots that belong together.
+    Line(&'s Line),
+}
+
+impl Drawing for Scatter {
+    fn height(&self, wide: i32) -> u32 {
+        self.plane() + (self.key_height(wide) + ABOVE + BELOW).cast_unsigned()
+    }
+
+    fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
+        self.draw_key(area)?;
+        let wide = area.dim_in_pixel().0.cast_signed();
+        let (x, y) = self.ranges();
+        let top = self.key_height(wide) + ABOVE;
+        let axes = Axes {
+            left: tick_room(y),
+            top,
+            right: wide - EDGE,
+            bottom: top + self.plane().cast_signed(),
+            x,
+            y,
+        };
+        axes.draw(area, &self.x_name, &self.y_name)?;
+        let mut lines = self.reference_lines(area, &axes)?;
+        for pair in self.frontiers.iter().flat_map(|stairs| stairs.windows(2)) {
+            let (from, to) = (axes.at(pair[0].0, pair[0].1), axes.at(pair[1].0, pair[1].1));
+            let corner = (from.0, to.1);
+            for (from, to) in [(from, corner), (corner, to)] {
+                area.draw(&PathElement::new(vec![from, to], FRONTIER.stroke_width(2)))?;
+                lines.push(around(from, to, 2.0));
+            }
+        }
+        for line in self.drawn_lines() {
+            let spots: Vec<(i32, i32)> = self.on(line).map(|dot| axes.at(dot.x, dot.y)).collect();
+            area.draw(&PathElement::new(spots.clone(), line.color.mix(LINE_ALPHA).stroke_width(3)))?;
+            for pair in spots.windows(2) {
+                let along = |from: i32, to: i32, part: i32| from + (to - from) * part / 8;
+                lines.extend((0..8).map(|part| {
+                    let at = |part| (along(pair[0].0, pair[1].0, part), along(pair[0].1, pair[1].1, part));
+                    around(at(part), at(part + 1), 1.0)
+                }));
+            }
+        }
+        // Of many settings those that are not named have their intervals in the data only.
+        let has_bars = |dot: &&Dot| dot.is_named || self.dots.len() <= FEW;
+        for dot in self.dots.iter().filter(has_bars) {
+            let ends = |x: [f64; 2], y: [f64; 2]| (axes.at(x[0], y[0]), axes.at(x[1], y[1]));
+            let bars = [dot.x_ci95.map(|ci| ends(ci, [dot.y; 2])), dot.y_ci95.map(|ci| ends([dot.x; 2], ci))];
+            for (from, to) in bars.into_iter().flatten() {
+                whisker(area, from, to, &self.color(dot))?;
+                lines.push(around(from, to, 3.0));
+            }
+        }
+        for dot in &self.dots {
+            let radius = place_on(&self.lines, &dot.name).map_or(RADIUS, |(_, radius)| radius);
+            let at = axes.at(dot.x, dot.y);
+            sized_symbol(area, at, radius, dot.family, dot.guarantee, &self.color(dot))?;
+        }
+        self.names(area, &axes, &lines)
+    }
+}
+
+impl Scatter {
+    fn n_named(&self) -> usize {
+        self.dots.iter().filter(|dot| dot.is_named).count()
+    }
+
+    fn plane(&self) -> u32 {
+        let more = u32::try_from(self.n_named().saturating_sub(FEW)).unwrap_or(u32::MAX);
+        PLANE + ROOM * more.min(14)
+    }
+
+    fn name_size(&self) -> f64 {
+        if self.n_named() > FEW { NOTE } else { NAME }
+    }
+
+    /// The dots of a line, in its order.
+    fn on<'s>(&'s self, line: &'s Line) -> impl Iterator<Item = &'s Dot> {
+        line.cells.iter().filter_map(|cell| self.dots.iter().find(|dot| dot.name == *cell))
+    }
+
+    /// The lines that have two dots here.
+    fn drawn_lines(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| self.on(line).count() > 1)
+    }
+
+    /// That of its line, or of its family.
+    fn color(&self, dot: &Dot) -> RGBAColor {
+        let own = place_on(&self.lines, &dot.name).map_or(dot.family.color(), |(line, _)| line.color);
+        own.mix(if dot.is_faded { FADED } else { 1.0 })
+    }
+
+    /// The names of the dots that have one, as they fit.
+    fn short_names(&self, wide: i32) -> ShortNames {
+        let names: Vec<&str> =
+            self.dots.iter().filter(|dot| dot.is_named).map(|dot| dot.name.as_str()).collect();
+        short_names(&names, f64::from(wide) * 0.45, self.name_size() / SIZE_PER_EM)
+    }
+
+    /// Small print under the key: what sizes say, and what bare values in names stand for.
+    fn notes(&self, wide: i32) -> Vec<String> {
+        let lines: Vec<Line> = self.drawn_lines().cloned().collect();
+        let names = self.short_names(wide).note.map(|note| format!("Names: {note}"));
+        let room = f64::from(wide - 2 * EDGE);
+        let texts = size_words(&lines).into_iter().chain(names);
+        texts.flat_map(|text| wrap(&text, room, 2, NOTE / SIZE_PER_EM, false)).collect()
+    }
+
+    /// Ranges of both axes: everything that is drawn, and some air.
+    fn ranges(&self) -> ([f64; 2], [f64; 2]) {
+        let values = |of: fn(&Dot) -> (f64, Option<[f64; 2]>), also: Option<f64>| {
+            let own = self.dots.iter().flat_map(move |dot| {
+                let (value, ci95) = of(dot);
+                [Some(value), ci95.map(|ci| ci[0]), ci95.map(|ci| ci[1])]
+            });
+            own.chain([also]).flatten().collect::<Vec<f64>>()
+        };
+        let x = range(values(|d| (d.x, d.x_ci95), self.upright.as_ref().map(|u| u.0)), 0.08, 0.12);
+        let y = range(values(|d| (d.y, d.y_ci95), self.level), 0.09, 0.12);
+        (x.unwrap_or([0.0, 1.0]), y.unwrap_or([0.0, 1.0]))
+    }
+
+    /// Draws the reference lines; returns what they and their words cover.
+    fn reference_lines<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        axes: &Axes,
+    ) -> Result<Vec<Rect>, DrawingAreaErrorKind<DB::ErrorType>> {
+        let mut covered = Vec::new();
+        if let Some((x, text)) = &self.upright {
+            let (top, bottom) = ((axes.at(*x, axes.y[1])), axes.at(*x, axes.y[0]));
+            dashed(area, top, bottom, GREY)?;
+            let width = text_width(text, NOTE) as i32;
+            // To the right of its line, unless the edge is too near.
+            let left = if top.0 + 8 + width < axes.right { top.0 + 8 } else { top.0 - 8 - width };
+            let at = (left, top.1 + 12);
+            write(area, text, at, NOTE, GREY, HPos::Left, VPos::Center)?;
+            covered.push(around(top, bottom, 3.0));
+            covered.push(around(at, (at.0 + width, at.1), NOTE / 2.0));
+        }
+        if let Some(y) = self.level {
+            let (left, right) = (axes.at(axes.x[0], y), axes.at(axes.x[1], y));
+            dashed(area, left, right, GREY)?;
+            covered.push(around(left, right, 3.0));
+        }
+        Ok(covered)
+    }
+
+    /// What needs a word: only what is there.
+    fn key(&self) -> Vec<(Key<'_>, &str)> {
+        let has = |guarantee: Guarantee| self.dots.iter().any(|dot| dot.guarantee == guarantee);
+        let mut key = Vec::new();
+        if has(Guarantee::Exact) && has(Guarantee::Relaxed) {
+            key.push((Key::Point(Guarantee::Exact, 1.0), "exact"));
+            key.push((Key::Point(Guarantee::Relaxed, 1.0), "relaxed"));
+        }
+        if self.dots.iter().any(|dot| dot.is_faded) {
+            key.push((Key::Point(Guarantee::Exact, FADED), "dominated"));
+        }
+        if self.frontiers.iter().any(|stairs| stairs.len() > 1) {
+            key.push((Key::Frontier, "frontier"));
+        }
+        if self.dots.iter().any(|dot| dot.x_ci95.is_some() || dot.y_ci95.is_some()) {
+            key.push((Key::Interval, "95 % interval"));
+        }
+        key.extend(self.drawn_lines().map(|line| (Key::Line(line), line.name.as_str())));
+        key
+    }
+
+    /// The key in lines that fit; what belongs together begins a line of its own.
+    fn key_lines(&self, wide: i32) -> Vec<Vec<(Key<'_>, String)>> {
+        let room = f64::from(wide - 2 * EDGE);
+        let mut lines: Vec<Vec<(Key<'_>, String)>> = Vec::new();
+        let (mut used, mut is_of_lines) = (0.0, false);
+        for (kind, text) in self.key() {
+            let text = wrap(text, room - KEY_GAP, 1, NOTE / SIZE_PER_EM, false).concat();
+            let taken = KEY_GAP + text_width(&text, NOTE);
+            let begins = matches!(kind, Key::Line(_)) && !is_of_lines;
+            is_of_lines |= begins;
+            if lines.is_empty() || begins || used + taken > room + 28.0 {
+                lines.push(Vec::new());
+                used = 0.0;
+            }
+            used += taken;
+            lines.last_mut().expect("a line was begun").push((kind, text));
+        }
+        lines
+    }
+
+    fn key_height(&self, wide: i32) -> i32 {
+        let n = |n: usize| i32::try_from(n).expect("a key has a few lines");
+        match (self.key_lines(wide).len(), self.notes(wide).len()) {
+            (0, 0) => 4,
+            (keys, notes) => KEY_LINE * n(keys) + NOTE_LINE * n(notes) + 6,
+        }
+    }
+
+    fn draw_key<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
+        let wide = area.dim_in_pixel().0.cast_signed();
+        let mut y = KEY_LINE / 2 + 3;
+        for line in self.key_lines(wide) {
+            let mut x = EDGE + RADIUS;
+            for (kind, text) in line {
+                match kind {
+                    Key::Point(guarantee, alpha) => {
+                        symbol(area, (x, y), Family::Chain, guarantee, &GREY.mix(alpha))?;
+                    }
+                    Key::Frontier => {
+                        let path = vec![(x - RADIUS, y), (x + RADIUS, y)];
+                        area.draw(&PathElement::new(path, FRONTIER.stroke_width(2)))?;
+                    }
+                    Key::Interval => whisker(area, (x - RADIUS, y), (x + RADIUS, y), &GREY.mix(1.0))?,
+                    Key::Line(line) => {
+                        let path = vec![(x - RADIUS - 3, y), (x + RADIUS + 3, y)];
+                        area.draw(&PathElement::new(path, line.color.mix(LINE_ALPHA).stroke_width(3)))?;
+                        let color = line.color.mix(1.0);
+                        sized_symbol(area, (x, y), RADIUS - 1, line.family, line.guarantee, &color)?;
+                    }
+                }
+                write(area, &text, (x + 14, y), NOTE, INK, HPos::Left, VPos::Center)?;
+                x += (KEY_GAP + text_width(&text, NOTE)) as i32;
+            }
+            y += KEY_LINE;
+        }
+        for note in self.notes(wide) {
+            write(area, &note, (EDGE, y - 2), NOTE, GREY, HPos::Left, VPos::Center)?;
+            y += NOTE_LINE;
+        }
+        Ok(())
+    }
+
+    fn names<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        axes: &Axes,
+        lines: &[Rect],
+    ) -> Drawn<DB> {
+        let spots: Vec<(i32, i32)> = self.dots.iter().map(|dot| axes.at(dot.x, dot.y)).collect();
+        let dots: Vec<Rect> = spots.iter().map(|&at| around(at, at, f64::from(RADIUS) + 3.0)).collect();
+        let size = self.name_size();
+        let names = self.short_names(area.dim_in_pixel().0.cast_signed()).names;
+        let named: Vec<(&Dot, &(i32, i32))> =
+            self.dots.iter().zip(&spots).filter(|(dot, _)| dot.is_named).collect();
+        let anchors: Vec<Anchor> = names
+            .iter()
+            .zip(named.iter().map(|(_, at)| *at))
+            .map(|(name, at)| Anchor {
+                at: (f64::from(at.0), f64::from(at.1)),
+                size: (text_width(name, size), size / SIZE_PER_EM),
+            })
+            .collect();
+        let inside = [
+            f64::from(axes.left) + 6.0,
+            f64::from(axes.top) + 4.0,
+            f64::from(axes.right) - 2.0,
+            f64::from(axes.bottom) - 6.0,
+        ];
+        let places = place(&anchors, &dots, lines, inside);
+        for ((((dot, _), name), anchor), rect) in named.iter().zip(&names).zip(&anchors).zip(places) {
+            let near = nearest(anchor.at, &rect);
+            let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
+            // Straight above or below the point its interval leads to the name.
+            let is_led = dot.y_ci95.is_some() && near.0 == anchor.at.0;
+            if away > FAR && !is_led {
+                let start = |along: f64| {
+                    let mix = |from: f64, to: f64| (from + (to - from) * along).round() as i32;
+                    (mix(anchor.at.0, near.0), mix(anchor.at.1, near.1))
+                };
+                let leader = vec![start(11.0 / away), start(1.0 - 3.0 / away)];
+                area.draw(&PathElement::new(leader, GREY.mix(0.6).stroke_width(1)))?;
+            }
+            let color = if dot.is_faded { GREY } else { INK };
+            let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
+            write(area, name, middle, size, color, HPos::Left, VPos::Center)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! How alike the target's features are along an image: CASCADE's Figures 3, 9 and 10. One image of the first cell that
+//! has the diagnostic is drawn; all are in the data.
+
+use specimen_record::{DiagnosticFile, Summary};
+
+use crate::ReportError;
+use crate::csv_text::CsvText;
+use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
+use crate::drawing::figure::{Figure, Style, Words};
+use crate::tables::conditions::conditions_of;
+
+/// The name of the diagnostic.
+pub(crate) const NAME: &str = "feature-rows";
+
+/// Cosines of every image that was looked at, cell by cell.
+pub(crate) struct FeatureMaps<'d> {
+    cells: Vec<&'d DiagnosticFile>,
+}
+
+impl<'d> FeatureMaps<'d> {
+    /// Those among `files`, or the reason why there are none.
+    pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<FeatureMaps<'d>, String> {
+        let ours: Vec<&DiagnosticFile> = files.iter().filter(|file| file.diagnostic == NAME).collect();
+        let Some(first) = ours.first() else {
+            return Err(format!("the spec asks for no [[diagnostic]] `{NAME}`"));
+        };
+        let cells: Vec<&DiagnosticFile> =
+            ours.iter().filter(|file| !file.feature_rows.is_empty()).copied().collect();
+        match cells.is_empty() {
+            true => Err(first.why.clone().unwrap_or_else(|| "no cell has any".to_owned())),
+            false => Ok(FeatureMaps { cells }),
+        }
+    }
+
+    /// The figure.
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
+        let (cell, image) = (&self.cells[0].cell, &self.cells[0].feature_rows[0]);
+        let n_images: usize = self.cells.iter().map(|file| file.feature_rows.len()).sum();
+        let words = Words {
+            name: "features".to_owned(),
+            title: format!("{}: target features, cell {cell}", summary.name),
+            conditions: conditions_of(
+                summary,
+                &format!("n = 1 image, prompt {}, of {n_images} in the data", image.key.prompt_id()),
+            ),
+            caption: format!(
+                "Cosines of the target's features of prompt {} in cell {cell}, from one pass over its tokens. Left: \
+                 between two image rows, mean over columns; right: between two tokens of the last image row. Dark \
+                 squares beside the diagonal are stretches that the target sees as one thing. The data have the \
+                 cosines of {n_images} images.",
+                image.key.prompt_id()
+            ),
+        };
+        let map = |title: &str, n: u32, values: &[f64]| HeatMap {
+            title: title.to_owned(),
+            n: n as usize,
+            values: values.to_vec(),
+        };
+        let maps = vec![
+            map("image row × image row", image.n_rows, &image.between),
+            map("within the last row", image.n_cols, &image.last_row),
+        ];
+        let drawing = HeatMaps { range: range(&maps), maps, scale_name: "cosine of features".to_owned() };
+        Figure::of(words, &drawing, self.csv()?, style)
+    }
+
+    fn csv(&self) -> Result<String, ReportError> {
+        let mut out = CsvText::new();
+        out.write_record(["cell", "image", "map", "row", "column", "cosine"])?;
+        for file in &self.cells {
+            for image in &file.feature_rows {
+                let key = image.key.to_string();
+                let maps = [
+                    ("between-rows", image.n_rows, &image.between),
+                    ("last-row", image.n_cols, &image.last_row),
+                ];
+                for (map, n, values) in maps {
+                    for (at, value) in values.iter().enumerate() {
+                        let (row, column) = (at / n as usize + 1, at % n as usize + 1);
+                        let numbers = [row.to_string(), column.to_string(), value.to_string()];
+                        out.write_record(
+                            [&file.cell, &key, map].into_iter().chain(numbers.iter().map(String::as_str)),
+                        )?;
+                    }
+                }
+            }
+        }
+        Ok(out.into_text())
+    }
+}
+
+/// From the tenth below the lowest value to 1.
+fn range(maps: &[HeatMap]) -> [f64; 2] {
+    let lowest = maps.iter().flat_map(|map| &map.values).copied().fold(0.9, f64::min);
+    [(lowest * 10.0).floor() / 10.0, 1.0]
+}

@@ -1,0 +1,124 @@
+//! Every figure a report may have, in reading order: what it is called, and how it comes from a summary. What
+//! cannot be drawn has its reason.
+
+mod acceptance_by_depth;
+pub(crate) mod draft_paths;
+pub(crate) mod feature_rows;
+mod hypervolume;
+pub(crate) mod pareto;
+mod phases;
+mod reasons;
+pub(crate) mod setting_lines;
+mod sweep;
+pub(crate) mod training;
+mod tvd;
+mod two_axes;
+
+use specimen_record::{DiagnosticFile, Summary};
+
+use crate::ReportError;
+use crate::drawing::figure::{Figure, Style};
+use crate::figures::acceptance_by_depth::Depths;
+use crate::figures::draft_paths::PathSimilarities;
+use crate::figures::feature_rows::FeatureMaps;
+use crate::figures::pareto::{Pareto, Quality};
+use crate::figures::phases::StepCosts;
+use crate::figures::sweep::sweeps;
+use crate::figures::tvd::TvdSpent;
+use crate::figures::two_axes::two_axes;
+
+/// A figure, or the reason why it is not there.
+pub(crate) struct NamedFigure {
+    /// Name of its files, without ending.
+    pub(crate) name: String,
+    pub(crate) drawn: Result<Figure, String>,
+}
+
+/// What every figure of the sweeps is called that is not there, and what asks for all of them.
+const SWEEP: &str = "sweep";
+
+/// Figures under way: those of a name that is wanted, all where none is named.
+struct FigureList<'w> {
+    wanted: &'w [String],
+    made: Vec<NamedFigure>,
+    /// All that a run may have, drawn or not.
+    known: Vec<String>,
+}
+
+/// The figures of a summary and of what was looked at besides: those named in `wanted`, or all.
+///
+/// # Errors
+/// A name of no figure of this run, with those that it has; and what a backend refuses.
+pub(crate) fn figures(
+    summary: &Summary,
+    diagnostics: &[DiagnosticFile],
+    quality: &Quality,
+    wanted: &[String],
+    style: &Style,
+) -> Result<Vec<NamedFigure>, ReportError> {
+    let plane = Pareto::of(summary, quality);
+    let mut named_figures = FigureList { wanted, made: Vec::new(), known: Vec::new() };
+    named_figures.add("pareto", || {
+        Ok(plane.as_ref().map(|plane| plane.figure(summary, style)).map_err(Clone::clone))
+    })?;
+    swept(summary, plane.as_ref(), style, &mut named_figures)?;
+    named_figures.add("phases", || Ok(StepCosts::of(summary).map(|costs| costs.figure(summary, style))))?;
+    named_figures
+        .add("acceptance", || Ok(Depths::of(summary).map(|depths| depths.figure(summary, style))))?;
+    named_figures.add("tvd", || Ok(TvdSpent::of(summary).map(|spent| spent.figure(summary, style))))?;
+    named_figures
+        .add("features", || Ok(FeatureMaps::of(diagnostics).map(|maps| maps.figure(summary, style))))?;
+    named_figures
+        .add("paths", || Ok(PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary, style))))?;
+    let is_known = |name: &&String| named_figures.known.contains(name) || *name == SWEEP;
+    if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
+        return Err(ReportError::NoFigure { name: unknown.clone(), known: named_figures.known.join(", ") });
+    }
+    Ok(named_figures.made)
+}
+
+impl FigureList<'_> {
+    /// Draws a figure, if it is wanted.
+    fn add(
+        &mut self,
+        name: &str,
+        drawn: impl FnOnce() -> Result<Result<Result<Figure, ReportError>, String>, ReportError>,
+    ) -> Result<(), ReportError> {
+        // Two numbers of one name: the one with more cells keeps it.
+        if self.known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        self.known.push(name.to_owned());
+        let is_sweep = name.starts_with(SWEEP) && self.wanted.iter().any(|wanted| wanted == SWEEP);
+        if !self.wanted.is_empty() && !is_sweep && !self.wanted.iter().any(|wanted| wanted == name) {
+            return Ok(());
+        }
+        let drawn = match drawn()? {
+            Ok(figure) => Ok(figure?),
+            Err(why) => Err(why),
+        };
+        self.made.push(NamedFigure { name: name.to_owned(), drawn });
+        Ok(())
+    }
+}
+
+fn swept(
+    summary: &Summary,
+    plane: Result<&Pareto, &String>,
+    style: &Style,
+    named_figures: &mut FigureList<'_>,
+) -> Result<(), ReportError> {
+    let found = match (sweeps(summary), plane) {
+        (Ok(found), Ok(plane)) => found.into_iter().map(|sweep| (sweep, plane)).collect::<Vec<_>>(),
+        (Err(why), _) => return named_figures.add(SWEEP, || Ok(Err(why))),
+        (_, Err(why)) => return named_figures.add(SWEEP, || Ok(Err(why.clone()))),
+    };
+    for (sweep, plane) in &found {
+        named_figures.add(&sweep.file_name(), || Ok(sweep.figure(summary, plane, style)?.map(Ok)))?;
+    }
+    for maps in plane.iter().flat_map(|plane| two_axes(summary).into_iter().map(move |maps| (maps, plane))) {
+        let (maps, plane) = maps;
+        named_figures.add(&maps.file_name(), || Ok(Ok(maps.figure(summary, plane, style))))?;
+    }
+    Ok(())
+}

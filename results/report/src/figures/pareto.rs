@@ -1,0 +1,442 @@
+//! The data of the Pareto plot: speed against one quality metric, which cells are dominated, and which
+//! have no point and why.
+
+use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, VsBaseline};
+
+use crate::ReportError;
+use crate::csv_text::CsvText;
+use crate::drawing::charts::scatter::{Dot, Scatter};
+use crate::drawing::families::Family;
+use crate::drawing::figure::{Figure, Style, Words};
+use crate::figures::hypervolume::hypervolume;
+use crate::figures::reasons::by_reason;
+use crate::figures::setting_lines::{lines, place};
+use crate::tables::conditions::conditions;
+use crate::tables::frame::guarantee;
+use specimen_table::fixed;
+
+/// What stands on the vertical axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Quality {
+    /// A metric minus the baseline's, paired by prompt.
+    Difference(String),
+    /// A metric itself.
+    Value(String),
+}
+
+/// Whether the plane of a summary can be drawn over this quality.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_quality(summary: &Summary, quality: &Quality) -> Result<(), String> {
+    Pareto::of(summary, quality).map(|_| ())
+}
+
+/// One cell in the plane.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) cell: String,
+    pub(crate) is_baseline: bool,
+    pub(crate) family: Family,
+    pub(crate) guarantee: Guarantee,
+    /// Model, dataset and baseline; only cells that share them compete.
+    group: (String, String, Option<String>),
+    pub(crate) speedup: f64,
+    pub(crate) speedup_ci95: Option<[f64; 2]>,
+    pub(crate) quality: f64,
+    pub(crate) quality_ci95: Option<[f64; 2]>,
+    /// Difference of the metric from the baseline's, paired by prompt, with its interval, absolute where nearer to the
+    /// baseline is better; 0 for the baseline itself, absent where the metric has no value for each prompt.
+    paired: Option<(f64, Option<[f64; 2]>)>,
+    /// A faster cell makes it pointless, see [`Pareto::dominates`].
+    pub(crate) is_dominated: bool,
+}
+
+/// The plane.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pareto {
+    pub(crate) metric: String,
+    pub(crate) unit: String,
+    pub(crate) is_difference: bool,
+    pub(crate) better: Better,
+    /// Whether speedups are from the prompt to the image, since a cell has no other.
+    pub(crate) is_end_to_end: bool,
+    pub(crate) points: Vec<Point>,
+    /// Cells without a point, and the reason.
+    pub(crate) left_out: Vec<(String, String)>,
+}
+
+/// Whether another program made the images, and only their whole time stands in a ratio.
+fn has_whole_time_only(cell: &CellSummary) -> bool {
+    cell.origin.is_some()
+        && cell.speedup.value.is_none()
+        && cell.speedup_e2e.value.is_some()
+        && !cell.is_baseline()
+}
+
+impl Quality {
+    fn metric(&self) -> &str {
+        match self {
+            Quality::Difference(metric) | Quality::Value(metric) => metric,
+        }
+    }
+}
+
+impl Pareto {
+    /// The plane of a summary, or the reason why there is none.
+    pub(crate) fn of(summary: &Summary, quality: &Quality) -> Result<Pareto, String> {
+        let name = quality.metric();
+        let metrics = summary.cells.iter().flat_map(|c| &c.metrics);
+        let Some(first) = metrics.clone().find(|m| m.metric == name) else {
+            let mut known: Vec<&str> = metrics.map(|m| m.metric.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() { "no metric at all".to_owned() } else { known.join(", ") };
+            return Err(format!("no cell has the metric `{name}`; the run has {known}"));
+        };
+        let Some(better) = summary.better(name) else {
+            return Err(format!("neither direction of `{name}` is better, so nothing dominates"));
+        };
+        let mut pareto = Pareto {
+            metric: name.to_owned(),
+            unit: first.unit.clone(),
+            is_difference: matches!(quality, Quality::Difference(_)),
+            better,
+            is_end_to_end: summary.cells.iter().any(has_whole_time_only),
+            points: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for cell in &summary.cells {
+            let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
+            match pareto.point(summary, cell, metric) {
+                Ok(point) => pareto.points.push(point),
+                Err(why) => pareto.left_out.push((cell.id.clone(), why)),
+            }
+        }
+        if pareto.points.iter().all(|p| p.is_baseline) {
+            let reasons = by_reason(&pareto.left_out);
+            return Err(format!("no cell but the baseline has both a speedup and `{name}` ({reasons})"));
+        }
+        pareto.mark_dominated();
+        Ok(pareto)
+    }
+
+    fn point(
+        &self,
+        summary: &Summary,
+        cell: &CellSummary,
+        metric: Option<&MetricSummary>,
+    ) -> Result<Point, String> {
+        let is_baseline = cell.is_baseline();
+        let because =
+            |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
+        // The baseline is 1 times as fast as itself and does not differ from itself, by definition.
+        let ratio = if self.is_end_to_end { &cell.speedup_e2e } else { &cell.speedup };
+        let (speedup, speedup_ci95) = match ratio.value {
+            _ if is_baseline => (1.0, None),
+            Some(value) => (value, ratio.ci95),
+            None => return Err(because(&ratio.why, "speedup")),
+        };
+        let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;
+        let (quality, quality_ci95) = match (self.is_difference, metric.vs_baseline, metric.value) {
+            (true, _, _) if is_baseline => (0.0, None),
+            (true, Some(versus), _) => self.apart(versus),
+            (true, None, _) => {
+                return Err(because(&metric.why, "comparison with the baseline for this metric"));
+            }
+            (false, _, Some(value)) => (value, metric.ci95),
+            (false, _, None) => return Err(because(&metric.why, "value for this metric")),
+        };
+        Ok(Point {
+            cell: cell.id.clone(),
+            is_baseline,
+            family: Family::of(summary, cell),
+            guarantee: cell.guarantee,
+            group: (cell.model.clone(), cell.dataset.clone(), cell.baseline.clone()),
+            speedup,
+            speedup_ci95,
+            quality,
+            quality_ci95,
+            paired: match metric.vs_baseline {
+                _ if is_baseline => Some((0.0, None)),
+                versus => versus.map(|versus| self.apart(versus)),
+            },
+            is_dominated: false,
+        })
+    }
+
+    /// How far a cell is from its baseline: the difference, or how large it is where nearer is better.
+    fn apart(&self, versus: VsBaseline) -> (f64, Option<[f64; 2]>) {
+        match self.better {
+            Better::NearerToBaseline => versus.distance(),
+            Better::Higher | Better::Lower => (versus.difference, versus.ci95),
+        }
+    }
+
+    fn mark_dominated(&mut self) {
+        let is_dominated = |p: &Point| self.points.iter().any(|o| self.dominates(o, p));
+        let dominated: Vec<bool> = self.points.iter().map(is_dominated).collect();
+        for (point, is_dominated) in self.points.iter_mut().zip(dominated) {
+            point.is_dominated = is_dominated;
+        }
+    }
+
+    /// Whether `o` makes `p` pointless: it is faster, and `p` has nothing that is known to be better. Exact cells share one
+    /// law, so among them speed alone counts, and what is exact has that over what is not. Other cells are better where
+    /// the interval of their own difference from the baseline says so: against an exact cell, whose true difference is 0,
+    /// or against the difference of the other.
+    fn dominates(&self, o: &Point, p: &Point) -> bool {
+        if o.group != p.group || o.speedup <= p.speedup {
+            return false;
+        }
+        match (o.guarantee, p.guarantee) {
+            (Guarantee::Exact, Guarantee::Exact) => true,
+            (_, Guarantee::Exact) => false,
+            _ => !self.is_visibly_better(p, o),
+        }
+    }
+
+    /// Whether the quality of `p`, which is not exact, is better than that of `o` beyond the interval of `p`; by values
+    /// where there is no interval.
+    fn is_visibly_better(&self, p: &Point, o: &Point) -> bool {
+        let law = |o: &Point| if o.guarantee == Guarantee::Exact { Some(0.0) } else { Some(o.paired?.0) };
+        let ((value, ci95), other) = match (p.paired, law(o)) {
+            (Some(paired), Some(other)) => (paired, other),
+            _ => ((p.quality, p.quality_ci95), o.quality),
+        };
+        let [low, high] = ci95.unwrap_or([value, value]);
+        if self.better == Better::Higher { low > other } else { high < other }
+    }
+
+    /// Speedup and quality of each point as the hypervolume counts them, exact cells with the quality of their baseline,
+    /// whose law they share; `None` where every cell is exact, so that there is no trade to measure.
+    fn trades(&self) -> Option<Vec<(f64, f64)>> {
+        let is_exact = |p: &&Point| p.guarantee == Guarantee::Exact;
+        if self.points.iter().all(|p| is_exact(&p)) {
+            return None;
+        }
+        let law = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
+        let quality = |p: &Point| {
+            let quality = law.filter(|_| is_exact(&p)).unwrap_or(p.quality);
+            let is_nearer = self.better == Better::NearerToBaseline;
+            law.filter(|_| is_nearer).map_or(quality, |law| (quality - law).abs())
+        };
+        Some(self.points.iter().map(|p| (p.speedup, quality(p))).collect())
+    }
+
+    /// Points that nothing dominates, group by group, each group from slow to fast.
+    pub(crate) fn frontiers(&self) -> Vec<Vec<&Point>> {
+        let mut frontiers: Vec<Vec<&Point>> = Vec::new();
+        for point in self.points.iter().filter(|p| !p.is_dominated) {
+            match frontiers.iter_mut().find(|f| f[0].group == point.group) {
+                Some(frontier) => frontier.push(point),
+                None => frontiers.push(vec![point]),
+            }
+        }
+        for frontier in &mut frontiers {
+            frontier.sort_by(|a, b| a.speedup.total_cmp(&b.speedup));
+        }
+        frontiers
+    }
+
+    /// The figure.
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
+        let lines = lines(summary);
+        let words = Words {
+            name: "pareto".to_owned(),
+            title: format!("{}: speed against quality", summary.name),
+            conditions: conditions(summary),
+            caption: self.caption(summary),
+        };
+        let dots = self.points.iter().map(|p| Dot {
+            name: p.cell.clone(),
+            family: p.family,
+            guarantee: p.guarantee,
+            // The baseline stays in full colour: it is the reference, not a competitor.
+            is_faded: p.is_dominated && !p.is_baseline,
+            // Of many settings of one method those of the frontier are named; the others have colour and size.
+            is_named: !p.is_dominated || place(&lines, &p.cell).is_none(),
+            x: p.speedup,
+            x_ci95: p.speedup_ci95,
+            y: p.quality,
+            y_ci95: p.quality_ci95,
+        });
+        let frontiers = self.frontiers();
+        let drawing = Scatter {
+            dots: dots.collect(),
+            lines: lines.clone(),
+            x_name: format!(
+                "Speedup over {}, {}, × (→ higher is better)",
+                summary.baseline,
+                if self.is_end_to_end { "prompt to image" } else { "decode time" }
+            ),
+            y_name: self.quality_name(&summary.baseline),
+            frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
+            upright: Some((1.0, format!("speed of {}", summary.baseline))),
+            level: self.is_difference.then_some(0.0),
+        };
+        Figure::of(words, &drawing, self.csv()?, style)
+    }
+
+    /// The vertical axis in words.
+    pub(crate) fn quality_name(&self, baseline: &str) -> String {
+        let what = match (self.is_difference, self.better) {
+            (true, Better::NearerToBaseline) => format!("|Δ {}| against {baseline}", self.metric),
+            (true, _) => format!("Δ {} against {baseline}", self.metric),
+            (false, _) => self.metric.clone(),
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
+        let better = match (self.better, self.is_difference) {
+            (Better::Higher, _) => "↑ higher".to_owned(),
+            (Better::Lower, _) => "↓ lower".to_owned(),
+            (Better::NearerToBaseline, true) => "nearer to 0".to_owned(),
+            (Better::NearerToBaseline, false) => format!("nearer to {baseline}'s"),
+        };
+        format!("{what}{unit} ({better} is better)")
+    }
+
+    /// What is on the vertical axis in few words.
+    pub(crate) fn short_quality_name(&self) -> String {
+        let what = if self.is_difference { format!("Δ {}", self.metric) } else { self.metric.clone() };
+        if self.unit.is_empty() { what } else { format!("{what}, {}", self.unit) }
+    }
+
+    /// What is to be seen, the area the frontier covers, and who has no point.
+    fn caption(&self, summary: &Summary) -> String {
+        let mut caption = format!(
+            "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, where \
+             another of its model, dataset and baseline is faster and nothing shows it to be better. Exact cells share one \
+             law: among them speed alone counts, and what stands between them on the vertical axis is chance.",
+            self.baselines(&summary.baseline),
+            match self.is_end_to_end {
+                true =>
+                    "time from the prompt to the image, which is all that is known of another program's images,",
+                false => "decode time",
+            },
+            match self.is_difference {
+                true => format!(
+                    "the {}difference of {} from the baseline's, paired by prompt",
+                    self.absolute(),
+                    self.metric
+                ),
+                false => self.metric.clone(),
+            }
+        );
+        if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
+            caption +=
+                " A relaxed cell is better where its 95 % interval says so; it never dominates an exact one.";
+        }
+        if self.better == Better::NearerToBaseline {
+            caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely as well as too \
+                        unlikely.";
+        }
+        if self.is_one_group()
+            && let Some(area) =
+                self.trades().and_then(|points| hypervolume(&points, self.better == Better::Higher))
+        {
+            let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+            caption += &format!(
+                " Hypervolume {} ×{unit}, exact cells with the baseline's quality, from the reference point (1 ×, \
+                 {}{unit}): the baseline's speed and the worst quality of a cell here, so it compares figures with the \
+                 same reference point only.",
+                fixed(area.value, 4),
+                fixed(area.reference, 4),
+            );
+        }
+        if !self.left_out.is_empty() {
+            caption += &format!(" Without a point: {}.", by_reason(&self.left_out));
+        }
+        caption
+    }
+
+    /// What the cells are compared with, in words.
+    fn baselines(&self, usual: &str) -> String {
+        let mut all = vec![usual];
+        for named in self.points.iter().filter_map(|point| point.group.2.as_deref()) {
+            let is_usual = named == usual || named.starts_with(&format!("{usual}["));
+            if !is_usual && !all.contains(&named) {
+                all.push(named);
+            }
+        }
+        match all.as_slice() {
+            [only] => (*only).to_owned(),
+            all => format!("its baseline ({})", all.join(", ")),
+        }
+    }
+
+    /// What stands before a difference whose sign does not matter.
+    fn absolute(&self) -> &'static str {
+        if self.better == Better::NearerToBaseline { "absolute " } else { "" }
+    }
+
+    /// Whether all cells compete with one another.
+    fn is_one_group(&self) -> bool {
+        self.points.windows(2).all(|pair| pair[0].group == pair[1].group)
+    }
+
+    /// The data as CSV, cells without a point at the end.
+    pub(crate) fn csv(&self) -> Result<String, ReportError> {
+        let what = match self.is_difference {
+            true => format!("{}difference to the baseline", self.absolute()),
+            false => "value".to_owned(),
+        };
+        let mut out = CsvText::new();
+        out.write_record([
+            "cell",
+            "guarantee",
+            "baseline",
+            "speedup",
+            "speedup_lo",
+            "speedup_hi",
+            "metric",
+            "quantity",
+            "unit",
+            "quality",
+            "quality_lo",
+            "quality_hi",
+            "dominated",
+            "why",
+        ])?;
+        let bounds =
+            |ci: Option<[f64; 2]>| ci.map_or([String::new(), String::new()], |ci| ci.map(|v| v.to_string()));
+        for point in &self.points {
+            let [x_lo, x_hi] = bounds(point.speedup_ci95);
+            let [y_lo, y_hi] = bounds(point.quality_ci95);
+            out.write_record([
+                point.cell.as_str(),
+                guarantee(point.guarantee),
+                &point.is_baseline.to_string(),
+                &point.speedup.to_string(),
+                &x_lo,
+                &x_hi,
+                &self.metric,
+                &what,
+                &self.unit,
+                &point.quality.to_string(),
+                &y_lo,
+                &y_hi,
+                &point.is_dominated.to_string(),
+                "",
+            ])?;
+        }
+        for (cell, why) in &self.left_out {
+            out.write_record([
+                cell,
+                "",
+                "",
+                "",
+                "",
+                "",
+                &self.metric,
+                &what,
+                &self.unit,
+                "",
+                "",
+                "",
+                "",
+                why.as_str(),
+            ])?;
+        }
+        Ok(out.into_text())
+    }
+}

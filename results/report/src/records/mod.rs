@@ -1,0 +1,225 @@
+//! All images of any number of runs as one data frame: one row an image, with what it is of, what it counted, how long
+//! it took and how each metric scored it. From the rows of runs ([`of_run`]) or from files that hold such a frame
+//! ([`parquet`]); what does not belong into one table is refused ([`mixing`]).
+//!
+//! Columns that are not there in all parts are null elsewhere. A score's column is named `score:METRIC@PROTOCOL`, so that two
+//! protocols never share one. A setting in which cells differ has a column `param:NAME`, numbers or texts, null in cells
+//! that do not have it.
+
+mod mixing;
+mod of_run;
+mod parquet;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use polars::prelude::*;
+use specimen_record::RunDir;
+use specimen_table::{Entry, Table, column_decimals, fixed};
+
+use crate::ReportError;
+use crate::csv_text::CsvText;
+
+pub use mixing::Mix;
+
+/// What every score's column begins with.
+const SCORE: &str = "score:";
+
+/// What every column begins with that holds a setting in which cells differ.
+const PARAM: &str = "param:";
+
+/// The images of runs as columns.
+#[derive(Clone, Debug)]
+pub struct ImageRecords {
+    frame: DataFrame,
+}
+
+impl ImageRecords {
+    /// The images of `sources`, in their order: folders of merged runs, and `.parquet` files that `specimen records` wrote.
+    ///
+    /// # Errors
+    /// A source that is neither or cannot be read; two sources that hold a run of one name; and what does not belong into
+    /// one table and is not in `mix`, with the remedy.
+    pub fn read(sources: &[PathBuf], mix: &BTreeSet<Mix>) -> Result<ImageRecords, ReportError> {
+        let mut parts = Vec::new();
+        for source in sources {
+            let part = match is_parquet(source) && !source.is_dir() {
+                true => parquet::read(source)?,
+                false => of_run::frame(&RunDir::open(source)?)?,
+            };
+            parts.push((source.as_path(), part));
+        }
+        let runs: Vec<(&Path, Vec<String>)> = parts
+            .iter()
+            .map(|(path, part)| Ok((*path, texts(part, "run")?)))
+            .collect::<Result<_, ReportError>>()?;
+        for (at, (path, names)) in runs.iter().enumerate() {
+            let earlier = runs[..at].iter().find_map(|(other, theirs)| {
+                names.iter().find(|name| theirs.contains(name)).map(|name| (*other, name.clone()))
+            });
+            if let Some((other, name)) = earlier {
+                return Err(ReportError::SameRun {
+                    name,
+                    first: other.to_owned(),
+                    second: (*path).to_owned(),
+                });
+            }
+        }
+        let frame = joined(parts.into_iter().map(|(_, part)| part).collect())?;
+        mixing::check(&frame, mix)?;
+        Ok(ImageRecords { frame })
+    }
+
+    /// Number of images.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.frame.height()
+    }
+
+    /// Names of the columns.
+    #[must_use]
+    pub fn columns(&self) -> Vec<String> {
+        self.frame.get_column_names().iter().map(ToString::to_string).collect()
+    }
+
+    /// The frame as a file: Parquet where the name ends in `.parquet`, CSV for `.csv`.
+    ///
+    /// # Errors
+    /// Another ending, and a file that cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), ReportError> {
+        let bytes = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("parquet") => parquet::bytes(&self.frame)?,
+            Some("csv") => self.csv()?.into_bytes(),
+            _ => return Err(ReportError::TableFormat { path: path.to_owned() }),
+        };
+        specimen_record::write_atomic(path, &bytes)?;
+        Ok(())
+    }
+
+    /// One row a run and cell: images, those that failed, and means over those that did not, warm-ups left out of times.
+    ///
+    /// # Errors
+    /// An operation that polars refuses.
+    pub fn means(&self) -> Result<Table, ReportError> {
+        let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
+        let is_ok = || col("status").eq(lit("ok"));
+        let timed = |name: &str| {
+            col(name).filter(is_ok().and(col("warmup").fill_null(lit(false)).not())).mean().alias(name)
+        };
+        let mut wanted = vec![
+            len().cast(DataType::UInt64).alias("images"),
+            is_ok().not().cast(DataType::UInt64).sum().alias("failed"),
+            col("nfe").cast(DataType::Float64).filter(is_ok()).mean().alias("nfe"),
+            (col("n_tokens").cast(DataType::Float64).filter(is_ok()).sum()
+                / col("nfe").cast(DataType::Float64).filter(is_ok()).sum())
+            .alias("step compression"),
+            timed("decode_s"),
+            timed("e2e_s"),
+        ];
+        wanted.extend(scores.iter().map(|name| col(name.as_str()).mean()));
+        let frame =
+            self.frame.clone().lazy().group_by_stable([col("run"), col("cell")]).agg(wanted).collect()?;
+        shown(&frame)
+    }
+
+    fn csv(&self) -> Result<String, ReportError> {
+        let mut out = CsvText::new();
+        out.write_record(self.columns())?;
+        let columns: Vec<Vec<String>> =
+            self.frame.columns().iter().map(fields).collect::<Result<_, ReportError>>()?;
+        for row in 0..self.n() {
+            out.write_record(columns.iter().map(|column| column[row].as_str()))?;
+        }
+        Ok(out.into_text())
+    }
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "parquet")
+}
+
+/// The distinct entries of a column of texts, in order of appearance.
+fn texts(frame: &DataFrame, column: &str) -> Result<Vec<String>, ReportError> {
+    let mut seen = Vec::new();
+    for text in frame.column(column)?.str()?.iter().flatten() {
+        if !seen.iter().any(|known| known == text) {
+            seen.push(text.to_owned());
+        }
+    }
+    Ok(seen)
+}
+
+/// One below the other; scores that a part has not are null there.
+fn joined(parts: Vec<DataFrame>) -> Result<DataFrame, ReportError> {
+    let mut all: Vec<(PlSmallStr, DataType)> = Vec::new();
+    for part in &parts {
+        for column in part.columns() {
+            if !all.iter().any(|(name, _)| name == column.name()) {
+                all.push((column.name().clone(), column.dtype().clone()));
+            } else if let Some((_, kind)) = all.iter_mut().find(|(name, _)| name == column.name())
+                && kind != column.dtype()
+            {
+                // A setting that is a number in one run and a word in another.
+                *kind = DataType::String;
+            }
+        }
+    }
+    let mut whole: Option<DataFrame> = None;
+    for part in parts {
+        let height = part.height();
+        let columns = all.iter().map(|(name, kind)| match part.column(name) {
+            Ok(column) if column.dtype() != kind => column.cast(kind),
+            Ok(column) => Ok(column.clone()),
+            Err(_) => Ok(Column::full_null(name.clone(), height, kind)),
+        });
+        let part = DataFrame::new(height, columns.collect::<Result<_, _>>()?)?;
+        whole = Some(match whole {
+            None => part,
+            Some(above) => above.vstack(&part)?,
+        });
+    }
+    whole.ok_or(ReportError::NoSource)
+}
+
+/// A column as texts, empty where it is null.
+fn fields(column: &Column) -> Result<Vec<String>, ReportError> {
+    let or_empty = |text: Option<String>| text.unwrap_or_default();
+    Ok(match column.dtype() {
+        DataType::String => column.str()?.iter().map(|v| or_empty(v.map(str::to_owned))).collect(),
+        DataType::UInt64 => column.u64()?.iter().map(|v| or_empty(v.map(|v| v.to_string()))).collect(),
+        DataType::Boolean => column.bool()?.iter().map(|v| or_empty(v.map(|v| v.to_string()))).collect(),
+        _ => column.f64()?.iter().map(|v| or_empty(v.map(|v| v.to_string()))).collect(),
+    })
+}
+
+/// The frame of means as a table.
+fn shown(frame: &DataFrame) -> Result<Table, ReportError> {
+    let mut table = Table {
+        id: "records".to_owned(),
+        head: vec!["Means over images that were made; times without warm-ups.".to_owned()],
+        legend: vec!["Step compression: tokens over forwards of the target, prefill included.".to_owned()],
+        ..Table::default()
+    };
+    for column in frame.columns() {
+        let score = column.name().strip_prefix(SCORE).and_then(|name| name.split_once('@'));
+        if let Some((metric, protocol)) = score {
+            table.legend.push(format!("{metric}: by {protocol}."));
+        }
+        let name = score.map_or(column.name().as_str(), |(metric, _)| metric);
+        let texts = match column.dtype() {
+            DataType::Float64 => {
+                let values: Vec<Option<f64>> = column.f64()?.iter().collect();
+                let known: Vec<_> = values.iter().flatten().map(|value| (*value, None)).collect();
+                let decimals = column_decimals(&known);
+                values.iter().map(|v| v.map_or("–".to_owned(), |v| fixed(v, decimals))).collect()
+            }
+            _ => fields(column)?,
+        };
+        let head = match column.dtype() {
+            DataType::String => specimen_table::Column::text(name),
+            _ => specimen_table::Column::number(name, "", None),
+        };
+        table.push(head, texts.iter().map(|text| Entry::plain(text)).collect());
+    }
+    Ok(table)
+}

@@ -1,0 +1,104 @@
+//! Under which conditions the numbers of a run hold: machine, model, dataset, images, sampling.
+
+use specimen_record::{CellSummary, Sampling, Summary};
+use specimen_table::plain;
+
+/// What was run, on what, and against which baseline; one line each.
+pub(crate) fn head(summary: &Summary) -> Vec<String> {
+    let cells = &summary.cells;
+    let sampling = shared(cells, |c| describe_sampling(&c.sampling));
+    vec![
+        format!(
+            "Run {}, plan {}, result {}.",
+            summary.name,
+            &summary.plan_digest.as_str()[..12],
+            &summary.result_digest.as_str()[..12]
+        ),
+        format!("{} on {}.", shared(cells, |c| c.dtype.clone()), machine(summary)),
+        format!(
+            "Model {}; dataset {}; {}; {}; baseline {}.",
+            shared(cells, |c| c.model.clone()),
+            shared(cells, |c| c.dataset.clone()),
+            images(cells),
+            sampling,
+            summary.baseline
+        ),
+    ]
+}
+
+/// The conditions in one short line, for a figure.
+pub(crate) fn conditions(summary: &Summary) -> String {
+    conditions_of(summary, &images(&summary.cells))
+}
+
+/// As [`conditions`], for a figure that rests on other images than all of every cell: `n` says on which.
+pub(crate) fn conditions_of(summary: &Summary, n: &str) -> String {
+    let cells = &summary.cells;
+    let device = summary.gpus.first().unwrap_or(&summary.cpu_model);
+    let parts = [
+        shared(cells, |c| c.model.clone()),
+        shared(cells, |c| c.dataset.clone()),
+        n.to_owned(),
+        format!("{} on {device}", shared(cells, |c| c.dtype.clone())),
+        shared(cells, |c| describe_sampling(&c.sampling)),
+    ];
+    parts.join(" · ")
+}
+
+fn machine(summary: &Summary) -> String {
+    let threads = match summary.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let with_bf16: Vec<&str> =
+        summary.cpu_features.iter().map(String::as_str).filter(|f| f.contains("bf16")).collect();
+    let bf16 = match with_bf16.as_slice() {
+        [] => "no".to_owned(),
+        found => format!("yes ({})", found.join(", ")),
+    };
+    let cpu = format!("{}, {threads}, bf16 instructions: {bf16}", summary.cpu_model);
+    let device = shared(&summary.cells, |c| c.device.clone());
+    match summary.gpus.as_slice() {
+        [] => format!("{device} ({cpu})"),
+        gpus => format!("{device} ({}; host {cpu})", gpus.join(", ")),
+    }
+}
+
+fn images(cells: &[CellSummary]) -> String {
+    let n_failed: u64 = cells.iter().map(|c| c.n_failed).sum();
+    let (low, high) = (cells.iter().map(|c| c.n_images).min(), cells.iter().map(|c| c.n_images).max());
+    let made = match (low, high) {
+        (Some(low), Some(high)) if low != high => format!("n = {low} to {high} images a cell"),
+        (Some(n), _) => format!("n = {n} images a cell"),
+        _ => "no cells".to_owned(),
+    };
+    if n_failed == 0 { made } else { format!("{made}, {n_failed} failed") }
+}
+
+fn describe_sampling(sampling: &Sampling) -> String {
+    let top_k =
+        if sampling.top_k == 0 { "top-k off".to_owned() } else { format!("top-k {}", sampling.top_k) };
+    let top_p = if sampling.top_p >= 1.0 {
+        "top-p off".to_owned()
+    } else {
+        format!("top-p {}", plain(sampling.top_p))
+    };
+    let guidance = if sampling.guidance == 1.0 {
+        "no guidance".to_owned()
+    } else {
+        format!("guidance {}", plain(sampling.guidance))
+    };
+    format!("temperature {}, {top_k}, {top_p}, {guidance}", plain(sampling.temperature))
+}
+
+/// What all cells share, or the list of what they have.
+fn shared(cells: &[CellSummary], of: impl Fn(&CellSummary) -> String) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for cell in cells {
+        let text = of(cell);
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    if found.is_empty() { "none".to_owned() } else { found.join(" | ") }
+}

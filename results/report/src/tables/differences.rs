@@ -1,0 +1,99 @@
+//! How the metrics of each cell differ from those of its baseline, paired by prompt, with corrected p values.
+
+use specimen_record::{Summary, VsBaseline};
+use specimen_stats::multiple_tests::holm;
+use specimen_stats::student::student_two_sided_p;
+use specimen_table::fixed;
+
+use crate::ReportError;
+
+/// Smallest p value that is shown; a smaller one is shown as below it.
+const SMALLEST_P: f64 = 1e-4;
+
+/// A cell's difference from its baseline in one metric.
+pub(crate) struct Difference<'s> {
+    pub(crate) cell: &'s str,
+    pub(crate) versus: VsBaseline,
+    /// Holm-corrected over the cells of the metric; `None` without a standard error.
+    pub(crate) p: Option<f64>,
+}
+
+/// How each cell's metrics differ from its baseline's, prompt by prompt: one entry a metric.
+///
+/// # Errors
+/// When a difference over its standard error is no number.
+pub(crate) fn differences(summary: &Summary) -> Result<Vec<(&str, Vec<Difference<'_>>)>, ReportError> {
+    let mut metrics: Vec<(&str, Vec<(&str, VsBaseline)>)> = Vec::new();
+    for cell in &summary.cells {
+        for metric in &cell.metrics {
+            let Some(versus) = metric.vs_baseline else { continue };
+            match metrics.iter_mut().find(|(name, _)| *name == metric.metric) {
+                Some((_, rows)) => rows.push((&cell.id, versus)),
+                None => metrics.push((&metric.metric, vec![(&cell.id, versus)])),
+            }
+        }
+    }
+    let with_p = |(metric, rows): (_, Vec<(_, VsBaseline)>)| {
+        let p = adjusted(&rows)?;
+        let rows = rows.into_iter().zip(p).map(|((cell, versus), p)| Difference { cell, versus, p });
+        Ok((metric, rows.collect()))
+    };
+    metrics.into_iter().map(with_p).collect()
+}
+
+/// The differences in words: one line a metric, and one on how their p values are meant.
+///
+/// # Errors
+/// As [`differences`].
+pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError> {
+    let mut lines = Vec::new();
+    for (metric, rows) in differences(summary)? {
+        let texts: Vec<String> = rows.iter().map(|row| compared(row.cell, &row.versus, row.p)).collect();
+        lines.push(format!(
+            "{metric} minus the baseline's, paired by prompt (pairs, z, p, difference detectable with 80 % power): {}.",
+            texts.join("; ")
+        ));
+    }
+    if !lines.is_empty() {
+        lines.push(on_p_values(summary));
+    }
+    Ok(lines)
+}
+
+/// How p values are meant.
+pub(crate) fn on_p_values(summary: &Summary) -> String {
+    format!(
+        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All of them are compared with the same \
+         images of {}, so what chance made of these moves all differences together.",
+        summary.baseline
+    )
+}
+
+/// p values of the differences over all rows of a metric; `None` where a row has no standard error.
+fn adjusted(rows: &[(&str, VsBaseline)]) -> Result<Vec<Option<f64>>, ReportError> {
+    let p =
+        |versus: &VsBaseline| versus.z.filter(|_| versus.n > 1).map(|z| student_two_sided_p(versus.n - 1, z));
+    let raw = rows.iter().map(|(_, versus)| p(versus).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let mut holm = holm(&raw.iter().flatten().copied().collect::<Vec<f64>>())?.into_iter();
+    Ok(raw.into_iter().map(|p| p.and_then(|_| holm.next())).collect())
+}
+
+fn compared(cell: &str, versus: &VsBaseline, p: Option<f64>) -> String {
+    let sign = if versus.difference < 0.0 { "-" } else { "+" };
+    let z = versus.z.map_or_else(String::new, |z| format!(", z {}", signed_short(z)));
+    let p = p.map_or_else(String::new, |p| format!(", p {}", p_value(p)));
+    let detectable = versus.detectable.map_or_else(String::new, |d| format!(", {}", fixed(d, 3)));
+    format!("{cell} {sign}{} ({}{z}{p}{detectable})", fixed(versus.difference.abs(), 3), versus.n)
+}
+
+/// A p value as a table shows it; a smaller one than the table can show has `<` before it.
+pub(crate) fn p_value(p: f64) -> String {
+    match p < SMALLEST_P {
+        true => format!("< {SMALLEST_P}"),
+        false => fixed(p, if p < 0.1 { 4 } else { 2 }),
+    }
+}
+
+pub(crate) fn signed_short(value: f64) -> String {
+    format!("{}{}", if value < 0.0 { "-" } else { "+" }, fixed(value.abs(), 1))
+}

@@ -1,0 +1,141 @@
+//! The lines below a table: what its columns mean, how well times were taken, and faults.
+
+use specimen_record::{CellSummary, Guarantee, Origin, Summary};
+use specimen_table::{fixed, with_interval};
+
+use crate::drawing::families::skips;
+use crate::tables::measure::{Measure, measures};
+
+/// What the columns mean.
+pub(crate) fn legend(summary: &Summary) -> Vec<String> {
+    let measures = measures(summary);
+    let skips = match measures.contains(&Measure::Tpf) {
+        true => "; tokens+skips: with those of steps that skip verification too",
+        false => "",
+    };
+    let mut lines = vec![format!(
+        "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
+         interval. Accepted: draft tokens a verification accepts, without the bonus token; tokens: with it{skips}. \
+         NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
+         Measured / predicted: the speedup over what counts and costs of a forward predict."
+    )];
+    lines.extend(elsewhere(summary));
+    lines.extend(timing(summary));
+    if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
+        let named = measures.iter().filter_map(|m| match m {
+            Measure::Metric { metric, protocol, .. } => {
+                Some(format!("{metric} by {protocol}, {}", n_of(summary, metric, protocol)))
+            }
+            _ => None,
+        });
+        lines.push(format!(
+            "Metrics: {}; ± or brackets: 95 % interval.",
+            named.collect::<Vec<_>>().join("; ")
+        ));
+    }
+    for measure in &measures {
+        let Measure::Distance { metric, .. } = measure else { continue };
+        lines.push(format!(
+            "{}: absolute difference of {metric} from the baseline's, paired by prompt, of cells that are not exact; nearer \
+             to 0 is better, since their tokens can be too likely as well as too unlikely.{}",
+            measure.name(),
+            divergences(summary)
+        ));
+    }
+    lines
+}
+
+/// Total variation that acceptance rules moved, where that is all a relaxed cell changes.
+fn divergences(summary: &Summary) -> String {
+    let is_known = |cell: &&CellSummary| cell.guarantee == Guarantee::Relaxed && !skips(summary, cell);
+    let spent = summary.cells.iter().filter(is_known).filter_map(|cell| {
+        let spent = cell.tvd_spent.filter(|spent| *spent > 0.0)?;
+        Some(format!("{} {}", cell.id, fixed(spent, 2)))
+    });
+    match spent.collect::<Vec<_>>().join("; ") {
+        none if none.is_empty() => String::new(),
+        spent => format!(" Total variation that their rules moved, mean per image: {spent}."),
+    }
+}
+
+/// Whose images are not this program's, and what their times are.
+fn elsewhere(summary: &Summary) -> Vec<String> {
+    let of = |origin: Origin| {
+        let cells = summary.cells.iter().filter(|cell| cell.origin == Some(origin));
+        cells.map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = Vec::new();
+    let (external, imported) = (of(Origin::External), of(Origin::Imported));
+    if !external.is_empty() {
+        lines.push(format!(
+            "{external}: made by another process during this run, timed by the same clock from request to answer. Speedup \
+             e2e: the baseline's time from the prompt to the saved image over that."
+        ));
+    }
+    if !imported.is_empty() {
+        lines.push(format!(
+            "{imported}: imported. The images were made elsewhere and their times are told, not measured here: they stand \
+             in no ratio with times of this program."
+        ));
+    }
+    lines
+}
+
+/// How far the times can be trusted, where the summary says.
+fn timing(summary: &Summary) -> Option<String> {
+    let quality = summary.timing_quality.as_ref()?;
+    let cells = || summary.cells.iter().filter_map(|cell| cell.timing_quality.as_ref());
+    let (n_timed, n_outliers) =
+        cells().fold((0, 0), |(n, out), cell| (n + cell.n_timed, out + cell.n_outliers));
+    if n_timed == 0 {
+        return None;
+    }
+    let drift = quality.drift_in_words();
+    let others = quality
+        .others_busy_mean
+        .map(|share| format!("other processes took {} % of the machine", fixed(100.0 * share, 0)));
+    let apart = format!("{n_outliers} of {n_timed} times stand apart (kept)");
+    let parts: Vec<String> = [drift, others, Some(apart)].into_iter().flatten().collect();
+    Some(format!("Timing: {}.", parts.join("; ")))
+}
+
+/// The speedup of a prompt that counts as much as any other, beside that of the mean times: one line.
+pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
+    let text = |value: Option<f64>, ci95| {
+        value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
+    };
+    let others = summary.cells.iter().filter(|cell| !cell.is_baseline() && cell.speedup.geomean.is_some());
+    let texts = others.map(|cell| {
+        let ratio = &cell.speedup;
+        let (geomean, median) =
+            (text(ratio.geomean, ratio.geomean_ci95), text(ratio.median, ratio.median_ci95));
+        format!("{} {geomean} / {median}", cell.id)
+    });
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("Speedup prompt by prompt, geometric mean / median: {}.", texts.join("; "))]
+}
+
+/// What no run should show.
+pub(crate) fn faults(summary: &Summary) -> Vec<String> {
+    let outside = |c: &&CellSummary| c.guarantee == Guarantee::Exact && c.out_of_support > 0;
+    let line = |c: &CellSummary| {
+        format!(
+            "FAULT: {} claims the target's distribution and emitted {} tokens that the target gives probability 0.",
+            c.id, c.out_of_support
+        )
+    };
+    summary.cells.iter().filter(outside).map(line).collect()
+}
+
+/// Images that went into a metric, over all cells.
+fn n_of(summary: &Summary, metric: &str, protocol: &str) -> String {
+    let metrics = summary.cells.iter().flat_map(|c| &c.metrics);
+    let n: Vec<u64> = metrics.filter(|m| m.metric == metric && m.protocol == protocol).map(|m| m.n).collect();
+    match (n.iter().min(), n.iter().max()) {
+        (Some(low), Some(high)) if low != high => format!("n = {low} to {high}"),
+        (low, _) => format!("n = {}", low.copied().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,100 @@
+//! Renews marked tables in a document: what stands between `<!-- specimen:table NAME -->` and
+//! `<!-- /specimen:table -->` becomes the table of the run of that name; with `brief` behind the name, without the lines
+//! below it that say what its columns mean. Everything else stays to the byte.
+
+use std::path::Path;
+
+use specimen_record::{Summary, read_bounded, write_atomic};
+use specimen_table::Table;
+
+use crate::ReportError;
+use crate::tables::table::table;
+
+/// Bytes of a document, at most.
+const MAX_BYTES: u64 = 64 << 20;
+
+const END: &str = "<!-- /specimen:table -->";
+
+/// What stands below a brief table.
+const BRIEF: &str = "What the columns mean, all warnings and the paired differences stand in the run's report/table.md; bold: the best \
+                     of its kind, italic: the second.";
+
+/// Puts the tables of runs into a file, each wherever its name is marked.
+///
+/// # Errors
+/// When the file cannot be read or written, a run is marked nowhere, or a mark has no end; the file is as it was then.
+pub fn splice(path: &Path, summaries: &[Summary]) -> Result<(), ReportError> {
+    let text = String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| {
+        ReportError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
+    })?;
+    let mut renewed = text.clone();
+    for summary in summaries {
+        let refuse = |reason: String| ReportError::NoMark { path: path.to_owned(), reason };
+        let whole = table(summary)?;
+        let brief = Table { legend: vec![BRIEF.to_owned()], marked: None, ..whole.clone() };
+        renewed = replaced(&renewed, &summary.name, &whole.markdown(), &brief.markdown()).map_err(refuse)?;
+    }
+    if renewed != text {
+        write_atomic(path, renewed.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The text with a table in every place marked with `name`.
+fn replaced(text: &str, name: &str, whole: &str, brief: &str) -> Result<String, String> {
+    let marks = [
+        (format!("<!-- specimen:table {name} -->"), whole),
+        (format!("<!-- specimen:table {name} brief -->"), brief),
+    ];
+    let mut out = text.to_owned();
+    let mut n = 0;
+    for (begin, table) in &marks {
+        let before = std::mem::take(&mut out);
+        let mut parts = before.split(begin.as_str());
+        out.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let Some((_, after)) = part.split_once(END) else {
+                return Err(format!("`{begin}` has no `{END}` after it"));
+            };
+            out.push_str(&format!("{begin}\n{}\n{END}{after}", table.trim_end()));
+            n += 1;
+        }
+    }
+    match n {
+        0 => Err(format!(
+            "no table is marked with `{}`; write it and `{END}` where the table belongs",
+            marks[0].0
+        )),
+        _ => Ok(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
+    use super::*;
+
+    const PAGE: &str = "# Title\n<!-- specimen:table a -->\nold\n<!-- /specimen:table -->\ntext\n\
+                        <!-- specimen:table b -->\nstays\n<!-- /specimen:table -->\n";
+
+    #[test]
+    fn what_is_marked_is_renewed_and_the_rest_stays() {
+        let page = replaced(PAGE, "a", "| x |\n", "").unwrap();
+        assert_eq!(page, PAGE.replace("\nold\n", "\n| x |\n"));
+        assert_eq!(replaced(&page, "a", "| x |\n", "").unwrap(), page, "a second time changes nothing");
+    }
+
+    #[test]
+    fn a_brief_table_stands_where_it_is_asked_for() {
+        let page = PAGE.replace("table b -->", "table a brief -->");
+        let renewed = replaced(&page, "a", "| whole |", "| brief |").unwrap();
+        assert_eq!(renewed, page.replace("\nold\n", "\n| whole |\n").replace("\nstays\n", "\n| brief |\n"));
+    }
+
+    #[test]
+    fn a_run_that_is_marked_nowhere_and_a_mark_without_end_are_told() {
+        assert!(replaced(PAGE, "c", "", "").unwrap_err().contains("<!-- specimen:table c -->"));
+        assert!(replaced("<!-- specimen:table a -->\n", "a", "", "").unwrap_err().contains("has no"));
+    }
+}

@@ -1,0 +1,219 @@
+//! The table of a run: one row a cell, built once from the data frame; `specimen-table` lays it out.
+
+use specimen_record::Summary;
+use specimen_table::{Column, Entry, Rank, Table, column_decimals, fixed, ranks, with_interval};
+
+use crate::ReportError;
+use crate::tables::frame::CellFrame;
+use crate::tables::measure::{Measure, NO_REASON};
+use crate::tables::ranking::{RANKED_AMONG, missing_items, ranking_group};
+use crate::tables::{conditions, differences, legend, table_csv as csv_of};
+
+/// The table of a run.
+///
+/// # Errors
+/// When the data frame refuses an operation.
+pub fn table(summary: &Summary) -> Result<Table, ReportError> {
+    table_of(summary, &[])
+}
+
+/// The table with the methods and these columns, in their order; with all where none is named. A column is named by its
+/// head or by its name in the CSV, in letters of either case.
+///
+/// # Errors
+/// When there is no such column, and when the data frame refuses an operation.
+pub fn table_of(summary: &Summary, columns: &[String]) -> Result<Table, ReportError> {
+    Builder::of(summary, columns)?.chosen()
+}
+
+/// The table as Markdown, its columns aligned so that it reads in a terminal too.
+///
+/// # Errors
+/// When the data frame refuses an operation.
+pub fn table_markdown(summary: &Summary) -> Result<String, ReportError> {
+    Ok(table(summary)?.markdown())
+}
+
+/// The table for a terminal of `width` columns: a table that is too wide is cut into panels that repeat
+/// the first column.
+///
+/// # Errors
+/// When the data frame refuses an operation.
+pub fn table_text(summary: &Summary, width: usize) -> Result<String, ReportError> {
+    Ok(table(summary)?.text(width))
+}
+
+/// The numbers behind the table as CSV: full precision, intervals in columns of their own, reasons for
+/// absent values in the last.
+///
+/// # Errors
+/// When the data frame or the CSV writer refuses an operation.
+pub fn table_csv(summary: &Summary) -> Result<String, ReportError> {
+    csv_of::of(summary)
+}
+
+/// A table under construction.
+struct Builder<'c> {
+    table: Table,
+    /// Names of the columns that are wanted; all where there is none.
+    wanted: &'c [String],
+    /// Place among those wanted of every column after the first.
+    places: Vec<usize>,
+    /// Names of all columns.
+    known: Vec<String>,
+}
+
+impl<'c> Builder<'c> {
+    fn of(summary: &Summary, wanted: &'c [String]) -> Result<Builder<'c>, ReportError> {
+        let frame = CellFrame::of(summary)?;
+        let lines = [
+            legend::legend(summary),
+            legend::further_means(summary),
+            differences::comparisons(summary)?,
+            legend::faults(summary),
+        ];
+        let mut table = Builder {
+            table: Table {
+                id: summary.name.chars().filter(|c| c.is_ascii_alphanumeric() || "-:".contains(*c)).collect(),
+                head: conditions::head(summary),
+                rows: vec![Vec::new(); frame.n_rows()],
+                marked: Some(RANKED_AMONG.to_owned()),
+                legend: lines.concat(),
+                ..Table::default()
+            },
+            wanted,
+            places: Vec::new(),
+            known: Vec::new(),
+        };
+        let methods = texts(&frame, "cell")?.iter().map(|text| Entry::plain(text)).collect();
+        table.table.push(Column::text("method"), methods);
+        for (name, column) in
+            [("model", "model"), ("dataset", "dataset"), ("dtype", "dtype"), ("device", "device")]
+        {
+            let mut distinct = texts(&frame, column)?;
+            distinct.dedup();
+            if distinct.len() > 1 {
+                table.push_text(name, &frame, column)?;
+            }
+        }
+        table.push_text("output", &frame, "guarantee")?;
+        table.push_text("drafter", &frame, "drafter")?;
+        table.push_counts(summary, &frame)?;
+        for measure in frame.measures.iter().filter(|measure| measure.is_column()) {
+            table.push_measure(summary, &frame, measure)?;
+        }
+        Ok(table)
+    }
+
+    /// Whether a column of this head, and of this name in the CSV, is to be shown; its place is kept.
+    fn wants(&mut self, head: &str, key: &str) -> bool {
+        self.known.push(head.to_owned());
+        let is_named =
+            |wanted: &String| wanted.eq_ignore_ascii_case(head) || wanted.eq_ignore_ascii_case(key);
+        let place = match self.wanted.is_empty() {
+            true => Some(self.places.len()),
+            false => self.wanted.iter().position(is_named),
+        };
+        self.places.extend(place);
+        place.is_some()
+    }
+
+    /// The table with its columns in the order asked for.
+    fn chosen(mut self) -> Result<Table, ReportError> {
+        let missing = |at: &usize| !self.places.contains(at);
+        if let Some(at) = (0..self.wanted.len()).find(missing) {
+            // The methods are always there.
+            if !self.wanted[at].eq_ignore_ascii_case("method") {
+                let (name, known) = (self.wanted[at].clone(), self.known.join(", "));
+                return Err(ReportError::NoColumn { name, known });
+            }
+        }
+        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        order.sort_by_key(|&at| self.places[at]);
+        let order: Vec<usize> = std::iter::once(0).chain(order.iter().map(|at| at + 1)).collect();
+        self.table.columns = order.iter().map(|&at| self.table.columns[at].clone()).collect();
+        for row in &mut self.table.rows {
+            *row = order.iter().map(|&at| row[at].clone()).collect();
+        }
+        Ok(self.table)
+    }
+
+    fn push_text(&mut self, name: &str, frame: &CellFrame, column: &str) -> Result<(), ReportError> {
+        if !self.wants(name, column) {
+            return Ok(());
+        }
+        let entries = texts(frame, column)?.iter().map(|text| Entry::plain(text)).collect();
+        self.table.push(Column::text(name), entries);
+        Ok(())
+    }
+
+    fn push_counts(&mut self, summary: &Summary, frame: &CellFrame) -> Result<(), ReportError> {
+        if !self.wants("n", "n_images") {
+            return Ok(());
+        }
+        let mut entries = Vec::new();
+        for (row, cell) in summary.cells.iter().enumerate() {
+            let n = frame.count("n_images", row)?;
+            let mark = missing_items(summary, cell).map(|missing_items| {
+                self.table.footnote(&format!("{missing_items}: the row competes for no mark"))
+            });
+            entries.push(Entry::plain(&format!("{n}{}", mark.unwrap_or_default())));
+        }
+        self.table.push(Column::number("n", "images", None), entries);
+        Ok(())
+    }
+
+    fn push_measure(
+        &mut self,
+        summary: &Summary,
+        frame: &CellFrame,
+        measure: &Measure,
+    ) -> Result<(), ReportError> {
+        let (key, factor) = (measure.key(), measure.shown_per_unit());
+        if !self.wants(&measure.name(), &key) {
+            return Ok(());
+        }
+        let mut shown = Vec::new();
+        for row in 0..frame.n_rows() {
+            let number = |suffix: &str| frame.number(&format!("{key}{suffix}"), row);
+            let ci95 = number("_lo")?.zip(number("_hi")?).map(|(lo, hi)| [lo * factor, hi * factor]);
+            shown.push(number("")?.map(|value| (value * factor, ci95)));
+        }
+        let present: Vec<_> = shown.iter().flatten().copied().collect();
+        let decimals = measure.decimals().unwrap_or_else(|| column_decimals(&present));
+        let brackets = matches!(measure, Measure::Speedup | Measure::SpeedupE2e);
+        let competing = summary.cells.iter().map(|cell| ranking_group(summary, cell, measure));
+        let values = shown.iter().map(|shown| shown.map(|(value, _)| value));
+        let rivals: Vec<_> =
+            competing.zip(values).map(|(ranking_group, value)| ranking_group.zip(value)).collect();
+        let places = match measure.higher_is_better() {
+            Some(higher) => ranks(&rivals, higher),
+            None => vec![Rank::None; rivals.len()],
+        };
+        let mut entries = Vec::new();
+        for ((cell, value), rank) in summary.cells.iter().zip(shown).zip(places) {
+            let text = match value {
+                Some((value, ci95)) => {
+                    // The CSV keeps the count.
+                    match cell.accepted_in_tables() {
+                        (Some(shown), Some(why)) if *measure == Measure::Accepted => {
+                            format!("{}{}", fixed(shown, decimals), self.table.footnote(why))
+                        }
+                        _ => with_interval(value, ci95, decimals, brackets),
+                    }
+                }
+                None => {
+                    let why = measure.of(cell).why;
+                    format!("—{}", self.table.footnote(why.as_deref().unwrap_or(NO_REASON)))
+                }
+            };
+            entries.push(Entry { text, rank });
+        }
+        self.table.push(Column::number(&measure.name(), measure.unit(), measure.higher_is_better()), entries);
+        Ok(())
+    }
+}
+
+fn texts(frame: &CellFrame, column: &str) -> Result<Vec<String>, ReportError> {
+    (0..frame.n_rows()).map(|row| frame.text(column, row)).collect()
+}

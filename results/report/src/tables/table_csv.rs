@@ -1,0 +1,48 @@
+//! The data frame as CSV: every number as the summary holds it, empty where it holds null.
+
+use specimen_record::Summary;
+use specimen_table::csv_field;
+
+use crate::ReportError;
+use crate::csv_text::CsvText;
+use crate::tables::frame::{COUNTS, CellFrame, TEXTS};
+
+/// The CSV of a summary, with a head line.
+pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
+    let frame = CellFrame::of(summary)?;
+    let number_columns: Vec<String> = frame
+        .measures
+        .iter()
+        .flat_map(|m| ["", "_lo", "_hi"].map(|suffix| format!("{}{suffix}", m.key())))
+        .filter(|name| !is_empty_interval(&frame, name))
+        .collect();
+    let mut out = CsvText::new();
+    let head = TEXTS.iter().chain(&COUNTS).map(|name| (*name).to_owned());
+    let head = head.chain(number_columns.iter().map(|name| csv_field(name)));
+    out.write_record(head.chain(["why".to_owned()]))?;
+    for (row, cell) in summary.cells.iter().enumerate() {
+        let mut line = Vec::new();
+        for name in TEXTS {
+            line.push(csv_field(&frame.text(name, row)?));
+        }
+        for name in COUNTS {
+            line.push(frame.count(name, row)?.to_string());
+        }
+        for name in &number_columns {
+            line.push(frame.number(name, row)?.map(|value| value.to_string()).unwrap_or_default());
+        }
+        let reasons = frame.measures.iter().filter_map(|m| {
+            let found = m.of(cell);
+            found.why.filter(|_| found.value.is_none()).map(|why| format!("{}: {why}", m.key()))
+        });
+        line.push(csv_field(&reasons.collect::<Vec<_>>().join("; ")));
+        out.write_record(&line)?;
+    }
+    Ok(out.into_text())
+}
+
+/// Intervals that no cell has get no column.
+fn is_empty_interval(frame: &CellFrame, name: &str) -> bool {
+    let is_bound = name.ends_with("_lo") || name.ends_with("_hi");
+    is_bound && frame.frame.column(name).is_ok_and(|column| column.null_count() == frame.n_rows())
+}
