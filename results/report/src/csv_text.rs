@@ -1,4 +1,4 @@
-//! CSV in memory, whose every field passes [`csv_field`]: prompts, names and reasons come from elsewhere, and a spreadsheet
+//! CSV in memory, whose every field passes [`csv_field`]: prompts, names and reasons are untrusted, and a spreadsheet
 //! that opens the file must not run them.
 
 use specimen_table::csv_field;

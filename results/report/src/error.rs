@@ -16,10 +16,10 @@ pub enum ReportError {
     Record(#[from] RecordError),
     /// The run has no summary yet.
     #[error(
-        "{path}: the run has no summary, it has not ended; `specimen run SPEC --out DIR --resume` goes on with it"
+        "{path}: the run has no summary: it is not finished; `specimen run SPEC --out DIR --resume` continues it"
     )]
     NoSummary {
-        /// Where it would lie.
+        /// Where it would be.
         path: PathBuf,
     },
     /// An image of the run is not readable as one.
@@ -68,11 +68,11 @@ pub enum ReportError {
         source: std::io::Error,
     },
     /// A table of no run at all.
-    #[error("no run is named; name folders of runs, or files that `specimen records` wrote")]
+    #[error("no run is given; name folders of runs, or files that `specimen records` wrote")]
     NoSource,
-    /// Two sources hold a run of one name: rows could not be told apart.
+    /// Two sources hold a run of one name: their rows would look alike.
     #[error(
-        "{first} and {second} both hold a run `{name}`; leave one out, or give one another `name` in its spec"
+        "{first} and {second} both hold a run `{name}`; leave one out, or change the `name` of one in its spec"
     )]
     SameRun {
         /// The run's name.
@@ -83,12 +83,20 @@ pub enum ReportError {
         second: PathBuf,
     },
     /// Images that do not belong into one table.
-    #[error("{why}; --mix {} puts them into one table all the same", kind.name())]
+    #[error("{why}; --mix {} allows them in one table", kind.name())]
     Mixed {
         /// What differs.
         kind: Mix,
         /// In words.
         why: String,
+    },
+    /// A column by which images cannot be grouped.
+    #[error("no column `{name}` with a value to group by; the images have {known}")]
+    NoGroups {
+        /// The name asked for.
+        name: String,
+        /// Those of the images, scores left out.
+        known: String,
     },
     /// A file that is no frame of images.
     #[error("{path}: not a table of images: {reason}")]
@@ -177,9 +185,11 @@ impl Failure for ReportError {
             | Self::BadCurve { .. }
             | Self::NotImages { .. }
             | Self::NoMark { .. } => FailureKind::Missing,
-            Self::TableFormat { .. } | Self::NoSource | Self::NoFigure { .. } | Self::NoColumn { .. } => {
-                FailureKind::Usage
-            }
+            Self::TableFormat { .. }
+            | Self::NoSource
+            | Self::NoFigure { .. }
+            | Self::NoColumn { .. }
+            | Self::NoGroups { .. } => FailureKind::Usage,
             Self::Mixed { .. } | Self::SameRun { .. } => FailureKind::Mismatch,
             Self::Stale { .. } => FailureKind::Environment,
             Self::Template(_)

@@ -1,5 +1,5 @@
 //! Makes the report of a run: reads its summary, writes the files of `report/`. What cannot be made is
-//! skipped with the reason, and what an earlier report left does not stay behind.
+//! skipped with the reason, and files of an earlier report are removed.
 
 use std::path::{Path, PathBuf};
 
@@ -141,8 +141,8 @@ fn read_summary(run: &RunDir) -> Result<Summary, ReportError> {
     Ok(read_document(&path)?)
 }
 
-/// What the spec asks to be looked at besides, cell by cell in the summary's order. What an earlier spec asked for may
-/// still lie there.
+/// The diagnostics that the spec asks for, cell by cell in the summary's order. Files that an earlier spec asked for are
+/// left out.
 fn diagnostics(run: &RunDir, summary: &Summary) -> Result<Vec<DiagnosticFile>, ReportError> {
     let asked = summary.spec.get("diagnostics").and_then(|asked| asked.as_array());
     let is_asked = |name: &&str| asked.is_some_and(|asked| asked.iter().any(|one| one["name"] == **name));

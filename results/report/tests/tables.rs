@@ -80,7 +80,7 @@ fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
 }
 
 #[test]
-fn no_metric_ranks_rows_that_share_one_law() {
+fn no_metric_ranks_rows_that_share_one_distribution() {
     let text = table_markdown(&fixture::summary()).unwrap();
     let marked = |name: &str, column: usize| {
         let row = text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap();
@@ -97,7 +97,7 @@ fn no_metric_ranks_rows_that_share_one_law() {
     // Relaxed rows compete: gsd is the nearest to the target, cascade has the highest score.
     assert!(marked("gsd", column("abs. Δ target-nll")) && marked("cascade", column("scene-clip")), "{text}");
     assert!(marked("sd-tree13", column("speedup")), "{text}");
-    assert!(text.contains("Exact rows draw from one law"), "{text}");
+    assert!(text.contains("Exact methods sample the same distribution"), "{text}");
 }
 
 #[test]
@@ -118,7 +118,10 @@ fn a_relaxed_row_whose_tokens_are_too_likely_is_not_the_best() {
     assert!(cells("gsd")[distance].starts_with("0.500 ± 0.100"), "{text}");
     assert!(cells("cascade")[distance].starts_with("**0.074"), "the nearest wins: {text}");
     assert!(["gsd", "cascade"].iter().all(|name| !cells(name)[value].contains('*')), "{text}");
-    assert!(cells("sd-tree13")[distance].starts_with('—') && text.contains("what it differs by is chance"));
+    assert!(
+        cells("sd-tree13")[distance].starts_with('—')
+            && text.contains("differs from the baseline only by chance")
+    );
     assert!(text.contains("nearer to 0 is better"), "{text}");
 
     summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
@@ -137,8 +140,8 @@ fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(!row("lantern").contains('*') && !row("sd-tree13").contains('*'), "{text}");
     assert!(row("sd-dynamic60").contains("**1.42 "), "{text}");
-    assert!(text.contains("1 item failed: the row competes for no mark"), "{text}");
-    assert!(text.contains("2 items missing: the row competes for no mark"), "{text}");
+    assert!(text.contains("1 item failed: the row is not ranked"), "{text}");
+    assert!(text.contains("2 items missing: the row is not ranked"), "{text}");
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn the_second_of_at_least_three_is_marked() {
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(row("sd-dynamic60").contains("*1.42 [1.36, 1.49]*"), "{text}");
     assert!(row("cascade").contains("*2.06 [1.98, 2.16]*"), "{text}");
-    assert!(text.contains("Bold: the best, italic: the second of its kind"), "{text}");
+    assert!(text.contains("Bold: the best, italic: the second of its group"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! HTML: a `<table>` that stands alone in a page, without styles of its own; classes say what is best and second.
+//! HTML: a `<table>` for any page, without styles of its own; classes say what is best and second.
 
 use std::fmt::Write;
 

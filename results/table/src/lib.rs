@@ -1,4 +1,4 @@
-//! One table, laid out for whoever reads it: Markdown, a terminal, CSV, LaTeX with booktabs, HTML.
+//! One table, in five layouts: Markdown, a terminal, CSV, LaTeX with booktabs, HTML.
 //!
 //! A [`Table`] holds texts that are ready to be read and what they mean (which direction is better, which entry is the
 //! best); a writer decides how that looks and keeps every text from being read as markup, formula or terminal control.

@@ -50,7 +50,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 }
 
 /// A value with at least `least` decimals, and as many more (up to 12 in all) as show on which side of each of `bounds` it
-/// is: 0.0304 beside a bound of 0.03 with two decimals, not 0.03.
+/// is: 0.0304 next to a bound of 0.03 with two decimals, not 0.03.
 #[must_use]
 pub fn deciding(value: f64, bounds: &[f64], least: usize) -> String {
     const MOST: usize = 12;

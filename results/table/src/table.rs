@@ -34,7 +34,7 @@ pub struct Column {
     pub unit: String,
     /// Which direction is better; absent where neither is.
     pub higher_is_better: Option<bool>,
-    /// Numbers stand right.
+    /// Numbers are aligned to the right.
     pub is_number: bool,
 }
 
@@ -117,7 +117,7 @@ impl Table {
         self.rows.iter().flatten().any(|entry| entry.rank == rank)
     }
 
-    /// The heading that stands before a row.
+    /// The heading before a row.
     pub(crate) fn section_at(&self, row: usize) -> Option<&str> {
         let section = self.sections.iter().find(|section| section.first_row == row);
         section.map(|section| section.title.as_str())

@@ -84,7 +84,7 @@ fn narrow(widths: &mut [usize], columns: &[Column], available: usize) {
     }
 }
 
-/// A text in lines of at most `width`, broken between words; a longer word stands alone.
+/// A text in lines of at most `width`, broken between words; a longer word has a line of its own.
 fn lines(text: &str, width: usize) -> Vec<String> {
     if text.width() <= width {
         return vec![text.to_owned()];

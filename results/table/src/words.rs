@@ -1,4 +1,4 @@
-//! Texts from elsewhere, made safe for a spreadsheet.
+//! Untrusted texts, made safe for a spreadsheet.
 
 use specimen_foundation::text::one_line;
 

@@ -1,4 +1,4 @@
-//! What can go wrong while a run is held against something else.
+//! What can go wrong while a run is compared with something else.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub enum VerdictError {
     /// A reference to published numbers that does not mean one setting.
     #[error("cell `{cell}`: {columns} of {file} means {found}; name more or other columns")]
     Unresolved {
-        /// The cell beside which the numbers would stand.
+        /// The cell that the numbers belong to.
         cell: String,
         /// The file.
         file: String,
@@ -62,11 +62,11 @@ pub enum VerdictError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A rule that holds for no cell, and so would pass whatever happens.
+    /// A rule for no cell, which would always pass.
     #[error(
-        "{place}: the rule for `{measure}` holds for no cell of the baseline (its `cells`: {cells}); the baseline has {known}"
+        "{place}: the rule for `{measure}` matches no cell of the baseline (its `cells`: {cells}); the baseline has {known}"
     )]
-    IdleRule {
+    UnusedRule {
         /// File, line and column of its `cells`.
         place: String,
         /// What it would hold.
@@ -150,10 +150,10 @@ pub enum VerdictError {
         /// Models with a twin.
         known: String,
     },
-    /// A run of which no cell stands beside a row of the table.
+    /// A run of which no cell belongs to a row of the table.
     #[error(
-        "run `{run}` is no run of `{table}`: none of its cells stands beside a row of it; leave out --run to make its \
-         twin, or name the rows in the spec, by [[published]] with from = \"{published}\""
+        "run `{run}` is no run of `{table}`: none of its cells has a row in it; leave out --run to run the \
+         twin, or name the rows in the spec by [[published]] with from = \"{published}\""
     )]
     OtherTable {
         /// Name of the run.
@@ -164,7 +164,7 @@ pub enum VerdictError {
         published: String,
     },
     /// A run whose spec this program cannot read.
-    #[error("run `{run}`: its spec is of another version: {reason}")]
+    #[error("run `{run}`: another version of the program wrote its spec: {reason}")]
     ForeignSpec {
         /// The run.
         run: String,
@@ -173,7 +173,7 @@ pub enum VerdictError {
     },
     /// A spec that leaves a tuning nothing to choose from.
     #[error(
-        "the spec has no cell besides the baseline, so there is nothing to choose from; add cells, [axes] or --sweep"
+        "the spec has no cell but the baseline, so there is nothing to choose from; add cells, [axes] or --sweep"
     )]
     NothingToTune,
     /// Fewer prompts than a tuning takes.
@@ -191,7 +191,7 @@ pub enum VerdictError {
     },
     /// A first rung too small for an interval.
     #[error(
-        "--prompts {first} is too few: a rung has at least {fewest} prompts, since the spread of fewer decides nothing; \
+        "--prompts {first} is too few: a rung has at least {fewest} prompts, since fewer have no interval; \
          give --prompts {fewest} or more, or leave it out"
     )]
     RungTooSmall {
@@ -213,7 +213,7 @@ impl Failure for VerdictError {
         Some(match self {
             Self::Record(error) => return error.kind(),
             Self::BadRules { .. }
-            | Self::IdleRule { .. }
+            | Self::UnusedRule { .. }
             | Self::NothingToTune
             | Self::RungTooSmall { .. }
             | Self::TooFewPrompts { .. } => FailureKind::Spec,

@@ -1,5 +1,5 @@
 //! Published numbers, as the files of `results/papers` hold them. They are part of the program, so that a comparison
-//! with a paper needs no file beside it; a value that was taken from notes about a paper keeps that mark.
+//! with a paper needs no other file; a value that was taken from notes about a paper keeps that mark.
 
 use serde::{Deserialize, Serialize};
 use specimen_experiments::expect::PublishedRef;

@@ -119,7 +119,7 @@ impl RunValues {
         means(&mean)
     }
 
-    /// The times of a cell beside its baseline's, paired within attempts; `None` where the cell is its own baseline, has
+    /// The times of a cell and its baseline's, paired within attempts; `None` where the cell is its own baseline, has
     /// none, or shares no attempt with it.
     #[must_use]
     pub fn paired_times(&self, cell: &str) -> Option<PairedTimes> {

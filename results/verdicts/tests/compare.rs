@@ -81,7 +81,8 @@ fn times_of_two_machines_are_refused_with_the_reason_unless_mixed() {
     assert!(refused.why.contains("A has Example CPU, B has Another CPU; --mix device"), "{refused:?}");
     let mixed = compared(&Made::plain("a"), &other, &mix(&[Kind::Device])).unwrap();
     assert!(
-        mixed.refused.is_empty() && mixed.table().text(200).contains("MIXED although it may differ: device")
+        mixed.refused.is_empty()
+            && mixed.table().text(200).contains("MIXED, although these may differ: device")
     );
     row(&mixed, "tree", "decode_s");
 }

@@ -158,7 +158,7 @@ fn a_relaxed_cell_is_worse_where_it_moves_away_from_its_baseline_on_either_side(
 fn a_slow_machine_fails_nothing_where_times_are_not_held() {
     let found = gate(&[slowed(3.0)], None);
     assert!(found.passed, "{}", found.failures());
-    let skipped = found.skipped.iter().filter(|skipped| skipped.why.contains("held on runner `lab` only"));
+    let skipped = found.skipped.iter().filter(|skipped| skipped.why.contains("checked on runner `lab` only"));
     assert_eq!(skipped.count(), 2);
 }
 
@@ -187,10 +187,12 @@ fn a_slow_moment_counts_only_when_reruns_confirm_it() {
     let once = gate(&[slow.clone(), fixture::summary(), slow.clone()], Some("lab"));
     assert!(once.passed && once.reruns_wanted == 0, "{}", once.failures());
     assert!(
-        once.checks.iter().any(|check| check.why.as_ref().is_some_and(|w| w.contains("not so in rerun 1")))
+        once.checks
+            .iter()
+            .any(|check| check.why.as_ref().is_some_and(|w| w.contains("it passes in rerun 1")))
     );
     let thrice = gate(&[slow.clone(), slow.clone(), slow], Some("lab"));
-    assert!(!thrice.passed && thrice.failures().contains("so it is in 2 reruns"));
+    assert!(!thrice.passed && thrice.failures().contains("it fails in 2 reruns too"));
 }
 
 #[test]
@@ -202,7 +204,7 @@ fn another_protocol_a_lost_cell_and_a_lost_value_fail() {
     run.cells.remove(0);
     let said = gate(&[run], None).failures();
     assert!(
-        said.contains("chain: clip its protocol is clip@v2, the baseline's clip@v1: other numbers"),
+        said.contains("chain: clip its protocol is clip@v2, the baseline's clip@v1: they cannot be compared"),
         "{said}"
     );
     assert!(said.contains("tree: clip no captions"), "{said}");
@@ -219,7 +221,7 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
     let idle =
         Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"tre\"]\nmeasure = \"nfe\"\nkind = \"exact\"");
     let refused = check(&idle.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err();
-    assert!(refused.to_string().contains("holds for no cell"), "{refused}");
+    assert!(refused.to_string().contains("matches no cell"), "{refused}");
 }
 
 #[test]

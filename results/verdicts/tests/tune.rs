@@ -8,8 +8,8 @@ use specimen_experiments::goal::{Constraint, Goal, Side};
 use specimen_record::Guarantee;
 use specimen_verdicts::{
     tune::{
-        bound::{Held, Reading, Standing},
-        rung::{Fate, Placed, Round, place},
+        bound::{BoundCheck, BudgetStatus, Reading},
+        rung::{RankedTrial, Round, TrialOutcome, place},
         sample::Sample,
         schedule::Schedule,
         trial::{Evidence, Trial},
@@ -19,10 +19,10 @@ use specimen_verdicts::{
 };
 
 /// A bound of 10 with this slack and half width of its interval.
-fn bound(slack: Option<(f64, f64)>) -> Held {
+fn bound(slack: Option<(f64, f64)>) -> BoundCheck {
     let why = slack.is_none().then(|| "32 images, the protocol asks for 500".to_owned());
     let is_open = slack.is_some_and(|(slack, half)| slack.abs() < half);
-    Held {
+    BoundCheck {
         constraint: "fid<=10".into(),
         reading: Reading { value: slack.map(|(slack, _)| 10.0 - slack), ci95: None, why },
         bound: slack.map(|_| 10.0),
@@ -39,11 +39,11 @@ fn setting(name: &str, objective: f64, slack: Option<(f64, f64)>) -> Evidence {
     Evidence::new(name, objective, vec![bound(slack)]).unwrap()
 }
 
-fn placed(found: Vec<Evidence>, is_last: bool) -> Vec<Placed> {
+fn placed(found: Vec<Evidence>, is_last: bool) -> Vec<RankedTrial> {
     place(found, &Round { higher_is_better: true, confidence: 0.95, is_last }).unwrap()
 }
 
-fn check(found: Vec<Evidence>, is_last: bool, expected: &[(&str, Fate)]) {
+fn check(found: Vec<Evidence>, is_last: bool, expected: &[(&str, TrialOutcome)]) {
     let placed = placed(found, is_last);
     let found: Vec<_> = placed.iter().map(|one| (one.trial.setting.as_str(), one.fate)).collect();
     assert_eq!(found, expected);
@@ -63,14 +63,14 @@ fn mixed() -> Vec<Evidence> {
 
 #[test]
 fn only_what_is_decided_is_dropped() {
-    use Fate::{GoesOn, Misses, Worse};
+    use TrialOutcome::{Continues, Misses, Worse};
     let expected = [
-        ("fast", GoesOn),
-        ("close", GoesOn),
+        ("fast", Continues),
+        ("close", Continues),
         ("slow", Worse),
-        ("hopeful", GoesOn),
-        ("doubtful", GoesOn),
-        ("unknown", GoesOn),
+        ("hopeful", Continues),
+        ("doubtful", Continues),
+        ("unknown", Continues),
         ("ruins", Misses),
     ];
     check(mixed(), false, &expected);
@@ -78,7 +78,7 @@ fn only_what_is_decided_is_dropped() {
 
 #[test]
 fn without_more_prompts_the_best_that_meets_the_budget_is_chosen() {
-    use Fate::{Chosen, Misses, NotChosen, Worse};
+    use TrialOutcome::{Chosen, Misses, NotChosen, Worse};
     let expected = [
         ("fast", Chosen),
         ("close", NotChosen),
@@ -94,7 +94,7 @@ fn without_more_prompts_the_best_that_meets_the_budget_is_chosen() {
 #[test]
 fn a_setting_that_may_miss_the_budget_drops_nothing() {
     let found = vec![setting("fast", 3.0, Some((0.2, 0.5))), setting("slow", 1.0, Some((1.0, 0.5)))];
-    check(found, false, &[("fast", Fate::GoesOn), ("slow", Fate::GoesOn)]);
+    check(found, false, &[("fast", TrialOutcome::Continues), ("slow", TrialOutcome::Continues)]);
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn an_exact_method_is_never_dropped_for_a_bound_of_quality() {
     let mut exact = setting("exact", 1.0, Some((-0.5, 0.1)));
     exact.trial.budget[0].is_by_construction = true;
     let found = vec![exact, setting("relaxed", 2.0, Some((-0.5, 0.1)))];
-    check(found.clone(), false, &[("relaxed", Fate::Misses), ("exact", Fate::GoesOn)]);
-    check(found, true, &[("relaxed", Fate::Misses), ("exact", Fate::NotChosen)]);
+    check(found.clone(), false, &[("relaxed", TrialOutcome::Misses), ("exact", TrialOutcome::Continues)]);
+    check(found, true, &[("relaxed", TrialOutcome::Misses), ("exact", TrialOutcome::NotChosen)]);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn where_nothing_meets_the_budget_the_undecided_come_first_and_the_nearest_of_ea
     let slacks = [("a", -4.0, 0.5), ("b", -0.4, 0.5), ("c", -2.0, 0.5), ("d", -3.0, 9.0)];
     let found =
         slacks.into_iter().map(|(name, slack, half)| setting(name, 1.0, Some((slack, half)))).collect();
-    use Fate::{GoesOn, Misses};
-    check(found, false, &[("b", GoesOn), ("d", GoesOn), ("c", Misses), ("a", Misses)]);
+    use TrialOutcome::{Continues, Misses};
+    check(found, false, &[("b", Continues), ("d", Continues), ("c", Misses), ("a", Misses)]);
 }
 
 #[test]
@@ -121,11 +121,11 @@ fn the_reason_says_what_decided_or_how_many_prompts_would() {
     let why = |name: &str| placed.iter().find(|one| one.trial.setting == name).unwrap().why.clone();
     assert_eq!(why("fast"), "meets every bound");
     assert_eq!(why("slow"), "`fast` meets every bound and is better for certain");
-    assert_eq!(why("close"), "not told apart from `fast`");
+    assert_eq!(why("close"), "not better or worse than `fast` for certain");
     assert_eq!(why("hopeful"), "meets fid<=10, undecided: about 40 prompts would decide it");
     assert_eq!(why("doubtful"), "misses fid<=10, undecided: about 40 prompts would decide it");
     assert_eq!(why("ruins"), "misses fid<=10 for certain");
-    assert_eq!(why("unknown"), "fid<=10 is open: 32 images, the protocol asks for 500");
+    assert_eq!(why("unknown"), "fid<=10 is undecided: 32 images, the protocol asks for 500");
 }
 
 #[test]
@@ -139,8 +139,16 @@ fn objectives_are_compared_prompt_by_prompt() {
         let objective = prompts(&spread.map(|value| value + lead));
         Evidence::new(name, objective, vec![bound(Some((1.0, 0.5)))]).unwrap()
     };
-    check(vec![one("b", 0.0), one("a", 0.1)], false, &[("a", Fate::GoesOn), ("b", Fate::Worse)]);
-    check(vec![one("b", 0.0), one("a", 0.0)], false, &[("b", Fate::GoesOn), ("a", Fate::GoesOn)]);
+    check(
+        vec![one("b", 0.0), one("a", 0.1)],
+        false,
+        &[("a", TrialOutcome::Continues), ("b", TrialOutcome::Worse)],
+    );
+    check(
+        vec![one("b", 0.0), one("a", 0.0)],
+        false,
+        &[("b", TrialOutcome::Continues), ("a", TrialOutcome::Continues)],
+    );
 }
 
 #[test]
@@ -148,7 +156,11 @@ fn ties_keep_the_order_of_the_spec_and_a_missing_objective_comes_last_of_its_kin
     let absent = Sample::Absent { why: "nothing was timed".into() };
     let without = Evidence::new("none", absent, vec![bound(Some((1.0, 0.1)))]).unwrap();
     let found = vec![without, setting("x", 1.0, Some((1.0, 0.1))), setting("y", 1.0, Some((2.0, 0.1)))];
-    check(found.clone(), true, &[("x", Fate::Chosen), ("y", Fate::NotChosen), ("none", Fate::NotChosen)]);
+    check(
+        found.clone(),
+        true,
+        &[("x", TrialOutcome::Chosen), ("y", TrialOutcome::NotChosen), ("none", TrialOutcome::NotChosen)],
+    );
     assert!(placed(found, true)[2].why.starts_with("no value of the objective: nothing was timed"));
 }
 
@@ -193,7 +205,7 @@ fn bounds_relative_to_the_baseline_are_read_with_paired_intervals() {
     let share = &chain.budget[1];
     // Plain decoding of the made-up run takes 257 forwards on every prompt.
     assert!((share.bound.unwrap() - 128.5).abs() < 1e-9 && share.slack.unwrap() > 0.0, "{share:?}");
-    assert!(share.is_decided() && share.standing() == Standing::Meets);
+    assert!(share.is_decided() && share.standing() == BudgetStatus::Meets);
     let few = Made { n_prompts: 5, ..Made::plain("few") };
     let mut few = [RunValues::read(&few.write(folder.path())).unwrap()];
     let chain = read(&mut few, &goal());
@@ -246,7 +258,7 @@ fn an_exact_cell_meets_bounds_of_quality_and_is_measured_for_others() {
         .iter()
         .map(|held| (held.standing(), held.is_decided(), held.is_by_construction))
         .collect();
-    assert_eq!(standings, [(Standing::Meets, true, true), (Standing::Misses, true, false)]);
+    assert_eq!(standings, [(BudgetStatus::Meets, true, true), (BudgetStatus::Misses, true, false)]);
 }
 
 fn tuning(rungs: Vec<Vec<Evidence>>) -> Tuning {
@@ -313,7 +325,7 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     let text = "The 6 held-out prompts do not decide fid<=10 (about 40 prompts would, --limit 118).";
     assert!(open.said().contains(text), "{}", open.said());
     let bad = confirmed(four(), (-0.5, 0.9));
-    assert!(bad.said().contains("on held-out prompts it does not meet fid<=10"), "{}", bad.said());
+    assert!(bad.said().contains("does not meet fid<=10 on held-out prompts"), "{}", bad.said());
 }
 
 #[test]
@@ -344,12 +356,12 @@ fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_
     );
     assert_eq!(
         said(vec![missed((-3.0, 0.5), (-0.3, 0.5)), vec![setting("near", 1.0, Some((-0.2, 0.4)))]]),
-        "On 12 prompts no setting meets the budget, and it is not decided for all. The nearest is `near`, which misses \
+        "On 12 prompts no setting meets the budget; for some it is undecided. The nearest is `near`, which misses \
          fid<=10 by 0.20 [-0.20, 0.60]. Undecided: `near` fid<=10 (about 40 prompts would, --limit 60)."
     );
     assert_eq!(
         said(vec![vec![setting("a", 3.0, None)], vec![setting("a", 3.0, None)]]),
-        "On 12 prompts no setting meets the budget, and it is not decided for all. Not judged: fid<=10: 32 images, the \
+        "On 12 prompts no setting meets the budget; for some it is undecided. Not judged: fid<=10: 32 images, the \
          protocol asks for 500."
     );
 }

@@ -9,7 +9,7 @@ use specimen_experiments::goal::{Constraint, Goal, Side};
 use specimen_stats::counter_rng::CounterRng;
 use specimen_verdicts::{
     tune::{
-        bound::{Held, Sides},
+        bound::{BoundCheck, Sides},
         rung::place,
         sample::Sample,
         schedule::Schedule,
@@ -144,7 +144,7 @@ fn evidence(grid: &Grid, at: usize, n: usize, seed: u64, tuning: &Tuning) -> Evi
             is_by_construction: truth.is_exact,
             is_nearer: false,
         };
-        Held::of(constraint, sides, tuning.confidence).unwrap()
+        BoundCheck::of(constraint, sides, tuning.confidence).unwrap()
     });
     Evidence::new(&at.to_string(), values(0, 0.7, truth.speedup), held.collect()).unwrap()
 }
@@ -173,7 +173,7 @@ fn tune(grid: &Grid, n_prompts: usize, seed: u64) -> Outcome {
     let is_there = |name: &str| {
         let placed = last.iter().find(|placed| placed.trial.setting == name);
         placed.is_some_and(|placed| {
-            placed.fate.is_kept() || placed.fate == specimen_verdicts::tune::rung::Fate::NotChosen
+            placed.fate.is_kept() || placed.fate == specimen_verdicts::tune::rung::TrialOutcome::NotChosen
         })
     };
     let is_inside = chosen.as_ref().is_some_and(|name| {

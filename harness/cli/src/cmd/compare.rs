@@ -31,7 +31,7 @@ pub struct CompareArgs {
     /// Cells to compare, as in `naive=cascade` or `casc[tau_pos=0.85]=naive`; may be repeated [default: those of one name]
     #[arg(long, value_name = "A=B")]
     pub cell: Vec<String>,
-    /// Differences that do not keep numbers out of the table
+    /// Compare although this differs
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
     pub mix: Vec<String>,
     /// How the table is written

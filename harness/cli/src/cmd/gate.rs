@@ -32,10 +32,10 @@ pub struct GateArgs {
     /// The baseline: a file that --update-baseline wrote, or a summary.json
     #[arg(long, value_name = "FILE")]
     pub baseline: PathBuf,
-    /// The rules [default: beside the baseline, NAME.rules.toml for NAME.json]
+    /// The rules [default: NAME.rules.toml next to the baseline NAME.json]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
-    /// Label of the machine that ran: rules about times are held on the machine that they name only
+    /// Label of the machine that ran: rules about times are checked only on the machine that they name
     #[arg(long, value_name = "LABEL", env = "SPECIMEN_RUNNER")]
     pub runner: Option<String>,
     /// Also write what was found as JUnit XML
@@ -44,7 +44,7 @@ pub struct GateArgs {
     /// Also write what was found as Markdown, at the end of the file (such as $GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Make the reruns that would confirm a failure, into folders beside the run
+    /// Make the reruns that would confirm a failure, into folders next to the run
     #[cfg(feature = "torch")]
     #[arg(long)]
     pub rerun: bool,
@@ -85,17 +85,17 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
 }
 
-/// What the rules say of the run and its reruns.
+/// The result of the rules for the run and its reruns.
 fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<(Gate, Unverified)> {
     let baseline = Baseline::read(&args.baseline)?;
     let rules = Rules::read(&rules_of(args))?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
     let unverified = Unverified::check(folders(), Part::Summary, &args.seal, talk)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok((held(args, &rules, &baseline, &mut runs, talk)?, unverified))
+    Ok((checked(args, &rules, &baseline, &mut runs, talk)?, unverified))
 }
 
-fn held(
+fn checked(
     args: &GateArgs,
     rules: &Rules,
     baseline: &Baseline,
@@ -155,12 +155,12 @@ fn write(args: &GateArgs, junit: &str, markdown: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The file of rules: the one given, or that beside the baseline.
+/// The file of rules: the one given, or the one next to the baseline.
 fn rules_of(args: &GateArgs) -> PathBuf {
     args.rules.clone().unwrap_or_else(|| rules_beside(&args.baseline))
 }
 
-/// `NAME.rules.toml` beside `NAME.json`.
+/// `NAME.rules.toml` next to `NAME.json`.
 fn rules_beside(baseline: &Path) -> PathBuf {
     baseline.with_extension("rules.toml")
 }

@@ -1,10 +1,16 @@
 //! `specimen records`: the images of any number of runs as one table.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
 
+use anyhow::Context;
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
-use specimen_record::Part;
+use specimen_datasets::Prompt;
+use specimen_experiments::{prompts, spec::Spec};
+use specimen_record::{Manifest, Part, RunDir, read_document};
 use specimen_report::{ImageRecords, Mix};
 
 use super::compare::Layout;
@@ -13,6 +19,7 @@ use specimen_measure::words::counted;
 use crate::{
     args::Format,
     sealed::{SealArgs, Unverified},
+    spec_args::data_root,
     talk::Talk,
 };
 
@@ -25,9 +32,13 @@ pub struct RecordsArgs {
     /// Write one row an image to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Differences between runs that do not keep them out of one table
+    /// Allow this difference between runs in one table
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Mix::ALL.map(|(name, _)| name)))]
     pub mix: Vec<String>,
+    /// Print means for each value of this column too: `category` or `challenge` of the prompts (read from the dataset), a
+    /// swept parameter, or any other column of --out; may be repeated
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    pub by: Vec<String>,
     /// How the means are written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
     pub layout: Layout,
@@ -42,14 +53,18 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     // A .parquet file has no seal.
     let folders = args.runs.iter().filter(|run| !run.is_file());
     let unverified = Unverified::check(folders, Part::Values, &args.seal, talk)?;
-    let images = ImageRecords::read(&args.runs, &mix)?;
+    let mut images = ImageRecords::read(&args.runs, &mix)?;
+    for (name, of) in PROMPT_FACTS.iter().filter(|(name, _)| args.by.iter().any(|by| by == name)) {
+        add_prompt_fact(&mut images, &args.runs, name, *of)?;
+    }
+    let means = images.means(&args.by)?;
     if let Some(path) = &args.out {
         images.write(path)?;
         let (n, n_columns) = (counted(images.n(), "image"), counted(images.columns().len(), "column"));
         talk.say(format!("{}: {n}, {n_columns}", path.display()));
     }
     match talk.format() {
-        Format::Human => unverified.answer(&args.layout.of(&images.means()?)),
+        Format::Human => unverified.answer(&args.layout.of(&means)),
         Format::Json => unverified.answer_json(&json!({
             "schema": 1,
             "images": images.n(),
@@ -57,4 +72,39 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
             "out": args.out,
         })),
     }
+}
+
+/// A fact of a prompt.
+type PromptFact = fn(&Prompt) -> Option<String>;
+
+/// What a dataset says of its prompts, by the name in `--by`.
+const PROMPT_FACTS: [(&str, PromptFact); 2] =
+    [("category", |prompt| prompt.category.clone()), ("challenge", |prompt| prompt.challenge.clone())];
+
+/// Adds what the datasets of the runs say of their prompts; a `.parquet` file has its own column.
+fn add_prompt_fact(
+    images: &mut ImageRecords,
+    runs: &[PathBuf],
+    name: &str,
+    of: PromptFact,
+) -> anyhow::Result<()> {
+    let mut facts: BTreeMap<(String, String), String> = BTreeMap::new();
+    for folder in runs.iter().filter(|run| !run.is_file()) {
+        let (run, prompts) = prompts_of(folder)?;
+        for prompt in &prompts {
+            facts.extend(of(prompt).map(|fact| ((run.clone(), prompt.id.as_str().to_owned()), fact)));
+        }
+    }
+    images.add_prompt_column(name, &|run, id| facts.get(&(run.to_owned(), id.to_owned())).cloned())?;
+    Ok(())
+}
+
+/// The name of a run, and the prompts of its dataset.
+fn prompts_of(folder: &Path) -> anyhow::Result<(String, Vec<Prompt>)> {
+    let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
+    let spec: Spec = serde_json::from_value(manifest.spec).with_context(|| {
+        format!("{}: another version of the program wrote the manifest's spec", folder.display())
+    })?;
+    let set = prompts::open(&spec.dataset, data_root().as_ref())?;
+    Ok((spec.name.to_string(), set.prompts().to_vec()))
 }

@@ -69,7 +69,7 @@ pub struct Look {
     pub rows: u16,
 }
 
-/// Metric whose difference from the baseline is the sharpest sign of a changed law.
+/// Metric whose difference from the baseline shows a changed distribution with the fewest prompts.
 const DEFAULT_QUALITY: &str = "target-nll";
 
 /// A width on paper, in millimetres.
@@ -159,7 +159,10 @@ fn show_ablations(summaries: &[Summary], unverified: &Unverified, talk: &Talk) -
     for summary in summaries {
         match specimen_verdicts::ablation::ablation(summary) {
             Some(table) => unverified.answer(&table.text(table_width()))?,
-            None => talk.warn(format!("run {}: its cells differ in no setting", summary.name)),
+            None => talk.warn(format!(
+                "run {}: its cells have the same settings, so there is no ablation",
+                summary.name
+            )),
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `specimen reproduce`: a paper's table beside a run of its twin, with a verdict on every value and claim.
+//! `specimen reproduce`: a paper's table and a run of its twin, with a verdict on every value and claim.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub struct ReproduceArgs {
     pub seal: SealArgs,
 }
 
-/// Sets tables of a paper beside runs, and writes what came of it into the report of each run.
+/// Compares tables of a paper with runs, and writes the result into the report of each run.
 pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()> {
     let (paper, table) = match args.paper.split_once(':') {
         Some((paper, table)) => (paper, Some(table)),

@@ -1,5 +1,5 @@
-//! Runs that another command makes on the way: one once more, from the spec in its manifest, for whoever doubts what a
-//! clock said; and one of a spec that was made here.
+//! Runs that another command makes: a run once more, from the spec in its manifest, to confirm times; and a run of a spec
+//! that the command made.
 
 use std::path::{Path, PathBuf};
 
@@ -22,17 +22,18 @@ use crate::{
     talk::Talk,
 };
 
-/// Runs what lies in `folder` again, into a folder beside it, and returns that; what is there of an earlier try is
+/// Runs the spec of the run in `folder` again, into a folder next to it, and returns that folder; an unfinished rerun is
 /// continued.
 pub(crate) fn rerun(folder: &Path, number: usize, talk: &Talk) -> anyhow::Result<PathBuf> {
     let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
-    let spec: Spec = serde_json::from_value(manifest.spec)
-        .with_context(|| format!("{}: the manifest's spec is of another version", folder.display()))?;
+    let spec: Spec = serde_json::from_value(manifest.spec).with_context(|| {
+        format!("{}: another version of the program wrote the manifest's spec", folder.display())
+    })?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), talk)
 }
 
-/// Runs a spec into `out`, one worker at a time for what is timed; a run that lies there is continued, and one that is
+/// Runs a spec into `out`, one worker at a time for what is timed; an unfinished run is continued, and one that is
 /// finished is left as it is.
 pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf> {
     let stop = Stop::on_signals()?;

@@ -48,13 +48,13 @@ pub struct TuneArgs {
     /// Prompts of the first rung, at least 6 [default: 6 or more, so that there are at most six rungs]
     #[arg(long, value_name = "N")]
     pub prompts: Option<usize>,
-    /// Folder of the tuning, continued where one lies there [default: results/runs/<name of the spec>.tune]
+    /// Folder of the tuning, continued if it exists [default: results/runs/<name of the spec>.tune]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
-The settings are the cells of the spec besides `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
+The settings are the cells of the spec except `ar`, multiplied by its axes and by --sweep. The spec's prompts (--limit) \
 are cut into rungs and a third that is held out for the winner. Each rung adds as many prompts as there were and judges \
 by all of them. It drops what misses a bound for certain, and what is worse for certain than a setting that meets every \
 bound. An undecided setting is never dropped, and an exact method never for a bound of quality. Where the prompts run out \
@@ -177,7 +177,7 @@ impl Tuner<'_> {
         Ok(Confirmation { run, result_digest, prompts, n_images, trial, standing })
     }
 
-    /// Makes, continues or takes the run of these settings, beside their baselines, on a part of the prompts.
+    /// Makes, continues or takes the run of these settings, with their baselines, on a part of the prompts.
     fn run(&self, name: &str, settings: &[&str], [from, to]: [usize; 2]) -> anyhow::Result<RunValues> {
         let mut spec = self.spec.clone();
         let chosen: Vec<&Cell> =

@@ -22,6 +22,8 @@ mod published_weights;
 #[cfg(feature = "torch")]
 mod records;
 #[cfg(feature = "torch")]
+mod report_options;
+#[cfg(feature = "torch")]
 mod seals;
 mod specs;
 mod support;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use crate::support::{Desk, spec};
 
@@ -107,4 +107,55 @@ fn files_that_are_no_such_tables_are_named() {
         fs::write(desk.path("cut.parquet"), &whole[..cut]).unwrap();
         desk.fails(&["records", "cut.parquet"], 4, &["cut.parquet: not a table of images"]);
     }
+}
+
+#[test]
+fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
+    let desk = Desk::new();
+    stub(&desk, "a", &["--sweep", "cell.sd-chain2.drafter.depth=1,4"]);
+    desk.succeeds(&["records", "a", "--out", "a.csv"]);
+    let csv = fs::read_to_string(desk.path("a.csv")).unwrap();
+    // Texts with commas are before the settings and after the cell.
+    let head = csv.lines().next().unwrap();
+    let from_end = head.split(',').rev().position(|column| column == "param:depth").unwrap();
+    let cell_and_depth = |line: &'_ str| {
+        (line.split(',').nth(2).unwrap().to_owned(), line.rsplit(',').nth(from_end).unwrap().to_owned())
+    };
+    let depths: BTreeSet<(String, String)> = csv.lines().skip(1).map(cell_and_depth).collect();
+    let wanted = [("ar", ""), ("quality", "3"), ("sd-chain2[depth=1]", "1"), ("sd-chain2[depth=4]", "4")];
+    let wanted = wanted.map(|(cell, depth)| (cell.to_owned(), depth.to_owned()));
+    assert_eq!(depths, wanted.into());
+
+    // The Parquet file has the same column.
+    desk.succeeds(&["records", "a", "--out", "a.parquet"]);
+    desk.succeeds(&["records", "a.parquet", "--out", "again.csv"]);
+    assert_eq!(fs::read_to_string(desk.path("again.csv")).unwrap(), csv);
+
+    let table = desk.succeeds(&["records", "a", "--by", "depth", "--layout", "csv"]).out;
+    let keys = table.lines().map(|line| line.split(',').take(4).collect::<Vec<_>>().join(","));
+    let rows = ["a,ar,,6", "a,sd-chain2[depth=1],1,6", "a,sd-chain2[depth=4],4,6", "a,quality,3,6"];
+    let found: Vec<String> = keys.filter(|key| key.starts_with("a,")).collect();
+    assert_eq!(found.len(), 4, "{table}");
+    assert!(rows.iter().all(|row| found.iter().any(|key| key.replace(".0", "") == *row)), "{table}");
+    desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "param:depth"]);
+}
+
+#[test]
+fn means_are_grouped_by_the_category_that_the_dataset_gives_a_prompt() {
+    let desk = Desk::new();
+    let line =
+        |text: &str, category: &str| format!("{{\"prompt\": \"{text}\", \"category\": \"{category}\"}}\n");
+    let prompts = [line("a dog", "Animals"), line("a car", "Vehicles"), line("a cat", "Animals")].concat();
+    let dataset = format!("dataset.name={:?}", desk.file("prompts.jsonl", &prompts));
+    stub(&desk, "a", &["--set", &dataset]);
+    let table = desk.succeeds(&["records", "a", "--by", "category", "--layout", "csv"]).out;
+    for row in ["a,ar,Animals,2,0,", "a,ar,Vehicles,1,0,", "a,quality,Animals,2,0,"] {
+        assert!(table.lines().any(|line| line.starts_with(row)), "{row}: {table}");
+    }
+    // A file keeps the column, so that it needs the dataset no more.
+    desk.succeeds(&["records", "a", "--by", "category", "--out", "a.parquet"]);
+    fs::remove_file(desk.path("prompts.jsonl")).unwrap();
+    assert_eq!(desk.succeeds(&["records", "a.parquet", "--by", "category", "--layout", "csv"]).out, table);
+    desk.fails(&["records", "a", "--by", "category"], 3, &["prompts.jsonl"]);
+    desk.fails(&["records", "a.parquet", "--by", "challenge"], 2, &["no column `challenge`"]);
 }

@@ -118,6 +118,6 @@ fn a_goal_a_spec_or_a_number_of_prompts_that_allows_no_tuning_is_refused_before_
         "alone.toml",
         fs::read_to_string(&file).unwrap().split("[[cell]]\nname = \"sd\"").next().unwrap(),
     );
-    desk.fails(&["tune", &alone, "--objective", "nfe"], 3, &["no cell besides the baseline"]);
+    desk.fails(&["tune", &alone, "--objective", "nfe"], 3, &["no cell but the baseline"]);
     assert!(!desk.path("results").exists());
 }

@@ -49,7 +49,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
         assert!(!check[field].is_null(), "{check}");
     }
     let why = found["skipped"][0]["why"].as_str().unwrap();
-    assert!(why.contains("held on runner `lab` only"), "{why}");
+    assert!(why.contains("checked on runner `lab` only"), "{why}");
     assert!(fs::read_to_string(desk.path("gate.xml")).unwrap().contains("failures=\"0\""));
     assert!(fs::read_to_string(desk.path("gate.md")).unwrap().contains("Passed: 3 of 3 checks"));
 

@@ -82,7 +82,7 @@ pub(crate) struct Words {
     pub(crate) title: String,
     /// Conditions, in small print under the title.
     pub(crate) conditions: String,
-    /// What is to be seen, and what it rests on.
+    /// What the figure shows, and of which data.
     pub(crate) caption: String,
 }
 

@@ -6,7 +6,7 @@ use plotters::style::TextStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use specimen_record::Guarantee;
 
-use crate::drawing::families::Family;
+use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{Drawn, EDGE, NOTE};
 use crate::drawing::font::{FAMILY, SIZE_PER_EM, width, wrap};
 use crate::drawing::labels::Rect;
@@ -41,7 +41,7 @@ pub(crate) fn ticks(range: [f64; 2]) -> Vec<(f64, String)> {
 pub(crate) fn symbol<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     (x, y): (i32, i32),
-    family: Family,
+    family: FamilyStyle,
     guarantee: Guarantee,
     color: &RGBAColor,
 ) -> Drawn<DB> {
@@ -53,12 +53,12 @@ pub(crate) fn sized_symbol<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     (x, y): (i32, i32),
     radius: i32,
-    family: Family,
+    family: FamilyStyle,
     guarantee: Guarantee,
     color: &RGBAColor,
 ) -> Drawn<DB> {
     let is_open = guarantee != Guarantee::Exact;
-    let corners = family.mark().corners(f64::from(radius));
+    let corners = family.mark.corners(f64::from(radius));
     let corners: Vec<(i32, i32)> =
         corners.iter().map(|(dx, dy)| (x + dx.round() as i32, y + dy.round() as i32)).collect();
     if corners.is_empty() {

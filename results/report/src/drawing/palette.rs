@@ -1,8 +1,8 @@
-//! The colours of a figure that belong to no method, each with what stands for it on a dark page.
+//! The colours of a figure that belong to no method, each with its counterpart on a dark page.
 
 use plotters::style::RGBColor;
 
-use crate::drawing::families::Family;
+use crate::drawing::families::{FAMILIES, style};
 
 /// Words, axes, baselines.
 pub(crate) const INK: RGBColor = RGBColor(30, 30, 30);
@@ -81,7 +81,7 @@ const PHASES_ON_DARK: [RGBColor; 5] = [
     RGBColor(112, 104, 84),
 ];
 
-/// Every colour of a figure and its twin on a dark page, as `#RRGGBB`.
+/// Every colour of a figure and the colour in its place on a dark page, as `#RRGGBB`.
 pub(crate) fn colors_on_dark() -> Vec<(String, String)> {
     let plain = [
         (INK, RGBColor(232, 230, 227)),
@@ -90,8 +90,9 @@ pub(crate) fn colors_on_dark() -> Vec<(String, String)> {
         (PALE, RGBColor(58, 61, 66)),
         (PAPER, RGBColor(28, 30, 34)),
     ];
-    let families =
-        Family::ALL.iter().filter(|f| **f != Family::Plain).map(|f| (f.color(), f.color_on_dark()));
+    // The colour of plain decoding is that of words, which is above.
+    let families = FAMILIES[1..].iter().map(|family| style(*family));
+    let families = families.map(|style| (style.color, style.color_on_dark));
     let phases = PHASES.into_iter().zip(PHASES_ON_DARK);
     let series = SERIES.into_iter().zip(SERIES_ON_DARK);
     plain
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_colour_has_one_twin() {
+    fn every_colour_has_one_colour_on_a_dark_page() {
         let colors_on_dark = colors_on_dark();
         let mut lights: Vec<&String> = colors_on_dark.iter().map(|(light, _)| light).collect();
         lights.sort();

@@ -6,7 +6,7 @@ use specimen_record::{Guarantee, Summary};
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves};
-use crate::drawing::families::Family;
+use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::setting_lines::{lines, place};
 use crate::tables::conditions::conditions;
@@ -26,8 +26,8 @@ impl Depths {
             let points: Vec<_> =
                 rates.filter_map(|(depth, rate)| rate.map(|rate| (f64::from(depth), rate, None))).collect();
             if !points.is_empty() {
-                let family = Family::of(summary, cell);
-                let color = place(&lines, &cell.id).map_or(family.color(), |(line, _)| line.color);
+                let family = style_of(cell);
+                let color = place(&lines, &cell.id).map_or(family.color, |(line, _)| line.color);
                 let (name, guarantee) = (cell.id.clone(), cell.guarantee);
                 curves.push(Curve { name, family, guarantee, color, points });
             }

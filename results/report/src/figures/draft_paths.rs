@@ -5,7 +5,7 @@ use specimen_record::{DiagnosticFile, DraftPaths, Summary};
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::histograms::{Histogram, Histograms};
-use crate::drawing::families::Family;
+use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::tables::conditions::conditions_of;
 
@@ -134,7 +134,7 @@ fn ridge(summary: &Summary, (cell, paths, mean): &(&str, &DraftPaths, f64)) -> O
     let share = |(ends, count): ([f64; 2], u64)| (ends, count as f64 / n as f64);
     Some(Histogram {
         name: (*cell).to_owned(),
-        family: Family::of(summary, of),
+        family: style_of(of),
         bins: bins(paths).into_iter().map(share).collect(),
         mean: *mean,
     })

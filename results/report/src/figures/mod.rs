@@ -45,7 +45,7 @@ struct FigureList<'w> {
     known: Vec<String>,
 }
 
-/// The figures of a summary and of what was looked at besides: those named in `wanted`, or all.
+/// The figures of a summary and of its diagnostics: those named in `wanted`, or all.
 ///
 /// # Errors
 /// A name of no figure of this run, with those that it has; and what a backend refuses.

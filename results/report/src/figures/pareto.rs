@@ -6,7 +6,7 @@ use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, Vs
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::scatter::{Dot, Scatter};
-use crate::drawing::families::Family;
+use crate::drawing::families::{FamilyStyle, style_of};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::hypervolume::hypervolume;
 use crate::figures::reasons::by_reason;
@@ -15,7 +15,7 @@ use crate::tables::conditions::conditions;
 use crate::tables::frame::guarantee;
 use specimen_table::fixed;
 
-/// What stands on the vertical axis.
+/// The quantity on the vertical axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quality {
     /// A metric minus the baseline's, paired by prompt.
@@ -37,7 +37,7 @@ pub fn check_quality(summary: &Summary, quality: &Quality) -> Result<(), String>
 pub(crate) struct Point {
     pub(crate) cell: String,
     pub(crate) is_baseline: bool,
-    pub(crate) family: Family,
+    pub(crate) family: FamilyStyle,
     pub(crate) guarantee: Guarantee,
     /// Model, dataset and baseline; only cells that share them compete.
     group: (String, String, Option<String>),
@@ -48,7 +48,7 @@ pub(crate) struct Point {
     /// Difference of the metric from the baseline's, paired by prompt, with its interval, absolute where nearer to the
     /// baseline is better; 0 for the baseline itself, absent where the metric has no value for each prompt.
     paired: Option<(f64, Option<[f64; 2]>)>,
-    /// A faster cell makes it pointless, see [`Pareto::dominates`].
+    /// Another cell dominates it, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Pareto {
     pub(crate) left_out: Vec<(String, String)>,
 }
 
-/// Whether another program made the images, and only their whole time stands in a ratio.
+/// Whether another program made the images, so that only end-to-end times can be compared.
 fn has_whole_time_only(cell: &CellSummary) -> bool {
     cell.origin.is_some()
         && cell.speedup.value.is_none()
@@ -108,7 +108,7 @@ impl Pareto {
         };
         for cell in &summary.cells {
             let metric = cell.metrics.iter().find(|m| m.metric == name && m.protocol == first.protocol);
-            match pareto.point(summary, cell, metric) {
+            match pareto.point(cell, metric) {
                 Ok(point) => pareto.points.push(point),
                 Err(why) => pareto.left_out.push((cell.id.clone(), why)),
             }
@@ -121,12 +121,7 @@ impl Pareto {
         Ok(pareto)
     }
 
-    fn point(
-        &self,
-        summary: &Summary,
-        cell: &CellSummary,
-        metric: Option<&MetricSummary>,
-    ) -> Result<Point, String> {
+    fn point(&self, cell: &CellSummary, metric: Option<&MetricSummary>) -> Result<Point, String> {
         let is_baseline = cell.is_baseline();
         let because =
             |why: &Option<String>, what: &str| why.clone().unwrap_or_else(|| format!("it has no {what}"));
@@ -150,7 +145,7 @@ impl Pareto {
         Ok(Point {
             cell: cell.id.clone(),
             is_baseline,
-            family: Family::of(summary, cell),
+            family: style_of(cell),
             guarantee: cell.guarantee,
             group: (cell.model.clone(), cell.dataset.clone(), cell.baseline.clone()),
             speedup,
@@ -181,10 +176,9 @@ impl Pareto {
         }
     }
 
-    /// Whether `o` makes `p` pointless: it is faster, and `p` has nothing that is known to be better. Exact cells share one
-    /// law, so among them speed alone counts, and what is exact has that over what is not. Other cells are better where
-    /// the interval of their own difference from the baseline says so: against an exact cell, whose true difference is 0,
-    /// or against the difference of the other.
+    /// Whether `o` dominates `p`: it is faster and `p` is not shown to be better. Of two exact cells the faster dominates, and
+    /// a relaxed cell never dominates an exact one. A relaxed cell is shown to be better if the 95 % interval of its
+    /// difference from the baseline excludes 0 (against an exact cell) or the other's mean difference.
     fn dominates(&self, o: &Point, p: &Point) -> bool {
         if o.group != p.group || o.speedup <= p.speedup {
             return false;
@@ -199,8 +193,9 @@ impl Pareto {
     /// Whether the quality of `p`, which is not exact, is better than that of `o` beyond the interval of `p`; by values
     /// where there is no interval.
     fn is_visibly_better(&self, p: &Point, o: &Point) -> bool {
-        let law = |o: &Point| if o.guarantee == Guarantee::Exact { Some(0.0) } else { Some(o.paired?.0) };
-        let ((value, ci95), other) = match (p.paired, law(o)) {
+        let difference =
+            |o: &Point| if o.guarantee == Guarantee::Exact { Some(0.0) } else { Some(o.paired?.0) };
+        let ((value, ci95), other) = match (p.paired, difference(o)) {
             (Some(paired), Some(other)) => (paired, other),
             _ => ((p.quality, p.quality_ci95), o.quality),
         };
@@ -209,17 +204,17 @@ impl Pareto {
     }
 
     /// Speedup and quality of each point as the hypervolume counts them, exact cells with the quality of their baseline,
-    /// whose law they share; `None` where every cell is exact, so that there is no trade to measure.
+    /// whose distribution they share; `None` where every cell is exact.
     fn trades(&self) -> Option<Vec<(f64, f64)>> {
         let is_exact = |p: &&Point| p.guarantee == Guarantee::Exact;
         if self.points.iter().all(|p| is_exact(&p)) {
             return None;
         }
-        let law = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
+        let baseline = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
         let quality = |p: &Point| {
-            let quality = law.filter(|_| is_exact(&p)).unwrap_or(p.quality);
+            let quality = baseline.filter(|_| is_exact(&p)).unwrap_or(p.quality);
             let is_nearer = self.better == Better::NearerToBaseline;
-            law.filter(|_| is_nearer).map_or(quality, |law| (quality - law).abs())
+            baseline.filter(|_| is_nearer).map_or(quality, |baseline| (quality - baseline).abs())
         };
         Some(self.points.iter().map(|p| (p.speedup, quality(p))).collect())
     }
@@ -304,9 +299,9 @@ impl Pareto {
     /// What is to be seen, the area the frontier covers, and who has no point.
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
-            "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, where \
-             another of its model, dataset and baseline is faster and nothing shows it to be better. Exact cells share one \
-             law: among them speed alone counts, and what stands between them on the vertical axis is chance.",
+            "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
+             another of its model, dataset and baseline is faster and it is not shown to be better. Exact cells sample the same \
+             distribution: the faster dominates, and their vertical distance is chance.",
             self.baselines(&summary.baseline),
             match self.is_end_to_end {
                 true =>
@@ -323,11 +318,10 @@ impl Pareto {
             }
         );
         if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
-            caption +=
-                " A relaxed cell is better where its 95 % interval says so; it never dominates an exact one.";
+            caption += " A relaxed cell is better if its 95 % interval excludes the other; it never dominates an exact cell.";
         }
         if self.better == Better::NearerToBaseline {
-            caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely as well as too \
+            caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely or too \
                         unlikely.";
         }
         if self.is_one_group()
@@ -364,7 +358,7 @@ impl Pareto {
         }
     }
 
-    /// What stands before a difference whose sign does not matter.
+    /// The word before a difference whose sign does not matter.
     fn absolute(&self) -> &'static str {
         if self.better == Better::NearerToBaseline { "absolute " } else { "" }
     }

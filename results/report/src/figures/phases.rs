@@ -55,7 +55,7 @@ impl StepCosts {
         let mut caption = format!(
             "Mean time of one verification with everything around it, in steps of {}, without the prefill. The \
              upright tick is at the tokens a verification gives: tick over length of the bar is the speedup that \
-             these means give without the prefill; the measured one stands at the right. Rest: decode time in no \
+             these means give without the prefill; the measured one is at the right. Rest: decode time in no \
              named phase.",
             summary.baseline
         );

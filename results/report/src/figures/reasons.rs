@@ -1,4 +1,4 @@
-//! What has no place in a figure, in words: cells that share a reason are named together.
+//! Why cells are not in a figure: cells that share a reason are named together.
 
 /// `a, b: why; c: other reason` of pairs of cell and reason, in the order in which reasons are met.
 pub(crate) fn by_reason(left_out: &[(String, String)]) -> String {
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_told_once_with_all_its_cells() {
+    fn a_reason_is_named_once_with_all_its_cells() {
         let pairs = [("a", "no image"), ("b", "not timed"), ("c", "no image")];
         let pairs = pairs.map(|(cell, why)| (cell.to_owned(), why.to_owned()));
         assert_eq!(by_reason(&pairs), "a, c: no image; b: not timed");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use plotters::style::RGBColor;
 use specimen_record::{Guarantee, Summary};
 
-use crate::drawing::families::Family;
+use crate::drawing::families::{FAMILIES, FamilyStyle, style, style_of};
 use crate::drawing::marks::RADIUS;
 use crate::drawing::palette::series_color;
 use crate::tables::settings::{Settings, common_name, parameter, settings};
@@ -22,7 +22,7 @@ pub(crate) struct Line {
     pub(crate) cells: Vec<String>,
     /// The numbers that change along it, in words, and the first and the last of them.
     pub(crate) along: String,
-    pub(crate) family: Family,
+    pub(crate) family: FamilyStyle,
     pub(crate) guarantee: Guarantee,
     pub(crate) color: RGBColor,
 }
@@ -73,7 +73,7 @@ fn of_group(summary: &Summary, group: &[&Settings]) -> Vec<Line> {
     let numbers =
         |cell: &Settings| paths.iter().map(|path| cell.leaves[*path].as_f64().unwrap_or(0.0)).collect();
     let mut numbered: Vec<Numbered<'_>> = group.iter().map(|cell| (numbers(cell), *cell)).collect();
-    // Cells of the same numbers are one point of the line: the first stands for it.
+    // Cells of the same numbers are one point of the line: the first is drawn.
     let mut seen: Vec<Vec<f64>> = Vec::new();
     numbered.retain(|(numbers, _)| {
         let is_new = !seen.contains(numbers);
@@ -142,20 +142,20 @@ fn line(summary: &Summary, cells: &[Numbered<'_>], paths: &[&str], path: &str) -
     };
     let words: Vec<&str> = paths.iter().map(|path| parameter(path)).collect();
     let (low, high) = (cells.first()?.1, cells.last()?.1);
-    let family = Family::of(summary, first);
+    let family = style_of(first);
     Some(Line {
         name: common_name(&known, path),
         cells: known.iter().map(|name| (*name).to_owned()).collect(),
         along: format!("{} from {} to {}", words.join(", "), numbers(low), numbers(high)),
         family,
         guarantee: first.guarantee,
-        color: family.color(),
+        color: family.color,
     })
 }
 
 /// Lines of one family share its colour where there is one, and have an ordered scale of their own where there are several.
 fn color(lines: &mut [Line]) {
-    for family in Family::ALL {
+    for family in FAMILIES.map(style) {
         let n = lines.iter().filter(|line| line.family == family).count();
         let alike = lines.iter_mut().filter(|line| line.family == family);
         for (nth, line) in alike.enumerate().filter(|_| n > 1) {

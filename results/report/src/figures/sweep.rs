@@ -133,7 +133,7 @@ impl Sweep {
                 name: series.name.clone(),
                 family: first.family,
                 guarantee: first.guarantee,
-                color: first.family.color(),
+                color: first.family.color,
                 points,
             })
         };
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(found.series.len(), 1);
         let names: Vec<&str> = found.series[0].cells.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["budget[tau_pos=0.7]", "budget[tau_pos=0.8]", "budget[tau_pos=0.9]"]);
-        // Among cells that were written out, the name tells.
+        // Cells that were written out differ in their names.
         let written = ["cascade", "budget-07", "budget-08", "budget-09"];
         let taus = [0.9, 0.7, 0.8, 0.9];
         let cells: Vec<Settings> =

@@ -98,7 +98,7 @@ impl History {
                 _ => panels.push((stem, vec![at])),
             }
         }
-        // A quantity that stands alone keeps its number.
+        // A single quantity keeps its number.
         panels.iter_mut().filter(|(_, columns)| columns.len() == 1).for_each(|(stem, columns)| {
             *stem = &self.names[columns[0]];
         });

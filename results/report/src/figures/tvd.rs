@@ -5,7 +5,7 @@ use specimen_record::Summary;
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::scatter::{Dot, Scatter};
-use crate::drawing::families::Family;
+use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{Line, lines, place};
@@ -32,7 +32,7 @@ impl TvdSpent {
             match (cell.tvd_spent, speed) {
                 (Some(x), Some(y)) => spent.dots.push(Dot {
                     name: cell.id.clone(),
-                    family: Family::of(summary, cell),
+                    family: style_of(cell),
                     guarantee: cell.guarantee,
                     is_faded: false,
                     is_named: place(&spent.lines, &cell.id).is_none(),

@@ -15,7 +15,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// The letter that stands for it in the page's data.
+    /// Its letter in the page's data.
     pub(crate) fn letter(self) -> char {
         match self {
             Origin::Prefill => 'p',

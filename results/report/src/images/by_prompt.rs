@@ -10,7 +10,7 @@ use specimen_record::{
 use crate::ReportError;
 use crate::csv_text::CsvText;
 
-/// The first prompts of a run, and where every image lies.
+/// The first prompts of a run, and where every image is.
 pub(crate) struct ImagesByPrompt {
     /// Names of the columns.
     pub(crate) cells: Vec<String>,
@@ -187,7 +187,7 @@ fn line(record: &Record, prompt: &str, shard: Option<u32>) -> [String; 20] {
     ]
 }
 
-/// Where an image lies, seen from the report's folder.
+/// Where an image is, seen from the report's folder.
 pub(crate) fn image_path(shard: u32, name: &str) -> String {
     format!("../shards/{shard}/images/{name}")
 }

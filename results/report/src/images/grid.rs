@@ -25,7 +25,7 @@ const EM: f64 = 15.0;
 const SMALL_EM: f64 = 12.5;
 const LINE: f64 = 19.0;
 
-/// What stands in one place of the grid.
+/// One place of the grid.
 enum Place {
     Image(RgbImage),
     Empty(String),
@@ -104,7 +104,7 @@ impl Grid {
         canvas.png("grid")
     }
 
-    /// Width of the captions; of a model without prompts only their numbers stand there.
+    /// Width of the captions; of a model without prompts only their numbers.
     fn caption_width(&self) -> u32 {
         if self.rows.iter().any(|(prompt, ..)| !prompt.trim().is_empty()) {
             return CAPTION;
@@ -151,7 +151,7 @@ fn enlarged(path: &Path, expected: (u32, u32)) -> Result<RgbImage, ReportError> 
     Ok(imageops::resize(&image, found.0 * factor, found.1 * factor, imageops::FilterType::Nearest))
 }
 
-/// What stands under a column's name.
+/// The line under a column's name.
 fn speed(cell: &CellSummary) -> String {
     match cell.speedup.value {
         _ if cell.is_baseline() => "baseline".to_owned(),

@@ -55,7 +55,7 @@ pub(crate) fn inline_svg(svg: &str, title: &str) -> String {
     format!("<svg role=\"img\" aria-label=\"{}\"{}", attribute(title), &svg[start..])
 }
 
-/// A figure's title without the name of the run, which stands above the page.
+/// A figure's title without the name of the run, which heads the page.
 pub(crate) fn heading(title: &str) -> String {
     let short = title.rsplit_once(": ").map_or(title, |(_, short)| short);
     let mut letters = short.chars();

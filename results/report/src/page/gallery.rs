@@ -1,4 +1,4 @@
-//! The images of the page: inside it as long as there is room, linked beside it otherwise, with what the page's
+//! The images of the page: inside it up to a size, linked otherwise, with what the page's
 //! script needs to show where each token came from.
 
 use serde::Serialize;
@@ -49,7 +49,7 @@ struct CellImagePart {
     width: u32,
     height: u32,
     nfe: Option<u64>,
-    /// What stands in the table of the prompt.
+    /// The counts in the table of the prompt.
     counts: Option<[String; 8]>,
     /// Why there is no image.
     why: String,
@@ -84,11 +84,8 @@ struct CellImageData {
 impl Gallery {
     /// The first `n_rows` rows, all images linked.
     pub(crate) fn of(by_prompt: &ImagesByPrompt, summary: &Summary, n_rows: usize) -> Gallery {
-        let marks: Vec<String> = by_prompt
-            .cells
-            .iter()
-            .map(|id| summary.cell(id).map_or_else(String::new, |cell| mark_svg(summary, cell)))
-            .collect();
+        let marks: Vec<String> =
+            by_prompt.cells.iter().map(|id| summary.cell(id).map_or_else(String::new, mark_svg)).collect();
         let rows = by_prompt.rows.iter().take(n_rows).map(|row| RowPart {
             prompt: one_line(&row.prompt),
             prompt_id: one_line(&row.prompt_id),
@@ -107,12 +104,12 @@ impl Gallery {
         gallery
     }
 
-    /// Puts images into the page, row by row, as long as they take no more than `room` bytes.
+    /// Puts images into the page, row by row, as long as they take no more than `n_free` bytes.
     pub(crate) fn embed_images(
         &mut self,
         run: &RunDir,
         by_prompt: &ImagesByPrompt,
-        mut room: usize,
+        mut n_free: usize,
     ) -> Result<(), ReportError> {
         let mut n_linked = 0;
         for (part, row) in self.rows.iter_mut().zip(&by_prompt.rows) {
@@ -124,13 +121,13 @@ impl Gallery {
                     Ok(facts) => usize::try_from(facts.len()).unwrap_or(usize::MAX / 4),
                     Err(source) => return Err(ReportError::Unlisted { path, source }),
                 };
-                if png_uri_len(n_bytes) > room {
+                if png_uri_len(n_bytes) > n_free {
                     n_linked += 1;
                     continue;
                 }
                 let bytes = std::fs::read(&path).map_err(|source| ReportError::Unlisted { path, source })?;
                 let uri = png_uri(&bytes);
-                room = room.saturating_sub(uri.len());
+                n_free = n_free.saturating_sub(uri.len());
                 (cell_image.src, cell_image.is_linked) = (Some(uri), false);
             }
         }
@@ -232,10 +229,10 @@ impl CellImageData {
         let why = match (steps, &found) {
             (_, Some(_)) => "",
             (None, None) => {
-                "No steps were recorded for this image, so nothing tells where its tokens came from."
+                "No steps were recorded for this image, so the origin of its tokens is not known."
             }
             (Some(_), None) => {
-                "The recorded steps do not fill the image, so nothing tells where its tokens came from."
+                "The recorded steps do not fill the image, so the origin of its tokens is not known."
             }
         };
         Some(CellImageData {

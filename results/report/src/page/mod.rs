@@ -63,7 +63,7 @@ struct Page<'a> {
     spec: String,
     downloads: Vec<downloads::Download>,
     footer: String,
-    /// JSON that may stand in a script element.
+    /// JSON that is safe inside a script element.
     data: String,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn page(
             return render(&page);
         }
     };
-    // Without images first: what is left of the room is theirs.
+    // Without images first: they get the bytes that are left.
     let mut n_rows = by_prompt.rows.len();
     loop {
         let mut gallery = gallery::Gallery::of(by_prompt, summary, n_rows);
@@ -152,7 +152,7 @@ fn render(page: &Page<'_>) -> Result<String, ReportError> {
         .render(minijinja::Value::from(minijinja::value::Serde(page)))?)
 }
 
-/// What the page may do: run its own script, show images that it carries or that lie beside it, nothing else.
+/// What the page may do: run its own script, show images that it carries or links, nothing else.
 fn policy() -> String {
     format!(
         "default-src 'none'; img-src data: file: 'self'; style-src 'unsafe-inline'; script-src '{}'",

@@ -1,11 +1,11 @@
-//! The table of the page, with what its columns are sorted by, and the few numbers that stand above it.
+//! The table of the page, with what its columns are sorted by, and the few numbers above it.
 
 use serde::Serialize;
 use specimen_record::{CellSummary, Guarantee, Summary};
 use specimen_table::{Entry, Rank};
 
 use crate::ReportError;
-use crate::drawing::families::{Family, Mark};
+use crate::drawing::families::{Mark, style_of};
 use crate::drawing::palette::hex;
 use crate::tables::differences::{Difference, comparisons, differences, on_p_values, p_value, signed_short};
 use crate::tables::ranking::missing_items;
@@ -56,7 +56,7 @@ pub(crate) fn difference_parts(summary: &Summary) -> Result<(Vec<DifferencePart>
         let absent = || "—".to_owned();
         let interval = |[low, high]: [f64; 2]| format!("{} to {}", signed(low), signed(high));
         DifferenceRow {
-            mark: summary.cell(row.cell).map_or_else(String::new, |cell| mark_svg(summary, cell)),
+            mark: summary.cell(row.cell).map_or_else(String::new, mark_svg),
             cell: row.cell.to_owned(),
             entries: [
                 signed(versus.difference),
@@ -132,7 +132,7 @@ pub(crate) fn table(summary: &Summary) -> Result<TablePart, ReportError> {
         }
     };
     let rows = summary.cells.iter().zip(&table.rows).map(|(cell, row)| RowPart {
-        mark: mark_svg(summary, cell),
+        mark: mark_svg(cell),
         is_baseline: cell.is_baseline(),
         entries: row.iter().enumerate().map(entry).collect(),
     });
@@ -162,16 +162,16 @@ fn leading_number(text: &str) -> Option<f64> {
 }
 
 /// The mark of a cell's family, as in the figures.
-pub(crate) fn mark_svg(summary: &Summary, cell: &CellSummary) -> String {
-    let family = Family::of(summary, cell);
-    let color = hex(family.color());
+pub(crate) fn mark_svg(cell: &CellSummary) -> String {
+    let family = style_of(cell);
+    let color = hex(family.color);
     let paint = match cell.guarantee {
         Guarantee::Exact => format!("fill=\"{color}\""),
         Guarantee::Relaxed | Guarantee::Unknown => {
             format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"2.5\"")
         }
     };
-    let shape = match family.mark() {
+    let shape = match family.mark {
         Mark::Circle => format!("<circle r=\"7\" {paint}/>"),
         other => {
             let corners: Vec<String> = other
@@ -185,7 +185,7 @@ pub(crate) fn mark_svg(summary: &Summary, cell: &CellSummary) -> String {
     format!("<svg class=\"mark\" viewBox=\"-10 -10 20 20\" aria-hidden=\"true\">{shape}</svg>")
 }
 
-/// The fastest cell of each promise, and how much was looked at.
+/// The fastest exact and relaxed method, and the number of images.
 pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
     let mut tiles = Vec::new();
     for (guarantee, label) in

@@ -127,7 +127,7 @@
           if (n > 0) key.append(make("li", {}, make("i", { className: `o-${origin}` }), `${text}: ${n}`));
         }
         facts.append(key);
-        if (!cellImage.grid) facts.append(make("p", { className: "small" }, "The tokens do not fill a grid of squares, so no map lies over the image."));
+        if (!cellImage.grid) facts.append(make("p", { className: "small" }, "The tokens do not fill a grid of squares, so the image has no map."));
         const bars = make("div", { className: "bars" });
         bars.setAttribute("role", "img");
         bars.setAttribute("aria-label", `Tokens of each of ${cellImage.steps.length} steps, at most ${most}`);

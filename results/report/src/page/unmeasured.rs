@@ -15,8 +15,8 @@ pub(crate) struct AbsentQuantity {
     pub(crate) cells: Vec<String>,
 }
 
-/// Figures of what a spec may ask to be looked at besides, and what each would show.
-const LOOKED_AT: [(&str, &str); 2] = [
+/// Figures of diagnostics, and what each shows.
+const DIAGNOSTICS: [(&str, &str); 2] = [
     ("paths", "similarity of draft paths (VVS, Fig. 10)"),
     ("features", "cosine similarity of the target's features by image row (CASCADE, Fig. 3)"),
 ];
@@ -59,7 +59,7 @@ pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]
             add(what, why, None);
         }
     }
-    for (figure, what) in LOOKED_AT {
+    for (figure, what) in DIAGNOSTICS {
         let named = named_figures.iter().find(|named| named.name == figure);
         if let Some(Err(why)) = named.map(|named| &named.drawn) {
             add(what, why, None);

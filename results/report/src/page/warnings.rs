@@ -1,5 +1,4 @@
-//! What a reader must know before believing a number: faults, an unfinished run, and times that deserve less
-//! trust. Nothing here changes a number.
+//! What a reader must know before believing a number: faults, an unfinished run, and times of doubtful quality. Nothing here changes a number.
 
 use serde::Serialize;
 use specimen_record::{Manifest, Summary};
@@ -7,13 +6,13 @@ use specimen_record::{Manifest, Summary};
 use crate::tables::legend::faults;
 use specimen_table::fixed;
 
-/// A drift of the baseline beyond this factor, either way, is told.
+/// A drift of the baseline beyond this factor, either way, is a warning.
 const DRIFT: f64 = 1.1;
 
-/// A share of the machine beyond this, taken by other processes, is told.
+/// A share of the machine beyond this, taken by other processes, is a warning.
 const OTHERS: f64 = 0.1;
 
-/// Fewer images than this a cell are told.
+/// Fewer images a cell than this are a warning.
 const FEW: u64 = 30;
 
 /// One warning.
@@ -40,7 +39,7 @@ pub(crate) fn warnings(
     let mut caution = |word: &'static str, text: String| found.push(Warning { level: "caution", word, text });
     match manifest {
         None => {
-            caution("No manifest", "What was run, with which program and weights, is not known.".to_owned())
+            caution("No manifest", "The program, its arguments and its weights are not known.".to_owned())
         }
         Some(manifest) => of_manifest(summary, manifest, &mut caution),
     }
@@ -51,11 +50,15 @@ pub(crate) fn warnings(
         .map(|cell| format!("{} of {}", cell.n_failed, cell.id))
         .collect();
     if !failed.is_empty() {
-        caution("Failed items", format!("{}: they have no image and enter no number.", failed.join(", ")));
+        caution("Failed items", format!("{}: they have no image and are in no number.", failed.join(", ")));
+    }
+    if summary.cells.iter().any(|cell| cell.family.is_none()) {
+        let text = "The summary is older than the families of methods: all methods have one colour and mark.";
+        caution("No families", text.to_owned());
     }
     let fewest = summary.cells.iter().filter(|cell| cell.n_images > 0).map(|cell| cell.n_images).min();
     if let Some(n) = fewest.filter(|n| *n < FEW) {
-        caution("Few images", format!("n = {n} a cell: intervals from so few prompts are rough themselves."));
+        caution("Few images", format!("n = {n} a cell: intervals from so few prompts are not reliable."));
     }
     of_times(summary, &mut caution);
     found
@@ -63,10 +66,10 @@ pub(crate) fn warnings(
 
 fn of_manifest(summary: &Summary, manifest: &Manifest, caution: &mut impl FnMut(&'static str, String)) {
     match &manifest.sealed {
-        None => caution("Not sealed", "The run has not ended, or ended without being merged.".to_owned()),
+        None => caution("Not sealed", "The run is not finished, or was not merged.".to_owned()),
         Some(seal) if seal.result_digest != summary.result_digest => caution(
             "Out of date",
-            "The summary was made from other records than the run was sealed with; resume the run."
+            "The summary and the sealed records differ; run `specimen run SPEC --out DIR --resume`."
                 .to_owned(),
         ),
         Some(_) => {}
@@ -75,11 +78,11 @@ fn of_manifest(summary: &Summary, manifest: &Manifest, caution: &mut impl FnMut(
         (Some(_), Some(false)) => {}
         (Some(sha), Some(true)) => {
             let short = sha.get(..12).unwrap_or(sha);
-            caution("Changed sources", format!("Files differed from commit {short} when this was built."));
+            caution("Changed sources", format!("The program was built from commit {short} with changes."));
         }
         _ => caution(
             "Unknown sources",
-            "The commit of the program, or whether it was changed, is not known.".to_owned(),
+            "The commit of the program is not known, or whether it was changed.".to_owned(),
         ),
     }
 }
@@ -87,7 +90,10 @@ fn of_manifest(summary: &Summary, manifest: &Manifest, caution: &mut impl FnMut(
 fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
     let Some(quality) = &summary.timing_quality else {
         if summary.cells.iter().any(|cell| cell.speedup.value.is_some()) {
-            caution("Unwatched times", "Nothing looked at drift or at what else the machine did.".to_owned());
+            caution(
+                "Times not monitored",
+                "Drift and other load of the machine were not recorded.".to_owned(),
+            );
         }
         return;
     };
@@ -96,16 +102,13 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
         let words = words.replacen("the", "The", 1);
         caution(
             "Drift",
-            format!("{words}. Speedups are formed within one attempt, prompt by prompt, seconds are not."),
+            format!("{words}. Speedups compare times of one attempt, prompt by prompt; seconds do not."),
         );
     }
     if let Some(others) = quality.others_busy_mean.filter(|others| *others > OTHERS) {
         caution(
             "Busy machine",
-            format!(
-                "Other processes took {} % of all cores while times were taken.",
-                fixed(100.0 * others, 0)
-            ),
+            format!("Other processes used {} % of all cores during timing.", fixed(100.0 * others, 0)),
         );
     }
     let apart: Vec<String> = summary
@@ -116,9 +119,6 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
         .map(|(cell, quality)| format!("{} of {} of {}", quality.n_outliers, quality.n_timed, cell.id))
         .collect();
     if !apart.is_empty() {
-        caution(
-            "Outliers",
-            format!("Times that stand apart from the rest, kept in every mean: {}.", apart.join(", ")),
-        );
+        caution("Outliers", format!("Outlying times, kept in every mean: {}.", apart.join(", ")));
     }
 }

@@ -1,4 +1,4 @@
-//! What images of several runs must share to stand in one table.
+//! What runs must have in common so that one table may have images of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use polars::prelude::*;
 use super::{SCORE, texts};
 use crate::ReportError;
 
-/// A kind of difference that a table of several runs refuses unless it is told to mix.
+/// A difference between runs that keeps them out of one table unless the user allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mix {
     /// The machine, its threads, the device or the kind of number differ: times say nothing of one another.
@@ -54,51 +54,57 @@ pub(super) fn check(frame: &DataFrame, mix: &BTreeSet<Mix>) -> Result<(), Report
 
 /// Two runs whose timed images come from other hardware, in words.
 fn devices(frame: &DataFrame) -> Result<Option<String>, ReportError> {
-    let text = |name: &str| -> Result<StringChunked, ReportError> { Ok(frame.column(name)?.str()?.clone()) };
-    let (runs, machines, devices) = (text("run")?, text("machine")?, text("device")?);
-    let (kinds, threads) = (text("dtype")?, frame.column("threads")?.u64()?.clone());
-    let times = frame.column("decode_s")?.f64()?.clone();
-    let mut first: Option<(String, String)> = None;
-    for row in 0..frame.height() {
-        if times.get(row).is_none() {
-            continue;
-        }
-        let of = |column: &StringChunked| column.get(row).unwrap_or("?").to_owned();
+    let timed = frame.filter(&frame.column("decode_s")?.is_not_null())?;
+    let places = distinct(&timed, &["run", "dtype", "device", "machine", "threads"])?;
+    let [runs, kinds, devices, machines] =
+        ["run", "dtype", "device", "machine"].map(|name| texts_or(&places, name, "?"));
+    let (runs, kinds, devices, machines) = (runs?, kinds?, devices?, machines?);
+    let threads = places.column("threads")?.u64()?;
+    let place = |row: usize| {
         let count = threads.get(row).map_or("?".to_owned(), |n| n.to_string());
-        let place = format!("{} on {}, {} ({count} threads)", of(&kinds), of(&devices), of(&machines));
-        let run = of(&runs);
-        match &first {
-            None => first = Some((run, place)),
-            // Cells of one run may differ by intention: its own table shows them.
-            Some((other, theirs)) if *other != run && *theirs != place => {
-                return Ok(Some(format!(
-                    "times of run {other} are from {theirs}, those of run {run} from {place}"
-                )));
-            }
-            Some(_) => {}
+        format!("{} on {}, {} ({count} threads)", kinds[row], devices[row], machines[row])
+    };
+    // Cells of one run may differ by intention: its own table shows them.
+    let other = (1..places.height()).find(|&row| runs[row] != runs[0] && place(row) != place(0));
+    Ok(other.map(|row| {
+        format!(
+            "times of run {} are from {}, those of run {} from {}",
+            runs[0],
+            place(0),
+            runs[row],
+            place(row)
+        )
+    }))
+}
+
+/// A cell that is another experiment in another run, in words.
+fn identities(frame: &DataFrame) -> Result<Option<String>, ReportError> {
+    let frame = distinct(frame, &["cell", "identity"])?;
+    let [runs, cells, identities] = ["run", "cell", "identity"].map(|name| texts_or(&frame, name, ""));
+    let (runs, cells, identities) = (runs?, cells?, identities?);
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in (0..frame.height()).filter(|&row| !identities[row].is_empty()) {
+        let first = *seen.entry(&cells[row]).or_insert(row);
+        if first != row {
+            return Ok(Some(format!(
+                "cell {} is `{}` in run {} and `{}` in run {}",
+                cells[row], identities[first], runs[first], identities[row], runs[row]
+            )));
         }
     }
     Ok(None)
 }
 
-/// A cell that is another experiment in another run, in words.
-fn identities(frame: &DataFrame) -> Result<Option<String>, ReportError> {
-    let text = |name: &str| -> Result<StringChunked, ReportError> { Ok(frame.column(name)?.str()?.clone()) };
-    let (runs, cells, identities) = (text("run")?, text("cell")?, text("identity")?);
-    let mut seen: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-    for row in 0..frame.height() {
-        let (Some(run), Some(cell), Some(identity)) = (runs.get(row), cells.get(row), identities.get(row))
-        else {
-            continue;
-        };
-        let (other, theirs) = *seen.entry(cell).or_insert((run, identity));
-        if theirs != identity {
-            return Ok(Some(format!(
-                "cell {cell} is `{theirs}` in run {other} and `{identity}` in run {run}"
-            )));
-        }
-    }
-    Ok(None)
+/// The first row of each combination of values of some columns.
+fn distinct(frame: &DataFrame, columns: &[&str]) -> Result<DataFrame, ReportError> {
+    let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+    Ok(frame.unique_stable(Some(&columns), UniqueKeepStrategy::First, None)?)
+}
+
+/// A column of texts, `absent` where it is null.
+fn texts_or(frame: &DataFrame, column: &str, absent: &str) -> Result<Vec<String>, ReportError> {
+    let texts = frame.column(column)?.str()?.iter().map(|text| text.unwrap_or(absent).to_owned());
+    Ok(texts.collect())
 }
 
 /// A metric that several protocols computed, in words.

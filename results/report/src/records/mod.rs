@@ -4,7 +4,7 @@
 //!
 //! Columns that are not there in all parts are null elsewhere. A score's column is named `score:METRIC@PROTOCOL`, so that two
 //! protocols never share one. A setting in which cells differ has a column `param:NAME`, numbers or texts, null in cells
-//! that do not have it.
+//! that do not have it. A column `prompt:NAME` is a fact of the prompt from its dataset, such as the category.
 
 mod mixing;
 mod of_run;
@@ -27,6 +27,9 @@ const SCORE: &str = "score:";
 
 /// What every column begins with that holds a setting in which cells differ.
 const PARAM: &str = "param:";
+
+/// What every column begins with that holds a fact of the prompt from its dataset.
+const PROMPT: &str = "prompt:";
 
 /// The images of runs as columns.
 #[derive(Clone, Debug)]
@@ -96,30 +99,64 @@ impl ImageRecords {
         Ok(())
     }
 
-    /// One row a run and cell: images, those that failed, and means over those that did not, warm-ups left out of times.
+    /// Adds a column of texts named `prompt:NAME`, from the run and the prompt id of each image. An image for which `of`
+    /// has no text keeps the one that a file gave it.
     ///
     /// # Errors
     /// An operation that polars refuses.
-    pub fn means(&self) -> Result<Table, ReportError> {
-        let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
-        let is_ok = || col("status").eq(lit("ok"));
-        let timed = |name: &str| {
-            col(name).filter(is_ok().and(col("warmup").fill_null(lit(false)).not())).mean().alias(name)
+    pub fn add_prompt_column(
+        &mut self,
+        name: &str,
+        of: &dyn Fn(&str, &str) -> Option<String>,
+    ) -> Result<(), ReportError> {
+        let column = format!("{PROMPT}{name}");
+        let (runs, ids) = (self.frame.column("run")?.str()?, self.frame.column("prompt_id")?.str()?);
+        let known = match self.frame.column(&column) {
+            Ok(known) => fields(known)?,
+            Err(_) => vec![String::new(); self.n()],
         };
-        let mut wanted = vec![
-            len().cast(DataType::UInt64).alias("images"),
-            is_ok().not().cast(DataType::UInt64).sum().alias("failed"),
-            col("nfe").cast(DataType::Float64).filter(is_ok()).mean().alias("nfe"),
-            (col("n_tokens").cast(DataType::Float64).filter(is_ok()).sum()
-                / col("nfe").cast(DataType::Float64).filter(is_ok()).sum())
-            .alias("step compression"),
-            timed("decode_s"),
-            timed("e2e_s"),
-        ];
-        wanted.extend(scores.iter().map(|name| col(name.as_str()).mean()));
-        let frame =
-            self.frame.clone().lazy().group_by_stable([col("run"), col("cell")]).agg(wanted).collect()?;
-        shown(&frame)
+        let text = |((run, id), known): ((Option<&str>, Option<&str>), String)| {
+            run.zip(id).and_then(|(run, id)| of(run, id)).or_else(|| (!known.is_empty()).then_some(known))
+        };
+        let texts: Vec<Option<String>> = runs.iter().zip(ids.iter()).zip(known).map(text).collect();
+        self.frame.with_column(Column::new(column.into(), texts))?;
+        Ok(())
+    }
+
+    /// One row a run, cell and value of the columns in `by`: images, those that failed, and means over those that did not,
+    /// warm-ups left out of times. A column `param:NAME` or `prompt:NAME` may be given as `NAME`.
+    ///
+    /// # Errors
+    /// A column that is not there or has no value, and an operation that polars refuses.
+    pub fn means(&self, by: &[String]) -> Result<Table, ReportError> {
+        let mut keys = vec!["run".to_owned(), "cell".to_owned()];
+        for name in by {
+            let key = self.grouping_column(name)?;
+            keys.extend((!keys.contains(&key)).then_some(key));
+        }
+        let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
+        if self.n() == 0 {
+            return shown(&mean_row(&self.frame, &keys, &scores)?);
+        }
+        let groups = self.frame.group_by_stable(keys.iter().map(String::as_str))?;
+        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?)
+    }
+
+    /// The column that `name` means.
+    fn grouping_column(&self, name: &str) -> Result<String, ReportError> {
+        let names = [name.to_owned(), format!("{PROMPT}{name}"), format!("{PARAM}{name}")];
+        let has_value = |column: &String| {
+            self.frame.column(column).is_ok_and(|found| found.null_count() < self.n() || self.n() == 0)
+        };
+        names.into_iter().find(has_value).ok_or_else(|| ReportError::NoGroups {
+            name: name.to_owned(),
+            known: self
+                .columns()
+                .into_iter()
+                .filter(|known| !known.starts_with(SCORE))
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
     }
 
     fn csv(&self) -> Result<String, ReportError> {
@@ -140,13 +177,8 @@ fn is_parquet(path: &Path) -> bool {
 
 /// The distinct entries of a column of texts, in order of appearance.
 fn texts(frame: &DataFrame, column: &str) -> Result<Vec<String>, ReportError> {
-    let mut seen = Vec::new();
-    for text in frame.column(column)?.str()?.iter().flatten() {
-        if !seen.iter().any(|known| known == text) {
-            seen.push(text.to_owned());
-        }
-    }
-    Ok(seen)
+    let distinct = frame.column(column)?.unique_stable()?;
+    Ok(distinct.str()?.iter().flatten().map(str::to_owned).collect())
 }
 
 /// One below the other; scores that a part has not are null there.
@@ -192,6 +224,38 @@ fn fields(column: &Column) -> Result<Vec<String>, ReportError> {
     })
 }
 
+/// One row: what a group of images has in common, and its means.
+fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResult<DataFrame> {
+    let is_ok = group.column("status")?.str()?.equal("ok");
+    let is_warmup = group.column("warmup")?.bool()?.iter().map(|is| Some(is == Some(true)));
+    let is_timed = &is_ok & &!is_warmup.collect::<BooleanChunked>();
+    let (made, timed) = (group.filter(&is_ok)?, group.filter(&is_timed)?);
+    let mean = |part: &DataFrame, name: &str| -> PolarsResult<Option<f64>> {
+        Ok(part.column(name)?.as_materialized_series().mean())
+    };
+    let sum = |name: &str| -> PolarsResult<f64> {
+        Ok(made.column(name)?.u64()?.iter().flatten().sum::<u64>() as f64)
+    };
+    let count = |n: usize| vec![u64::try_from(n).unwrap_or(u64::MAX)];
+    let mut columns: Vec<Column> = keys
+        .iter()
+        .map(|key| group.column(key).map(|column| column.slice(0, 1)))
+        .collect::<PolarsResult<_>>()?;
+    columns.push(Column::new("images".into(), count(group.height())));
+    columns.push(Column::new("failed".into(), count(group.height() - made.height())));
+    columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?]));
+    let compression =
+        (made.height() > 0).then_some(sum("n_tokens")? / sum("nfe")?).filter(|rate| rate.is_finite());
+    columns.push(Column::new("step compression".into(), vec![compression]));
+    for name in ["decode_s", "e2e_s"] {
+        columns.push(Column::new(name.into(), vec![mean(&timed, name)?]));
+    }
+    for name in scores {
+        columns.push(Column::new(name.as_str().into(), vec![mean(group, name)?]));
+    }
+    DataFrame::new(1, columns)
+}
+
 /// The frame of means as a table.
 fn shown(frame: &DataFrame) -> Result<Table, ReportError> {
     let mut table = Table {
@@ -206,6 +270,7 @@ fn shown(frame: &DataFrame) -> Result<Table, ReportError> {
             table.legend.push(format!("{metric}: by {protocol}."));
         }
         let name = score.map_or(column.name().as_str(), |(metric, _)| metric);
+        let name = name.strip_prefix(PROMPT).unwrap_or(name);
         let texts = match column.dtype() {
             DataType::Float64 => {
                 let values: Vec<Option<f64>> = column.f64()?.iter().collect();

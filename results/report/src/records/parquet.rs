@@ -16,7 +16,7 @@ use parquet::schema::types::Type;
 use polars::prelude::*;
 
 use super::of_run::COLUMNS;
-use super::{PARAM, SCORE};
+use super::{PARAM, PROMPT, SCORE};
 use crate::ReportError;
 
 /// Rows and bytes that a file may have, and columns of settings and scores: above any experiment, since all comes into memory.
@@ -125,6 +125,7 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
     };
     let kind = |name: &str| match COLUMNS.iter().find(|(known, _)| *known == name) {
         Some((_, kind)) => Ok(kind.clone()),
+        None if name.starts_with(PROMPT) => Ok(DataType::String),
         None if name.starts_with(PARAM) && is_text(name) => Ok(DataType::String),
         None if name.starts_with(PARAM) || name.starts_with(SCORE) => Ok(DataType::Float64),
         None => Err(wrong(format!("column `{name}` is none of a frame of images"))),

@@ -31,7 +31,7 @@ pub(crate) fn conditions(summary: &Summary) -> String {
     conditions_of(summary, &images(&summary.cells))
 }
 
-/// As [`conditions`], for a figure that rests on other images than all of every cell: `n` says on which.
+/// As [`conditions`], for a figure of fewer images than all of every cell; `n` says of which.
 pub(crate) fn conditions_of(summary: &Summary, n: &str) -> String {
     let cells = &summary.cells;
     let device = summary.gpus.first().unwrap_or(&summary.cpu_model);

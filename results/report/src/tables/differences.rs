@@ -63,8 +63,8 @@ pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError>
 /// How p values are meant.
 pub(crate) fn on_p_values(summary: &Summary) -> String {
     format!(
-        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All of them are compared with the same \
-         images of {}, so what chance made of these moves all differences together.",
+        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All cells are compared with the same images of \
+         {}, so chance in those images moves all differences together.",
         summary.baseline
     )
 }

@@ -1,9 +1,8 @@
 //! The lines below a table: what its columns mean, how well times were taken, and faults.
 
-use specimen_record::{CellSummary, Guarantee, Origin, Summary};
+use specimen_record::{CellSummary, Family, Guarantee, Origin, Summary};
 use specimen_table::{fixed, with_interval};
 
-use crate::drawing::families::skips;
 use crate::tables::measure::{Measure, measures};
 
 /// What the columns mean.
@@ -17,9 +16,9 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         "Speedup: decode time of the baseline over that of the method, same prompts and seeds, with its 95 % \
          interval. Accepted: draft tokens a verification accepts, without the bonus token; tokens: with it{skips}. \
          NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
-         Measured / predicted: the speedup over what counts and costs of a forward predict."
+         Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
     )];
-    lines.extend(elsewhere(summary));
+    lines.extend(external_cells(summary));
     lines.extend(timing(summary));
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
         let named = measures.iter().filter_map(|m| match m {
@@ -45,21 +44,23 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// Total variation that acceptance rules moved, where that is all a relaxed cell changes.
+/// Total variation distance that acceptance rules spent, of cells that are relaxed in nothing else.
 fn divergences(summary: &Summary) -> String {
-    let is_known = |cell: &&CellSummary| cell.guarantee == Guarantee::Relaxed && !skips(summary, cell);
+    let is_known = |cell: &&CellSummary| {
+        cell.guarantee == Guarantee::Relaxed && cell.family.is_some_and(|family| family != Family::Skipping)
+    };
     let spent = summary.cells.iter().filter(is_known).filter_map(|cell| {
         let spent = cell.tvd_spent.filter(|spent| *spent > 0.0)?;
         Some(format!("{} {}", cell.id, fixed(spent, 2)))
     });
     match spent.collect::<Vec<_>>().join("; ") {
         none if none.is_empty() => String::new(),
-        spent => format!(" Total variation that their rules moved, mean per image: {spent}."),
+        spent => format!(" Total variation distance of their rules, mean per image: {spent}."),
     }
 }
 
-/// Whose images are not this program's, and what their times are.
-fn elsewhere(summary: &Summary) -> Vec<String> {
+/// Cells whose images another program made, and what their times are.
+fn external_cells(summary: &Summary) -> Vec<String> {
     let of = |origin: Origin| {
         let cells = summary.cells.iter().filter(|cell| cell.origin == Some(origin));
         cells.map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", ")
@@ -68,20 +69,20 @@ fn elsewhere(summary: &Summary) -> Vec<String> {
     let (external, imported) = (of(Origin::External), of(Origin::Imported));
     if !external.is_empty() {
         lines.push(format!(
-            "{external}: made by another process during this run, timed by the same clock from request to answer. Speedup \
+            "{external}: made by another process during this run; this program timed them from request to answer. Speedup \
              e2e: the baseline's time from the prompt to the saved image over that."
         ));
     }
     if !imported.is_empty() {
         lines.push(format!(
-            "{imported}: imported. The images were made elsewhere and their times are told, not measured here: they stand \
-             in no ratio with times of this program."
+            "{imported}: imported. Another program made the images and reported their times; no ratio with times of this program \
+             is formed."
         ));
     }
     lines
 }
 
-/// How far the times can be trusted, where the summary says.
+/// How well times were measured, where the summary says.
 fn timing(summary: &Summary) -> Option<String> {
     let quality = summary.timing_quality.as_ref()?;
     let cells = || summary.cells.iter().filter_map(|cell| cell.timing_quality.as_ref());
@@ -93,13 +94,13 @@ fn timing(summary: &Summary) -> Option<String> {
     let drift = quality.drift_in_words();
     let others = quality
         .others_busy_mean
-        .map(|share| format!("other processes took {} % of the machine", fixed(100.0 * share, 0)));
-    let apart = format!("{n_outliers} of {n_timed} times stand apart (kept)");
-    let parts: Vec<String> = [drift, others, Some(apart)].into_iter().flatten().collect();
+        .map(|share| format!("other processes used {} % of the machine", fixed(100.0 * share, 0)));
+    let outliers = format!("{n_outliers} of {n_timed} times are outliers (kept)");
+    let parts: Vec<String> = [drift, others, Some(outliers)].into_iter().flatten().collect();
     Some(format!("Timing: {}.", parts.join("; ")))
 }
 
-/// The speedup of a prompt that counts as much as any other, beside that of the mean times: one line.
+/// Speedups averaged over prompts, next to the ratio of the mean times: one line.
 pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
     let text = |value: Option<f64>, ci95| {
         value.map_or_else(|| "—".to_owned(), |value| with_interval(value, ci95, 2, true))
@@ -118,12 +119,12 @@ pub(crate) fn further_means(summary: &Summary) -> Vec<String> {
     vec![format!("Speedup prompt by prompt, geometric mean / median: {}.", texts.join("; "))]
 }
 
-/// What no run should show.
+/// Faults: what no correct run shows.
 pub(crate) fn faults(summary: &Summary) -> Vec<String> {
     let outside = |c: &&CellSummary| c.guarantee == Guarantee::Exact && c.out_of_support > 0;
     let line = |c: &CellSummary| {
         format!(
-            "FAULT: {} claims the target's distribution and emitted {} tokens that the target gives probability 0.",
+            "FAULT: {} is an exact method and emitted {} tokens to which the target gives probability 0.",
             c.id, c.out_of_support
         )
     };

@@ -3,7 +3,7 @@
 
 use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary};
 
-/// What stands for the reason of a null that a summary from elsewhere does not explain.
+/// The reason shown for a null without a reason in the summary.
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
 
 /// Why a cell with a speedup has no median of it.
@@ -14,7 +14,7 @@ const NO_MEDIAN: &str =
 const NO_GEOMEAN: &str = "the summary does not hold it";
 
 /// Why an exact cell has no distance from its baseline.
-const BY_CHANCE: &str = "its output is exact: what it differs by is chance";
+const BY_CHANCE: &str = "exact output differs from the baseline only by chance";
 
 /// One column of numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,16 @@
-//! Which cells compete with one another for best and second, and which cells compete for nothing.
+//! Which cells are ranked together for best and second, and which are not ranked.
 
 use specimen_record::{CellSummary, Guarantee, Summary};
 
 use crate::tables::measure::Measure;
 
-/// Among whom best and second are marked, in words.
+/// The end of the sentence that says which rows are ranked together.
 pub(crate) const RANKED_AMONG: &str = "of its group (model, dataset, baseline, exact or relaxed output), where there are at least two (three for \
-     a second). Exact rows draw from one law, so their metrics of images differ by chance alone and none of them is \
-     marked; in those columns relaxed rows compete with one another. The baseline and rows with failed or missing \
-     items do not compete, and intervals decide whether a lead means anything.";
+     a second). Exact methods sample the same distribution, so their image metrics differ only by chance and none of \
+     them is marked; in those columns only relaxed rows are ranked. The baseline and rows with failed or missing items are \
+     not ranked. A lead inside the intervals means nothing.";
 
-/// Among whom a cell competes: those of one model, dataset, baseline and guarantee.
+/// Cells that are ranked together: those of one model, dataset, baseline and guarantee.
 pub(crate) type RankingGroup<'a> = (&'a str, &'a str, Option<&'a str>, Guarantee);
 
 /// The group in which a cell is ranked by a measure; `None` where it is not ranked.
@@ -19,12 +19,12 @@ pub(crate) fn ranking_group<'a>(
     cell: &'a CellSummary,
     measure: &Measure,
 ) -> Option<RankingGroup<'a>> {
-    let is_of_one_law = cell.guarantee == Guarantee::Exact && matches!(measure, Measure::Metric { .. });
-    let competes = !cell.is_baseline() && !is_of_one_law && missing_items(summary, cell).is_none();
-    competes.then_some((&cell.model, &cell.dataset, cell.baseline.as_deref(), cell.guarantee))
+    let is_chance = cell.guarantee == Guarantee::Exact && matches!(measure, Measure::Metric { .. });
+    let is_ranked = !cell.is_baseline() && !is_chance && missing_items(summary, cell).is_none();
+    is_ranked.then_some((&cell.model, &cell.dataset, cell.baseline.as_deref(), cell.guarantee))
 }
 
-/// What a cell lacks of the items that the cells of its dataset have, in words; `None` where it lacks none.
+/// How many items failed or are missing, compared with the other cells of the dataset; `None` for a complete cell.
 pub(crate) fn missing_items(summary: &Summary, cell: &CellSummary) -> Option<String> {
     let planned = |cell: &CellSummary| cell.n_images + cell.n_failed;
     let most = summary.cells.iter().filter(|other| other.dataset == cell.dataset).map(planned).max();

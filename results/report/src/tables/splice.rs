@@ -1,4 +1,4 @@
-//! Renews marked tables in a document: what stands between `<!-- specimen:table NAME -->` and
+//! Renews marked tables in a document: the text between `<!-- specimen:table NAME -->` and
 //! `<!-- /specimen:table -->` becomes the table of the run of that name; with `brief` behind the name, without the lines
 //! below it that say what its columns mean. Everything else stays to the byte.
 
@@ -15,9 +15,9 @@ const MAX_BYTES: u64 = 64 << 20;
 
 const END: &str = "<!-- /specimen:table -->";
 
-/// What stands below a brief table.
-const BRIEF: &str = "What the columns mean, all warnings and the paired differences stand in the run's report/table.md; bold: the best \
-                     of its kind, italic: the second.";
+/// The line below a brief table.
+const BRIEF: &str = "The run's report/table.md has the meaning of the columns, all warnings and the paired differences. Bold: the best of \
+                     its group, italic: the second.";
 
 /// Puts the tables of runs into a file, each wherever its name is marked.
 ///

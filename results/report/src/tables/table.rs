@@ -154,9 +154,8 @@ impl<'c> Builder<'c> {
         let mut entries = Vec::new();
         for (row, cell) in summary.cells.iter().enumerate() {
             let n = frame.count("n_images", row)?;
-            let mark = missing_items(summary, cell).map(|missing_items| {
-                self.table.footnote(&format!("{missing_items}: the row competes for no mark"))
-            });
+            let mark = missing_items(summary, cell)
+                .map(|missing_items| self.table.footnote(&format!("{missing_items}: the row is not ranked")));
             entries.push(Entry::plain(&format!("{n}{}", mark.unwrap_or_default())));
         }
         self.table.push(Column::number("n", "images", None), entries);

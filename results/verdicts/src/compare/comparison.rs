@@ -130,7 +130,7 @@ fn side(run: &RunValues) -> Side {
     }
 }
 
-/// The cells to set against one another.
+/// The pairs of cells to compare.
 fn pairs<'a>(
     a: &'a RunValues,
     b: &'a RunValues,
@@ -185,7 +185,7 @@ impl Both<'_> {
                 continue;
             };
             if theirs != protocol && !self.options.mix.contains(&Kind::Protocol) {
-                let why = format!("A has {protocol}, B has {theirs}: other numbers");
+                let why = format!("A has {protocol}, B has {theirs}: they cannot be compared");
                 self.refuse(found, metric, Some(Kind::Protocol), &why);
                 continue;
             }
@@ -266,7 +266,7 @@ impl Both<'_> {
     }
 
     fn refuse(&self, found: &mut Comparison, measure: &str, kind: Option<Kind>, why: &str) {
-        let remedy = kind.map(|kind| format!("; --mix {} compares them all the same", kind.name()));
+        let remedy = kind.map(|kind| format!("; --mix {} compares them anyway", kind.name()));
         found.refused.push(Refused {
             cell: self.name(),
             measure: measure.to_owned(),

@@ -1,9 +1,9 @@
-//! What two runs must share for their numbers to stand in one table.
+//! What two runs must have in common so that their numbers can be compared.
 
 use serde::Serialize;
 use specimen_record::{CellSummary, Summary};
 
-/// A kind of difference that a comparison refuses unless it is told to mix.
+/// A difference between runs that a comparison refuses unless the user allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -64,6 +64,6 @@ pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) 
 
 fn differing(facts: &[(&str, String, String)]) -> Option<String> {
     let differ = facts.iter().filter(|(_, a, b)| a != b);
-    let told: Vec<String> = differ.map(|(name, a, b)| format!("{name}: A has {a}, B has {b}")).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    let facts: Vec<String> = differ.map(|(name, a, b)| format!("{name}: A has {a}, B has {b}")).collect();
+    (!facts.is_empty()).then(|| facts.join("; "))
 }

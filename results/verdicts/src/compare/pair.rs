@@ -10,7 +10,7 @@ use crate::values::{ByPrompt, PairedTimes};
 /// Resamples of every interval.
 const N_RESAMPLES: usize = 4000;
 
-/// How two sides are set against one another.
+/// How two sides are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -23,7 +23,7 @@ pub enum Scale {
 /// A paired estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// How the sides are set against one another.
+    /// How the sides are compared.
     pub scale: Scale,
     /// Pairs: prompts that both sides have.
     pub n: usize,
@@ -101,7 +101,7 @@ pub fn estimate(
     }))
 }
 
-/// How far a cell's speedup in B lies from that in A: both are the baseline's mean time over the cell's, as in the table of
+/// How far a cell's speedup in B is from that in A: both are the baseline's mean time over the cell's, as in the table of
 /// a run, over the prompts that both runs timed; `None` for fewer than two.
 ///
 /// # Errors

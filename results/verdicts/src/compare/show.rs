@@ -4,7 +4,7 @@ use specimen_table::{Column, Entry, Section, Table, fixed, with_interval};
 
 use super::comparison::{Comparison, Row, Scale, Side};
 
-/// Digits of a p value below which only that it is below is told.
+/// Smallest p value that is shown; a smaller one is shown as below it.
 const SMALLEST_P: f64 = 1e-4;
 
 impl Comparison {
@@ -68,7 +68,7 @@ impl Comparison {
         let mut head = vec![side("A", &self.a), side("B", &self.b)];
         if !self.mixed.is_empty() {
             let names: Vec<&str> = self.mixed.iter().map(|kind| kind.name()).collect();
-            head.push(format!("MIXED although it may differ: {}.", names.join(", ")));
+            head.push(format!("MIXED, although these may differ: {}.", names.join(", ")));
         }
         head
     }

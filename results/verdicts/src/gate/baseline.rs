@@ -37,7 +37,7 @@ pub struct Adoption {
     pub libtorch: Option<String>,
     /// Processor, or the GPUs.
     pub machine: String,
-    /// Label of the machine; absent where it was not labelled, and then its times are not held.
+    /// Label of the machine; absent where it was not labelled, and then its times are not checked.
     pub runner: Option<String>,
     /// Identity of the run.
     pub plan_digest: String,

@@ -14,20 +14,20 @@ use crate::measured::{self, Measured};
 pub struct Gate {
     /// Whether every check passed.
     pub passed: bool,
-    /// What was held, in the order of the rules and of the baseline's cells.
+    /// What was checked, in the order of the rules and of the baseline's cells.
     pub checks: Vec<Check>,
-    /// What a rule asks for and was not held, with the reason.
+    /// What a rule asks for and was not checked, with the reason.
     pub skipped: Vec<Skipped>,
-    /// Reruns that would tell whether a failure comes back; 0 where nothing is open.
+    /// Reruns that would confirm a failure; 0 where nothing is open.
     pub reruns_wanted: u32,
 }
 
-/// One quantity of one cell, held against one rule.
+/// One quantity of one cell, checked by one rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// Name of the cell.
     pub cell: String,
-    /// What was held.
+    /// What was checked.
     pub measure: String,
     /// The rule in words.
     pub rule: String,
@@ -35,18 +35,18 @@ pub struct Check {
     pub baseline: Option<f64>,
     /// The run's value.
     pub measured: Option<f64>,
-    /// Whether it was kept.
+    /// Whether the rule was met.
     pub passed: bool,
     /// Why it was not, or why a failure does not count.
     pub why: Option<String>,
 }
 
-/// One quantity of one cell that was not held.
+/// One quantity of one cell that was not checked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Skipped {
     /// Name of the cell.
     pub cell: String,
-    /// What would have been held.
+    /// What would have been checked.
     pub measure: String,
     /// The rule in words.
     pub rule: String,
@@ -54,7 +54,7 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// Holds `runs` (the run, then its reruns) against the baseline. `runner` is the label of the machine that ran them.
+/// Compares `runs` (the run, then its reruns) with the baseline. `runner` is the label of the machine that ran them.
 ///
 /// # Errors
 /// When a run is another experiment than the baseline, or a rule holds for none of the baseline's cells.
@@ -77,7 +77,7 @@ pub fn check(
         let mut cells = baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)).peekable();
         if cells.peek().is_none() {
             let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
-            return Err(VerdictError::IdleRule {
+            return Err(VerdictError::UnusedRule {
                 place: rule.place.clone(),
                 measure: rule.measure.clone(),
                 cells: rule.cells.join(", "),
@@ -85,23 +85,23 @@ pub fn check(
             });
         }
         for cell in cells {
-            let held = Held { rule, baseline, runs, runner };
-            held.cell(cell, &mut gate);
+            let check = RuleCheck { rule, baseline, runs, runner };
+            check.cell(cell, &mut gate);
         }
     }
     gate.passed = gate.checks.iter().all(|check| check.passed);
     Ok(gate)
 }
 
-/// One rule with what it is held against.
-struct Held<'a> {
+/// One rule with the baseline and the runs that it compares.
+struct RuleCheck<'a> {
     rule: &'a Rule,
     baseline: &'a Baseline,
     runs: &'a [Summary],
     runner: Option<&'a str>,
 }
 
-impl Held<'_> {
+impl RuleCheck<'_> {
     fn cell(&self, cell: &CellSummary, gate: &mut Gate) {
         let rule = self.rule;
         // A direction is about better and worse, and nearer to the baseline is better for some cells.
@@ -117,7 +117,7 @@ impl Held<'_> {
             true => (format!("|{} minus the baseline cell's|", rule.measure), Direction::LowerIsBetter),
             false => (rule.measure.clone(), rule.direction),
         };
-        if let Some(why) = self.unheard_of(&old, &of) {
+        if let Some(why) = self.why_skipped(&old, &of) {
             let (cell, measure) = (cell.id.clone(), rule.measure.clone());
             gate.skipped.push(Skipped { cell, measure, rule: rule.words(), why });
             return;
@@ -146,14 +146,14 @@ impl Held<'_> {
         }
     }
 
-    /// Why the rule is not held for a cell.
-    fn unheard_of(&self, old: &Measured, of: &impl Fn(&Summary) -> Option<Measured>) -> Option<String> {
+    /// Why the rule is not checked for a cell.
+    fn why_skipped(&self, old: &Measured, of: &impl Fn(&Summary) -> Option<Measured>) -> Option<String> {
         let rule = self.rule;
         if let Some(label) = rule.runner.as_deref() {
             if self.runner != Some(label) {
                 let here =
                     self.runner.map_or_else(|| "a machine without a label".to_owned(), |r| format!("`{r}`"));
-                return Some(format!("held on runner `{label}` only; this is {here}"));
+                return Some(format!("checked on runner `{label}` only; this is {here}"));
             }
             if self.baseline.runner() != Some(label) {
                 return Some(format!("the baseline's times were not taken on runner `{label}`"));
@@ -189,7 +189,7 @@ impl Held<'_> {
             if new.protocol != old.protocol {
                 let name = |side: &Measured| side.protocol.clone().unwrap_or_default();
                 return Err(format!(
-                    "its protocol is {}, the baseline's {}: other numbers",
+                    "its protocol is {}, the baseline's {}: they cannot be compared",
                     name(&new),
                     name(old)
                 ));
@@ -212,7 +212,7 @@ impl Held<'_> {
         });
     }
 
-    /// A failure counts when it comes back in as many reruns as the rule asks for; without reruns it counts too, and
+    /// A failure counts when it occurs in as many reruns as the rule asks for; without reruns it counts too, and
     /// says how it could be confirmed.
     fn confirmed(
         &self,
@@ -223,10 +223,10 @@ impl Held<'_> {
         let asked = self.rule.confirm as usize;
         let reruns = &self.runs[1..];
         if let Some(at) = reruns.iter().take(asked).position(|rerun| judged(rerun).is_ok()) {
-            return (true, Some(format!("{why}; not so in rerun {}, so it does not count", at + 1)));
+            return (true, Some(format!("{why}; it passes in rerun {}, so it does not count", at + 1)));
         }
         if reruns.len() >= asked {
-            let back = if asked > 0 { format!("; so it is in {asked} reruns") } else { String::new() };
+            let back = if asked > 0 { format!("; it fails in {asked} reruns too") } else { String::new() };
             return (false, Some(format!("{why}{back}")));
         }
         gate.reruns_wanted = gate.reruns_wanted.max(self.rule.confirm);

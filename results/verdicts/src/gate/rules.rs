@@ -3,10 +3,10 @@
 
 use serde::Deserialize;
 
-/// Measures that a clock took; everything else is counted or scored.
+/// Measures made of times; all others are counted or scored.
 const TIMES: [&str; 4] = ["speedup", "speedup_e2e", "decode_s", "e2e_s"];
 
-/// Those of them that are ratios, whose legs are held too.
+/// Those of them that are ratios, whose two times are checked too.
 const RATIOS: [&str; 2] = ["speedup", "speedup_e2e"];
 
 /// All rules of a gate.
@@ -18,25 +18,25 @@ pub struct Rules {
     pub rules: Vec<Rule>,
 }
 
-/// One rule: what is held, how far it may move, and where.
+/// One rule: what is checked, how far it may move, and on which machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Where its `cells` are: file, line and column.
     pub place: String,
-    /// Names of the cells it holds for; `*` stands for any run of characters.
+    /// Names of its cells; `*` matches any characters.
     pub cells: Vec<String>,
     /// A quantity of the summary (`nfe`, `tokens_per_forward`, `accepted_per_step`, `tpf`, `step_compression`,
     /// `tvd_spent`, `out_of_support`, `n_failed`, `speedup`, `speedup_e2e`, `decode_s`, `e2e_s`), or a metric by its name.
     pub measure: String,
     /// How far it may move.
     pub bound: Bound,
-    /// Which moves are held against the run; both for a quantity that should not move at all.
+    /// Which moves fail; both for a quantity that should not move at all.
     pub direction: Direction,
     /// With fewer images (of a metric: images that went into it) the rule is left out, with that reason.
     pub min_n: u64,
     /// Reruns in which a failure must come back before it counts; for times.
     pub confirm: u32,
-    /// The machine on which it is held: the label that the gate is started with. Required of times.
+    /// The machine on which it is checked: the label that the gate is started with. Required of times.
     pub runner: Option<String>,
     /// Of a ratio of times: share by which each leg may become slower or faster.
     pub legs: Option<f64>,
@@ -57,18 +57,18 @@ pub enum Bound {
         /// The amount.
         tolerance: f64,
     },
-    /// Anywhere inside fixed ends, whatever the baseline has.
+    /// Anywhere inside fixed ends, independent of the baseline.
     Window {
         /// Lowest value.
         low: f64,
         /// Highest value.
         high: f64,
     },
-    /// As far as both 95 % intervals allow: it fails where they lie apart.
+    /// As far as both 95 % intervals allow: it fails where they do not overlap.
     Interval,
 }
 
-/// Which moves are held against a run.
+/// Which moves fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -88,7 +88,7 @@ impl Rule {
         TIMES.contains(&self.measure.as_str())
     }
 
-    /// Whether it holds for this cell.
+    /// Whether it is for this cell.
     #[must_use]
     pub fn is_for(&self, cell: &str) -> bool {
         self.cells.iter().any(|pattern| matches(pattern, cell))
@@ -102,7 +102,7 @@ impl Rule {
             Bound::Relative { tolerance } => format!("within {} % of the baseline", percent(tolerance)),
             Bound::Absolute { tolerance } => format!("within {tolerance} of the baseline"),
             Bound::Window { low, high } => format!("in [{low}, {high}]"),
-            Bound::Interval => "95 % intervals meet".to_owned(),
+            Bound::Interval => "95 % intervals overlap".to_owned(),
         };
         match self.direction {
             Direction::Both => bound,
@@ -122,7 +122,7 @@ pub(crate) fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
 }
 
-/// Whether `text` has the form of `pattern`, in which `*` stands for any run of characters.
+/// Whether `text` has the form of `pattern`, in which `*` matches any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_any_run_of_characters() {
+    fn stars_match_any_characters() {
         assert!(matches("*", "") && matches("*", "ar") && matches("sd-*", "sd-chain3"));
         assert!(matches("*static*", "eagle1-static13") && matches("ar", "ar"));
         assert!(!matches("sd-*", "eagle1") && !matches("ar", "ar2") && !matches("", "ar"));

@@ -106,11 +106,11 @@ impl RuleText {
             return Err((cells_at, "`cells` is empty; name cells, or \"*\" for all".to_owned()));
         }
         if rule.is_time() && rule.runner.is_none() {
-            let why = "times of different machines say nothing of one another; name the `runner`";
+            let why = "times of different machines cannot be compared; name the `runner`";
             return Err((measure_at, format!("`{measure}` is a time: {why}")));
         }
         if rule.is_time() && rule.bound == Bound::Exact {
-            let why = "no clock shows the same time twice; give `relative`, `window` or `interval`";
+            let why = "no time repeats exactly; give `relative`, `window` or `interval`";
             return Err((kind_at, format!("`{measure}` is a time: {why}")));
         }
         match rule.legs {
@@ -167,7 +167,7 @@ impl RuleText {
                 let (at, low) = needed(&self.low, "low", "`low` and `high`")?;
                 let (_, high) = needed(&self.high, "high", "`low` and `high`")?;
                 if low.is_nan() || high.is_nan() || low > high {
-                    return Err((at, format!("the window [{low}, {high}] holds nothing")));
+                    return Err((at, format!("the window [{low}, {high}] is empty")));
                 }
                 Ok(Bound::Window { low, high })
             }
@@ -203,7 +203,7 @@ mod tests {
             ("measure = \"clip\"\nkind = \"window\"\nlow = 31.6\nhigh = 31.8", "in [31.6, 31.8]"),
             (
                 "measure = \"speedup\"\nkind = \"interval\"\nrunner = \"lab\"\nlegs = 0.1\nconfirm = 2",
-                "95 % intervals meet",
+                "95 % intervals overlap",
             ),
         ] {
             assert_eq!(parse(text).unwrap().rules[0].words(), words);
@@ -216,9 +216,9 @@ mod tests {
         for (text, place, part) in [
             ("measure = \"speedup\"\nkind = \"interval\"\nlegs = 0.1", "4:11", "name the `runner`"),
             ("measure = \"speedup\"\nkind = \"interval\"\nrunner = \"lab\"", "2:1", "give `legs`"),
-            ("measure = \"decode_s\"\nkind = \"exact\"\nrunner = \"lab\"", "5:8", "no clock"),
+            ("measure = \"decode_s\"\nkind = \"exact\"\nrunner = \"lab\"", "5:8", "no time"),
             ("measure = \"nfe\"\nkind = \"relative\"\ntolerance = -1.0", "6:13", "0 or more"),
-            ("measure = \"nfe\"\nkind = \"window\"\nlow = 2.0\nhigh = 1.0", "6:7", "holds nothing"),
+            ("measure = \"nfe\"\nkind = \"window\"\nlow = 2.0\nhigh = 1.0", "6:7", "is empty"),
             ("measure = \"nfe\"\nkind = \"exact\"\nlegs = 0.1", "6:8", "belongs to `speedup`"),
             ("measure = \"nfe\"\nkind = \"relativ\"\ntolerance = 0.1", "5:8", "expected exact, relative"),
             ("measure = \"nfe\"\nkind = \"relative\"", "5:8", "takes `tolerance`"),

@@ -52,7 +52,7 @@ impl Gate {
     pub fn failures(&self) -> String {
         let failed = self.checks.iter().filter(|check| !check.passed);
         let named = failed.map(|check| {
-            let why = check.why.as_deref().unwrap_or("it is not kept");
+            let why = check.why.as_deref().unwrap_or("the rule is not met");
             format!("{}: {} {why}", check.cell, check.measure)
         });
         named.collect::<Vec<_>>().join("; ")
@@ -71,7 +71,7 @@ impl Gate {
             let _ = match (check.passed, &check.why) {
                 (true, _) => writeln!(out, "{case}/>"),
                 (false, why) => {
-                    let why = xml(why.as_deref().unwrap_or("it is not kept"));
+                    let why = xml(why.as_deref().unwrap_or("the rule is not met"));
                     let values = format!("baseline {}, measured {}", numbers(check)[0], numbers(check)[1]);
                     writeln!(out, "{case}><failure message=\"{why}\">{}</failure></testcase>", xml(&values))
                 }

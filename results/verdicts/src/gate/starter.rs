@@ -1,4 +1,4 @@
-//! Rules to begin with, for a run that becomes the first baseline: what every gate should hold, each with the reason in a
+//! First rules, for a run that becomes the first baseline: what every gate should check, each with the reason in a
 //! comment. They are a first guess that a person edits.
 
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub fn starter_rules(summary: &Summary, runner: Option<&str>) -> String {
     rule(
         &mut out,
         "Forwards of the target. The same spec makes the same number on one kind of processor; another kind rounds\n\
-         otherwise and draws other tokens. 0.05 allows five percent more.",
+         differently and draws other tokens. 0.05 allows five percent more.",
         &["*".to_owned()],
         "nfe",
         &counted("0.05", "lower-is-better", n_images),
@@ -70,7 +70,7 @@ fn metrics(out: &mut String, summary: &Summary) {
         }
         keys.push(("min_n", metric.n.to_string()));
         let why = match metric.ci95 {
-            Some(_) => "Fails where the 95 % interval and the baseline's lie apart.",
+            Some(_) => "Fails where the 95 % interval and the baseline's do not overlap.",
             None => "It has no interval, so a share of the baseline's value is allowed.",
         };
         let cells = names(summary, |cell| {

@@ -1,4 +1,4 @@
-//! Whether a claim holds in a run. A claim holds when the 95 % interval lies on its side, fails when the interval lies on
+//! Whether a claim holds in a run. A claim holds when the 95 % interval is on its side, fails when the interval is on
 //! the other, and is not testable where the interval spans both, a value is missing, or a cell was not run. A claim about
 //! an absolute magnitude is not comparable on a model that is none of the paper's.
 
@@ -108,7 +108,7 @@ pub fn test(
         Some(cell) => vec![not_testable(format!("the run has no cell `{cell}`"))],
         None => Tester { run, models }.parts(&claim.test)?,
     };
-    // One part that fails refutes the claim; one that cannot be told leaves the rest without a verdict.
+    // One part that fails refutes the claim; one that is undecided leaves the rest without a verdict.
     let has = |verdict| parts.iter().any(|part: &Part| part.verdict == verdict);
     let order = [ClaimVerdict::NotComparable, ClaimVerdict::DoesNotHold, ClaimVerdict::NotTestable];
     let verdict = order.into_iter().find(|verdict| has(*verdict)).unwrap_or(ClaimVerdict::Holds);

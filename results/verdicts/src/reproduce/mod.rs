@@ -1,4 +1,4 @@
-//! A paper's table beside a run of its twin: printed values next to ours in the paper's layout, a verdict on each, and on
+//! A paper's table and a run of its twin: printed values next to ours in the paper's layout, a verdict on each, and on
 //! each claim of the paper. Start with [`paper`] (layouts and claims as data), then [`claims`], then
 //! [`reproduction`].
 

@@ -162,7 +162,7 @@ pub enum Test {
         /// The cells, in order.
         cells: Vec<String>,
     },
-    /// A cell's value lies between two ends.
+    /// A cell's value is between two ends.
     Between {
         /// The measure.
         measure: String,
@@ -173,7 +173,7 @@ pub enum Test {
         /// Highest.
         high: f64,
     },
-    /// A cell's value over another's lies between two ends.
+    /// A cell's value over another's is between two ends.
     Ratio {
         /// The measure.
         measure: String,

@@ -1,4 +1,4 @@
-//! A table of a paper beside a run: each printed value with ours and a verdict, and each claim.
+//! A table of a paper and a run: each printed value with ours and a verdict, and each claim.
 
 use serde::Serialize;
 use specimen_experiments::expect::PublishedRef;
@@ -14,7 +14,7 @@ use crate::measured::{self, Measured};
 use crate::papers::{PublishedRow, rows};
 use crate::values::RunValues;
 
-/// A table of a paper beside a run.
+/// A table of a paper and a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
     /// Schema number.
@@ -27,7 +27,7 @@ pub struct Reproduction {
     pub table: String,
     /// Model that ran.
     pub model: String,
-    /// Whether that is none of the paper's models: values stand side by side then, and only claims are judged.
+    /// Whether that is none of the paper's models: values are then shown next to each other, and only claims are judged.
     pub claims_only: bool,
     /// Under which conditions the paper measured.
     pub protocol: String,
@@ -59,11 +59,11 @@ pub struct PrintedColumn {
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrintedRow {
-    /// The block it stands in.
+    /// Its block.
     pub block: String,
     /// What the paper calls it.
     pub row: String,
-    /// The cell of ours beside it; absent where none was run.
+    /// Our cell; absent where none was run.
     pub cell: Option<String>,
     /// Whether its printed values were taken from notes about the paper.
     pub second_hand: bool,
@@ -71,18 +71,18 @@ pub struct PrintedRow {
     pub values: Vec<Option<PrintedValue>>,
 }
 
-/// A printed value beside ours.
+/// A printed value and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrintedValue {
     /// As printed.
     pub printed: f64,
-    /// What of ours stands beside it.
+    /// Our value.
     pub measure: String,
     /// Its value.
     pub ours: Option<f64>,
     /// Its 95 % interval.
     pub ci95: Option<[f64; 2]>,
-    /// How the two stand to one another.
+    /// Whether they agree.
     pub verdict: ValueVerdict,
     /// Why, where they do not agree.
     pub why: Option<String>,
@@ -91,7 +91,7 @@ pub struct PrintedValue {
     pub convention: Option<&'static str>,
 }
 
-/// How a value of ours stands to a printed one.
+/// Whether a value of ours agrees with a printed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueVerdict {
@@ -99,7 +99,7 @@ pub enum ValueVerdict {
     Agrees,
     /// Farther apart.
     Differs,
-    /// Nothing of ours stands there.
+    /// We have no value.
     NotRun,
     /// Ours is a value of something else.
     NotReproducible,
@@ -132,10 +132,10 @@ impl Reproduction {
     }
 }
 
-/// Sets a table of a paper beside a run.
+/// Compares a table of a paper with a run.
 ///
 /// # Errors
-/// When the run's spec cannot be read, no cell of it stands beside a row of the table, or a value of it is not finite.
+/// When the run's spec cannot be read, no cell of it belongs to a row of the table, or a value of it is not finite.
 pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<Reproduction, VerdictError> {
     let summary = &run.summary;
     let spec: Spec = serde_json::from_value(summary.spec.clone())
@@ -146,7 +146,7 @@ pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<R
     let claims = paper.claims.iter().filter(|claim| claim.table == table.id);
     let mut printed = Vec::new();
     for group in groups(table)? {
-        printed.extend(beside(paper, table, &group, run, &spec.published));
+        printed.extend(rows_of_group(paper, table, &group, run, &spec.published));
     }
     if printed.iter().all(|row| row.cell.is_none()) {
         return Err(VerdictError::OtherTable {
@@ -209,8 +209,8 @@ fn groups(table: &PaperTable) -> Result<Vec<Group>, VerdictError> {
     Ok(groups)
 }
 
-/// One row for each cell that stands beside the group, or one without a cell.
-fn beside(
+/// One row for each cell of the group, or one without a cell.
+fn rows_of_group(
     paper: &Paper,
     table: &PaperTable,
     group: &Group,
@@ -264,7 +264,7 @@ fn judge(
         convention: None,
     };
     let Some(cell) = cell else {
-        return PrintedValue { why: Some("no cell of the run stands beside it".to_owned()), ..blank };
+        return PrintedValue { why: Some("the run has no cell for it".to_owned()), ..blank };
     };
     let mut found = column.ours.iter().map(|measure| (measure, measured::of(cell, measure)));
     let is_scored = |measure: &str| cell.metrics.iter().any(|m| m.metric == measure);

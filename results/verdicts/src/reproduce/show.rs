@@ -1,4 +1,4 @@
-//! A reproduction as two tables: the paper's layout with ours beside, and its claims.
+//! A reproduction as two tables: the paper's layout with our values, and its claims.
 
 use specimen_table::{Column, Entry, Rank, Section, Table, column_decimals, fixed, ranks, with_interval};
 
@@ -42,7 +42,7 @@ impl Reproduction {
     fn push_column(&self, table: &mut Table, at: usize, column: &PrintedColumn) {
         let higher = Some(column.higher_is_better);
         let places = |of: &dyn Fn(&PrintedRow) -> Option<f64>| {
-            // A printed row that stands beside several cells competes once.
+            // A printed row with several cells is ranked once.
             let first = |row: usize| {
                 let other = &self.rows[row];
                 self.rows[..row].iter().all(|r| (&r.block, &r.row) != (&other.block, &other.row))
@@ -118,8 +118,8 @@ impl Reproduction {
             id: format!("{}-claims", self.id),
             head: vec![self.claims_head(), format!("{}.", self.counts())],
             legend: vec![
-                "A claim holds where the 95 % interval of the paired difference lies on its side, does not hold where \
-                 the interval lies on the other, and is not testable where this run cannot tell. A claim about an absolute \
+                "A claim holds where the 95 % interval of the paired difference is on its side, does not hold where \
+                 it is on the other side, and is not testable where it includes both. A claim about an absolute \
                  magnitude is not comparable on a model that is none of the paper's. A rise or fall over several \
                  cells holds where no step goes the other way beyond chance and the last cell differs from the first."
                     .to_owned(),
@@ -159,7 +159,7 @@ impl Reproduction {
         if self.claims_only {
             head.push(format!(
                 "ONLY CLAIMS ARE COMPARED: {} is none of the paper's models, so no value of ours can agree or disagree with \
-                 a printed one; they stand side by side for their order.",
+                 a printed one; they are shown next to each other for their order.",
                 self.model
             ));
         }

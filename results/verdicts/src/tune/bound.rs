@@ -23,7 +23,7 @@ pub struct Reading {
 
 /// A value and its bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct BoundCheck {
     /// The constraint as typed.
     pub constraint: String,
     /// The setting's value.
@@ -39,17 +39,17 @@ pub struct Held {
     /// Whether it is a bound of quality and the method exact: it then has the baseline's distribution, the slack is the
     /// baseline's own, and no setting is dropped for it.
     pub is_by_construction: bool,
-    /// Prompts that would decide it, where it is undecided and that can be told.
+    /// Prompts that would decide it, where it is undecided and the number is known.
     pub prompts_to_decide: Option<u64>,
 }
 
-/// Where a setting stands towards the budget.
+/// Whether a setting meets the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum BudgetStatus {
     /// Every bound is kept by the point estimate.
     Meets,
-    /// None is missed for certain: a value is missing, or an interval reaches to the other side of the bound.
+    /// Undecided: a value is missing, or an interval includes the bound.
     Open,
     /// One is missed, and its interval agrees.
     Misses,
@@ -68,12 +68,16 @@ pub struct Sides<'a> {
     pub is_nearer: bool,
 }
 
-impl Held {
+impl BoundCheck {
     /// Judges `sides` by `constraint`; the interval of the slack is at `confidence`.
     ///
     /// # Errors
     /// When `confidence` is no probability.
-    pub fn of(constraint: &Constraint, sides: Sides<'_>, confidence: f64) -> Result<Held, VerdictError> {
+    pub fn of(
+        constraint: &Constraint,
+        sides: Sides<'_>,
+        confidence: f64,
+    ) -> Result<BoundCheck, VerdictError> {
         let Sides { value, baseline, is_by_construction, is_nearer } = sides;
         let text = constraint.text.clone();
         let constraint = &match is_nearer && constraint.of_baseline == 1.0 {
@@ -86,7 +90,7 @@ impl Held {
         };
         let reference = if constraint.of_baseline == 0.0 { Some(0.0) } else { baseline.value() };
         let why = value.why().or_else(|| slack.why()).map(str::to_owned);
-        let mut held = Held {
+        let mut held = BoundCheck {
             constraint: text,
             reading: reading(value)?,
             bound: reference.map(|reference| constraint.bound(reference)),
@@ -104,12 +108,12 @@ impl Held {
 
     /// Where this bound alone puts a setting.
     #[must_use]
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> BudgetStatus {
         match (self.slack, self.slack_interval) {
-            (None, _) => Standing::Open,
-            (Some(slack), _) if slack >= 0.0 => Standing::Meets,
-            (_, Some([_, high])) if high < 0.0 => Standing::Misses,
-            _ => Standing::Open,
+            (None, _) => BudgetStatus::Open,
+            (Some(slack), _) if slack >= 0.0 => BudgetStatus::Meets,
+            (_, Some([_, high])) if high < 0.0 => BudgetStatus::Misses,
+            _ => BudgetStatus::Open,
         }
     }
 
@@ -209,8 +213,14 @@ mod tests {
         Constraint { text, measure: "x".into(), side: Side::AtMost, of_baseline, plus }
     }
 
-    fn held(constraint: &Constraint, value: &Sample, baseline: &Sample, is_by_construction: bool) -> Held {
-        Held::of(constraint, Sides { value, baseline, is_by_construction, is_nearer: false }, 0.99).unwrap()
+    fn held(
+        constraint: &Constraint,
+        value: &Sample,
+        baseline: &Sample,
+        is_by_construction: bool,
+    ) -> BoundCheck {
+        BoundCheck::of(constraint, Sides { value, baseline, is_by_construction, is_nearer: false }, 0.99)
+            .unwrap()
     }
 
     #[test]
@@ -220,7 +230,7 @@ mod tests {
         let found = held(&at_most(1.0, 0.3), &value, &baseline, false);
         let [low, high] = found.slack_interval.unwrap();
         assert!((low - 0.1).abs() < 1e-9 && (high - 0.1).abs() < 1e-9, "{found:?}");
-        assert!(found.is_decided() && found.standing() == Standing::Meets);
+        assert!(found.is_decided() && found.standing() == BudgetStatus::Meets);
         // A share of the baseline is paired too: 1.5 b - (b + 0.2) has mean 0.5 * 28 / 6 - 0.2.
         let found = held(&at_most(1.5, 0.0), &value, &baseline, false);
         assert!((found.slack.unwrap() - (14.0 / 6.0 - 0.2)).abs() < 1e-9, "{found:?}");
@@ -231,13 +241,13 @@ mod tests {
     fn an_exact_method_meets_a_bound_that_its_baseline_meets_whatever_was_drawn() {
         let (baseline, value) = (prompts(&[1.0; 6]), prompts(&[9.0; 6]));
         let measured = held(&at_most(1.0, 0.3), &value, &baseline, false);
-        assert_eq!((measured.standing(), measured.is_decided()), (Standing::Misses, true));
+        assert_eq!((measured.standing(), measured.is_decided()), (BudgetStatus::Misses, true));
         let exact = held(&at_most(1.0, 0.3), &value, &baseline, true);
-        assert_eq!((exact.standing(), exact.is_decided()), (Standing::Meets, true));
+        assert_eq!((exact.standing(), exact.is_decided()), (BudgetStatus::Meets, true));
         assert_eq!((exact.slack, exact.reading.value), (Some(0.3), Some(9.0)));
         let absent = Sample::Absent { why: "too few images".into() };
-        assert_eq!(held(&at_most(1.0, 0.0), &absent, &absent, true).standing(), Standing::Meets);
-        assert_eq!(held(&at_most(0.0, 2.0), &value, &baseline, true).standing(), Standing::Meets);
+        assert_eq!(held(&at_most(1.0, 0.0), &absent, &absent, true).standing(), BudgetStatus::Meets);
+        assert_eq!(held(&at_most(0.0, 2.0), &value, &baseline, true).standing(), BudgetStatus::Meets);
     }
 
     #[test]
@@ -251,22 +261,26 @@ mod tests {
                 is_by_construction: false,
                 is_nearer: true,
             };
-            let found = Held::of(constraint, sides, 0.99).unwrap();
+            let found = BoundCheck::of(constraint, sides, 0.99).unwrap();
             (found.standing(), (found.slack.unwrap() * 1e6).round() / 1e6)
         };
         let at_least = Constraint { side: Side::AtLeast, ..at_most(1.0, -0.3) };
         for constraint in [at_most(1.0, 0.3), at_least] {
-            assert_eq!(standing(&constraint, 0.2), (Standing::Meets, 0.1));
-            assert_eq!(standing(&constraint, -0.2), (Standing::Meets, 0.1));
-            assert_eq!(standing(&constraint, -0.5), (Standing::Misses, -0.2));
+            assert_eq!(standing(&constraint, 0.2), (BudgetStatus::Meets, 0.1));
+            assert_eq!(standing(&constraint, -0.2), (BudgetStatus::Meets, 0.1));
+            assert_eq!(standing(&constraint, -0.5), (BudgetStatus::Misses, -0.2));
         }
-        assert_eq!(standing(&at_most(0.0, 5.0), -3.0).0, Standing::Meets, "a plain number stays one-sided");
+        assert_eq!(
+            standing(&at_most(0.0, 5.0), -3.0).0,
+            BudgetStatus::Meets,
+            "a plain number stays one-sided"
+        );
     }
 
     #[test]
     fn a_value_of_the_whole_run_is_compared_by_the_ends_of_both_intervals() {
         let whole = |value: f64, half: f64| Sample::Whole { value, ci95: Some([value - half, value + half]) };
-        let found = Held::of(
+        let found = BoundCheck::of(
             &at_most(1.0, 5.0),
             Sides {
                 value: &whole(12.0, 1.0),
@@ -282,6 +296,6 @@ mod tests {
         let absent = Sample::Absent { why: "32 images".into() };
         let found = held(&at_most(1.0, 5.0), &whole(1.0, 0.1), &absent, false);
         assert_eq!(found.reading.why.as_deref(), Some("the baseline has no value: 32 images"));
-        assert_eq!((found.standing(), found.slack), (Standing::Open, None));
+        assert_eq!((found.standing(), found.slack), (BudgetStatus::Open, None));
     }
 }

@@ -1,8 +1,8 @@
 //! The best setting inside a budget, by a race over prompts. [`schedule`] cuts the prompts into rungs that share none and
-//! a part that is held out; [`sample`] is what was measured of one quantity and how sure its mean is; [`bound`] holds a
-//! sample against one bound, and is the only place that says whether a bound is met; [`trial`] is all of that for one
+//! a part that is held out; [`sample`] is what was measured of one quantity and how sure its mean is; [`bound`] compares a
+//! sample with one bound, and is the only place that says whether a bound is met; [`trial`] is all of that for one
 //! setting; [`rung`] decides which settings the next rung measures; [`tuning`] is the whole with its verdict and its
-//! table. Runs are made elsewhere; here is no clock and no file.
+//! table. No clock and no file is read here.
 
 pub mod bound;
 pub mod rung;

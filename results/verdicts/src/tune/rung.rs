@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use specimen_table::fixed;
 
 use super::{
-    bound::{Held, Standing},
+    bound::{BoundCheck, BudgetStatus},
     sample::Sample,
     trial::{Evidence, Trial},
 };
@@ -20,16 +20,16 @@ use crate::VerdictError;
 
 /// A trial with its place in the rung.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Placed {
+pub struct RankedTrial {
     /// What was measured.
     #[serde(flatten)]
     pub trial: Trial,
-    /// Where it stands towards the budget.
-    pub standing: Standing,
+    /// Whether it meets the budget.
+    pub standing: BudgetStatus,
     /// Its place, from 1.
     pub place: usize,
     /// What the rung decides about it.
-    pub fate: Fate,
+    pub fate: TrialOutcome,
     /// Why, in words.
     pub why: String,
 }
@@ -37,9 +37,10 @@ pub struct Placed {
 /// What a rung decides about a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum TrialOutcome {
     /// The next rung measures it too.
-    GoesOn,
+    #[serde(rename = "goes-on")]
+    Continues,
     /// It is dropped: it misses a bound for certain.
     Misses,
     /// It is dropped: another that meets every bound for certain has a better objective for certain.
@@ -61,22 +62,22 @@ pub struct Round {
     pub is_last: bool,
 }
 
-impl Fate {
-    /// Whether the setting is still in the race.
+impl TrialOutcome {
+    /// Whether later rungs may choose the setting.
     #[must_use]
     pub fn is_kept(self) -> bool {
-        matches!(self, Fate::GoesOn | Fate::Chosen)
+        matches!(self, TrialOutcome::Continues | TrialOutcome::Chosen)
     }
 
-    /// In a table.
+    /// Its words in a table.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Fate::GoesOn => "goes on",
-            Fate::Misses => "dropped: misses",
-            Fate::Worse => "dropped: worse",
-            Fate::Chosen => "chosen",
-            Fate::NotChosen => "not chosen",
+            TrialOutcome::Continues => "continues",
+            TrialOutcome::Misses => "dropped: misses",
+            TrialOutcome::Worse => "dropped: worse",
+            TrialOutcome::Chosen => "chosen",
+            TrialOutcome::NotChosen => "not chosen",
         }
     }
 }
@@ -85,9 +86,10 @@ impl Fate {
 ///
 /// # Errors
 /// When the confidence is no probability.
-pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<Placed>, VerdictError> {
+pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<RankedTrial>, VerdictError> {
     found.sort_by(|a, b| order(&a.trial, &b.trial, round.higher_is_better));
-    let meets = |one: &&Evidence| one.trial.standing() == Standing::Meets && one.objective.value().is_some();
+    let meets =
+        |one: &&Evidence| one.trial.standing() == BudgetStatus::Meets && one.objective.value().is_some();
     let chosen = found.first().filter(meets).map(|one| one.trial.setting.clone());
     let best = found.iter().filter(meets).find(|one| one.trial.is_decided());
     let mut placed = Vec::new();
@@ -103,14 +105,20 @@ pub fn place(mut found: Vec<Evidence>, round: &Round) -> Result<Vec<Placed>, Ver
         };
         let trial = &one.trial;
         let fate = match round.is_last {
-            _ if trial.is_ruled_out() => Fate::Misses,
-            _ if is_worse && trial.is_decided() => Fate::Worse,
-            false => Fate::GoesOn,
-            true if chosen.as_ref() == Some(&trial.setting) => Fate::Chosen,
-            true => Fate::NotChosen,
+            _ if trial.is_ruled_out() => TrialOutcome::Misses,
+            _ if is_worse && trial.is_decided() => TrialOutcome::Worse,
+            false => TrialOutcome::Continues,
+            true if chosen.as_ref() == Some(&trial.setting) => TrialOutcome::Chosen,
+            true => TrialOutcome::NotChosen,
         };
         let why = why(trial, fate, lead.as_ref(), round)?;
-        placed.push(Placed { trial: trial.clone(), standing: trial.standing(), place: at + 1, fate, why });
+        placed.push(RankedTrial {
+            trial: trial.clone(),
+            standing: trial.standing(),
+            place: at + 1,
+            fate,
+            why,
+        });
     }
     Ok(placed)
 }
@@ -127,8 +135,8 @@ fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
         miss(a).total_cmp(&miss(b))
     };
     let within = || match a.standing() {
-        Standing::Meets => by_objective(),
-        Standing::Open | Standing::Misses => by_miss().then_with(by_objective),
+        BudgetStatus::Meets => by_objective(),
+        BudgetStatus::Open | BudgetStatus::Misses => by_miss().then_with(by_objective),
     };
     rank(a).cmp(&rank(b)).then_with(within)
 }
@@ -136,12 +144,12 @@ fn order(a: &Trial, b: &Trial, higher_is_better: bool) -> Ordering {
 /// The reason in a sentence: what decided, or what is undecided and how many prompts would decide it.
 fn why(
     trial: &Trial,
-    fate: Fate,
+    fate: TrialOutcome,
     lead: Option<&(Sample, &str)>,
     round: &Round,
 ) -> Result<String, VerdictError> {
-    if fate == Fate::Misses {
-        let missed = trial.budget.iter().filter(|held| held.standing() == Standing::Misses);
+    if fate == TrialOutcome::Misses {
+        let missed = trial.budget.iter().filter(|held| held.standing() == BudgetStatus::Misses);
         let missed: Vec<&str> = missed.map(|held| held.constraint.as_str()).collect();
         return Ok(format!("misses {} for certain", missed.join(" and ")));
     }
@@ -154,8 +162,10 @@ fn why(
         parts.push(match lead.interval(round.confidence)? {
             Some([_, high]) if high < 0.0 => format!("`{best}` meets every bound and is better for certain"),
             _ => match lead.prompts_to_decide(round.confidence)? {
-                Some(n) => format!("not told apart from `{best}`: about {n} prompts would"),
-                None => format!("not told apart from `{best}`"),
+                Some(n) => {
+                    format!("not better or worse than `{best}` for certain: about {n} prompts would decide")
+                }
+                None => format!("not better or worse than `{best}` for certain"),
             },
         });
     }
@@ -166,15 +176,15 @@ fn why(
 }
 
 /// What is to be said of a bound that is not decided, or missed without being a reason to drop the setting.
-fn open_in_words(held: &Held) -> Option<String> {
+fn open_in_words(held: &BoundCheck) -> Option<String> {
     let name = &held.constraint;
     let prompts = match held.prompts_to_decide {
         Some(n) => format!("about {n} prompts would decide it"),
-        None => "how many prompts would decide it is not known".to_owned(),
+        None => "the number of prompts that would decide it is not known".to_owned(),
     };
     match (held.slack, held.is_decided()) {
         (None, _) => {
-            Some(format!("{name} is open: {}", held.reading.why.as_deref().unwrap_or("it has no value")))
+            Some(format!("{name} is undecided: {}", held.reading.why.as_deref().unwrap_or("it has no value")))
         }
         (Some(slack), false) if slack >= 0.0 => Some(format!("meets {name}, undecided: {prompts}")),
         (Some(_), false) => Some(format!("misses {name}, undecided: {prompts}")),

@@ -6,7 +6,7 @@ use specimen_stats::{normal::normal_quantile, student::student_quantile};
 use super::FEWEST_PROMPTS;
 use crate::{VerdictError, values::ByPrompt};
 
-/// The level of intervals that stand alone, and that summaries have.
+/// The level of single intervals, and of those in summaries.
 pub const ALONE: f64 = 0.95;
 
 /// More prompts than this are not named: nobody makes them.

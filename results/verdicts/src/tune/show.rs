@@ -3,7 +3,7 @@
 use specimen_table::{Column, Entry, Section, Table, column_decimals, deciding, fixed, with_interval};
 
 use super::{
-    bound::{Held, Reading, Standing},
+    bound::{BoundCheck, BudgetStatus, Reading},
     sample::ALONE,
     trial::Trial,
     tuning::Tuning,
@@ -30,7 +30,7 @@ impl Tuning {
         let texts = readings(&objectives, &mut table);
         table.push(column, texts);
         for (at, constraint) in self.budget.iter().enumerate() {
-            let held: Vec<&Held> = rows.iter().map(|row| &row.trial.budget[at]).collect();
+            let held: Vec<&BoundCheck> = rows.iter().map(|row| &row.trial.budget[at]).collect();
             let texts = bounds(&held, &mut table);
             table.push(Column::number(constraint, "", None), texts);
         }
@@ -60,11 +60,11 @@ impl Tuning {
             format!(
                 "Of each bound: the value, how far it is inside the bound (negative: outside) with the interval of that, and \
                  `?` where the interval does not decide.{exact} Dropped, misses: a bound is missed for certain; {dropped} \
-                 What is undecided goes on."
+                 Undecided settings continue."
             ),
             format!(
-                "A rung judges by all prompts so far. Its intervals of bounds hold with {} % each, so that all decisions \
-                 about one setting hold together with {} %; those of the objective and of held-out prompts hold with 95 %.",
+                "A rung judges by all prompts so far. The intervals of bounds have {} % each, so that all decisions \
+                 about one setting have {} % together; the intervals of the objective and of held-out prompts have 95 %.",
                 fixed(100.0 * self.confidence, 2),
                 fixed(100.0 * ALONE, 0),
             ),
@@ -179,7 +179,7 @@ impl Tuning {
         }
         if let Some(held_out) = &self.confirmation {
             let [from, to] = held_out.prompts;
-            let title = format!("held out: {} prompts that no rung had", to - from);
+            let title = format!("held out: {} prompts of no rung", to - from);
             sections.push(Section { first_row: rows.len(), title });
             rows.push(Row { trial: &held_out.trial, outcome: outcome(held_out.standing) });
         }
@@ -187,11 +187,11 @@ impl Tuning {
     }
 }
 
-/// What the held-out prompts say.
-fn outcome(standing: Standing) -> &'static str {
+/// The verdict of the held-out prompts.
+fn outcome(standing: BudgetStatus) -> &'static str {
     match standing {
-        Standing::Meets => "confirmed",
-        Standing::Open | Standing::Misses => "not confirmed",
+        BudgetStatus::Meets => "confirmed",
+        BudgetStatus::Open | BudgetStatus::Misses => "not confirmed",
     }
 }
 
@@ -206,10 +206,10 @@ fn readings(readings: &[&Reading], table: &mut Table) -> Vec<Entry> {
 }
 
 /// `3.08: 0.05 [-0.02, 0.12] ?`
-fn bounds(held: &[&Held], table: &mut Table) -> Vec<Entry> {
+fn bounds(held: &[&BoundCheck], table: &mut Table) -> Vec<Entry> {
     let present: Vec<_> = held.iter().filter_map(|h| Some((h.slack?, h.slack_interval))).collect();
     let decimals = column_decimals(&present);
-    let mut text = |h: &&Held| {
+    let mut text = |h: &&BoundCheck| {
         let value = match h.reading.value {
             Some(value) => fixed(value, decimals),
             None => absent(&h.reading, table),

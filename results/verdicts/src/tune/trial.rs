@@ -8,7 +8,7 @@ use specimen_experiments::goal::Goal;
 use specimen_record::{Better, CellSummary, Guarantee, distances};
 
 use super::{
-    bound::{Held, Reading, Sides, Standing, reading},
+    bound::{BoundCheck, BudgetStatus, Reading, Sides, reading},
     sample::{ALONE, Sample},
 };
 use crate::{
@@ -24,7 +24,7 @@ pub struct Trial {
     /// What is to be as good as it can be, with its 95 % interval.
     pub objective: Reading,
     /// The bounds, in the order of the goal.
-    pub budget: Vec<Held>,
+    pub budget: Vec<BoundCheck>,
 }
 
 /// A trial with what its objective was measured from, so that two settings can be compared prompt by prompt.
@@ -39,26 +39,26 @@ pub struct Evidence {
 impl Trial {
     /// The worst standing of its bounds.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.budget.iter().map(Held::standing).max().unwrap_or(Standing::Meets)
+    pub fn standing(&self) -> BudgetStatus {
+        self.budget.iter().map(BoundCheck::standing).max().unwrap_or(BudgetStatus::Meets)
     }
 
     /// Whether the budget is missed for certain, by a bound for which a setting may be dropped.
     #[must_use]
     pub fn is_ruled_out(&self) -> bool {
-        self.budget.iter().any(|held| held.standing() == Standing::Misses && !held.is_by_construction)
+        self.budget.iter().any(|held| held.standing() == BudgetStatus::Misses && !held.is_by_construction)
     }
 
     /// Whether every bound is decided, or one is missed for certain.
     #[must_use]
     pub fn is_decided(&self) -> bool {
-        self.is_ruled_out() || self.budget.iter().all(Held::is_decided)
+        self.is_ruled_out() || self.budget.iter().all(BoundCheck::is_decided)
     }
 
     /// The largest miss of its bounds, as a share of the bound; absent where one has no value.
     #[must_use]
     pub fn miss(&self) -> Option<f64> {
-        self.budget.iter().map(Held::miss).try_fold(0.0, |worst: f64, miss| Some(worst.max(miss?)))
+        self.budget.iter().map(BoundCheck::miss).try_fold(0.0, |worst: f64, miss| Some(worst.max(miss?)))
     }
 
     /// Whether more of a metric is better, as its scores say; `None` where they do not, or it is no metric.
@@ -74,7 +74,7 @@ impl Evidence {
     ///
     /// # Errors
     /// When a statistic refuses the objective.
-    pub fn new(setting: &str, objective: Sample, budget: Vec<Held>) -> Result<Evidence, VerdictError> {
+    pub fn new(setting: &str, objective: Sample, budget: Vec<BoundCheck>) -> Result<Evidence, VerdictError> {
         let trial = Trial { setting: setting.to_owned(), objective: reading(&objective)?, budget };
         Ok(Evidence { trial, objective })
     }
@@ -107,7 +107,7 @@ impl Evidence {
                 is_by_construction: cell.guarantee == Guarantee::Exact && is_quality(cell, measure),
                 is_nearer: is_nearer(cell, measure),
             };
-            Held::of(constraint, sides, confidence)
+            BoundCheck::of(constraint, sides, confidence)
         });
         let objective = objective(rungs, cell, baseline, &goal.objective)?;
         Evidence::new(setting, objective, budget.collect::<Result<_, _>>()?)

@@ -5,8 +5,8 @@ use specimen_experiments::goal::Goal;
 use specimen_record::SCHEMA;
 
 use super::{
-    bound::Standing,
-    rung::{Placed, Round},
+    bound::BudgetStatus,
+    rung::{RankedTrial, Round},
     sample::ALONE,
     schedule::Schedule,
     trial::Trial,
@@ -54,7 +54,7 @@ pub struct Setting {
 /// One rung: an ordinary run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rung {
-    /// Folder of the run, beside the trace.
+    /// Folder of the run, next to the trace.
     pub run: String,
     /// Digest of its records.
     pub result_digest: String,
@@ -63,13 +63,13 @@ pub struct Rung {
     /// Images it made, those of baselines among them.
     pub n_images: u64,
     /// The settings, the first place first, by all prompts so far.
-    pub trials: Vec<Placed>,
+    pub trials: Vec<RankedTrial>,
 }
 
 /// The chosen setting on prompts that had no part in choosing it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confirmation {
-    /// Folder of the run, beside the trace.
+    /// Folder of the run, next to the trace.
     pub run: String,
     /// Digest of its records.
     pub result_digest: String,
@@ -80,8 +80,8 @@ pub struct Confirmation {
     /// What was measured.
     #[serde(flatten)]
     pub trial: Trial,
-    /// Where it stands towards the budget.
-    pub standing: Standing,
+    /// Whether it meets the budget.
+    pub standing: BudgetStatus,
 }
 
 impl Tuning {
@@ -144,10 +144,10 @@ impl Tuning {
 
     /// The setting to confirm: the only one that the last rung kept, if it met the budget there.
     #[must_use]
-    pub fn best(&self) -> Option<&Placed> {
+    pub fn best(&self) -> Option<&RankedTrial> {
         let mut kept = self.rungs.last()?.trials.iter().filter(|placed| placed.fate.is_kept());
         let only = kept.next().filter(|_| kept.next().is_none())?;
-        (only.standing == Standing::Meets && only.trial.objective.value.is_some()).then_some(only)
+        (only.standing == BudgetStatus::Meets && only.trial.objective.value.is_some()).then_some(only)
     }
 
     /// Prompts by which the last rung judged.

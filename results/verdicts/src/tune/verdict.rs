@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use specimen_table::{column_decimals, fixed, with_interval};
 
 use super::{
-    bound::{Held, Standing},
-    rung::{Fate, Placed},
+    bound::{BoundCheck, BudgetStatus},
+    rung::{RankedTrial, TrialOutcome},
     schedule::Schedule,
     tuning::Tuning,
 };
@@ -53,7 +53,7 @@ pub struct Undecided {
     pub setting: String,
     /// The constraint as typed.
     pub constraint: String,
-    /// Prompts that would decide it; absent where that cannot be told.
+    /// Prompts that would decide it; absent where the number is not known.
     pub prompts: Option<u64>,
     /// The `--limit` of a tuning that has them.
     pub limit: Option<usize>,
@@ -81,14 +81,14 @@ impl Tuning {
         };
         let setting = best.trial.setting.clone();
         self.verdict = self.confirmation.as_ref().map(|confirmation| match confirmation.standing {
-            Standing::Meets => {
+            BudgetStatus::Meets => {
                 let bounds = &confirmation.trial.budget;
                 let undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
                 Verdict::Confirmed { undecided, rivals: self.rivals(best), setting }
             }
-            Standing::Open | Standing::Misses => {
+            BudgetStatus::Open | BudgetStatus::Misses => {
                 let missed =
-                    confirmation.trial.budget.iter().filter(|held| held.standing() != Standing::Meets);
+                    confirmation.trial.budget.iter().filter(|held| held.standing() != BudgetStatus::Meets);
                 Verdict::NotConfirmed {
                     setting,
                     missed: missed.map(|held| held.constraint.clone()).collect(),
@@ -98,14 +98,15 @@ impl Tuning {
     }
 
     /// Undecided bounds of settings whose objective is better than that of the best.
-    fn rivals(&self, best: &Placed) -> Vec<Undecided> {
-        let is_better = |placed: &&Placed| match (placed.trial.objective.value, best.trial.objective.value) {
-            (Some(theirs), Some(ours)) if self.higher_is_better => theirs > ours,
-            (Some(theirs), Some(ours)) => theirs < ours,
-            _ => false,
-        };
+    fn rivals(&self, best: &RankedTrial) -> Vec<Undecided> {
+        let is_better =
+            |placed: &&RankedTrial| match (placed.trial.objective.value, best.trial.objective.value) {
+                (Some(theirs), Some(ours)) if self.higher_is_better => theirs > ours,
+                (Some(theirs), Some(ours)) => theirs < ours,
+                _ => false,
+            };
         let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
-        let open = last.iter().filter(|placed| placed.fate == Fate::NotChosen).filter(is_better);
+        let open = last.iter().filter(|placed| placed.fate == TrialOutcome::NotChosen).filter(is_better);
         open.flat_map(|placed| {
             undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
         })
@@ -115,7 +116,8 @@ impl Tuning {
     fn none_meets(&self) -> Verdict {
         let last = self.rungs.last().map(|rung| rung.trials.as_slice()).unwrap_or_default();
         let before = &self.rungs[..self.rungs.len().saturating_sub(1)];
-        let worse = before.iter().flat_map(|rung| &rung.trials).filter(|placed| placed.fate == Fate::Worse);
+        let worse =
+            before.iter().flat_map(|rung| &rung.trials).filter(|placed| placed.fate == TrialOutcome::Worse);
         let without = last.iter().flat_map(|placed| &placed.trial.budget).filter(|held| held.slack.is_none());
         let mut open: Vec<String> = without
             .map(|held| {
@@ -166,7 +168,7 @@ impl Tuning {
                 )
             }
             Some(Verdict::NotConfirmed { setting, missed }) => format!(
-                "`{setting}` was the best inside the budget, but on held-out prompts it does not meet {}.",
+                "`{setting}` was the best inside the budget, but does not meet {} on held-out prompts.",
                 missed.join(", ")
             ),
             Some(Verdict::NoneMeets { nearest, earlier, undecided, open }) => {
@@ -176,7 +178,7 @@ impl Tuning {
                         "No setting meets the budget: on {n} prompts each misses a bound for certain."
                     ),
                     false => {
-                        format!("On {n} prompts no setting meets the budget, and it is not decided for all.")
+                        format!("On {n} prompts no setting meets the budget; for some it is undecided.")
                     }
                 };
                 if let Some(near) = nearest {
@@ -193,7 +195,7 @@ impl Tuning {
                 }
                 if !earlier.is_empty() {
                     said.push_str(&format!(
-                        " On fewer prompts it was met by {}, which were worse than another that met it.",
+                        " On fewer prompts {} met it, but were worse than another setting that met it.",
                         earlier.join(", ")
                     ));
                 }
@@ -219,7 +221,7 @@ impl Tuning {
 }
 
 /// The bound that a setting misses most; `None` where it misses none or a bound has no value.
-fn nearest(placed: &Placed) -> Option<NearMiss> {
+fn nearest(placed: &RankedTrial) -> Option<NearMiss> {
     placed.trial.miss().filter(|miss| *miss > 0.0)?;
     let bounds = placed.trial.budget.iter().filter_map(|held| Some((held, held.miss()?)));
     let (held, _) = bounds.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -232,7 +234,7 @@ fn nearest(placed: &Placed) -> Option<NearMiss> {
 }
 
 /// The bounds of a setting that have a value and are undecided.
-fn undecided(setting: &str, bounds: &[Held], limit: fn(usize) -> usize) -> Vec<Undecided> {
+fn undecided(setting: &str, bounds: &[BoundCheck], limit: fn(usize) -> usize) -> Vec<Undecided> {
     let open = bounds.iter().filter(|held| held.slack.is_some() && !held.is_decided());
     open.map(|held| Undecided {
         setting: setting.to_owned(),

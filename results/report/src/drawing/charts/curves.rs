@@ -7,7 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use specimen_record::Guarantee;
 
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, sparse, tick_room};
-use crate::drawing::families::Family;
+use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, overlap, place, stacked};
@@ -26,7 +26,7 @@ const DODGE: f64 = 8.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve {
     pub(crate) name: String,
-    pub(crate) family: Family,
+    pub(crate) family: FamilyStyle,
     pub(crate) guarantee: Guarantee,
     /// That of its family, or its own among lines of one family.
     pub(crate) color: RGBColor,
@@ -368,6 +368,8 @@ pub(crate) fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawing::families::style;
+    use specimen_record::Family;
 
     #[test]
     fn a_broken_line_keeps_its_ends_and_has_gaps() {
@@ -385,9 +387,9 @@ mod tests {
         let ci95 = |y: f64| half.map(|half| [y - half, y + half]);
         Curve {
             name: name.to_owned(),
-            family: Family::StaticTree,
+            family: style(Some(Family::StaticTree)),
             guarantee: Guarantee::Exact,
-            color: Family::StaticTree.color(),
+            color: style(Some(Family::StaticTree)).color,
             points: points.iter().map(|&(x, y)| (x, y, ci95(y))).collect(),
         }
     }

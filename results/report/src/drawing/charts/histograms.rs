@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::drawing::charts::axes::sparse;
-use crate::drawing::families::Family;
+use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::marks::{text_width, write, write_note};
@@ -24,7 +24,7 @@ const WIDEST_NAME: f64 = 180.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Histogram {
     pub(crate) name: String,
-    pub(crate) family: Family,
+    pub(crate) family: FamilyStyle,
     /// Ends of a bin, and its share of the row.
     pub(crate) bins: Vec<([f64; 2], f64)>,
     /// A tick, and its words at the right.
@@ -72,7 +72,7 @@ impl Drawing for Histograms {
             for ([from, to], share) in row.bins.iter().filter(|(_, share)| *share > 0.0) {
                 let high = (share / tallest * f64::from(TALLEST)).round().max(1.0) as i32;
                 let corners = [(at(*from) + 1, foot - high), (at(*to), foot)];
-                area.draw(&Rectangle::new(corners, row.family.color().filled()))?;
+                area.draw(&Rectangle::new(corners, row.family.color.filled()))?;
             }
             area.draw(&PathElement::new(vec![(left, foot), (right, foot)], INK.stroke_width(1)))?;
             let tick = vec![(at(row.mean), foot - TALLEST), (at(row.mean), foot + 5)];

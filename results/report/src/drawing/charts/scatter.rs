@@ -4,10 +4,10 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
-use specimen_record::Guarantee;
+use specimen_record::{Family, Guarantee};
 
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
-use crate::drawing::families::Family;
+use crate::drawing::families::{FamilyStyle, style};
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, place};
@@ -33,7 +33,7 @@ const KEY_GAP: f64 = 42.0;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Dot {
     pub(crate) name: String,
-    pub(crate) family: Family,
+    pub(crate) family: FamilyStyle,
     pub(crate) guarantee: Guarantee,
     pub(crate) is_faded: bool,
     /// Whether its name is written; a point of a line is known by its colour and size.
@@ -152,7 +152,7 @@ impl Scatter {
 
     /// That of its line, or of its family.
     fn color(&self, dot: &Dot) -> RGBAColor {
-        let own = place_on(&self.lines, &dot.name).map_or(dot.family.color(), |(line, _)| line.color);
+        let own = place_on(&self.lines, &dot.name).map_or(dot.family.color, |(line, _)| line.color);
         own.mix(if dot.is_faded { FADED } else { 1.0 })
     }
 
@@ -269,7 +269,7 @@ impl Scatter {
             for (kind, text) in line {
                 match kind {
                     Key::Point(guarantee, alpha) => {
-                        symbol(area, (x, y), Family::Chain, guarantee, &GREY.mix(alpha))?;
+                        symbol(area, (x, y), style(Some(Family::Chain)), guarantee, &GREY.mix(alpha))?;
                     }
                     Key::Frontier => {
                         let path = vec![(x - RADIUS, y), (x + RADIUS, y)];
