@@ -3,7 +3,7 @@
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
 use specimen_measure::words::counted;
-use specimen_runner::{stage::Stage, worker::Progress as Event};
+use specimen_runner::{driver::events::DriverEvent, work::worker_event::WorkerEvent};
 
 use crate::talk::Talk;
 
@@ -50,59 +50,59 @@ impl<'t> Progress<'t> {
     }
 
     /// Takes in what happened.
-    pub(crate) fn on(&mut self, stage: &Stage) {
+    pub(crate) fn on(&mut self, stage: &DriverEvent) {
         match stage {
-            Stage::Generating { n_items } => {
+            DriverEvent::Generating { n_items } => {
                 self.talk.detail(format!(
                     "the plan has {n_items} images, {} of them to generate",
                     self.pace.total
                 ));
             }
             // The driver reports what a person must know of these.
-            Stage::Worker(Event::Begin { .. } | Event::Failed { .. } | Event::NoRoom(_) | Event::Room) => {}
-            Stage::WorkerDied { shard, status, item } => {
+            DriverEvent::Worker(WorkerEvent::Begin { .. } | WorkerEvent::Failed { .. } | WorkerEvent::DiskFull(_) | WorkerEvent::DiskFree) => {}
+            DriverEvent::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
                     || "before it started an image".to_owned(),
                     |key| format!("while it made {key}, which is lost"),
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }
-            Stage::Torn { what }
-            | Stage::Damage { what }
-            | Stage::NoRoom { what }
-            | Stage::Weights { what } => self.warn(what),
-            Stage::Room => self.say("there is disk space again: continuing"),
-            Stage::Resuming { what } => self.talk.say(format!("continuing: {what}")),
-            Stage::OtherMaker { what } => self.warn(&format!(
+            DriverEvent::Torn { what }
+            | DriverEvent::Damage { what }
+            | DriverEvent::DiskFull { what }
+            | DriverEvent::Weights { what } => self.warn(what),
+            DriverEvent::DiskFree => self.say("there is disk space again: continuing"),
+            DriverEvent::Resuming { what } => self.talk.say(format!("continuing: {what}")),
+            DriverEvent::OtherProvenance { what } => self.warn(&format!(
                 "existing images come from another machine or build ({what}); only images of one machine and one \
                  build are equal byte by byte"
             )),
-            Stage::TaskEnded { shard, how, item } => {
+            DriverEvent::TaskEnded { shard, how, item } => {
                 let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
                 self.warn(&format!("the worker of shard {shard} {how}{item}"));
             }
-            Stage::SeveralDevices { what } => self.warn(what),
-            Stage::Cluster { what } => self.say(what),
-            Stage::LeftAtWork { n_shards, name } => self.say(&format!(
+            DriverEvent::SeveralDevices { what } => self.warn(what),
+            DriverEvent::Cluster { what } => self.say(what),
+            DriverEvent::ArraysLeftRunning { n_shards, name } => self.say(&format!(
                 "the cluster continues with {}; `specimen status` shows the progress, `run --resume` waits for the \
                  results, `scancel --name={name}` cancels the tasks",
                 counted(n_shards, "shard")
             )),
-            Stage::Stopping { n_images } => {
+            DriverEvent::Stopping { n_images } => {
                 let text = match n_images {
                     0 => "stopping".to_owned(),
                     n => format!("stopping after {} in progress; a second interrupt stops at once", counted(n, "image")),
                 };
                 self.say(&text);
             }
-            Stage::Worker(Event::Warmup { cell }) => {
+            DriverEvent::Worker(WorkerEvent::Warmup { cell }) => {
                 if !self.is_warming {
                     self.show("warming up: the first images are not measured");
                 }
                 self.is_warming = true;
                 self.talk.detail(format!("warm-up of {cell}"));
             }
-            Stage::Worker(Event::Item { cell, ok, decode_s }) => {
+            DriverEvent::Worker(WorkerEvent::Item { cell, ok, decode_s }) => {
                 self.is_warming = false;
                 self.item(cell, *ok);
                 match ok {
@@ -110,7 +110,7 @@ impl<'t> Progress<'t> {
                     false => self.talk.detail(format_args!("{cell}: failed")),
                 }
             }
-            Stage::Scoring { metric, cell } => {
+            DriverEvent::Scoring { metric, cell } => {
                 if self.clear() {
                     self.talk.say(self.pace.made());
                 }

@@ -1,4 +1,5 @@
-//! What can go wrong with a process that makes images. Every message says what was expected and what was found.
+//! What can go wrong with a process that makes images. Every message says what was expected and what was
+//! found.
 
 use std::path::PathBuf;
 
@@ -62,8 +63,8 @@ pub enum ExternalError {
     },
 }
 
-/// `text` so that it can stand in a message, a log and a terminal: at most `most` characters, each control character as
-/// an escape.
+/// `text` so that it can stand in a message, a log and a terminal: at most `most` characters, each control
+/// character as an escape.
 #[must_use]
 pub fn shown(text: &str, most: usize) -> String {
     let mut out = String::new();

@@ -1,7 +1,7 @@
 //! The protocol: a request and an answer, each one line of JSON. `docs/external.md` is its page for people.
 //!
-//! Version 1. A process that reads another version answers with an error; keys that are not known are refused on both
-//! sides, so that a misspelt key is not a value silently lost.
+//! Version 1. A process that reads another version answers with an error; keys that are not known are refused
+//! on both sides, so that a misspelt key is not a value silently lost.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::error::{ExternalError, shown};
 pub const PROTOCOL: u32 = 1;
 /// Tokens of one image, at most.
 pub const MAX_TOKENS: usize = 1 << 18;
-/// Phases that may be told of one image, at most, and characters of a phase's name.
+/// Phases that may be reported of one image, at most, and characters of a phase's name.
 const MAX_PHASES: usize = 32;
 const MAX_NAME: usize = 64;
 /// Seconds that a phase may last: ten days.
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_carries_what_the_process_tells_of_the_image() {
+    fn an_answer_carries_what_the_process_reports_of_the_image() {
         let text = r#"{"protocol": 1, "id": "a/1/0", "image": "1.png", "tokens": [3, 1], "forwards": 2,
             "phases_s": {"draft": 0.5, "vq-decode": 0}}"#;
         let expected = Made {

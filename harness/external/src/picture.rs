@@ -14,7 +14,8 @@ pub const MAX_SIDE: usize = 8192;
 /// Reads the picture `name`, which must lie in `folder` or below it, through links as well.
 ///
 /// # Errors
-/// [`ExternalError::Picture`] on a path elsewhere, a file that is none or too large, and what cannot be decoded.
+/// [`ExternalError::Picture`] on a path elsewhere, a file that is none or too large, and what cannot be
+/// decoded.
 pub fn read(folder: &Path, name: &str) -> Result<Image, ExternalError> {
     let bad = |problem: String| ExternalError::Picture { name: shown(name, 200), problem };
     let root = folder.canonicalize().map_err(|source| ExternalError::Io {
@@ -25,10 +26,11 @@ pub fn read(folder: &Path, name: &str) -> Result<Image, ExternalError> {
     if name.len() > 4096 {
         return Err(bad("has a path of more than 4,096 bytes".to_owned()));
     }
-    // An absolute path replaces the folder, which the check below then refuses unless it lies there after all.
+    // An absolute path replaces the folder, which the check below then refuses unless the result is inside
+    // the folder.
     let path = root.join(name).canonicalize().map_err(|e| bad(format!("cannot be found: {e}")))?;
     if !path.starts_with(&root) {
-        return Err(bad("lies outside the folder that the request named; write it there".to_owned()));
+        return Err(bad("is outside the folder that the request named; write it there".to_owned()));
     }
     let unreadable = |e: std::io::Error| bad(format!("cannot be read: {e}"));
     if !path.metadata().map_err(unreadable)?.is_file() {
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_elsewhere_or_is_no_picture_is_refused() {
+    fn a_file_outside_the_folder_and_one_that_is_no_picture_are_refused() {
         let outer = tempfile::tempdir().unwrap();
         std::fs::write(outer.path().join("secret.ppm"), DOT).unwrap();
         let folder = outer.path().join("images");

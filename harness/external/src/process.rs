@@ -1,8 +1,8 @@
-//! A process that makes images: started once, asked again and again, timed by this program's clock, and ended with
-//! everything that it started.
+//! A process that makes images: started once, asked again and again, timed by this program's clock, and ended
+//! with everything that it started.
 //!
-//! The time of an image runs from just before the request is written to the end of the answer's line. What the process
-//! tells of its own phases stands beside it and is never added to it.
+//! The time of an image runs from just before the request is written to the end of the answer's line. What
+//! the process reports of its own phases is shown next to it and is never added to it.
 
 use std::{
     io::Write,
@@ -20,7 +20,7 @@ use crate::{
     message::{Answer, Request},
 };
 
-/// How long a process may take to end by itself: after its input was closed, and after it closed its output.
+/// How long a process may take to end on its own: after its input was closed, and after it closed its output.
 const GRACE: Duration = Duration::from_secs(2);
 const PULSE: Duration = Duration::from_millis(5);
 
@@ -31,7 +31,7 @@ pub struct Start<'a> {
     pub command: &'a [String],
     /// The folder that it runs in.
     pub cwd: &'a Path,
-    /// Variables that are set for it, beside those of this process.
+    /// Variables that are set for it, in addition to those of this process.
     pub env: &'a [(String, String)],
     /// Where its standard error goes.
     pub stderr: Stdio,
@@ -109,8 +109,8 @@ impl Process {
     /// Asks for one image and waits for the answer.
     ///
     /// # Errors
-    /// No answer in time, an end instead of one, a line that is none. The process is of no use after an error: it was
-    /// ended, or what it says next would be taken for the answer to another request.
+    /// No answer in time, an end instead of one, a line that is none. The process is of no use after an
+    /// error: it was ended, or what it says next would be taken for the answer to another request.
     pub fn ask(&mut self, request: &Request) -> Result<Answered, ExternalError> {
         let asked = self.exchange(request);
         if asked.is_err() {
@@ -188,17 +188,17 @@ impl Process {
         stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
     }
 
-    /// Ends the process and its group at once; how it ended, where the system tells.
+    /// Ends the process and its group at once; how it ended, where the system reports it.
     fn end(&mut self) -> Option<ExitStatus> {
         self.requests = None;
-        // The group has the number of its first process, which is not free before it is waited for. Every system with
-        // processes has a shell that can signal one.
+        // The group has the number of its first process, which is not free before it is waited for. Every
+        // system with processes has a shell that can signal one.
         let group = format!("-{}", self.child.id());
         let mut kill = Command::new("sh");
         kill.args(["-c", "kill -s KILL -- \"$1\"", "sh", &group]);
         let silent = kill.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if !silent.status().is_ok_and(|status| status.success()) {
-            // It may have ended by itself meanwhile; then this does nothing either.
+            // It may have ended on its own meanwhile; then this does nothing either.
             let _ = self.child.kill();
         }
         self.child.wait().ok()

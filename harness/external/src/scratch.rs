@@ -1,8 +1,9 @@
-//! The folder that a process writes its pictures to. It goes with the process that made it; where that process was
-//! killed, the next one that makes a folder in the same place removes it.
+//! The folder that a process writes its pictures to. It goes with the process that made it; where that
+//! process was killed, the next one that makes a folder in the same place removes it.
 //!
-//! A file beside each folder is locked as long as its maker lives: the system gives the lock back however the process
-//! ends, so that no number of a process, which another machine or container may have too, decides what is removed.
+//! A file next to each folder is locked while its process runs: the system releases the lock however the
+//! process ends, so that no number of a process, which another machine or container may have too, decides
+//! what is removed.
 
 use std::{
     fs::{DirBuilder, File, TryLockError},
@@ -13,7 +14,7 @@ use std::{
 
 use crate::error::ExternalError;
 
-/// What names of folders begin with; a number follows, and `.lock` for the file beside one.
+/// What names of folders begin with; a number follows, and `.lock` for the file next to it.
 const PREFIX: &str = "specimen-external-";
 const LOCK: &str = ".lock";
 /// Folders that may be in one place; more than processes are ever at work in one.
@@ -72,8 +73,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the folders in `parent` whose processes are dead. What cannot be removed, because it is another user's say,
-/// stays.
+/// Removes the folders in `parent` whose processes are dead. What cannot be removed, because it is another
+/// user's say, stays.
 pub fn remove_dead(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -97,8 +98,8 @@ pub fn remove_dead(parent: &Path) {
     }
 }
 
-/// The file at `path`, locked; `None` where another process has it. A file system without locks gives it unlocked, and
-/// gives nobody a lock by which a folder could be removed.
+/// The file at `path`, locked; `None` where another process has it. A file system without locks gives it
+/// unlocked, and gives nobody a lock by which a folder could be removed.
 fn take(path: &Path) -> io::Result<Option<File>> {
     let file = match File::options().create(true).truncate(false).write(true).open(path) {
         Ok(file) => file,
@@ -113,7 +114,8 @@ fn take(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether `file` is the one at `path`: another process may have removed that name between opening and locking.
+/// Whether `file` is the one at `path`: another process may have removed that name between opening and
+/// locking.
 fn is_at(file: &File, path: &Path) -> bool {
     let place = |data: std::fs::Metadata| (data.dev(), data.ino());
     file.metadata().ok().map(place) == std::fs::metadata(path).ok().map(place)

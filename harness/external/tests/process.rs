@@ -1,4 +1,5 @@
-//! A process is started, asked, timed and ended: shell scripts stand for programs that behave and that do not.
+//! A process is started, asked, timed and ended: shell scripts stand for programs that behave and that do
+//! not.
 #![allow(clippy::unwrap_used)] // a test may panic
 
 use std::{

@@ -72,8 +72,8 @@ pub(crate) fn blank(metric: &str, protocol: &str, images: &CellImages<'_>) -> Me
     }
 }
 
-/// Fills in the mean of one value per image, with a Student interval over prompts: images of one prompt are not
-/// independent.
+/// Fills in the mean of one value per image, with a Student interval over prompts: images of one prompt are
+/// not independent.
 pub(crate) fn mean_of(
     file: &mut MetricFile,
     images: &CellImages<'_>,

@@ -9,6 +9,7 @@ use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::target::ModelError;
 use specimen_record::RecordError;
 use specimen_stats::error::StatsError;
+use specimen_summary::error::SummaryError;
 
 /// An error of the runner.
 #[derive(Debug, thiserror::Error)]
@@ -40,13 +41,13 @@ pub enum RunError {
     /// Images of several sizes, of which no metric takes features in one batch.
     #[error("images of one cell differ in size: {0}")]
     OddSize(String),
-    /// An image that was made elsewhere and cannot be taken in.
+    /// An image that was made elsewhere and cannot be imported.
     #[error("{0}")]
     Image(String),
     /// The machine lacks something.
     #[error("{0}")]
     Environment(String),
-    /// A file beside the run's own.
+    /// A file outside the run's records.
     #[error("{path}: cannot {what}: {}", specimen_record::io_words(.source))]
     Io {
         /// The file.
@@ -56,18 +57,18 @@ pub enum RunError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A run that lies there already with another plan.
+    /// A run with another plan is in the folder already.
     #[error(
-        "{path}: a run with another plan lies there (its digest is {found}, this spec gives {expected}; \
-         {differences}); a run may get more prompts, samples, cells and metrics, and nothing else; choose another --out, \
-         or remove it"
+        "{path}: a run with another plan is there already (its digest is {found}, this spec gives {expected}; \
+         {differences}); a run may get more prompts, samples, cells and metrics, and no other change; choose another --out, \
+         or remove the run"
     )]
     OtherPlan {
         /// The run's folder.
         path: PathBuf,
         /// Digest of the plan asked for.
         expected: String,
-        /// Digest of the plan that lies there.
+        /// Digest of the plan that is there.
         found: String,
         /// What differs between the specs, from theirs to this one's.
         differences: String,
@@ -82,8 +83,8 @@ pub enum RunError {
     },
     /// A run that was begun with other weights.
     #[error(
-        "{path}: the run was begun with other weights of {name} (blake3 {expected}, now {found}); bring those \
-         back, or choose another --out"
+        "{path}: the run was begun with other weights of {name} (blake3 {expected}, now {found}); restore \
+         those, or choose another --out"
     )]
     OtherWeights {
         /// The manifest.
@@ -97,8 +98,8 @@ pub enum RunError {
     },
     /// A file of an external cell that is not what its images were made with.
     #[error(
-        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); bring that \
-         back, or choose another --out"
+        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); restore \
+         that file, or choose another --out"
     )]
     OtherFile {
         /// The manifest.
@@ -114,14 +115,14 @@ pub enum RunError {
         /// Digest of what is there now.
         found: Box<str>,
     },
-    /// A run that lies there already and was not to be resumed.
-    #[error("{path}: a run lies there already; continue it with --resume, or choose another --out")]
+    /// A run is in the folder already and was not to be resumed.
+    #[error("{path}: a run is there already; continue it with --resume, or choose another --out")]
     Exists {
         /// The run's folder.
         path: PathBuf,
     },
     /// Another process works here.
-    #[error("{path}: {holder} is working on this; wait for it, or end it")]
+    #[error("{path}: {holder} is working on this run; wait until it ends, or end it")]
     Locked {
         /// The lock.
         path: PathBuf,
@@ -138,7 +139,7 @@ pub enum RunError {
     },
     /// Asked to stop after the image under way.
     #[error(
-        "interrupted; everything that was made is kept, and `run … --resume` goes on (of another command: the same one again)"
+        "interrupted; everything that was made is kept; continue with `run … --resume` (another command: start it again)"
     )]
     Interrupted,
     /// Asked to stop at once.
@@ -163,7 +164,7 @@ pub enum RunError {
         shard: u32,
         /// How it ended.
         status: String,
-        /// Its last words.
+        /// The error that it reported, or the last line of its log.
         why: String,
         /// Where to look.
         log: PathBuf,
@@ -173,7 +174,7 @@ pub enum RunError {
     /// Shards that no worker of the cluster could finish.
     #[error(
         "{n_shards} shard(s) were given up, everything else that was made is kept; shard {shard} {why}; its log: {log}; \
-         go on with --resume"
+         continue with --resume"
     )]
     GivenUp {
         /// How many.
@@ -189,8 +190,8 @@ pub enum RunError {
     },
     /// An item failed in a run that ends with its first failure.
     #[error(
-        "{key} failed and --fail-fast ends the run; its row says why, everything that was made is kept, continue \
-         with --resume"
+        "{key} failed, and --fail-fast ends the run; its record has the reason, everything that was made is kept; \
+         continue with --resume"
     )]
     FailedFast {
         /// The item.
@@ -199,7 +200,7 @@ pub enum RunError {
     /// Records whose traces were lost.
     #[error(
         "{path}: {n} image(s) have no trace of their steps, the first is {first}; remove the folder of its shard \
-         and go on with --resume, which makes it again"
+         and continue with --resume, which makes it again"
     )]
     WithoutSteps {
         /// The merged traces.
@@ -258,5 +259,14 @@ impl Failure for RunError {
             Self::GivenUp { code, .. } => FailureKind::of_exit_code(*code),
             Self::Stats(_) => FailureKind::Bug,
         })
+    }
+}
+
+impl From<SummaryError> for RunError {
+    fn from(error: SummaryError) -> Self {
+        match error {
+            SummaryError::Record(error) => error.into(),
+            SummaryError::Stats(error) => error.into(),
+        }
     }
 }

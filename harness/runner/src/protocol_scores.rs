@@ -1,5 +1,5 @@
-//! Metrics under a named protocol: the images of a cell against pictures, features or statistics on disk, or against
-//! their prompts. The same code and the same feature cache as `specimen fid` and its siblings.
+//! Metrics under a named protocol: the images of a cell against pictures, features or statistics on disk, or
+//! against their prompts. The same code and the same feature cache as `specimen fid` and its siblings.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -25,16 +25,15 @@ use specimen_record::RunDir;
 
 use crate::{
     cell_images::{CellImages, blank, image_path, too_few},
+    driver::context::Context,
     error::RunError,
-    room::Room,
-    stage::Stage,
 };
 
 /// Images below which no interval is computed: groups that are left out should hold several.
 const FEWEST_FOR_INTERVAL: usize = 5 * INTERVAL_GROUPS;
 
-/// Fails when a metric of `spec` could not be computed after a night of generating: a protocol that does not exist or
-/// does not define the metric, weights or pictures that are not there.
+/// Fails when a metric of `spec` could not be computed after a night of generating: a protocol that does not
+/// exist or does not define the metric, weights or pictures that are not there.
 ///
 /// # Errors
 /// The first that is wrong.
@@ -58,13 +57,11 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
 /// # Errors
 /// Weights, pictures or images that cannot be read.
 pub(crate) fn score(
-    run: &RunDir,
+    context: &Context<'_>,
     images: &CellImages<'_>,
     metric: &MetricSpec,
-    data_root: Option<&DataRoot>,
-    room: Room<'_>,
-    report: &mut dyn FnMut(Stage),
 ) -> Result<(), RunError> {
+    let &Context { run, data_root, disk, .. } = context;
     let values = metric.values();
     let compares = metric.real.is_some();
     let why = too_few(images, metric).filter(|_| compares || metric.min_n.is_some());
@@ -72,7 +69,7 @@ pub(crate) fn score(
         for label in &values {
             let mut file = blank(label, label, images);
             file.why = Some(why.clone());
-            room.put(report, &run.metrics(label, &images.cell.name), &file)?;
+            disk.put(&run.metrics(label, &images.cell.name), &file)?;
         }
         return Ok(());
     }
@@ -86,7 +83,7 @@ pub(crate) fn score(
         file.extractor = measured.extractor.clone();
         file.extra = numbers(&measured);
         file.per_item = per_item.map(|values| images.per_item(&values));
-        room.put(report, &run.metrics(label, &images.cell.name), &file)?;
+        disk.put(&run.metrics(label, &images.cell.name), &file)?;
     }
     Ok(())
 }
@@ -160,8 +157,8 @@ fn below(path: &str, data_root: Option<&DataRoot>) -> PathBuf {
     data_root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path))
 }
 
-/// The images of a cell in one folder, by their names in the records: whatever shards made them, their order and so
-/// the last digit of a sum is the same.
+/// The images of a cell in one folder, by their names in the records: whatever shards made them, their order
+/// and so the last digit of a sum is the same.
 struct Pictures {
     /// Links to the images.
     folder: tempfile::TempDir,

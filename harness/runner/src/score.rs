@@ -3,7 +3,7 @@
 
 use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
 use specimen_decode::generation::Generation;
-use specimen_experiments::{plan::Plan, spec::MetricSpec};
+use specimen_experiments::spec::MetricSpec;
 use specimen_extract::{
     extractor::{ExtractError, FeatureExtractor, Pictures},
     lenet::LeNet,
@@ -13,36 +13,28 @@ use specimen_record::{MetricFile, Record, RunDir};
 
 use crate::{
     cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
+    driver::{context::Context, events::DriverEvent},
     error::RunError,
-    load::{Models, sampling_of},
+    images::load::{Models, sampling_of},
     protocol_scores,
-    room::Room,
     scene_scores::SceneScores,
-    stage::Stage,
 };
 
 /// Computes every metric of the spec for every cell.
 ///
 /// # Errors
-/// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file with
-/// its reason.
-pub fn score(
-    run: &RunDir,
-    plan: &Plan,
-    records: &[Record],
-    models: &mut Models,
-    data_root: Option<&DataRoot>,
-    room: Room<'_>,
-    report: &mut dyn FnMut(Stage),
-) -> Result<(), RunError> {
+/// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file
+/// with its reason.
+pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Models) -> Result<(), RunError> {
+    let &Context { run, plan, data_root, disk, report, .. } = context;
     let mut scenes = None;
     for metric in &plan.spec.metrics {
         for cell in &plan.spec.cells {
-            room.stop().check()?;
-            report(Stage::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
+            disk.stop().check()?;
+            report(DriverEvent::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
             let images = CellImages::of(plan, records, cell);
             if metric.protocol.is_some() {
-                protocol_scores::score(run, &images, metric, data_root, room, report)?;
+                protocol_scores::score(context, &images, metric)?;
                 continue;
             }
             let scored = match metric.name.as_str() {
@@ -72,14 +64,15 @@ pub fn score(
                 }
                 scored => scored?,
             };
-            room.put(report, &run.metrics(&file.protocol, &cell.name), &file)?;
+            disk.put(&run.metrics(&file.protocol, &cell.name), &file)?;
         }
     }
     Ok(())
 }
 
-/// Mean negative log2-likelihood of the tokens under the target's guided, tempered law, before top-k and
-/// top-p. Of another program's images the tokens are those that it returned, where the model is known and here.
+/// Mean negative log2-likelihood of the tokens under the target's guided, tempered distribution, before top-k
+/// and top-p. Of another program's images the tokens are those that it returned, where the model is known and
+/// here.
 fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile, RunError> {
     let mut file = blank("target-nll", "target-nll", images);
     file.unit = "bits/token".into();
@@ -121,7 +114,10 @@ fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile
         let tokens: Vec<_> = record.tokens.iter().map(|&t| specimen_decode::dist::TokenId(t)).collect();
         let bits = nll_bits(&generation, &tokens);
         if !bits.is_finite() {
-            file.why = Some(format!("{}: a token has probability 0 under the target's own law", record.key));
+            file.why = Some(format!(
+                "{}: a token has probability 0 under the target's own distribution",
+                record.key
+            ));
             return Ok(file);
         }
         values.push(bits);

@@ -1,5 +1,5 @@
-//! The examination of methods itself: exact ones pass and relaxed ones are found out, on the toy and on a small
-//! network, and a rule that is broken on purpose does not slip through.
+//! The examination of methods itself: exact ones pass and relaxed ones are found out, on the toy and on a
+//! small network, and a rule that is broken on purpose does not slip through.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ use specimen_experiments::{
 };
 use specimen_models::target::{DrafterKind, TargetModel};
 use specimen_runner::{
-    load::{Models, sampling_of},
+    images::load::{Models, sampling_of},
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
@@ -117,10 +117,10 @@ impl AcceptanceRule for TakesAny {
     }
 }
 
-/// Draws the correction after a rejection from the target's law as if nothing had been rejected.
+/// Draws the correction after a rejection from the target's distribution as if nothing had been rejected.
 struct DropsTheResidual;
 
-/// Leaves a rejected sibling in the law that the next one is tested against.
+/// Leaves a rejected sibling in the distribution that the next one is tested against.
 struct KeepsTheRejected;
 
 impl AcceptanceRule for DropsTheResidual {
@@ -166,8 +166,8 @@ fn broken(name: &str, change: fn(Method) -> Method) -> Case {
     Case { change: Some(change), ..Case::new(name, method("eagle1-static")) }
 }
 
-/// Every fault there is, with the test that finds it on a network; none where it moves too little there and only the
-/// toy, whose joint law is counted whole, shows it.
+/// Every fault there is, with the test that finds it on a network; none where it moves too little there and
+/// only the toy, whose joint distribution is counted whole, shows it.
 fn faults() -> Vec<(Case, Option<&'static str>)> {
     let chain = r#"{ "drafter": { "proposer": "eagle1", "shape": "chain", "depth": 1 } }"#;
     let seeded = Case::new("seeds again", serde_json::from_str(chain).unwrap());

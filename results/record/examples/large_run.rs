@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use specimen_record::{
     Appender, Block, Digest, Durability, Item, ItemKey, PlanFile, Record, RecordError, RunDir, SCHEMA, Seed,
-    Status, StepsRow, coverage, merge, read_document, tally, write_document,
+    Status, StepsRow, coverage, merge, read_document, run_progress, write_document,
 };
 
 const CELLS: [&str; 4] = ["ar", "sd-chain3", "eagle1-static13", "eagle2-dynamic"];
@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     timed("append the rows", || write_rows(&run, &plan))?;
     timed("read plan.json", || read_document::<PlanFile>(&run.plan()))?;
     timed("digest the plan", || Ok::<_, RecordError>(PlanFile::digest_of(&plan.items, &spec)))?;
-    let tally = timed("tally", || tally(&run, &plan))?;
+    let progress = timed("progress", || run_progress(&run, &plan))?;
     let coverage = timed("coverage", || coverage(&run, &plan))?;
     let merged = timed("merge", || merge(&run, &plan))?;
-    let n_ok: u64 = tally.cells.iter().map(|cell| cell.n_ok).sum();
+    let n_ok: u64 = progress.cells.iter().map(|cell| cell.n_ok).sum();
     assert_eq!((n_ok, coverage.ok.len() as u64), (merged.n_records, merged.n_records));
     writeln!(std::io::stdout(), "{} records: {}", merged.n_records, merged.result_digest)?;
     Ok(())
@@ -115,7 +115,7 @@ fn record(item: &Item) -> Record {
         image_digest: Some(Digest::of(item.key.as_str().as_bytes())),
         width: 64,
         height: 64,
-        nfe: 65,
+        nfe: Some(65),
         n_steps: 64,
         n_draft_forwards: 256,
         accepted: 192,

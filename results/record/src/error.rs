@@ -10,9 +10,9 @@ use crate::{Digest, ItemKey, NotFinite};
 /// What the system says, and what to do where its disk is full.
 #[must_use]
 pub fn io_words(source: &std::io::Error) -> String {
-    if crate::room::is_want_of_room(source) {
+    if crate::files::disk_space::is_disk_full(source) {
         return format!(
-            "{source}; whatever was made is kept whole and nothing half: free some space and go on with --resume"
+            "{source}; everything that was made is kept and nothing is half written: free some disk space and continue with --resume"
         );
     }
     source.to_string()
@@ -112,7 +112,7 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// A run is already there.
-    #[error("{path}: a run lies here already ({found}); resume it or name another folder")]
+    #[error("{path}: a run is here already ({found}); resume it or name another folder")]
     RunExists {
         /// The folder.
         path: PathBuf,
@@ -187,7 +187,7 @@ pub enum RecordError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// A run that nobody sealed.
+    /// A run that is not sealed.
     #[error("{path}: the run is not sealed: it is not at its end, or was taken up again")]
     NotSealed {
         /// Its manifest.
@@ -270,7 +270,7 @@ pub enum RecordError {
         /// Its line, from 1.
         second_line: usize,
     },
-    /// Items of the plan that nobody ran.
+    /// Items of the plan that were not run.
     #[error("{n_missing} of {n_planned} items have no record (first: {first}); resume the run, then merge")]
     Incomplete {
         /// Items without a record.

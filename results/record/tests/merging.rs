@@ -191,7 +191,7 @@ fn a_plan_holds_every_item_in_one_block() {
         PlanFile::new("p", items, blocks, &fixture::spec()).unwrap_err().to_string()
     };
     assert!(reason(plan.items.clone(), plan.blocks[..2].to_vec()).contains("is in no block"));
-    assert!(reason(plan.items.clone(), plan.blocks[1..].to_vec()).contains("block 1 stands at place 0"));
+    assert!(reason(plan.items.clone(), plan.blocks[1..].to_vec()).contains("block 1 is at place 0"));
     assert!(reason(plan.items[1..].to_vec(), plan.blocks.clone()).contains("not one of its items"));
     let mut twice = plan.blocks.clone();
     let key = twice[0].items[0].clone();

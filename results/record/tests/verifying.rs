@@ -98,7 +98,7 @@ fn records_that_were_merged_from_others_are_found() {
     let found = complaints(&run);
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found[0].contains("manifest.json: 8 records, 7 were written down"), "{found:#?}");
-    assert!(found[1].contains("beside those of the shards"), "{found:#?}");
+    assert!(found[1].contains("compared with those of the shards"), "{found:#?}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn write_rows(run: &RunDir, plan: &PlanFile) -> Result<(), Box<dyn Error>> {
         (record.status, record.err) = (Status::Ok, None);
         record.tokens = (0..N_TOKENS).map(|at| (at * 37 + item.sample) % 1024).collect();
         record.tokens_digest = Digest::of_tokens(&record.tokens);
-        (record.n_tokens, record.nfe, record.n_steps) = (u64::from(N_TOKENS), 73, 72);
+        (record.n_tokens, record.nfe, record.n_steps) = (u64::from(N_TOKENS), Some(73), 72);
         (record.width, record.height) = picture.dimensions();
         (record.image, record.image_digest) = (Some(name), Some(digest.clone()));
         records.append(&record)?;

@@ -74,7 +74,7 @@ fn write(run: &RunDir) -> Result<(), Box<dyn Error>> {
         records.append(&Record {
             status: Status::Ok,
             err: None,
-            nfe: verifies + 1,
+            nfe: Some(verifies + 1),
             n_steps: verifies,
             accepted,
             emitted: accepted + verifies,

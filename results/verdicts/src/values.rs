@@ -153,10 +153,11 @@ fn counted(record: &Record) -> Vec<(&'static str, f64)> {
     if record.status != Status::Ok || n_verifies == 0 {
         return Vec::new();
     }
+    let Some(nfe) = record.nfe else { return Vec::new() };
     let (accepted, verifies) = (record.accepted as f64, n_verifies as f64);
     let skipped = record.skipped_tokens as f64;
     let values = [
-        record.nfe as f64,
+        nfe as f64,
         accepted / verifies,
         accepted / verifies + 1.0,
         (accepted + verifies + skipped) / verifies,

@@ -16,8 +16,10 @@ use specimen_models::clock::DeviceClock;
 use specimen_record::Digest;
 use specimen_runner::{
     error::RunError,
-    generate::{Request, generate},
-    load::{Models, device_of, sampling_of},
+    images::{
+        generate::{Request, generate},
+        load::{Models, device_of, sampling_of},
+    },
     machine::LIBTORCH,
 };
 use specimen_weights::{cuda, libtorch};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
 use specimen_models::clock::DeviceClock;
 use specimen_record::Phases;
-use specimen_runner::{
+use specimen_runner::images::{
     generate::{Generated, Request, generate as generate_image, save},
     load::{Models, device_of, sampling_of},
     out_of_memory::within_memory,

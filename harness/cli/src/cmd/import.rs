@@ -11,9 +11,9 @@ use specimen_experiments::{
 use specimen_measure::words::counted;
 use specimen_record::RunDir;
 use specimen_runner::{
+    driver::events::DriverEvent,
     import::{Import, import as take_in},
-    stage::Stage,
-    stop::Stop,
+    process::stop_request::StopRequest,
 };
 
 use crate::{
@@ -80,7 +80,7 @@ with times of this one.";
 
 /// Imports the images, writes tables and figures, and prints the table.
 pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let prompts = args.prompts()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&args.name));
@@ -104,7 +104,7 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
         git: provenance::sources(),
     };
     let mut progress = Progress::new(talk, &[]);
-    let outcome = take_in(&asked, &stop, &mut |stage: Stage| progress.on(&stage));
+    let outcome = take_in(&asked, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let n_items = outcome?.n_items;
     talk.say(format!("{} imported into {}", counted(n_items, "image"), out.display()));

@@ -10,11 +10,11 @@ use specimen_experiments::{
 };
 use specimen_measure::words::counted;
 use specimen_runner::{
-    load::{Models, sampling_of},
+    images::load::{Models, sampling_of},
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
-        verdict::{Claim, Examination, Examined, Gap, Missing, Told, Verdict},
+        verdict::{Claim, Examination, Examined, Gap, Missing, TestResult, Verdict},
     },
 };
 
@@ -185,8 +185,8 @@ fn in_short(p: f64) -> String {
 }
 
 /// A test in a few words, with positions that were tested where it goes by them.
-fn test_in_short(test: &Told) -> String {
-    let Told { what, statistic, degrees_of_freedom, p_by_position, .. } = test;
+fn test_in_short(test: &TestResult) -> String {
+    let TestResult { what, statistic, degrees_of_freedom, p_by_position, .. } = test;
     let Some(statistic) = statistic else { return format!("{what} impossible") };
     let ratio = statistic / (*degrees_of_freedom).max(1) as f64;
     match p_by_position.len() {

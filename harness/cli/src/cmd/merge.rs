@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use specimen_record::{Manifest, RunDir, merge as merge_run, read_document, verify_plan};
-use specimen_runner::lock::Lock;
+use specimen_runner::process::lock::Lock;
 
 use crate::{
     args::Format,

@@ -211,9 +211,9 @@ fn size_of_arrays(talk: &Talk) -> u32 {
 /// Time and memory, judged by two images of every cell; seconds of the timed and of all other cells.
 #[cfg(feature = "torch")]
 fn judge_by_probe(plan: &Plan, estimate: &mut Estimate) -> anyhow::Result<[f64; 2]> {
-    let stop = specimen_runner::stop::Stop::on_signals()?;
+    let stop = specimen_runner::process::stop_request::StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
-    let probe = specimen_runner::probe::probe(plan, data_root(), &stop)?;
+    let probe = specimen_runner::images::probe::probe(plan, data_root(), &stop)?;
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as f64;
     estimate.judged_by = Some(JudgedBy::Probe);
     estimate.memory_bytes = probe.memory_bytes;

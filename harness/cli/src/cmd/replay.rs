@@ -8,8 +8,8 @@ use specimen_decode::rng::{Purpose, Uniforms};
 use specimen_record::{ItemKey, Record, RunDir};
 use specimen_runner::{
     error::RunError,
-    replay::{Replay, Replayed},
-    stop::Stop,
+    images::replay::{Replay, Replayed},
+    process::stop_request::StopRequest,
 };
 
 use crate::{
@@ -46,7 +46,7 @@ struct Answer<'r> {
 
 /// Makes the records again. Any difference is an error with code 1.
 pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
     let mut replay = Replay::open(&run, data_root())?;

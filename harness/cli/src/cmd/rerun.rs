@@ -7,11 +7,10 @@ use anyhow::Context;
 use specimen_experiments::spec::Spec;
 use specimen_measure::words::counted;
 use specimen_record::{Manifest, RunDir, read_document};
+use specimen_runner::plan::stored_plan::plan_of;
 use specimen_runner::{
-    driver::{self, Options},
-    local::Local,
-    stage::Stage,
-    stop::Stop,
+    driver::{self, Options, events::DriverEvent, local::Local},
+    process::stop_request::StopRequest,
 };
 
 use crate::{
@@ -36,10 +35,10 @@ pub(crate) fn rerun(folder: &Path, number: usize, talk: &Talk) -> anyhow::Result
 /// Runs a spec into `out`, one worker at a time for what is timed; an unfinished run is continued, and one that is
 /// finished is left as it is.
 pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
-    let (plan, prompts) = driver::plan_of(spec, data_root.as_ref())?;
+    let (plan, prompts) = plan_of(spec, data_root.as_ref())?;
     if is_finished(out, &plan)? {
         talk.detail(format!("{}: the run is finished", out.display()));
         return Ok(out.to_owned());
@@ -70,7 +69,7 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         counted(plan.spec.cells.len(), "cell")
     ));
     let mut progress = Progress::new(talk, &left);
-    let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
+    let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     ending?.finished().context("workers of this machine do not outlive their driver")?.check()?;
     Ok(out.to_owned())

@@ -10,16 +10,15 @@ use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_measure::words::counted;
 use specimen_record::{
-    Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, seal_complaints, tally,
+    Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, run_progress, seal_complaints,
     verify_plan,
 };
+use specimen_runner::plan::stored_plan::{plan_file, plan_of};
 use specimen_runner::{
-    driver::{self, Ending, Options},
-    local::Local,
+    driver::{self, Ending, Options, events::DriverEvent, local::Local},
+    images::load::ANY_GPU,
+    process::stop_request::StopRequest,
     slurm::Slurm,
-    stage::Stage,
-    stop::Stop,
-    worker::ANY_GPU,
 };
 
 use crate::{
@@ -69,11 +68,11 @@ pub struct RunArgs {
 
 /// Runs the experiment to its end. Items that fail end it with an error after everything is written.
 pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let text = args.spec.text(args.workers.profile.as_deref())?;
-    let (plan, prompts) = driver::plan_of(text.resolve()?, data_root.as_ref())?;
+    let (plan, prompts) = plan_of(text.resolve()?, data_root.as_ref())?;
     for warning in plan.warnings() {
         talk.warn(warning);
     }
@@ -131,7 +130,8 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         disk_wait: args.disk_wait.map(Duration::from_secs),
     };
     let mut progress = Progress::new(talk, &left);
-    let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: Stage| progress.on(&stage));
+    let outcome =
+        driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let outcome = match outcome? {
         Ending::Finished(outcome) => outcome,
@@ -196,7 +196,7 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     let run = RunDir::open(out)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let spec = serde_json::to_value(&plan.spec).context("a spec is plain data")?;
-    let is_same = manifest.plan_digest == driver::plan_file(plan)?.digest && manifest.spec == spec;
+    let is_same = manifest.plan_digest == plan_file(plan)?.digest && manifest.spec == spec;
     if manifest.sealed.is_none() || !is_same {
         return Ok(false);
     }
@@ -204,8 +204,8 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if !run.checksums().exists() || !seal_complaints(&run, Part::All).is_empty() {
         return Ok(false);
     }
-    let tally = tally(&run, &verify_plan(&run)?)?;
-    Ok(tally.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
+    let progress = run_progress(&run, &verify_plan(&run)?)?;
+    Ok(progress.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
 }
 
 /// Images of each cell that are still to be made, judged by what is at `out`; all where it is no part of this plan, which
@@ -216,7 +216,7 @@ pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<
     if !resume || !out.join("manifest.json").exists() {
         return Ok(all());
     }
-    match tally(&RunDir::open(out)?, &driver::plan_file(plan)?) {
+    match run_progress(&RunDir::open(out)?, &plan_file(plan)?) {
         Err(RecordError::NotInPlan { .. }) => Ok(all()),
         found => {
             Ok(found?.cells.into_iter().map(|cell| (cell.cell, cell.n_failed + cell.n_missing)).collect())

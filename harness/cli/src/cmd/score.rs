@@ -6,7 +6,10 @@ use clap::Args;
 use specimen_experiments::spec::MetricSpec;
 use specimen_measure::protocol::Protocol;
 use specimen_record::RunDir;
-use specimen_runner::{driver, stage::Stage, stop::Stop};
+use specimen_runner::{
+    driver::{events::DriverEvent, rescore::rescore},
+    process::stop_request::StopRequest,
+};
 
 use crate::{cmd::report, exit::CliError, progress::Progress, spec_args::data_root, talk::Talk};
 
@@ -39,14 +42,14 @@ pub struct ScoreArgs {
 
 /// Scores, writes tables and figures again, and prints the table.
 pub(crate) fn score(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
-    let stop = Stop::on_signals()?;
+    let stop = StopRequest::on_signals()?;
     // As in `run`: the same digits.
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
     let add = args.metrics()?;
     let mut progress = Progress::new(talk, &[]);
     let scored =
-        driver::rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: Stage| progress.on(&stage));
+        rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let outcome = scored?;
     let summary = report::write(&run, &args.look, &[], talk)?;

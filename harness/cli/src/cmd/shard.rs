@@ -9,9 +9,9 @@ use specimen_foundation::failure::FailureKind;
 use specimen_record::{ItemKey, RunDir, SCHEMA, WorkerEnd, write_document};
 use specimen_runner::{
     error::RunError,
-    shard_map::ShardMap,
-    stop::Stop,
-    worker::{Progress, Share, run_shard},
+    plan::shard_map::ShardMap,
+    process::stop_request::StopRequest,
+    work::{shard_work::Share, worker::run_shard, worker_event::WorkerEvent},
 };
 
 use crate::{
@@ -47,20 +47,20 @@ pub struct ShardRunArgs {
     pub gpu: Option<u32>,
     /// Finish the image under way and stop when stdin closes
     #[arg(long)]
-    pub leash: bool,
+    pub stop_with_stdin: bool,
     /// How long a write waits for disk space, in seconds [default: until asked to stop]
     #[arg(long, value_name = "SECONDS")]
     pub disk_wait: Option<u64>,
     /// Nobody listens: say nothing on stdout, and leave on disk what a driver must know
-    #[arg(long, conflicts_with = "leash")]
+    #[arg(long, conflicts_with = "stop_with_stdin")]
     pub unattended: bool,
 }
 
 /// Runs the shard.
 pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     let ShardCommand::Run(args) = command;
-    let stop = Stop::on_signals()?;
-    if args.leash {
+    let stop = StopRequest::on_signals()?;
+    if args.stop_with_stdin {
         stop.on_end_of_stdin();
     }
     // Before anything touches a tensor: the number of threads is part of what makes the bytes.
@@ -87,14 +87,14 @@ pub(crate) fn shard(command: &ShardCommand) -> anyhow::Result<()> {
     let mut voice = Voice::default();
     let ended = run_shard(&run, &share, &stop, &mut |progress| voice.report(&progress));
     if let Err(error) = &ended {
-        voice.report(&Progress::Failed { why: error.to_string() });
+        voice.report(&WorkerEvent::Failed { why: error.to_string() });
     }
     voice.flush();
     ended.with_context(|| format!("shard {} of {}", args.k, map.n_shards()))
 }
 
 /// Runs a shard for a driver that reads the disk alone: what made the worker end too early is left there.
-fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
+fn unattended(run: &RunDir, share: &Share, stop: &StopRequest) -> anyhow::Result<()> {
     let path = run.worker_end(share.shard);
     match std::fs::remove_file(&path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -120,11 +120,11 @@ fn unattended(run: &RunDir, share: &Share, stop: &Stop) -> anyhow::Result<()> {
 
 /// Writes to the log of a worker without a driver what a person must know while it runs. The log may be on the full disk,
 /// so failures are ignored.
-fn note(progress: Progress) {
+fn note(progress: WorkerEvent) {
     let mut log = std::io::stderr().lock();
     let _ = match progress {
-        Progress::NoRoom(shortage) => writeln!(log, "{shortage}"),
-        Progress::Room => writeln!(log, "there is disk space again"),
+        WorkerEvent::DiskFull(shortage) => writeln!(log, "{shortage}"),
+        WorkerEvent::DiskFree => writeln!(log, "there is disk space again"),
         _ => Ok(()),
     };
 }
@@ -138,10 +138,10 @@ struct Voice {
 }
 
 impl Voice {
-    fn report(&mut self, progress: &Progress) {
+    fn report(&mut self, progress: &WorkerEvent) {
         self.waiting += &serde_json::to_string(progress).expect("a progress report is plain data");
         self.waiting.push('\n');
-        if !matches!(progress, Progress::Item { .. }) {
+        if !matches!(progress, WorkerEvent::Item { .. }) {
             self.flush();
         }
     }

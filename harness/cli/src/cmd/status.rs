@@ -5,10 +5,10 @@ use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use specimen_record::{CellTally, Manifest, PlanFile, RunDir, read_document, read_timings, tally};
+use specimen_record::{CellProgress, Manifest, PlanFile, RunDir, read_document, read_timings, run_progress};
 use specimen_runner::{
-    lock::Lock,
-    slurm::standing::{Array, Arrays, arrays},
+    process::lock::Lock,
+    slurm::arrays::{Array, Arrays, arrays},
 };
 
 use crate::{
@@ -43,7 +43,7 @@ struct Status {
     torn: Vec<String>,
     /// Seconds of one worker for what is missing, judged by the images of each cell so far.
     seconds_left: Option<f64>,
-    /// Arrays of a cluster; absent where nothing was ever handed in.
+    /// Arrays of a cluster; absent where nothing was ever submitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     slurm: Option<Arrays>,
     cells: Vec<CellLine>,
@@ -64,9 +64,9 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
-    let tally = tally(&run, &plan)?;
+    let progress = run_progress(&run, &plan)?;
     let seconds = seconds_per_image(&run)?;
-    let cells: Vec<CellLine> = tally.cells.iter().map(|cell| line(cell, &seconds)).collect();
+    let cells: Vec<CellLine> = progress.cells.iter().map(|cell| line(cell, &seconds)).collect();
     let sum = |of: fn(&CellLine) -> u64| cells.iter().map(of).sum::<u64>();
     let left = |cell: &CellLine| match cell.n_missing {
         0 => Some(0.0),
@@ -93,9 +93,9 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
         n_ok: sum(|cell| cell.n_ok),
         n_failed: sum(|cell| cell.n_failed),
         n_missing,
-        n_shards: tally.shards.len(),
-        n_finished_shards: tally.finished.len(),
-        torn: tally.torn.iter().map(ToString::to_string).collect(),
+        n_shards: progress.shards.len(),
+        n_finished_shards: progress.finished.len(),
+        torn: progress.torn.iter().map(ToString::to_string).collect(),
         seconds_left: cells.iter().map(left).sum(),
         slurm,
         cells,
@@ -112,7 +112,7 @@ fn array_lines(slurm: &Arrays) -> Vec<String> {
         let Array { job, submitted, n_owed, n_running, n_without_room, n_waiting, reasons } = array;
         let room = match n_without_room {
             None | Some(0) => String::new(),
-            Some(n) => format!(" ({n} of them wait for room on the disk)"),
+            Some(n) => format!(" ({n} of them wait for disk space)"),
         };
         let how = match (n_running, n_waiting) {
             (Some(running), Some(0)) => format!("{running} running{room}"),
@@ -129,7 +129,7 @@ fn array_lines(slurm: &Arrays) -> Vec<String> {
     slurm.arrays.iter().map(array).chain(given_up).collect()
 }
 
-fn line(cell: &CellTally, seconds: &[(String, f64)]) -> CellLine {
+fn line(cell: &CellProgress, seconds: &[(String, f64)]) -> CellLine {
     let known = seconds.iter().find(|(name, _)| *name == cell.cell);
     CellLine {
         name: cell.cell.clone(),

@@ -11,7 +11,7 @@ use specimen_experiments::{
 };
 use specimen_measure::words::counted;
 use specimen_record::{RunDir, write_atomic};
-use specimen_runner::driver;
+use specimen_runner::plan::stored_plan::plan_of;
 use specimen_verdicts::{
     VerdictError,
     tune::{
@@ -67,7 +67,7 @@ pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
     let goal = Goal::parse(&args.objective, &args.subject_to, &spec)?;
     let settings = settings(&spec, &goal)?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&format!("{}.tune", spec.name)));
-    let (plan, _) = driver::plan_of(spec.clone(), data_root().as_ref())?;
+    let (plan, _) = plan_of(spec.clone(), data_root().as_ref())?;
     let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
         talk.detail(warning);

@@ -226,7 +226,7 @@ impl Ground {
         let text = std::fs::read_to_string(&said).unwrap();
         assert_eq!(ended.code(), Some(0), "{text}");
         let n_said = |words: &str| text.matches(words).count();
-        assert_eq!(n_said(": no room ("), n_said("there is disk space again"), "{text}");
+        assert_eq!(n_said(": disk full ("), n_said("there is disk space again"), "{text}");
         assert_eq!(digest(&out), self.digest);
         std::fs::remove_dir_all(&out).unwrap();
 
@@ -242,7 +242,7 @@ impl Ground {
         disk.remount("size=300k");
         let first = self.run(&out, &["--disk-wait", "0"]);
         assert_eq!(first.code, Some(6), "{}", first.err);
-        assert!(first.err.contains("free some space and go on with --resume"), "{}", first.err);
+        assert!(first.err.contains("free some disk space and continue with --resume"), "{}", first.err);
         disk.remount("size=64m");
         self.resume_to_the_same(&out);
         println!("a full disk: {n_before} items were there, the rest came after");
@@ -254,7 +254,7 @@ impl Ground {
         let log = std::fs::File::create(&said).unwrap();
         let driver = self.command(out, &[]).stderr(log).spawn().unwrap();
         let started = std::time::Instant::now();
-        while !std::fs::read_to_string(&said).unwrap().contains(": no room (") {
+        while !std::fs::read_to_string(&said).unwrap().contains(": disk full (") {
             assert!(started.elapsed() < Duration::from_secs(300), "the disk was never full");
             std::thread::sleep(Duration::from_millis(20));
         }

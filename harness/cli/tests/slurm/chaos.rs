@@ -100,10 +100,10 @@ impl Fault {
             Self::CancelTask => &["was asked to stop", "was ended by the cluster (CANCELLED)"],
             Self::KillDriver => &["images are there"],
             Self::Poison => &["while it made ar/5/0", "while it made sd-chain2/5/0"],
-            Self::FullDisk => &[": no room (", "wait for room on the disk"],
+            Self::FullDisk => &[": disk full (", "wait for disk space"],
             Self::TimeLimit => &["was asked to stop", "reached its time limit"],
             Self::Requeue | Self::LoseNode | Self::StopPastLease => {
-                &["the cluster has begun the task of shard"]
+                &["the cluster has restarted the task of shard"]
             }
             Self::KillController | Self::KillNodeDaemon => &[],
         }
@@ -288,7 +288,7 @@ fn disturb(
         Fault::FullDisk => {
             desk.wait_for("a worker without room", || {
                 let status = ended(desk.command(&["status", out]).spawn().unwrap());
-                status.out.contains("wait for room on the disk")
+                status.out.contains("wait for disk space")
             });
             is_at_work(driver);
             let seen = || fs::read_to_string(desk.path("said")).unwrap();

@@ -71,7 +71,7 @@ fn a_queue_that_hangs_is_reported_and_a_run_ends_when_everything_is_made() {
     let mut driver = desk.arrays("there", "2", &[]).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
     let words = || fs::read_to_string(&said).unwrap();
     desk.wait_for("a word of the driver", || {
-        words().contains("the queue does not answer; what is done is seen")
+        words().contains("the queue does not answer; finished shards are found")
     });
     fs::remove_file(cluster.file("hold")).unwrap();
     let run = desk.path("there");
@@ -194,7 +194,7 @@ fn tasks_wait_for_room_on_a_full_disk_and_say_so() {
     let driver = desk.arrays(out, "2", &more).spawn().unwrap();
     desk.wait_for("a worker without room", || {
         let status = ended(desk.command(&["status", out]).spawn().unwrap());
-        status.out.contains("of them wait for room on the disk")
+        status.out.contains("of them wait for disk space")
     });
     disk.remount("size=64m");
     let there = ended(driver);
@@ -225,12 +225,12 @@ fn a_task_that_is_ended_while_it_waits_for_room_is_no_attempt() {
             desk.arrays(out, "1", &more).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
         desk.wait_for("a worker without room", || {
             let status = ended(desk.command(&["status", out]).spawn().unwrap());
-            status.out.contains("of them wait for room on the disk")
+            status.out.contains("of them wait for disk space")
         });
         kill(signal, Worker::at_work(&desk, out).process);
         let has_said = |words: &str| fs::read_to_string(&said).unwrap().contains(words);
         desk.wait_for("a word of the driver", || {
-            has_said("while it waited for room on the disk; it is handed in again")
+            has_said("while it waited for disk space; it is submitted again")
         });
         disk.remount("size=64m");
         let code = driver.wait().unwrap().code();
@@ -261,7 +261,7 @@ fn a_worker_without_room_for_its_first_write_says_so_and_leaves_no_empty_attempt
     let driver = desk.arrays(out, "1", &UNTIMED).spawn().unwrap();
     desk.wait_for("a worker without room", || {
         let status = ended(desk.command(&["status", out]).spawn().unwrap());
-        status.out.contains("of them wait for room on the disk")
+        status.out.contains("of them wait for disk space")
     });
     let run = RunDir::open(disk.path().join("there")).unwrap();
     assert_eq!(run.attempts(0).unwrap(), [0_u32; 0]);

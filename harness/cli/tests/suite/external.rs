@@ -59,7 +59,7 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     assert_eq!((painter["nfe"].as_f64(), painter["n_images"].as_u64()), (Some(1.0), Some(4)));
     for name in ["accepted_per_step", "tokens_per_forward", "overhead_fraction"] {
         assert_eq!(painter[name], Value::Null);
-        assert!(painter["why"][name].as_str().unwrap().contains("shows no steps"), "{name}");
+        assert!(painter["why"][name].as_str().unwrap().contains("reports no steps"), "{name}");
     }
     let metric = |name: &str| {
         painter["metrics"].as_array().unwrap().iter().find(|metric| metric["metric"] == name).unwrap().clone()
@@ -146,7 +146,7 @@ fn a_full_disk_of_the_run_is_waited_for_and_costs_no_row() {
     let mut running = command.stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap();
     let said = || std::fs::read_to_string(&said).unwrap();
     let started = std::time::Instant::now();
-    while !said().contains("no room (") {
+    while !said().contains("disk full (") {
         assert!(started.elapsed().as_secs() < 300 && running.try_wait().unwrap().is_none(), "{}", said());
         std::thread::sleep(std::time::Duration::from_millis(50));
     }

@@ -33,7 +33,7 @@ fn run(desk: &Desk, out: &str, limit: &str, cells: &[&str], more: &[&str]) -> St
 fn refused(desk: &Desk, limit: &str, cells: &[&str], more: &[&str], parts: &[&str]) {
     let command = command("r", limit, cells, &[&["--resume"], more].concat());
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    desk.fails(&command, 3, &[&["r: a run with another plan lies there"], parts].concat());
+    desk.fails(&command, 3, &[&["r: a run with another plan is there already"], parts].concat());
 }
 
 fn manifest(desk: &Desk, out: &str) -> Value {

@@ -136,5 +136,5 @@ fn a_cell_with_brackets_and_equal_signs_is_taken_wherever_a_name_is() {
     assert!(desk.succeeds(&gate).out.contains("Passed: 1 of 1 checks"));
     desk.succeeds(&["report", "run"]);
     let broken = desk.file("broken.csv", &named.replace("k=100]", "k=100"));
-    desk.fails(&import(&broken, &["--out", "bad"]), 3, &["no name of a run or a cell"]);
+    desk.fails(&import(&broken, &["--out", "bad"]), 3, &["not a name of a run or a cell"]);
 }

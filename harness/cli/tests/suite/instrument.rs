@@ -224,10 +224,10 @@ fn the_first_failure_ends_a_run_that_asks_for_it() {
 fn a_merge_beside_a_driver_is_refused() {
     let desk = Desk::new();
     run(&desk, "r", &[]);
-    let lock = specimen_runner::lock::Lock::take(&desk.path("r/lock")).unwrap();
+    let lock = specimen_runner::process::lock::Lock::take(&desk.path("r/lock")).unwrap();
     let ran = desk.run(&["merge", "r"]);
     assert_eq!(ran.code, 7, "{}", ran.err);
-    assert!(ran.err.contains("is working on this"), "{}", ran.err);
+    assert!(ran.err.contains("is working on this run"), "{}", ran.err);
     drop(lock);
     assert_eq!(desk.run(&["merge", "r"]).code, 0);
 }
@@ -239,7 +239,7 @@ fn gpus_are_for_cells_that_leave_their_choice_to_the_run() {
     let ran = desk.run(&args);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("no cell of the spec has device = \"cuda\""), "{}", ran.err);
-    if specimen_runner::load::device_of("cuda").is_err() {
+    if specimen_runner::images::load::device_of("cuda").is_err() {
         let ran = desk.run(&[&args[..], &["--set", "model.device=\"cuda\""]].concat());
         assert_eq!(ran.code, 6, "{}", ran.err);
         assert!(ran.err.contains("device `cuda` cannot be used: "), "{}", ran.err);

@@ -172,7 +172,7 @@ fn a_finished_run_that_was_changed_is_mended_or_refused_with_the_command_that_me
 
     change("r/shards/0/attempts/0/timing.jsonl", "\"decode_ns\":", "\"decode_ns\":1");
     let parts =
-        ["timing.jsonl: the file: the digest is", "remove the folder r/shards/0 and go on with --resume"];
+        ["timing.jsonl: the file: the digest is", "remove the folder r/shards/0 and continue with --resume"];
     desk.fails(&resume, 4, &parts);
     fs::remove_dir_all(desk.path("r/shards/0")).unwrap();
     desk.succeeds(&resume);
@@ -218,7 +218,7 @@ fn a_plan_that_was_edited_by_hand_is_refused_before_anything_is_made() {
     fs::write(desk.path("r/manifest.json"), manifest.to_string()).unwrap();
     fs::remove_file(desk.path("r/checksums.json")).unwrap();
     let resume = [&arguments("r")[..], &["--resume"]].concat();
-    let parts = ["r/plan.json: the plan: the digest is", "remove the file and go on with --resume"];
+    let parts = ["r/plan.json: the plan: the digest is", "remove the file and continue with --resume"];
     desk.fails(&resume, 4, &parts);
     assert!(!desk.path("r/shards").exists(), "nothing was made");
     // Nor does a worker make anything of it.

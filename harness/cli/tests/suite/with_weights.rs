@@ -232,7 +232,7 @@ fn a_run_that_another_process_works_on_is_left_alone() {
     desk.fails(
         &["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", "r"],
         7,
-        &["a process unknown is working on this"],
+        &["a process unknown is working on this run"],
     );
 }
 

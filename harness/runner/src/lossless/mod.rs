@@ -1,12 +1,12 @@
-//! Which methods keep the target's law, tested by what they decode: every method that claims exactness must pass,
-//! every relaxed one must be found out.
+//! Which methods sample from the target's distribution, tested by what they decode: every method that claims
+//! exactness must pass, every relaxed one must be found out.
 //!
-//! Read in this order: [`subject`] (what decodes, and knows the law of each token: the toy, or a model on one
-//! prompt), [`law_tests`] (the tests), [`verdict`] (p-values of all methods together). Seeds are fixed, so the
-//! answer is the same every time.
+//! Read in this order: [`subject`] (what decodes, and knows the distribution of each token: the toy, or a
+//! model on one prompt), [`goodness_of_fit`] (the tests), [`verdict`] (p-values of all methods together).
+//! Seeds are fixed, so the answer is the same every time.
 
 mod first_tokens;
-pub mod law_tests;
+pub mod goodness_of_fit;
 pub mod subject;
 pub mod verdict;
 
@@ -37,8 +37,8 @@ impl Case {
     }
 }
 
-/// Decodes `n_images` images of `subject` with each of `cases` and judges them. `on` is told of every method
-/// once its images are there.
+/// Decodes `n_images` images of `subject` with each of `cases` and judges them. `on` is called for every
+/// method once its images are there.
 ///
 /// # Errors
 /// A method that the subject cannot run, or too few images for a test.

@@ -1,5 +1,5 @@
-//! What the methods decode: a toy whose joint law is known exactly, or the beginning of a model's image for one
-//! prompt, whose conditional laws are.
+//! What the methods decode: a toy whose joint distribution is known exactly, or the beginning of a model's
+//! image for one prompt, whose conditional distributions are.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ use specimen_models::target::{TargetModel, conditional_laws};
 use super::{
     Case,
     first_tokens::FirstTokens,
-    law_tests::{Drawn, LawTests, of_conditionals, of_joint},
+    goodness_of_fit::{Drawn, FitTests, of_conditionals, of_joint},
 };
-use crate::{build::build, error::RunError};
+use crate::{error::RunError, images::method::method_on};
 
-/// Something that decodes and knows the law of what it should have decoded.
+/// Something that decodes and knows the distribution of what it should have decoded.
 pub trait Subject {
     /// What it is, in words.
     fn describe(&self) -> String;
@@ -36,16 +36,16 @@ pub trait Subject {
     /// A method it cannot run.
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError>;
 
-    /// Tests images against their law.
+    /// Tests images against their distribution.
     ///
     /// # Errors
     /// Too few images.
-    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError>;
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError>;
 
     /// Tests of one method, each of which may reject.
     fn n_tests(&self) -> usize;
 
-    /// The test of the table whose total variation is told, and its observations for `n_images` images.
+    /// The test of the table whose total variation is shown, and its observations for `n_images` images.
     fn counted(&self, n_images: u64) -> (&'static str, u64);
 }
 
@@ -89,7 +89,7 @@ impl Toy {
         Self { joint: target.joint(TOY_TOKENS), target, places, neighbours }
     }
 
-    fn build(&self, config: &MethodConfig) -> Result<Method, RunError> {
+    fn method_on(&self, config: &MethodConfig) -> Result<Method, RunError> {
         let drafter = ToyModel { seed: self.target.seed + 1, ..self.target.clone() };
         let needs = config.needs();
         let parts = Parts {
@@ -104,7 +104,7 @@ impl Toy {
 
 impl Subject for Toy {
     fn describe(&self) -> String {
-        format!("toy, {TOY_TOKENS} tokens of {TOY_VOCAB}, its joint law counted whole")
+        format!("toy, {TOY_TOKENS} tokens of {TOY_VOCAB}, its joint distribution counted whole")
     }
 
     fn n_tokens(&self) -> usize {
@@ -112,12 +112,12 @@ impl Subject for Toy {
     }
 
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
-        let mut method = changed(self.build(&case.method)?, case);
+        let mut method = changed(self.method_on(&case.method)?, case);
         let mut generation = ToyGeneration::new(self.target.clone(), TOY_TOKENS);
         Ok(decode(&mut method, &mut generation, &Uniforms::new(seed), &Untimed).tokens)
     }
 
-    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError> {
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError> {
         let mut counts = vec![0; self.joint.len()];
         for image in images {
             counts[image.iter().fold(0, |cell, token| cell * TOY_VOCAB + token.idx())] += 1;
@@ -138,7 +138,7 @@ impl Subject for Toy {
 
 /// The first tokens of a model's image for one prompt.
 pub struct ModelPrompt {
-    /// The model; in f32, so that a forward over a tree and one over a sequence give the same law.
+    /// The model; in f32, so that a forward over a tree and one over a sequence give the same distribution.
     pub model: Rc<dyn TargetModel>,
     /// The prompt.
     pub prompt: String,
@@ -159,16 +159,16 @@ impl Subject for ModelPrompt {
 
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
         let mut generation = self.model.open(&self.prompt, &self.sampling, case.method.max_tree_nodes())?;
-        let (method, _) = build(&case.method, &*self.model, &generation)?;
+        let (method, _) = method_on(&case.method, &*self.model, &generation)?;
         let mut first = FirstTokens { generation: &mut generation, n_tokens: self.n_tokens };
         Ok(decode(&mut changed(method, case), &mut first, &Uniforms::new(seed), &Untimed).tokens)
     }
 
-    fn test(&self, images: &[Vec<TokenId>]) -> Result<LawTests, RunError> {
+    fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError> {
         let mut drawn = Vec::with_capacity(images.len());
         for tokens in images {
             let fresh = self.model.open(&self.prompt, &self.sampling, 1)?;
-            drawn.push(Drawn { laws: conditional_laws(&fresh, tokens), tokens: tokens.clone() });
+            drawn.push(Drawn { distributions: conditional_laws(&fresh, tokens), tokens: tokens.clone() });
         }
         Ok(of_conditionals(&drawn)?)
     }

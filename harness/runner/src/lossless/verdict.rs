@@ -1,13 +1,13 @@
-//! From tests to verdicts. A method's p-value is the smallest of its tests times their number (Bonferroni); over
-//! methods Holm's correction is taken, apart for those that claim exactness and for relaxed ones, so that a sound
-//! set of exact methods is suspected with probability [`ALPHA`] at most.
+//! From tests to verdicts. A method's p-value is the smallest of its tests times their number (Bonferroni);
+//! over methods Holm's correction is taken, apart for those that claim exactness and for relaxed ones, so
+//! that a sound set of exact methods is suspected with probability [`ALPHA`] at most.
 
 use serde::Serialize;
 use specimen_stats::{chi_square_power::detectable_tv, multiple_tests::holm};
 
 use super::{
     Case,
-    law_tests::{Absent, LawTest, LawTests, Surprise},
+    goodness_of_fit::{Absent, FitTest, FitTests, Surprise},
     subject::Subject,
 };
 use crate::error::RunError;
@@ -19,9 +19,9 @@ pub const ALPHA: f64 = 1e-3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Claim {
-    /// The target's law.
+    /// The target's distribution.
     Exact,
-    /// Another law, for speed.
+    /// Another distribution, for speed.
     Relaxed,
 }
 
@@ -29,28 +29,29 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// An exact method whose draws fit the law.
+    /// An exact method whose draws fit the distribution.
     Kept,
     /// An exact method whose draws do not: a bug.
     Broken,
     /// A relaxed method that was found out, as it must be.
     Detected,
-    /// A relaxed method that could not be told from the target: the test is too weak, or the method does nothing.
+    /// A relaxed method that could not be distinguished from the target: the test is too weak, or the method
+    /// does nothing.
     Unnoticed,
 }
 
-/// One test, as it is told.
+/// One test, as it is reported.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Told {
+pub struct TestResult {
     /// What was counted.
     pub what: &'static str,
-    /// The statistic; null if a token was drawn that its law rules out.
+    /// The statistic; null if a token was drawn that its distribution rules out.
     pub statistic: Option<f64>,
     /// Its degrees of freedom.
     pub degrees_of_freedom: u64,
     /// Its p-value.
     pub p: f64,
-    /// By position; null where the laws leave too little to chance to be tested.
+    /// By position; null where the distributions leave too little to chance to be tested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub p_by_position: Vec<Option<f64>>,
 }
@@ -85,7 +86,7 @@ pub struct Examined {
     /// What it promises.
     pub claim: Claim,
     /// The tests.
-    pub tests: Vec<Told>,
+    pub tests: Vec<TestResult>,
     /// Tests that there was too little for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Missing>,
@@ -93,9 +94,10 @@ pub struct Examined {
     pub p: f64,
     /// The same after Holm's correction over all methods of its claim.
     pub p_holm: f64,
-    /// What `tv` is about: `images`, all of whose law was counted, or `ranks` of tokens in their laws.
+    /// What `tv` is about: `images`, all of whose distribution was counted, or `ranks` of tokens in their
+    /// distributions.
     pub tv_of: &'static str,
-    /// Total variation from the law in the cells that were counted, noise included.
+    /// Total variation from the distribution in the cells that were counted, noise included.
     pub tv: f64,
     /// What noise alone gives on average.
     pub tv_of_noise: f64,
@@ -116,10 +118,10 @@ pub struct Examination {
     pub n_tokens: usize,
     /// Level of all tests of one claim together.
     pub alpha: f64,
-    /// Total variation between the cells compared that would have been found with a probability of 80 % wherever
-    /// it lies: after pooling, in the test of `tv`. Null where no method has that test.
+    /// Total variation between the cells compared that would have been found with a probability of 80 %
+    /// wherever it lies: after pooling, in the test of `tv`. Null where no method has that test.
     pub detectable_tv: Option<f64>,
-    /// Whether every exact method kept the law and every relaxed one was detected.
+    /// Whether every exact method sampled from the distribution and every relaxed one was detected.
     pub passed: bool,
     /// The methods, in the order given.
     pub methods: Vec<Examined>,
@@ -127,11 +129,11 @@ pub struct Examination {
 
 impl Examined {
     /// Verdict and correction are those of a method alone until others join it.
-    pub(super) fn new(case: &Case, claim: Claim, found: &LawTests) -> Self {
+    pub(super) fn new(case: &Case, claim: Claim, found: &FitTests) -> Self {
         let smallest = found.tests.iter().map(|test| test.p).fold(1.0, f64::min);
         let p = (smallest * found.tests.len() as f64).min(1.0);
         let missing = |absent: &Absent| Missing { what: absent.what, why: absent.why.clone() };
-        let told = |test: &LawTest| Told {
+        let reported = |test: &FitTest| TestResult {
             what: test.what,
             statistic: test.statistic,
             degrees_of_freedom: test.degrees_of_freedom,
@@ -142,7 +144,7 @@ impl Examined {
             name: case.name.clone(),
             method: case.method.canonical(),
             claim,
-            tests: found.tests.iter().map(told).collect(),
+            tests: found.tests.iter().map(reported).collect(),
             absent: found.absent.iter().map(missing).collect(),
             p,
             p_holm: p,

@@ -1,18 +1,19 @@
-//! The four commands of a cluster that are used: `sbatch`, `squeue`, `scancel` and `scontrol`. What the queue says is
-//! who is alive; a command that fails or does not answer says nothing, never that a job has failed.
+//! The four commands of a cluster that are used: `sbatch`, `squeue`, `scancel` and `scontrol`. The queue
+//! shows which tasks are alive; from a command that fails or does not answer nothing follows, least of all
+//! that a job has failed.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use specimen_experiments::array_shape::max_array_size;
 
-use crate::{error::RunError, stop::Stop};
+use crate::{error::RunError, process::stop_request::StopRequest};
 
 use super::command::ask;
 
 /// How long a command may take to answer. A controller that restarts lets its clients wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the queue says of one task.
+/// One task in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     /// Its state in Slurm's long form.
@@ -53,7 +54,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// What the queue says of a task.
+    /// The task of this number.
     pub(crate) fn get(&self, number: u32) -> Option<&Task> {
         self.numbered.get(&number).or(self.others.as_ref())
     }
@@ -64,7 +65,7 @@ impl Tasks {
     }
 }
 
-/// What the queue says of an array.
+/// An array in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// Those of its tasks that it knows.
@@ -77,7 +78,7 @@ pub(crate) enum Seen {
 pub(crate) struct Client<'a> {
     /// The name of the run's jobs.
     pub(crate) name: &'a str,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a StopRequest,
 }
 
 impl Client<'_> {
@@ -110,7 +111,7 @@ impl Client<'_> {
         said.map(drop).map_err(|why| RunError::Environment(format!("cannot cancel job {job}: {why}")))
     }
 
-    /// Hands in an array; its number, or what `sbatch` says against it.
+    /// Submits an array; its job number, or the error of `sbatch`.
     pub(crate) fn submit(&self, arguments: &[String]) -> Result<u64, String> {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let said = self.ask("sbatch", &arguments)?;
@@ -129,7 +130,8 @@ impl Client<'_> {
     }
 }
 
-/// Whether a failure of `sbatch` is the controller's absence, which passes, and not a request that it refuses.
+/// Whether a failure of `sbatch` is the controller's absence, which passes, and not a request that it
+/// refuses.
 pub(crate) fn passes(why: &str) -> bool {
     let signs = [
         "contact",

@@ -1,37 +1,40 @@
-//! Workers as tasks of job arrays. The queue says who is alive; what was made is on disk, and a shard is done when its
-//! marker lies there. What is missing is handed in again, so no accounting database and no dependency between jobs
-//! is needed, and any driver can go on where another stopped.
+//! Workers as tasks of job arrays. The queue shows which tasks are alive; what was made is on disk, and a
+//! shard is done when it has its marker. What is missing is submitted again, so no accounting database and no
+//! dependency between jobs is needed, and any driver can continue where another stopped.
 //!
-//! Read in this order: `command` (one question), `client` (the four programs), `script` (what a task runs), `ledger`
-//! (what is written down), `ends` (what follows from how a task ended), `pace` (how often the queue is asked), `site`
-//! (one driver at work), [`standing`] (where the arrays are, for `status`).
+//! Read in this order: `command` (one command of the cluster), `client` (the four commands), `script` (what a
+//! task runs), `submission_list` (what is kept of the submissions), `task_end` (how a task ended and what
+//! follows), `poll_interval` (how often the queue is asked), `array_driver` (submits, watches, submits
+//! again), [`arrays`] (the state of the arrays, for `status`).
 
+mod array_driver;
+pub mod arrays;
 mod client;
 pub(crate) mod command;
-mod ends;
-mod ledger;
-mod pace;
+mod poll_interval;
 mod question;
 mod script;
-mod site;
-pub mod standing;
+mod submission_list;
+mod task_end;
+mod unfinished;
 
 use std::path::Path;
 
-use specimen_experiments::{slurm::SlurmSpec, spec::Spec};
-use specimen_record::{PlanFile, RunDir};
+use specimen_experiments::slurm::SlurmSpec;
 
 use crate::{
+    driver::{
+        context::Context,
+        executor::{Completion, Executor, Work},
+    },
     error::RunError,
-    executor::{Executor, Standing, Work},
-    shard_map::ShardMap,
-    stage::Stage,
-    stop::Stop,
+    plan::shard_map::ShardMap,
+    process::stop_request::StopRequest,
 };
 
+use array_driver::ArrayDriver;
 use client::{Client, Seen};
-use ledger::Ledger;
-use site::Site;
+use submission_list::SubmissionList;
 
 /// A cluster under Slurm.
 pub struct Slurm<'a> {
@@ -51,28 +54,23 @@ impl Executor for Slurm<'_> {
     }
 
     /// While an earlier array is at work its cut stays: two cuts at once would make images twice.
-    fn cut(&self, run: &RunDir, plan: &PlanFile, spec: &Spec) -> Result<ShardMap, RunError> {
-        let wanted = ShardMap::of_plan(plan, spec, self.n_shards, self.n_shards);
-        let Some(ledger) = Ledger::open(run)? else { return Ok(wanted) };
-        if ledger.n_owed() == 0 || ledger.map() == wanted {
+    fn cut(&self, context: &Context<'_>) -> Result<ShardMap, RunError> {
+        let wanted = ShardMap::of_plan(context.file, &context.plan.spec, self.n_shards, self.n_shards);
+        let Some(submissions) = SubmissionList::open(context.run)? else { return Ok(wanted) };
+        if submissions.n_owed() == 0 || submissions.map() == wanted {
             return Ok(wanted);
         }
-        let (stop, name) = (Stop::never(), ledger.job_name());
+        let (stop, name) = (StopRequest::never(), submissions.job_name());
         let client = Client { name: &name, stop: &stop };
         let is_over = |job| match client.array(job) {
             Seen::Tasks(tasks) => !tasks.are_alive(),
             Seen::Unknown => false,
         };
-        let are_over = ledger.list.arrays.iter().all(|array| is_over(array.job));
-        Ok(if are_over { wanted } else { ledger.map() })
+        let are_over = submissions.list.arrays.iter().all(|array| is_over(array.job));
+        Ok(if are_over { wanted } else { submissions.map() })
     }
 
-    fn work(
-        &self,
-        work: &Work<'_>,
-        stop: &Stop,
-        report: &mut dyn FnMut(Stage),
-    ) -> Result<Standing, RunError> {
-        Site::open(self, work, stop)?.work(report)
+    fn work(&self, work: &Work<'_>) -> Result<Completion, RunError> {
+        ArrayDriver::open(self, work)?.work()
     }
 }

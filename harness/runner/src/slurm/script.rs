@@ -1,5 +1,5 @@
-//! The script of an array and the flags it is handed in with. The script ends in `exec`, so that the signal before
-//! the time limit reaches the worker and not a shell that dies of it.
+//! The script of an array and the flags it is submitted with. The script ends in `exec`, so that the signal
+//! before the time limit reaches the worker and not a shell that dies of it.
 
 use std::{path::Path, time::Duration};
 
@@ -7,7 +7,7 @@ use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::slurm::{Ask, SlurmSpec};
 use specimen_record::{ItemKey, RunDir};
 
-use crate::{error::RunError, shard_map::ShardMap};
+use crate::{error::RunError, plan::shard_map::ShardMap};
 
 /// What the script runs.
 pub(crate) struct Script<'a> {
@@ -18,7 +18,7 @@ pub(crate) struct Script<'a> {
     pub(crate) map: ShardMap,
     /// Task 0 is this shard.
     pub(crate) first_shard: u32,
-    /// How long a write may wait for room on the disk.
+    /// How long a write may wait for disk space.
     pub(crate) disk_wait: Option<Duration>,
     /// Items that are left alone.
     pub(crate) skip: &'a [ItemKey],

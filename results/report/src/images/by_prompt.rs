@@ -175,7 +175,7 @@ fn line(record: &Record, prompt: &str, shard: Option<u32>) -> [String; 20] {
         record.width.to_string(),
         record.height.to_string(),
         record.n_tokens.to_string(),
-        record.nfe.to_string(),
+        record.nfe.map_or_else(String::new, |nfe| nfe.to_string()),
         record.n_steps.to_string(),
         record.n_draft_forwards.to_string(),
         record.accepted.to_string(),

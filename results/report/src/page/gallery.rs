@@ -168,7 +168,7 @@ impl CellImagePart {
             is_small: record.is_some_and(|record| record.width < SMALL),
             width: record.map_or(0, |record| record.width),
             height: record.map_or(0, |record| record.height),
-            nfe: record.map(|record| record.nfe),
+            nfe: record.and_then(|record| record.nfe),
             counts: record.map(counts),
             why: why_empty(cell_image),
             src,
@@ -188,14 +188,14 @@ fn why_empty(cell_image: &CellImage) -> String {
 
 /// Tokens, forwards, steps, draft forwards, accepted, accepted a step, skipped steps, distance spent.
 fn counts(record: &Record) -> [String; 8] {
-    let n_verified = record.nfe.saturating_sub(1);
+    let n_verified = record.nfe.map_or(0, |nfe| nfe - 1);
     let rate = match n_verified {
         0 => "—".to_owned(),
         n => fixed(record.accepted as f64 / n as f64, 2),
     };
     [
         record.n_tokens.to_string(),
-        record.nfe.to_string(),
+        record.nfe.map_or_else(|| "—".to_owned(), |nfe| nfe.to_string()),
         record.n_steps.to_string(),
         record.n_draft_forwards.to_string(),
         record.accepted.to_string(),
@@ -242,7 +242,10 @@ impl CellImageData {
             grid: grid_of(record.tokens.len(), (record.width, record.height)),
             words: format!(
                 "{} tokens, {} target forwards, {} steps, {} draft tokens accepted",
-                record.n_tokens, record.nfe, record.n_steps, record.accepted
+                record.n_tokens,
+                record.nfe.map_or_else(|| "unknown".to_owned(), |nfe| nfe.to_string()),
+                record.n_steps,
+                record.accepted
             ),
             why,
         })

@@ -151,7 +151,7 @@ impl Rows {
             Some(u64::from(record.width)),
             Some(u64::from(record.height)),
             Some(record.n_tokens),
-            Some(record.nfe),
+            record.nfe,
             Some(record.n_steps),
             Some(record.n_draft_forwards),
             Some(record.accepted),

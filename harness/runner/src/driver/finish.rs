@@ -1,0 +1,103 @@
+//! The end of a run: merge, scores, summary, seal.
+
+use std::time::SystemTime;
+
+use specimen_record::{
+    Checksums, Done, Manifest, Merged, Record, Seal, Status, Summary, Timestamp, merge, read_document,
+    read_rows, restore_images,
+};
+use specimen_summary::{
+    hardware::RunHardware,
+    summarise::{Inputs, summarise},
+};
+
+use crate::{
+    diagnostics::diagnose,
+    driver::{context::Context, events::DriverEvent},
+    error::RunError,
+    images::load::Models,
+    score::score,
+};
+
+/// What a run ended with.
+pub struct Outcome {
+    /// The summary that was written.
+    pub summary: Summary,
+    /// Items that gave no image.
+    pub n_failed: u64,
+    /// Items in all.
+    pub n_items: u64,
+    /// The first failure's key and message.
+    pub first_failure: Option<(String, String)>,
+}
+
+impl Outcome {
+    /// The outcome as an error when items failed.
+    ///
+    /// # Errors
+    /// Some items failed.
+    pub fn check(&self) -> Result<(), RunError> {
+        match &self.first_failure {
+            None => Ok(()),
+            Some((first, why)) => Err(RunError::Failed {
+                n_failed: self.n_failed,
+                n_items: self.n_items,
+                first: first.clone(),
+                why: why.clone(),
+            }),
+        }
+    }
+}
+
+/// Merges the attempts, scores the images, writes the summary and seals the manifest.
+///
+/// # Errors
+/// Items without a record, images or weights that cannot be read.
+pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outcome, RunError> {
+    let &Context { run, plan, file, disk, report, .. } = context;
+    let merged: Merged = disk.write(|| Ok(merge(run, file)?))?;
+    for torn in &merged.torn {
+        report(DriverEvent::Torn { what: torn.to_string() });
+    }
+    if let Some(first) = merged.without_steps.first() {
+        let (path, n) = (run.merged_steps(), merged.without_steps.len());
+        return Err(RunError::WithoutSteps { path, n, first: first.to_string() });
+    }
+    // Shards of an earlier, finer cut were never ended by a worker; they are whole now.
+    for shard in run.shards()? {
+        if !run.done(shard).exists() {
+            disk.write(|| Ok(restore_images(run, shard)?))?;
+            let done = Done::of_shard(run, shard)?;
+            disk.put(&run.done(shard), &done)?;
+        }
+    }
+    let records = read_rows::<Record>(&run.merged_records())?.rows;
+    score(context, &records, models)?;
+    diagnose(context, &records, models)?;
+    let mut manifest: Manifest = read_document(&run.manifest())?;
+    let hardware = RunHardware::of(run, &manifest.hardware)?;
+    if let Some(what) = hardware.several_models() {
+        report(DriverEvent::SeveralDevices { what });
+    }
+    let summary = summarise(&Inputs {
+        run,
+        plan,
+        records: &records,
+        manifest: &manifest,
+        hardware: &hardware,
+        result_digest: &merged.result_digest,
+    })?;
+    disk.put(&run.summary(), &summary)?;
+    let checksums = Checksums::of_run(run)?;
+    manifest.sealed = Some(Seal {
+        finished: Timestamp::from(SystemTime::now()),
+        n_records: merged.n_records,
+        result_digest: merged.result_digest.clone(),
+        files_digest: Some(checksums.digest()),
+    });
+    disk.put(&run.manifest(), &manifest)?;
+    disk.put(&run.checksums(), &checksums.with_manifest(run)?)?;
+    let failed = records.iter().find(|record| record.status == Status::Err);
+    let first_failure = failed.map(|r| (r.key.to_string(), r.err.clone().unwrap_or_default()));
+    Ok(Outcome { summary, n_failed: merged.n_failed, n_items: merged.n_records, first_failure })
+}

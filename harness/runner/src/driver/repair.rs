@@ -1,0 +1,122 @@
+//! Files of a sealed run that are not as they were sealed, found before anything is made: a file that can be
+//! made again is made again, and any other is refused with its remedy. A damaged run is never sealed again
+//! without a report.
+
+use std::path::{Component, Path};
+
+use specimen_record::{Checksums, Manifest, Part, RecordError, RunDir, RunProgress, seal_complaints};
+
+use crate::{driver::events::DriverEvent, error::RunError, process::removal::remove_if_there};
+
+/// What follows from a file that is not as it was sealed.
+enum Repair {
+    /// It is made again when the run is finished.
+    Again,
+    /// It is removed, and then made again.
+    Remove,
+    /// It cannot be repaired here; what a person can do.
+    Refuse(String),
+}
+
+/// Checks the files of a run that is to be continued, if it is sealed.
+///
+/// # Errors
+/// [`RunError::Damaged`] for the first file that cannot be made again from the others.
+pub(super) fn repair(
+    run: &RunDir,
+    manifest: &Manifest,
+    report: &dyn Fn(DriverEvent),
+) -> Result<(), RunError> {
+    let Some(seal) = &manifest.sealed else { return Ok(()) };
+    let complaints = seal_complaints(run, Part::All);
+    for complaint in complaints {
+        let what = complaint.to_string();
+        let repair = match path_of(&complaint) {
+            Some(path) if path.is_dir() => {
+                Repair::Refuse(format!("remove the folder {} and continue with --resume", path.display()))
+            }
+            Some(path) if path == run.checksums() => {
+                // Without the list it is not known which file was changed, only whether any was.
+                let is_whole = match &seal.files_digest {
+                    Some(sealed) => *sealed == Checksums::of_run(run)?.digest(),
+                    None => true,
+                };
+                if is_whole { Repair::Again } else { Repair::Refuse(FROM_A_COPY.to_owned()) }
+            }
+            Some(path) => repair_of(run, path),
+            None => Repair::Refuse(FROM_A_COPY.to_owned()),
+        };
+        match repair {
+            Repair::Again => report(DriverEvent::Damage { what: format!("{what}; it is made again") }),
+            Repair::Remove => {
+                report(DriverEvent::Damage { what: format!("{what}; it is made again") });
+                if let Some(path) = path_of(&complaint) {
+                    remove_if_there(path, "remove")?;
+                }
+            }
+            Repair::Refuse(remedy) => return Err(RunError::Damaged { complaint: what, mend: remedy }),
+        }
+    }
+    Ok(())
+}
+
+/// The remedy for a file that cannot be made from the others.
+const FROM_A_COPY: &str = "bring the file back from a copy, or run again into another folder";
+
+/// The file that a complaint is about.
+fn path_of(complaint: &RecordError) -> Option<&Path> {
+    match complaint {
+        RecordError::Gone { path }
+        | RecordError::NotListed { path }
+        | RecordError::NoChecksums { path }
+        | RecordError::DigestMismatch { path, .. } => Some(path),
+        // Of the list itself: that it cannot be read.
+        RecordError::Io { path, .. }
+        | RecordError::Syntax { path, .. }
+        | RecordError::NewerSchema { path, .. }
+            if path.ends_with("checksums.json") =>
+        {
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// What is done about a file of a sealed run.
+fn repair_of(run: &RunDir, path: &Path) -> Repair {
+    let inside = path.strip_prefix(run.root()).unwrap_or(path);
+    let names = inside.components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        _ => None,
+    });
+    let names: Vec<&str> = names.collect();
+    match names[..] {
+        ["plan.json"] | ["merged" | "metrics" | "diagnostics", ..] => Repair::Again,
+        ["shards", _, "done.json"] => Repair::Remove,
+        ["shards", shard, "attempts", attempt, _] => {
+            let folder = run.shards_dir().join(shard);
+            let has_records = folder.join("attempts").join(attempt).join("records.jsonl").exists();
+            match has_records {
+                true => Repair::Refuse(format!(
+                    "remove the folder {} and continue with --resume, which makes it again",
+                    folder.display()
+                )),
+                false => Repair::Again,
+            }
+        }
+        _ => Repair::Refuse(FROM_A_COPY.to_owned()),
+    }
+}
+
+/// Removes the markers of shards that have lost images: their images are made again.
+///
+/// # Errors
+/// A marker that cannot be removed.
+pub(super) fn remove_markers_of_lost(run: &RunDir, progress: &RunProgress) -> Result<(), RunError> {
+    for shard in &progress.finished {
+        if progress.lost.iter().any(|image| image.starts_with(run.shard(*shard))) {
+            remove_if_there(&run.done(*shard), "remove")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The scores of a finished run made again.
+
+use std::cell::RefCell;
+
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::spec::MetricSpec;
+use specimen_record::{Manifest, PlanFile, RunDir, read_document};
+
+use crate::{
+    driver::{
+        context::Context,
+        events::DriverEvent,
+        finish::{Outcome, finish},
+        open_run::LOCK_PATIENCE,
+        renewal::{Renewal, renew_manifest},
+        weights::weights_of,
+    },
+    error::RunError,
+    images::load::Models,
+    plan::stored_plan::{plan_file, plan_of, plan_of_stored, spec_of},
+    process::{
+        disk_wait::{DiskWait, Wait},
+        lock::Lock,
+        stop_request::StopRequest,
+    },
+    protocol_scores,
+};
+
+/// Scores the images of a run again, by the metrics of its spec and by those of `add`, which become part of
+/// it; one that gives a value of the same name is replaced.
+///
+/// # Errors
+/// A run that another process works on, that is not complete, or whose data or weights are not those it was
+/// made with; images, weights or data that cannot be read.
+pub fn rescore(
+    run: &RunDir,
+    add: &[MetricSpec],
+    data_root: Option<&DataRoot>,
+    stop: &StopRequest,
+    report: &mut dyn FnMut(DriverEvent),
+) -> Result<Outcome, RunError> {
+    let report = RefCell::new(report);
+    let report = |event: DriverEvent| report.borrow_mut()(event);
+    let on_wait = |wait: Wait| report(wait.into());
+    let disk = DiskWait::new(stop, None, &on_wait);
+    let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &StopRequest::never())?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let mut spec = spec_of(run, &manifest)?;
+    let is_replaced = |old: &MetricSpec| add.iter().any(|new| new.values() == old.values());
+    spec.metrics.retain(|metric| !is_replaced(metric));
+    spec.metrics.extend_from_slice(add);
+    protocol_scores::check(&spec, data_root)?;
+    let file: PlanFile = read_document(&run.plan())?;
+    let plan = match spec.cells.iter().any(|cell| cell.imported.is_some()) {
+        // What was taken in has its prompts with it.
+        true => plan_of_stored(spec, &file)?,
+        false => plan_of(spec, data_root)?.0,
+    };
+    let now = plan_file(&plan)?;
+    if now.digest != file.digest {
+        return Err(RunError::OtherPlan {
+            path: run.root().to_owned(),
+            expected: now.digest.to_string(),
+            found: file.digest.to_string(),
+            differences: "the prompts are others than those the run was made with".to_owned(),
+        });
+    }
+    let mut models = Models::of(&plan.spec, data_root.cloned());
+    let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
+    let weights = if asks_model { weights_of(&plan, &mut models, true, &report)? } else { manifest.weights };
+    let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
+    let renew = |spec| renew_manifest(run, Renewal { spec, weights: &weights, larger: None }, disk, &report);
+    renew(spec)?;
+    let context = Context { run, plan: &plan, file: &file, data_root, disk, report: &report };
+    let finished = finish(&context, &mut models);
+    if finished.is_err() && !add.is_empty() {
+        // What could not be scored is not part of the run; the next command that finishes it seals it again.
+        renew(manifest.spec)?;
+    }
+    finished
+}

@@ -1,0 +1,139 @@
+//! Models by name, opened once and kept.
+
+use std::{collections::BTreeMap, path::Path, rc::Rc};
+
+use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
+use specimen_decode::pipeline::{self, Sampling as DecodeSampling};
+use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling, Spec};
+use specimen_models::{
+    catalog::{self, OpenModel},
+    target::{TargetModel, WeightsId},
+};
+use specimen_record::{Digest, Manifest};
+use specimen_weights::cuda;
+use tch::{Device, Kind};
+
+use crate::{error::RunError, images::out_of_memory::within_memory};
+
+/// The device that every machine has.
+const CPU: &str = "cpu";
+/// The device of a spec that leaves the choice of the GPU to the run.
+pub const ANY_GPU: &str = "cuda";
+
+/// The models of a run, loaded when first asked for.
+pub struct Models {
+    data_root: Option<DataRoot>,
+    loaded: BTreeMap<ModelSpec, Rc<dyn TargetModel>>,
+}
+
+impl Models {
+    /// None loaded yet; published weights are looked for under `data_root`.
+    #[must_use]
+    pub fn new(data_root: Option<DataRoot>) -> Self {
+        Self { data_root, loaded: BTreeMap::new() }
+    }
+
+    /// None loaded yet, for the models of `spec`: libtorch's CUDA part is open before their first tensor
+    /// where one of them is to use it. That it cannot be opened is said when that model is asked for.
+    #[must_use]
+    pub fn of(spec: &Spec, data_root: Option<DataRoot>) -> Self {
+        if spec.models().iter().any(|model| model.device != CPU) {
+            let _ = cuda::open();
+        }
+        Self::new(data_root)
+    }
+
+    /// The model that `spec` names.
+    ///
+    /// # Errors
+    /// Absent or damaged weights, a device that is not there or has too little memory.
+    pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<dyn TargetModel>, RunError> {
+        if let Some(model) = self.loaded.get(spec) {
+            return Ok(model.clone());
+        }
+        if let Some(path) = &spec.weights {
+            return Err(RunError::Spec(format!(
+                "model `{}`: `weights = \"{path}\"` is not taken; its weights are embedded or found by name",
+                spec.name
+            )));
+        }
+        let options = OpenModel {
+            kind: kind_of(spec.dtype),
+            device: device_of(&spec.device)?,
+            data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
+            encode_caption,
+            three_way_guidance: spec.three_way_guidance,
+        };
+        let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
+        self.loaded.insert(spec.clone(), model.clone());
+        Ok(model)
+    }
+}
+
+/// Refuses weights of `model` other than those that the manifest at `path` names.
+///
+/// # Errors
+/// [`RunError::OtherWeights`] with both digests.
+pub(crate) fn check_weights(
+    path: &Path,
+    manifest: &Manifest,
+    model: &str,
+    files: &[WeightsId],
+) -> Result<(), RunError> {
+    for file in files {
+        let name = format!("{model} {}", file.role);
+        let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
+        let then = manifest.weights.iter().find(|entry| entry.name == name);
+        if let Some(entry) = then.filter(|entry| entry.blake3 != blake3) {
+            let (expected, found) = (entry.blake3.to_string(), blake3.to_string());
+            return Err(RunError::OtherWeights { path: path.to_owned(), name, expected, found });
+        }
+    }
+    Ok(())
+}
+
+/// Word ids of a caption of the scenes vocabulary.
+fn encode_caption(caption: &str) -> Result<Vec<u16>, String> {
+    Vocabulary::encode(caption).map(|ids| ids.to_vec()).map_err(|e| e.to_string())
+}
+
+/// The tensor kind of a spec's dtype.
+#[must_use]
+pub fn kind_of(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
+        Dtype::F16 => Kind::Half,
+    }
+}
+
+/// The device that `cpu`, `cuda` or `cuda:N` names.
+///
+/// # Errors
+/// A device this machine or this libtorch does not have.
+pub fn device_of(name: &str) -> Result<Device, RunError> {
+    let index = match name {
+        CPU => return Ok(Device::Cpu),
+        "cuda" => Some(0),
+        other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()),
+    };
+    let Some(index) = index else {
+        return Err(RunError::Spec(format!("device `{name}` is unknown; expected cpu, cuda or cuda:N")));
+    };
+    cuda::device(index).map_err(|e| RunError::Environment(format!("device `{name}` cannot be used: {e}")))
+}
+
+/// A spec's sampling as the decoder takes it.
+#[must_use]
+pub fn sampling_of(sampling: &Sampling) -> DecodeSampling {
+    DecodeSampling {
+        guidance: sampling.guidance as f32,
+        temperature: sampling.temperature as f32,
+        top_k: sampling.top_k as usize,
+        top_p: sampling.top_p as f32,
+        filter_order: match sampling.filter_order {
+            FilterOrder::TopKThenTopP => pipeline::FilterOrder::TopKFirst,
+            FilterOrder::TopPThenTopK => pipeline::FilterOrder::TopPFirst,
+        },
+    }
+}

@@ -1,0 +1,116 @@
+//! Records made again: the same item, generated anew in this process, must give the same tokens and pixels.
+
+use std::collections::BTreeMap;
+
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::spec::Spec;
+use specimen_models::clock::DeviceClock;
+use specimen_record::{
+    Digest, Item, ItemKey, Manifest, PlanFile, Record, RunDir, Status, read_document, read_rows,
+};
+
+use crate::{
+    error::RunError,
+    images::{
+        generate::{Request, generate},
+        load::{Models, check_weights, device_of, sampling_of},
+        out_of_memory::within_memory,
+    },
+    plan::stored_plan::spec_of,
+};
+
+/// What came of one record.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Replayed {
+    /// The item.
+    pub key: ItemKey,
+    /// Position of the first token that differs; `None` when all are equal.
+    pub first_different_token: Option<usize>,
+    /// Whether the pixels are equal.
+    pub same_pixels: bool,
+    /// What stopped the item from being made now, or from being compared.
+    pub err: Option<String>,
+}
+
+impl Replayed {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.err.is_none() && self.first_different_token.is_none() && self.same_pixels
+    }
+}
+
+/// A run whose records can be made again.
+pub struct Replay<'a> {
+    run: &'a RunDir,
+    manifest: Manifest,
+    spec: Spec,
+    items: BTreeMap<ItemKey, Item>,
+    models: Models,
+}
+
+impl<'a> Replay<'a> {
+    /// Reads what the run was asked for.
+    ///
+    /// # Errors
+    /// Files of the run that cannot be read.
+    pub fn open(run: &'a RunDir, data_root: Option<DataRoot>) -> Result<Self, RunError> {
+        let manifest: Manifest = read_document(&run.manifest())?;
+        let spec = spec_of(run, &manifest)?;
+        let plan: PlanFile = read_document(&run.plan())?;
+        let items = plan.items.into_iter().map(|item| (item.key.clone(), item)).collect();
+        let models = Models::of(&spec, data_root);
+        Ok(Self { run, manifest, spec, items, models })
+    }
+
+    /// The merged records that hold an image, in plan order.
+    ///
+    /// # Errors
+    /// A run that is not merged, or a file that is not valid.
+    pub fn records(&self) -> Result<Vec<Record>, RunError> {
+        let rows = read_rows::<Record>(&self.run.merged_records())?.rows;
+        Ok(rows.into_iter().filter(|record| record.status == Status::Ok).collect())
+    }
+
+    /// Makes one record's item again.
+    ///
+    /// # Errors
+    /// Weights that are absent or not those of the run, a record that is not in the plan. What the item
+    /// itself runs into is in the answer.
+    pub fn again(&mut self, record: &Record) -> Result<Replayed, RunError> {
+        let unknown =
+            || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));
+        let item = self.items.get(&record.key).ok_or_else(unknown)?;
+        let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
+        if cell.is_elsewhere() {
+            let err = Some("another program made it, which replay does not start".to_owned());
+            let key = record.key.clone();
+            return Ok(Replayed { key, first_different_token: None, same_pixels: false, err });
+        }
+        let model = self.models.get(&cell.model)?;
+        check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights())?;
+        let request = Request {
+            model: &*model,
+            method: &cell.method,
+            sampling: sampling_of(&cell.sampling),
+            prompt: &item.prompt,
+            seed: item.seed.0,
+        };
+        let clock = DeviceClock::new(device_of(&cell.model.device)?);
+        let key = record.key.clone();
+        let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+        let generated = match made {
+            Ok(generated) => generated,
+            Err(e) => {
+                let err = Some(e.to_string());
+                return Ok(Replayed { key, first_different_token: None, same_pixels: false, err });
+            }
+        };
+        let tokens: Vec<u32> = generated.decoded.tokens.iter().map(|token| token.0).collect();
+        let differs = tokens.iter().zip(&record.tokens).position(|(now, then)| now != then);
+        let end = (tokens.len() != record.tokens.len()).then(|| tokens.len().min(record.tokens.len()));
+        let pixels = Digest::of(&generated.picture.rgb);
+        let same_pixels = record.image_digest.as_ref() == Some(&pixels);
+        Ok(Replayed { key, first_different_token: differs.or(end), same_pixels, err: None })
+    }
+}

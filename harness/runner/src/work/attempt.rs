@@ -1,0 +1,380 @@
+//! One worker's work on one shard: the models it loads, the clocks it reads, the files it writes. A later
+//! attempt never touches the files of an earlier one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use specimen_experiments::spec::Cell;
+use specimen_models::clock::DeviceClock;
+use specimen_record::{
+    Allocation, Appender, Block, Document, Durability, Environment, Item, ItemKey, MachineRow, Manifest,
+    Phases, Record, RunDir, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
+};
+
+use crate::{
+    error::RunError,
+    images::{
+        external_processes::{ExternalImage, ExternalProcesses, check_files},
+        generate::{Generated, Request, generate, save},
+        load::{Models, check_weights, device_of, sampling_of},
+        out_of_memory::within_memory,
+    },
+    machine::{self, allocation, load_meter::LoadMeter, provenance::Provenance},
+    process::{disk_wait::DiskWait, removal::remove_if_there, stop_request::StopRequest},
+    work::{
+        claim::Claim,
+        rows::{Finished, record, steps_row},
+        shard_work::ShardWork,
+        worker_event::WorkerEvent,
+    },
+};
+
+/// The open files of an attempt.
+pub(crate) struct Attempt<'a> {
+    work: ShardWork<'a>,
+    shard: u32,
+    number: u32,
+    models: Models,
+    /// The processes that make images of external cells.
+    external: ExternalProcesses,
+    /// By device as a spec names it: each waits for its own device.
+    clocks: BTreeMap<String, DeviceClock>,
+    /// Cells that are warm.
+    warm: BTreeSet<String>,
+    started: Instant,
+    records: Appender<Record>,
+    steps: Appender<StepsRow>,
+    timing: Appender<TimingRow>,
+    machine: Appender<MachineRow>,
+    load: LoadMeter,
+    claim: Claim,
+    gpus: Vec<String>,
+    allocation: Option<Allocation>,
+}
+
+impl<'a> Attempt<'a> {
+    /// Opens the files of the attempt that was claimed.
+    pub(crate) fn open(work: ShardWork<'a>, claim: Claim, is_timed: bool) -> Result<Self, RunError> {
+        let ShardWork { run, spec, share, disk, .. } = work;
+        let Claim { shard, number, .. } = claim;
+        // A marker of an earlier end says nothing about what is added now.
+        remove_if_there(&run.done(shard), "remove the marker")?;
+        let mut clocks = BTreeMap::new();
+        for cell in spec.cells.iter().filter(|cell| cell.external.is_none()) {
+            let device = &cell.model.device;
+            clocks.insert(device.clone(), DeviceClock::new(device_of(device)?));
+        }
+        let started = Instant::now();
+        let allocation = allocation::of_this_process(is_timed, disk.stop());
+        let gpus = machine::hardware(spec).gpus;
+        // Before the first row: an attempt that is killed has its environment too.
+        disk.write(|| write_environment(run, shard, number, &gpus, allocation.as_ref(), Duration::ZERO))?;
+        Ok(Self {
+            started,
+            clocks,
+            models: Models::of(spec, share.data_root.clone()),
+            external: ExternalProcesses::new(run.worker_log(shard), run.shard(shard)),
+            warm: BTreeSet::new(),
+            records: new_file(&run.attempt_records(shard, number), disk)?,
+            steps: new_file(&run.attempt_steps(shard, number), disk)?,
+            timing: new_file(&run.attempt_timing(shard, number), disk)?,
+            machine: new_file(&run.attempt_machine(shard, number), disk)?,
+            load: LoadMeter::new(),
+            claim,
+            gpus,
+            allocation,
+            shard,
+            number,
+            work,
+        })
+    }
+
+    /// The cell of an item.
+    pub(crate) fn cell(&self, key: &ItemKey) -> &'a Cell {
+        let name = key.cell();
+        self.work.spec.cells.iter().find(|cell| cell.name == name).expect("the plan was made from this spec")
+    }
+
+    /// Loads the models of `blocks` before any image is begun, and refuses others than the run began with.
+    pub(crate) fn load(&mut self, blocks: &[&Block], manifest: &Manifest) -> Result<(), RunError> {
+        let names: BTreeSet<String> =
+            blocks.iter().flat_map(|block| &block.items).map(ItemKey::cell).collect();
+        let needed = |cell: &&Cell| names.contains(&cell.name);
+        if self.work.spec.cells.iter().filter(needed).any(|cell| cell.external.is_some()) {
+            check_files(&self.work.run.manifest(), manifest, self.work.spec)?;
+        }
+        for cell in self.work.spec.cells.iter().filter(needed).filter(|cell| cell.external.is_none()) {
+            let model = self.models.get(&cell.model)?;
+            check_weights(&self.work.run.manifest(), manifest, &cell.model.name, &model.weights())?;
+        }
+        Ok(())
+    }
+
+    /// One image, or why there is none; an error only where no other item could be made either. Files outside
+    /// the run that are written while it is made (features of a prompt, another process's picture) wait for
+    /// disk space like every write; then the image is made, and timed, from its start.
+    fn generate(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
+        let (cell, disk) = (self.cell(&item.key), self.work.disk);
+        let mut is_again = false;
+        disk.write(|| {
+            if let Some(external) = &cell.external {
+                // As in `make_warm`, for a process that the full disk has ended.
+                let is_cold = is_again && cell.timed && !self.external.is_running(cell);
+                is_again = true;
+                for _ in 0..if is_cold { self.n_warmup(false) } else { 0 } {
+                    let _ = self.external.make(cell, external, item)?;
+                }
+                let made = self.external.make(cell, external, item)?;
+                return Ok(made.map(Finished::External).map_err(|e| e.to_string()));
+            }
+            match self.decode(cell, item) {
+                Err(error) if disk_full(&error).is_some() => Err(error),
+                decoded => {
+                    Ok(decoded.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string()))
+                }
+            }
+        })
+    }
+
+    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, RunError> {
+        let clock = &self.clocks[&cell.model.device];
+        let model = self.models.get(&cell.model)?;
+        let request = Request {
+            model: &*model,
+            method: &cell.method,
+            sampling: sampling_of(&cell.sampling),
+            prompt: &item.prompt,
+            seed: item.seed.0,
+        };
+        // A broken invariant in a decode step panics: the item becomes a row, the shard continues.
+        let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
+        catch_unwind(AssertUnwindSafe(decode))
+            .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
+    }
+
+    /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again
+    /// where it has fewer, without keeping them; their times are kept apart. An item that fails says so when
+    /// its turn comes.
+    pub(crate) fn warm_up(&mut self, rows: &[&Item], stop: &StopRequest) -> Result<(), RunError> {
+        let cells: BTreeSet<&String> = rows.iter().map(|item| &item.cell).collect();
+        for cell in cells {
+            if !self.warm.insert(cell.clone()) {
+                continue;
+            }
+            let items = rows.iter().filter(|item| item.cell == *cell).cycle();
+            let is_own =
+                rows.iter().any(|item| item.cell == *cell && self.cell(&item.key).external.is_none());
+            for (order, item) in items.take(self.n_warmup(is_own)).enumerate() {
+                stop.check()?;
+                if self.warm_up_once(item, order as u32)?.is_err() && !is_own {
+                    // A process that cannot make one image is not started for another; the item says why.
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Images that warm a cell up. Another process starts with its first, which never counts.
+    fn n_warmup(&self, is_own: bool) -> usize {
+        self.work.spec.timing.warmup.max(u32::from(!is_own)) as usize
+    }
+
+    /// Makes an image that is not kept.
+    fn warm_up_once(&mut self, item: &Item, order: u32) -> Result<Result<(), String>, RunError> {
+        self.begin(item)?;
+        let made = self.generate(item)?;
+        if let Ok(finished) = &made {
+            let row = self.timing_row(item, order, true, finished);
+            self.work.disk.write(|| {
+                self.claim.check(self.work.run)?;
+                Ok(self.timing.append(&row)?)
+            })?;
+        }
+        (self.work.report)(WorkerEvent::Warmup { cell: item.cell.clone() });
+        Ok(made.map(|_| ()))
+    }
+
+    /// Makes one image; a process that was lost is started and warmed up again before, if its times count.
+    fn make_warm(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
+        let cell = self.cell(&item.key);
+        if cell.external.is_some() && cell.timed && !self.external.is_running(cell) {
+            for order in 0..self.n_warmup(false) {
+                if let Err(why) = self.warm_up_once(item, order as u32)? {
+                    self.begin(item)?;
+                    return Ok(Err(why));
+                }
+            }
+        }
+        self.begin(item)?;
+        self.generate(item)
+    }
+
+    /// Makes one image, or the row that says why there is none.
+    pub(crate) fn make(&mut self, item: &Item, order: u32) -> Result<(), RunError> {
+        let made = self.make_warm(item)?;
+        self.claim.check(self.work.run)?;
+        let (ok, decode_s) = match made {
+            Err(why) => {
+                self.append_record(&Record::failed(item, &why))?;
+                (false, 0.0)
+            }
+            Ok(mut finished) => {
+                let name = item.key.file_name("png");
+                let path = self.work.run.image(self.shard, &name)?;
+                let save_ns = self.work.disk.write(|| {
+                    // A wait for disk space is no part of saving.
+                    self.claim.check(self.work.run)?;
+                    let before = Instant::now();
+                    save(finished.picture(), &path)?;
+                    Ok(before.elapsed().as_nanos() as u64)
+                })?;
+                if let Finished::Own(generated) = &mut finished {
+                    generated.phases.save = save_ns;
+                    generated.e2e_ns += save_ns;
+                }
+                let (steps, row) =
+                    (steps_row(item, &finished), self.timing_row(item, order, false, &finished));
+                self.work.disk.write(|| {
+                    self.claim.check(self.work.run)?;
+                    Ok(self.steps.append(&steps)?)
+                })?;
+                self.work.disk.write(|| {
+                    self.claim.check(self.work.run)?;
+                    Ok(self.timing.append(&row)?)
+                })?;
+                self.append_record(&record(item, name, &finished))?;
+                (true, row.decode_ns as f64 * 1e-9)
+            }
+        };
+        (self.work.report)(WorkerEvent::Item { cell: item.cell.clone(), ok, decode_s });
+        Ok(())
+    }
+
+    /// The record is what counts. As before every write: a worker that was stopped, or waited for disk space,
+    /// a moment ago must not add to a shard that is another's.
+    fn append_record(&mut self, record: &Record) -> Result<(), RunError> {
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            Ok(self.records.append(record)?)
+        })
+    }
+
+    /// Reports the image under way, so that it is known during which image a worker died.
+    fn begin(&self, item: &Item) -> Result<(), RunError> {
+        (self.work.report)(WorkerEvent::Begin { key: item.key.clone() });
+        if !self.work.share.is_unattended {
+            return Ok(());
+        }
+        let path = self.work.run.attempt_begun(self.shard, self.number);
+        let line = format!("{}\n", item.key);
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            std::fs::write(&path, &line).map_err(RunError::io(&path, "write"))
+        })
+    }
+
+    fn timing_row(&self, item: &Item, order: u32, warmup: bool, finished: &Finished) -> TimingRow {
+        let (phases_ns, decode_ns, e2e_ns, told_ns) = match finished {
+            Finished::Own(generated) => (generated.phases, generated.decode_ns, generated.e2e_ns, None),
+            // It has saved its image before it answers; that this program writes it anew is not its time.
+            Finished::External(ExternalImage { made, wall_ns, .. }) => {
+                (Phases::default(), *wall_ns, *wall_ns, Some(made.phases_ns.clone()))
+            }
+        };
+        TimingRow {
+            schema: SCHEMA,
+            key: item.key.clone(),
+            attempt: self.number,
+            block: item.block,
+            order,
+            warmup,
+            phases_ns,
+            decode_ns,
+            e2e_ns,
+            told_ns,
+        }
+    }
+
+    /// Notes what the machine did while the block ran.
+    pub(crate) fn end_block(&mut self, index: u32) -> Result<(), RunError> {
+        let shares = self.load.shares();
+        let mhz = machine::cpu_mhz();
+        let row = MachineRow {
+            schema: SCHEMA,
+            block: index,
+            seconds: self.started.elapsed().as_secs_f64(),
+            load_average: machine::load_average(),
+            cpu_mhz: (!mhz.is_empty()).then(|| mhz.iter().sum::<f64>() / mhz.len() as f64),
+            busy: shares.map(|shares| shares.busy),
+            own: shares.map(|shares| shares.own),
+            others: shares.map(|shares| shares.others),
+        };
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            Ok(self.machine.append(&row)?)
+        })
+    }
+
+    /// Writes what is known of the machine and closes the files. A shard that is another's is left as it is.
+    pub(crate) fn close(self) -> Result<Claim, RunError> {
+        self.claim.check(self.work.run)?;
+        if self.work.share.is_unattended {
+            // No image is under way any more; a note that stays would name one.
+            remove_if_there(&self.work.run.attempt_begun(self.shard, self.number), "remove")?;
+        }
+        let allocation = self.allocation.as_ref();
+        let elapsed = self.started.elapsed();
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            write_environment(self.work.run, self.shard, self.number, &self.gpus, allocation, elapsed)
+        })?;
+        self.machine.finish()?;
+        self.steps.finish()?;
+        self.timing.finish()?;
+        self.records.finish()?;
+        Ok(self.claim)
+    }
+}
+
+/// A file for an attempt's rows.
+fn new_file<T: Document>(path: &Path, disk: DiskWait<'_>) -> Result<Appender<T>, RunError> {
+    disk.write(|| Ok(Appender::create(path, Durability::EachRow)?))
+}
+
+/// What is known of the machine `elapsed` after the attempt began.
+fn write_environment(
+    run: &RunDir,
+    shard: u32,
+    number: u32,
+    gpus: &[String],
+    allocation: Option<&Allocation>,
+    elapsed: Duration,
+) -> Result<(), RunError> {
+    let maker = Provenance::this();
+    let environment = Environment {
+        schema: SCHEMA,
+        host_cpu: maker.host_cpu,
+        cpu_features: Some(maker.cpu_features),
+        program: maker.program,
+        libtorch: Some(maker.libtorch),
+        gpus: Some(gpus.to_vec()),
+        allocation: allocation.cloned(),
+        load_average: machine::load_average(),
+        cpu_mhz: machine::cpu_mhz(),
+        peak_memory_mb: machine::peak_memory_mb(),
+        seconds: elapsed.as_secs_f64(),
+    };
+    Ok(write_document(&run.attempt_env(shard, number), &environment)?)
+}
+
+/// The text of a panic.
+fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    format!("internal error: {}", text.unwrap_or_else(|| "a panic without a message".to_owned()))
+}

@@ -1,0 +1,11 @@
+//! A worker: the blocks of one shard, image by image.
+
+mod attempt;
+pub(crate) mod claim;
+pub(crate) mod failed_item;
+pub(crate) mod heartbeat;
+pub(crate) mod remaining;
+mod rows;
+pub mod shard_work;
+pub mod worker;
+pub mod worker_event;

@@ -1,0 +1,287 @@
+//! Everything that can be checked of a run, in one pass that continues after each complaint: every file
+//! read, every record checked against the plan, every image against its record, every digest that was
+//! noted against the files.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::checks::seal;
+use crate::files::canonical_row::{OpenFiles, RowPlace};
+use crate::files::read::file_digest;
+use crate::files::read::for_each_line;
+use crate::{
+    Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
+    Record, RecordError, RunDir, Status, StepsRow, Submissions, Summary, TimingRow, TornTail, WorkerEnd,
+    has_list, read_document, unfinished_files, verify_plan, verify_shard,
+};
+
+/// What a check of a run found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// Items of the plan.
+    pub n_planned: u64,
+    /// Items with a record.
+    pub n_records: u64,
+    /// Images whose pixels are those of their record.
+    pub n_images: u64,
+    /// Shards with a marker.
+    pub n_finished: u64,
+    /// Whether the manifest is sealed; a run under way is checked as far as it is.
+    pub sealed: bool,
+    /// Whether the sealed run has a list of checksums, or should have one. A run that an earlier version
+    /// sealed without one is read, but fields of its manifest, traces and timings cannot be compared with
+    /// what was written.
+    pub has_checksums: bool,
+    /// Digest of the merged records, where they are.
+    pub result_digest: Option<Digest>,
+    /// Files that a dead process left under way: the trace of a crash, not a complaint.
+    pub unfinished: Vec<PathBuf>,
+    /// Rows that were never finished: the trace of a crash, not a complaint.
+    pub torn: Vec<TornTail>,
+    /// All that is wrong, each with its file; empty for a good run.
+    pub complaints: Vec<RecordError>,
+}
+
+/// Checks a run. `pixels` gives the raw RGB bytes of an image file, row by row.
+///
+/// A run that is not sealed may lack records; a sealed one may lack nothing.
+#[must_use]
+pub fn verify_run(run: &RunDir, pixels: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Verified {
+    let mut check = Check { run, pixels, found: Verified::default(), winners: BTreeMap::new() };
+    let manifest: Option<Manifest> = check.document(&run.manifest());
+    check.found.sealed = manifest.as_ref().is_some_and(|manifest| manifest.sealed.is_some());
+    // Plan and manifest hold each other; where one of them is broken, the other is all there is.
+    let plan = match verify_plan(run) {
+        Ok(plan) => Some(plan),
+        Err(error) if manifest.is_some() => {
+            check.found.complaints.push(error);
+            read_document(&run.plan()).ok()
+        }
+        Err(_) => check.document(&run.plan()),
+    };
+    check.shards(plan.as_ref());
+    if let Some(plan) = &plan {
+        check.against_plan(plan);
+    }
+    check.merged(plan.as_ref(), manifest.as_ref());
+    check.scores();
+    if let Some(seal) = manifest.as_ref().and_then(|manifest| manifest.sealed.as_ref()) {
+        check.found.has_checksums = has_list(run, seal);
+        check.found.complaints.extend(seal::complaints(run, seal, Part::All));
+    }
+    check.found.unfinished = check.kept(unfinished_files(run.root())).unwrap_or_default();
+    check.found
+}
+
+struct Check<'a> {
+    run: &'a RunDir,
+    pixels: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    found: Verified,
+    winners: BTreeMap<ItemKey, Won>,
+}
+
+/// The record that counts for an item.
+struct Won {
+    shard: u32,
+    attempt: u32,
+    place: RowPlace,
+    status: Status,
+}
+
+impl Check<'_> {
+    /// What is there, or nothing and a complaint.
+    fn kept<T>(&mut self, result: Result<T, RecordError>) -> Option<T> {
+        result.map_err(|error| self.found.complaints.push(error)).ok()
+    }
+
+    fn document<T: Document>(&mut self, path: &Path) -> Option<T> {
+        self.kept(read_document(path))
+    }
+
+    fn document_if_there<T: Document>(&mut self, path: &Path) -> Option<T> {
+        if path.is_file() { self.document(path) } else { None }
+    }
+
+    /// Row after row; a bad one is a complaint, and the next is read.
+    fn rows<T: Document>(&mut self, path: &Path, mut take: impl FnMut(&mut Self, T, RowPlace)) {
+        if !path.is_file() {
+            return;
+        }
+        let torn = for_each_line(path, |line, place| {
+            let row = RowPlace::of::<T>(line, path, place);
+            if let Some((row, place)) = self.kept(row) {
+                take(self, row, place);
+            }
+            Ok(())
+        });
+        let torn = self.kept(torn).flatten();
+        self.found.torn.extend(torn);
+    }
+
+    fn shards(&mut self, plan: Option<&PlanFile>) {
+        let planned: BTreeMap<&ItemKey, &Item> =
+            plan.iter().flat_map(|plan| plan.items.iter().map(|item| (&item.key, item))).collect();
+        self.document_if_there::<Submissions>(&self.run.submissions());
+        let shards = self.kept(self.run.shards()).unwrap_or_default();
+        for k in shards {
+            let n_before = self.found.complaints.len();
+            self.document_if_there::<Lease>(&self.run.lease(k));
+            self.document_if_there::<WorkerEnd>(&self.run.worker_end(k));
+            let attempts = self.kept(self.run.attempts(k)).unwrap_or_default();
+            for n in attempts {
+                self.attempt(k, n, plan.is_some(), &planned);
+            }
+            if self.run.done(k).is_file() {
+                self.found.n_finished += 1;
+                // The marker's digests cover the rows and files together; what is wrong with one of them
+                // has been said more precisely.
+                let verified = verify_shard(self.run, k);
+                if self.found.complaints.len() == n_before {
+                    self.kept(verified);
+                }
+            }
+        }
+    }
+
+    fn attempt(&mut self, k: u32, n: u32, has_plan: bool, planned: &BTreeMap<&ItemKey, &Item>) {
+        let path = self.run.attempt_records(k, n);
+        self.rows::<Record>(&path, |check, record, place| {
+            check.image(k, &record);
+            let complaint = match planned.get(&record.key) {
+                None if has_plan => Some(RecordError::NotInPlan {
+                    path: path.clone(),
+                    line: place.line(),
+                    key: record.key.clone(),
+                }),
+                Some(item) if item.seed != record.seed => Some(RecordError::WrongSeed {
+                    path: path.clone(),
+                    line: place.line(),
+                    key: record.key.clone(),
+                    expected: item.seed,
+                    found: record.seed,
+                }),
+                _ => None,
+            };
+            check.found.complaints.extend(complaint);
+            check.win(record.key, Won { shard: k, attempt: n, place, status: record.status });
+        });
+        self.rows::<StepsRow>(&self.run.attempt_steps(k, n), |_, _, _| {});
+        self.rows::<TimingRow>(&self.run.attempt_timing(k, n), |_, _, _| {});
+        self.rows::<MachineRow>(&self.run.attempt_machine(k, n), |_, _, _| {});
+        self.document_if_there::<Environment>(&self.run.attempt_env(k, n));
+    }
+
+    /// The first success counts, or else the last failure; a second success must be the same.
+    fn win(&mut self, key: ItemKey, later: Won) {
+        match self.winners.get(&key) {
+            Some(earlier) if earlier.status == Status::Ok => {
+                if later.status == Status::Ok && later.place.digest != earlier.place.digest {
+                    self.found.complaints.push(RecordError::Conflict {
+                        key,
+                        field: "spelling".to_owned(),
+                        first: self.run.attempt_records(earlier.shard, earlier.attempt),
+                        first_line: earlier.place.line(),
+                        second: self.run.attempt_records(later.shard, later.attempt),
+                        second_line: later.place.line(),
+                    });
+                }
+            }
+            _ => {
+                self.winners.insert(key, later);
+            }
+        }
+    }
+
+    fn image(&mut self, k: u32, record: &Record) {
+        let (Some(name), Some(expected)) = (&record.image, &record.image_digest) else {
+            return;
+        };
+        let Some(path) = self.kept(self.run.image(k, name)) else {
+            return;
+        };
+        match (self.pixels)(&path).map(|rgb| Digest::of(&rgb)) {
+            Ok(found) if found == *expected => self.found.n_images += 1,
+            Ok(found) => self.found.complaints.push(RecordError::OtherPixels {
+                path,
+                key: record.key.clone(),
+                expected: expected.clone(),
+                found,
+            }),
+            Err(source) => {
+                self.found.complaints.push(RecordError::Io { path, action: "read the pixels", source });
+            }
+        }
+    }
+
+    fn against_plan(&mut self, plan: &PlanFile) {
+        self.found.n_planned = plan.items.len() as u64;
+        let missing = || plan.items.iter().filter(|item| !self.winners.contains_key(&item.key));
+        self.found.n_records = (plan.items.len() - missing().count()) as u64;
+        let incomplete = missing().next().map(|first| RecordError::Incomplete {
+            n_missing: missing().count(),
+            n_planned: plan.items.len(),
+            first: first.key.clone(),
+        });
+        if self.found.sealed {
+            self.found.complaints.extend(incomplete);
+        }
+    }
+
+    /// Merged records against the seal, and against the records they were merged from.
+    fn merged(&mut self, plan: Option<&PlanFile>, manifest: Option<&Manifest>) {
+        let path = self.run.merged_records();
+        let seal = manifest.and_then(|manifest| manifest.sealed.as_ref());
+        if let Some(seal) = seal
+            && plan.is_some()
+            && seal.n_records != self.found.n_planned
+        {
+            let (expected, found) = (seal.n_records, self.found.n_planned);
+            let path = self.run.manifest();
+            self.found.complaints.push(RecordError::WrongCount { path, what: "records", expected, found });
+        }
+        if !path.is_file() && seal.is_none() {
+            return;
+        }
+        self.rows::<StepsRow>(&self.run.merged_steps(), |_, _, _| {});
+        let Some(found) = self.kept(file_digest(&path)) else {
+            return;
+        };
+        let mut compare = |what, expected: Digest| {
+            if expected != found {
+                let (path, found) = (path.clone(), found.clone());
+                self.found.complaints.push(RecordError::DigestMismatch { path, what, expected, found });
+            }
+        };
+        if let Some(seal) = seal {
+            compare("the merged records", seal.result_digest.clone());
+        }
+        if let Some(plan) = plan
+            && let Some(expected) = merge_digest(self.run, plan, &self.winners)
+        {
+            compare("the merged records compared with those of the shards", expected);
+        }
+        self.found.result_digest = Some(found);
+    }
+
+    /// What was computed from the images; it can be read, and computed again.
+    fn scores(&mut self) {
+        self.document_if_there::<Summary>(&self.run.summary());
+        let metrics = self.kept(self.run.metric_files()).unwrap_or_default();
+        for path in metrics {
+            self.document::<MetricFile>(&path);
+        }
+    }
+}
+
+/// The digest that a merge would give; `None` where a record is missing or cannot be read again.
+fn merge_digest(run: &RunDir, plan: &PlanFile, winners: &BTreeMap<ItemKey, Won>) -> Option<Digest> {
+    let mut hasher = blake3::Hasher::new();
+    let mut files = OpenFiles::default();
+    for item in &plan.items {
+        let won = winners.get(&item.key)?;
+        let path = run.attempt_records(won.shard, won.attempt);
+        hasher.update(files.canonical::<Record>(&path, won.place).ok()?);
+    }
+    Some(Digest::from(hasher.finalize()))
+}

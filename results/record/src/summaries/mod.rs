@@ -1,0 +1,6 @@
+//! What a run measured, cell by cell.
+
+pub(crate) mod better;
+pub(crate) mod family;
+pub(crate) mod summary;
+pub(crate) mod timing_quality;

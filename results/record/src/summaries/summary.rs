@@ -1,0 +1,410 @@
+//! `merged/summary.json`: what a run measured, cell by cell. Scripts rely on its shape: fields are added,
+//! never renamed. A quantity that could not be computed is null, with the reason next to it: in the `why`
+//! of its own object, or in the cell's `why` under the quantity's name.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::rows::metric::check_reasoned;
+use crate::{CellTimingQuality, Digest, Document, Family, TimingQuality};
+
+/// The summary of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Schema number.
+    pub schema: u32,
+    /// The resolved spec.
+    pub spec: Value,
+    /// Name of the run.
+    pub name: String,
+    /// The run's identity.
+    pub plan_digest: Digest,
+    /// Digest of the merged records.
+    pub result_digest: Digest,
+    /// Name of the cells that others are compared with, in words; each cell names its own.
+    pub baseline: String,
+    /// Where the models of the first cell computed ("cpu", "cuda:0").
+    pub device: String,
+    /// Kind of number they computed in.
+    pub dtype: String,
+    /// Threads of one worker.
+    pub threads: u32,
+    /// Model name of the CPU.
+    pub cpu_model: String,
+    /// CPU features that decide speed and rounding ("avx512_bf16", "amx_bf16").
+    pub cpu_features: Vec<String>,
+    /// Model names of the GPUs; empty on a CPU run.
+    pub gpus: Vec<String>,
+    /// Whether the times can be trusted; absent where that was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing_quality: Option<TimingQuality>,
+    /// The cells, in the spec's order.
+    pub cells: Vec<CellSummary>,
+}
+
+/// What a method promises about the target's distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Guarantee {
+    /// It samples from it.
+    Exact,
+    /// It trades some of it for speed.
+    Relaxed,
+    /// This program cannot tell: the images are another's.
+    Unknown,
+}
+
+/// Whose images a cell holds, where they are not this program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Another process made them during the run, timed by this program's clock.
+    External,
+    /// They were made elsewhere and imported; their times are as reported, of an unknown clock.
+    Imported,
+}
+
+/// How tokens were drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Temperature.
+    pub temperature: f64,
+    /// Tokens kept; 0 for all.
+    pub top_k: u32,
+    /// Mass kept, in (0, 1].
+    pub top_p: f64,
+    /// Scale of classifier-free guidance; 1 for none.
+    pub guidance: f64,
+}
+
+/// One cell: a method on a model and a dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CellSummary {
+    /// Name of the cell.
+    pub id: String,
+    /// Name of the target model.
+    pub model: String,
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Proposer and shape in words ("eagle1 static tiny_13"; "none").
+    pub drafter: String,
+    /// Acceptance rule and scheduler in words ("ar", "lossless", "cascade + vvs").
+    pub method: String,
+    /// The kind of method; absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// What it promises.
+    pub guarantee: Guarantee,
+    /// Who made the images; absent where this program did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Id of the cell it is compared with: same model, kind of number, device and sampling, without a
+    /// drafter. Its own id for a baseline; absent where the run has none.
+    pub baseline: Option<String>,
+    /// Kind of number it computed in.
+    pub dtype: String,
+    /// Where it computed.
+    pub device: String,
+    /// How tokens were drawn.
+    pub sampling: Sampling,
+    /// Hyper-parameters by name.
+    pub params: BTreeMap<String, Value>,
+    /// Images made.
+    pub n_images: u64,
+    /// Items that gave none.
+    pub n_failed: u64,
+    /// Baseline time over this cell's time, decode phase, paired by prompt.
+    pub speedup: Ratio,
+    /// The same from the prompt to the saved image.
+    pub speedup_e2e: Ratio,
+    /// Draft tokens accepted per verification, without the bonus token; mean over images.
+    pub accepted_per_step: Option<f64>,
+    /// The same without tokens that the format forces, whose acceptance is certain; absent where it forces
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_per_step_unforced: Option<f64>,
+    /// Tokens per verification, with the bonus token; mean over images.
+    pub tokens_per_forward: Option<f64>,
+    /// Tokens per verification, with those committed in skipped steps; mean over images.
+    pub tpf: Option<f64>,
+    /// The same three pooled over all steps of all images.
+    pub pooled: Pooled,
+    /// Target forwards per image, with the prefill; mean over images.
+    pub nfe: Option<f64>,
+    /// Tokens kept per target forward; mean over images.
+    pub step_compression: Option<f64>,
+    /// Seconds per image.
+    pub wall_s: WallSeconds,
+    /// What the counts and the costs of one forward predict.
+    pub predicted_speedup: PredictedSpeedup,
+    /// Share of decode time outside prefill, target and draft: 1 - their sum / decode. The VQ decoder runs
+    /// after decode time.
+    pub overhead_fraction: Option<f64>,
+    /// Total variation distance spent per image; mean over images.
+    pub tvd_spent: Option<f64>,
+    /// Tokens, over all images, that the target's final distribution gives probability 0. More than none
+    /// under an exact rule is a fault.
+    pub out_of_support: u64,
+    /// Draws, over all images, for which rounding had left no residual.
+    pub residual_fallbacks: u64,
+    /// Accepted over tested at each depth, `[depth]`; null where nothing was tested.
+    pub acceptance_by_depth: Vec<Option<f64>>,
+    /// How well it was timed; absent where that was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timing_quality: Option<CellTimingQuality>,
+    /// Metrics of the images.
+    pub metrics: Vec<MetricSummary>,
+    /// Why a quantity of this cell is null, by the quantity's name.
+    pub why: BTreeMap<String, String>,
+}
+
+/// A ratio of times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    /// Ratio of the mean times.
+    pub value: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Geometric mean of the ratios prompt by prompt.
+    pub geomean: Option<f64>,
+    /// Its 95 % interval; absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geomean_ci95: Option<[f64; 2]>,
+    /// Median of the ratios prompt by prompt; absent below six prompts, whose range has no 95 % interval, and
+    /// where [`geomean_ci95`](Self::geomean_ci95) is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<f64>,
+    /// Its 95 % interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_ci95: Option<[f64; 2]>,
+    /// Why there is no value.
+    pub why: Option<String>,
+}
+
+/// Rates pooled over all steps of all images (one long image), where the cell's own fields are means
+/// over images.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pooled {
+    /// Draft tokens accepted per verification.
+    pub accepted_per_step: Option<f64>,
+    /// Tokens per verification.
+    pub tokens_per_forward: Option<f64>,
+    /// Tokens per verification, with those committed in skipped steps.
+    pub tpf: Option<f64>,
+}
+
+/// Mean seconds per image; null when nothing was timed (the cell's `why` has `wall_s` then).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WallSeconds {
+    /// Prompt to embedding.
+    pub text_encode: Option<f64>,
+    /// First target forward.
+    pub prefill: Option<f64>,
+    /// Drafter forwards.
+    pub draft: Option<f64>,
+    /// Target forwards after the prefill.
+    pub target: Option<f64>,
+    /// Acceptance walk on the host.
+    pub verify: Option<f64>,
+    /// Growing the tree on the host, cache and state bookkeeping.
+    pub update: Option<f64>,
+    /// Tokens to pixels.
+    pub vq_decode: Option<f64>,
+    /// Pixels to a file.
+    pub save: Option<f64>,
+    /// Start of the prefill to the last token.
+    pub decode: Option<f64>,
+    /// Prompt to saved image.
+    pub e2e: Option<f64>,
+}
+
+/// The speedup that counts and costs predict, and how the clock compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PredictedSpeedup {
+    /// The prediction.
+    pub value: Option<f64>,
+    /// Cost of a verification over the cost of one baseline forward.
+    pub r_verify: Option<f64>,
+    /// Cost of a drafter forward over the cost of one baseline forward.
+    pub c_draft: Option<f64>,
+    /// Drafter forwards per verification.
+    pub n_draft: Option<f64>,
+    /// Measured speedup over predicted speedup.
+    pub ratio_measured_to_predicted: Option<f64>,
+    /// Why there is no value.
+    pub why: Option<String>,
+}
+
+/// One metric of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricSummary {
+    /// Name of the metric.
+    pub metric: String,
+    /// Protocol, with the digest of whatever it depends on.
+    pub protocol: String,
+    /// Value in `unit`.
+    pub value: Option<f64>,
+    /// 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Images that went into it.
+    pub n: u64,
+    /// Why there is no value.
+    pub why: Option<String>,
+    /// Unit, empty for a pure number.
+    pub unit: String,
+    /// Which direction is better; absent where neither is.
+    pub higher_is_better: Option<bool>,
+    /// Comparison with the baseline cell, prompt by prompt; absent for the baseline itself and for
+    /// metrics without a value for each image.
+    pub vs_baseline: Option<VsBaseline>,
+}
+
+/// A paired comparison with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VsBaseline {
+    /// This cell minus the baseline: mean of the paired differences.
+    pub difference: f64,
+    /// Its standard error.
+    pub se: Option<f64>,
+    /// Its 95 % interval.
+    pub ci95: Option<[f64; 2]>,
+    /// Difference over standard error.
+    pub z: Option<f64>,
+    /// Smallest difference this many pairs can show.
+    pub detectable: Option<f64>,
+    /// Pairs.
+    pub n: u64,
+}
+
+impl Ratio {
+    /// One that could not be formed.
+    #[must_use]
+    pub fn absent(why: &str) -> Ratio {
+        Ratio {
+            value: None,
+            ci95: None,
+            geomean: None,
+            geomean_ci95: None,
+            median: None,
+            median_ci95: None,
+            why: Some(why.to_owned()),
+        }
+    }
+}
+
+impl Summary {
+    /// The cell of this id.
+    #[must_use]
+    pub fn cell(&self, id: &str) -> Option<&CellSummary> {
+        self.cells.iter().find(|cell| cell.id == id)
+    }
+
+    /// Model names of what the images were made on: the GPUs and the CPU, or the CPU alone.
+    #[must_use]
+    pub fn machine(&self) -> String {
+        match self.gpus.is_empty() {
+            true => self.cpu_model.clone(),
+            false => format!("{} beside {}", self.gpus.join(", "), self.cpu_model),
+        }
+    }
+
+    /// What makes the images of a cell, as the spec has it; its drafter and method where the spec does not
+    /// name it.
+    #[must_use]
+    pub fn maker(&self, cell: &CellSummary) -> String {
+        let cells = self.spec.get("cells").and_then(Value::as_array);
+        let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
+        spec.map_or_else(
+            || format!("{} {}", cell.drafter, cell.method),
+            |spec| match spec.get("external").or(spec.get("imported")) {
+                Some(elsewhere) => elsewhere.to_string(),
+                None => spec["method"].to_string(),
+            },
+        )
+    }
+}
+
+impl CellSummary {
+    /// Whether it is what others are compared with.
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        self.baseline.as_ref() == Some(&self.id)
+    }
+
+    /// Accepted draft tokens a step as tables show them, and what to say of the number: papers print 1 for
+    /// plain decoding (CASCADE's Table 1), which drafts nothing and whose count is 0.
+    #[must_use]
+    pub fn accepted_in_tables(&self) -> (Option<f64>, Option<&'static str>) {
+        match self.accepted_per_step {
+            Some(_) if self.drafter == "none" => {
+                (Some(1.0), Some("1 by convention; it drafts nothing, so the count is 0"))
+            }
+            counted => (counted, None),
+        }
+    }
+
+    /// Quantities that are null and whose reason, if any, is in the cell's `why`.
+    fn nulls(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("accepted_per_step", self.accepted_per_step.is_none()),
+            ("tokens_per_forward", self.tokens_per_forward.is_none()),
+            ("tpf", self.tpf.is_none()),
+            ("nfe", self.nfe.is_none()),
+            ("step_compression", self.step_compression.is_none()),
+            ("wall_s", self.wall_s.decode.is_none() || self.wall_s.e2e.is_none()),
+            ("overhead_fraction", self.overhead_fraction.is_none()),
+            ("tvd_spent", self.tvd_spent.is_none()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_null)| is_null.then_some(name))
+    }
+}
+
+impl Document for Summary {
+    const KIND: &'static str = "summary";
+
+    fn schema(&self) -> u32 {
+        self.schema
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(quality) = &self.timing_quality {
+            quality.check().map_err(|reason| format!("timing_quality: {reason}"))?;
+        }
+        let mut ids = std::collections::BTreeSet::new();
+        for cell in &self.cells {
+            let id = &cell.id;
+            if !ids.insert(id) {
+                return Err(format!("cell `{id}` is there twice"));
+            }
+            let at = |reason| format!("cell `{id}`: {reason}");
+            for name in cell.nulls() {
+                check_reasoned(name, false, cell.why.get(name).map(String::as_str)).map_err(at)?;
+            }
+            if let Some(quality) = &cell.timing_quality {
+                quality.check().map_err(|reason| at(format!("timing_quality: {reason}")))?;
+            }
+            let (speed, e2e, predicted) = (&cell.speedup, &cell.speedup_e2e, &cell.predicted_speedup);
+            check_reasoned("speedup", speed.value.is_some(), speed.why.as_deref()).map_err(at)?;
+            check_reasoned("speedup_e2e", e2e.value.is_some(), e2e.why.as_deref()).map_err(at)?;
+            check_reasoned("predicted_speedup", predicted.value.is_some(), predicted.why.as_deref())
+                .map_err(at)?;
+            for metric in &cell.metrics {
+                check_reasoned(&metric.metric, metric.value.is_some(), metric.why.as_deref()).map_err(at)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether the times of a run can be trusted: how many images are outliers of their cell,
+//! whether the machine became slower or faster, what else it did. Reported, never acted upon: outliers
+//! stay in every mean.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ItemKey;
+use crate::rows::metric::check_reasoned;
+
+/// Most outliers of a cell that are named.
+pub const MOST_OUTLIERS: usize = 20;
+
+/// The machine over the course of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimingQuality {
+    /// The baseline's median decode time in the last third of the blocks over that in the first; 1 on a
+    /// machine that keeps its speed.
+    pub drift: Option<f64>,
+    /// Share of all cores that other processes took, mean over blocks, in [0, 1].
+    pub others_busy_mean: Option<f64>,
+    /// Why a quantity is null, by its name.
+    pub why: BTreeMap<String, String>,
+}
+
+/// The times of one cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CellTimingQuality {
+    /// Images that were timed, without warm-ups.
+    pub n_timed: u64,
+    /// Those of them that are outliers.
+    pub n_outliers: u64,
+    /// The first of these in plan order, at most [`MOST_OUTLIERS`].
+    pub outliers: Vec<ItemKey>,
+}
+
+impl TimingQuality {
+    /// The drift in words that begin with "the baseline", with its direction; `None` where none is known.
+    #[must_use]
+    pub fn drift_in_words(&self) -> Option<String> {
+        let percent = 100.0 * (self.drift? - 1.0);
+        let course = "from the first third of the blocks to the last";
+        Some(match percent.abs() < 0.05 {
+            true => format!("the baseline kept its speed {course}"),
+            false => {
+                let (word, went) = if percent > 0.0 { ("slower", "rose") } else { ("faster", "fell") };
+                format!(
+                    "the baseline became {word}: its median time {went} by {:.1} % {course}",
+                    percent.abs()
+                )
+            }
+        })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let why = |name: &str| self.why.get(name).map(String::as_str);
+        check_reasoned("drift", self.drift.is_some(), why("drift"))?;
+        check_reasoned("others_busy_mean", self.others_busy_mean.is_some(), why("others_busy_mean"))
+    }
+}
+
+impl CellTimingQuality {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (n_timed, n_outliers, n_named) = (self.n_timed, self.n_outliers, self.outliers.len());
+        if n_outliers > n_timed {
+            return Err(format!("{n_outliers} outliers among {n_timed} times"));
+        }
+        if n_named as u64 != n_outliers.min(MOST_OUTLIERS as u64) {
+            return Err(format!(
+                "{n_named} of {n_outliers} outliers are named, not the first {MOST_OUTLIERS}"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! The rows of one cell.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use specimen_experiments::spec::Cell;
+use specimen_record::{ItemKey, Record, Status, StepsRow, Timed, TimingRow};
+use specimen_stats::{
+    decode_metrics::{DecodeSummary, DecodeTotals, DepthCounts, ImageCounts},
+    statistic::Statistic,
+};
+
+use crate::error::SummaryError;
+
+/// What two times must share to be compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PairKey {
+    /// Shard and attempt.
+    pub(crate) attempt: (u32, u32),
+    pub(crate) prompt_id: String,
+    sample: u32,
+}
+
+impl PairKey {
+    fn new(attempt: (u32, u32), key: &ItemKey) -> Self {
+        Self { attempt, prompt_id: key.prompt_id(), sample: key.sample() }
+    }
+}
+
+/// The rows of one cell, and what they count.
+pub(crate) struct CellData<'a> {
+    pub(crate) cell: &'a Cell,
+    /// Those with an image.
+    pub(crate) records: Vec<&'a Record>,
+    /// Times without warm-ups; none of an untimed cell.
+    pub(crate) timings: BTreeMap<PairKey, &'a TimingRow>,
+    /// The same rows with the shard they were measured in.
+    pub(crate) timed: Vec<&'a Timed>,
+    /// Absent without an image, and for images of another program.
+    pub(crate) counts: Option<DecodeSummary>,
+}
+
+impl<'a> CellData<'a> {
+    /// The rows of `cell` among those of the run.
+    pub(crate) fn of(
+        cell: &'a Cell,
+        records: &'a [Record],
+        timings: &'a [Timed],
+        steps: &BTreeMap<ItemKey, StepsRow>,
+    ) -> Result<Self, SummaryError> {
+        let ok: Vec<&Record> =
+            records.iter().filter(|r| r.cell == cell.name && r.status == Status::Ok).collect();
+        let keys: BTreeSet<&ItemKey> = ok.iter().map(|record| &record.key).collect();
+        // Images of an untimed cell are made side by side: how long each took means nothing.
+        let rows = timings.iter().filter(|timed| cell.timed && !timed.row.warmup);
+        let timed: Vec<&Timed> = rows.filter(|timed| keys.contains(&timed.row.key)).collect();
+        let rows = timed
+            .iter()
+            .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
+            .collect();
+        let counts = if cell.is_elsewhere() { None } else { counts(&ok, steps)? };
+        Ok(Self { cell, timings: rows, timed, records: ok, counts })
+    }
+}
+
+/// Means by prompt, the unit that is resampled: samples of one prompt, and repeats of one item in several
+/// attempts, are not independent.
+pub(crate) fn by_prompt(values: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
+    let mut sums: BTreeMap<String, (f64, u32)> = BTreeMap::new();
+    for (prompt_id, value) in values {
+        let (sum, n) = sums.entry(prompt_id).or_default();
+        *sum += value;
+        *n += 1;
+    }
+    sums.into_iter().map(|(prompt_id, (sum, n))| (prompt_id, sum / f64::from(n))).collect()
+}
+
+fn counts(
+    records: &[&Record],
+    steps: &BTreeMap<ItemKey, StepsRow>,
+) -> Result<Option<DecodeSummary>, SummaryError> {
+    if records.is_empty() {
+        return Ok(None);
+    }
+    let mut totals = DecodeTotals::default();
+    for record in records {
+        let trace = steps.get(&record.key).map_or(&[][..], |row| &row.steps);
+        // Acceptance by depth leaves forced positions out, where it is certain.
+        let n_unforced = record.accepted_by_depth.iter().map(|&n| u64::from(n)).sum::<u64>();
+        let depths = record.tested_by_depth.iter().zip(&record.accepted_by_depth);
+        totals.push(&ImageCounts {
+            n_tokens: record.n_tokens,
+            n_target_forwards: record.nfe.unwrap_or_default(),
+            n_accepted_by_verify: trace.iter().filter(|s| s[3] > 0).map(|s| u64::from(s[1])).collect(),
+            n_forced_accepted: record.accepted.saturating_sub(n_unforced),
+            n_committed_by_skip: trace.iter().filter(|s| s[3] == 0).map(|s| u64::from(s[2])).collect(),
+            depths: depths
+                .map(|(&t, &a)| DepthCounts { n_tested: u64::from(t), n_accepted: u64::from(a) })
+                .collect(),
+        })?;
+    }
+    Ok(Some(totals.value()?))
+}

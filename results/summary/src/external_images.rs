@@ -1,0 +1,72 @@
+//! What a summary contains of images that another program made: their whole time, and the forwards that the
+//! program reports. Everything else is null, with the reason.
+
+use std::collections::BTreeMap;
+
+use specimen_experiments::spec::Cell;
+use specimen_record::{Origin, Record, WallSeconds};
+
+/// Why there is no ratio of decode times.
+pub(crate) const NO_INSIDE: &str =
+    "the images are another program's, timed from prompt to image as a whole: see speedup_e2e";
+/// Why nothing is said of steps.
+pub(crate) const NO_STEPS: &str = "the images are another program's, which reports no steps of its decoding";
+
+/// What another program reports of its images.
+pub(crate) struct ReportedCounts {
+    /// Where they come from.
+    pub(crate) origin: Origin,
+    /// Mean target forwards per image, where it reports those of every image.
+    pub(crate) nfe: Option<f64>,
+    /// Mean tokens per target forward, where it reports both of every image.
+    pub(crate) step_compression: Option<f64>,
+    /// Why the rest is null, by quantity.
+    pub(crate) why: BTreeMap<String, String>,
+}
+
+/// What is reported of `records`, the images of `cell`; `None` where this program made them.
+pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
+    if !cell.is_elsewhere() {
+        return None;
+    }
+    let n = records.len() as f64;
+    let reports = |all: fn(&Record) -> bool| !records.is_empty() && records.iter().all(|record| all(record));
+    let mean = |of: fn(&Record, f64) -> f64| {
+        let forwards = |record: &Record| record.nfe.map(|nfe| nfe as f64);
+        records.iter().filter_map(|record| Some(of(record, forwards(record)?))).sum::<f64>() / n
+    };
+    let has_forwards = reports(|record| record.nfe.is_some());
+    let has_both = has_forwards && reports(|record| record.n_tokens > 0);
+    let nfe = has_forwards.then(|| mean(|_, nfe| nfe));
+    let step_compression = has_both.then(|| mean(|record, nfe| record.n_tokens as f64 / nfe));
+    let mut why = BTreeMap::new();
+    for name in ["accepted_per_step", "tokens_per_forward", "tpf", "overhead_fraction", "tvd_spent"] {
+        why.insert(name.to_owned(), NO_STEPS.to_owned());
+    }
+    why.insert("wall_s".to_owned(), NO_INSIDE.to_owned());
+    let reason =
+        if records.is_empty() { "no image" } else { "the program that made the images does not report it" };
+    for (name, value) in [("nfe", nfe), ("step_compression", step_compression)] {
+        if value.is_none() {
+            why.insert(name.to_owned(), reason.to_owned());
+        }
+    }
+    let origin = if cell.imported.is_some() { Origin::Imported } else { Origin::External };
+    Some(ReportedCounts { origin, nfe, step_compression, why })
+}
+
+/// Times of which only the whole is known.
+pub(crate) fn whole_times(e2e: Option<f64>) -> WallSeconds {
+    WallSeconds {
+        text_encode: None,
+        prefill: None,
+        draft: None,
+        target: None,
+        verify: None,
+        update: None,
+        vq_decode: None,
+        save: None,
+        decode: None,
+        e2e,
+    }
+}

@@ -1,0 +1,88 @@
+//! A cell's method in words, for tables and figures.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use specimen_decode::method::{DrafterConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree};
+use specimen_experiments::{names::BASELINE, spec::Cell};
+use specimen_record::Family;
+
+fn head_words(proposer: &str, drafter: &DrafterConfig) -> String {
+    drafter.weights.as_ref().map_or_else(|| proposer.to_owned(), |weights| format!("{proposer}/{weights}"))
+}
+
+/// Proposer and shape in words ("eagle1 static tiny_13"; "none").
+pub(crate) fn drafter_words(drafter: &DrafterConfig) -> String {
+    let proposer = match drafter.proposer {
+        Proposer::None => return "none".to_owned(),
+        Proposer::Eagle1 => head_words("eagle1", drafter),
+        Proposer::Eagle3 => head_words("eagle3", drafter),
+        Proposer::Jacobi => drafter.jacobi.as_ref().map_or_else(String::new, |jacobi| jacobi.canonical()),
+        Proposer::Model => drafter.model.clone().unwrap_or_else(|| "model".to_owned()),
+    };
+    let shape = match &drafter.shape {
+        None => String::new(),
+        Some(Shape::Chain { depth }) => format!(" chain {depth}"),
+        Some(Shape::Static { tree: Tree::Named(name) }) => format!(" static {name}"),
+        Some(Shape::Static { tree: Tree::Listed(paths) }) => format!(" static {} nodes", paths.len()),
+        Some(Shape::Dynamic { top_k, depth, total_token }) => {
+            format!(" dynamic {top_k}/{depth}/{total_token}")
+        }
+    };
+    format!("{proposer}{shape}")
+}
+
+/// Acceptance rules in words ("ar", "lossless", "gsd over lantern"), or the program that made the images.
+pub(crate) fn method_words(cell: &Cell) -> String {
+    if let Some(external) = &cell.external {
+        return external.command_line();
+    }
+    if let Some(imported) = &cell.imported {
+        return format!("imported by {}", imported.table);
+    }
+    if cell.is_autoregressive() {
+        return BASELINE.to_owned();
+    }
+    let rules = serde_json::to_value(&cell.method.accept).unwrap_or_default();
+    let kinds: Vec<&str> =
+        rules.as_array().into_iter().flatten().filter_map(|rule| rule["kind"].as_str()).collect();
+    if kinds.is_empty() { "lossless".to_owned() } else { kinds.join(" over ") }
+}
+
+/// The kind of a cell's method: by its scheduler, then by its rules that relax, then by its drafter.
+pub(crate) fn family(cell: &Cell) -> Family {
+    if cell.is_elsewhere() {
+        return Family::External;
+    }
+    if !matches!(cell.method.schedule, ScheduleConfig::Always {}) {
+        return Family::Skipping;
+    }
+    let of_rule = |rule: &RuleConfig| match rule {
+        RuleConfig::Lossless {} => None,
+        RuleConfig::Gsd(_) => Some(Family::Grouped),
+        RuleConfig::Lantern(_) | RuleConfig::LanternPlusPlus(_) => Some(Family::Lantern),
+        RuleConfig::Cascade(_) => Some(Family::Cascade),
+    };
+    let of_drafter = || match (&cell.method.drafter.proposer, &cell.method.drafter.shape) {
+        (Proposer::None, _) => Family::Plain,
+        (Proposer::Jacobi, _) => Family::Jacobi,
+        (_, Some(Shape::Static { .. })) => Family::StaticTree,
+        (_, Some(Shape::Dynamic { .. })) => Family::DynamicTree,
+        (_, Some(Shape::Chain { .. }) | None) => Family::Chain,
+    };
+    cell.method.accept.iter().filter_map(of_rule).max().unwrap_or_else(of_drafter)
+}
+
+/// Hyper-parameters by name: axis values, then the drafter's.
+pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
+    let mut params = cell.params.clone();
+    if cell.is_elsewhere() {
+        return params;
+    }
+    if let Ok(Value::Object(drafter)) = serde_json::to_value(&cell.method.drafter) {
+        for (name, value) in drafter {
+            params.entry(format!("drafter.{name}")).or_insert(value);
+        }
+    }
+    params
+}

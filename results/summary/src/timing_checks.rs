@@ -1,0 +1,134 @@
+//! Whether the times of a run can be trusted: drift of the baseline, load of other processes, and outliers.
+//! They are reported; no time is left out because of them.
+
+use std::collections::BTreeMap;
+
+use specimen_record::{
+    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, RunDir, Timed, TimingQuality, read_rows,
+};
+use specimen_stats::{order_statistics::median, outliers::outliers};
+
+use crate::error::SummaryError;
+
+/// The times of one cell, without warm-ups, in any order.
+pub(crate) fn of_cell(times: &[&Timed]) -> CellTimingQuality {
+    let mut sorted: Vec<(&ItemKey, f64)> =
+        times.iter().map(|timed| (&timed.row.key, timed.row.decode_ns as f64)).collect();
+    sorted.sort_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+    let values: Vec<f64> = sorted.iter().map(|(_, ns)| *ns).collect();
+    // Too few times, or times that are all alike, have no outliers.
+    let found = outliers(&values).unwrap_or_default();
+    let named = found.iter().take(MOST_OUTLIERS).map(|&at| sorted[at].0.clone());
+    CellTimingQuality {
+        n_timed: times.len() as u64,
+        n_outliers: found.len() as u64,
+        outliers: named.collect(),
+    }
+}
+
+/// The machine while the timed blocks ran. `baseline`: the times of the cell that others are compared with.
+///
+/// # Errors
+/// Rows that cannot be read.
+pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality, SummaryError> {
+    let mut why = BTreeMap::new();
+    let drift = drift(baseline)?;
+    if drift.is_none() {
+        why.insert("drift".to_owned(), "the baseline was timed in fewer than three blocks".to_owned());
+    }
+    let mut others = Vec::new();
+    for shard in run.shards()? {
+        for attempt in run.attempts(shard)? {
+            let path = run.attempt_machine(shard, attempt);
+            let is_timed = |block| {
+                let of_attempt = |timed: &&&Timed| timed.shard == shard && timed.row.attempt == attempt;
+                baseline.iter().filter(of_attempt).any(|timed| timed.row.block == block)
+            };
+            if path.is_file() {
+                let rows = read_rows::<MachineRow>(&path)?.rows.into_iter();
+                others.extend(rows.filter(|row| is_timed(row.block)).filter_map(|row| row.others));
+            }
+        }
+    }
+    let others_busy_mean = (!others.is_empty()).then(|| others.iter().sum::<f64>() / others.len() as f64);
+    if others_busy_mean.is_none() {
+        why.insert(
+            "others_busy_mean".to_owned(),
+            "the system did not report it, or nothing was timed".to_owned(),
+        );
+    }
+    Ok(TimingQuality { drift, others_busy_mean, why })
+}
+
+/// Median time in the last third of the blocks over that in the first; blocks in the order in which shards
+/// and attempts ran them.
+fn drift(baseline: &[&Timed]) -> Result<Option<f64>, SummaryError> {
+    let mut blocks: BTreeMap<(u32, u32, u32), Vec<f64>> = BTreeMap::new();
+    for timed in baseline {
+        let place = (timed.shard, timed.row.attempt, timed.row.block);
+        blocks.entry(place).or_default().push(timed.row.decode_ns as f64);
+    }
+    let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
+    let third = blocks.len() / 3;
+    if third == 0 {
+        return Ok(None);
+    }
+    let (first, last) = (blocks[..third].concat(), blocks[blocks.len() - third..].concat());
+    Ok(Some(median(&last)? / median(&first)?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use specimen_record::{Phases, SCHEMA, TimingRow};
+
+    use super::*;
+
+    fn timed(prompt: u32, block: u32, decode_ns: u64) -> Timed {
+        let phases_ns = Phases {
+            text_encode: 0,
+            prefill: 0,
+            draft: 0,
+            target: 0,
+            verify: 0,
+            update: 0,
+            vq_decode: 0,
+            save: 0,
+        };
+        let key = ItemKey::new("ar", &prompt.to_string(), 0);
+        let (schema, attempt, order, warmup, e2e_ns) = (SCHEMA, 0, prompt, false, decode_ns);
+        let row = TimingRow {
+            schema,
+            key,
+            attempt,
+            block,
+            order,
+            warmup,
+            phases_ns,
+            decode_ns,
+            e2e_ns,
+            told_ns: None,
+        };
+        Timed { shard: 0, row }
+    }
+
+    #[test]
+    fn drift_is_the_last_third_of_the_blocks_over_the_first() {
+        let rows: Vec<Timed> = (0..12).map(|i| timed(i, i / 2, 100 + 10 * u64::from(i / 2))).collect();
+        let rows: Vec<&Timed> = rows.iter().collect();
+        // Blocks 0 and 1 take 100 and 110, blocks 4 and 5 take 140 and 150.
+        assert_eq!(drift(&rows).unwrap(), Some(145.0 / 105.0));
+        assert_eq!(drift(&rows[..4]).unwrap(), None);
+    }
+
+    #[test]
+    fn an_outlier_is_named() {
+        let rows: Vec<Timed> = (0..9).map(|i| timed(i, 0, [100, 101, 102][i as usize % 3])).collect();
+        let slow = timed(9, 0, 500);
+        let mut rows: Vec<&Timed> = rows.iter().collect();
+        assert_eq!(of_cell(&rows).n_outliers, 0);
+        rows.push(&slow);
+        let found = of_cell(&rows);
+        assert_eq!((found.n_timed, found.n_outliers, found.outliers), (10, 1, vec![slow.row.key.clone()]));
+    }
+}
