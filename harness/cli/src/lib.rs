@@ -11,8 +11,8 @@ pub mod exit;
 #[cfg(feature = "torch")]
 mod expectations;
 mod free_space;
-mod needs;
-mod sealed;
+mod requirements;
+mod seal_check;
 mod spec_args;
 mod table_width;
 pub mod talk;

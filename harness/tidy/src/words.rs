@@ -52,6 +52,27 @@ const PLACES: [(&str, &[&str], &str); 3] = [
     ),
 ];
 
+/// Phrases that need a second reading, and the plain words for each.
+const PHRASES: [(&str, &str); 6] = [
+    (concat!("is ", "told"), "is reported"),
+    (concat!("held ", "against"), "compared with, checked against"),
+    (concat!("hold it ", "against"), "compare it with"),
+    (concat!("stand ", "beside"), "are shown next to, are in"),
+    (concat!("want of ", "room"), "disk full"),
+    (concat!("what ", "became of"), "the result"),
+];
+
+/// Complaints about phrases in messages and documents: lines of Rust that are no comments, and Markdown. Measurements
+/// are not changed afterwards.
+pub fn check_phrases(file: &TextFile) -> Vec<String> {
+    let is_message = |line: &str| file.is_rust() && !line.trim_start().starts_with("//");
+    let is_document = file.path.ends_with(".md") && !file.path.starts_with("docs/measurements/");
+    at_lines(file, |line| {
+        let (phrase, plain) = PHRASES.iter().find(|(phrase, _)| line.contains(phrase))?;
+        (is_document || is_message(line)).then(|| format!("`{phrase}`; write: {plain}"))
+    })
+}
+
 /// Complaints about names in the path of `file`.
 #[must_use]
 pub fn check_name(file: &TextFile) -> Option<String> {
@@ -155,6 +176,17 @@ mod tests {
         assert_eq!(check_finished(&file("x.rs", &format!("{open}(#12): later"))), Vec::<String>::new());
         for rest in ["", ": later", "(me)", "(#)", "(#x1)"] {
             assert_eq!(check_finished(&file("x.rs", &format!("{open}{rest}"))).len(), 1, "{rest}");
+        }
+    }
+
+    #[test]
+    fn a_phrase_is_found_in_messages_and_documents_and_not_in_comments() {
+        for (phrase, _) in PHRASES {
+            let found = |path: &str, line: &str| check_phrases(&file(path, line)).len();
+            assert_eq!(found("a/src/x.rs", &format!("\"it {phrase} it\"")), 1, "{phrase}");
+            assert_eq!(found("docs/x.md", phrase), 1, "{phrase}");
+            assert_eq!(found("a/src/x.rs", &format!("    // {phrase}")), 0, "{phrase}");
+            assert_eq!(found("docs/measurements/x.md", phrase), 0, "{phrase}");
         }
     }
 

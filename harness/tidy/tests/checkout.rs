@@ -75,6 +75,11 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
+fn messages_and_documents_are_in_plain_words() {
+    assert_none(FILES.iter().flat_map(words::check_phrases));
+}
+
+#[test]
 fn no_file_names_a_path_of_one_machine() {
     assert_none(FILES.iter().flat_map(words::check_paths));
 }

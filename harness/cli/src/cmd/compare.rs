@@ -16,7 +16,7 @@ use specimen_verdicts::{
 use crate::{
     args::Format,
     exit::CliError,
-    sealed::{SealArgs, Unverified},
+    seal_check::{SealArgs, Unverified},
     table_width::table_width,
     talk::Talk,
 };

@@ -18,7 +18,7 @@ use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
 use crate::{
     args::Format,
     exit::CliError,
-    needs,
+    requirements,
     spec_args::data_root,
     talk::{Talk, answer, answer_json},
 };
@@ -145,7 +145,7 @@ fn human_list(listed: &ListAnswer) -> String {
 
 /// Every published model, and how much of it is here.
 fn models() -> Vec<ModelLine> {
-    let places = needs::places();
+    let places = requirements::places();
     let line = |model: &'static Entry| ModelLine {
         name: &model.name,
         what: &model.what,

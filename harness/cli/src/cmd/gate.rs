@@ -17,7 +17,7 @@ use specimen_verdicts::gate::{
 use crate::{
     args::Format,
     exit::CliError,
-    sealed::{SealArgs, Unverified},
+    seal_check::{SealArgs, Unverified},
     table_width::table_width,
     talk::Talk,
 };

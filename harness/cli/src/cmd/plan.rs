@@ -19,7 +19,7 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 use crate::{
     args::Format,
     exit::CliError,
-    free_space, needs,
+    free_space, requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::{Talk, answer, answer_json},
 };
@@ -88,12 +88,12 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let root = data_root();
     let prompts = prompts::open(&spec.dataset, root.as_ref())?;
     let plan = Plan::new(spec, &prompts)?;
-    let mut estimate = plan.estimate(needs::footprint);
-    estimate.missing = needs::missing(&plan.spec, root.as_ref());
+    let mut estimate = plan.estimate(requirements::footprint);
+    estimate.missing = requirements::missing(&plan.spec, root.as_ref());
     let seconds = seconds_by_history(&plan);
     estimate.judged_by = seconds.map(|_| JudgedBy::History);
     estimate.time_bounds = time_bounds(&plan, args.bandwidth)?;
-    estimate.memory_bytes = memory_by_history(&plan).or_else(|| needs::memory(&plan.spec));
+    estimate.memory_bytes = memory_by_history(&plan).or_else(|| requirements::memory(&plan.spec));
     #[cfg(feature = "torch")]
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
     estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
@@ -131,9 +131,9 @@ fn positive(text: &str) -> Result<f64, String> {
 fn time_bounds(plan: &Plan, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, CliError> {
     let devices = bandwidth.map_or_else(Bandwidth::known, |gb| vec![Bandwidth::given(gb * 1e9)]);
     let streamed = |model: &ModelSpec| {
-        if model.device == "cpu" { None } else { needs::streamed_bytes(model) }
+        if model.device == "cpu" { None } else { requirements::streamed_bytes(model) }
     };
-    let bounds = plan.time_bounds(devices, needs::footprint, streamed);
+    let bounds = plan.time_bounds(devices, requirements::footprint, streamed);
     if bandwidth.is_some() && bounds.is_empty() {
         let reason =
             "--bandwidth has no effect: a model runs on a CPU, or the bytes that it reads are unknown";

@@ -18,7 +18,7 @@ use specimen_measure::words::counted;
 
 use crate::{
     args::Format,
-    sealed::{SealArgs, Unverified},
+    seal_check::{SealArgs, Unverified},
     spec_args::data_root,
     talk::Talk,
 };

@@ -10,7 +10,7 @@ use specimen_report::{Options, Outcome, Quality, ReportError, Style, check_quali
 use crate::{
     args::Format,
     exit::CliError,
-    sealed::{SealArgs, Unverified},
+    seal_check::{SealArgs, Unverified},
     table_width::table_width,
     talk::Talk,
 };

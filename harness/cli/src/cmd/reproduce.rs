@@ -16,7 +16,7 @@ use crate::{
     args::Format,
     cmd::compare::Layout,
     exit::CliError,
-    sealed::{SealArgs, Unverified},
+    seal_check::{SealArgs, Unverified},
     talk::Talk,
 };
 

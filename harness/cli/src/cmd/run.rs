@@ -24,9 +24,9 @@ use specimen_runner::{
 use crate::{
     cmd::report,
     exit::CliError,
-    expectations, free_space, needs,
+    expectations, free_space,
     progress::Progress,
-    provenance,
+    provenance, requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
     talk::Talk,
 };
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
     if args.timed_jobs > 1 {
         talk.warn("timed cells run side by side: their times disturb each other");
     }
-    let most = plan.estimate(needs::footprint).disk_bytes;
+    let most = plan.estimate(requirements::footprint).disk_bytes;
     if let Some(complaint) = free_space::complaint(most, free_bytes(&out)) {
         talk.warn(complaint);
     }

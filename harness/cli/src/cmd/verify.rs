@@ -9,7 +9,7 @@ use specimen_record::{RunDir, Verified, verify_run};
 
 use crate::{
     args::Format,
-    sealed,
+    seal_check,
     talk::{Talk, answer, answer_json},
 };
 
@@ -63,7 +63,7 @@ pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     match found.complaints.is_empty() {
         true => Ok(()),
-        false => Err(sealed::refusal(&run, &found.complaints).into()),
+        false => Err(seal_check::refusal(&run, &found.complaints).into()),
     }
 }
 

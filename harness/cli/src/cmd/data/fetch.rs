@@ -21,7 +21,7 @@ use crate::{
     args::Format,
     cmd::{byte_progress::ByteProgress, convert::converted, data::fetch_items},
     exit::CliError,
-    needs,
+    requirements,
     spec_args::data_root,
     talk::{Talk, answer, answer_json},
 };
@@ -104,7 +104,7 @@ struct FailedLine {
 pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut wanted: Vec<&'static Entry> = Vec::new();
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
-    let of_spec = spec.as_ref().map(needs::weights_of).unwrap_or_default();
+    let of_spec = spec.as_ref().map(requirements::weights_of).unwrap_or_default();
     let root = data_root();
     let of_datasets: Vec<&str> =
         args.names.iter().map(String::as_str).filter(|name| !items_of(name).is_empty()).collect();
@@ -112,7 +112,9 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let n_named = items.len();
     // Without a data folder there is no place for them: a person gets told so below.
     items.extend(
-        spec.iter().filter(|_| root.is_some()).flat_map(|spec| needs::absent_items(spec, root.as_ref())),
+        spec.iter()
+            .filter(|_| root.is_some())
+            .flat_map(|spec| requirements::absent_items(spec, root.as_ref())),
     );
     let of_models = args.names.iter().map(String::as_str).filter(|name| !of_datasets.contains(name));
     for name in of_models.chain(of_spec) {
@@ -159,7 +161,8 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         }
         answered.models.push(line);
     }
-    let by_hand = spec.as_ref().map(|spec| needs::missing_data(spec, root.as_ref())).unwrap_or_default();
+    let by_hand =
+        spec.as_ref().map(|spec| requirements::missing_data(spec, root.as_ref())).unwrap_or_default();
     let by_hand =
         by_hand.into_iter().chain(spec.as_ref().and_then(|spec| absent_prompts(spec, root.as_ref())));
     answered.data = by_hand.map(|Missing { what, remedy, .. }| DataLine { what, remedy }).collect();
@@ -188,7 +191,7 @@ fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Option<Missing> {
 
 /// Makes `file` ready to be read.
 fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyhow::Result<FileLine> {
-    let places = needs::places();
+    let places = requirements::places();
     let line = |status, path: &std::path::Path| FileLine {
         file: &file.name,
         status,
