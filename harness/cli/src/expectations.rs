@@ -15,9 +15,9 @@ pub(crate) fn missed(expected: &[Expectation], summary: &Summary) -> Vec<String>
         };
         match measured {
             Some(measured) if row.is_met_by(measured) => None,
-            Some(measured) => Some(format!(
-                "{cell}: {measure} is {measured:.4}, expected {value} {bound} ({source}); check settings and source"
-            )),
+            Some(measured) => {
+                Some(format!("{cell}: {measure} is {measured:.4}, expected {value} {bound} ({source})"))
+            }
             None => Some(format!("{cell}: {measure} was not measured, expected {value} {bound} ({source})")),
         }
     };

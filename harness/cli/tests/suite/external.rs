@@ -263,7 +263,7 @@ fn a_declared_file_may_change_until_images_were_made_with_it() {
     let text = std::fs::read_to_string(&spec).unwrap();
     let text = text.replace(r#"["sh","-c","x"]"#, &format!("[\"sh\", {program:?}], files = [{program:?}]"));
     let spec = desk.file("s.toml", &text);
-    let log = "what the processes said on stderr is in run/shards/0/worker.log";
+    let log = "the stderr of the processes is in run/shards/0/worker.log";
     let ran = desk.run(&["run", &spec, "--out", "run"]);
     assert!(ran.code == 5 && ran.err.contains("2 of 4 items failed") && ran.err.contains(log), "{}", ran.err);
     let manifest = || document(&desk.path("run/manifest.json"))["weights"][0].clone();

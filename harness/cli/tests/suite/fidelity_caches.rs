@@ -20,7 +20,8 @@ fn the_statistics_of_two_caches_give_the_distance_that_the_tool_gives() {
     for side in ["a", "b"] {
         let out = format!("kept/{side}.npz");
         let ran = desk.succeeds(&["convert", &cached(&format!("{side}-small-stat-fid-six.pt")), &out]);
-        for part in ["mean and covariance of 6 features (mu, sigma)", "which does not say", "(n)", "network"]
+        for part in
+            ["mean and covariance of 6 features (mu, sigma)", "which does not state", "(n)", "network"]
         {
             assert!(ran.out.contains(part), "{}", ran.out);
         }

@@ -249,16 +249,17 @@ fn gpus_are_for_cells_that_leave_their_choice_to_the_run() {
 #[test]
 fn an_expectation_that_a_run_misses_is_a_warning_with_both_values() {
     let desk = Desk::new();
-    let row = |measure: &str, value: f64| {
+    let row = |cell: &str, measure: &str, value: f64| {
         format!(
-            "{{ cell = \"ar\", measure = \"{measure}\", value = {value}, tolerance = 0.5, source = \"a paper\" }}"
+            "{{ cell = \"{cell}\", measure = \"{measure}\", value = {value}, tolerance = 0.5, source = \"a paper\" }}"
         )
     };
-    let rows = [row("nfe", 3.0), row("tokens_per_forward", 1.0), row("tvd_spent", 1.0)].join(", ");
+    let rows = [row("ar", "nfe", 3.0), row("ar", "tokens_per_forward", 1.0), row("quality", "speedup", 1.0)]
+        .join(", ");
     let expect = format!("expect=[{rows}]");
     let ran = desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "r", "--set", &expect]);
     let warnings: Vec<&str> = ran.err.lines().filter(|line| line.contains("(a paper)")).collect();
     assert_eq!(warnings.len(), 2, "{}", ran.err);
-    assert!(warnings[0].starts_with("warning: ar: nfe is ") && warnings[0].contains("expected 3 within 0.5"));
-    assert_eq!(warnings[1], "warning: ar: tvd_spent was not measured, expected 1 within 0.5 (a paper)");
+    assert_eq!(warnings[0], "warning: ar: nfe is 16.0000, expected 3 within 0.5 (a paper)");
+    assert_eq!(warnings[1], "warning: quality: speedup was not measured, expected 1 within 0.5 (a paper)");
 }
