@@ -62,7 +62,7 @@ pub enum HubError {
     },
     /// No answer, or one that broke off.
     #[error(
-        "{url}: {reason}; run the same command again: it goes on after the {n_bytes} bytes that are here"
+        "{url}: {reason}; run the same command again: it continues after the {n_bytes} bytes that are here"
     )]
     BrokenOff {
         /// The address.

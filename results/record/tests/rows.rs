@@ -204,7 +204,7 @@ fn a_run_is_made_once_and_opened_only_where_it_is() {
     fs::write(run.manifest(), "{}").unwrap();
     assert_eq!(RunDir::open(run.root()).unwrap(), run);
     let error = RunDir::create(run.root()).unwrap_err().to_string();
-    assert!(error.contains("a run lies here already (manifest.json)"), "{error}");
+    assert!(error.contains("a run is here already (manifest.json)"), "{error}");
 }
 
 #[test]
