@@ -71,6 +71,7 @@ const PHRASES: [(&str, &str); 13] = [
 
 /// Complaints about phrases in messages and documents: lines of sources that are no comments, and Markdown. Measurements
 /// are not changed afterwards.
+#[must_use]
 pub fn check_phrases(file: &TextFile) -> Vec<String> {
     let is_message =
         |line: &str| file.is_rust() && file.path.contains("/src/") && !line.trim_start().starts_with("//");
