@@ -220,3 +220,14 @@ fn shards_and_attempts_are_listed_as_numbers() {
     assert_eq!(run.shards().unwrap(), [0, 9, 10]);
     assert_eq!(run.attempts(9).unwrap(), [2, 11]);
 }
+
+#[test]
+fn forwards_that_are_not_reported_are_0_on_disk_and_absent_in_memory() {
+    let known = fixture::record(&fixture::plan().items[0]);
+    let unknown = Record { nfe: None, ..known.clone() };
+    for (record, on_disk) in [(known, 3), (unknown, 0)] {
+        let row = serde_json::to_value(&record).unwrap();
+        assert_eq!(row["nfe"], on_disk);
+        assert_eq!(serde_json::from_value::<Record>(row).unwrap().nfe, record.nfe);
+    }
+}
