@@ -3,6 +3,7 @@
 
 use std::{io::Read, path::Path};
 
+use specimen_catalog::{METRICS, metric, metric::Needs};
 use specimen_datasets::CaptionPolicy;
 use specimen_foundation::names::nearest;
 
@@ -13,7 +14,7 @@ use crate::{
     expect,
     fields::{self, Fields, out_of_range, unknown_name},
     matrix,
-    names::{DIAGNOSTICS, METRICS, MOST_DIAGNOSED, Needs, UNCONDITIONAL, datasets, is_prompt_file},
+    names::{DIAGNOSTICS, MOST_DIAGNOSED, UNCONDITIONAL, datasets, is_prompt_file},
     place::Place,
     slurm,
     spec::{DatasetSpec, DiagnosticSpec, MetricSpec, SCHEMA, Spec, Timing},
@@ -273,8 +274,8 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
         let fields = Fields::new(node, "[[metric]]", &format!("metric.{index}"), METRIC_KEYS)?;
         let name_node = fields.required("name", "it says what is computed")?;
         let name = fields::text(name_node, &fields.path("name"))?;
-        let Some(known) = METRICS.iter().find(|metric| metric.name == name) else {
-            let known = METRICS.iter().map(|metric| metric.name);
+        let Some(known) = metric(name) else {
+            let known = METRICS.iter().map(|metric| metric.name.as_str());
             return Err(unknown_name(name_node, &fields.path("name"), "metric", name, known));
         };
         let min_n = fields

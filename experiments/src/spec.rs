@@ -2,6 +2,7 @@
 //! into a run's manifest as it stands. The text form is TOML; [`SpecText`](crate::parse::SpecText) reads it.
 
 use serde::{Deserialize, Serialize};
+use specimen_catalog::metric;
 use specimen_datasets::CaptionPolicy;
 use specimen_decode::method::{MethodConfig, Proposer};
 pub use specimen_foundation::dtype::Dtype;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::{
     expect::{Expectation, PublishedRef},
     external::External,
-    names::{BASELINE, METRICS},
+    names::BASELINE,
 };
 
 /// Schema number of specs.
@@ -171,7 +172,7 @@ pub struct Imported {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricSpec {
-    /// One of [`METRICS`].
+    /// One of [`METRICS`](specimen_catalog::METRICS).
     pub name: String,
     /// With fewer images the value is null, with the reason.
     pub min_n: Option<usize>,
@@ -208,8 +209,6 @@ impl MetricSpec {
     /// each of its four.
     #[must_use]
     pub fn values(&self) -> Vec<String> {
-        let names = METRICS.iter().find(|known| known.name == self.name).map(|known| known.values);
-        let names = names.filter(|values| !values.is_empty());
         let of_protocol = |name: &str| match &self.protocol {
             None => name.to_owned(),
             Some(protocol) => {
@@ -217,9 +216,11 @@ impl MetricSpec {
                 format!("{name}:{}", file.strip_suffix(".toml").unwrap_or(file))
             }
         };
-        match names {
-            None => vec![of_protocol(&self.name)],
-            Some(values) => values.iter().map(|name| of_protocol(name)).collect(),
+        match metric(&self.name) {
+            Some(known) if !known.values.is_empty() => {
+                known.values.iter().map(|name| of_protocol(name)).collect()
+            }
+            _ => vec![of_protocol(&self.name)],
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use specimen_datasets::scenes::Vocabulary;
 
 use crate::{
-    names::{BASELINE, EMBEDDED, METRICS},
+    names::{BASELINE, EMBEDDED},
     plan::Plan,
     spec::{Cell, MetricSpec, Spec},
 };
@@ -146,7 +146,7 @@ fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {
         Some(min_n) if n < min_n => Some(Warning::TooFewImages { metric: name, min_n, n }),
         Some(_) => None,
         None => {
-            let biased = METRICS.iter().any(|known| known.name == name && known.compares_distributions);
+            let biased = specimen_catalog::metric(&name).is_some_and(|known| known.compares);
             biased.then_some(Warning::NoLeastNumber { metric: name })
         }
     }

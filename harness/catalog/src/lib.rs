@@ -1,14 +1,21 @@
-//! Every model and network that this program knows, each declared once: one TOML file in `models/` says family, sizes,
-//! what it can lend a method, its files, the ways they can lie on a disk, licence and memory.
+//! Every model, network and metric that this program knows, each declared once: one TOML file in `models/` says family,
+//! sizes, what a model can lend a method, its files, the ways they can be on a disk, licence and memory; one in `metrics/`
+//! says what a metric is, what it needs and which values are better.
 //!
 //! Specs and plans ask it what a model can do, [the hub](../specimen_hub/index.html) fetches what it names, the models
 //! are built from its sizes. Knows no tensor and no network; reads no file at run time.
 
 pub mod entry;
 pub mod memory;
+pub mod metric;
 pub mod part;
 pub mod target;
 
 pub use entry::{ENTRIES, Entry, entry};
+pub use metric::{METRICS, Metric, metric};
 pub use part::{Choice, Part};
 pub use target::{Ability, Family, Head, Target};
+
+/// Name and text of every built-in protocol of metrics, in the order of the names: the files of `metrics/protocols`, which
+/// `specimen-measure` reads.
+pub const PROTOCOLS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/protocols.rs"));

@@ -98,20 +98,9 @@ pub enum Command {
     /// Find the best setting of a spec within a budget, by successive halving over prompts
     #[cfg(feature = "torch")]
     Tune(cmd::tune::TuneArgs),
-    /// Measure the Frechet distance of two sets of images, features or statistics
-    Fid(cmd::fid::FidArgs),
-    /// Measure the kernel distance of two sets
-    Kid(cmd::kid::KidArgs),
-    /// Measure precision, recall, density and coverage of a set against another
-    Prdc(cmd::prdc::PrdcArgs),
-    /// Measure the maximum mean discrepancy of the CLIP embeddings of two sets
-    Cmmd(cmd::cmmd::CmmdArgs),
-    /// Measure the diversity of a set (Vendi score)
-    Vendi(cmd::vendi::VendiArgs),
-    /// Measure the Inception Score of a set
-    Is(cmd::inception_score::InceptionScoreArgs),
-    /// Measure how well images match their captions
-    ClipScore(cmd::clip_score::ClipScoreArgs),
+    /// The metrics.
+    #[command(flatten)]
+    Metric(cmd::metric::MetricCall),
     /// Measure all metrics of a protocol in one pass over the images
     Metrics(cmd::metrics::MetricsArgs),
     /// Write a file of statistics or features

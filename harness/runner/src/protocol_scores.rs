@@ -3,25 +3,21 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use specimen_catalog::{Metric, metric::Direction};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
 use specimen_foundation::folders::cache_folder;
 use specimen_measure::{
-    MeasureError, Measurement,
-    clip_score::clip_score_of_pictures,
-    cmmd::cmmd,
-    fid::fid,
+    MeasureError,
     images::BATCH,
-    inception_score::inception_score,
     input::Input,
-    kid::kid,
+    measurement::Measurement,
     meter::{INTERVAL_GROUPS, Meter, Settings},
-    prdc::prdc,
+    metrics::{CaptionsOf, Outcome, Sides},
     protocol::Protocol,
     published::Published,
-    vendi::vendi,
 };
-use specimen_record::RunDir;
+use specimen_record::{Record, RunDir};
 
 use crate::{
     cell_images::{CellImages, blank, image_path, too_few},
@@ -43,8 +39,8 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
         let networks = ready.networks(data_root);
         Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;
         let Some(real) = &ready.real else { continue };
-        // All but the distance of Gaussians compare rows.
-        if let (Input::Statistics(..), false) = (Input::open(real, false)?, metric.name == "fid") {
+        let takes_statistics = known(metric)?.command.as_ref().is_some_and(|command| command.statistics);
+        if let (Input::Statistics(..), false) = (Input::open(real, false)?, takes_statistics) {
             let (path, metric) = (real.clone(), metric.name.clone());
             return Err(MeasureError::NeedsRows { path, metric }.into());
         }
@@ -73,30 +69,38 @@ pub(crate) fn score(
         }
         return Ok(());
     }
-    let measured = measure(run, images, metric, data_root)?;
-    for (label, (measured, per_item)) in values.iter().zip(measured) {
+    let known = known(metric)?;
+    let Outcome { values: measured, pictures } = measure(run, images, metric, data_root)?;
+    let by_name: BTreeMap<&str, f64> =
+        pictures.iter().map(|picture| (picture.file.as_str(), picture.cosine)).collect();
+    let own = |record: &&Record| by_name[record.image.as_deref().unwrap_or_default()];
+    let per_item: Option<Vec<f64>> = (!by_name.is_empty()).then(|| images.records.iter().map(own).collect());
+    for (label, measured) in values.iter().zip(measured) {
         let mut file = blank(label, &measured.protocol, images);
         file.value = Some(measured.value);
         file.ci95 = measured.ci95;
         file.n = measured.n.last().copied().flatten().unwrap_or(file.n);
-        file.higher_is_better = Some(!matches!(metric.name.as_str(), "fid" | "kid" | "cmmd"));
+        file.higher_is_better = Some(known.direction == Direction::Higher);
         file.extractor = measured.extractor.clone();
         file.extra = numbers(&measured);
-        file.per_item = per_item.map(|values| images.per_item(&values));
+        file.per_item = per_item.as_deref().map(|values| images.per_item(values));
         disk.put(&run.metrics(label, &images.cell.name), &file)?;
     }
     Ok(())
 }
 
-/// A value with each image's own, in record order, where the metric has them.
-type Measured = (Measurement, Option<Vec<f64>>);
+/// What the catalog knows of a metric.
+fn known(metric: &MetricSpec) -> Result<&'static Metric, RunError> {
+    let name = &metric.name;
+    specimen_catalog::metric(name).ok_or_else(|| RunError::Spec(format!("metric `{name}` is unknown")))
+}
 
 fn measure(
     run: &RunDir,
     images: &CellImages<'_>,
     metric: &MetricSpec,
     data_root: Option<&DataRoot>,
-) -> Result<Vec<Measured>, RunError> {
+) -> Result<Outcome, RunError> {
     let ready = Ready::of(metric, data_root)?;
     let networks = ready.networks(data_root);
     let settings = Settings {
@@ -106,24 +110,19 @@ fn measure(
         batch: BATCH,
     };
     let mut meter = Meter::with(ready.protocol.clone(), &networks, settings);
-    let pictures = Pictures::gather(run, images)?;
-    let generated = pictures.folder.path();
-    let real = || ready.real.as_deref().expect("the spec was checked to name it");
-    let one = |measured: Measurement| vec![(measured, None)];
-    Ok(match metric.name.as_str() {
-        "fid" => one(fid(&mut meter, real(), generated)?),
-        "kid" => one(kid(&mut meter, real(), generated)?),
-        "cmmd" => one(cmmd(&mut meter, real(), generated)?),
-        "is" => one(inception_score(&mut meter, generated)?),
-        "vendi" => one(vendi(&mut meter, generated)?),
-        "prdc" => prdc(&mut meter, real(), generated)?.into_iter().map(|value| (value, None)).collect(),
-        "clip-score" => {
-            let (measured, cosines) = clip_score_of_pictures(&mut meter, generated, &pictures.prompts)?;
-            let own: Vec<f64> = pictures.places.iter().map(|&at| cosines[at]).collect();
-            vec![(measured, Some(own))]
-        }
-        other => return Err(RunError::Spec(format!("metric `{other}` has no protocol"))),
-    })
+    let (mut files, mut captions) = (Vec::new(), BTreeMap::new());
+    for (record, prompt) in images.records.iter().zip(&images.prompts) {
+        // By their names in the records, so that their order, and with it the last digit of a sum, is the same whatever
+        // shards made them.
+        let name = record.image.clone().unwrap_or_default();
+        files.push((name.clone(), image_path(run, record)?));
+        captions.insert(name, (*prompt).to_owned());
+    }
+    let path = run.root().join(&images.cell.name);
+    meter.list(&path, files);
+    let captions = Some(CaptionsOf::Names(&captions));
+    let sides = Sides { real: ready.real.as_deref(), captions, ..Sides::one(&path) };
+    Ok((ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?)
 }
 
 /// The details that are numbers.
@@ -155,39 +154,6 @@ impl Ready {
 /// A path of a spec: as it is if it is absolute or nothing is known of a data folder, else below that.
 fn below(path: &str, data_root: Option<&DataRoot>) -> PathBuf {
     data_root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path))
-}
-
-/// The images of a cell in one folder, by their names in the records: whatever shards made them, their order
-/// and so the last digit of a sum is the same.
-struct Pictures {
-    /// Links to the images.
-    folder: tempfile::TempDir,
-    /// Of each image in record order its place in the order of the names.
-    places: Vec<usize>,
-    /// Prompts in the order of the names.
-    prompts: Vec<String>,
-}
-
-impl Pictures {
-    fn gather(run: &RunDir, images: &CellImages<'_>) -> Result<Self, RunError> {
-        let what = "link the images of";
-        let folder = tempfile::tempdir().map_err(RunError::io(run.root(), what))?;
-        let mut names = Vec::with_capacity(images.records.len());
-        for record in &images.records {
-            let path = image_path(run, record)?;
-            let path = std::path::absolute(&path).map_err(RunError::io(&path, "resolve the path of"))?;
-            let name = record.image.clone().unwrap_or_default();
-            std::os::unix::fs::symlink(&path, folder.path().join(&name))
-                .map_err(RunError::io(&path, what))?;
-            names.push(name);
-        }
-        let mut order: Vec<usize> = (0..names.len()).collect();
-        order.sort_by(|&a, &b| names[a].cmp(&names[b]));
-        let mut places = vec![0; names.len()];
-        order.iter().enumerate().for_each(|(place, &at)| places[at] = place);
-        let prompts = order.iter().map(|&at| images.prompts[at].to_owned()).collect();
-        Ok(Self { folder, places, prompts })
-    }
 }
 
 impl From<MeasureError> for RunError {

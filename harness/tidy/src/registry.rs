@@ -52,21 +52,25 @@ pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
         .collect()
 }
 
-/// Where the metrics that specs know are listed, and the beginning of the paths of what computes them.
-const METRICS: (&str, &str, &str) = ("experiments/src/names.rs", "const METRICS:", "harness/runner/src/");
+/// The folder of the metrics that specs know, one file each, and the beginnings of the paths of what computes them.
+const METRICS: (&str, [&str; 2]) =
+    ("harness/catalog/metrics/", ["metrics/measure/src/metrics/", "harness/runner/src/"]);
 
 /// Complaints about metrics that specs know and nothing computes.
 #[must_use]
 pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
-    let (known_in, list, computed_in) = METRICS;
-    let sources: Vec<&TextFile> = files.iter().filter(|file| file.path.starts_with(computed_in)).collect();
-    let is_name = |text: &String| !text.contains(' ');
-    let names = strings(files, known_in, list).into_iter().filter(is_name);
+    let (folder, computed_in) = METRICS;
+    let computes = |file: &&TextFile| computed_in.iter().any(|prefix| file.path.starts_with(prefix));
+    let sources: Vec<&TextFile> = files.iter().filter(computes).collect();
+    let names = files.iter().filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".toml"));
     let uncomputed =
         names.filter(|name| !sources.iter().any(|file| file.text.contains(&format!("\"{name}\""))));
+    let [measure, runner] = computed_in;
     uncomputed
         .map(|name| {
-            format!("{known_in}: metric `{name}` appears nowhere in {computed_in}; compute it or remove it")
+            format!(
+                "{folder}{name}.toml: nothing in {measure} or {runner} computes it; compute it or remove it"
+            )
         })
         .collect()
 }
@@ -92,14 +96,6 @@ pub fn check_failures(files: &[TextFile]) -> Vec<String> {
         }
     }
     complaints
-}
-
-/// The string literals of the list that begins with `list` in the file `path`, up to its `];`.
-fn strings(files: &[TextFile], path: &str, list: &str) -> Vec<String> {
-    let text = files.iter().find(|file| file.path == path).map(|file| file.text.as_str()).unwrap_or_default();
-    let items = text.split_once(list).map(|(_, rest)| rest).unwrap_or_default();
-    let items = items.split("];").next().unwrap_or_default();
-    items.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 /// Names of the things in `registry`, sorted.
@@ -146,8 +142,9 @@ mod tests {
 
     #[test]
     fn a_metric_that_nothing_computes_is_named() {
-        let known = "pub const METRICS: &[Metric] = &[\n Metric { name: \"fd\", what: \"a distance\" },\n];";
-        let files = |source: &str| [file(METRICS.0, known), file("harness/runner/src/score.rs", source)];
+        let files = |source: &str| {
+            [file("harness/catalog/metrics/fd.toml", ""), file("harness/runner/src/score.rs", source)]
+        };
         assert_eq!(check_metrics(&files("\"fd\" => fd(),")), Vec::<String>::new());
         assert_eq!(check_metrics(&files("\"fd-lenet\" => fd(),")).len(), 1);
     }

@@ -3,19 +3,11 @@
 
 use std::path::Path;
 
-use crate::cmmd::cmmd;
 use crate::error::MeasureError;
-use crate::fid::fid;
-use crate::inception_score::inception_score;
 use crate::input::Input;
-use crate::kid::kid;
 use crate::measurement::Measurement;
 use crate::meter::Meter;
-use crate::prdc::prdc;
-use crate::vendi::vendi;
-
-/// Metrics that compare two sets.
-const COMPARING: [&str; 4] = ["fid", "kid", "prdc", "cmmd"];
+use crate::metrics::Sides;
 
 /// What came of every metric of a protocol.
 #[derive(Debug)]
@@ -26,7 +18,7 @@ pub struct All {
     pub failed: Vec<(&'static str, MeasureError)>,
 }
 
-/// Measures everything that the protocol has a table for: what lies at `generated`, against what lies at `real`
+/// Measures everything that the protocol has a table for: what is at `generated`, against what is at `real`
 /// where a metric compares. A metric that fails, because a side is too small or holds statistics only, leaves the
 /// others as they are.
 ///
@@ -38,10 +30,10 @@ pub fn all(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<All, 
     let layer = recipe.network.layer.clone();
     let of_logits = recipe.is.as_ref().map(|is| is.layer.clone()).filter(|logits| *logits != layer);
     meter.check_sides(&[(real, None), (generated, None)])?;
-    if metrics.iter().any(|metric| COMPARING.contains(metric)) {
+    if metrics.iter().any(|metric| metric.compares()) {
         meter.hold(real, &[&layer])?;
     }
-    let needs_features = metrics.iter().any(|metric| *metric != "is") || of_logits.is_none();
+    let needs_features = metrics.iter().any(|metric| metric.name != "is") || of_logits.is_none();
     let layers: Vec<&str> =
         needs_features.then_some(layer.as_str()).into_iter().chain(of_logits.as_deref()).collect();
     if real != generated || layers != [layer.as_str()] {
@@ -49,20 +41,12 @@ pub fn all(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<All, 
     }
     let mut all = All { measured: Vec::new(), failed: Vec::new() };
     for metric in metrics {
-        let measured = match metric {
-            "fid" => fid(meter, real, generated).map(|one| vec![one]),
-            "kid" => kid(meter, real, generated).map(|one| vec![one]),
-            "prdc" => prdc(meter, real, generated),
-            "cmmd" => cmmd(meter, real, generated).map(|one| vec![one]),
-            "vendi" => vendi(meter, generated).map(|one| vec![one]),
-            "is" => logits_are_there(meter, generated, of_logits.as_deref())
-                .and_then(|()| inception_score(meter, generated))
-                .map(|one| vec![one]),
-            other => Err(MeasureError::NeedsCaptions { metric: other.to_owned() }),
-        };
+        let logits = of_logits.as_deref().filter(|_| metric.name == "is");
+        let measured = logits_are_there(meter, generated, logits)
+            .and_then(|()| (metric.run)(meter, &Sides::two(real, generated)));
         match measured {
-            Ok(measured) => all.measured.extend(measured),
-            Err(error) => all.failed.push((metric, error)),
+            Ok(outcome) => all.measured.extend(outcome.values),
+            Err(error) => all.failed.push((metric.name, error)),
         }
     }
     if all.measured.is_empty()

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use rayon::prelude::*;
 use specimen_pixels::{Pipeline, Source};
 
-use crate::ahead::ahead;
 use crate::cache::{Cache, Found};
 use crate::error::MeasureError;
 use crate::network::{Batch, ImageNetwork, Provenance};
+use crate::prefetch::prefetch;
 
 /// Pictures in one pass of the network.
 pub const BATCH: usize = 16;
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let n_all = places.len();
         let mut n_told = 0;
         let mut queue = Queue { waiting: VecDeque::new(), next_idx: 0, pictures: Vec::new(), can_keep: true };
-        ahead(
+        prefetch(
             &groups,
             |group| prepare.all(source, group),
             |prepared| {

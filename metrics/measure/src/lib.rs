@@ -1,15 +1,15 @@
-//! From pictures, features or statistics on disk to a metric's value, under a protocol that is printed beside it.
+//! From pictures, features or statistics on disk to a metric's value, under a protocol that is printed with it.
 //!
-//! Read in this order: [`protocol`] (what a number depends on), [`input`] (what may lie at a path), [`network`] (the
+//! Read in this order: [`protocol`] (what a number depends on), [`input`] (what may be at a path), [`network`] (the
 //! seam to the feature networks), [`images`] (from pictures to rows: decoding beside the network, cache between the
-//! two), [`meter`] (one protocol with all that it takes to measure), then one file a metric.
+//! two), [`meter`] (one protocol with all that it takes to measure), then [`metrics`], one file a metric.
 //! Nothing here knows a tensor; without the feature `torch` there are no networks, and features or statistics that
 //! were made elsewhere are measured all the same.
 //!
 //! A Frechet distance:
 //!
 //! ```
-//! use specimen_measure::{MeasureError, fid::fid, meter::Meter, network::NoNetworks, protocol::Protocol};
+//! use specimen_measure::{MeasureError, meter::Meter, metrics::fid::fid, network::NoNetworks, protocol::Protocol};
 //! # use specimen_stats::npy_write::{Values, write_npy};
 //! # let folder = tempfile::tempdir()?;
 //! # let (real, generated) = (folder.path().join("real.npy"), folder.path().join("generated.npy"));
@@ -30,9 +30,7 @@
 
 pub mod error;
 
-mod named;
 pub mod protocol;
-pub mod rules;
 
 pub mod input;
 pub mod network;
@@ -41,25 +39,18 @@ mod bounded;
 pub mod whole_file;
 pub mod words;
 
-mod ahead;
 pub mod cache;
 pub mod images;
+mod prefetch;
 
 pub mod meter;
 pub mod sample;
 
 pub mod measurement;
 
-pub mod fid;
-pub mod kid;
-pub mod prdc;
-
-pub mod cmmd;
-pub mod inception_score;
-pub mod vendi;
+pub mod metrics;
 
 pub mod captions;
-pub mod clip_score;
 pub mod image_id;
 pub mod per_image;
 

@@ -15,9 +15,8 @@ use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader, Report};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
-use crate::network::{ImageNetwork, Networks, Part};
+use crate::network::{ImageNetwork, NetworkRule, Networks, Part};
 use crate::protocol::Protocol;
-use crate::rules::NetworkRule;
 use crate::sample::{Rows, Side, Spread};
 
 /// Groups that an interval leaves out, one at a time.
@@ -53,6 +52,8 @@ pub struct Meter<'a> {
     opened: BTreeMap<String, Box<dyn ImageNetwork>>,
     /// Rows that are kept in memory for the next metric, by path and layer; nothing unless asked for.
     held: BTreeMap<(PathBuf, String), Rows>,
+    /// Pictures that are not below one folder, by the path that stands for them: key and file.
+    lists: BTreeMap<PathBuf, Vec<(String, PathBuf)>>,
     broken: Vec<(PathBuf, Broken)>,
     /// What was told of given features.
     told: Vec<(PathBuf, Event)>,
@@ -82,6 +83,7 @@ impl<'a> Meter<'a> {
             on: Box::new(|_, _| {}),
             opened: BTreeMap::new(),
             held: BTreeMap::new(),
+            lists: BTreeMap::new(),
             broken: Vec::new(),
             told: Vec::new(),
             n_forward: 0,
@@ -91,6 +93,19 @@ impl<'a> Meter<'a> {
     /// Tells `on` what happens to which source from now on.
     pub fn listen(&mut self, on: impl FnMut(&Path, Event) + 'a) {
         self.on = Box::new(on);
+    }
+
+    /// Lets `path` stand for these pictures, which need not be below it: key and file of each.
+    pub fn list(&mut self, path: &Path, pictures: Vec<(String, PathBuf)>) {
+        self.lists.insert(path.to_path_buf(), pictures);
+    }
+
+    /// What is at `path`, or is listed for it.
+    fn input(&self, path: &Path) -> Result<Input, MeasureError> {
+        match self.lists.get(path) {
+            Some(pictures) => Ok(Input::Images(Source::of_list(path, pictures.clone())?)),
+            None => Input::open(path, self.settings.keep_going),
+        }
     }
 
     /// The protocol.
@@ -106,11 +121,8 @@ impl<'a> Meter<'a> {
     /// cannot be opened.
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
-        let layer = match &recipe.is {
-            Some(is) if metric == "is" => is.layer.clone(),
-            _ => recipe.network.layer.clone(),
-        };
-        self.protocol.check_metric(metric)?;
+        self.protocol.metric(metric)?;
+        let layer = recipe.layer_of(metric).to_owned();
         self.networks.images(&NetworkRule { layer, ..recipe.network.clone() })?;
         if let Some(rule) = recipe.clip_score.as_ref().filter(|_| metric == "clip-score") {
             self.networks.texts(&recipe.network, rule)?;
@@ -144,7 +156,7 @@ impl<'a> Meter<'a> {
     /// Opens what lies at `path`. Entries of a folder that cannot be listed are left out like broken pictures where the
     /// meter keeps going, and else are an error.
     pub(crate) fn open(&mut self, path: &Path) -> Result<Input, MeasureError> {
-        let input = Input::open(path, self.settings.keep_going)?;
+        let input = self.input(path)?;
         if let Input::Images(source) = &input {
             let unlisted = source.unlisted().iter();
             let broken =
@@ -159,7 +171,7 @@ impl<'a> Meter<'a> {
     pub(crate) fn check_sides(&self, sides: &[(&Path, Option<&str>)]) -> Result<(), MeasureError> {
         let mut before: Option<(&Path, usize)> = None;
         for &(path, needs_rows) in sides {
-            let input = Input::open(path, self.settings.keep_going)?;
+            let input = self.input(path)?;
             if let (Input::Statistics(..), Some(metric)) = (&input, needs_rows) {
                 return Err(MeasureError::NeedsRows { path: path.to_path_buf(), metric: metric.to_owned() });
             }
@@ -488,7 +500,7 @@ impl<'a> Meter<'a> {
             metric,
             value,
             ci95: None,
-            protocol: self.protocol.label(table_of(metric)),
+            protocol: self.protocol.label(crate::metrics::table_of(metric)),
             n: sides.iter().map(|side| side.n).collect(),
             extractor: known.map(|origin| origin.extractor.clone()),
             made_by: sides.iter().map(|side| made_by(side.origin.as_ref())).collect(),
@@ -497,11 +509,6 @@ impl<'a> Meter<'a> {
             details: Map::new(),
         })
     }
-}
-
-/// The table of a protocol that a value depends on: four values share that of `prdc`.
-fn table_of(metric: &str) -> &str {
-    if crate::prdc::NAMES.contains(&metric) { crate::prdc::NAME } else { metric }
 }
 
 /// Fails when it is known that the sides of a comparison were made differently.

@@ -1,8 +1,23 @@
 //! The seam to the feature networks: prepared pixels or texts go in, rows of features come out, under an identity
 //! that names network, layer, element type and weights. What implements it may use tensors; this crate does not.
 
+use serde::{Deserialize, Serialize};
+pub use specimen_foundation::dtype::Dtype;
+
 use crate::error::{MeasureError, NetworkFault};
-use crate::rules::{ClipScoreRule, NetworkRule};
+use crate::metrics::clip_score::ClipScoreRule;
+
+/// The network of a protocol, which makes the features.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkRule {
+    /// The network's name, `inception-fid` say.
+    pub name: String,
+    /// The layer whose output is the feature, `2048` say.
+    pub layer: String,
+    /// What its arithmetic is done in.
+    pub dtype: Dtype,
+}
 
 /// Where weights came from.
 #[derive(Clone, Debug, PartialEq, Eq)]

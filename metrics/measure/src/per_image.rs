@@ -14,8 +14,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use specimen_table::csv_field;
 
-use crate::clip_score::PictureScore;
 use crate::error::MeasureError;
+use crate::metrics::PictureScore;
 use crate::whole_file::write_whole;
 
 /// The columns as Parquet names them.

@@ -5,21 +5,21 @@
 //! prose), so two names with one recipe have one digest; `NAME@DIGEST12` is printed with every value.
 //!
 //! `pillow = "12"` in a file says whose order of passes its resizes have where they follow Pillow. The steps themselves
-//! say it too, so the line is in no digest. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
+//! say it too, so the line is in no digest, and neither is `known-pixels`, by which `doctor` tests the steps. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use specimen_catalog::PROTOCOLS;
 use specimen_foundation::text::joined_lines;
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::bounded;
 use crate::error::MeasureError;
-use crate::named::PROTOCOLS;
-use crate::rules::{
-    ClipScoreRule, CmmdRule, Dtype, FidRule, InceptionScoreRule, KidRule, NetworkRule, PrdcRule, VendiRule,
-};
+use crate::metrics::{METRICS, Metric, metric, with_tables};
+use crate::metrics::{fid::FidRule, inception_score::InceptionScoreRule, kid::KidRule};
+use crate::network::{Dtype, NetworkRule};
 
 /// Bytes of a protocol's file, at most.
 const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
@@ -38,6 +38,7 @@ pub struct Protocol {
     name: String,
     about: String,
     source: String,
+    known_pixels: Option<String>,
     recipe: Recipe,
 }
 
@@ -52,38 +53,6 @@ pub struct MetricSettings {
     pub k: Option<usize>,
     /// Seed of the subsets of KID and of the shuffle of the Inception Score.
     pub seed: Option<u32>,
-}
-
-/// What the digest covers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Recipe {
-    schema: u32,
-    /// From a decoded picture to what the network sees.
-    pub pixels: Pipeline,
-    /// What makes features of that.
-    pub network: NetworkRule,
-    /// Frechet distance.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fid: Option<FidRule>,
-    /// Kernel distance.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kid: Option<KidRule>,
-    /// Precision, recall, density and coverage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prdc: Option<PrdcRule>,
-    /// Inception Score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is: Option<InceptionScoreRule>,
-    /// CMMD.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cmmd: Option<CmmdRule>,
-    /// Vendi score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vendi: Option<VendiRule>,
-    /// CLIP score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clip_score: Option<ClipScoreRule>,
 }
 
 /// A line of versions of Pillow, as a protocol's file names it.
@@ -106,25 +75,62 @@ impl Pillow {
     }
 }
 
-/// A protocol's file.
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Wire {
-    schema: u32,
-    name: String,
-    about: String,
-    source: String,
-    pillow: Option<Pillow>,
-    pixels: Pipeline,
-    network: NetworkRule,
-    fid: Option<FidRule>,
-    kid: Option<KidRule>,
-    prdc: Option<PrdcRule>,
-    is: Option<InceptionScoreRule>,
-    cmmd: Option<CmmdRule>,
-    vendi: Option<VendiRule>,
-    clip_score: Option<ClipScoreRule>,
+/// Defines what a protocol's file holds and what its digest covers, with every table of [`with_tables`].
+macro_rules! define_recipe {
+    ($($(#[$doc:meta])* $name:literal => $table:ident: $rule:ty,)*) => {
+        /// What the digest covers.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub struct Recipe {
+            schema: u32,
+            /// From a decoded picture to what the network sees.
+            pub pixels: Pipeline,
+            /// What makes features of that.
+            pub network: NetworkRule,
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $table: Option<$rule>,)*
+        }
+
+        /// A protocol's file.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        struct Wire {
+            schema: u32,
+            name: String,
+            about: String,
+            source: String,
+            pillow: Option<Pillow>,
+            known_pixels: Option<String>,
+            pixels: Pipeline,
+            network: NetworkRule,
+            $($table: Option<$rule>,)*
+        }
+
+        impl Wire {
+            /// Everything but name and prose.
+            fn into_recipe(self) -> Recipe {
+                let Self { schema, pixels, network, $($table,)* .. } = self;
+                Recipe { schema, pixels, network, $($table,)* }
+            }
+        }
+
+        impl Recipe {
+            /// Whether it has the table called `name`.
+            fn has(&self, name: &str) -> bool {
+                match name {
+                    $($name => self.$table.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            /// The same with the table called `name` only.
+            fn with_table_only(mut self, name: &str) -> Self {
+                $(if name != $name { self.$table = None; })*
+                self
+            }
+        }
+    };
 }
+with_tables!(define_recipe);
 
 impl Protocol {
     /// The names of the protocols that are built in, sorted.
@@ -170,22 +176,10 @@ impl Protocol {
         let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
         let wire: Wire =
             toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
-        let Wire {
-            schema,
-            name,
-            about,
-            source,
-            pillow,
-            pixels,
-            network,
-            fid,
-            kid,
-            prdc,
-            is,
-            cmmd,
-            vendi,
-            clip_score,
-        } = wire;
+        let (name, about, source) = (wire.name.clone(), wire.about.clone(), wire.source.clone());
+        let (pillow, known_pixels) = (wire.pillow, wire.known_pixels.clone());
+        let recipe = wire.into_recipe();
+        let Recipe { schema, ref pixels, ref network, ref fid, .. } = recipe;
         if schema != SCHEMA {
             return Err(fault(format!("schema {schema}, this program reads {SCHEMA}")));
         }
@@ -211,11 +205,10 @@ impl Protocol {
                 "[fid] ddof = {ddof}; covariances are divided by n - 1 here, write 1"
             )));
         }
-        let recipe = Recipe { schema, pixels, network, fid, kid, prdc, is, cmmd, vendi, clip_score };
         if recipe.metrics().is_empty() {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }
-        Ok(Self { name, about, source, recipe })
+        Ok(Self { name, about, source, known_pixels, recipe })
     }
 
     /// Its name.
@@ -234,6 +227,12 @@ impl Protocol {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Beginning of the BLAKE3 of what its steps make of the picture of the known answers, as computed where this program was
+    /// tested against the reference tools; every built-in protocol has it.
+    pub fn known_pixels(&self) -> Option<&str> {
+        self.known_pixels.as_deref()
     }
 
     /// Everything that a value depends on.
@@ -257,6 +256,7 @@ impl Protocol {
                           leave `+pillow-13` out";
             return Err(MeasureError::Protocol { place: self.name, reason: reason.to_owned() });
         }
+        self.known_pixels = None;
         self.recipe.pixels = self.recipe.pixels.with_pass_order(PassOrder::Pillow13);
         self.name.push_str(PILLOW_13);
         Ok(self)
@@ -361,11 +361,11 @@ impl Protocol {
     /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
     #[must_use]
     pub fn digest_of(&self, metric: &str) -> [u8; 32] {
-        let json = serde_json::to_vec(&self.recipe.only(metric)).expect("a recipe is plain data");
+        let json = serde_json::to_vec(&self.recipe.clone().only(metric)).expect("a recipe is plain data");
         blake3::hash(&json).into()
     }
 
-    /// The rule that `of` picks, which is that of `metric`.
+    /// The rule that `of` picks, which is that of `metric`. Fails where the protocol has none.
     pub(crate) fn rule<'r, R>(
         &'r self,
         metric: &'static str,
@@ -374,15 +374,16 @@ impl Protocol {
         of(&self.recipe).ok_or_else(|| self.no_rule(metric))
     }
 
-    /// Fails when `metric`, by its name in commands, has no table.
-    pub(crate) fn check_metric(&self, metric: &str) -> Result<(), MeasureError> {
-        if self.recipe.metrics().contains(&metric) { Ok(()) } else { Err(self.no_rule(metric)) }
+    /// The metric called `name`. Fails when there is none, or the protocol does not define it.
+    pub fn metric(&self, name: &str) -> Result<&'static Metric, MeasureError> {
+        let found = metric(name).filter(|metric| self.recipe.has(metric.table));
+        found.ok_or_else(|| self.no_rule(name))
     }
 
     fn no_rule(&self, metric: &str) -> MeasureError {
-        let defines = |name: &str, text: &str| {
-            Self::parse(name, text).is_ok_and(|known| known.recipe.metrics().contains(&metric))
-        };
+        let table = self::metric(metric).map_or(metric, |metric| metric.table);
+        let defines =
+            |name: &str, text: &str| Self::parse(name, text).is_ok_and(|known| known.recipe.has(table));
         let known = PROTOCOLS.iter().filter(|(name, text)| defines(name, text)).map(|(name, _)| *name);
         let known: Vec<&str> = known.collect();
         MeasureError::NoRule {
@@ -394,40 +395,24 @@ impl Protocol {
 }
 
 impl Recipe {
-    /// The metrics that have a table, by their names in commands.
+    /// The metrics that have a table of their own, in the order of [`METRICS`].
     #[must_use]
-    pub fn metrics(&self) -> Vec<&'static str> {
-        let tables = [
-            ("fid", self.fid.is_some()),
-            ("kid", self.kid.is_some()),
-            ("prdc", self.prdc.is_some()),
-            ("is", self.is.is_some()),
-            ("cmmd", self.cmmd.is_some()),
-            ("vendi", self.vendi.is_some()),
-            ("clip-score", self.clip_score.is_some()),
-        ];
-        tables.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
+    pub fn metrics(&self) -> Vec<&'static Metric> {
+        METRICS.into_iter().filter(|metric| metric.has_own_table() && self.has(metric.table)).collect()
     }
 
-    /// The recipe of one metric: without the tables of the others, and with the layer that the metric takes.
-    fn only(&self, metric: &str) -> Self {
-        let mut network = self.network.clone();
-        let is = self.is.clone().filter(|_| metric == "is");
-        if let Some(is) = &is {
-            network.layer.clone_from(&is.layer);
+    /// The layer whose features `metric` takes.
+    pub(crate) fn layer_of(&self, metric: &str) -> &str {
+        match &self.is {
+            Some(is) if metric == "is" => &is.layer,
+            _ => &self.network.layer,
         }
-        Self {
-            schema: self.schema,
-            pixels: self.pixels.clone(),
-            network,
-            fid: self.fid.filter(|_| metric == "fid"),
-            kid: self.kid.filter(|_| metric == "kid"),
-            prdc: self.prdc.filter(|_| metric == "prdc"),
-            is,
-            cmmd: self.cmmd.filter(|_| metric == "cmmd"),
-            vendi: self.vendi.filter(|_| metric == "vendi"),
-            clip_score: self.clip_score.clone().filter(|_| metric == "clip-score"),
-        }
+    }
+
+    /// The recipe of the table of one metric: without the tables of the others, and with the layer that the metric takes.
+    fn only(mut self, table: &str) -> Self {
+        self.network.layer = self.layer_of(table).to_owned();
+        self.with_table_only(table)
     }
 
     /// BLAKE3 of the pixel steps' canonical JSON.

@@ -13,8 +13,8 @@ use specimen_extract::{
 };
 
 use crate::error::{MeasureError, NetworkFault};
-use crate::network::{Batch, ImageNetwork, Networks, Part, Provenance, TextNetwork};
-use crate::rules::{ClipScoreRule, NetworkRule, PrefixAs, TextCleaning};
+use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, TextCleaning};
+use crate::network::{Batch, ImageNetwork, NetworkRule, Networks, Part, Provenance, TextNetwork};
 
 /// Opens published networks.
 #[derive(Clone, Debug)]

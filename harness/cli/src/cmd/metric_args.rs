@@ -9,9 +9,8 @@ use specimen_measure::{
     images::{BATCH, Event},
     measurement::LeftOut,
     meter::{Meter, Settings},
-    network::Networks,
+    network::{Dtype, Networks},
     protocol::{MetricSettings, Protocol},
-    rules::Dtype,
     words::counted,
 };
 

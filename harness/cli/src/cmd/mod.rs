@@ -1,31 +1,25 @@
 //! The subcommands, one file each.
 
 pub(crate) mod byte_progress;
-pub(crate) mod clip_score;
-pub(crate) mod cmmd;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 mod convert_cache;
 pub(crate) mod data;
-pub(crate) mod fid;
 pub(crate) mod gate;
 pub(crate) mod grid;
-pub(crate) mod inception_score;
-pub(crate) mod kid;
 pub(crate) mod man;
+pub(crate) mod metric;
 pub(crate) mod metric_args;
 pub(crate) mod metrics;
 mod overwrite;
 pub(crate) mod plan;
-pub(crate) mod prdc;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod setting_args;
 pub(crate) mod specs;
 pub(crate) mod stats;
-pub(crate) mod vendi;
 pub(crate) mod verify;
 
 #[cfg(feature = "torch")]
@@ -89,13 +83,7 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Gate(args) => gate::gate(args, talk),
         #[cfg(feature = "torch")]
         Command::Tune(args) => tune::tune(args, talk),
-        Command::Fid(args) => fid::fid(args, talk),
-        Command::Kid(args) => kid::kid(args, talk),
-        Command::Prdc(args) => prdc::prdc(args, talk),
-        Command::Cmmd(args) => cmmd::cmmd(args, talk),
-        Command::Vendi(args) => vendi::vendi(args, talk),
-        Command::Is(args) => inception_score::inception_score(args, talk),
-        Command::ClipScore(args) => clip_score::clip_score(args, talk),
+        Command::Metric(call) => metric::measure(call, talk),
         Command::Metrics(args) => metrics::metrics(args, talk),
         Command::Stats(args) => stats::stats(args, talk),
         #[cfg(feature = "torch")]

@@ -13,9 +13,6 @@ use specimen_runner::{
 
 use crate::{cmd::report, exit::CliError, progress::Progress, spec_args::data_root, talk::Talk};
 
-/// Metrics that compare the images with others.
-const COMPARING: [&str; 4] = ["fid", "kid", "prdc", "cmmd"];
-
 /// What to score, and how.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
@@ -70,8 +67,8 @@ impl ScoreArgs {
         for name in &self.protocol {
             let protocol = Protocol::find(name)?;
             for metric in protocol.recipe().metrics() {
+                let (metric, compares) = (metric.name, metric.compares());
                 defined.push(metric);
-                let compares = COMPARING.contains(&metric);
                 if !self.metric.is_empty() && !self.metric.iter().any(|wanted| wanted == metric) {
                     continue;
                 }

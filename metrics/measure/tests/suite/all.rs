@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use specimen_measure::all::all;
-use specimen_measure::cmmd::cmmd;
-use specimen_measure::fid::fid;
 use specimen_measure::images::{BATCH, Event};
-use specimen_measure::inception_score::inception_score;
-use specimen_measure::kid::kid;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::cmmd::cmmd;
+use specimen_measure::metrics::fid::fid;
+use specimen_measure::metrics::inception_score::inception_score;
+use specimen_measure::metrics::kid::kid;
+use specimen_measure::metrics::prdc::prdc;
 use specimen_measure::network::NoNetworks;
-use specimen_measure::prdc::prdc;
 use specimen_measure::protocol::{MetricSettings, Protocol};
 use specimen_stats::npy_write::{Values, write_npy, write_npy_bytes};
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use specimen_measure::fid::fid;
 use specimen_measure::images::{BATCH, Event};
-use specimen_measure::kid::kid;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::fid::fid;
+use specimen_measure::metrics::kid::kid;
+use specimen_measure::metrics::vendi::vendi;
 use specimen_measure::protocol::Protocol;
-use specimen_measure::vendi::vendi;
 
 use crate::stand_in::{StandIns, folder_of};
 

@@ -2,17 +2,30 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use specimen_measure::Measurement;
 use specimen_measure::captions::{Captions, Choice};
-use specimen_measure::clip_score::{clip_score, clip_score_of_rows};
 use specimen_measure::error::MeasureError;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::PictureScore;
+use specimen_measure::metrics::clip_score::ClipScoreRule;
+use specimen_measure::metrics::clip_score::{self as of_files, clip_score_of_rows};
+use specimen_measure::network::NetworkRule;
 use specimen_measure::network::{ImageNetwork, Networks, TextNetwork};
 use specimen_measure::protocol::Protocol;
-use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 use crate::stand_in::{StandIns, pictures};
 
 const NAMES: [&str; 3] = ["000000000007.ppm", "sub/prompt_12.ppm", "x_3.ppm"];
+
+/// The score and every picture's.
+fn clip_score(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    captions: &Captions,
+) -> Result<(Measurement, Vec<PictureScore>), MeasureError> {
+    let mut outcome = of_files::clip_score(meter, images, captions)?;
+    Ok((outcome.values.remove(0), outcome.pictures))
+}
 
 /// The same three captions in every format.
 const FORMATS: [(&str, &str); 7] = [

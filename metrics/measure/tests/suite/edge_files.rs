@@ -1,9 +1,9 @@
 //! Odd and broken files among the pictures: named, or left out and counted; never a panic.
 
 use serde_json::Value;
-use specimen_measure::fid::fid;
 use specimen_measure::images::BATCH;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::fid::fid;
 use specimen_measure::protocol::Protocol;
 
 use crate::stand_in::{N_DIMS, StandIns, folder_of};

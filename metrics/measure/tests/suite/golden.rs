@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use specimen_measure::cmmd::cmmd;
-use specimen_measure::fid::fid;
-use specimen_measure::kid::kid;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::cmmd::cmmd;
+use specimen_measure::metrics::fid::fid;
+use specimen_measure::metrics::kid::kid;
+use specimen_measure::metrics::prdc::prdc;
 use specimen_measure::network::NoNetworks;
-use specimen_measure::prdc::prdc;
 use specimen_measure::protocol::Protocol;
 
 pub(crate) fn path(name: &str) -> PathBuf {

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use specimen_measure::fid::fid;
 use specimen_measure::images::{BATCH, Event};
-use specimen_measure::kid::kid;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::fid::fid;
+use specimen_measure::metrics::kid::kid;
 use specimen_measure::protocol::Protocol;
 use specimen_stats::npy_write::{Values, write_npy};
 

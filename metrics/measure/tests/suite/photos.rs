@@ -7,13 +7,14 @@ use serde_json::Value;
 use specimen_extract::network::{self as extract, FeatureNet, NetworkName};
 use specimen_extract::open::open_recipe;
 use specimen_measure::error::{MeasureError, NetworkFault};
-use specimen_measure::fid::fid;
-use specimen_measure::inception_score::inception_score;
 use specimen_measure::meter::{Meter, Settings};
+use specimen_measure::metrics::clip_score::ClipScoreRule;
+use specimen_measure::metrics::fid::fid;
+use specimen_measure::metrics::inception_score::inception_score;
+use specimen_measure::metrics::prdc::prdc;
+use specimen_measure::network::NetworkRule;
 use specimen_measure::network::{Batch, ImageNetwork, Networks, TextNetwork};
-use specimen_measure::prdc::prdc;
 use specimen_measure::protocol::Protocol;
-use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 /// Inception with weights by recipe.
 struct Recipe;

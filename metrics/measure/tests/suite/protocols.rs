@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use specimen_measure::inception_score::inception_score;
 use specimen_measure::meter::Meter;
+use specimen_measure::metrics::METRICS;
+use specimen_measure::metrics::inception_score::inception_score;
+use specimen_measure::network::Dtype;
 use specimen_measure::protocol::Protocol;
-use specimen_measure::rules::Dtype;
 use specimen_pixels::resample::PassOrder;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
@@ -65,7 +66,7 @@ fn recipes_are_those_that_were_published() {
     let labels = |name: &'static str| {
         let protocol = Protocol::named(name).unwrap();
         let metrics = protocol.recipe().metrics();
-        metrics.into_iter().map(move |metric| format!("{metric} {}", protocol.label(metric)))
+        metrics.into_iter().map(move |metric| format!("{} {}", metric.name, protocol.label(metric.table)))
     };
     let printed: Vec<String> = Protocol::names().flat_map(labels).collect();
     assert_eq!(printed, DIGESTS);
@@ -77,6 +78,7 @@ fn every_protocol_says_what_it_is_and_where_from() {
         let protocol = Protocol::named(name).unwrap();
         assert!(protocol.about().len() > 40 && protocol.source().contains(" at "), "{name}");
         assert!(protocol.recipe().pixels.output_size().is_some(), "{name}");
+        assert_eq!(protocol.known_pixels().map(str::len), Some(12), "{name}");
     }
 }
 
@@ -126,10 +128,10 @@ fn a_file_that_names_another_pillow_than_its_steps_is_refused() {
 
 #[test]
 fn every_metric_has_a_protocol() {
-    let known: Vec<&str> =
-        Protocol::names().flat_map(|name| Protocol::named(name).unwrap().recipe().metrics()).collect();
-    for metric in ["fid", "kid", "prdc", "is", "cmmd", "vendi", "clip-score"] {
-        assert!(known.contains(&metric), "{metric}");
+    let protocols: Vec<Protocol> = Protocol::names().map(|name| Protocol::named(name).unwrap()).collect();
+    for metric in METRICS {
+        assert!(protocols.iter().any(|protocol| protocol.metric(metric.name).is_ok()), "{}", metric.name);
+        assert!(specimen_catalog::metric(metric.name).unwrap().command.is_some(), "{}", metric.name);
     }
 }
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use specimen_measure::error::{MeasureError, NetworkFault};
+use specimen_measure::metrics::clip_score::ClipScoreRule;
+use specimen_measure::network::NetworkRule;
 use specimen_measure::network::{Batch, ImageNetwork, Networks, Part, TextNetwork};
-use specimen_measure::rules::{ClipScoreRule, NetworkRule};
 
 /// Width of the stand-in's rows.
 pub(crate) const N_DIMS: usize = 6;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use specimen_measure::fid::{fid, fid_saving};
 use specimen_measure::meter::Meter;
+use specimen_measure::metrics::fid::{fid, fid_saving};
+use specimen_measure::network::Dtype;
 use specimen_measure::network::NoNetworks;
 use specimen_measure::protocol::Protocol;
-use specimen_measure::rules::Dtype;
 use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
 use specimen_stats::npy_write::{Values, write_npy};
 use specimen_stats::statistics_file::{read_features, read_origin, read_statistics};

@@ -136,6 +136,12 @@ impl Source {
         }
     }
 
+    /// Pictures anywhere, each under its key; `path` is what messages call all of them. Fails for none, and for a key that
+    /// is there twice.
+    pub fn of_list(path: &Path, pictures: Vec<(String, PathBuf)>) -> Result<Self, PixelError> {
+        Self::of_files(path, pictures, 0)
+    }
+
     /// The path that was opened.
     pub fn path(&self) -> &Path {
         &self.path

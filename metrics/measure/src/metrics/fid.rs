@@ -2,23 +2,44 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use specimen_stats::frechet::frechet_distance_factored;
 use specimen_stats::frechet_interval::frechet_interval;
 use specimen_stats::gaussian::FactoredGaussian;
 
 use crate::error::{InMetric, MeasureError};
+use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{Meter, check_origins, check_widths};
+use crate::metrics::Metric;
 use crate::sample::Factored;
 use crate::statistics;
 
 const NAME: &str = "fid";
+/// The metric of this file.
+pub const METRIC: Metric = Metric {
+    name: NAME,
+    table: NAME,
+    run: |meter, sides| {
+        let (real, generated) = sides.both();
+        Ok(fid_saving(meter, real, generated, sides.save_real)?.into())
+    },
+    known_answers,
+};
 /// What needs the rows behind statistics.
 const FOR_INTERVAL: &str = "the interval of fid";
 
 /// Rows below which a distance is warned of: the fewest that pytorch-fid's page recommends, and the features of its
 /// layer, below which a covariance has no full rank.
 pub const FEW: u64 = 2048;
+
+/// `[fid]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FidRule {
+    /// The covariance is divided by `n - ddof`; every tool takes 1, and nothing else is computed here.
+    pub ddof: u32,
+}
 
 /// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is
 /// the uncertainty that comes from the generated side, cut to 0, and needs its rows.
@@ -90,4 +111,13 @@ fn few(path: &Path, n: u64) -> Option<String> {
             path.display()
         )
     })
+}
+
+fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
+    // Means (1, 1) and (5, 2), covariances 4/3 and 16/3 of the identity.
+    let small = known.rows("small", 2, &[0., 0., 2., 0., 0., 2., 2., 2.])?;
+    let large = known.rows("large", 2, &[3., 0., 7., 0., 3., 4., 7., 4.])?;
+    let found = fid(&mut known.meter("fid = { ddof = 1 }")?, &small, &large)?.value;
+    known.answer(NAME, 17.0 + 8.0 / 3.0, found);
+    Ok(())
 }

@@ -2,19 +2,62 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use specimen_stats::StatsError;
 use specimen_stats::bootstrap::Interval;
 use specimen_stats::features::FeatureRows;
 use specimen_stats::jackknife::jackknife_each;
 
 use crate::error::{InMetric, MeasureError};
+use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{Meter, check_rows};
-use crate::rules::{PrdcRule, Surface};
+use crate::metrics::{Metric, Outcome};
 
-pub(crate) const NAME: &str = "prdc";
+const NAME: &str = "prdc";
+/// The metric of this file.
+pub const METRIC: Metric = Metric {
+    name: NAME,
+    table: NAME,
+    run: |meter, sides| {
+        let (real, generated) = sides.both();
+        Ok(Outcome { values: prdc(meter, real, generated)?, pictures: Vec::new() })
+    },
+    known_answers,
+};
 /// The four values, in the order of their names.
-pub(crate) const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
+const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
+
+/// `[prdc]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrdcRule {
+    /// Which neighbour a ball reaches.
+    pub k: usize,
+    /// Whether the surface of a ball belongs to it.
+    pub rule: Surface,
+}
+
+/// How a distance is held against a radius.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Surface {
+    /// The surface does not belong to the ball.
+    #[serde(rename = "<")]
+    Open,
+    /// It does.
+    #[serde(rename = "<=")]
+    Closed,
+}
+
+impl Surface {
+    /// `<` or `<=`.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Open => "<",
+            Self::Closed => "<=",
+        }
+    }
+}
 
 /// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked
 /// for, are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the
@@ -64,4 +107,22 @@ fn values(real: &FeatureRows, generated: &FeatureRows, rule: PrdcRule) -> Result
         Surface::Closed => both.closed,
     };
     Ok([values.precision, values.recall, values.density, values.coverage])
+}
+
+fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
+    // Radii 3, 2, 2, 3 on the real side; half of the other side is far away.
+    let real = known.rows("real", 1, &[0., 1., 2., 3.])?;
+    let generated = known.rows("generated", 1, &[1.5, 2.5, 20., 21.])?;
+    let measured = prdc(&mut known.meter(r#"prdc = { k = 3, rule = "<=" }"#)?, &real, &generated)?;
+    for (measured, expected) in measured.iter().zip([0.5, 1.0, 2.0 / 3.0, 1.0]) {
+        known.answer(measured.metric, expected, measured.value);
+    }
+    // One row is on the edge of a radius, and does not count where `<` is the rule.
+    let edge = known.rows("edge", 1, &[1., 6., 20., 21.])?;
+    let names = ["precision by <", "recall by <", "density by <", "coverage by <"];
+    let measured = prdc(&mut known.meter(r#"prdc = { k = 3, rule = "<" }"#)?, &real, &edge)?;
+    for ((measured, name), expected) in measured.iter().zip(names).zip([0.25, 1.0, 1.0 / 3.0, 1.0]) {
+        known.answer(name, expected, measured.value);
+    }
+    Ok(())
 }

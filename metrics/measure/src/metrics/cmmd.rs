@@ -2,13 +2,43 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use specimen_stats::jackknife::jackknife;
 
 use crate::error::{InMetric, MeasureError};
+use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{Meter, check_rows};
+use crate::metrics::Metric;
 
 const NAME: &str = "cmmd";
+/// The metric of this file.
+pub const METRIC: Metric = Metric {
+    name: NAME,
+    table: NAME,
+    run: |meter, sides| {
+        let (real, generated) = sides.both();
+        Ok(cmmd(meter, real, generated)?.into())
+    },
+    known_answers,
+};
+
+/// `[cmmd]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CmmdRule {
+    /// The kernel of the biased estimate.
+    pub kernel: CmmdKernel,
+}
+
+/// The kernel of CMMD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CmmdKernel {
+    /// Gaussian of width 10 on embeddings of unit length, times 1000.
+    #[serde(rename = "gaussian-10")]
+    Gaussian10,
+}
 
 /// Returns the discrepancy between what lies at `real` and at `generated`. The interval, if one is asked for, is the
 /// uncertainty that comes from the generated side, cut to 0, the least that there is.
@@ -31,4 +61,12 @@ pub fn cmmd(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Meas
     let sides = [SideFacts::of(&reference), SideFacts::of(&other)];
     let measured = meter.measurement(NAME, value, &of, &sides)?;
     Ok(measured.with_interval_from(interval.transpose()?.map(|estimate| estimate.interval), 0.0))
+}
+
+fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
+    // Unit vectors at a right angle.
+    let (across, up) = (known.rows("across", 2, &[5., 0.])?, known.rows("up", 2, &[0., 0.1])?);
+    let found = cmmd(&mut known.meter(r#"cmmd = { kernel = "gaussian-10" }"#)?, &across, &up)?.value;
+    known.answer(NAME, 2000.0 * (1.0 - (-0.01_f64).exp()), found);
+    Ok(())
 }

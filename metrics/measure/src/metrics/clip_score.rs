@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+use specimen_pixels::Source;
 use specimen_stats::StatsError;
 use specimen_stats::bootstrap::{BootstrapPlan, MIN_RESAMPLES, bootstrap};
 use specimen_stats::clip_scalings::ClipScaling;
@@ -14,12 +16,16 @@ use crate::error::{InMetric, MeasureError};
 use crate::image_id::{Listed, image_id};
 use crate::images::Broken;
 use crate::input::Input;
+use crate::known_answers::Known;
 use crate::measurement::{Measurement, SideFacts};
 use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED, Meter, check_widths};
-use crate::rules::{ClipScoreRule, Scaling};
+use crate::metrics::{CaptionsOf, Metric, Outcome, PictureScore, Sides};
+use crate::network::TextNetwork;
 use crate::sample::Rows;
 
 const NAME: &str = "clip-score";
+/// The metric of this file.
+pub const METRIC: Metric = Metric { name: NAME, table: NAME, run, known_answers };
 /// Every scale that all networks have, with the name under which it stands among the details. That of HPSv2 is the raw
 /// cosine of a network of its own.
 const SCALINGS: [(&str, Scaling); 3] = [
@@ -28,17 +34,75 @@ const SCALINGS: [(&str, Scaling); 3] = [
     ("torchmetrics", Scaling::Torchmetrics),
 ];
 
-/// One picture.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PictureScore {
-    /// The id by which it was paired.
-    pub id: String,
-    /// Its name in the source.
-    pub file: String,
-    /// Its caption.
-    pub caption: String,
-    /// The raw cosine, from -1 to 1.
-    pub cosine: f64,
+/// `[clip-score]`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClipScoreRule {
+    /// Whose scale the value is on.
+    pub scaling: Scaling,
+    /// What every text begins with.
+    #[serde(default)]
+    pub prefix: String,
+    /// Where it is put.
+    #[serde(default)]
+    pub prefix_as: PrefixAs,
+    /// How texts are cleaned and cut.
+    #[serde(default)]
+    pub text: TextCleaning,
+}
+
+/// Whose cleaning of texts, and whose cut of those that are too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextCleaning {
+    /// OpenAI's: ftfy and HTML entities are mended, and a text that is too long keeps its end token.
+    #[default]
+    OpenAi,
+    /// transformers': NFC, white space and lower case only, and a text that is too long loses its end token.
+    Hf,
+}
+
+/// The scales of CLIP scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// `mean(2.5 max(cos, 0))`.
+    Clipscore,
+    /// `max(mean(100 cos), 0)`.
+    Torchmetrics,
+    /// `mean(cos)`.
+    RawCosine,
+}
+
+impl Scaling {
+    /// The statistic behind the name.
+    pub fn statistic(self) -> ClipScaling {
+        match self {
+            Self::Clipscore => ClipScaling::ClipScore,
+            Self::Torchmetrics => ClipScaling::Torchmetrics,
+            Self::RawCosine => ClipScaling::RawCosine,
+        }
+    }
+}
+
+/// Where a prefix goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefixAs {
+    /// In front of the text, before it is cut into tokens.
+    #[default]
+    Text,
+    /// As tokens between the start token and those of the text.
+    Tokens,
+}
+
+fn run(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, MeasureError> {
+    match sides.captions {
+        None => Err(MeasureError::NeedsCaptions { metric: NAME.to_owned() }),
+        Some(CaptionsOf::File(captions)) => clip_score(meter, sides.generated, captions),
+        Some(CaptionsOf::Names(captions)) => clip_score_by_name(meter, sides.generated, captions),
+        Some(CaptionsOf::Embeddings(texts)) => Ok(clip_score_of_rows(meter, sides.generated, texts)?.into()),
+    }
 }
 
 /// Returns the score of the pictures at `images` with their `captions`, and every picture's, in the order of the
@@ -50,61 +114,99 @@ pub fn clip_score(
     meter: &mut Meter<'_>,
     images: &Path,
     captions: &Captions,
-) -> Result<(Measurement, Vec<PictureScore>), MeasureError> {
-    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
-    let Input::Images(source) = meter.open(images)? else {
-        return Err(MeasureError::NeedsPictures {
-            path: images.to_path_buf(),
-            metric: format!("{NAME} with captions"),
-        });
-    };
+) -> Result<Outcome, MeasureError> {
+    meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?;
+    let source = pictures(meter, images)?;
     let keys = source.keys().to_vec();
     let ids = pair(meter, images, &keys, captions)?;
-    // Opened before the pictures, so that what is absent is told before they are gone through.
+    let scored =
+        score_pictures(meter, [images, captions.path()], source, |at| captions.by_id().get(&ids[at]))?;
+    let network = &scored.text_network;
+    let scaling = ClipScaling::LogitScale { logit_scale: network.logit_scale() };
+    let by_logit_scale = scaling.of_set(&scored.scores).in_metric(NAME, &[images, captions.path()])?;
+    let measured = scored.measured.clone().with_detail("scaled_by_logit_scale", by_logit_scale);
+    let measured = measured
+        .with_detail("text_extractor", network.identity())
+        .with_detail("caption", captions.choice().name());
+    let counts = network.counts(&scored.texts).into_iter();
+    let measured = counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n));
+    Ok(Outcome { values: vec![measured], pictures: scored.pictures(&keys, |at| ids[at].clone()) })
+}
+
+/// Returns the score of the pictures at `images`, each with the caption of its name, and every picture's, in the order
+/// of the names.
+///
+/// # Panics
+/// For a name without a caption.
+fn clip_score_by_name(
+    meter: &mut Meter<'_>,
+    images: &Path,
+    captions: &BTreeMap<String, String>,
+) -> Result<Outcome, MeasureError> {
+    meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?;
+    let source = pictures(meter, images)?;
+    let keys = source.keys().to_vec();
+    let scored = score_pictures(meter, [images, images], source, |at| Some(&captions[&keys[at]]))?;
+    let measured = scored.measured.clone().with_detail("text_extractor", scored.text_network.identity());
+    Ok(Outcome { values: vec![measured], pictures: scored.pictures(&keys, |at| keys[at].clone()) })
+}
+
+/// The pictures at `images`. Fails where something else is there.
+fn pictures(meter: &mut Meter<'_>, images: &Path) -> Result<Source, MeasureError> {
+    match meter.open(images)? {
+        Input::Images(source) => Ok(source),
+        _ => Err(MeasureError::NeedsPictures {
+            path: images.to_path_buf(),
+            metric: format!("{NAME} with captions"),
+        }),
+    }
+}
+
+/// Pictures with their captions, scored.
+struct Scored {
+    measured: Measurement,
+    scores: CosineScores,
+    text_network: Box<dyn TextNetwork>,
+    /// Place of each picture among the names.
+    places: Vec<usize>,
+    /// Its caption.
+    texts: Vec<String>,
+}
+
+impl Scored {
+    /// Every picture's own score.
+    fn pictures(self, keys: &[String], id: impl Fn(usize) -> String) -> Vec<PictureScore> {
+        let Self { scores, places, texts, .. } = self;
+        let all = places.into_iter().zip(texts).zip(scores.cosines());
+        all.map(|((at, caption), &cosine)| PictureScore {
+            id: id(at),
+            file: keys[at].clone(),
+            caption,
+            cosine,
+        })
+        .collect()
+    }
+}
+
+/// Scores the pictures of `source` that have a caption. `of`: where pictures and captions are.
+fn score_pictures<'c>(
+    meter: &mut Meter<'_>,
+    of: [&Path; 2],
+    source: Source,
+    caption: impl Fn(usize) -> Option<&'c String>,
+) -> Result<Scored, MeasureError> {
+    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
+    // Opened before the pictures, so that what is absent is reported before they are gone through.
     let network = meter.protocol().recipe().network.clone();
     let text_network = meter.networks().texts(&network, &rule)?;
-    let (places, rows) = meter.rows_of_images(source, images)?;
-    let (places, rows) = with_captions(places, rows, |at| captions.by_id().contains_key(&ids[at]));
-    let texts: Vec<String> = places.iter().map(|&at| captions.by_id()[&ids[at]].clone()).collect();
+    let (places, rows) = meter.rows_of_images(source, of[0])?;
+    let (places, rows) = with_captions(places, rows, |at| caption(at).is_some());
+    let texts: Vec<String> = places.iter().filter_map(|&at| caption(at).cloned()).collect();
     let fault = |source| MeasureError::Network { network: network.name.clone(), source };
-    let of = [images, captions.path()];
     let embeddings = text_network.embed(&texts).map_err(fault)?;
     let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME, &of)?;
     let (measured, scores) = score(meter, &rule, of, &rows, &embeddings)?;
-    let scaling = ClipScaling::LogitScale { logit_scale: text_network.logit_scale() };
-    let by_logit_scale = scaling.of_set(&scores).in_metric(NAME, &of)?;
-    let measured = measured
-        .with_detail("scaled_by_logit_scale", by_logit_scale)
-        .with_detail("text_extractor", text_network.identity())
-        .with_detail("caption", captions.choice().name());
-    let counts = text_network.counts(&texts).into_iter();
-    let measured = counts.fold(measured, |measured, (kind, n)| measured.with_detail(kind, n));
-    let pictures = places.iter().zip(texts).zip(scores.cosines()).map(|((&at, caption), &cosine)| {
-        PictureScore { id: ids[at].clone(), file: keys[at].clone(), caption, cosine }
-    });
-    Ok((measured, pictures.collect()))
-}
-
-/// Returns the score of the pictures at `images` with the caption at the same place of `texts`, in the order of the
-/// pictures' names, and every picture's raw cosine.
-///
-/// # Errors
-/// Other counts of pictures and texts.
-pub fn clip_score_of_pictures(
-    meter: &mut Meter<'_>,
-    images: &Path,
-    texts: &[String],
-) -> Result<(Measurement, Vec<f64>), MeasureError> {
-    let rule = meter.protocol().rule(NAME, |recipe| recipe.clip_score.as_ref())?.clone();
-    let network = meter.protocol().recipe().network.clone();
-    let text_network = meter.networks().texts(&network, &rule)?;
-    let rows = meter.rows(images, NAME)?;
-    let fault = |source| MeasureError::Network { network: network.name.clone(), source };
-    let embeddings = text_network.embed(texts).map_err(fault)?;
-    let embeddings = FeatureRows::new(embeddings, text_network.n_dims()).in_metric(NAME, &[images])?;
-    let (measured, scores) = score(meter, &rule, [images, images], &rows, &embeddings)?;
-    let measured = measured.with_detail("text_extractor", text_network.identity());
-    Ok((measured, scores.cosines().to_vec()))
+    Ok(Scored { measured, scores, text_network, places, texts })
 }
 
 /// Returns the score of embeddings that were made before: row `i` of `images` belongs to row `i` of `texts`.
@@ -228,4 +330,13 @@ fn pair(
         n_without_picture: without_picture.len(),
         without_picture: Listed(without_picture),
     })
+}
+
+fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
+    // Cosines 24/25 and -1, which is clamped.
+    let pictures = known.rows("pictures", 2, &[3., 4., 1., 0.])?;
+    let texts = known.rows("texts", 2, &[4., 3., -1., 0.])?;
+    let mut meter = known.meter(r#"clip-score = { scaling = "clipscore" }"#)?;
+    known.answer(NAME, 1.2, clip_score_of_rows(&mut meter, &pictures, &texts)?.value);
+    Ok(())
 }

@@ -8,7 +8,7 @@ const NAP: Duration = Duration::from_millis(1);
 
 /// Makes a thing of each of `pieces`, one ahead, and gives it to `take`, in their order. Ends with the first failure of
 /// `take`. `make` runs in the pool of the caller, also where that has one thread only.
-pub(crate) fn ahead<P: Sync, T: Send, E>(
+pub(crate) fn prefetch<P: Sync, T: Send, E>(
     pieces: &[P],
     make: impl Fn(&P) -> T + Sync,
     mut take: impl FnMut(T) -> Result<(), E>,
@@ -64,7 +64,7 @@ mod tests {
             let square = (0..x).into_par_iter().map(|_| x).sum::<u64>();
             (square, rayon::current_thread_index().map(|_| rayon::current_num_threads()))
         };
-        ahead(&numbers, make, |made| {
+        prefetch(&numbers, make, |made| {
             taken.push(made);
             Ok::<(), ()>(())
         })
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_first_failure_ends_it() {
         let mut n_taken = 0;
-        let failed = ahead(
+        let failed = prefetch(
             &[1, 2, 3],
             |&x| x,
             |x| {

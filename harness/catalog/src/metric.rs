@@ -1,0 +1,124 @@
+//! What is known of a metric without computing it: one TOML file each in `metrics/`. Specs, commands, tables and the
+//! runner read it; `specimen-measure` and, for `target-nll`, the runner compute the values.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// A quantity computed from the images or tokens of a cell, or from any two sets of pictures.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Its name in specs and commands, which is that of its file.
+    pub name: String,
+    /// What it is, in one line.
+    pub what: String,
+    /// Which values are better.
+    pub direction: Direction,
+    /// Unit of its values; empty for a plain number.
+    #[serde(default)]
+    pub unit: String,
+    /// What its table in a spec must say besides the name.
+    pub needs: Needs,
+    /// Whether it compares distributions. Such a value is biased for few images, and `min_n` is expected.
+    #[serde(default)]
+    pub compares: bool,
+    /// Names of its values where there are several.
+    #[serde(default)]
+    pub values: Vec<String>,
+    /// Its command; absent for a metric that only the images of a run have.
+    pub command: Option<MetricCommand>,
+}
+
+/// Which values of a metric are better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Small ones, as of a distance.
+    Lower,
+    /// Large ones, as of a score.
+    Higher,
+}
+
+/// What a metric's table in a spec must say besides its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Needs {
+    /// Nothing: there is one way to compute it.
+    Nothing,
+    /// The protocol.
+    Protocol,
+    /// The protocol, and what to compare with.
+    ProtocolAndReal,
+}
+
+/// The subcommand of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetricCommand {
+    /// Its line in the help.
+    pub about: String,
+    /// The protocol where none is named.
+    pub protocol: String,
+    /// Whether statistics can stand for the reference and for the other side.
+    #[serde(default)]
+    pub statistics: bool,
+    /// Whether it takes captions beside the pictures.
+    #[serde(default)]
+    pub captions: bool,
+    /// Help of `--ci` where the interval is a special one.
+    pub interval: Option<String>,
+    /// Settings of a protocol that options replace.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+}
+
+/// A setting of a protocol that an option replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// Number and size of the subsets of KID.
+    Subsets,
+    /// The seed of subsets and splits.
+    Seed,
+    /// Which neighbour a ball reaches.
+    K,
+}
+
+/// Name and text of every file.
+const SOURCES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/metrics.rs"));
+
+/// Every metric, in the order of their names.
+pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+    let parse = |&(name, text): &(&str, &str)| {
+        toml::from_str(text)
+            .unwrap_or_else(|error| panic!("metrics/{name}.toml is tested to be a metric: {error}"))
+    };
+    SOURCES.iter().map(parse).collect()
+});
+
+/// The metric called `name`.
+#[must_use]
+pub fn metric(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_the_name_of_its_file_and_a_value_belongs_to_one_metric() {
+        let mut values: Vec<&str> = Vec::new();
+        for (metric, (name, _)) in METRICS.iter().zip(SOURCES) {
+            assert_eq!(metric.name, *name);
+            assert_eq!(metric.command.is_some(), metric.needs != Needs::Nothing, "{name}");
+            let own = metric.values.iter().map(String::as_str);
+            values.extend(std::iter::once(metric.name.as_str()).chain(own));
+        }
+        let n = values.len();
+        values.sort_unstable();
+        values.dedup();
+        assert_eq!(values.len(), n);
+    }
+}
