@@ -23,66 +23,26 @@
 pub mod error;
 pub mod statistic;
 
-mod blocks;
-pub mod features;
-pub mod moments;
+mod files;
+mod intervals;
+mod p_values;
+mod samples;
+mod scores;
+mod two_sets;
 
-mod reflections;
-mod symmetric_eigenvalues;
-mod tridiagonal;
-
-pub mod frechet;
-pub mod gaussian;
-
-mod kernel_sums;
-mod unit_rows;
-
-pub mod cmmd;
-pub mod kid;
-pub mod kid_subsets;
-
-mod distances;
-mod manifold;
-pub mod prdc;
-pub mod realism;
-
-pub mod inception_score;
-pub mod vendi;
-
-pub mod averages;
-pub mod order_statistics;
-pub mod outliers;
-
-pub mod bootstrap;
-pub mod counter_rng;
-pub mod jackknife;
-pub mod median_interval;
-pub mod numpy_random;
-pub mod paired;
-
-pub mod fid_infinity;
-pub mod frechet_interval;
-pub mod paired_features;
-
-pub mod chi_square_power;
-pub mod gamma;
-pub mod multiple_tests;
-pub mod normal;
-pub mod significance;
-pub mod student;
-
-pub mod accuracy;
-pub mod clip_scalings;
-pub mod cosine_score;
-
-pub mod decode_metrics;
-pub mod predicted_speedup;
-
-pub mod npy;
-pub mod npy_rows;
-pub mod npy_write;
-pub mod npz;
-pub mod statistics_file;
+pub use files::{npy, npy_rows, npy_write, npz, statistics_file};
+pub use intervals::{
+    averages, bootstrap, counter_rng, jackknife, median_interval, numpy_random, order_statistics, outliers,
+    paired,
+};
+pub use p_values::{chi_square_power, gamma, multiple_tests, normal, significance, student};
+pub(crate) use samples::{blocks, reflections, symmetric_eigenvalues, tridiagonal, unit_rows};
+pub use samples::{features, gaussian, moments};
+pub use scores::{
+    accuracy, clip_scalings, cosine_score, decode_metrics, inception_score, predicted_speedup, vendi,
+};
+pub use two_sets::{cmmd, fid_infinity, frechet, frechet_interval, kid, kid_subsets, prdc, realism};
+pub(crate) use two_sets::{distances, kernel_sums, manifold};
 
 pub use error::StatsError;
 pub use statistic::Statistic;

@@ -11,8 +11,6 @@ use specimen_stats::frechet::frechet_distance_factored;
 use specimen_stats::frechet_interval::frechet_interval;
 use specimen_stats::gaussian::{FactoredGaussian, Gaussian};
 use specimen_stats::jackknife::{JackknifePlan, jackknife, jackknife_each};
-use specimen_stats::paired_features::PairedFeatures;
-use specimen_stats::vendi::vendi;
 use specimen_stats::{Statistic, StatsError, moments::Moments};
 
 fn plan(n_groups: usize) -> JackknifePlan {
@@ -134,57 +132,6 @@ fn intervals_of_equal_laws_are_wide_enough() {
     // At distance zero the estimate is a sum of squares, for which the jackknife errs on the wide side.
     let share = coverage(200, 3, 0.0, 1.0, 20);
     assert!(share > 0.92, "{share}");
-}
-
-#[test]
-fn pairing_by_prompt_takes_out_what_prompts_share() {
-    let (n, d) = (300, 4);
-    let reference = standard(d);
-    let (prompts, own) = (normals(1, n, d, 0.4, 1.2), normals(2, n, d, 0.05, 0.2));
-    let sum = prompts.values().iter().zip(own.values()).map(|(a, b)| a + b).collect();
-    let method = FeatureRows::new(sum, d).unwrap();
-    let ids: Vec<usize> = (0..n).collect();
-    let paired = PairedFeatures::join((ids.clone(), &prompts), (ids, &method)).unwrap();
-    let got = paired.frechet_difference(&reference, &plan(20)).unwrap();
-    assert_eq!(got.value, distance(&reference, &method) - distance(&reference, &prompts));
-    let apart = |rows| frechet_interval(&reference, rows, &plan(20)).unwrap().standard_error;
-    assert!(got.standard_error < 0.5 * apart(&method).hypot(apart(&prompts)), "{got:?}");
-    let by_rows = paired.difference(&plan(20), |rows| Ok(distance(&reference, rows))).unwrap();
-    assert!((by_rows.standard_error / got.standard_error - 1.0).abs() < 1e-9);
-}
-
-#[test]
-fn pairs_are_joined_by_id_whatever_the_order_of_records() {
-    let (a, b) = (set("c_lowrank"), set("d_lowrank").select(&(0..40).collect::<Vec<_>>()));
-    let ids: Vec<usize> = (0..40).map(|i| i * 7 % 40).collect();
-    let joined = PairedFeatures::join((ids.clone(), &a), (ids.clone(), &b)).unwrap();
-    let backwards: Vec<usize> = (0..40).rev().collect();
-    let reversed_ids = backwards.iter().map(|&i| ids[i]).collect();
-    let other = PairedFeatures::join((ids.clone(), &a), (reversed_ids, &b.select(&backwards))).unwrap();
-    assert_eq!(joined, other);
-    assert_eq!(joined.ids(), (0..40).collect::<Vec<_>>());
-    assert_eq!(joined.baseline().row(7), a.row(1));
-    let got = joined.difference(&plan(10), vendi).unwrap();
-    assert_eq!(got.value, vendi(joined.method()).unwrap() - vendi(joined.baseline()).unwrap());
-}
-
-#[test]
-fn ids_that_do_not_pair_are_refused_by_name() {
-    let rows = FeatureRows::new(vec![0.0, 1.0, 2.0], 1).unwrap();
-    let join = |first: Vec<u32>, second: Vec<u32>| PairedFeatures::join((first, &rows), (second, &rows));
-    let unpaired = |id: &str, present| StatsError::Unpaired { id: id.to_owned(), present };
-    assert_eq!(join(vec![1, 2, 3], vec![1, 2, 4]).unwrap_err(), unpaired("3", "baseline"));
-    assert_eq!(join(vec![1, 2, 4], vec![4, 0, 2]).unwrap_err(), unpaired("1", "baseline"));
-    assert!(matches!(
-        join(vec![1, 1, 2], vec![1, 2, 3]),
-        Err(StatsError::DuplicateId { side: "baseline", .. })
-    ));
-    assert!(matches!(
-        join(vec![1, 2], vec![1, 2, 3]),
-        Err(StatsError::WrongSize { expected: 2, found: 3, .. })
-    ));
-    let none = FeatureRows::new(Vec::new(), 1).unwrap();
-    assert!(PairedFeatures::join((Vec::<u32>::new(), &none), (Vec::new(), &none)).is_err());
 }
 
 #[test]

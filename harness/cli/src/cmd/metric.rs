@@ -47,8 +47,10 @@ enum SideArgs {
 #[derive(Debug, Args)]
 struct TwoSides {
     /// The reference: a folder, .zip, list (.txt) or .npy of pictures, features (.npy, .npz)
+    #[arg(index = 1)]
     real: PathBuf,
     /// What is measured: as the reference
+    #[arg(index = 2)]
     generated: PathBuf,
 }
 

@@ -111,8 +111,8 @@ fn protocols() -> String {
     let row = |protocol: &Protocol| {
         let digests = protocol.recipe().metrics().into_iter().map(|metric| {
             let digest: String =
-                protocol.digest_of(metric)[..6].iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{metric} `{digest}`")
+                protocol.digest_of(metric.table)[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{} `{digest}`", metric.name)
         });
         let network = format!("{} {}", protocol.recipe().network.name, protocol.recipe().network.layer);
         vec![

@@ -16,13 +16,15 @@ use crate::meter::Meter;
 pub mod clip_score;
 pub mod cmmd;
 pub mod fid;
+pub mod fid_infinity;
 pub mod inception_score;
 pub mod kid;
 pub mod prdc;
+pub mod realism;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
-pub const METRICS: [&Metric; 7] = [
+pub const METRICS: [&Metric; 9] = [
     &fid::METRIC,
     &kid::METRIC,
     &prdc::METRIC,
@@ -30,6 +32,8 @@ pub const METRICS: [&Metric; 7] = [
     &cmmd::METRIC,
     &vendi::METRIC,
     &clip_score::METRIC,
+    &fid_infinity::METRIC,
+    &realism::METRIC,
 ];
 
 /// Gives a macro every table that a protocol may have for a metric, in the order in which digests cover them: name in a
