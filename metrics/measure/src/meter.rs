@@ -69,12 +69,14 @@ type Sink<'s> = dyn FnMut(usize, usize, &[f32]) -> Result<(), StatsError> + 's;
 impl<'a> Meter<'a> {
     /// Measures under `protocol` with what `networks` opens: without a cache, without intervals, and a broken picture
     /// is an error.
+    #[must_use]
     pub fn new(protocol: Protocol, networks: &'a dyn Networks) -> Self {
         let settings = Settings { cache: None, keep_going: false, interval: false, batch: BATCH };
         Self::with(protocol, networks, settings)
     }
 
     /// The same with settings.
+    #[must_use]
     pub fn with(protocol: Protocol, networks: &'a dyn Networks, settings: Settings) -> Self {
         Self {
             protocol,

@@ -231,6 +231,7 @@ impl Protocol {
 
     /// Beginning of the BLAKE3 of what its steps make of the picture of the known answers, as computed where this program was
     /// tested against the reference tools; every built-in protocol has it.
+    #[must_use]
     pub fn known_pixels(&self) -> Option<&str> {
         self.known_pixels.as_deref()
     }
@@ -374,7 +375,10 @@ impl Protocol {
         of(&self.recipe).ok_or_else(|| self.no_rule(metric))
     }
 
-    /// The metric called `name`. Fails when there is none, or the protocol does not define it.
+    /// The metric called `name`.
+    ///
+    /// # Errors
+    /// No metric of this name; one that the protocol does not define.
     pub fn metric(&self, name: &str) -> Result<&'static Metric, MeasureError> {
         let found = metric(name).filter(|metric| self.recipe.has(metric.table));
         found.ok_or_else(|| self.no_rule(name))

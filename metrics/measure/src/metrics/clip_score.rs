@@ -76,6 +76,7 @@ pub enum Scaling {
 
 impl Scaling {
     /// The statistic behind the name.
+    #[must_use]
     pub fn statistic(self) -> ClipScaling {
         match self {
             Self::Clipscore => ClipScaling::ClipScore,

@@ -50,6 +50,7 @@ pub enum Split {
 
 impl Split {
     /// The statistic's name for it.
+    #[must_use]
     pub fn cut(self) -> SplitCut {
         match self {
             Self::Even => SplitCut::Even,
@@ -60,6 +61,9 @@ impl Split {
 
 /// Returns the score of what lies at `path`; features that are given must be logits. The interval, if one is asked
 /// for, is that of the mean over splits, cut to 1, the least score that there is.
+///
+/// # Errors
+/// A path that cannot be read or has no rows; a protocol without the metric.
 pub fn inception_score(meter: &mut Meter<'_>, path: &Path) -> Result<Measurement, MeasureError> {
     let rule = meter.protocol().rule(NAME, |recipe| recipe.is.as_ref())?.clone();
     let rows = meter.rows_of_layer(path, NAME, &rule.layer)?;

@@ -130,16 +130,19 @@ impl Metric {
     ///
     /// # Panics
     /// Where the catalog has no file of its name, which a test excludes.
+    #[must_use]
     pub fn entry(&self) -> &'static specimen_catalog::Metric {
         specimen_catalog::metric(self.name).expect("every metric is tested to have a file in the catalog")
     }
 
     /// Whether it compares two sides.
+    #[must_use]
     pub fn compares(&self) -> bool {
         self.entry().needs == Needs::ProtocolAndReal
     }
 
     /// Whether it is one of the metrics that a protocol is asked for as a whole: one with a table of its own.
+    #[must_use]
     pub fn has_own_table(&self) -> bool {
         self.name == self.table
     }
@@ -147,11 +150,13 @@ impl Metric {
 
 impl<'a> Sides<'a> {
     /// One side.
+    #[must_use]
     pub fn one(generated: &'a Path) -> Self {
         Self { real: None, generated, captions: None, save_real: None }
     }
 
     /// Two sides that are compared.
+    #[must_use]
     pub fn two(real: &'a Path, generated: &'a Path) -> Self {
         Self { real: Some(real), ..Self::one(generated) }
     }
@@ -166,6 +171,7 @@ impl<'a> Sides<'a> {
 }
 
 /// The metric called `name`.
+#[must_use]
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.into_iter().find(|metric| metric.name == name)
 }

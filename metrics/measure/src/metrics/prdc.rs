@@ -51,6 +51,7 @@ pub enum Surface {
 
 impl Surface {
     /// `<` or `<=`.
+    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             Self::Open => "<",

@@ -24,8 +24,11 @@ pub const METRIC: Metric = Metric {
 };
 
 /// Returns the lower median of the scores of what is at `generated` among what is at `real`, with `k` of the protocol's
-/// `[prdc]`. It has no interval. Fails where more than half of the generated rows are copies of real ones, which have no
-/// finite score.
+/// `[prdc]`. It has no interval.
+///
+/// # Errors
+/// A side that cannot be read; a protocol without the metric; sides of two networks; more than half of the
+/// generated rows copies of real ones, which have no finite score.
 pub fn realism(meter: &mut Meter<'_>, real: &Path, generated: &Path) -> Result<Measurement, MeasureError> {
     let of = [real, generated];
     let k = meter.protocol().rule(NAME, |recipe| recipe.prdc.as_ref())?.k;

@@ -136,8 +136,10 @@ impl Source {
         }
     }
 
-    /// Pictures anywhere, each under its key; `path` is what messages call all of them. Fails for none, and for a key that
-    /// is there twice.
+    /// Pictures anywhere, each under its key; `path` is what messages call all of them.
+    ///
+    /// # Errors
+    /// No picture; a key that is there twice.
     pub fn of_list(path: &Path, pictures: Vec<(String, PathBuf)>) -> Result<Self, PixelError> {
         Self::of_files(path, pictures, 0)
     }
