@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use specimen_datasets::catalog::ENTRIES;
+use toml::Value;
 
 use crate::{error::SpecError, parse::SpecText, spec::Spec};
 
@@ -107,6 +108,32 @@ fn first_sentence(text: &str) -> String {
 #[must_use]
 pub fn bundled(name: &str) -> Option<&'static BundledSpec> {
     BUNDLED.iter().find(|spec| spec.name == name || last_part(spec.name) == name)
+}
+
+impl BundledSpec {
+    /// The names of its cells as written, axes not multiplied out.
+    #[must_use]
+    pub fn cell_names(&self) -> Vec<String> {
+        self.cells().filter_map(|cell| cell.get("name")?.as_str().map(str::to_owned)).collect()
+    }
+
+    /// What it says of the cell `name` besides its name, as an inline table has it: `, drafter = { … }`; empty for plain
+    /// decoding, `None` where no cell has the name.
+    #[must_use]
+    pub fn cell(&self, name: &str) -> Option<String> {
+        let cell = self.cells().find(|cell| cell.get("name").and_then(Value::as_str) == Some(name))?;
+        let keys = cell.iter().filter(|(key, _)| *key != "name");
+        Some(keys.map(|(key, value)| format!(", {key} = {value}")).collect())
+    }
+
+    fn cells(&self) -> impl Iterator<Item = toml::Table> {
+        let spec: toml::Table = self.text.parse().expect("a test resolves every spec in the program");
+        let cells = match spec.get("cell") {
+            Some(Value::Array(cells)) => cells.clone(),
+            _ => Vec::new(),
+        };
+        cells.into_iter().filter_map(|cell| cell.as_table().cloned())
+    }
 }
 
 /// The name without its folder.

@@ -32,7 +32,7 @@ pub struct GenerateArgs {
     /// The model, one of those that [`names::models`] lists
     #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
     pub model: String,
-    /// The decoding method: ar, sd-chain3, eagle1-static7, eagle1-static13, eagle1-static25, eagle2-dynamic, a drafter
+    /// The decoding method: a cell of `specimen specs show quickstart` (ar, sd-chain3, sjd, cascade …), a drafter
     /// as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }', or a relaxed method,
     /// '{ drafter = { … }, accept = [{ kind = "cascade", … }], schedule = { … } }'
     #[arg(long, value_name = "METHOD", default_value = "ar")]

@@ -28,7 +28,7 @@ fn a_seed_gives_one_image_and_its_counts() {
     let methods = [
         "sd-chain3",
         "eagle1-static13",
-        "eagle2-dynamic",
+        "cascade",
         "{ proposer = \"eagle1\", shape = \"chain\", depth = 2 }",
         "{ drafter = { proposer = \"eagle1\", shape = \"static\", tree = \"tiny_7\" }, \
          accept = [{ kind = \"lantern\", k = 10, delta = 0.1 }], schedule = { kind = \"vvs\", trigger = \"interval\", every = 3 } }",
