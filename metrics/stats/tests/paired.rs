@@ -143,7 +143,8 @@ fn the_change_of_a_ratio_is_that_of_the_ratios_of_sums() {
     let error = (1.045_f64 / 3.0 / 4.0).sqrt();
     let expected = student_two_sided_p(3, 0.5 / error).unwrap();
     assert!((found.p.unwrap() - expected).abs() < 1e-12, "{found:?} {expected}");
-    assert!((found.detectable - 2.801_585 * error).abs() < 1e-6, "{found:?}");
+    // scipy.stats.t(3): ppf(.975) 3.1824463053, ppf(.8) 0.9784723124.
+    assert!((found.detectable - 4.160_918_618 * error).abs() < 1e-6, "{found:?}");
     let same = ratio_of_sums_change(&first, &first, &plan(1, 0.95)).unwrap();
     assert_eq!((same.change.value, same.p, same.detectable), (0.0, None, 0.0));
     let other = Paired::join([(0, 1.0), (9, 1.0)], [(0, 1.0), (9, 1.0)]).unwrap();
@@ -169,8 +170,11 @@ fn the_mean_difference_equals_the_worked_example() {
     let standard_error = (5.0_f64 / 12.0).sqrt();
     assert!((got.value - 2.5).abs() < 1e-15 && (got.standard_error - standard_error).abs() < 1e-15);
     assert!((got.z.unwrap() - 2.5 / standard_error).abs() < 1e-14);
-    // scipy.stats.norm.isf(.025) + isf(.2), SciPy 1.17.1.
-    assert!((got.detectable / standard_error - 2.801585218112969).abs() < 1e-13);
+    // scipy.stats.t(3).isf(.025) + isf(.2).
+    assert!((got.detectable / standard_error - 4.160_918_618).abs() < 1e-8);
+    // The same of t(15), and of the normal distribution: 2.1314495456 + 0.8662449732, and 2.8015852181.
+    assert!((detectable_difference(1.0, 16).unwrap() - 2.997_694_519).abs() < 1e-8);
+    assert!((detectable_difference(1.0, 1_000_000).unwrap() - 2.801_585_218).abs() < 1e-5);
 }
 
 #[test]
@@ -202,5 +206,5 @@ fn one_pair_or_a_time_of_zero_has_no_interval() {
     assert!(zero.mean_difference(&plan(1, 0.95)).is_ok());
     assert!(BootstrapPlan::new(1, 100, 0.95).is_err());
     assert!(BootstrapPlan::new(1, 2000, 95.0).is_err());
-    assert!(detectable_difference(f64::NAN).is_err());
+    assert!(detectable_difference(f64::NAN, 9).is_err());
 }

@@ -101,9 +101,10 @@ fn the_interval_of_a_median_ratio_is_that_of_the_ratios() {
 #[test]
 fn a_standard_error_that_is_none_detects_nothing() {
     for wrong in [-1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        assert!(matches!(detectable_difference(wrong), Err(StatsError::OutOfRange { .. })), "{wrong}");
+        assert!(matches!(detectable_difference(wrong, 9), Err(StatsError::OutOfRange { .. })), "{wrong}");
     }
-    assert_eq!(detectable_difference(0.0).unwrap(), 0.0);
+    assert_eq!(detectable_difference(0.0, 9).unwrap(), 0.0);
+    assert!(detectable_difference(1.0, 1).is_err());
 }
 
 #[test]

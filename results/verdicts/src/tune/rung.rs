@@ -15,6 +15,7 @@ use super::{
     bound::{BoundCheck, BudgetStatus},
     sample::Sample,
     trial::{Evidence, Trial},
+    verdict::MOST_ADVISED,
 };
 use crate::VerdictError;
 
@@ -179,6 +180,9 @@ fn why(
 fn open_in_words(held: &BoundCheck) -> Option<String> {
     let name = &held.constraint;
     let prompts = match held.prompts_to_decide {
+        Some(n) if n > MOST_ADVISED => {
+            format!("its value is on the bound, more than {MOST_ADVISED} prompts would decide it")
+        }
         Some(n) => format!("about {n} prompts would decide it"),
         None => "the number of prompts that would decide it is not known".to_owned(),
     };

@@ -1,6 +1,6 @@
 //! A tuning for people and as CSV.
 
-use specimen_table::{Column, Entry, Section, Table, column_decimals, deciding, fixed, with_interval};
+use specimen_table::{Column, Entry, Section, Table, column_decimals, deciding, fixed, plain, with_interval};
 
 use super::{
     bound::{BoundCheck, BudgetStatus, Reading},
@@ -216,17 +216,15 @@ fn bounds(held: &[&BoundCheck], table: &mut Table) -> Vec<Entry> {
         };
         match h.slack {
             Some(slack) if h.is_by_construction && h.slack_interval == Some([slack; 2]) => {
-                format!("{value}: {} exact", fixed(slack, decimals))
+                format!("{value}: {} exact", plain(slack))
             }
             Some(slack) => {
                 let mark = if h.is_decided() { "" } else { " ?" };
+                // 0.00 would not show on which side of the bound it is.
+                let shown = |margin: f64| deciding(margin, &[0.0], decimals);
                 let slack = match h.slack_interval {
-                    // An end of 0.00 would not show on which side of the bound it is.
-                    Some([low, high]) => {
-                        let [low, high] = [low, high].map(|end| deciding(end, &[0.0], decimals));
-                        format!("{} [{low}, {high}]", fixed(slack, decimals))
-                    }
-                    None => fixed(slack, decimals),
+                    Some([low, high]) => format!("{} [{}, {}]", shown(slack), shown(low), shown(high)),
+                    None => shown(slack),
                 };
                 format!("{value}: {slack}{mark}")
             }

@@ -10,6 +10,9 @@ use super::{
     tuning::Tuning,
 };
 
+/// Prompts beyond which nobody is advised to decide a bound: the value is on it, and another setting is the better use
+/// of the time.
+pub(super) const MOST_ADVISED: u64 = 1000;
 /// Names of undecided bounds in the sentence, at most; all of them are in the trace.
 const MOST_NAMED: usize = 4;
 
@@ -163,8 +166,9 @@ impl Tuning {
                         format!(" Settings that would be better are undecided: {}.", of_settings(rivals))
                     }
                 };
+                let by = if undecided.is_empty() { "" } else { " by its means" };
                 format!(
-                    "`{setting}` is the best inside the budget; held-out prompts confirm it.{method}{open}{rivals}"
+                    "`{setting}` is the best inside the budget; held-out prompts confirm it{by}.{method}{open}{rivals}"
                 )
             }
             Some(Verdict::NotConfirmed { setting, missed }) => format!(
@@ -252,6 +256,9 @@ fn of_settings(all: &[Undecided]) -> String {
 /// `a (about 40 prompts would, --limit 60), b, and 3 more`.
 fn listed(all: &[Undecided], name: impl Fn(&Undecided) -> String) -> String {
     let text = |one: &Undecided| match (one.prompts, one.limit) {
+        (Some(n), _) if n > MOST_ADVISED => {
+            format!("{} (its value is on the bound: more than {MOST_ADVISED} prompts would)", name(one))
+        }
         (Some(n), Some(limit)) => format!("{} (about {n} prompts would, --limit {limit})", name(one)),
         _ => name(one),
     };
