@@ -22,4 +22,4 @@ pub use figures::training::{TrainingFigure, training_figure};
 pub use records::{ImageRecords, Mix};
 pub use report::{Options, Outcome, Report, draw, grid, report};
 pub use tables::splice::splice;
-pub use tables::table::{table, table_csv, table_markdown, table_of, table_text};
+pub use tables::table::{table, table_csv, table_of};

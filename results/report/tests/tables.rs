@@ -4,7 +4,7 @@
 mod fixture;
 
 use insta::assert_snapshot;
-use specimen_report::{table_csv, table_markdown, table_text};
+use specimen_report::{table, table_csv};
 use unicode_width::UnicodeWidthStr;
 
 /// Three cells are enough to see every kind of entry.
@@ -16,12 +16,12 @@ fn small() -> specimen_record::Summary {
 
 #[test]
 fn the_terminal_table_reads_as_printed() {
-    assert_snapshot!(table_text(&small(), 120).unwrap());
+    assert_snapshot!(table(&small()).unwrap().text(120));
 }
 
 #[test]
 fn the_markdown_table_reads_as_printed() {
-    assert_snapshot!(table_markdown(&small()).unwrap());
+    assert_snapshot!(table(&small()).unwrap().markdown());
 }
 
 #[test]
@@ -32,17 +32,17 @@ fn the_csv_holds_every_number_in_full() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [80, 100, 130, 400] {
-        let text = table_text(&fixture::summary(), width).unwrap();
+        let text = table(&fixture::summary()).unwrap().text(width);
         let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap();
         assert!(widest <= width, "{widest} > {width}");
         assert_eq!(text.matches("\ncascade+vvs ").count(), text.matches("\nmethod ").count());
     }
-    assert_eq!(table_text(&fixture::summary(), 400).unwrap().matches("\nmethod ").count(), 1);
+    assert_eq!(table(&fixture::summary()).unwrap().text(400).matches("\nmethod ").count(), 1);
 }
 
 #[test]
 fn markdown_columns_line_up() {
-    let text = table_markdown(&fixture::summary()).unwrap();
+    let text = table(&fixture::summary()).unwrap().markdown();
     let widths: Vec<usize> =
         text.lines().filter(|l| l.starts_with('|')).map(UnicodeWidthStr::width).collect();
     assert_eq!(widths.len(), 11);
@@ -53,7 +53,7 @@ fn markdown_columns_line_up() {
 fn a_missing_metric_shows_its_reason_once() {
     let mut summary = small();
     summary.cells[1].metrics.remove(1);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert_eq!(text.matches("32 images, the protocol asks for 500").count(), 1);
     assert_eq!(text.matches("\nᵉ not scored for this cell").count(), 1);
     assert_eq!(text.matches(" —ᵉ |").count(), 1);
@@ -67,7 +67,7 @@ fn a_missing_metric_shows_its_reason_once() {
 fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
     let mut summary = small();
     summary.cells[0].wall_s.decode = Some(0.001);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(!row("ar").contains("**"));
     assert!(row("sd-tree13").contains("**1.48 [1.43, 1.54]**"));
@@ -75,13 +75,13 @@ fn the_best_of_each_kind_is_bold_and_the_baseline_never() {
     assert!(!row("lantern").contains("**"), "one of its items failed");
 
     summary.cells[2].speedup.value = Some(1.48);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert_eq!(text.matches("**1.48 ").count(), 2, "a tie has two winners");
 }
 
 #[test]
 fn no_metric_ranks_rows_that_share_one_distribution() {
-    let text = table_markdown(&fixture::summary()).unwrap();
+    let text = table(&fixture::summary()).unwrap().markdown();
     let marked = |name: &str, column: usize| {
         let row = text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap();
         row.split('|').nth(column + 1).unwrap().contains('*')
@@ -107,7 +107,7 @@ fn a_relaxed_row_whose_tokens_are_too_likely_is_not_the_best() {
     let versus = gsd.metrics[0].vs_baseline.as_mut().unwrap();
     (versus.difference, versus.ci95) = (-0.5, Some([-0.6, -0.4]));
     gsd.metrics[0].value = gsd.metrics[0].value.map(|value| value - 0.558);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     let cells = |name: &str| {
         let row = text.lines().find(|line| line.starts_with(&format!("| {name} "))).unwrap();
         row.split('|').skip(1).map(|entry| entry.trim().to_owned()).collect::<Vec<_>>()
@@ -125,7 +125,7 @@ fn a_relaxed_row_whose_tokens_are_too_likely_is_not_the_best() {
     assert!(text.contains("nearer to 0 is better"), "{text}");
 
     summary.cells.retain(|cell| cell.guarantee == specimen_record::Guarantee::Exact);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert!(text.contains("target-nll") && text.contains('↓') && !text.contains("abs. Δ"), "{text}");
 }
 
@@ -136,7 +136,7 @@ fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
     (lantern.speedup.value, lantern.nfe) = (Some(9.0), Some(2.0));
     let tree = summary.cells.iter_mut().find(|cell| cell.id == "sd-tree13").unwrap();
     (tree.n_images, tree.n_failed) = (30, 0);
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(!row("lantern").contains('*') && !row("sd-tree13").contains('*'), "{text}");
     assert!(row("sd-dynamic60").contains("**1.42 "), "{text}");
@@ -153,7 +153,7 @@ fn every_dash_has_its_reason() {
         cell.speedup_e2e = cell.speedup.clone();
         cell.predicted_speedup.ratio_measured_to_predicted = None;
     }
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert!(text.contains("no measured speedup: fewer than two prompts were timed"), "{text}");
     let csv = table_csv(&summary).unwrap();
     assert!(csv.contains("measured_to_predicted_speedup: no measured speedup: fewer than two"), "{csv}");
@@ -167,7 +167,7 @@ fn differences_from_the_baseline_have_p_values_that_hold_for_all_rows_together()
         let versus = summary.cells[at].metrics[0].vs_baseline.as_mut().unwrap();
         (versus.z, versus.n) = (Some(z), 3);
     }
-    let text = table_text(&summary, 4000).unwrap();
+    let text = table(&summary).unwrap().text(4000);
     // Student's t with two degrees of freedom: p = 1 - t / sqrt(2 + t^2), times 3, 2, 1 and never falling.
     let p = |t: f64| 1.0 - t / (2.0 + t * t).sqrt();
     let expected = format!("z +2.5, p {:.2}", 3.0 * p(2.5));
@@ -180,7 +180,7 @@ fn differences_from_the_baseline_have_p_values_that_hold_for_all_rows_together()
 fn cells_of_different_models_do_not_compete() {
     let mut summary = small();
     summary.cells[2].model = "large".into();
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert!(!text.contains("**") && text.contains("| model "), "{text}");
     assert!(text.contains("Model tiny | large;") || text.contains("Model tiny \\| large;"), "{text}");
 }
@@ -189,10 +189,10 @@ fn cells_of_different_models_do_not_compete() {
 fn names_cannot_break_the_table() {
     let mut summary = small();
     summary.cells[1].id = "a|b *c* `d` <i> [x](y)\nz\u{1b}[2J".into();
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert!(text.contains(r"| a\|b \*c\* \`d\` \<i> [x]\(y) z [2J |"), "{text}");
-    assert!(!table_text(&summary, 200).unwrap().contains(['\u{1b}', '\r']));
-    assert!(!table_text(&summary, 200).unwrap().contains("\nz"));
+    assert!(!table(&summary).unwrap().text(200).contains(['\u{1b}', '\r']));
+    assert!(!table(&summary).unwrap().text(200).contains("\nz"));
     let csv = table_csv(&summary).unwrap();
     assert!(csv.contains("\na|b *c* `d` <i> [x](y) z [2J,"), "{csv}");
 }
@@ -208,7 +208,7 @@ fn a_name_that_looks_like_a_formula_is_none_in_a_spreadsheet() {
 
 #[test]
 fn the_second_of_at_least_three_is_marked() {
-    let text = table_markdown(&fixture::summary()).unwrap();
+    let text = table(&fixture::summary()).unwrap().markdown();
     let row = |name: &str| text.lines().find(|l| l.starts_with(&format!("| {name} "))).unwrap().to_owned();
     assert!(row("sd-dynamic60").contains("*1.42 [1.36, 1.49]*"), "{text}");
     assert!(row("cascade").contains("*2.06 [1.98, 2.16]*"), "{text}");
@@ -223,7 +223,7 @@ fn two_protocols_of_one_metric_have_two_columns() {
         other.protocol = "scene-clip@v2".into();
         cell.metrics.push(other);
     }
-    let text = table_markdown(&summary).unwrap();
+    let text = table(&summary).unwrap().markdown();
     assert!(
         text.contains("scene-clip (scene-clip@v1) ↑") && text.contains("scene-clip (scene-clip@v2) ↑"),
         "{text}"
@@ -237,7 +237,7 @@ fn a_gpu_run_names_the_gpu_and_its_host() {
     summary.gpus = vec!["Example GPU".into()];
     summary.cpu_features.clear();
     summary.threads = 4;
-    let text = table_text(&summary, 200).unwrap();
+    let text = table(&summary).unwrap().text(200);
     let expected = "bf16 on cuda:0 (Example GPU; host Example CPU 8481, 4 threads, bf16 instructions: no).";
     assert!(text.contains(expected), "{text}");
 }
@@ -246,8 +246,8 @@ fn a_gpu_run_names_the_gpu_and_its_host() {
 fn a_run_without_cells_says_so() {
     let mut summary = small();
     summary.cells.clear();
-    assert!(table_text(&summary, 100).unwrap().contains("There are no rows."));
-    assert!(table_markdown(&summary).unwrap().contains("There are no rows."));
+    assert!(table(&summary).unwrap().text(100).contains("There are no rows."));
+    assert!(table(&summary).unwrap().markdown().contains("There are no rows."));
     assert_eq!(table_csv(&summary).unwrap().lines().count(), 1);
 }
 
@@ -255,7 +255,7 @@ fn a_run_without_cells_says_so() {
 fn the_images_behind_a_metric_are_counted() {
     let mut summary = small();
     summary.cells[3].metrics[0].n = 31;
-    let text = table_text(&summary, 400).unwrap();
+    let text = table(&summary).unwrap().text(400);
     assert!(
         text.contains("target-nll by target-nll@v1, n = 31 to 32; scene-clip by scene-clip@v1, n = 32;"),
         "{text}"

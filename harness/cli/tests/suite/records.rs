@@ -136,7 +136,7 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
     let rows = ["a,ar,,6", "a,sd-chain2[depth=1],1,6", "a,sd-chain2[depth=4],4,6", "a,quality,3,6"];
     let found: Vec<String> = keys.filter(|key| key.starts_with("a,")).collect();
     assert_eq!(found.len(), 4, "{table}");
-    assert!(rows.iter().all(|row| found.iter().any(|key| key.replace(".0", "") == *row)), "{table}");
+    assert!(rows.iter().all(|row| found.iter().any(|key| key == row)), "{table}");
     desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "param:depth"]);
 }
 

@@ -136,10 +136,10 @@ impl ImageRecords {
         }
         let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
         if self.n() == 0 {
-            return shown(&mean_row(&self.frame, &keys, &scores)?);
+            return shown(&mean_row(&self.frame, &keys, &scores)?, keys.len());
         }
         let groups = self.frame.group_by_stable(keys.iter().map(String::as_str))?;
-        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?)
+        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?, keys.len())
     }
 
     /// The column that `name` means.
@@ -256,15 +256,15 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
     DataFrame::new(1, columns)
 }
 
-/// The frame of means as a table.
-fn shown(frame: &DataFrame) -> Result<Table, ReportError> {
+/// The frame of means as a table; the first `n_keys` columns say which group a row is.
+fn shown(frame: &DataFrame, n_keys: usize) -> Result<Table, ReportError> {
     let mut table = Table {
         id: "records".to_owned(),
         head: vec!["Means over images that were made; times without warm-ups.".to_owned()],
         legend: vec!["Step compression: tokens over forwards of the target, prefill included.".to_owned()],
         ..Table::default()
     };
-    for column in frame.columns() {
+    for (at, column) in frame.columns().iter().enumerate() {
         let score = column.name().strip_prefix(SCORE).and_then(|name| name.split_once('@'));
         if let Some((metric, protocol)) = score {
             table.legend.push(format!("{metric}: by {protocol}."));
@@ -272,7 +272,7 @@ fn shown(frame: &DataFrame) -> Result<Table, ReportError> {
         let name = score.map_or(column.name().as_str(), |(metric, _)| metric);
         let name = name.strip_prefix(PROMPT).unwrap_or(name);
         let texts = match column.dtype() {
-            DataType::Float64 => {
+            DataType::Float64 if at >= n_keys => {
                 let values: Vec<Option<f64>> = column.f64()?.iter().collect();
                 let known: Vec<_> = values.iter().flatten().map(|value| (*value, None)).collect();
                 let decimals = column_decimals(&known);

@@ -26,23 +26,6 @@ pub fn table_of(summary: &Summary, columns: &[String]) -> Result<Table, ReportEr
     Builder::of(summary, columns)?.chosen()
 }
 
-/// The table as Markdown, its columns aligned so that it reads in a terminal too.
-///
-/// # Errors
-/// When the data frame refuses an operation.
-pub fn table_markdown(summary: &Summary) -> Result<String, ReportError> {
-    Ok(table(summary)?.markdown())
-}
-
-/// The table for a terminal of `width` columns: a table that is too wide is cut into panels that repeat
-/// the first column.
-///
-/// # Errors
-/// When the data frame refuses an operation.
-pub fn table_text(summary: &Summary, width: usize) -> Result<String, ReportError> {
-    Ok(table(summary)?.text(width))
-}
-
 /// The numbers behind the table as CSV: full precision, intervals in columns of their own, reasons for
 /// absent values in the last.
 ///
