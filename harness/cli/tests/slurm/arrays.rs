@@ -28,7 +28,7 @@ fn five_tasks_of_a_cluster_give_the_records_of_this_machine() {
     // Handed in and left alone, looked at, and finished by another driver.
     let left = ended(desk.arrays("left", "3", &["--detach"]).spawn().unwrap());
     assert_eq!(left.code, Some(0), "{}", left.err);
-    assert!(left.err.contains("the cluster has "), "{}", left.err);
+    assert!(left.err.contains("the cluster works on "), "{}", left.err);
     let status = ended(desk.command(&["status", "left", "--format", "json"]).spawn().unwrap());
     let status: serde_json::Value = serde_json::from_str(&status.out).unwrap();
     assert!(status["slurm"]["name"].as_str().unwrap().starts_with("specimen-"), "{status}");

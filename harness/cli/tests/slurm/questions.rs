@@ -146,7 +146,7 @@ fn an_array_that_nobody_noted_is_cancelled_and_one_that_was_refused_says_why() {
     fs::write(cluster.file("squeue"), "#!/bin/sh\ncase \"$*\" in *--name=*) echo 77 ;; esac\n").unwrap();
     let again = ended(desk.arrays("there", "1", &["--resume"]).spawn().unwrap());
     assert_eq!(again.code, Some(0), "{}", again.err);
-    assert!(again.err.contains("job 77 is of this run and nobody noted it"), "{}", again.err);
+    assert!(again.err.contains("job 77 is of this run, but no driver noted it"), "{}", again.err);
     assert!(of(&cluster.calls(), "scancel")[0].ends_with("scancel 77"));
 }
 
