@@ -101,8 +101,8 @@ fn every_committed_spec_resolves_under_a_name_of_its_own_and_explains_itself() {
 fn specs_over_data_that_needs_no_files_plan_as_many_items_as_they_say() {
     let specs = specs();
     for (file, n_items, n_blocks) in [
-        ("quickstart.toml", 5 * 32, 8),
-        ("full.toml", 5 * 500, 125),
+        ("quickstart.toml", 8 * 32, 8),
+        ("full.toml", 8 * 500, 125),
         ("ci/smoke.toml", 4 * 4, 2),
         ("real/igpt_mnist.toml", 4 * 16, 4),
         ("real/igpt_mnist_fd.toml", 2000, 40),

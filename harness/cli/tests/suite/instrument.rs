@@ -213,7 +213,7 @@ fn the_first_failure_ends_a_run_that_asks_for_it() {
     let args = ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--limit", "3", "--out", "r"];
     let ran = desk.run(&[&args[..], &["--fail-fast"]].concat());
     assert_eq!(ran.code, 5, "{}", ran.err);
-    assert!(ran.err.contains("ar/1/0 failed and --fail-fast ends the run"), "{}", ran.err);
+    assert!(ran.err.contains("ar/1/0 failed, and --fail-fast ends the run"), "{}", ran.err);
     assert!(!desk.path("r/merged").exists());
     let ran = desk.run(&[&args[..], &["--resume"]].concat());
     assert_eq!(ran.code, 5, "{}", ran.err);
