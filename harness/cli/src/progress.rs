@@ -314,7 +314,7 @@ impl Pace {
         }
         let rate = self.first_ns.filter(|_| computed > 1).and_then(|first_ns| {
             let seconds = now_ns.saturating_sub(first_ns) as f64 * 1e-9;
-            (seconds > 0.0).then(|| (computed - 1) as f64 / seconds)
+            (seconds > 0.1).then(|| (computed - 1) as f64 / seconds)
         });
         match rate {
             Some(rate) => {

@@ -22,6 +22,9 @@ use crate::{
 /// Held-out scenes that `fd-scenes` compares with.
 const N_REFERENCE: u64 = 2000;
 
+/// Pixels along an edge of the pictures that the evaluator takes.
+const SIDE: usize = 64;
+
 /// The evaluator, with its reference pictures once they were asked for.
 pub(crate) struct SceneScores {
     net: SceneFeatures,
@@ -53,7 +56,12 @@ impl SceneScores {
             file.why = Some("no image".to_owned());
             return Ok(file);
         }
-        let cosines = self.net.caption_cosines(&read_pictures(run, images)?, &captions)?;
+        let pictures = read_pictures(run, images)?;
+        file.why = not_taken(&pictures);
+        if file.why.is_some() {
+            return Ok(file);
+        }
+        let cosines = self.net.caption_cosines(&pictures, &captions)?;
         mean_of(&mut file, images, &cosines)?;
         Ok(file)
     }
@@ -78,7 +86,12 @@ impl SceneScores {
             file.why = Some("no image".to_owned());
             return Ok(file);
         }
-        let logits = self.net.attribute_logits(&read_pictures(run, images)?)?;
+        let pictures = read_pictures(run, images)?;
+        file.why = not_taken(&pictures);
+        if file.why.is_some() {
+            return Ok(file);
+        }
+        let logits = self.net.attribute_logits(&pictures)?;
         let mut by_kind: BTreeMap<&str, HitCounts> = BTreeMap::new();
         let mut values = Vec::new();
         for (labels, logits) in asked.iter().zip(&logits) {
@@ -111,16 +124,29 @@ impl SceneScores {
             file.why = Some(why);
             return Ok(file);
         }
+        let pictures = read_pictures(run, images)?;
+        file.why = not_taken(&pictures);
+        if file.why.is_some() {
+            return Ok(file);
+        }
         let reference = self.reference.get_or_insert_with(|| {
             let scenes: Vec<Vec<u8>> =
                 (0..N_REFERENCE).into_par_iter().map(|index| Scene::new(VAL_SEED, index).render()).collect();
             let bytes = scenes.concat();
-            Pictures { width: 64, height: 64, channels: 3, bytes }
+            Pictures { width: SIDE, height: SIDE, channels: 3, bytes }
         });
-        distance(&mut file, &self.net, reference, &read_pictures(run, images)?)?;
+        distance(&mut file, &self.net, reference, &pictures)?;
         file.extra.insert("n_reference".into(), N_REFERENCE as f64);
         Ok(file)
     }
+}
+
+/// Why the evaluator cannot take `pictures`; `None` where it can.
+fn not_taken(pictures: &Pictures) -> Option<String> {
+    let &Pictures { width, height, channels, .. } = pictures;
+    ((width, height, channels) != (SIDE, SIDE, 3)).then(|| {
+        format!("the scenes evaluator takes images of {SIDE}x{SIDE}, those of this cell are {width}x{height}")
+    })
 }
 
 /// Offsets of ground, sky and relation among the logits.

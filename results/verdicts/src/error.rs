@@ -62,6 +62,18 @@ pub enum VerdictError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A rule about a measure that neither summaries nor the metrics of baseline and run have.
+    #[error("{place}: unknown measure `{measure}`{}; expected one of {known}", suggested(nearest.as_deref()))]
+    UnknownMeasure {
+        /// File, line and column of its `cells`.
+        place: String,
+        /// The name.
+        measure: String,
+        /// The nearest name that is known.
+        nearest: Option<String>,
+        /// All that are.
+        known: String,
+    },
     /// A rule for no cell, which would always pass.
     #[error(
         "{place}: the rule for `{measure}` matches no cell of the baseline (its `cells`: {cells}); the baseline has {known}"
@@ -214,6 +226,7 @@ impl Failure for VerdictError {
             Self::Record(error) => return error.kind(),
             Self::BadRules { .. }
             | Self::UnusedRule { .. }
+            | Self::UnknownMeasure { .. }
             | Self::NothingToTune
             | Self::RungTooSmall { .. }
             | Self::TooFewPrompts { .. } => FailureKind::Spec,
@@ -232,4 +245,9 @@ impl Failure for VerdictError {
             Self::BadPaper { .. } | Self::Stats(_) | Self::Csv { .. } => FailureKind::Bug,
         })
     }
+}
+
+/// `, did you mean NAME?`, if there is one.
+fn suggested(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }

@@ -21,6 +21,22 @@ pub(crate) fn distance(cell: &CellSummary, measure: &str) -> Option<Measured> {
     Some(Measured { value: Some(value), ci95, ..of(cell, measure) })
 }
 
+/// The quantities of a cell's summary that are measures, besides its metrics.
+pub(crate) const QUANTITIES: [&str; 12] = [
+    "nfe",
+    "tokens_per_forward",
+    "accepted_per_step",
+    "tpf",
+    "step_compression",
+    "tvd_spent",
+    "out_of_support",
+    "n_failed",
+    "speedup",
+    "speedup_e2e",
+    "decode_s",
+    "e2e_s",
+];
+
 /// The measure of this name, of a cell: a quantity of its summary, or a metric.
 pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
     let counted = |value: Option<f64>| Measured {

@@ -222,6 +222,12 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
         Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"tre\"]\nmeasure = \"nfe\"\nkind = \"exact\"");
     let refused = check(&idle.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err();
     assert!(refused.to_string().contains("matches no cell"), "{refused}");
+    // A misspelt measure would never be checked again.
+    let misspelt =
+        Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"*\"]\nmeasure = \"n_faild\"\nkind = \"exact\"");
+    let refused =
+        check(&misspelt.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err().to_string();
+    assert!(refused.contains("unknown measure `n_faild`, did you mean `n_failed`?"), "{refused}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let mut replay = Replay::open(&run, data_root())?;
     let records = replay.records()?;
-    let chosen = choose(args, &records)?;
+    let chosen = choose(args, &replay, &records)?;
     let mut replayed = Vec::with_capacity(chosen.len());
     for record in chosen {
         stop.check()?;
@@ -85,13 +85,20 @@ pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
     }
 }
 
-fn choose<'r>(args: &ReplayArgs, records: &'r [Record]) -> anyhow::Result<Vec<&'r Record>> {
+fn choose<'r>(
+    args: &ReplayArgs,
+    replay: &Replay<'_>,
+    records: &'r [Record],
+) -> anyhow::Result<Vec<&'r Record>> {
     let Some(n) = args.random else {
         return args.keys.iter().map(|key| named(key, records)).collect();
     };
-    // The first `n` of a shuffle of all records.
+    // The first `n` of a shuffle of all records that can be made again.
     let lot = Uniforms::new(args.seed.unwrap_or_default());
-    let mut order: Vec<&Record> = records.iter().collect();
+    let mut order: Vec<&Record> = records.iter().filter(|record| replay.is_made_here(record)).collect();
+    if order.is_empty() {
+        return Err(CliError::Usage("no image of the run was made by this program".to_owned()).into());
+    }
     let n = (n as usize).min(order.len());
     for at in 0..n {
         let left = (order.len() - at) as f64;

@@ -221,6 +221,18 @@ fn the_first_failure_ends_a_run_that_asks_for_it() {
 }
 
 #[test]
+fn a_metric_that_cannot_take_the_images_is_null_with_the_reason() {
+    let desk = Desk::new();
+    let text = fs::read_to_string(spec("ci/stub.toml")).unwrap();
+    let metrics = ["scene-clip", "attribute-accuracy"].map(|name| format!("[[metric]]\nname = \"{name}\"\n"));
+    let spec = desk.file("s.toml", &format!("{text}\n{}", metrics.concat()));
+    desk.succeeds(&["run", &spec, "--limit", "4", "--out", "r"]);
+    let summary = fs::read_to_string(desk.path("r/merged/summary.json")).unwrap();
+    let why = "takes images of 64x64, those of this cell are 8x8";
+    assert_eq!(summary.matches(why).count(), 3 * metrics.len(), "{summary}");
+}
+
+#[test]
 fn a_merge_beside_a_driver_is_refused() {
     let desk = Desk::new();
     run(&desk, "r", &[]);

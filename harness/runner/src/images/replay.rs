@@ -72,10 +72,16 @@ impl<'a> Replay<'a> {
         Ok(rows.into_iter().filter(|record| record.status == Status::Ok).collect())
     }
 
+    /// Whether this program made the record's image, so that it can be made again.
+    #[must_use]
+    pub fn is_made_here(&self, record: &Record) -> bool {
+        self.spec.cells.iter().any(|cell| cell.name == record.cell && !cell.is_elsewhere())
+    }
+
     /// Makes one record's item again.
     ///
     /// # Errors
-    /// Weights that are absent or not those of the run, a record that is not in the plan. What the item
+    /// Weights that are absent or not those of the run, a record that is not in the plan or that another program made. What the item
     /// itself runs into is in the answer.
     pub fn again(&mut self, record: &Record) -> Result<Replayed, RunError> {
         let unknown =
@@ -83,9 +89,8 @@ impl<'a> Replay<'a> {
         let item = self.items.get(&record.key).ok_or_else(unknown)?;
         let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
         if cell.is_elsewhere() {
-            let err = Some("another program made it, which replay does not start".to_owned());
-            let key = record.key.clone();
-            return Ok(Replayed { key, first_different_token: None, same_pixels: false, err });
+            let why = format!("{}: another program made it, which replay does not start", record.key);
+            return Err(RunError::Spec(why));
         }
         let model = self.models.get(&cell.model)?;
         check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights())?;

@@ -244,8 +244,9 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
     columns.push(Column::new("images".into(), count(group.height())));
     columns.push(Column::new("failed".into(), count(group.height() - made.height())));
     columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?]));
-    let compression =
-        (made.height() > 0).then_some(sum("n_tokens")? / sum("nfe")?).filter(|rate| rate.is_finite());
+    let compression = (made.height() > 0)
+        .then_some(sum("n_tokens")? / sum("nfe")?)
+        .filter(|rate| rate.is_finite() && *rate > 0.0);
     columns.push(Column::new("step compression".into(), vec![compression]));
     for name in ["decode_s", "e2e_s"] {
         columns.push(Column::new(name.into(), vec![mean(&timed, name)?]));

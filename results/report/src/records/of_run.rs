@@ -98,6 +98,12 @@ pub(super) fn frame(run: &RunDir) -> Result<DataFrame, ReportError> {
     Ok(DataFrame::new(rows.n, columns)?)
 }
 
+/// Whether a cell of the spec says that it is not timed.
+fn is_untimed(spec: &Value, cell: &str) -> bool {
+    let mut cells = spec["cells"].as_array().into_iter().flatten();
+    cells.any(|of_spec| of_spec["name"] == cell && of_spec["timed"] == false)
+}
+
 /// What is known of a record besides itself.
 struct About<'a> {
     summary: &'a Summary,
@@ -120,7 +126,9 @@ impl Rows {
     fn push(&mut self, record: &Record, about: &About<'_>) {
         let of_cell = |text: fn(&CellSummary) -> String| about.cell.map(text);
         let row = about.time.map(|(_, row)| row);
-        let seconds = |of: fn(&TimingRow) -> u64| row.map(|row| of(row) as f64 / 1e9);
+        // Times of an untimed cell do not count, so they are no data either.
+        let timed = row.filter(|_| !is_untimed(&about.summary.spec, &record.cell));
+        let seconds = |of: fn(&TimingRow) -> u64| timed.map(|row| of(row) as f64 / 1e9);
         let is_ok = record.status == Status::Ok;
         let summary = about.summary;
         let texts = [

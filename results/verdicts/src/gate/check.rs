@@ -1,6 +1,9 @@
 //! All rules against a run and its reruns.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
+use specimen_foundation::names::nearest;
 use specimen_record::{CellSummary, Summary};
 
 use super::baseline::Baseline;
@@ -73,7 +76,22 @@ pub fn check(
         });
     }
     let mut gate = Gate { passed: true, checks: Vec::new(), skipped: Vec::new(), reruns_wanted: 0 };
+    let metrics = |summary: &Summary| -> BTreeSet<String> {
+        summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.clone()).collect()
+    };
+    let known: BTreeSet<String> = [&baseline.summary].into_iter().chain(runs).flat_map(metrics).collect();
     for rule in &rules.rules {
+        // A misspelt measure would be left out of every gate from then on.
+        let measure = &rule.measure;
+        if !measured::QUANTITIES.contains(&measure.as_str()) && !known.contains(measure) {
+            let names = measured::QUANTITIES.into_iter().chain(known.iter().map(String::as_str));
+            return Err(VerdictError::UnknownMeasure {
+                place: rule.place.clone(),
+                measure: measure.clone(),
+                nearest: nearest(measure, names.clone()).first().map(|name| (*name).to_owned()),
+                known: names.collect::<Vec<_>>().join(", "),
+            });
+        }
         let mut cells = baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)).peekable();
         if cells.peek().is_none() {
             let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
