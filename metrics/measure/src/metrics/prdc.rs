@@ -38,7 +38,7 @@ pub struct PrdcRule {
     pub rule: Surface,
 }
 
-/// How a distance is held against a radius.
+/// How a distance is compared with a radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Surface {
     /// The surface does not belong to the ball.
