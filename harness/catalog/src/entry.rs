@@ -38,6 +38,10 @@ pub struct Entry {
     /// Its files; none where it is part of the binary or made from a seed.
     #[serde(default, rename = "file")]
     pub files: Vec<PublishedFile>,
+    /// Files with the same weights that somebody else publishes, or in another format. They are not fetched; one that is
+    /// here is read or converted.
+    #[serde(default, rename = "alternative")]
+    pub alternatives: Vec<PublishedFile>,
     /// The parts that its files make, each with the ways in which it can lie on a disk; none where each file is needed
     /// by itself.
     #[serde(default, rename = "part")]
@@ -251,7 +255,7 @@ pub fn parse(text: &str) -> Result<Entry, String> {
     if let Some(recipe) = &mut entry.convert {
         recipe.name.clone_from(&entry.name);
     }
-    for file in &entry.files {
+    for file in entry.files.iter().chain(&entry.alternatives) {
         let is_inside = |path: &str| path.split('/').all(|part| !["", ".", ".."].contains(&part));
         let places = [
             Some(file.name.as_str()),
@@ -321,6 +325,11 @@ impl Entry {
         let is_asked = |head: &&Head| head.proposer == proposer && head.name() == asked;
         let published = self.drafter.as_deref().filter(|_| (proposer, asked) == ("eagle1", STANDARD));
         published.or_else(|| self.heads.iter().find(is_asked)?.manifest.as_deref())
+    }
+
+    /// The files of a network of the metrics that have its weights, any of which is enough: its own, then the alternatives.
+    pub fn weights(&self) -> impl Iterator<Item = &PublishedFile> {
+        self.files.iter().filter(|file| file.converted.is_some()).chain(&self.alternatives)
     }
 
     /// Its parts and those of everything it needs, in the order in which they are fetched.
@@ -441,7 +450,7 @@ mod tests {
 
     #[test]
     fn files_that_are_no_safetensors_say_where_their_safetensors_go() {
-        for file in ENTRIES.iter().flat_map(|entry| &entry.files) {
+        for file in ENTRIES.iter().flat_map(|entry| entry.files.iter().chain(&entry.alternatives)) {
             let names = [Some(&file.name), file.instead.as_ref()];
             let is_weights =
                 |name: &&String| [".pt", ".pth", ".bin", ".ckpt"].iter().any(|end| name.ends_with(end));

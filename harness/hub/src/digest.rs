@@ -1,10 +1,34 @@
-//! SHA-256 of files and of what streams by.
+//! SHA-256 of files and of what streams by, and the comparison of a file with what is published of it.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
 
 use sha2::{Digest, Sha256};
+use specimen_catalog::entry::PublishedFile;
 
 use crate::HubError;
+
+/// Compares the file at `path` with what is published of `file`: its size and SHA-256, or the SHA-256 under which the cache
+/// of the hub stores it. Returns that SHA-256; `None` where neither is known.
+///
+/// # Errors
+/// A file of another size or digest, or that cannot be read.
+pub fn check_published(path: &Path, file: &PublishedFile) -> Result<Option<String>, HubError> {
+    let stored = stored_digest(path);
+    let expected = file.sha256.get().or(stored.as_ref());
+    let remedy = "it is truncated or damaged: remove it and fetch it again";
+    check(path, file.n_bytes.get().copied(), expected.map(String::as_str), remedy)?;
+    Ok(expected.cloned())
+}
+
+/// The digest under which the hub's cache stores the file that `path` links to; small files have another kind.
+fn stored_digest(path: &Path) -> Option<String> {
+    let blob = fs::canonicalize(path).ok()?;
+    blob.file_name()?.to_str().filter(|name| is_sha256(name)).map(str::to_owned)
+}
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(hasher: Sha256) -> String {

@@ -50,10 +50,7 @@ pub fn fetch(
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Fetched, HubError> {
     if let Some(path) = places.published(file) {
-        let remedy = "remove it and fetch it again";
-        let stored = stored_digest(&path);
-        let expected = file.sha256.get().map(String::as_str).or(stored.as_deref());
-        digest::check(&path, file.n_bytes.get().copied(), expected, remedy)?;
+        digest::check_published(&path, file)?;
         return Ok(Fetched { path, was_here: true });
     }
     if let Origin::ByHand { by_hand, place } = &file.origin {
@@ -108,12 +105,6 @@ pub fn fetch_address(
     let name = url.rsplit('/').next().unwrap_or(url);
     let mut fetching = Fetching { name, client: Client::new(settings), settings, progress };
     fetching.content(path, &Content { url, n_bytes: None, sha256: None })
-}
-
-/// The digest under which the hub's cache stores the file that `path` links to; small files have another kind.
-fn stored_digest(path: &Path) -> Option<String> {
-    let blob = fs::canonicalize(path).ok()?;
-    blob.file_name()?.to_str().filter(|name| digest::is_sha256(name)).map(str::to_owned)
 }
 
 struct Fetching<'f> {

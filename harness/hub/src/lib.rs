@@ -5,13 +5,13 @@
 //! files out of a dataset's archive.
 //! Knows no tensor: what a file holds is the business of `specimen-convert`.
 
+pub mod digest;
 pub mod fetch;
 pub mod places;
 pub mod settings;
 pub mod unpack;
 
 mod cache;
-mod digest;
 pub mod error;
 mod request;
 

@@ -1,5 +1,5 @@
-//! Where published files lie on this machine: below the folders of this program, then in the caches of the Hugging Face
-//! hub and of torch.
+//! Where published files are on this machine: below the folders of this program, then in the caches of the Hugging Face
+//! hub, of torch and of OpenAI's CLIP.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,9 @@ use specimen_catalog::{
     entry::{Origin, PublishedFile},
     part::INDEX,
 };
-use specimen_foundation::folders::{cache_folder_by, hub_cache_folder, user_cache_folder};
+use specimen_foundation::folders::{
+    cache_folder_by, data_folder, hub_cache_folder, user_cache_folder, variable,
+};
 
 use crate::cache::HubCache;
 
@@ -35,6 +37,8 @@ pub struct Places {
     pub hub: Option<PathBuf>,
     /// What torch.hub fetched: `TORCH_HOME/hub/checkpoints` or `torch/hub/checkpoints` in the user's cache folder.
     pub torch: Option<PathBuf>,
+    /// What OpenAI's CLIP fetched: `clip` in the user's cache folder.
+    pub clip: Option<PathBuf>,
 }
 
 /// How a file stands.
@@ -58,12 +62,32 @@ impl Places {
     pub fn of_environment(data: Option<&Path>, variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
         let own = [data.map(Path::to_owned), cache_folder_by(&variable)];
-        let torch = || Some(user_cache_folder(&variable)?.join("torch/hub/checkpoints"));
+        let user = user_cache_folder(&variable);
+        let in_user = |part: &str| user.as_ref().map(|folder| folder.join(part));
         Self {
             own: own.into_iter().flatten().collect(),
             hub: hub_cache_folder(&variable),
-            torch: set("TORCH_HOME").map(|folder| folder.join("hub/checkpoints")).or_else(torch),
+            torch: set("TORCH_HOME")
+                .map(|folder| folder.join("hub/checkpoints"))
+                .or_else(|| in_user("torch/hub/checkpoints")),
+            clip: in_user("clip"),
         }
+    }
+
+    /// The folders that this process's environment names; without `data`, also `SPECIMEN_DATA`.
+    #[must_use]
+    pub fn of_this_process(data: Option<&Path>) -> Self {
+        Self::of_environment(data.map(Path::to_owned).or_else(data_folder).as_deref(), variable)
+    }
+
+    /// The weights of `entry`, a network of the metrics: of the files that have them the first that can be read as it is,
+    /// else the first that must be converted; `None` without any.
+    #[must_use]
+    pub fn weights<'e>(&self, entry: &'e Entry) -> Option<(&'e PublishedFile, Found)> {
+        let mut found: Vec<_> = entry.weights().map(|file| (file, self.find(file))).collect();
+        found.retain(|(_, found)| *found != Found::Missing);
+        found.sort_by_key(|(_, found)| !matches!(found, Found::Ready(_)));
+        found.into_iter().next()
     }
 
     /// How `file` stands.
@@ -104,7 +128,10 @@ impl Places {
     pub fn missing<'e>(&self, entry: &'e Entry) -> Vec<&'e PublishedFile> {
         let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));
         if entry.parts.is_empty() {
-            return entry.files.iter().filter(|file| !is_ready(file)).collect();
+            let has_weights = matches!(self.weights(entry), Some((_, Found::Ready(_))));
+            let is_needed =
+                |file: &&PublishedFile| !(is_ready(file) || has_weights && file.converted.is_some());
+            return entry.files.iter().filter(is_needed).collect();
         }
         let lies_beside = |file: &PublishedFile, part: &Part| {
             let place = |folder: &PathBuf, choice: &Choice| {
@@ -139,7 +166,8 @@ impl Places {
             }
             Origin::Url { .. } => {
                 candidates.extend(own(file.base_name().into()));
-                candidates.extend(self.torch.iter().map(|folder| folder.join(file.base_name())));
+                let caches = self.torch.iter().chain(&self.clip);
+                candidates.extend(caches.map(|folder| folder.join(file.base_name())));
             }
             Origin::ByHand { place, .. } => {
                 candidates.extend(self.own.iter().map(|folder| folder.join(place)))

@@ -1,7 +1,11 @@
 //! Metrics of a run's images, one file per protocol and cell. Written after the merge, from the records and
 //! the saved images, so that a run can be scored again.
 
-use specimen_datasets::{data_root::DataRoot, mnist::Mnist};
+use specimen_datasets::{
+    data_root::DataRoot,
+    manifest::{MNIST_IMAGES, MNIST_LABELS},
+    mnist::Mnist,
+};
 use specimen_decode::generation::Generation;
 use specimen_experiments::spec::MetricSpec;
 use specimen_extract::{
@@ -135,20 +139,13 @@ fn fd_lenet(
 ) -> Result<MetricFile, RunError> {
     let mut file = blank("fd-lenet", "fd-lenet", images);
     file.higher_is_better = Some(false);
-    let net = LeNet::open(&places(data_root.map(DataRoot::path)).own)?;
+    let net = LeNet::open(&places(data_root.map(DataRoot::path)))?;
     file.extractor = Some(net.identity());
     if let Some(why) = too_few(images, metric) {
         file.why = Some(why);
         return Ok(file);
     }
-    let root = data_root.ok_or(RunError::Extract(ExtractError::Absent {
-        extractor: "fd-lenet",
-        path: "mnist/t10k-images-idx3-ubyte.gz".into(),
-        remedy: "set SPECIMEN_DATA to the folder that holds the MNIST test images",
-    }))?;
-    let folder = root.path().join("mnist");
-    let mnist =
-        Mnist::read(&folder.join("t10k-images-idx3-ubyte.gz"), &folder.join("t10k-labels-idx1-ubyte.gz"))?;
+    let mnist = Mnist::read(&MNIST_IMAGES.locate(data_root)?, &MNIST_LABELS.locate(data_root)?)?;
     let reference = Pictures { width: 28, height: 28, channels: 1, bytes: mnist.pixels().to_vec() };
     distance(&mut file, &net, &reference, &read_pictures(run, images)?)?;
     file.extra.insert("n_reference".into(), mnist.n_images() as f64);

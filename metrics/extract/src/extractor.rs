@@ -102,24 +102,12 @@ pub enum ExtractError {
         /// What is wrong and what to do.
         reason: String,
     },
-    /// Weights that are not there.
-    #[error("{path}: the weights of {extractor} are not there; {remedy}")]
-    Absent {
-        /// The network.
-        extractor: &'static str,
-        /// Where they were looked for.
-        path: PathBuf,
-        /// What to fetch and where to put it.
-        remedy: &'static str,
-    },
 }
 
 impl Failure for ExtractError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
-            Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } | Self::Absent { .. } => {
-                FailureKind::Missing
-            }
+            Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } => FailureKind::Missing,
             Self::Layer { .. } => FailureKind::Spec,
             Self::Batch { .. } | Self::Size { .. } | Self::Caption { .. } => FailureKind::Bug,
         })

@@ -3,19 +3,19 @@
 //!
 //! Preprocessing: grey bytes to `[0, 1]`, zero-padded from 28 to 32. The feature is the 84-d layer after tanh.
 
-use std::path::{Path, PathBuf};
-
+use specimen_catalog::entry;
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 
-use crate::extractor::{ExtractError, FeatureExtractor, Features, Pictures};
+use crate::{
+    extractor::{ExtractError, FeatureExtractor, Features, Pictures},
+    weights_lookup::{Places, find},
+};
 
 /// Pixels along an edge.
 pub const SIDE: usize = 28;
 /// Width of the feature.
 pub const N_FEATURES: usize = 84;
-/// The weights file, below a folder of this program.
-pub const FILE: &str = "weights/lenet_mnist/lenet.safetensors";
 
 /// Pictures run at once.
 const BATCH: usize = 250;
@@ -56,20 +56,14 @@ pub struct LeNet {
 }
 
 impl LeNet {
-    /// Loads the weights from the first of `folders` that has them.
+    /// Loads the weights found in `places`.
     ///
     /// # Errors
     /// Absent or damaged weights.
-    pub fn open(folders: &[impl AsRef<Path>]) -> Result<Self, ExtractError> {
-        let places: Vec<PathBuf> = folders.iter().map(|folder| folder.as_ref().join(FILE)).collect();
-        let Some(path) = places.iter().find(|path| path.is_file()) else {
-            let remedy = "with SPECIMEN_DATA naming a folder for data, `specimen data fetch lenet-mnist` fetches \
-                          models/lenet.pth of abdulfatir/gan-metrics-pytorch and converts it to there";
-            let path = places.into_iter().next().unwrap_or_else(|| FILE.into());
-            return Err(ExtractError::Absent { extractor: "LeNet-5", path, remedy });
-        };
+    pub fn open(places: &Places) -> Result<Self, ExtractError> {
+        let path = find(places, entry("lenet-mnist").expect("the catalog has it"))?.path;
         let _guard = tch::no_grad_guard();
-        let mut checkpoint = Checkpoint::open(path, Some(Kind::Float), Device::Cpu)?;
+        let mut checkpoint = Checkpoint::open(&path, Some(Kind::Float), Device::Cpu)?;
         let digest = checkpoint.digest().to_owned();
         let net = Self {
             convs: [

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use specimen_catalog::{Entry, entry};
 pub use specimen_foundation::dtype::Dtype;
 
 use crate::extractor::{ExtractError, Features};
@@ -86,6 +87,19 @@ impl NetworkName {
         Self::Dinov2VitB14,
         Self::Dinov2VitL14,
     ];
+
+    /// OpenAI's releases of CLIP.
+    pub(crate) const CLIP: [Self; 4] =
+        [Self::ClipVitB32, Self::ClipVitB16, Self::ClipVitL14, Self::ClipVitL14At336];
+
+    /// What the catalog has of it: files with sizes and digests.
+    ///
+    /// # Panics
+    /// Without an entry of its name, which a test excludes.
+    #[must_use]
+    pub fn entry(self) -> &'static Entry {
+        entry(self.name()).expect("every network is tested to be in the catalog")
+    }
 
     /// Its stable name, as protocols and identities spell it.
     #[must_use]
@@ -189,6 +203,7 @@ mod tests {
     #[test]
     fn the_stored_name_of_a_network_is_the_one_it_shows() {
         for network in NetworkName::ALL {
+            assert!(network.entry().weights().next().is_some(), "{network}");
             let stored = format!("\"{network}\"");
             assert_eq!(serde_json::to_string(&network).unwrap(), stored);
             assert_eq!(serde_json::from_str::<NetworkName>(&stored).unwrap(), network);

@@ -6,8 +6,9 @@ use specimen_datasets::{
     mnist::{Mnist, SIDE},
 };
 use specimen_extract::{
-    extractor::{ExtractError, FeatureExtractor, Pictures},
-    lenet::{FILE, LeNet, N_FEATURES},
+    extractor::{FeatureExtractor, Pictures},
+    lenet::{LeNet, N_FEATURES},
+    weights_lookup::Places,
 };
 
 /// The real data folder, if `file` is in it; otherwise `test` is skipped.
@@ -24,6 +25,10 @@ fn grey(bytes: &[u8]) -> Pictures {
     Pictures { width: SIDE, height: SIDE, channels: 1, bytes: bytes.to_vec() }
 }
 
+fn open(root: &DataRoot) -> LeNet {
+    LeNet::open(&Places { own: vec![root.path().to_owned()], ..Places::default() }).unwrap()
+}
+
 const IMAGES: &str = "mnist/t10k-images-idx3-ubyte.gz";
 
 #[test]
@@ -31,7 +36,7 @@ fn the_published_accuracy_on_the_test_digits_is_reached() {
     let Some(root) = data_with("the_published_accuracy_on_the_test_digits_is_reached", IMAGES) else {
         return;
     };
-    let (net, mnist) = (LeNet::open(&[root.path()]).unwrap(), mnist(&root));
+    let (net, mnist) = (open(&root), mnist(&root));
     let digits = net.classify(&grey(mnist.pixels())).unwrap();
     let n_right = digits.iter().zip(mnist.labels()).filter(|(a, b)| a == b).count();
     // 9,821 in f64; rounding may move a digit or two that sits on the border of two classes.
@@ -41,7 +46,7 @@ fn the_published_accuracy_on_the_test_digits_is_reached() {
 #[test]
 fn features_equal_those_of_the_equations() {
     let Some(root) = data_with("features_equal_those_of_the_equations", IMAGES) else { return };
-    let (net, mnist) = (LeNet::open(&[root.path()]).unwrap(), mnist(&root));
+    let (net, mnist) = (open(&root), mnist(&root));
     let features = net.features(&grey(mnist.image(0))).unwrap();
     assert_eq!((features.n_dims, features.rows.len()), (N_FEATURES, N_FEATURES));
     let expected = [0.965_861, 0.978_214, 0.991_263, 0.602_742, -0.902_766, -0.021_883_9];
@@ -56,7 +61,7 @@ fn features_equal_those_of_the_equations() {
 fn an_rgb_picture_of_equal_channels_has_the_features_of_the_grey_one() {
     let test = "an_rgb_picture_of_equal_channels_has_the_features_of_the_grey_one";
     let Some(root) = data_with(test, IMAGES) else { return };
-    let (net, mnist) = (LeNet::open(&[root.path()]).unwrap(), mnist(&root));
+    let (net, mnist) = (open(&root), mnist(&root));
     let pixels = &mnist.pixels()[..3 * SIDE * SIDE];
     let rgb = Pictures { channels: 3, bytes: pixels.iter().flat_map(|&p| [p; 3]).collect(), ..grey(&[]) };
     assert_eq!(net.features(&rgb).unwrap(), net.features(&grey(pixels)).unwrap());
@@ -64,8 +69,9 @@ fn an_rgb_picture_of_equal_channels_has_the_features_of_the_grey_one() {
 
 #[test]
 fn pictures_of_another_size_or_in_colour_are_refused() {
-    let Some(root) = data_with("pictures_of_another_size_or_in_colour_are_refused", FILE) else { return };
-    let net = LeNet::open(&[root.path()]).unwrap();
+    let test = "pictures_of_another_size_or_in_colour_are_refused";
+    let Some(root) = data_with(test, "weights/lenet_mnist/lenet.safetensors") else { return };
+    let net = open(&root);
     let mut coloured = Pictures { channels: 3, ..grey(&[0; 2 * 3 * SIDE * SIDE]) };
     coloured.bytes[5 * SIDE * SIDE] = 1;
     let cases = [
@@ -83,14 +89,9 @@ fn pictures_of_another_size_or_in_colour_are_refused() {
 
 #[test]
 fn absent_weights_are_named_with_what_to_fetch() {
-    let folder = tempfile::tempdir().unwrap();
-    for folders in [&[][..], &[folder.path()]] {
-        let Err(error @ ExtractError::Absent { .. }) = LeNet::open(folders) else {
-            panic!("nothing is there")
-        };
-        let message = error.to_string();
-        for part in [FILE, "SPECIMEN_DATA", "abdulfatir/gan-metrics-pytorch"] {
-            assert!(message.contains(part), "`{part}` is not in `{message}`");
-        }
+    let Err(error) = LeNet::open(&Places::default()) else { panic!("nothing is there") };
+    let message = error.to_string();
+    for part in ["SPECIMEN_DATA", "abdulfatir/gan-metrics-pytorch", "specimen data fetch lenet-mnist"] {
+        assert!(message.contains(part), "`{part}` is not in `{message}`");
     }
 }

@@ -9,7 +9,7 @@ use specimen_extract::{
     },
     network::{self as extract, FeatureNet, Layer, NetworkName},
     open::open_layers,
-    weights_lookup::{Found, Places, check_given},
+    weights_lookup::{Found, Places, check_given, find, find_vocabulary},
 };
 
 use crate::error::{MeasureError, NetworkFault};
@@ -24,21 +24,17 @@ pub struct Published {
 }
 
 impl Published {
-    /// Looks for weights below the folder `data`, then where the environment says. `weights` is taken instead for any
+    /// Looks for weights below the folder `data`, or that of the environment, then in the caches that the environment names. `weights` is taken instead for any
     /// network, as a file of both towers for CLIP.
     #[must_use]
     pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
-        let mut places = Places::of_environment(|name| std::env::var_os(name).map(PathBuf::from));
-        if let Some(data) = data.filter(|data| !places.own.iter().any(|known| known == data)) {
-            places.own.insert(0, data.to_owned());
-        }
-        Self { places, weights }
+        Self { places: Places::of_this_process(data), weights }
     }
 
     fn weights_of(&self, network: NetworkName) -> Result<Found, MeasureError> {
         let found = match &self.weights {
-            Some(path) => check_given(path, network),
-            None => self.places.find(network),
+            Some(path) => check_given(path, network.entry()),
+            None => find(&self.places, network.entry()),
         };
         found.map_err(fault(network.name()))
     }
@@ -86,7 +82,7 @@ impl Networks for Published {
             }
         };
         let weights = self.weights_of(network)?;
-        let vocabulary = self.places.find_vocabulary().map_err(fault(network.name()))?;
+        let vocabulary = find_vocabulary(&self.places).map_err(fault(network.name()))?;
         let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
         let tower = TextTower::open(&weights.path, rule.dtype).map_err(fault(network.name()))?;
         let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;

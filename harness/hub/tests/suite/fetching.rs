@@ -47,7 +47,7 @@ impl Desk {
         Places {
             own: vec![self.folder.path().join("data")],
             hub: Some(self.folder.path().join("hub")),
-            torch: None,
+            ..Places::default()
         }
     }
 

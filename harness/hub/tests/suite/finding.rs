@@ -19,8 +19,9 @@ fn of(pairs: &[(&str, &str)], data: Option<&str>) -> Places {
 #[test]
 fn folders_are_those_of_the_environment() {
     let home = of(&[("HOME", "h")], None);
-    let [own, hub, torch] =
-        ["h/.cache/specimen", "h/.cache/huggingface/hub", "h/.cache/torch/hub/checkpoints"];
+    let [own, hub, torch, clip] = ["specimen", "huggingface/hub", "torch/hub/checkpoints", "clip"]
+        .map(|part| format!("h/.cache/{part}"));
+    assert_eq!(home.clip, Some(clip.into()));
     assert_eq!((home.own, home.hub, home.torch), (vec![own.into()], Some(hub.into()), Some(torch.into())));
     let set = of(&[("HOME", "h"), ("HF_HOME", "f"), ("TORCH_HOME", "t"), ("SPECIMEN_CACHE", "c")], Some("d"));
     assert_eq!(set.own, [PathBuf::from("d"), PathBuf::from("c")]);
@@ -36,6 +37,7 @@ fn a_pickle_is_unconverted_until_its_safetensors_are_there() {
         own: vec![folder.path().join("data")],
         hub: Some(folder.path().join("hub")),
         torch: Some(folder.path().join("torch")),
+        ..Places::default()
     };
     let inception = &entry("inception-fid").unwrap().files[0];
     assert_eq!(places.find(inception), Found::Missing);
@@ -50,8 +52,11 @@ fn a_pickle_is_unconverted_until_its_safetensors_are_there() {
 #[test]
 fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
     let folder = tempfile::tempdir().unwrap();
-    let places =
-        Places { own: vec![folder.path().to_owned()], hub: Some(folder.path().join("hub")), torch: None };
+    let places = Places {
+        own: vec![folder.path().to_owned()],
+        hub: Some(folder.path().join("hub")),
+        ..Places::default()
+    };
     let head = &entry("anole-7b-drafter").unwrap().files[1];
     let repo = folder.path().join("hub/models--jadohu--anole_drafter");
     let pickle = repo.join("snapshots/a/pytorch_model.bin");
@@ -67,7 +72,7 @@ fn a_head_that_is_published_as_safetensors_needs_no_conversion() {
 #[test]
 fn a_model_in_a_folder_of_its_own_or_in_another_layout_is_not_missed() {
     let folder = tempfile::tempdir().unwrap();
-    let places = Places { own: vec![folder.path().to_owned()], hub: None, torch: None };
+    let places = Places { own: vec![folder.path().to_owned()], ..Places::default() };
     let write = |name: &str| {
         let path = folder.path().join("weights/anole-7b").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -157,4 +162,18 @@ fn files_that_are_there_and_not_together_are_missed() {
     assert_eq!(missing(), [first, second]);
     touch(&data.join(second));
     assert_eq!(missing(), [""; 0]);
+}
+
+#[test]
+fn weights_are_not_missed_where_an_alternative_is_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let places = Places { hub: Some(folder.path().join("hub")), ..Places::default() };
+    let clip = entry("clip-vit-b32").unwrap();
+    let missing = || places.missing(clip).iter().map(|file| file.name.clone()).collect::<Vec<_>>();
+    assert_eq!(missing(), ["config.json", "model.safetensors", "merges.txt"]);
+    let timm = folder.path().join("hub/models--timm--vit_base_patch32_clip_224.openai");
+    let weights = timm.join("snapshots/a/open_clip_model.safetensors");
+    touch(&weights);
+    assert_eq!(missing(), ["config.json", "merges.txt"]);
+    assert_eq!(places.weights(clip), Some((&clip.alternatives[1], Found::Ready(weights))));
 }

@@ -13,7 +13,10 @@ use specimen_weights::{Checkpoint, LoadError};
 use tch::Tensor;
 
 use crate::transformer::{Activation, BlockNames, QkvNames, StackShape};
-use crate::weights_lookup::{CLIP_RELEASES, SOURCE_KEY};
+use crate::{
+    network::NetworkName,
+    weights_lookup::{SOURCE_KEY, published_digests},
+};
 
 /// What norms add to a variance.
 const EPS: f64 = 1e-5;
@@ -205,7 +208,8 @@ pub(crate) fn words(stack: &StackShape, is_told: bool) -> String {
 /// OpenAI's release, whose SHA-256 they name.
 pub(crate) fn is_told(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
     let source = checkpoint.note(SOURCE_KEY);
-    let is_release = source.is_some_and(|source| CLIP_RELEASES.contains(&source.as_str()));
+    let mut releases = NetworkName::CLIP.into_iter().flat_map(|network| published_digests(network.entry()));
+    let is_release = source.is_some_and(|source| releases.any(|release| release == source));
     is_release || checkpoint.path().with_file_name(config_name(layout)).is_file()
 }
 

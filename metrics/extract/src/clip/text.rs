@@ -18,7 +18,6 @@ use crate::{
     network::Dtype,
     open::{kind_of, to_vec},
     transformer::{LayerNorm, Linear, Stack, fan_in},
-    weights_lookup::find_vocabulary,
 };
 
 /// Texts run at once.
@@ -49,15 +48,6 @@ pub struct ClipText {
 }
 
 impl ClipText {
-    /// Opens the safetensors file `weights`, which may hold both towers, and the vocabulary of this machine.
-    ///
-    /// # Errors
-    /// Weights or a vocabulary that are absent, damaged or another network's.
-    pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
-        let vocabulary = find_vocabulary()?;
-        Self::new(TextTower::open(weights, dtype)?, ClipTokenizer::read(&vocabulary)?)
-    }
-
     /// Puts both together.
     ///
     /// # Errors

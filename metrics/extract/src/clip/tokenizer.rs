@@ -34,6 +34,9 @@ pub const CONTEXT: usize = 77;
 /// What some scores put before every caption.
 pub const PREFIX: &str = "A photo depicts ";
 
+/// The published vocabulary.
+pub(crate) const VOCABULARY: &str = "bpe_simple_vocab_16e6.txt.gz";
+
 /// Names of tokens that a text may hold.
 const SPECIAL: [(&str, u32); 2] = [("<|startoftext|>", START), ("<|endoftext|>", END)];
 /// Merges of the published vocabulary.
@@ -320,6 +323,5 @@ fn kind(c: char, rule: TextRule) -> CharKind {
 
 /// Where a vocabulary lies below a folder of data or weights, in the order tried.
 pub(crate) fn vocabulary_files(folder: &Path) -> [PathBuf; 3] {
-    ["tokenizers/bpe_simple_vocab_16e6.txt.gz", "bpe_simple_vocab_16e6.txt.gz", "merges.txt"]
-        .map(|file| folder.join(file))
+    [&format!("tokenizers/{VOCABULARY}"), VOCABULARY, "merges.txt"].map(|file| folder.join(file))
 }

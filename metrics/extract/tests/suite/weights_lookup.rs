@@ -1,15 +1,13 @@
 //! Where weights are looked for, in which order, and what is said when they are not there or not usable.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use sha2::{Digest, Sha256};
 use specimen_extract::{
     network::NetworkName,
-    weights_lookup::{Places, Provenance, SOURCE_KEY, check_given, published},
+    weights_lookup::{
+        Found, LookupError, Places, Provenance, SOURCE_KEY, check_given, find, find_vocabulary,
+    },
 };
 use tempfile::TempDir;
 
@@ -30,7 +28,7 @@ impl Machine {
             own: [at("data"), at("cache")].into_iter().flatten().collect(),
             hub: at("hub"),
             torch: at("torch"),
-            user: at("user"),
+            clip: at("user/clip"),
         };
         Self { folder, places }
     }
@@ -42,8 +40,12 @@ impl Machine {
         path
     }
 
+    fn find(&self, network: NetworkName) -> Result<Found, LookupError> {
+        find(&self.places, network.entry())
+    }
+
     fn refusal(&self, network: NetworkName) -> String {
-        self.places.find(network).unwrap_err().to_string()
+        self.find(network).unwrap_err().to_string()
     }
 }
 
@@ -61,38 +63,11 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn places_are_those_of_the_environment() {
-    let places = |variables: &[(&str, &str)]| {
-        let variables: BTreeMap<&str, &str> = variables.iter().copied().collect();
-        Places::of_environment(|name| variables.get(name).map(PathBuf::from))
-    };
-    let path = |text: &str| Some(PathBuf::from(text));
-    let home = places(&[("HOME", "home")]);
-    assert_eq!(home.own, [PathBuf::from("home/.cache/specimen")]);
-    assert_eq!(
-        (home.hub, home.torch),
-        (path("home/.cache/huggingface/hub"), path("home/.cache/torch/hub/checkpoints"))
-    );
-    let set = places(&[
-        ("HOME", "home"),
-        ("XDG_CACHE_HOME", "/xdg"),
-        ("HF_HOME", "hf"),
-        ("TORCH_HOME", "torch"),
-        ("SPECIMEN_DATA", "data"),
-        ("SPECIMEN_CACHE", ""),
-    ]);
-    assert_eq!(set.own, [PathBuf::from("data"), PathBuf::from("/xdg/specimen")]);
-    assert_eq!((set.hub, set.torch), (path("hf/hub"), path("torch/hub/checkpoints")));
-    assert_eq!(places(&[("HF_HOME", "hf"), ("HF_HUB_CACHE", "hub")]).hub, path("hub"));
-    assert_eq!(places(&[]), Places::default());
-}
-
-#[test]
-fn own_folders_come_before_the_caches_of_others() {
+fn the_data_folder_comes_before_the_folder_of_caches() {
     let machine = Machine::new();
-    for part in ["torch", "cache/weights", "data/weights"] {
+    for part in ["cache/weights", "data/weights"] {
         let path = machine.put(&format!("{part}/{FILE}"), &safetensors(""));
-        let found = machine.places.find(INCEPTION).unwrap();
+        let found = machine.find(INCEPTION).unwrap();
         assert_eq!((found.path, found.provenance), (path, Provenance::Unknown));
         assert_eq!(found.digest.len(), 64);
     }
@@ -103,7 +78,7 @@ fn a_converted_file_must_name_the_published_source() {
     let machine = Machine::new();
     let note = |source: &str| safetensors(&format!(r#""__metadata__":{{"{SOURCE_KEY}":"{source}"}},"#));
     machine.put(&format!("data/weights/{FILE}"), &note("6726825dff"));
-    let found = machine.places.find(INCEPTION).unwrap();
+    let found = machine.find(INCEPTION).unwrap();
     assert_eq!(found.provenance, Provenance::Converted("6726825dff".to_owned()));
     machine.put(&format!("data/weights/{FILE}"), &note("dead"));
     let message = machine.refusal(INCEPTION);
@@ -119,20 +94,20 @@ fn a_source_that_no_published_digest_vouches_for_is_only_claimed() {
     let machine = Machine::new();
     let note = safetensors(&format!(r#""__metadata__":{{"{SOURCE_KEY}":"dead"}},"#));
     let path = machine.put("data/weights/dinov2_vitb14_pretrain.safetensors", &note);
-    let found = machine.places.find(NetworkName::Dinov2VitB14).unwrap();
+    let found = machine.find(NetworkName::Dinov2VitB14).unwrap();
     assert_eq!(found.provenance, Provenance::Claimed("dead".to_owned()));
     assert!(!found.provenance.is_published() && !Provenance::Unknown.is_published());
     // A file that is given by name, and one in the place of what a hub has in a form of its own, may be anybody's.
-    let given = check_given(&path, INCEPTION).unwrap().provenance;
+    let given = check_given(&path, INCEPTION.entry()).unwrap().provenance;
     assert_eq!(given, Provenance::Other("dead".to_owned()));
     assert!(given.to_string().contains("dead, which is not the published one") && !given.is_published());
     machine.put("data/weights/ViT-B-32.safetensors", &note);
-    let found = machine.places.find(NetworkName::ClipVitB32).unwrap();
+    let found = machine.find(NetworkName::ClipVitB32).unwrap();
     assert_eq!(found.provenance, Provenance::Other("dead".to_owned()));
     let folder = path.parent().unwrap();
-    assert!(check_given(folder, INCEPTION).unwrap_err().to_string().contains("it is a folder"));
+    assert!(check_given(folder, INCEPTION.entry()).unwrap_err().to_string().contains("it is a folder"));
     let plain = machine.put("plain.safetensors", &safetensors(""));
-    assert_eq!(check_given(&plain, INCEPTION).unwrap().provenance, Provenance::Unknown);
+    assert_eq!(check_given(&plain, INCEPTION.entry()).unwrap().provenance, Provenance::Unknown);
 }
 
 #[cfg(unix)]
@@ -152,13 +127,26 @@ fn a_file_of_the_hub_must_have_the_digest_it_is_stored_under() {
     };
     let digest = sha256(&bytes);
     let path = link(&digest);
-    let found = machine.places.find(NetworkName::ClipVitB32).unwrap();
+    let found = machine.find(NetworkName::ClipVitB32).unwrap();
     assert_eq!((found.path, found.provenance), (path, Provenance::Hub(digest.clone())));
     let other = "0".repeat(64);
     link(&other);
     let message = machine.refusal(NetworkName::ClipVitB32);
-    let expected = format!("expected SHA-256 {other}, found SHA-256 {digest}; it is truncated or damaged");
+    let expected = format!("expected SHA-256 {other}, found {digest}; it is truncated or damaged");
     assert!(message.contains(&expected), "{message}");
+}
+
+#[test]
+fn the_weights_of_an_alternative_are_taken_where_those_of_the_network_are_absent() {
+    let machine = Machine::new();
+    let timm = machine.put(
+        "hub/models--timm--vit_base_patch32_clip_224.openai/snapshots/abc/open_clip_model.safetensors",
+        &safetensors(""),
+    );
+    machine.put("user/clip/ViT-B-32.pt", b"pickle");
+    assert_eq!(machine.find(NetworkName::ClipVitB32).unwrap().path, timm);
+    let own = machine.put("data/weights/ViT-B-32.safetensors", &safetensors(""));
+    assert_eq!(machine.find(NetworkName::ClipVitB32).unwrap().path, own);
 }
 
 #[test]
@@ -168,51 +156,40 @@ fn a_snapshot_beside_that_of_main_is_taken_when_main_lacks_the_file() {
     machine.put(&format!("{repo}/refs/main"), b"abc");
     let pickle = machine.put(&format!("{repo}/snapshots/abc/pytorch_model.bin"), b"pickle");
     let message = machine.refusal(NetworkName::Dinov2VitB14);
-    let expected = format!("{}: whole (the hub names no digest), but a pickle", pickle.display());
+    let expected = format!("{}: whole (no digest is published), but a pickle", pickle.display());
     assert!(message.contains(&expected), "{message}");
     machine.put(&format!("{repo}/snapshots/def/model.safetensors"), &safetensors(""));
     let first = machine.put(&format!("{repo}/snapshots/bcd/model.safetensors"), &safetensors(""));
-    let found = machine.places.find(NetworkName::Dinov2VitB14).unwrap();
+    let found = machine.find(NetworkName::Dinov2VitB14).unwrap();
     assert_eq!((found.path, found.provenance), (first, Provenance::Unknown));
     let main = machine.put(&format!("{repo}/snapshots/abc/model.safetensors"), &safetensors(""));
-    assert_eq!(machine.places.find(NetworkName::Dinov2VitB14).unwrap().path, main);
+    assert_eq!(machine.find(NetworkName::Dinov2VitB14).unwrap().path, main);
 }
 
 #[test]
-fn a_reference_without_end_is_not_read_and_a_snapshot_is_found_without_it() {
-    let machine = Machine::new();
-    let repo = "hub/models--facebook--dinov2-base";
-    let reference = machine.put(&format!("{repo}/refs/main"), b"");
-    fs::remove_file(&reference).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", &reference).unwrap();
-    let weights = machine.put(&format!("{repo}/snapshots/abc/model.safetensors"), &safetensors(""));
-    assert_eq!(machine.places.find(NetworkName::Dinov2VitB14).unwrap().path, weights);
-}
-
-#[test]
-fn absent_weights_are_named_with_size_digest_place_and_command() {
+fn absent_weights_are_named_with_size_digest_places_and_command() {
     let machine = Machine::new();
     for network in NetworkName::ALL {
         let message = machine.refusal(network);
-        let known = published(network);
-        let wanted = machine
-            .folder
-            .path()
-            .join("data/weights")
-            .join(Path::new(known.file).with_extension("safetensors"));
-        let parts = [
-            format!("no weights of {network}: {}", known.file),
-            known.n_bytes.map_or(String::new(), |n| format!("{n} bytes")),
-            known.sha256.to_owned(),
-            known.source.to_owned(),
-            "tools usually put it below ~/.cache/".to_owned(),
-            wanted.display().to_string(),
-            format!("specimen convert '{}' '{}'", known.file, wanted.display()),
-        ];
-        for part in parts {
-            assert!(message.contains(&part), "`{part}` is not in `{message}`");
+        assert!(message.starts_with(&format!("no weights of {network}: ")), "{message}");
+        assert!(message.contains(&format!("`specimen data fetch {network}` fetches")), "{message}");
+        for file in network.entry().weights() {
+            let mut parts = vec![file.described()];
+            parts.extend(file.n_bytes.get().map(|n| format!("({n} bytes, SHA-256 ")));
+            parts.extend(file.sha256.get().cloned());
+            for part in parts {
+                assert!(message.contains(&part), "`{part}` is not in `{message}`");
+            }
+        }
+        for place in ["data/weights", "cache/weights", "hub", "torch", "user/clip"] {
+            let place = machine.folder.path().join(place).display().to_string();
+            assert!(message.contains(&place), "`{place}` is not in `{message}`");
         }
     }
+    let wanted = machine.folder.path().join("data/weights/ViT-B-32.safetensors");
+    let command =
+        format!("of a file that is here already: specimen convert 'ViT-B-32.pt' '{}'", wanted.display());
+    assert!(machine.refusal(NetworkName::ClipVitB32).ends_with(&command));
 }
 
 #[test]
@@ -222,7 +199,7 @@ fn a_pickle_is_checked_and_answered_with_what_converts_it() {
     let message = machine.refusal(NetworkName::Dinov2VitB14);
     let wanted = machine.folder.path().join("data/weights/dinov2_vitb14_pretrain.safetensors");
     for part in [
-        format!("{}: whole (6 bytes; its authors publish no digest), but a pickle", path.display()),
+        format!("{}: whole (no digest is published), but a pickle", path.display()),
         format!("specimen convert '{}' '{}'", path.display(), wanted.display()),
     ] {
         assert!(message.contains(&part), "`{part}` is not in `{message}`");
@@ -249,15 +226,18 @@ fn the_truncated_official_file_is_told_from_a_whole_one() {
 #[test]
 fn a_vocabulary_is_taken_from_data_or_from_the_hub() {
     let machine = Machine::new();
-    let message = machine.places.find_vocabulary().unwrap_err().to_string();
+    let message = find_vocabulary(&machine.places).unwrap_err().to_string();
     for part in [
         "bpe_simple_vocab_16e6.txt.gz of openai/CLIP (1,356,917 bytes, SHA-256 924691ac",
+        "belongs at",
         "data/tokenizers/bpe",
     ] {
         assert!(message.contains(part), "`{part}` is not in `{message}`");
     }
+    let clip = machine.put("user/clip/bpe_simple_vocab_16e6.txt.gz", b"");
+    assert_eq!(find_vocabulary(&machine.places).unwrap(), clip);
     let hub = machine.put("hub/models--openai--clip-vit-base-patch32/snapshots/main/merges.txt", b"");
-    assert_eq!(machine.places.find_vocabulary().unwrap(), hub);
+    assert_eq!(find_vocabulary(&machine.places).unwrap(), hub);
     let data = machine.put("data/tokenizers/bpe_simple_vocab_16e6.txt.gz", b"");
-    assert_eq!(machine.places.find_vocabulary().unwrap(), data);
+    assert_eq!(find_vocabulary(&machine.places).unwrap(), data);
 }
