@@ -16,7 +16,7 @@ use specimen_verdicts::VerdictError;
 #[cfg(feature = "torch")]
 use {
     specimen_extract::{extractor::ExtractError, weights_lookup::LookupError},
-    specimen_models::target::ModelError,
+    specimen_models::seam::model_error::ModelError,
     specimen_runner::error::RunError,
     specimen_weights::LoadError,
 };

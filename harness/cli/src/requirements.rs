@@ -320,9 +320,11 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
     fn what_a_forward_reads_is_what_the_networks_ask_their_files_for() {
         use specimen_catalog::Family;
         use specimen_models::{
-            inventory::n_parameters,
-            janus::{JanusConfig, JanusNames, JanusNetwork},
-            llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
+            families::{
+                janus::{JanusConfig, JanusNames, JanusNetwork},
+                llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
+            },
+            files::inventory::n_parameters,
         };
         let of_family = |family| {
             entry::targets().filter(move |(model, target)| target.family == family && !model.files.is_empty())

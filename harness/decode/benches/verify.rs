@@ -39,7 +39,7 @@ impl Scores for Rows {
     }
 }
 
-/// The same law after every token.
+/// The same distribution after every token.
 struct Constant(Rc<Dist>);
 
 impl DraftModel for Constant {
@@ -52,17 +52,17 @@ impl DraftModel for Constant {
     }
 }
 
-/// A flat law like those of image models: exponential weights, all positive.
+/// A flat distribution like those of image models: exponential weights, all positive.
 fn flat(seed: u64) -> Rc<Dist> {
     let uniforms = Uniforms::new(seed);
     let weight = |v| -(1.0 - uniforms.uniform(Purpose::Init, 0, v)).ln() as f32;
     Rc::new(Dist::from_weights((0..N_VOCAB as u32).map(weight).collect()).expect("weights are positive"))
 }
 
-/// `law` without the tokens of `tree`, so that every candidate is rejected.
-fn rejecting(law: &Dist, tree: &TokenTree) -> Rc<Dist> {
+/// `distribution` without the tokens of `tree`, so that every candidate is rejected.
+fn rejecting(distribution: &Dist, tree: &TokenTree) -> Rc<Dist> {
     let tokens: Vec<TokenId> = tree.ids().skip(1).map(|node| tree[node].token).collect();
-    Rc::new(law.without(&tokens).expect("a tree holds few of the tokens"))
+    Rc::new(distribution.without(&tokens).expect("a tree holds few of the tokens"))
 }
 
 fn report(name: &str, mut run: impl FnMut(u32)) {
@@ -131,10 +131,10 @@ fn main() {
         report_rule("  static, all siblings rejected", &sampled, &no_children, &mut *rule(accept));
         report_rule("  dynamic, p unlike q", &chosen, &q, &mut *rule(accept));
     }
-    report("draft, static (58 nodes, laws given)", |step| {
+    report("draft, static (58 nodes, distributions given)", |step| {
         black_box(eagle1.draft(&[TokenId(0)], 99, step, &uniforms));
     });
-    report("draft, dynamic (60 nodes, laws given)", |step| {
+    report("draft, dynamic (60 nodes, distributions given)", |step| {
         black_box(eagle2.draft(&[TokenId(0)], 99, step, &uniforms));
     });
 }

@@ -1,4 +1,4 @@
-//! Categorical distributions over the image vocabulary: the laws `q` and `p` of every formula.
+//! Categorical distributions over the image vocabulary: the distributions `q` and `p` of every formula.
 //!
 //! Sums are taken in f64 over fixed blocks of 64 entries, so they vectorise and are still the same on
 //! every machine; sampling walks the same block sums, so a draw agrees with the total it was scaled by.
@@ -40,7 +40,11 @@ impl Dist {
     #[must_use]
     pub fn from_probs(probs: Vec<f32>) -> Self {
         let total = blockwise_sum(&probs);
-        assert!((total - 1.0).abs() < 1e-3, "a law sums to 1, this row of {} sums to {total}", probs.len());
+        assert!(
+            (total - 1.0).abs() < 1e-3,
+            "a distribution sums to 1, this row of {} sums to {total}",
+            probs.len()
+        );
         debug_assert!(probs.iter().all(|&p| 0.0 <= p), "a probability is negative");
         Self { probs, total }
     }
@@ -88,7 +92,7 @@ impl Dist {
         self.probs.len()
     }
 
-    /// Never true: a law has at least one token.
+    /// Never true: a distribution has at least one token.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.probs.is_empty()
@@ -111,7 +115,8 @@ impl Dist {
                 cumulative += sum;
             }
         }
-        let (block_idx, before) = last.expect("a law has at least one token of positive probability");
+        let (block_idx, before) =
+            last.expect("a distribution has at least one token of positive probability");
         let start = block_idx * BLOCK;
         let end = (start + BLOCK).min(self.probs.len());
         let entries = (start..end).map(|v| (v, self.probs[v]));
@@ -144,7 +149,7 @@ impl Dist {
         self.top_k(1)[0]
     }
 
-    /// `norm(max(0, self - other))`, the law of a correction token; `None` if nothing is left.
+    /// `norm(max(0, self - other))`, the distribution of a correction token; `None` if nothing is left.
     ///
     /// # Panics
     /// If the vocabularies differ.
@@ -154,17 +159,17 @@ impl Dist {
         left.subtract(&other.probs, 1.0, &[]).then_some(left)
     }
 
-    /// This law given that none of `tokens` occurs; `None` if nothing is left.
+    /// This distribution given that none of `tokens` occurs; `None` if nothing is left.
     #[must_use]
     pub fn without(&self, tokens: &[TokenId]) -> Option<Dist> {
         let mut left = self.clone();
         left.remove(tokens).then_some(left)
     }
 
-    /// Replaces this law by `norm(max(0, self - scale * p))`, where `p`, `[n_vocab]`, counts as zero at `spared`.
-    /// Returns false, and leaves the law unusable, if nothing is left.
+    /// Replaces this distribution by `norm(max(0, self - scale * p))`, where `p`, `[n_vocab]`, counts as zero at `spared`.
+    /// Returns false, and leaves the distribution unusable, if nothing is left.
     pub(crate) fn subtract(&mut self, p: &[f32], scale: f32, spared: &[TokenId]) -> bool {
-        assert_eq!(self.len(), p.len(), "what is taken from a law has one value for each token");
+        assert_eq!(self.len(), p.len(), "what is taken from a distribution has one value for each token");
         debug_assert!(p.iter().all(|&p| 0.0 <= p), "a mass that is taken is negative");
         let kept: Vec<f32> = spared.iter().map(|&t| self.prob(t)).collect();
         for (g, &p) in self.probs.iter_mut().zip(p) {
@@ -177,7 +182,7 @@ impl Dist {
         self.normalise()
     }
 
-    /// Sets `tokens` to zero and normalises. Returns false, and leaves the law unusable, if nothing is left.
+    /// Sets `tokens` to zero and normalises. Returns false, and leaves the distribution unusable, if nothing is left.
     pub(crate) fn remove(&mut self, tokens: &[TokenId]) -> bool {
         if tokens.iter().all(|&t| self.prob(t) == 0.0) {
             return true;
@@ -208,7 +213,7 @@ impl Dist {
     /// If the vocabularies differ.
     #[must_use]
     pub fn total_variation(&self, other: &Dist) -> f64 {
-        assert_eq!(self.len(), other.len(), "total variation compares laws over one vocabulary");
+        assert_eq!(self.len(), other.len(), "total variation compares distributions over one vocabulary");
         let moved = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
         0.5 * self.probs.iter().zip(&other.probs).map(moved).sum::<f64>()
     }
@@ -267,21 +272,22 @@ mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
-    fn law(weights: &[f32]) -> Dist {
+    fn distribution(weights: &[f32]) -> Dist {
         Dist::from_weights(weights.to_vec()).unwrap()
     }
 
     #[test]
     fn a_sample_is_the_first_token_whose_cumulative_probability_exceeds_u() {
-        let law = law(&[0.0, 0.25, 0.0, 0.5, 0.25, 0.0]);
-        let drawn = [0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0 - f64::EPSILON / 2.0].map(|u| law.sample(u).0);
+        let distribution = distribution(&[0.0, 0.25, 0.0, 0.5, 0.25, 0.0]);
+        let drawn =
+            [0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0 - f64::EPSILON / 2.0].map(|u| distribution.sample(u).0);
         assert_eq!(drawn, [1, 1, 3, 3, 4, 4]);
     }
 
     #[test]
     fn a_draw_on_the_border_of_two_blocks_belongs_to_the_next() {
-        let law = Dist::uniform(2 * BLOCK);
-        assert_eq!((law.is_empty(), law.sample(0.5)), (false, TokenId(BLOCK as u32)));
+        let distribution = Dist::uniform(2 * BLOCK);
+        assert_eq!((distribution.is_empty(), distribution.sample(0.5)), (false, TokenId(BLOCK as u32)));
     }
 
     #[test]
@@ -293,15 +299,15 @@ mod tests {
 
     #[test]
     fn samples_over_many_blocks_equal_a_plain_scan() {
-        let law = law(&(0..1000).map(|v| ((v * 37) % 11) as f32).collect::<Vec<_>>());
+        let distribution = distribution(&(0..1000).map(|v| ((v * 37) % 11) as f32).collect::<Vec<_>>());
         for i in 0..2000 {
             let u = f64::from(i) / 2000.0;
             let mut cumulative = 0.0;
             let exceeds = |&v: &usize| {
-                cumulative += f64::from(law.probs()[v]);
-                u * law.total < cumulative
+                cumulative += f64::from(distribution.probs()[v]);
+                u * distribution.total < cumulative
             };
-            assert_eq!(law.sample(u).idx(), (0..1000).find(exceeds).unwrap());
+            assert_eq!(distribution.sample(u).idx(), (0..1000).find(exceeds).unwrap());
         }
     }
 
@@ -309,29 +315,29 @@ mod tests {
     fn the_largest_u_never_falls_on_a_token_of_probability_zero() {
         let mut weights = vec![0.1_f32; 130];
         weights.extend([0.0; 70]);
-        assert_eq!(law(&weights).sample(1.0 - f64::EPSILON / 2.0), TokenId(129));
+        assert_eq!(distribution(&weights).sample(1.0 - f64::EPSILON / 2.0), TokenId(129));
     }
 
     #[test]
     fn top_k_breaks_ties_to_the_lowest_id() {
-        let law = law(&[1.0, 3.0, 2.0, 3.0, 2.0, 2.0]);
-        assert_eq!(law.top_k(4), [TokenId(1), TokenId(3), TokenId(2), TokenId(4)]);
-        assert_eq!(law.top_k(99).len(), 6);
-        assert_eq!(law.top_k(0), []);
-        assert_eq!(law.argmax(), TokenId(1));
+        let distribution = distribution(&[1.0, 3.0, 2.0, 3.0, 2.0, 2.0]);
+        assert_eq!(distribution.top_k(4), [TokenId(1), TokenId(3), TokenId(2), TokenId(4)]);
+        assert_eq!(distribution.top_k(99).len(), 6);
+        assert_eq!(distribution.top_k(0), []);
+        assert_eq!(distribution.argmax(), TokenId(1));
     }
 
     #[test]
     fn the_residual_is_the_positive_part_of_the_difference() {
-        let left = law(&[0.5, 0.25, 0.25]).residual(&law(&[0.25, 0.5, 0.25])).unwrap();
+        let left = distribution(&[0.5, 0.25, 0.25]).residual(&distribution(&[0.25, 0.5, 0.25])).unwrap();
         assert_eq!(left.probs(), [1.0, 0.0, 0.0]);
-        let q = law(&[0.5, 0.5]);
+        let q = distribution(&[0.5, 0.5]);
         assert_eq!(q.residual(&q), None);
     }
 
     #[test]
     fn spared_tokens_keep_their_mass() {
-        let mut left = law(&[0.5, 0.25, 0.25]);
+        let mut left = distribution(&[0.5, 0.25, 0.25]);
         assert!(left.subtract(&[0.5, 0.25, 0.25], 2.0, &[TokenId(0), TokenId(2)]));
         let expected = [0.5 / 0.75, 0.0, 0.25 / 0.75];
         assert!(left.probs().iter().zip(expected).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-7));
@@ -339,31 +345,31 @@ mod tests {
 
     #[test]
     fn removed_tokens_leave_the_rest_in_proportion() {
-        let law = law(&[0.5, 0.25, 0.25]);
-        assert_eq!(law.without(&[TokenId(0)]).unwrap().probs(), [0.0, 0.5, 0.5]);
-        assert_eq!(law.without(&[TokenId(0), TokenId(1), TokenId(2)]), None);
+        let distribution = distribution(&[0.5, 0.25, 0.25]);
+        assert_eq!(distribution.without(&[TokenId(0)]).unwrap().probs(), [0.0, 0.5, 0.5]);
+        assert_eq!(distribution.without(&[TokenId(0), TokenId(1), TokenId(2)]), None);
     }
 
     #[test]
     fn distance_and_entropy_have_their_textbook_values() {
-        let (a, b) = (law(&[0.5, 0.5, 0.0]), law(&[0.25, 0.25, 0.5]));
+        let (a, b) = (distribution(&[0.5, 0.5, 0.0]), distribution(&[0.25, 0.25, 0.5]));
         assert_eq!(a.total_variation(&b), 0.5);
-        assert_eq!(law(&[0.5, 0.5]).total_variation(&law(&[0.75, 0.25])), 0.25);
+        assert_eq!(distribution(&[0.5, 0.5]).total_variation(&distribution(&[0.75, 0.25])), 0.25);
         assert_eq!((a.entropy_bits(), b.entropy_bits()), (1.0, 1.5));
         assert_eq!(Dist::one_hot(3, TokenId(1)).entropy_bits(), 0.0);
         assert_eq!(Dist::uniform(8).entropy_bits(), 3.0);
     }
 
     #[test]
-    fn weights_without_a_finite_positive_sum_are_no_law() {
+    fn weights_without_a_finite_positive_sum_are_no_distribution() {
         assert_eq!(Dist::from_weights(vec![0.0, 0.0]), None);
         assert_eq!(Dist::from_weights(vec![0.0, f32::INFINITY]), None);
         assert_eq!(Dist::from_weights(vec![1.0, f32::NAN]), None);
     }
 
     #[test]
-    #[should_panic(expected = "a law sums to 1")]
-    fn a_row_with_a_nan_is_no_law() {
+    #[should_panic(expected = "a distribution sums to 1")]
+    fn a_row_with_a_nan_is_no_distribution() {
         let _ = Dist::from_probs(vec![0.5, f32::NAN]);
     }
 }

@@ -11,13 +11,13 @@ use crate::{
 
 /// A network that predicts image tokens, for drafters that grow a tree from one.
 pub trait DraftModel {
-    /// Takes in what was committed since the last call and returns the law of the token after the root.
+    /// Takes in what was committed since the last call and returns the distribution of the token after the root.
     ///
     /// `tokens` are all tokens sampled so far, the last one being the root. Target features the model
     /// needs it finds itself. Tree nodes of earlier steps are forgotten.
     fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist>;
 
-    /// The law of the token after each of `nodes`, in their order, from one batch.
+    /// The distribution of the token after each of `nodes`, in their order, from one batch.
     ///
     /// Parents were expanded before; the root counts as expanded by [`begin`](Self::begin).
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>>;
@@ -33,8 +33,8 @@ pub trait DraftModel {
         panic!("features of ages {ages:?} are to be used, but this draft model has fresh ones only");
     }
 
-    /// Whether decoding is greedy: candidates are then the most probable tokens instead of draws, and the laws
-    /// are [`Sampling::of_drafts`](crate::pipeline::Sampling::of_drafts).
+    /// Whether decoding is greedy: candidates are then the most probable tokens instead of draws, and the
+    /// distributions are [`Sampling::of_drafts`](crate::pipeline::Sampling::of_drafts).
     fn is_greedy(&self) -> bool {
         false
     }

@@ -145,9 +145,13 @@ impl FeaturedModel {
 
     /// [`DraftModel::expand`].
     pub(crate) fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
-        let laws = self.model.expand(tree, nodes);
-        assert_eq!(laws.len(), nodes.len(), "a draft model returns one law per expanded node");
-        laws
+        let distributions = self.model.expand(tree, nodes);
+        assert_eq!(
+            distributions.len(),
+            nodes.len(),
+            "a draft model returns one distribution per expanded node"
+        );
+        distributions
     }
 
     /// [`DraftModel::is_greedy`].

@@ -9,7 +9,7 @@ use crate::{
 
 /// Result of one target forward over a tree: a lazy view, a row crosses to the host when it is first read.
 pub trait Scores {
-    /// The target's law of the token *after* `node`, given the path to it. `[n_vocab]`.
+    /// The target's distribution of the token *after* `node`, given the path to it. `[n_vocab]`.
     fn dist(&self, node: NodeId) -> Rc<Dist>;
 
     /// `F(node)`: the target's last hidden state at `node`, conditional row, after the final norm. `[d_model]`.
@@ -19,7 +19,7 @@ pub trait Scores {
 /// One image being generated: weights, prompt, guidance and KV cache.
 ///
 /// It hides classifier-free guidance (two streams), positions, tree mask, dtype, device and the
-/// probability pipeline (temperature, top-k). The laws it returns are final.
+/// probability pipeline (temperature, top-k). The distributions it returns are final.
 pub trait Generation {
     /// Image tokens of a full image.
     fn n_tokens(&self) -> usize;
@@ -27,13 +27,13 @@ pub trait Generation {
     /// Size of the image vocabulary.
     fn n_vocab(&self) -> usize;
 
-    /// Runs the prompt; returns the law of the first image token. Counts one NFE.
+    /// Runs the prompt; returns the distribution of the first image token. Counts one NFE.
     fn prefill(&mut self) -> Rc<Dist>;
 
     /// Scores every node of `tree` in one forward: one NFE.
     ///
     /// The root is the newest sampled token, not yet in the KV cache. A node at the image's last position
-    /// gets an arbitrary law, which is never read.
+    /// gets an arbitrary distribution, which is never read.
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores>;
 
     /// Keeps `path` of the last scored tree, root first, then accepted candidates top-down; every other

@@ -1,10 +1,10 @@
 //! Speculative decoding of image tokens, free of any tensor library.
 //!
 //! Read in this order: [`dist`], [`rng`], [`tree`] and [`vectors`] (values); [`generation`], [`drafter`] and
-//! [`features`] (what a model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`] (the loop
-//! that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
-//! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against.
-//! In all formulas `q` is the target's law and `p` the drafter's.
+//! [`features`] (what a model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`]
+//! (the loop that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
+//! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against. In all
+//! formulas `q` is the target's distribution and `p` the drafter's.
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod dist;

@@ -1,34 +1,46 @@
-//! The probability pipeline: from two rows of logits to one law, in plain Rust.
+//! The probability pipeline: from two rows of logits to one distribution, in plain Rust.
 //!
 //! The order is fixed: guidance on the raw logits, temperature, top-k and top-p, softmax. Filtering before
 //! guidance would change the support. Target and drafter go through the same pipeline. This is the
 //! reference that the tensor version is checked against, and what the [toy](crate::toy) uses.
 
+use serde::{Deserialize, Serialize};
+
 use crate::dist::{Dist, TokenId};
 
-/// Which filter runs first when both are on; immaterial at `top_p = 1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The order of the two filters; immaterial at `top_p = 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FilterOrder {
     /// Top-k, then top-p of what is left (LlamaGen, `generate` of transformers); our default.
-    TopKFirst,
+    TopKThenTopP,
     /// Top-p, then top-k (how EAGLE, LANTERN and VVS put the warpers of transformers together).
-    TopPFirst,
+    TopPThenTopK,
 }
 
-/// How logits become a law.
-#[derive(Clone, Copy, Debug, PartialEq)]
+impl FilterOrder {
+    /// All orders with their names in specs.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("top-k-then-top-p", Self::TopKThenTopP), ("top-p-then-top-k", Self::TopPThenTopK)];
+}
+
+/// From logits to the distribution that tokens are drawn from, as a spec has it; target and drafter share it. The
+/// arithmetic is in `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sampling {
-    /// Guidance scale `s`: `L = Lu + s * (Lc - Lu)`. At 1 the unconditional row is not used.
-    pub guidance: f32,
-    /// Temperature `>= 0`; at most [`GREEDY_BELOW`] means greedy.
-    pub temperature: f32,
-    /// Logits strictly below the k-th largest are dropped, so ties at that value survive; 0 is off.
-    pub top_k: usize,
-    /// The smallest prefix of cumulative probability above `top_p` is kept, the crossing token included;
-    /// in `(0, 1]`, 1 is off. A token behind exactly `top_p` is kept, as in LlamaGen; transformers removes it,
-    /// and of tied tokens keeps the highest ids instead of the lowest.
-    pub top_p: f32,
-    /// Which of the two filters runs first.
+    /// Temperature, at least 0; at most [`GREEDY_BELOW`] is greedy.
+    pub temperature: f64,
+    /// Logits strictly below the k-th largest are dropped, so ties at that value survive; 0 keeps all.
+    pub top_k: u32,
+    /// The smallest prefix of cumulative probability above `top_p` is kept, the crossing token included; in `(0, 1]`,
+    /// 1 is off. A token behind exactly `top_p` is kept, as in LlamaGen; transformers removes it, and of tied tokens
+    /// keeps the highest ids instead of the lowest.
+    pub top_p: f64,
+    /// Classifier-free guidance scale `s`, at least 0: `L = Lu + s * (Lc - Lu)`. At 1 it is off, and the unconditional
+    /// row is not used.
+    pub guidance: f64,
+    /// Which filter comes first.
     pub filter_order: FilterOrder,
 }
 
@@ -36,10 +48,10 @@ impl Sampling {
     /// Whether decoding takes the argmax.
     #[must_use]
     pub fn is_greedy(&self) -> bool {
-        self.temperature <= GREEDY_BELOW
+        self.temperature as f32 <= GREEDY_BELOW
     }
 
-    /// How a drafter's logits become laws: as the target's, but in greedy decoding the law at temperature 1
+    /// How a drafter's logits become distributions: as the target's, but in greedy decoding the distribution at temperature 1
     /// without filters, by which candidates are ranked.
     #[must_use]
     pub fn of_drafts(&self) -> Self {
@@ -50,27 +62,27 @@ impl Sampling {
 /// Temperatures up to this one decode greedily: argmax, ties to the lowest id.
 pub const GREEDY_BELOW: f32 = 1e-5;
 
-/// The law of the next token, from the conditional row `[n_vocab]` and, under guidance, the unconditional one.
+/// The distribution of the next token, from the conditional row `[n_vocab]` and, under guidance, the unconditional one.
 ///
 /// # Panics
 /// If the rows differ in length, or guidance is not 1 and there is no unconditional row.
 #[must_use]
-pub fn law(conditional: &[f32], unconditional: Option<&[f32]>, sampling: &Sampling) -> Dist {
-    let mut logits = guided(conditional, unconditional, sampling.guidance);
+pub fn distribution(conditional: &[f32], unconditional: Option<&[f32]>, sampling: &Sampling) -> Dist {
+    let mut logits = guided(conditional, unconditional, sampling.guidance as f32);
     if sampling.is_greedy() {
         return Dist::one_hot(logits.len(), argmax(&logits));
     }
     for logit in &mut logits {
-        *logit /= sampling.temperature;
+        *logit /= sampling.temperature as f32;
     }
     match sampling.filter_order {
-        FilterOrder::TopKFirst => {
-            keep_top_k(&mut logits, sampling.top_k);
-            keep_top_p(&mut logits, sampling.top_p);
+        FilterOrder::TopKThenTopP => {
+            keep_top_k(&mut logits, sampling.top_k as usize);
+            keep_top_p(&mut logits, sampling.top_p as f32);
         }
-        FilterOrder::TopPFirst => {
-            keep_top_p(&mut logits, sampling.top_p);
-            keep_top_k(&mut logits, sampling.top_k);
+        FilterOrder::TopPThenTopK => {
+            keep_top_p(&mut logits, sampling.top_p as f32);
+            keep_top_k(&mut logits, sampling.top_k as usize);
         }
     }
     Dist::from_probs(softmax(&logits))
@@ -140,12 +152,12 @@ mod tests {
         temperature: 1.0,
         top_k: 0,
         top_p: 1.0,
-        filter_order: FilterOrder::TopKFirst,
+        filter_order: FilterOrder::TopKThenTopP,
     };
 
     #[track_caller]
     fn check(sampling: Sampling, conditional: &[f32], unconditional: Option<&[f32]>, expected: &[f32]) {
-        let found = law(conditional, unconditional, &sampling);
+        let found = distribution(conditional, unconditional, &sampling);
         let distance = found.probs().iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(distance < 1e-6, "expected {expected:?}, found {:?}", found.probs());
     }
@@ -204,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_beyond_the_range_of_exp_keep_their_law_under_top_p() {
+    fn logits_beyond_the_range_of_exp_keep_their_distribution_under_top_p() {
         check(Sampling { top_p: 0.7, ..PLAIN }, &[90.0, 90.0, 60.0], None, &[0.5, 0.5, 0.0]);
     }
 
@@ -214,7 +226,7 @@ mod tests {
         let probs = logits([0.1, 0.5, 0.4]);
         let both = Sampling { top_k: 2, top_p: 0.55, ..PLAIN };
         check(both, &probs, None, &[0.0, 1.0, 0.0]);
-        let swapped = Sampling { filter_order: FilterOrder::TopPFirst, ..both };
+        let swapped = Sampling { filter_order: FilterOrder::TopPThenTopK, ..both };
         check(swapped, &probs, None, &[0.0, 5.0 / 9.0, 4.0 / 9.0]);
     }
 
@@ -224,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn greedy_candidates_are_ranked_by_the_law_without_temperature_and_filters() {
+    fn greedy_candidates_are_ranked_by_the_distribution_without_temperature_and_filters() {
         let warm = Sampling { guidance: 3.0, temperature: 0.7, top_k: 9, top_p: 0.8, ..PLAIN };
         assert_eq!(warm.of_drafts(), warm);
         let greedy = Sampling { temperature: 0.0, ..warm };

@@ -1,6 +1,6 @@
 //! A target without weights: hashed logits over a few tokens, with an exactly known joint distribution.
 //!
-//! A row of logits is a hash of (seed, guidance stream, all tokens before), so the law depends on the whole
+//! A row of logits is a hash of (seed, guidance stream, all tokens before), so the distribution depends on the whole
 //! history and a verifier that looks at the wrong node is found out. It runs through the real
 //! [`pipeline`](crate::pipeline). The draft model is the same family under another seed: it overlaps with
 //! the target only in part. Both panic when the protocol of [`Generation`] or [`DraftModel`] is broken.
@@ -11,7 +11,7 @@ use crate::{
     dist::{Dist, TokenId},
     drafter::DraftModel,
     generation::{Generation, Scores},
-    pipeline::{Sampling, law},
+    pipeline::{Sampling, distribution},
     tree::{NodeId, TokenTree},
 };
 
@@ -24,15 +24,15 @@ pub struct ToyModel {
     pub n_vocab: usize,
     /// Logits are uniform in `[-spread, spread)`.
     pub spread: f32,
-    /// How logits become laws.
+    /// How logits become distributions.
     pub sampling: Sampling,
 }
 
 impl ToyModel {
-    /// The exact law of the token after `context`.
+    /// The exact distribution of the token after `context`.
     #[must_use]
-    pub fn law(&self, context: &[TokenId]) -> Dist {
-        law(&self.logits(0, context), Some(&self.logits(1, context)), &self.sampling)
+    pub fn distribution(&self, context: &[TokenId]) -> Dist {
+        distribution(&self.logits(0, context), Some(&self.logits(1, context)), &self.sampling)
     }
 
     /// The exact probability of every image of `n_tokens` tokens, `[n_vocab ^ n_tokens]`; the first token
@@ -47,8 +47,8 @@ impl ToyModel {
     }
 
     fn extended(&self, context: &[TokenId], mass: f64) -> Vec<(Vec<TokenId>, f64)> {
-        // A context of probability zero has a law as well; its extensions just weigh nothing.
-        let next = self.law(context);
+        // A context of probability zero has a distribution as well; its extensions just weigh nothing.
+        let next = self.distribution(context);
         let tokens = (0..self.n_vocab as u32).map(TokenId);
         tokens.map(|t| ([context, &[t]].concat(), mass * f64::from(next.prob(t)))).collect()
     }
@@ -98,7 +98,7 @@ impl Generation for ToyGeneration {
     fn prefill(&mut self) -> Rc<Dist> {
         assert_eq!(self.n_forwards, 0, "an image has one prefill");
         self.n_forwards += 1;
-        Rc::new(self.model.law(&[]))
+        Rc::new(self.model.distribution(&[]))
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
@@ -135,8 +135,8 @@ struct ToyScores {
 impl Scores for ToyScores {
     fn dist(&self, node: NodeId) -> Rc<Dist> {
         let context = context_of(&self.committed, &self.tree, node);
-        assert!(context.len() < self.n_tokens, "the law beyond the image's end was read");
-        Rc::new(self.model.law(&context))
+        assert!(context.len() < self.n_tokens, "the distribution beyond the image's end was read");
+        Rc::new(self.model.distribution(&context))
     }
 
     fn feature(&self, node: NodeId) -> Rc<[f32]> {
@@ -144,7 +144,7 @@ impl Scores for ToyScores {
     }
 }
 
-/// A toy model as the network of a drafter. Reused features change its laws from then on, as they stay in the
+/// A toy model as the network of a drafter. Reused features change its distributions from then on, as they stay in the
 /// cache of a real one.
 pub struct ToyDraftModel {
     model: ToyModel,
@@ -175,7 +175,7 @@ impl DraftModel for ToyDraftModel {
         }
         self.tokens = tokens.to_vec();
         self.is_expanded = vec![true];
-        Rc::new(self.model.law(tokens))
+        Rc::new(self.model.distribution(tokens))
     }
 
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
@@ -186,7 +186,10 @@ impl DraftModel for ToyDraftModel {
             assert!(!std::mem::replace(&mut self.is_expanded[node.0], true), "a node is expanded once");
         }
         let (_, before_root) = self.tokens.split_last().expect("begin comes before expand");
-        nodes.iter().map(|&node| Rc::new(self.model.law(&context_of(before_root, tree, node)))).collect()
+        nodes
+            .iter()
+            .map(|&node| Rc::new(self.model.distribution(&context_of(before_root, tree, node))))
+            .collect()
     }
 
     fn reuse_features(&mut self, ages: &[usize]) {

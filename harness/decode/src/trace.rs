@@ -41,7 +41,7 @@ pub struct Decoded {
     pub tested_by_depth: Vec<u32>,
     /// Entry `d`: how many of those accepted a candidate. Same length as `tested_by_depth`.
     pub accepted_by_depth: Vec<u32>,
-    /// Times a residual was empty by rounding and the target's own law stood in for it.
+    /// Times a residual was empty by rounding and the target's own distribution stood in for it.
     pub n_residual_fallbacks: u32,
     /// Verified tokens that had target probability 0 when committed: 0 for a lossless method. A token
     /// accepted past the end of the image cannot occur.

@@ -14,14 +14,14 @@ pub struct NodeId(pub usize);
 /// How a candidate came about, which fixes the drafter's side of the acceptance test.
 #[derive(Clone, Debug)]
 pub enum Proposal {
-    /// Drawn from the drafter's law, without replacement among siblings.
+    /// Drawn from the drafter's distribution, without replacement among siblings.
     Sampled {
-        /// The drafter's full law `p` at the parent.
-        law: Rc<Dist>,
+        /// The drafter's full distribution `p` at the parent.
+        distribution: Rc<Dist>,
         /// `pc_i = p[x_i] / (1 - sum of earlier siblings)`: the probability it was drawn with.
         conditional: f32,
     },
-    /// Picked deterministically (top-k): the proposal law is a point mass on the token.
+    /// Picked deterministically (top-k): the proposal distribution is a point mass on the token.
     Chosen,
     /// The root itself, which nobody tests.
     Root,

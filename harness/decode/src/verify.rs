@@ -1,9 +1,9 @@
 //! The acceptance walk over a scored tree, and the rule that papers relax.
 //!
 //! Multi-candidate recursive rejection (CASCADE Algorithm 1 extended to trees; EAGLE's `evaluate_posterior`):
-//! siblings are tested in drafting order against what their rejected predecessors left of the target's law.
+//! siblings are tested in drafting order against what their rejected predecessors left of the target's distribution.
 //! Differs from the reference code: the test is `r < ratio` (theirs `<=` accepts probability 0 at `r = 0`),
-//! and an empty residual falls back to the target's law and is counted (theirs becomes uniform).
+//! and an empty residual falls back to the target's distribution and is counted (theirs becomes uniform).
 
 use std::rc::Rc;
 
@@ -48,30 +48,30 @@ impl Taken {
 pub struct Level<'a> {
     /// The whole draft.
     pub tree: &'a TokenTree,
-    /// Target laws and features of every node.
+    /// Target distributions and features of every node.
     pub scores: &'a dyn Scores,
     /// The accepted node the candidates would follow.
     pub parent: NodeId,
-    /// `g`: the target's law here, less what earlier siblings' rejections removed.
+    /// `g`: the target's distribution here, less what earlier siblings' rejections removed.
     pub q: &'a Dist,
     /// Tokens of the siblings rejected so far.
     pub tried: &'a [TokenId],
 }
 
 impl Level<'_> {
-    /// `d[token]`: the probability of `token` under the law `candidate` was drawn from, which is the
-    /// drafter's law without the tried siblings, renormalised; a point mass for a chosen candidate.
+    /// `d[token]`: the probability of `token` under the distribution `candidate` was drawn from, which is the
+    /// drafter's distribution without the tried siblings, renormalised; a point mass for a chosen candidate.
     #[must_use]
     pub fn draft_prob(&self, candidate: NodeId, token: TokenId) -> f32 {
         let node = &self.tree[candidate];
         match &node.proposal {
-            Proposal::Sampled { law, conditional } if token == node.token => {
-                debug_assert!(0.0 < law.prob(token), "a sampled token has positive probability");
+            Proposal::Sampled { distribution, conditional } if token == node.token => {
+                debug_assert!(0.0 < distribution.prob(token), "a sampled token has positive probability");
                 *conditional
             }
             Proposal::Sampled { .. } if self.tried.contains(&token) => 0.0,
-            Proposal::Sampled { law, conditional } => {
-                law.prob(token) * rescale(law, node.token, *conditional)
+            Proposal::Sampled { distribution, conditional } => {
+                distribution.prob(token) * rescale(distribution, node.token, *conditional)
             }
             Proposal::Chosen | Proposal::Root => f32::from(u8::from(token == node.token)),
         }
@@ -82,9 +82,9 @@ impl Level<'_> {
         let node = &self.tree[candidate];
         let g = self.q.probs();
         let mut row: Vec<f32> = match &node.proposal {
-            Proposal::Sampled { law, conditional } => {
-                let scale = rescale(law, node.token, *conditional);
-                g.iter().zip(law.probs()).map(|(&g, &p)| value(g, scale * p)).collect()
+            Proposal::Sampled { distribution, conditional } => {
+                let scale = rescale(distribution, node.token, *conditional);
+                g.iter().zip(distribution.probs()).map(|(&g, &p)| value(g, scale * p)).collect()
             }
             Proposal::Chosen | Proposal::Root => g.iter().map(|&g| value(g, 0.0)).collect(),
         };
@@ -136,7 +136,7 @@ pub struct Verdict {
     pub next: Option<TokenId>,
     /// Depths at which candidates were tested: `path.len()`, plus 1 if the walk ended in a rejection.
     pub n_levels_tested: usize,
-    /// Times a residual summed to zero and the target's law stood in for it.
+    /// Times a residual summed to zero and the target's distribution stood in for it.
     pub n_residual_fallbacks: u32,
     /// Accepted candidates the target gives probability 0.
     pub out_of_support: u32,
@@ -144,7 +144,7 @@ pub struct Verdict {
 
 /// Walks `tree` from the root, accepting at most `room` candidates (tokens the image misses after the root).
 ///
-/// Reads only the laws of accepted nodes and the root, plus what the rule asks for.
+/// Reads only the distributions of accepted nodes and the root, plus what the rule asks for.
 pub fn verify(
     tree: &TokenTree,
     scores: &dyn Scores,
@@ -182,7 +182,7 @@ pub fn verify(
 /// What became of the children of one node.
 enum Tested {
     Accepted(NodeId),
-    /// All were rejected, leaving this residual; `None` if nothing was subtracted from the target's law.
+    /// All were rejected, leaving this residual; `None` if nothing was subtracted from the target's distribution.
     NoneLeft(Option<Dist>),
 }
 
@@ -236,16 +236,17 @@ impl Walk<'_> {
 fn reject(g: &mut Dist, proposal: &Proposal, token: TokenId, tried: &[TokenId], taken: &Taken) -> bool {
     match (&taken.mass, proposal) {
         (Some(mass), _) => g.subtract(mass, 1.0, &[]) && g.remove(&taken.lenders),
-        (None, Proposal::Sampled { law, conditional }) => {
-            g.subtract(law.probs(), rescale(law, token, *conditional), tried) && g.remove(&taken.lenders)
+        (None, Proposal::Sampled { distribution, conditional }) => {
+            g.subtract(distribution.probs(), rescale(distribution, token, *conditional), tried)
+                && g.remove(&taken.lenders)
         }
         (None, Proposal::Chosen | Proposal::Root) => g.remove(&[&[token], &*taken.lenders].concat()),
     }
 }
 
 /// `1 / (1 - sum of earlier siblings)`, as recorded in the conditional probability of the drawn token.
-fn rescale(law: &Dist, token: TokenId, conditional: f32) -> f32 {
-    conditional / law.prob(token)
+fn rescale(distribution: &Dist, token: TokenId, conditional: f32) -> f32 {
+    conditional / distribution.prob(token)
 }
 
 #[cfg(test)]
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Grants nothing; notes the law each candidate is tested against.
+    /// Grants nothing; notes the distribution each candidate is tested against.
     #[derive(Default)]
     struct RejectAll {
         seen: Vec<Vec<f32>>,
@@ -288,7 +289,7 @@ mod tests {
         }
     }
 
-    fn law(weights: &[f32]) -> Rc<Dist> {
+    fn distribution(weights: &[f32]) -> Rc<Dist> {
         Rc::new(Dist::from_weights(weights.to_vec()).unwrap())
     }
 
@@ -300,8 +301,8 @@ mod tests {
         tree
     }
 
-    fn sampled(law: &Rc<Dist>, conditional: f32) -> Proposal {
-        Proposal::Sampled { law: Rc::clone(law), conditional }
+    fn sampled(distribution: &Rc<Dist>, conditional: f32) -> Proposal {
+        Proposal::Sampled { distribution: Rc::clone(distribution), conditional }
     }
 
     #[track_caller]
@@ -315,8 +316,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_sample_takes_the_law_it_was_drawn_from_out_of_the_target() {
-        let (q, p) = (law(&[0.4, 0.3, 0.2, 0.1]), law(&[0.1, 0.5, 0.1, 0.3]));
+    fn a_rejected_sample_takes_the_distribution_it_was_drawn_from_out_of_the_target() {
+        let (q, p) = (distribution(&[0.4, 0.3, 0.2, 0.1]), distribution(&[0.1, 0.5, 0.1, 0.3]));
         let tree = level(&[(0, sampled(&p, 0.1)), (3, sampled(&p, 0.3 / 0.9)), (2, sampled(&p, 0.1 / 0.6))]);
         let mut rule = RejectAll::default();
         walk(&tree, &q, &mut rule);
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_rejected_choice_and_its_lenders_leave_the_target() {
-        let q = law(&[0.4, 0.3, 0.2, 0.1]);
+        let q = distribution(&[0.4, 0.3, 0.2, 0.1]);
         let tree = level(&[(1, Proposal::Chosen), (0, Proposal::Chosen)]);
         let mut rule = RejectAll { lenders: vec![TokenId(3)], ..RejectAll::default() };
         let verdict = walk(&tree, &q, &mut rule);
@@ -339,8 +340,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_says_which_part_of_the_drafters_law_a_rejection_takes() {
-        let (q, p) = (law(&[0.4, 0.3, 0.2, 0.1]), law(&[0.1, 0.5, 0.1, 0.3]));
+    fn a_rule_says_which_part_of_the_drafters_distribution_a_rejection_takes() {
+        let (q, p) = (distribution(&[0.4, 0.3, 0.2, 0.1]), distribution(&[0.1, 0.5, 0.1, 0.3]));
         let tree = level(&[(1, sampled(&p, 0.5)), (3, sampled(&p, 0.3 / 0.5)), (2, sampled(&p, 0.1 / 0.2))]);
         let mut rule = RejectAll { weight: Some(0.5), ..RejectAll::default() };
         walk(&tree, &q, &mut rule);
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_rejected_choice_loses_the_part_that_the_rule_says() {
-        let q = law(&[0.4, 0.3, 0.2, 0.1]);
+        let q = distribution(&[0.4, 0.3, 0.2, 0.1]);
         let tree = level(&[(1, Proposal::Chosen), (0, Proposal::Chosen)]);
         let mut rule = RejectAll { weight: Some(0.5), lenders: vec![TokenId(3)], ..RejectAll::default() };
         walk(&tree, &q, &mut rule);
@@ -362,15 +363,15 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_residual_falls_back_to_the_target_law_and_is_counted() {
-        let q = law(&[0.0, 0.0, 1.0, 0.0]);
+    fn an_empty_residual_falls_back_to_the_target_distribution_and_is_counted() {
+        let q = distribution(&[0.0, 0.0, 1.0, 0.0]);
         let verdict = walk(&level(&[(2, sampled(&q, 1.0))]), &q, &mut RejectAll::default());
         assert_eq!((verdict.next, verdict.n_residual_fallbacks), (Some(TokenId(2)), 1));
     }
 
     #[test]
     fn a_repeated_sibling_is_tested_once() {
-        let q = law(&[0.5, 0.5]);
+        let q = distribution(&[0.5, 0.5]);
         let mut rule = RejectAll::default();
         walk(&level(&[(1, Proposal::Chosen), (1, Proposal::Chosen)]), &q, &mut rule);
         assert_eq!(rule.seen.len(), 1);
@@ -378,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_path_that_fills_the_image_ends_without_a_next_token() {
-        let q = law(&[0.0, 1.0]);
+        let q = distribution(&[0.0, 1.0]);
         let tree = level(&[(1, Proposal::Chosen)]);
         let walk =
             |room| verify(&tree, &Everywhere(Rc::clone(&q)), &mut Lossless, &Uniforms::new(1), 0, room);

@@ -1,22 +1,26 @@
-//! Draws several different tokens from one law, each from what its predecessors left.
+//! Draws several different tokens from one distribution, each from what its predecessors left.
 //!
 //! EAGLE-1 proposes the children of a node this way. `m` draws cost one pass over the vocabulary plus
 //! `m` passes over its block sums, and the row is never copied.
 
 use crate::dist::{BLOCK, Dist, TokenId, block_sum, first_exceeding};
 
-/// The draws made so far from one law.
+/// The draws made so far from one distribution.
 pub struct WithoutReplacement<'a> {
-    law: &'a Dist,
+    distribution: &'a Dist,
     taken: Vec<TokenId>,
     // Invariant: per block, the sum of the entries not yet taken; exactly 0 once none is positive.
     block_sums: Vec<f64>,
 }
 
 impl<'a> WithoutReplacement<'a> {
-    /// Starts with every token of `law` available.
-    pub fn new(law: &'a Dist) -> Self {
-        Self { law, taken: Vec::new(), block_sums: law.probs().chunks(BLOCK).map(block_sum).collect() }
+    /// Starts with every token of `distribution` available.
+    pub fn new(distribution: &'a Dist) -> Self {
+        Self {
+            distribution,
+            taken: Vec::new(),
+            block_sums: distribution.probs().chunks(BLOCK).map(block_sum).collect(),
+        }
     }
 
     /// The next token by inverse CDF of `u` in `[0, 1)`, with the probability it had in this draw:
@@ -36,16 +40,16 @@ impl<'a> WithoutReplacement<'a> {
         let (block_idx, before) = chosen?;
         let token = first_exceeding(self.available(block_idx), before, target)
             .expect("a block of positive sum holds a positive entry");
-        let conditional = (f64::from(self.law.prob(token)) / remaining) as f32;
+        let conditional = (f64::from(self.distribution.prob(token)) / remaining) as f32;
         self.take(token, block_idx);
         (0.0 < conditional).then_some((token, conditional))
     }
 
     fn available(&self, block_idx: usize) -> impl Iterator<Item = (usize, f32)> {
         let start = block_idx * BLOCK;
-        let end = (start + BLOCK).min(self.law.len());
+        let end = (start + BLOCK).min(self.distribution.len());
         let is_taken = |v: usize| self.taken.contains(&TokenId(v as u32));
-        (start..end).filter(move |&v| !is_taken(v)).map(|v| (v, self.law.probs()[v]))
+        (start..end).filter(move |&v| !is_taken(v)).map(|v| (v, self.distribution.probs()[v]))
     }
 
     fn take(&mut self, token: TokenId, block_idx: usize) {
@@ -61,23 +65,23 @@ mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
-    fn law(weights: &[f32]) -> Dist {
+    fn distribution(weights: &[f32]) -> Dist {
         Dist::from_weights(weights.to_vec()).unwrap()
     }
 
     #[test]
     fn the_first_draw_is_the_plain_sample() {
-        let law = law(&(0..300).map(|v| (v % 7) as f32).collect::<Vec<_>>());
+        let distribution = distribution(&(0..300).map(|v| (v % 7) as f32).collect::<Vec<_>>());
         for i in 0..1000 {
             let u = f64::from(i) / 1000.0;
-            assert_eq!(WithoutReplacement::new(&law).draw(u).unwrap().0, law.sample(u));
+            assert_eq!(WithoutReplacement::new(&distribution).draw(u).unwrap().0, distribution.sample(u));
         }
     }
 
     #[test]
     fn the_conditional_is_the_mass_among_what_is_left() {
-        let law = law(&[0.5, 0.0, 0.25, 0.25]);
-        let mut draws = WithoutReplacement::new(&law);
+        let distribution = distribution(&[0.5, 0.0, 0.25, 0.25]);
+        let mut draws = WithoutReplacement::new(&distribution);
         assert_eq!(draws.draw(0.0), Some((TokenId(0), 0.5)));
         assert_eq!(draws.draw(0.49), Some((TokenId(2), 0.5)));
         assert_eq!(draws.draw(0.99), Some((TokenId(3), 1.0)));
@@ -86,25 +90,25 @@ mod tests {
 
     #[test]
     fn a_point_mass_runs_out_after_one_draw() {
-        let law = Dist::one_hot(200, TokenId(130));
-        let mut draws = WithoutReplacement::new(&law);
+        let distribution = Dist::one_hot(200, TokenId(130));
+        let mut draws = WithoutReplacement::new(&distribution);
         assert_eq!(draws.draw(0.7), Some((TokenId(130), 1.0)));
         assert_eq!(draws.draw(0.7), None);
     }
 
     #[test]
     fn a_draw_on_the_border_of_two_blocks_belongs_to_the_next() {
-        let law = Dist::uniform(2 * BLOCK);
+        let distribution = Dist::uniform(2 * BLOCK);
         assert_eq!(
-            WithoutReplacement::new(&law).draw(0.5).map(|(token, _)| token),
+            WithoutReplacement::new(&distribution).draw(0.5).map(|(token, _)| token),
             Some(TokenId(BLOCK as u32))
         );
     }
 
     #[test]
     fn all_tokens_come_once_even_when_the_masses_span_many_magnitudes() {
-        let law = law(&(0..40).map(|v| 0.3_f32.powi(v)).collect::<Vec<_>>());
-        let mut draws = WithoutReplacement::new(&law);
+        let distribution = distribution(&(0..40).map(|v| 0.3_f32.powi(v)).collect::<Vec<_>>());
+        let mut draws = WithoutReplacement::new(&distribution);
         let mut seen: Vec<u32> = std::iter::from_fn(|| draws.draw(0.5)).map(|(t, _)| t.0).take(41).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..40).collect::<Vec<_>>());

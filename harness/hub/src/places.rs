@@ -30,8 +30,8 @@ const MAX_INDEX: u64 = 1 << 26;
 /// The folders in which files are looked for, and those they are put into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Folders of this program, with weights below `weights/`: `SPECIMEN_DATA`, then `SPECIMEN_CACHE`, which is `specimen`
-    /// in the user's cache folder where it is not set. What is converted goes into the first.
+    /// Folders of this program, with weights below `weights/`: `SPECIMEN_DATA`, then `SPECIMEN_CACHE`, which is
+    /// `specimen` in the user's cache folder where it is not set. What is converted goes into the first.
     pub own: Vec<PathBuf>,
     /// The cache of the hub: `HF_HUB_CACHE`, `HF_HOME/hub` or `huggingface/hub` in the user's cache folder.
     pub hub: Option<PathBuf>,
@@ -39,6 +39,34 @@ pub struct Places {
     pub torch: Option<PathBuf>,
     /// What OpenAI's CLIP fetched: `clip` in the user's cache folder.
     pub clip: Option<PathBuf>,
+    /// Files that a user names for parts of one model; these parts are looked for nowhere else.
+    pub given: Option<Given>,
+}
+
+/// Files that a user names instead of published ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// One file of tensors, or a folder with the files of every part in it.
+    pub path: PathBuf,
+    /// The parts that it is: of a file the first of the model, of a folder all of the model's own.
+    pub parts: Vec<&'static Part>,
+}
+
+impl Given {
+    /// `path` for `model`: its own parts, not those of the entries that it needs.
+    #[must_use]
+    pub fn of(model: &'static Entry, path: PathBuf) -> Self {
+        let n_parts = if path.is_dir() { model.parts.len() } else { 1 };
+        Self { path, parts: model.parts.iter().take(n_parts).collect() }
+    }
+
+    /// The files of `part` in it, in order, if all are there.
+    fn find(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        if self.path.is_dir() {
+            return part.choices.iter().find_map(|choice| whole(choice, &self.path));
+        }
+        self.path.is_file().then(|| vec![self.path.clone()])
+    }
 }
 
 /// How a file stands.
@@ -71,6 +99,7 @@ impl Places {
                 .map(|folder| folder.join("hub/checkpoints"))
                 .or_else(|| in_user("torch/hub/checkpoints")),
             clip: in_user("clip"),
+            given: None,
         }
     }
 
@@ -111,10 +140,19 @@ impl Places {
         }
     }
 
-    /// The files of `part`, in order, if one of its choices is there whole: in one folder of this program, or in one
-    /// snapshot of the hub's cache.
+    /// The files that a user names for `part`, if there are any.
+    #[must_use]
+    pub fn given_for(&self, part: &Part) -> Option<&Given> {
+        self.given.as_ref().filter(|given| given.parts.contains(&part))
+    }
+
+    /// The files of `part`, in order, if one of its choices is there whole: in what a user names for it, or else in
+    /// one folder of this program, or in one snapshot of the hub's cache.
     #[must_use]
     pub fn part(&self, part: &Part) -> Option<Vec<PathBuf>> {
+        if let Some(given) = self.given_for(part) {
+            return given.find(part);
+        }
         part.choices.iter().find_map(|choice| {
             let own = self.own.iter().map(|folder| folder.join(FOLDER).join(&choice.repo));
             let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, &choice.repo).snapshots(MAIN));
@@ -122,8 +160,8 @@ impl Places {
         })
     }
 
-    /// The files of `entry` that must still be fetched or converted: those of every part that is not there whole. Where
-    /// all files of such a part are there, and not together, all are named.
+    /// The files of `entry` that must still be fetched or converted: those of every part that is not there whole.
+    /// Where all files of such a part are there, and not together, all are named.
     #[must_use]
     pub fn missing<'e>(&self, entry: &'e Entry) -> Vec<&'e PublishedFile> {
         let is_ready = |file: &PublishedFile| matches!(self.find(file), Found::Ready(_));

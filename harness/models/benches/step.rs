@@ -1,9 +1,9 @@
 //! Time of one forward of the embedded target over N tree nodes, as a ratio to one node: what a verification
 //! costs beside a plain step. Last, one step of the EAGLE-1 head.
 //!
-//! Run with `cargo bench --profile release -p specimen-models` on an idle machine. One thread, bf16, guidance 3. The sizes take
-//! turns at every token of one image, so that a change of clock frequency or of cache length meets all of
-//! them; medians. A step is what the decoder's clock calls `target`: embed, mask, forward, logits, law, and
+//! Run with `cargo bench --profile release -p specimen-models` on an idle machine. One thread, bf16, guidance 3. The
+//! sizes take turns at every token of one image, so that a change of clock frequency or of cache length meets all of
+//! them; medians. A step is what the decoder's clock calls `target`: embed, mask, forward, logits, distribution, and
 //! the root's row fetched.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 
@@ -15,10 +15,7 @@ use specimen_decode::{
     pipeline::{FilterOrder, Sampling},
     tree::{NodeId, Proposal, TokenTree},
 };
-use specimen_models::{
-    target::{DrafterKind, TargetModel},
-    tiny::TinyModel,
-};
+use specimen_models::{families::tiny, heads::drafters::DrafterKind};
 use tch::{Device, Kind};
 
 /// Nodes when the command line names none (`-- 1 14`).
@@ -52,11 +49,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     tch::set_num_threads(1);
-    let (filter_order, guidance) = (FilterOrder::TopKFirst, 3.0);
+    let (filter_order, guidance) = (FilterOrder::TopKThenTopP, 3.0);
     let sampling = Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, guidance, filter_order };
     let captions = Box::new(|_: &str| Ok(vec![2_u16; 20]));
-    let model =
-        TinyModel::embedded(Kind::BFloat16, Device::Cpu, captions).expect("the weights are in the binary");
+    let model = tiny::embedded(Kind::BFloat16, Device::Cpu, captions).expect("the weights are in the binary");
     let mut generation = model.open("", &sampling, MAX_TREE).expect("the caption fits");
     let (mut drafter, _) = model
         .drafter(&DrafterKind::Eagle1(None), &generation, MAX_TREE)
@@ -70,7 +66,7 @@ fn main() {
     let mut times = vec![Vec::new(); trees.len()];
     let mut draft = Vec::new();
     let mut tokens = vec![TokenId(1)];
-    for position in 1..model.n_tokens() {
+    for position in 1..model.n_tokens {
         draft.push(ms_of(|| drafter.begin(&tokens)));
         for (tree, times) in trees.iter().zip(&mut times) {
             times.push(ms_of(|| generation.score(tree).dist(NodeId(0))));

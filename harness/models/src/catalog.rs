@@ -4,17 +4,19 @@ use std::{path::PathBuf, rc::Rc};
 
 use specimen_catalog::{Ability, Family, Target, entry};
 use specimen_foundation::names::edit_distance;
+use specimen_hub::places::Given;
 use tch::{Device, Kind};
 
 use crate::{
-    chameleon::{self, Recipe, VqganConfig},
-    igpt::{IgptModel, IgptWeights},
-    janus::{JanusModel, JanusWeights},
-    llamagen::{LlamaGenModel, LlamaGenWeights},
-    published_files::places,
-    stub::StubModel,
-    target::{ModelError, TargetModel},
-    tiny::TinyModel,
+    families::{
+        chameleon::{self, Chameleon, Recipe, Source, VqganConfig},
+        igpt,
+        janus::{Janus, JanusWeights},
+        llamagen::{LlamaGen, LlamaGenWeights},
+        stub, tiny,
+    },
+    files::published_files::places,
+    seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
 
 /// How to open a model.
@@ -22,10 +24,13 @@ use crate::{
 pub struct OpenModel {
     /// Element kind of the transformer: f32, or bf16 where the device multiplies it natively.
     pub kind: Kind,
-    /// Where the tensors lie.
+    /// Where the tensors are.
     pub device: Device,
     /// The folder `SPECIMEN_DATA` names, for models whose weights are not in the binary.
     pub data_root: Option<PathBuf>,
+    /// The model's own weights where a user names them: one file of tensors, or a folder with all its files. What it
+    /// needs from other entries of the catalog, and its heads, are looked for as always.
+    pub weights: Option<PathBuf>,
     /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
     /// model.
     pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
@@ -37,7 +42,7 @@ pub struct OpenModel {
 ///
 /// # Errors
 /// An unknown name; weights that are absent or damaged.
-pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, ModelError> {
+pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelError> {
     let Some((model, target)) = entry::target(name) else {
         return Err(ModelError::Unknown {
             found: name.into(),
@@ -50,32 +55,38 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<dyn TargetModel>, Mode
         let reason = format!("its guidance has two rows; a third one have: {}", able.join(", "));
         return Err(ModelError::Sampling { model: name.to_owned(), reason });
     }
-    let &OpenModel { kind, device, ref data_root, encode_caption, three_way_guidance } = options;
-    let is_toy = model.files.is_empty();
-    let root = data_root.as_deref();
-    Ok(match target.family {
-        Family::Tiny => Rc::new(TinyModel::embedded(kind, device, Box::new(encode_caption))?),
-        Family::Stub => Rc::new(StubModel::new(kind, device)?),
-        Family::Igpt => {
-            let mut both = IgptWeights::ALL.into_iter();
-            let which = both.find(|which| which.model_name() == name).expect("the family has two models");
-            Rc::new(IgptModel::open(which, &places(root), kind, device)?)
+    let &OpenModel { kind, device, ref data_root, ref weights, encode_caption, three_way_guidance } = options;
+    let is_made = model.files.is_empty();
+    let mut places = places(data_root.as_deref());
+    if let Some(path) = weights {
+        if is_made {
+            return Err(ModelError::NoFiles { model: name.to_owned(), path: path.clone() });
         }
-        Family::Llamagen if is_toy => Rc::new(LlamaGenModel::toy(model, kind, device)?),
-        Family::Llamagen => Rc::new(LlamaGenModel::open(&LlamaGenWeights::of(model), root, kind, device)?),
-        Family::Janus if is_toy => Rc::new(JanusModel::toy(model, kind, device)?),
-        Family::Janus => Rc::new(JanusModel::open(&JanusWeights::of(model), root, kind, device)?),
+        places.given = Some(Given::of(model, path.clone()));
+    }
+    let loaded = match target.family {
+        Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
+        Family::Stub => stub::open(kind, device)?,
+        Family::Igpt => igpt::open(model, &places, kind, device)?,
+        Family::Llamagen if is_made => LlamaGen::toy(model, kind, device)?.into_model(device)?,
+        Family::Llamagen => {
+            LlamaGen::open(&LlamaGenWeights::of(model), &places, kind, device)?.into_model(device)?
+        }
+        Family::Janus if is_made => Janus::toy(model, kind, device)?.into_model(device)?,
+        Family::Janus => Janus::open(&JanusWeights::of(model), &places, kind, device)?.into_model(device)?,
         Family::Chameleon => {
-            let vqgan = if is_toy { chameleon::toy::vqgan() } else { VqganConfig::chameleon() };
+            let vqgan = if is_made { chameleon::toy::vqgan() } else { VqganConfig::chameleon() };
             let recipe = Recipe::of(model, vqgan);
             let recipe = if three_way_guidance { recipe.with_image_row() } else { recipe };
-            if is_toy {
-                Rc::new(chameleon::toy::open(recipe, kind, device)?)
+            let read = if is_made {
+                chameleon::toy::open(recipe, kind, device)?
             } else {
-                Rc::new(chameleon::open_published(model, recipe, &places(root), kind, device)?)
-            }
+                Chameleon::load(recipe, &Source::of(model).locate(&places)?, kind, device)?
+            };
+            read.into_model(device)?
         }
-    })
+    };
+    Ok(Rc::new(loaded))
 }
 
 /// The names of the models that `has` is true of.

@@ -15,17 +15,14 @@ use specimen_decode::{
     vectors::TokenVectors,
 };
 use specimen_experiments::spec::DiagnosticSpec;
-use specimen_models::feature_rows::feature_rows;
+use specimen_models::seam::feature_rows::feature_rows;
 use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, Record, SCHEMA};
 
 use crate::{
     cell_images::CellImages,
     driver::{context::Context, events::DriverEvent},
     error::RunError,
-    images::{
-        load::{Models, sampling_of},
-        method::method_on,
-    },
+    images::{load::Models, method::method_on},
 };
 
 /// Bins of the similarities of paths.
@@ -91,7 +88,7 @@ fn along_features(
     models: &mut Models,
 ) -> Result<(), RunError> {
     let model = models.get(&images.cell.model)?;
-    let sampling = sampling_of(&images.cell.sampling);
+    let sampling = images.cell.sampling;
     for (record, prompt) in images.records.iter().zip(&images.prompts) {
         let n_cols = record.tokens.len().isqrt();
         if n_cols * n_cols != record.tokens.len() {
@@ -132,16 +129,16 @@ fn along_paths(
     }
     let model = models.get(&cell.model)?;
     let needs = Needs { codebook: true, ..Needs::default() };
-    let Some(codebook) = model.tables().parts(&needs).codebook else {
+    let Some(codebook) = model.tables.parts(&needs).codebook else {
         file.why = Some(format!("model `{}` has no codebook", cell.model.name));
         return Ok(());
     };
     let seen = Rc::new(RefCell::new(Histogram::default()));
-    let sampling = sampling_of(&cell.sampling);
+    let sampling = cell.sampling;
     let mut n_repeated = 0;
     for (record, prompt) in images.records.iter().zip(&images.prompts) {
         let mut generation = model.open(prompt, &sampling, cell.method.max_tree_nodes())?;
-        let (mut method, _) = method_on(&cell.method, &*model, &generation)?;
+        let (mut method, _) = method_on(&cell.method, &model, &generation)?;
         let inside = std::mem::replace(&mut method.scheduler, Box::new(AlwaysVerify));
         let (seen, codebook) = (seen.clone(), codebook.clone());
         let watch = move |tree: &TokenTree| seen.borrow_mut().push(tree, &codebook);

@@ -6,7 +6,7 @@ use specimen_datasets::DatasetError;
 use specimen_experiments::error::PlanError;
 use specimen_extract::extractor::ExtractError;
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_models::target::ModelError;
+use specimen_models::seam::model_error::ModelError;
 use specimen_record::RecordError;
 use specimen_stats::error::StatsError;
 use specimen_summary::error::SummaryError;

@@ -12,14 +12,14 @@ use specimen_extract::{
     extractor::{ExtractError, FeatureExtractor, Pictures},
     lenet::LeNet,
 };
-use specimen_models::{published_files::places, target::nll_bits};
+use specimen_models::{files::published_files::places, seam::likelihood::nll_bits};
 use specimen_record::{MetricFile, Record, RunDir};
 
 use crate::{
     cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
     driver::{context::Context, events::DriverEvent},
     error::RunError,
-    images::load::{Models, sampling_of},
+    images::load::Models,
     protocol_scores,
     scene_scores::SceneScores,
 };
@@ -98,19 +98,19 @@ fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile
         }
         found => found?,
     };
-    let sampling = sampling_of(&images.cell.sampling);
+    let sampling = images.cell.sampling;
     let mut values = Vec::with_capacity(images.records.len());
     for (record, prompt) in images.records.iter().zip(&images.prompts) {
         let generation = model.open(prompt, &sampling, 1)?;
         let n_vocab = Generation::n_vocab(&generation);
         let is_known = |token: &u32| (*token as usize) < n_vocab;
-        let are_whole = record.tokens.len() == model.n_tokens() && record.tokens.iter().all(is_known);
+        let are_whole = record.tokens.len() == model.n_tokens && record.tokens.iter().all(is_known);
         if is_elsewhere && !are_whole {
             file.why = Some(format!(
                 "{}: {} tokens were returned, expected {} below {n_vocab}: image tokens of `{}`",
                 record.key,
                 record.tokens.len(),
-                model.n_tokens(),
+                model.n_tokens,
                 images.cell.model.name
             ));
             return Ok(file);

@@ -20,9 +20,9 @@ use specimen_experiments::{
     parse::SpecText,
     spec::{Dtype, ModelSpec},
 };
-use specimen_models::target::{DrafterKind, TargetModel};
+use specimen_models::{heads::drafters::DrafterKind, seam::loaded_model::LoadedModel};
 use specimen_runner::{
-    images::load::{Models, sampling_of},
+    images::load::Models,
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
@@ -42,7 +42,7 @@ fn method(name: &str) -> MethodConfig {
     all_methods().into_iter().find(|(known, _)| known == name).unwrap().1
 }
 
-fn model(name: &str) -> Rc<dyn TargetModel> {
+fn model(name: &str) -> Rc<LoadedModel> {
     let spec = ModelSpec {
         name: name.to_owned(),
         dtype: Dtype::F32,
@@ -62,12 +62,7 @@ fn stub() -> ModelPrompt {
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
     };
-    ModelPrompt {
-        model: model("stub"),
-        prompt: "a prompt".to_owned(),
-        sampling: sampling_of(&sampling),
-        n_tokens: 12,
-    }
+    ModelPrompt { model: model("stub"), prompt: "a prompt".to_owned(), sampling, n_tokens: 12 }
 }
 
 fn examined(subject: &dyn Subject, cases: &[Case], n_images: u64) -> Examination {
@@ -234,7 +229,7 @@ fn a_relaxed_method_that_does_nothing_is_told_as_unnoticed() {
 fn models_have_what_the_catalog_says() {
     for name in ["tiny", "stub"] {
         let (model, (_, target)) = (model(name), entry::target(name).unwrap());
-        let tables = model.tables();
+        let tables = &model.tables;
         let found = [tables.has_neighbours(), tables.has_codebook(), tables.has_embeddings()];
         let said = [Ability::Neighbours, Ability::Codebook, Ability::Embeddings].map(|a| target.gives(a));
         assert_eq!(found, said, "{name}");
@@ -243,13 +238,13 @@ fn models_have_what_the_catalog_says() {
 
 #[test]
 fn models_have_the_heads_that_the_catalog_names_and_no_others() {
-    let sampling = sampling_of(&specimen_experiments::spec::Sampling {
+    let sampling = specimen_experiments::spec::Sampling {
         temperature: 1.0,
         top_k: 0,
         top_p: 1.0,
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
-    });
+    };
     type Kind = fn(Option<String>) -> DrafterKind;
     let kinds: [(&str, Kind); 2] = [("eagle1", DrafterKind::Eagle1), ("eagle3", DrafterKind::Eagle3)];
     for name in ["tiny", "stub"] {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use specimen_datasets::scenes::{CAPTION_LEN, GRID, SIDE, Scene, Vocabulary};
-use specimen_models::tiny::Vq;
+use specimen_models::families::tiny::Vq;
 use tch::{Kind, Tensor};
 
 /// Tokens of an image.

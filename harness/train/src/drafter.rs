@@ -3,8 +3,8 @@
 
 use specimen_datasets::scenes::{TRAIN_SEED, VAL_SEED};
 use specimen_models::{
-    eagle::EagleHead,
-    tiny::{TinyBackbone, Vq},
+    families::tiny::{TinyBackbone, Vq},
+    heads::eagle::EagleHead,
 };
 use tch::{Device, Kind, Tensor};
 

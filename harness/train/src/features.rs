@@ -6,7 +6,7 @@ use specimen_datasets::scenes::{
     CAPTION_LEN, N_GROUNDS, N_OBJECT_KINDS, N_RELATIONS, N_SKIES, Scene, TRAIN_SEED, VAL_SEED, Vocabulary,
 };
 use specimen_extract::scene_net::SceneNet;
-use specimen_models::tiny::Vq;
+use specimen_models::families::tiny::Vq;
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::{

@@ -7,10 +7,8 @@
 use serde::Serialize;
 use specimen_datasets::scenes::VAL_SEED;
 use specimen_models::{
-    draft_head::DraftHead,
-    eagle::EagleHead,
-    eagle3::Eagle3Head,
-    tiny::{TinyBackbone, Vq},
+    families::tiny::{TinyBackbone, Vq},
+    heads::{draft_head::DraftHead, eagle::EagleHead, eagle3::Eagle3Head},
 };
 use specimen_weights::Checkpoint;
 use tch::Kind;

@@ -1,7 +1,7 @@
 //! What heads are trained on: feature regression (EAGLE-1) and soft cross-entropy, at every unrolled depth.
 //!
-//! Every image is run with its caption and with the null caption, and beside both laws the *guided* law is
-//! matched: that is what verification compares, and guidance amplifies the drafter's errors.
+//! Every image is run with its caption and with the null caption, and beside both distributions the *guided*
+//! distribution is matched: that is what verification compares, and guidance amplifies the drafter's errors.
 //!
 //! CASCADE (arXiv 2605.07230, algorithms section 15) weighs the soft cross-entropy of a slot by `c` where the
 //! target's features along the image are redundant, `cos(F_k, F_(k+1)) >= tau_seq` with the caption. The mean is
@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 use specimen_datasets::scenes::NULL_ID;
-use specimen_models::{backbone::Backbone, draft_head::DraftHead, tiny::TinyBackbone};
+use specimen_models::{families::tiny::TinyBackbone, heads::draft_head::DraftHead, seam::backbone::Backbone};
 use tch::{Device, Kind, Tensor};
 
 use crate::unroll::unroll;
@@ -23,7 +23,7 @@ pub struct HeadLoss {
     pub depth_decay: f64,
     /// Weight of the feature regression (smooth L1), where there is one; the soft cross-entropies weigh 1.
     pub feature_weight: Option<f64>,
-    /// Guidance scale at which the guided laws of drafter and target are matched.
+    /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
     /// More weight for redundant slots; absent: all weigh 1.
     pub redundancy: Option<Redundancy>,
@@ -117,7 +117,7 @@ impl HeadLoss {
         };
         let unrolled = unroll(&pair.head, &pair.target, &batch.tokens, &noisy, self.depth);
         let n = truth.features.size()[1];
-        let (laws, guided_laws) = tch::no_grad(|| {
+        let (distributions, guided_distributions) = tch::no_grad(|| {
             let logits = pair.target.logits(&truth.features);
             (logits.softmax(-1, None::<Kind>), guided(&logits, self.guidance).softmax(-1, None::<Kind>))
         });
@@ -141,8 +141,8 @@ impl HeadLoss {
             });
             let logits = pair.head.logits(&pair.target, &features);
             let weights = weights.as_ref().map(|weights| weights.narrow(1, depth, m));
-            let soft = |laws: &Tensor, logits: &Tensor, weights: Option<Tensor>| {
-                let nats = -(aim(laws) * logits.log_softmax(-1, None::<Kind>));
+            let soft = |distributions: &Tensor, logits: &Tensor, weights: Option<Tensor>| {
+                let nats = -(aim(distributions) * logits.log_softmax(-1, None::<Kind>));
                 let nats = nats.sum_dim_intlist([-1_i64].as_slice(), false, None::<Kind>);
                 let nats = match weights {
                     Some(weights) => nats * weights,
@@ -152,11 +152,12 @@ impl HeadLoss {
             };
             let guided_logits = guided(&logits, self.guidance);
             let of_rows = weights.as_ref().map(|weights| weights.repeat([2, 1]));
-            let cross = soft(&laws, &logits, of_rows) * 0.5 + soft(&guided_laws, &guided_logits, weights);
+            let cross = soft(&distributions, &logits, of_rows) * 0.5
+                + soft(&guided_distributions, &guided_logits, weights);
             let weight = self.depth_decay.powi(k as i32);
             if k < 3 {
                 let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
-                overlaps.push(overlap(&p, &aim(&guided_laws)).double_value(&[]));
+                overlaps.push(overlap(&p, &aim(&guided_distributions)).double_value(&[]));
             }
             let of_depth = match regression {
                 Some(regression) => regression + cross,
@@ -171,7 +172,7 @@ impl HeadLoss {
         (total, values)
     }
 
-    /// Overlap of guided laws (1 - total variation) by depth, the cosine of neighbouring target features and,
+    /// Overlap of guided distributions (1 - total variation) by depth, the cosine of neighbouring target features and,
     /// where slots are weighed, the share of redundant ones; on the images given as pairs of tokens and captions.
     pub fn measure<H: DraftHead>(
         &self,
@@ -184,15 +185,15 @@ impl HeadLoss {
         for (tokens, captions) in batches {
             let n = tokens.size()[0] as f64;
             let truth = Truth::new(pair, &captions, &tokens);
-            let laws = guided(&pair.target.logits(&truth.features), self.guidance);
-            let laws = laws.softmax(-1, None::<Kind>);
+            let distributions = guided(&pair.target.logits(&truth.features), self.guidance);
+            let distributions = distributions.softmax(-1, None::<Kind>);
             let len = truth.features.size()[1];
             let unrolled = unroll(&pair.head, &pair.target, &tokens, &truth.read, self.depth);
             for (k, features) in unrolled.iter().enumerate() {
                 let m = len - k as i64 - 1;
                 let logits = pair.head.logits(&pair.target, &features.narrow(1, 0, m));
                 let p = guided(&logits, self.guidance).softmax(-1, None::<Kind>);
-                overlaps[k] += overlap(&p, &laws.narrow(1, k as i64 + 1, m)).double_value(&[]) * n;
+                overlaps[k] += overlap(&p, &distributions.narrow(1, k as i64 + 1, m)).double_value(&[]) * n;
             }
             let cosines = truth.neighbour_cosines();
             cosine += cosines.mean(Kind::Float).double_value(&[]) * n;

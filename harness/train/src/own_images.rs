@@ -1,4 +1,4 @@
-//! Images of the target's own, on which heads are trained further: drawn from the guided law at temperature 1
+//! Images of the target's own, on which heads are trained further: drawn from the guided distribution at temperature 1
 //! for captions of training scenes, as a drafter meets them in decoding.
 
 use std::{collections::BTreeMap, io::Write, path::Path, time::Instant};
@@ -7,10 +7,12 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use specimen_datasets::scenes::{CAPTION_LEN, NULL_ID, Scene, TRAIN_SEED, Vocabulary};
 use specimen_models::{
-    backbone::Backbone,
-    kv::{KvCache, KvShape},
-    llama::causal_mask,
-    tiny::TinyBackbone,
+    families::tiny::TinyBackbone,
+    llama::layer::layer::causal_mask,
+    seam::{
+        backbone::Backbone,
+        kv::{KvCache, KvShape},
+    },
 };
 use specimen_weights::{Checkpoint, use_threads, write_safetensors};
 use tch::{Device, Kind, Tensor};

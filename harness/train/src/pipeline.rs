@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use specimen_models::tiny::{TinyBackbone, Vq};
+use specimen_models::families::tiny::{TinyBackbone, Vq};
 use specimen_weights::{Checkpoint, use_threads};
 use tch::{Device, Kind};
 

@@ -6,9 +6,8 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use specimen_foundation::bounded_read::read_text;
 use specimen_models::{
-    eagle::EagleConfig,
-    eagle3::Eagle3Config,
-    tiny::{TargetConfig, VqConfig},
+    families::tiny::{TargetConfig, VqConfig},
+    heads::{eagle::EagleConfig, eagle3::Eagle3Config},
 };
 
 use crate::{
@@ -120,7 +119,7 @@ pub struct DrafterStage {
     pub feature_noise: f64,
     /// Weight of the feature regression (smooth L1); the soft cross-entropies weigh 1.
     pub feature_weight: f64,
-    /// Guidance scale at which the guided laws of drafter and target are matched.
+    /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
 }
 
@@ -161,7 +160,7 @@ pub struct Eagle3Stage {
     pub depth_decay: f64,
     /// Half-width of the uniform noise on the target's features; 0 in the paper.
     pub feature_noise: f64,
-    /// Guidance scale at which the guided laws of drafter and target are matched.
+    /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
 }
 

@@ -4,8 +4,8 @@
 
 use specimen_datasets::scenes::{NULL_ID, TRAIN_SEED, VAL_SEED};
 use specimen_models::{
-    backbone::Backbone,
-    tiny::{TinyBackbone, Vq},
+    families::tiny::{TinyBackbone, Vq},
+    seam::backbone::Backbone,
 };
 use tch::{Kind, Tensor};
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use specimen_datasets::scenes::{TRAIN_SEED, VAL_SEED};
-use specimen_models::tiny::Vq;
+use specimen_models::families::tiny::Vq;
 use tch::{Device, Kind, Tensor};
 
 use crate::{

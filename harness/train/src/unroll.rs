@@ -2,9 +2,9 @@
 //! the training-time test of EAGLE-3, arXiv 2503.01840).
 
 use specimen_models::{
-    draft_head::DraftHead,
-    llama::{Rotary, causal_mask},
-    tiny::TinyBackbone,
+    families::tiny::TinyBackbone,
+    heads::draft_head::DraftHead,
+    llama::layer::layer::{Rotary, causal_mask},
 };
 use tch::{Kind, Tensor};
 

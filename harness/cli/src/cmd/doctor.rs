@@ -12,13 +12,13 @@ use specimen_measure::{
     known_answers::{known_answers, wrong_pixels},
     protocol::Protocol,
 };
-use specimen_models::clock::DeviceClock;
+use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Digest;
 use specimen_runner::{
     error::RunError,
     images::{
         generate::{Request, generate},
-        load::{Models, device_of, sampling_of},
+        load::{Models, device_of},
     },
     machine::LIBTORCH,
 };
@@ -188,7 +188,7 @@ fn weights() -> Check {
     const NAME: &str = "embedded weights";
     match Models::new(None).get(&tiny()) {
         Ok(model) => {
-            let weights = model.weights();
+            let weights = model.weights;
             let digests: Vec<String> =
                 weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
             ok(NAME, digests.join(", "))
@@ -306,13 +306,7 @@ fn greedy_image() -> Result<Digest, RunError> {
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
     };
-    let request = Request {
-        model: &*model,
-        method: &MethodConfig::ar(),
-        sampling: sampling_of(&sampling),
-        prompt: &prompt,
-        seed: 0,
-    };
+    let request = Request { model: &model, method: &MethodConfig::ar(), sampling, prompt: &prompt, seed: 0 };
     let clock = DeviceClock::new(device_of(&spec.device)?);
     Ok(Digest::of(&generate(&request, &clock)?.picture.rgb))
 }

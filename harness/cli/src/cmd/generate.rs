@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
-use specimen_models::clock::DeviceClock;
+use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::images::{
     generate::{Generated, Request, generate as generate_image, save},
-    load::{Models, device_of, sampling_of},
+    load::{Models, device_of},
     out_of_memory::within_memory,
 };
 
@@ -114,12 +114,12 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     let cell = cell_of(args)?;
     let model = Models::new(data_root()).get(&cell.model)?;
-    model.warnings().iter().for_each(|what| talk.warn(what));
+    model.warnings.iter().for_each(|what| talk.warn(what));
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
     let request = Request {
-        model: &*model,
+        model: &model,
         method: &cell.method,
-        sampling: sampling_of(&cell.sampling),
+        sampling: cell.sampling,
         prompt: &args.prompt,
         seed: args.seed,
     };

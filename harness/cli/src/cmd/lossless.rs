@@ -10,7 +10,7 @@ use specimen_experiments::{
 };
 use specimen_measure::words::counted;
 use specimen_runner::{
-    images::load::{Models, sampling_of},
+    images::load::Models,
     lossless::{
         Case, examine,
         subject::{ModelPrompt, Subject, Toy},
@@ -76,7 +76,7 @@ const TOY_MIN: u64 = 1000;
 pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let spec = SpecText::parse(METHODS.0, METHODS.1)?.resolve()?;
-    let sampling = spec.cells.first().map(|cell| sampling_of(&cell.sampling));
+    let sampling = spec.cells.first().map(|cell| cell.sampling);
     let wanted = |name: &str| args.only.as_deref().is_none_or(|text| name.contains(text));
     let cases: Vec<Case> = spec
         .cells

@@ -134,7 +134,7 @@ pub(super) fn build(rules: &[RuleConfig], parts: &Parts) -> Result<Box<dyn Accep
 }
 
 impl RuleConfig {
-    /// Whether it provably keeps the target's law.
+    /// Whether it provably keeps the target's distribution.
     pub(super) fn is_lossless(&self) -> bool {
         self.settings().is_none_or(|(_, settings)| settings.is_lossless())
     }

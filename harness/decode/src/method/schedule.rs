@@ -46,7 +46,7 @@ impl ScheduleConfig {
         }
     }
 
-    /// Whether it provably keeps the target's law: it never skips and replaces nothing.
+    /// Whether it provably keeps the target's distribution: it never skips and replaces nothing.
     pub(super) fn is_lossless(&self) -> bool {
         match self {
             Self::Always {} => true,

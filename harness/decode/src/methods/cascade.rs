@@ -32,7 +32,7 @@ pub struct CascadeConfig {
     pub tau_seq: Option<f64>,
     /// `eps`: total variation that may be moved per scope, in `[0, 1]`; 0.5 in the paper.
     pub tvd_budget: f64,
-    /// Which law a converged child is looked up in.
+    /// Which distribution a converged child is looked up in.
     #[serde(default, skip_serializing_if = "is_default")]
     pub convergence_mass: ConvergenceMass,
     /// Which nodes can have converged to a candidate.
@@ -47,7 +47,7 @@ pub struct CascadeConfig {
     /// Whether mass that changed nothing is charged.
     #[serde(default, skip_serializing_if = "is_default")]
     pub charge: Charge,
-    /// What a rejection takes out of the target's law.
+    /// What a rejection takes out of the target's distribution.
     #[serde(default, skip_serializing_if = "is_default")]
     pub residual: CascadeResidual,
     /// Whether a cosine equal to a threshold passes it.
@@ -55,14 +55,14 @@ pub struct CascadeConfig {
     pub threshold: Threshold,
 }
 
-/// Which law a converged child is looked up in.
+/// Which distribution a converged child is looked up in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergenceMass {
     /// That of the candidate's own level (Algorithm 2).
     #[default]
     SameLevel,
-    /// That after the candidate (equation 3); the sum is then no mass of one law.
+    /// That after the candidate (equation 3); the sum is then no mass of one distribution.
     NextLevel,
 }
 
@@ -112,11 +112,11 @@ pub enum Charge {
     IfUsed,
 }
 
-/// What a rejection takes out of the target's law.
+/// What a rejection takes out of the target's distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CascadeResidual {
-    /// What the inner rule takes: the residual is that of the un-relaxed law.
+    /// What the inner rule takes: the residual is that of the un-relaxed distribution.
     #[default]
     Naive,
     /// The lenders as well, as in LANTERN.
@@ -274,7 +274,7 @@ impl Cascade {
         };
         let agreeing = self.agreeing(level, candidate, deeper, self.config.tau_seq);
         if agreeing.is_empty() {
-            return Vec::new(); // The law after a candidate is fetched only where it is needed.
+            return Vec::new(); // The distribution after a candidate is fetched only where it is needed.
         }
         let after = match self.config.convergence_mass {
             ConvergenceMass::SameLevel => None,
@@ -384,7 +384,7 @@ mod tests {
 
     impl Scores for Alike {
         fn dist(&self, _: NodeId) -> Rc<Dist> {
-            unreachable!("the level's law is given")
+            unreachable!("the level's distribution is given")
         }
         fn feature(&self, _: NodeId) -> Rc<[f32]> {
             Rc::new([1.0, 0.0])
@@ -396,7 +396,7 @@ mod tests {
         Cascade::new(Box::new(Lossless), config)
     }
 
-    /// What the first of two siblings may claim; each has a quarter of the target's law.
+    /// What the first of two siblings may claim; each has a quarter of the target's distribution.
     fn claim(rule: &mut Cascade) -> f32 {
         let mut tree = TokenTree::new(TokenId(0));
         let first = tree.push(TokenTree::ROOT, TokenId(1), Proposal::Chosen);

@@ -1,11 +1,11 @@
 //! EAGLE-1: a static draft tree, sampled (Li et al., arXiv 2401.15077; reference code SafeAILab/EAGLE).
 //!
-//! Our reading: at every inner node the children are drawn without replacement from the drafter's law, the
-//! i-th draw being the child the shape calls `i`; recorded are the full law and the conditional probability
+//! Our reading: at every inner node the children are drawn without replacement from the drafter's distribution, the
+//! i-th draw being the child the shape calls `i`; recorded are the full distribution and the conditional probability
 //! of the draw, which is what the recursive rejection in [`verify`](crate::verify) needs to be lossless.
-//! The reference draws ten tokens and uses the first few: the same law. Where the law runs out of mass
-//! (a support smaller than the fan-out) the remaining siblings are left out. In greedy decoding the children
-//! are the most probable tokens, whose proposal law is a point mass.
+//! The reference draws ten tokens and uses the first few: the same distribution. Where the distribution runs out of
+//! mass (a support smaller than the fan-out) the remaining siblings are left out. In greedy decoding the children are
+//! the most probable tokens, whose proposal distribution is a point mass.
 
 use std::{ops::Range, rc::Rc};
 
@@ -137,11 +137,11 @@ pub struct StaticTreeDrafter {
     n_forwards: u32,
 }
 
-/// A drafted node that gets children: its place in the shape, in the tree, and the law after it.
+/// A drafted node that gets children: its place in the shape, in the tree, and the distribution after it.
 struct Parent {
     shape_idx: usize,
     node: NodeId,
-    law: Rc<Dist>,
+    distribution: Rc<Dist>,
 }
 
 impl StaticTreeDrafter {
@@ -167,16 +167,16 @@ impl StaticTreeDrafter {
     ) -> Vec<(usize, NodeId)> {
         let children = self.shape.nodes[parent.shape_idx].children.clone();
         if self.model.is_greedy() {
-            let best = parent.law.top_k(children.len()).into_iter();
+            let best = parent.distribution.top_k(children.len()).into_iter();
             let push = |token| tree.push(parent.node, token, Proposal::Chosen);
             return children.zip(best.map(push)).collect();
         }
-        let mut draws = WithoutReplacement::new(&parent.law);
+        let mut draws = WithoutReplacement::new(&parent.distribution);
         let mut drawn = Vec::new();
         for (rank, shape_idx) in children.enumerate() {
             let u = uniforms.uniform(Purpose::Draft, step, slot(parent.node.0, rank));
             let Some((token, conditional)) = draws.draw(u) else { break };
-            let proposal = Proposal::Sampled { law: Rc::clone(&parent.law), conditional };
+            let proposal = Proposal::Sampled { distribution: Rc::clone(&parent.distribution), conditional };
             drawn.push((shape_idx, tree.push(parent.node, token, proposal)));
         }
         drawn
@@ -186,9 +186,9 @@ impl StaticTreeDrafter {
 impl Drafter for StaticTreeDrafter {
     fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
         let mut tree = TokenTree::new(*tokens.last().expect("the first token is sampled from the prefill"));
-        let law = self.model.begin(tokens);
+        let distribution = self.model.begin(tokens);
         self.n_forwards += 1;
-        let mut parents = vec![Parent { shape_idx: 0, node: TokenTree::ROOT, law }];
+        let mut parents = vec![Parent { shape_idx: 0, node: TokenTree::ROOT, distribution }];
         for depth in 1..=room {
             let mut drawn = Vec::new();
             for parent in &parents {
@@ -199,10 +199,12 @@ impl Drafter for StaticTreeDrafter {
                 break;
             }
             let nodes: Vec<NodeId> = drawn.iter().map(|&(_, node)| node).collect();
-            let laws = self.model.expand(&tree, &nodes);
+            let distributions = self.model.expand(&tree, &nodes);
             self.n_forwards += 1;
-            let grown = drawn.into_iter().zip(laws);
-            parents = grown.map(|((shape_idx, node), law)| Parent { shape_idx, node, law }).collect();
+            let grown = drawn.into_iter().zip(distributions);
+            parents = grown
+                .map(|((shape_idx, node), distribution)| Parent { shape_idx, node, distribution })
+                .collect();
         }
         tree
     }
@@ -229,7 +231,7 @@ mod tests {
     use super::*;
     use crate::trees::{NAMED_TREES, named_tree};
 
-    /// The same law everywhere; notes how many nodes each batch holds.
+    /// The same distribution everywhere; notes how many nodes each batch holds.
     struct Constant(Rc<Dist>, Rc<std::cell::RefCell<Vec<usize>>>);
 
     impl DraftModel for Constant {
@@ -245,8 +247,8 @@ mod tests {
 
     /// A draft, and the sizes of the batches run for it.
     fn draft(paths: &[Vec<usize>], weights: &[f32], room: usize, seed: u64) -> (TokenTree, Vec<usize>) {
-        let (law, batches) = (Rc::new(Dist::from_weights(weights.to_vec()).unwrap()), Rc::default());
-        let model = Box::new(Constant(law, Rc::clone(&batches)));
+        let (distribution, batches) = (Rc::new(Dist::from_weights(weights.to_vec()).unwrap()), Rc::default());
+        let model = Box::new(Constant(distribution, Rc::clone(&batches)));
         let mut drafter = StaticTreeDrafter::new(model, StaticTree::from_paths(paths).unwrap());
         let tree = drafter.draft(&[TokenId(0)], room, 0, &Uniforms::new(seed));
         assert_eq!(drafter.n_forwards() as usize, 1 + batches.borrow().len());

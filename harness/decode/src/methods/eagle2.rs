@@ -3,7 +3,7 @@
 //! Our reading: level 0 takes the `top_k` tokens after the root; then `depth` times the `top_k` best nodes
 //! by joint log-probability are run and each proposes its `top_k`; of all recorded candidates the best
 //! `total_token - 1` stay, in the order they were made. Candidates are chosen, not drawn, so their proposal
-//! law is a point mass. Ties go to the lower index, which keeps the parent of every kept node. Candidates of
+//! distribution is a point mass. Ties go to the lower index, which keeps the parent of every kept node. Candidates of
 //! probability 0 are dropped, so a tree may be smaller than `total_token`. The reference's `threshold` is
 //! unused there, and its autotuning (`total_token = -1`) depends on timing: neither exists here.
 
@@ -44,14 +44,14 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn propose(&mut self, parent: NodeId, law: &Dist, top_k: usize) {
-        for token in law.top_k(top_k) {
-            let p = f64::from(law.prob(token));
+    fn propose(&mut self, parent: NodeId, distribution: &Dist, top_k: usize) {
+        for token in distribution.top_k(top_k) {
+            let p = f64::from(distribution.prob(token));
             if p <= 0.0 {
                 break;
             }
             self.tree.push(parent, token, Proposal::Chosen);
-            // A law sums to 1 up to rounding, so a point mass may read a hair above 1.
+            // A distribution sums to 1 up to rounding, so a point mass may read a hair above 1.
             self.scores.push(self.scores[parent.0] + p.ln().min(0.0));
         }
     }
@@ -111,9 +111,9 @@ impl Drafter for DynamicTreeDrafter {
             let level = (level_start..recorded.tree.len()).map(NodeId);
             level_start = recorded.tree.len();
             let beam = recorded.best(level, top_k);
-            let laws = self.expand(&recorded.tree, &beam);
-            for (&node, law) in beam.iter().zip(&laws) {
-                recorded.propose(node, law, top_k);
+            let distributions = self.expand(&recorded.tree, &beam);
+            for (&node, distribution) in beam.iter().zip(&distributions) {
+                recorded.propose(node, distribution, top_k);
             }
         }
         recorded.rerank(total_token - 1)
@@ -140,7 +140,7 @@ mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
-    /// The law depends on the last token only; notes what each batch holds.
+    /// The distribution depends on the last token only; notes what each batch holds.
     struct Markov(Vec<Rc<Dist>>, Rc<std::cell::RefCell<Vec<Vec<u32>>>>);
 
     impl DraftModel for Markov {

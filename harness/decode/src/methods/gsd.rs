@@ -6,7 +6,7 @@
 //! by probability, the cluster is a window of `group` ranks around the candidate, `floor(group / 2)` above
 //! it, shifted where it would leave the support; tokens further than `delta_p` in probability or `d_thr` in
 //! squared embedding distance leave it, the candidate never does. The claim is `g(cluster)` against
-//! `d(cluster)`, `d` being the law the candidate was drawn from; the residual is the plain one. A candidate
+//! `d(cluster)`, `d` being the distribution the candidate was drawn from; the residual is the plain one. A candidate
 //! outside the support is alone and so rejected. The reference's window is a fixed 14 ranks.
 //!
 //! The paper counts no total variation. Here a tested candidate costs `d(x) |a' - a|`, `a'` and `a` being its
@@ -219,11 +219,11 @@ mod tests {
     };
 
     /// Ranks of these tokens: 3, 0, 5, 1, 2 (4 has none).
-    const LAW: [f32; 6] = [0.25, 0.15, 0.05, 0.35, 0.0, 0.2];
+    const DISTRIBUTION: [f32; 6] = [0.25, 0.15, 0.05, 0.35, 0.0, 0.2];
 
     #[track_caller]
     fn check(config: GsdConfig, x: u32, expected: &[u32]) {
-        let g = Dist::from_weights(LAW.to_vec()).unwrap();
+        let g = Dist::from_weights(DISTRIBUTION.to_vec()).unwrap();
         let line = TokenVectors::new(vec![0.0, 1.0, 2.0, 3.0, 4.0, 0.5], 1).unwrap();
         let cluster = Gsd::new(config, Some(Rc::new(line))).cluster(&g, TokenId(x));
         assert_eq!(cluster, expected.iter().copied().map(TokenId).collect::<Vec<_>>());
@@ -287,14 +287,14 @@ mod tests {
         struct Nothing;
         impl Scores for Nothing {
             fn dist(&self, _: NodeId) -> Rc<Dist> {
-                unreachable!("the rule reads the level's law")
+                unreachable!("the rule reads the level's distribution")
             }
             fn feature(&self, _: NodeId) -> Rc<[f32]> {
                 unreachable!("the rule reads no features")
             }
         }
-        let (q, uniform) = (Dist::from_weights(LAW.to_vec()).unwrap(), Rc::new(Dist::uniform(6)));
-        let sampled = || Proposal::Sampled { law: Rc::clone(&uniform), conditional: 1.0 / 6.0 };
+        let (q, uniform) = (Dist::from_weights(DISTRIBUTION.to_vec()).unwrap(), Rc::new(Dist::uniform(6)));
+        let sampled = || Proposal::Sampled { distribution: Rc::clone(&uniform), conditional: 1.0 / 6.0 };
         let mut tree = TokenTree::new(TokenId(0));
         let mut cost = |x: u32, proposal: Proposal| {
             let candidate = tree.push(TokenTree::ROOT, TokenId(x), proposal);

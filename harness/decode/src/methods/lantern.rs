@@ -6,7 +6,7 @@
 //! `(lambda - 1) * g[x]` (the reference packs both into one number and switches at 1). The sum is exactly the
 //! total variation moved. What becomes of the lenders when `x` is rejected differs: see [`Residual`].
 //! The reference's `k` excludes the token itself, so its `k` is that of a ball around it less one. At
-//! temperature 0 the law is a point mass: a neighbour that holds it lends only if the bound is 1 or more.
+//! temperature 0 the distribution is a point mass: a neighbour that holds it lends only if the bound is 1 or more.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub struct LanternConfig {
     pub k: usize,
     /// Most mass one candidate borrows, in `[0, 1]`.
     pub delta: f64,
-    /// What a rejection takes out of the target's law.
+    /// What a rejection takes out of the target's distribution.
     #[serde(default = "Residual::paper")]
     pub residual: Residual,
 }
@@ -41,23 +41,23 @@ pub struct LanternPlusPlusConfig {
     pub k: usize,
     /// A candidate's relaxed mass is at most `lambda * g[x]`. At least 1, where nothing is borrowed.
     pub lambda: f64,
-    /// What a rejection takes out of the target's law.
+    /// What a rejection takes out of the target's distribution.
     #[serde(default = "Residual::paper")]
     pub residual: Residual,
 }
 
-/// What a rejection takes out of the target's law besides the candidate.
+/// What a rejection takes out of the target's distribution besides the candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Residual {
-    /// The lenders leave with the candidate: our reading of the paper's aggregated law, whose text on the
+    /// The lenders leave with the candidate: our reading of the paper's aggregated distribution, whose text on the
     /// residual we have not seen.
     Paper,
     /// Nothing: the residual of the lossless method, which is optimal for any relaxation that accepts at
     /// least as often (Cool-SD).
     Vanilla,
     /// As the reference code does it: if anything lent, be it a mass of 0, the `k + 1` nearest are zeroed:
-    /// in the target's law below a chosen candidate, but in the drafter's below a sampled one, where they so
+    /// in the target's distribution below a chosen candidate, but in the drafter's below a sampled one, where they so
     /// survive. To compare with numbers of that code only; with `delta = 0` it is not lossless.
     Refcode,
 }
@@ -250,7 +250,7 @@ mod tests {
 
     impl Scores for Alike {
         fn dist(&self, _: NodeId) -> Rc<Dist> {
-            unreachable!("the level's law is given")
+            unreachable!("the level's distribution is given")
         }
         fn feature(&self, _: NodeId) -> Rc<[f32]> {
             Rc::new([1.0, 0.0])
@@ -267,7 +267,7 @@ mod tests {
         Lantern::new(inner, neighbours(), 2, Bound::Absolute(delta), residual)
     }
 
-    /// What the first of two siblings, token 1, may claim of a law with a quarter on each token, and what its
+    /// What the first of two siblings, token 1, may claim of a distribution with a quarter on each token, and what its
     /// rejection would take.
     fn claim(rule: &mut Lantern, proposal: Proposal) -> (Mass, Taken) {
         let mut tree = TokenTree::new(TokenId(0));
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_residual_of_the_reference_code_takes_one_token_more_than_lends() {
-        let sampled = || Proposal::Sampled { law: Rc::new(Dist::uniform(4)), conditional: 0.25 };
+        let sampled = || Proposal::Sampled { distribution: Rc::new(Dist::uniform(4)), conditional: 0.25 };
         let claim =
             |delta, proposal| claim(&mut lantern(Box::new(Lossless), delta, Residual::Refcode), proposal).1;
         let three = [0, 2, 3].map(TokenId).to_vec();

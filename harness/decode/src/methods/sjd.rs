@@ -2,10 +2,10 @@
 //! 2410.01699; reference code tyshiwo1/Accelerating-T2I-AR-with-SJD). No drafter network.
 //!
 //! Our reading: a window of `L - 1` guesses is scored in one forward; what the walk leaves unsettled is drawn
-//! anew from the laws of that forward, and these laws are what the next walk tests the draws against. Guesses
-//! for positions never scored are point masses, so the method is lossless whatever they are. Fresh draws and
-//! accept tests have different addresses and so are independent, which losslessness needs. At temperature 0
-//! all laws are point masses and this is the greedy Jacobi iteration.
+//! anew from the distributions of that forward, and these distributions are what the next walk tests the draws
+//! against. Guesses for positions never scored are point masses, so the method is lossless whatever they are. Fresh
+//! draws and accept tests have different addresses and so are independent, which losslessness needs. At temperature 0
+//! all distributions are point masses and this is the greedy Jacobi iteration.
 
 use std::rc::Rc;
 
@@ -70,9 +70,9 @@ pub struct JacobiDrafter {
 
 struct Guess {
     token: TokenId,
-    /// The law it was drawn from.
-    law: Rc<Dist>,
-    /// Whether the target's law at its position has been seen.
+    /// The distribution it was drawn from.
+    distribution: Rc<Dist>,
+    /// Whether the target's distribution at its position has been seen.
     is_scored: bool,
 }
 
@@ -146,12 +146,15 @@ impl Drafter for JacobiDrafter {
         self.window.truncate(n_guesses);
         while self.window.len() < n_guesses {
             let token = self.first_guess(tokens, step, uniforms);
-            let law = Rc::new(Dist::one_hot(self.n_vocab, token));
-            self.window.push(Guess { token, law, is_scored: false });
+            let distribution = Rc::new(Dist::one_hot(self.n_vocab, token));
+            self.window.push(Guess { token, distribution, is_scored: false });
         }
         let mut parent = TokenTree::ROOT;
-        for Guess { token, law, .. } in &self.window {
-            let proposal = Proposal::Sampled { law: Rc::clone(law), conditional: law.prob(*token) };
+        for Guess { token, distribution, .. } in &self.window {
+            let proposal = Proposal::Sampled {
+                distribution: Rc::clone(distribution),
+                conditional: distribution.prob(*token),
+            };
             parent = tree.push(parent, *token, proposal);
         }
         tree
@@ -171,9 +174,12 @@ impl Drafter for JacobiDrafter {
         let unsettled = path.len() + 1..tree.len().min(self.room);
         let redraw = |depth: usize| {
             let before = self.window.get(depth).filter(|guess| guess.is_scored);
-            let laws = self.config.refresh.laws(scores.dist(NodeId(depth)), before.map(|guess| &*guess.law));
-            let token = laws.drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
-            Guess { token, law: laws.recorded, is_scored: true }
+            let distributions = self
+                .config
+                .refresh
+                .distributions(scores.dist(NodeId(depth)), before.map(|guess| &*guess.distribution));
+            let token = distributions.drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
+            Guess { token, distribution: distributions.recorded, is_scored: true }
         };
         self.window = unsettled.map(redraw).collect();
     }

@@ -3,8 +3,8 @@
 //!
 //! Only the abstract and the captions were available: "the change of token probabilities between consecutive
 //! iterations guides the sampling of drafts". How is our guess, in two modes; no equation of the paper stands
-//! behind either, and no number of it may be called a reproduction. Recorded as the law a draft was drawn
-//! from, the tilted law keeps the method lossless; recording the untilted one does not, and exists to show
+//! behind either, and no number of it may be called a reproduction. Recorded as the distribution a draft was drawn
+//! from, the tilted distribution keeps the method lossless; recording the untilted one does not, and exists to show
 //! that. A rise from probability 0 has no ratio; it counts as the largest, [`MAX_RATIO`].
 
 use std::rc::Rc;
@@ -17,16 +17,16 @@ use crate::{dist::Dist, method::MethodError};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Refresh {
-    /// The target's newest law (SJD).
+    /// The target's newest distribution (SJD).
     Plain {},
-    /// That law, tilted towards rising tokens. The word reconstruction stays with every number of it.
+    /// That distribution, tilted towards rising tokens. The word reconstruction stays with every number of it.
     VpReconstruction {
         /// How a rise becomes a weight.
         mode: Tilt,
         /// `lambda`: strength, at least 0, where it is plain SJD.
         lambda: f64,
-        /// Which law a draft is tested against.
-        law: RecordedLaw,
+        /// Which distribution a draft is tested against.
+        law: Recorded,
     },
 }
 
@@ -40,10 +40,10 @@ pub enum Tilt {
     Ratio,
 }
 
-/// Which law a draft is tested against.
+/// Which distribution a draft is tested against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RecordedLaw {
+pub enum Recorded {
     /// The one it was drawn from: lossless.
     Tilted,
     /// The target's own: not lossless.
@@ -53,8 +53,8 @@ pub enum RecordedLaw {
 /// Largest ratio a rise counts as.
 pub const MAX_RATIO: f64 = 1e3;
 
-/// The law of one unsettled position.
-pub(crate) struct Laws {
+/// The distribution of one unsettled position.
+pub(crate) struct RefreshDistributions {
     /// The draft is drawn from it.
     pub(crate) drawn: Rc<Dist>,
     /// The draft is tested against it.
@@ -62,9 +62,9 @@ pub(crate) struct Laws {
 }
 
 impl Refresh {
-    /// Whether drafts are tested against the law they were drawn from.
+    /// Whether drafts are tested against the distribution they were drawn from.
     pub(crate) fn is_lossless(&self) -> bool {
-        !matches!(self, Self::VpReconstruction { law: RecordedLaw::Untilted, .. })
+        !matches!(self, Self::VpReconstruction { law: Recorded::Untilted, .. })
     }
 
     pub(crate) fn validate(&self) -> Result<(), MethodError> {
@@ -81,17 +81,17 @@ impl Refresh {
             Tilt::Ratio => "ratio",
         };
         let law = match law {
-            RecordedLaw::Tilted => "tilted",
-            RecordedLaw::Untilted => "untilted",
+            Recorded::Tilted => "tilted",
+            Recorded::Untilted => "untilted",
         };
         format!(",refresh=vp-reconstruction(mode={mode},lambda={lambda},law={law})")
     }
 
-    /// The laws of a position the target now gives `current`; `previous` is what was recorded there one
+    /// The distributions of a position the target now gives `current`; `previous` is what was recorded there one
     /// iteration before, `None` if the position is new.
-    pub(crate) fn laws(&self, current: Rc<Dist>, previous: Option<&Dist>) -> Laws {
+    pub(crate) fn distributions(&self, current: Rc<Dist>, previous: Option<&Dist>) -> RefreshDistributions {
         let (Self::VpReconstruction { mode, lambda, law }, Some(previous)) = (self, previous) else {
-            return Laws { drawn: Rc::clone(&current), recorded: current };
+            return RefreshDistributions { drawn: Rc::clone(&current), recorded: current };
         };
         let weight = |(&now, &before): (&f32, &f32)| {
             let tilt = match mode {
@@ -109,10 +109,10 @@ impl Refresh {
         let scaled = weights.into_iter().map(|weight| (weight / most) as f32).collect();
         let drawn = Rc::new(Dist::from_weights(scaled).expect("the largest weight is 1"));
         let recorded = match law {
-            RecordedLaw::Tilted => Rc::clone(&drawn),
-            RecordedLaw::Untilted => current,
+            Recorded::Tilted => Rc::clone(&drawn),
+            Recorded::Untilted => current,
         };
-        Laws { drawn, recorded }
+        RefreshDistributions { drawn, recorded }
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
 
     #[track_caller]
     fn check(mode: Tilt, lambda: f64, expected: [f64; 3]) {
-        let refresh = Refresh::VpReconstruction { mode, lambda, law: RecordedLaw::Tilted };
+        let refresh = Refresh::VpReconstruction { mode, lambda, law: Recorded::Tilted };
         let laws = refresh.laws(law(&[0.5, 0.3, 0.2]), Some(&law(&[0.25, 0.75, 0.0])));
         let total: f64 = expected.iter().sum();
         for (found, expected) in laws.drawn.probs().iter().zip(expected) {
@@ -146,21 +146,21 @@ mod tests {
 
     #[test]
     fn a_token_that_neither_rose_nor_fell_keeps_its_weight() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 1.0, law: RecordedLaw::Tilted };
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 1.0, law: Recorded::Tilted };
         let drawn = refresh.laws(law(&[0.5, 0.25, 0.25]), Some(&law(&[0.5, 0.5, 0.0]))).drawn;
         assert_eq!(drawn.probs(), [0.4, 0.2, 0.4]);
     }
 
     #[test]
     fn powers_beyond_the_range_of_f32_are_a_law_all_the_same() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Ratio, lambda: 60.0, law: RecordedLaw::Tilted };
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Ratio, lambda: 60.0, law: Recorded::Tilted };
         let drawn = refresh.laws(law(&[0.5, 0.5]), Some(&law(&[0.01, 0.99]))).drawn;
         assert_eq!(drawn.probs(), [1.0, 0.0]);
     }
 
     #[test]
     fn a_position_seen_for_the_first_time_is_not_tilted() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: RecordedLaw::Untilted };
+        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: Recorded::Untilted };
         let current = law(&[0.5, 0.3, 0.2]);
         assert_eq!(refresh.laws(Rc::clone(&current), None).drawn, current);
         let laws = refresh.laws(Rc::clone(&current), Some(&law(&[0.2, 0.4, 0.4])));

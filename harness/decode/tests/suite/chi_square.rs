@@ -5,19 +5,19 @@
 pub(crate) struct ChiSquare {
     pub(crate) statistic: f64,
     pub(crate) df: usize,
-    /// Chance of a statistic at least this large if the counts follow the law. 0 if a sample fell into a
+    /// Chance of a statistic at least this large if the counts follow the distribution. 0 if a sample fell into a
     /// cell of probability zero.
     pub(crate) p_value: f64,
 }
 
-/// Tests `counts` against `law`. Cells with an expectation below 5 are pooled into one.
-pub(crate) fn chi_square(counts: &[u64], law: &[f64]) -> ChiSquare {
-    assert_eq!(counts.len(), law.len());
+/// Tests `counts` against `distribution`. Cells with an expectation below 5 are pooled into one.
+pub(crate) fn chi_square(counts: &[u64], distribution: &[f64]) -> ChiSquare {
+    assert_eq!(counts.len(), distribution.len());
     let n = counts.iter().sum::<u64>() as f64;
-    let impossible = counts.iter().zip(law).any(|(&count, &mass)| mass == 0.0 && 0 < count);
+    let impossible = counts.iter().zip(distribution).any(|(&count, &mass)| mass == 0.0 && 0 < count);
     let mut pooled = (0.0, 0.0);
     let mut cells = Vec::new();
-    for (&count, &mass) in counts.iter().zip(law) {
+    for (&count, &mass) in counts.iter().zip(distribution) {
         let expected = n * mass;
         if expected < 5.0 {
             pooled = (pooled.0 + count as f64, pooled.1 + expected);
@@ -97,8 +97,8 @@ fn p_values_equal_the_tables() {
 
 #[test]
 fn rare_cells_are_pooled_and_impossible_ones_fail() {
-    let law = [0.5, 0.49, 0.004, 0.006, 0.0];
-    let fine = chi_square(&[500, 490, 4, 6, 0], &law);
+    let distribution = [0.5, 0.49, 0.004, 0.006, 0.0];
+    let fine = chi_square(&[500, 490, 4, 6, 0], &distribution);
     assert_eq!((fine.df, fine.statistic, fine.p_value), (3, 0.0, 1.0));
-    assert_eq!(chi_square(&[500, 490, 4, 5, 1], &law).p_value, 0.0);
+    assert_eq!(chi_square(&[500, 490, 4, 5, 1], &distribution).p_value, 0.0);
 }

@@ -12,21 +12,22 @@ use specimen_decode::{
 };
 
 use crate::support::{
-    JACOBI, JACOBI_LEFT, N_IMAGES, N_TOKENS, P_MIN, Ticks, drafter, image, law_of, method, target, z_score,
+    JACOBI, JACOBI_LEFT, N_IMAGES, N_TOKENS, P_MIN, Ticks, distribution_of, drafter, image, method, target,
+    z_score,
 };
 
-fn vp(window: &str, mode: &str, lambda: f64, law: &str) -> String {
+fn vp(window: &str, mode: &str, lambda: f64, distribution: &str) -> String {
     let refresh = format!(
-        r#"refresh = {{ kind = "vp-reconstruction", mode = "{mode}", lambda = {lambda:?}, law = "{law}" }}"#
+        r#"refresh = {{ kind = "vp-reconstruction", mode = "{mode}", lambda = {lambda:?}, law = "{distribution}" }}"#
     );
     window.replace(" }", &format!(", {refresh} }}"))
 }
 
 #[test]
-fn p14_a_tilted_law_that_is_recorded_keeps_the_target_law() {
+fn p14_a_tilted_distribution_that_is_recorded_keeps_the_target_distribution() {
     for mode in ["step", "ratio"] {
         let text = vp(JACOBI_LEFT, mode, 20.0, "tilted");
-        let found = law_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
+        let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
         assert!(P_MIN < found.p_value, "{mode}: {found:?}");
     }
 }
@@ -35,7 +36,7 @@ fn p14_a_tilted_law_that_is_recorded_keeps_the_target_law() {
 fn p14_an_untilted_record_of_tilted_draws_is_detected() {
     for mode in ["step", "ratio"] {
         let text = vp(JACOBI_LEFT, mode, 20.0, "untilted");
-        let found = law_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
+        let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
         assert!(found.p_value < P_MIN, "{mode}: {found:?}");
     }
 }
@@ -43,8 +44,8 @@ fn p14_an_untilted_record_of_tilted_draws_is_detected() {
 #[test]
 fn a_tilt_of_strength_zero_is_plain_jacobi_decoding() {
     for mode in ["step", "ratio"] {
-        for law in ["tilted", "untilted"] {
-            let text = vp(JACOBI, mode, 0.0, law);
+        for distribution in ["tilted", "untilted"] {
+            let text = vp(JACOBI, mode, 0.0, distribution);
             for seed in 0..300 {
                 let plain = image(method(JACOBI, drafter()), target(), 12, seed);
                 assert_eq!(image(method(&text, drafter()), target(), 12, seed).tokens, plain.tokens);
@@ -53,7 +54,7 @@ fn a_tilt_of_strength_zero_is_plain_jacobi_decoding() {
     }
 }
 
-/// A target whose law depends on the position alone.
+/// A target whose distribution depends on the position alone.
 struct Independent {
     n_tokens: usize,
     n_committed: usize,
@@ -62,7 +63,7 @@ struct Independent {
 
 const N_WORDS: usize = 6;
 
-fn law_at(position: usize) -> Rc<Dist> {
+fn distribution_at(position: usize) -> Rc<Dist> {
     let weight = |v: usize| ((v * 7 + position * 5) % 11 + 1) as f32;
     Rc::new(Dist::from_weights((0..N_WORDS).map(weight).collect()).unwrap())
 }
@@ -72,8 +73,8 @@ struct ByPosition(usize, Vec<usize>, usize);
 impl Scores for ByPosition {
     fn dist(&self, node: NodeId) -> Rc<Dist> {
         let position = self.0 + self.1[node.0] + 1;
-        assert!(position < self.2, "the law beyond the image's end was read");
-        law_at(position)
+        assert!(position < self.2, "the distribution beyond the image's end was read");
+        distribution_at(position)
     }
     fn feature(&self, _: NodeId) -> Rc<[f32]> {
         Rc::from([])
@@ -88,7 +89,7 @@ impl Generation for Independent {
         N_WORDS
     }
     fn prefill(&mut self) -> Rc<Dist> {
-        law_at(0)
+        distribution_at(0)
     }
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
         self.depths = tree.ids().map(|node| tree[node].depth).collect();
@@ -100,8 +101,8 @@ impl Generation for Independent {
 }
 
 /// Mean and variance of the steps until `room` tokens are found, `n_scored` guesses of a window of
-/// `n_guesses` being drawn from the laws of the last forward. Those are accepted for certain where positions
-/// are independent; a random first guess is, whatever the law, with probability 1 / vocabulary.
+/// `n_guesses` being drawn from the distributions of the last forward. Those are accepted for certain where positions
+/// are independent; a random first guess is, whatever the distribution, with probability 1 / vocabulary.
 fn expected_steps(room: usize, n_scored: usize, n_guesses: usize) -> (f64, f64) {
     if room == 0 {
         return (0.0, 0.0);

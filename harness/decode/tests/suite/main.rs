@@ -1,20 +1,19 @@
 //! What must hold for every method, checked on a toy whose joint distribution is known exactly.
 //!
-//! `laws`: lossless methods keep the target's law; `rates`: they accept as often as the formula says;
-//! `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
-//! `cascade`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `mutations`: the checks find the classic
-//! mistakes (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed;
-//! `samplers`: filters are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers
-//! and texts others read.
+//! `distributions`: lossless methods keep the target's distribution; `rates`: they accept as often as the formula
+//! says; `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
+//! `cascade`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `mutations`: the checks find the classic mistakes
+//! (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed; `samplers`: filters
+//! are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers and texts others read.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 mod cascade;
 mod chi_square;
 mod config;
+mod distributions;
 mod golden;
 mod gsd;
 mod jacobi;
-mod laws;
 mod mutations;
 mod rates;
 mod reference;

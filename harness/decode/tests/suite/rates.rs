@@ -1,4 +1,4 @@
-//! Methods accept exactly as often as the formulas say: a lossless method that wastes drafts keeps its law,
+//! Methods accept exactly as often as the formulas say: a lossless method that wastes drafts keeps its distribution,
 //! so only a rate finds it out.
 
 use specimen_decode::{
@@ -30,7 +30,7 @@ pub(crate) fn first_steps(drafter_table: &str) -> Vec<u32> {
 
 /// Averages over the first token, which is the root of the first step.
 pub(crate) fn over_roots(mut value: impl FnMut(&[TokenId]) -> f64) -> f64 {
-    let first = target().law(&[]);
+    let first = target().distribution(&[]);
     vocabulary().map(|root| f64::from(first.prob(root)) * value(&[root])).sum()
 }
 
@@ -48,7 +48,7 @@ fn chain_acceptance(context: &[TokenId], n: usize) -> f64 {
     if n == 0 {
         return 1.0;
     }
-    let (q, p) = (target().law(context), drafter().law(context));
+    let (q, p) = (target().distribution(context), drafter().distribution(context));
     let overlap = |x: TokenId| f64::from(q.prob(x).min(p.prob(x)));
     let accepted = vocabulary().filter(|&x| 0.0 < overlap(x));
     accepted.map(|x| overlap(x) * chain_acceptance(&[context, &[x]].concat(), n - 1)).sum()
@@ -85,8 +85,8 @@ pub(crate) fn siblings_acceptance(g: &[f64], d: &[f64], n: usize) -> f64 {
     chance
 }
 
-pub(crate) fn wide(law: &Dist) -> Vec<f64> {
-    law.probs().iter().map(|&p| f64::from(p)).collect()
+pub(crate) fn wide(distribution: &Dist) -> Vec<f64> {
+    distribution.probs().iter().map(|&p| f64::from(p)).collect()
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn one_level_of_siblings_is_accepted_as_the_enumeration_says() {
     for (n, tree) in [(1, "[[0]]"), (2, "[[0],[1]]"), (3, "[[0],[1],[2]]")] {
         let table = format!(r#"{{ proposer = "eagle1", shape = "static", tree = {tree} }}"#);
         let n_hits = first_steps(&table).iter().map(|&a| u64::from(a)).sum();
-        let law = |root: &[TokenId]| {
-            siblings_acceptance(&wide(&target().law(root)), &wide(&drafter().law(root)), n)
+        let distribution = |root: &[TokenId]| {
+            siblings_acceptance(&wide(&target().distribution(root)), &wide(&drafter().distribution(root)), n)
         };
-        let expected = over_roots(law);
+        let expected = over_roots(distribution);
         check_rate(n_hits, N_IMAGES, expected);
         assert!(last < expected, "more siblings are accepted more often");
         last = expected;
@@ -112,7 +112,7 @@ fn expected_accepted(tree: &TokenTree, root: TokenId) -> f64 {
         let mut context = vec![root];
         let mut prob = 1.0;
         for node in tree.path_to(node) {
-            prob *= f64::from(target().law(&context).prob(tree[node].token));
+            prob *= f64::from(target().distribution(&context).prob(tree[node].token));
             context.push(tree[node].token);
         }
         prob
@@ -145,7 +145,9 @@ fn one_level_of_chosen_tokens_is_accepted_with_their_target_mass() {
     let expected = over_roots(|root| {
         let mut drafter = DynamicTreeDrafter::new(Box::new(ToyDraftModel::new(drafter())), shape);
         let tree = drafter.draft(root, N_TOKENS - 1, 0, &Uniforms::new(0));
-        tree.children(TokenTree::ROOT).map(|x| f64::from(target().law(root).prob(tree[x].token))).sum()
+        tree.children(TokenTree::ROOT)
+            .map(|x| f64::from(target().distribution(root).prob(tree[x].token)))
+            .sum()
     });
     check_rate(n_hits, N_IMAGES, expected);
 }
@@ -167,7 +169,7 @@ fn a_greedy_tree_is_filled_by_rank_and_accepted_as_far_as_it_holds_the_argmax() 
     let mut n_of = [0; 4];
     for seed in 0..40 {
         let target = greedy(ToyModel { seed, ..target() });
-        let root = target.law(&[]).argmax();
+        let root = target.distribution(&[]).argmax();
         let model = || ToyDraftModel::new(greedy(drafter()));
         let tree = StaticTreeDrafter::new(Box::new(model()), shape.clone()).draft(
             &[root],
@@ -180,7 +182,9 @@ fn a_greedy_tree_is_filled_by_rank_and_accepted_as_far_as_it_holds_the_argmax() 
         assert_eq!(first, model().begin(&[root]).top_k(3));
         assert!(tree.ids().skip(1).all(|node| matches!(tree[node].proposal, Proposal::Chosen)));
         let (mut at, mut context) = (TokenTree::ROOT, vec![root]);
-        while let Some(child) = tree.children(at).find(|&x| tree[x].token == target.law(&context).argmax()) {
+        while let Some(child) =
+            tree.children(at).find(|&x| tree[x].token == target.distribution(&context).argmax())
+        {
             at = child;
             context.push(tree[child].token);
         }
@@ -205,7 +209,7 @@ fn a_drafter_runs_once_per_level_that_has_children() {
 }
 
 #[test]
-fn a_static_shape_is_filled_completely_when_the_law_has_enough_tokens() {
+fn a_static_shape_is_filled_completely_when_the_distribution_has_enough_tokens() {
     let wide = ToyModel {
         n_vocab: 12,
         sampling: specimen_decode::pipeline::Sampling { top_k: 0, ..target().sampling },

@@ -20,13 +20,13 @@ pub(crate) enum Mistake {
     None,
     /// The correction token comes from `q`, not from what the rejections left.
     ResidualDropped,
-    /// A rejected sibling stays in the law the next one is tested against (and drawn from).
+    /// A rejected sibling stays in the distribution the next one is tested against (and drawn from).
     SiblingKept,
     /// The i-th sibling is tested with `p[x]` instead of its conditional probability.
     UnconditionalRatio,
-    /// The bonus token of a full path comes from the law at the root.
+    /// The bonus token of a full path comes from the distribution at the root.
     BonusFromTheRoot,
-    /// After an acceptance the target's law is read at the first sibling's row.
+    /// After an acceptance the target's distribution is read at the first sibling's row.
     WrongRow,
 }
 
@@ -59,7 +59,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) scores: &'a dyn Scores,
 }
 
-/// Accepted with probability `target / draft`; `gone` leave the target's law on rejection, `spared` keep theirs.
+/// Accepted with probability `target / draft`; `gone` leave the target's distribution on rejection, `spared` keep
+/// theirs.
 pub(crate) struct Claim {
     pub(crate) target: f64,
     pub(crate) draft: f64,
@@ -104,8 +105,15 @@ pub(crate) fn decode_with(
         let mut at_root = ToyGeneration::new(target.clone(), N_TOKENS);
         at_root.queue(&tokens[..tokens.len() - 1]);
         let scores = at_root.score(&tree);
-        let laws = |path: &[TokenId]| wide(&target.law(&[&tokens, path].concat()));
-        let walk = Walk { tree: &tree, laws: &laws, scores: &*scores, uniforms: &uniforms, step, mistake };
+        let distributions = |path: &[TokenId]| wide(&target.distribution(&[&tokens, path].concat()));
+        let walk = Walk {
+            tree: &tree,
+            distributions: &distributions,
+            scores: &*scores,
+            uniforms: &uniforms,
+            step,
+            mistake,
+        };
         let (path, next) = walk.run(rules, room);
         tokens.extend(path.iter().map(|&node| tree[node].token).chain(next));
         drafter.observe(&tree, &path, Some(&*scores), step, &uniforms);
@@ -115,8 +123,8 @@ pub(crate) fn decode_with(
 
 struct Walk<'a> {
     tree: &'a TokenTree,
-    /// The target's law after the tokens of a path below the root.
-    laws: &'a dyn Fn(&[TokenId]) -> Vec<f64>,
+    /// The target's distribution after the tokens of a path below the root.
+    distributions: &'a dyn Fn(&[TokenId]) -> Vec<f64>,
     scores: &'a dyn Scores,
     uniforms: &'a Uniforms,
     step: u32,
@@ -126,13 +134,13 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The accepted path, and the token after it unless the path fills the image.
     fn run(&self, rules: &mut dyn Rules, room: usize) -> (Vec<NodeId>, Option<TokenId>) {
-        let &Walk { tree, laws, scores, uniforms, step, mistake } = self;
+        let &Walk { tree, distributions, scores, uniforms, step, mistake } = self;
         rules.begin();
         let mut path: Vec<NodeId> = Vec::new();
         let mut row: Vec<TokenId> = Vec::new();
         let mut parent = TokenTree::ROOT;
         while path.len() < room {
-            let q = laws(&row);
+            let q = distributions(&row);
             let mut g = q.clone();
             let mut tried: Vec<usize> = Vec::new();
             let children: Vec<NodeId> = tree.children(parent).collect();
@@ -140,14 +148,14 @@ impl Walk<'_> {
             for (i, &child) in children.iter().enumerate() {
                 let x = tree[child].token.idx();
                 let r = uniforms.uniform(Purpose::Accept, step, slot(tree[child].depth, i));
-                let mut d = draw_law(&tree[child].proposal, x, q.len(), &tried, mistake);
+                let mut d = draw_distribution(&tree[child].proposal, x, q.len(), &tried, mistake);
                 let is_chosen = matches!(tree[child].proposal, Proposal::Chosen);
                 let asked = Asked { g: &g, d: &d, x, is_chosen, tree, child, parent, scores };
                 let mut claim = rules.claim(&asked);
-                if let (Proposal::Sampled { law, .. }, Mistake::UnconditionalRatio) =
+                if let (Proposal::Sampled { distribution, .. }, Mistake::UnconditionalRatio) =
                     (&tree[child].proposal, mistake)
                 {
-                    claim.draft = f64::from(law.probs()[x]);
+                    claim.draft = f64::from(distribution.probs()[x]);
                 }
                 let is_accepted = r < (claim.target / claim.draft).min(1.0);
                 rules.tested(r, is_accepted);
@@ -165,8 +173,9 @@ impl Walk<'_> {
             }
             let Some(child) = accepted else {
                 let leaf = children.is_empty() && parent != TokenTree::ROOT;
-                let law = if leaf && mistake == Mistake::BonusFromTheRoot { laws(&[]) } else { g };
-                return (path, Some(pick(&law, uniforms.uniform(Purpose::Resample, step, 0))));
+                let distribution =
+                    if leaf && mistake == Mistake::BonusFromTheRoot { distributions(&[]) } else { g };
+                return (path, Some(pick(&distribution, uniforms.uniform(Purpose::Resample, step, 0))));
             };
             path.push(child);
             let read = if mistake == Mistake::WrongRow { children[0] } else { child };
@@ -177,10 +186,16 @@ impl Walk<'_> {
     }
 }
 
-/// The law the child was drawn from.
-fn draw_law(proposal: &Proposal, x: usize, n_vocab: usize, tried: &[usize], mistake: Mistake) -> Vec<f64> {
+/// The distribution the child was drawn from.
+fn draw_distribution(
+    proposal: &Proposal,
+    x: usize,
+    n_vocab: usize,
+    tried: &[usize],
+    mistake: Mistake,
+) -> Vec<f64> {
     let mut d = match proposal {
-        Proposal::Sampled { law, .. } => wide(law),
+        Proposal::Sampled { distribution, .. } => wide(distribution),
         _ => (0..n_vocab).map(|v| f64::from(u8::from(v == x))).collect(),
     };
     if mistake != Mistake::SiblingKept {
@@ -194,14 +209,14 @@ fn norm(row: Vec<f64>) -> Vec<f64> {
     row.into_iter().map(|x| x / total).collect()
 }
 
-fn pick(law: &[f64], u: f64) -> TokenId {
-    let total: f64 = law.iter().sum();
+fn pick(distribution: &[f64], u: f64) -> TokenId {
+    let total: f64 = distribution.iter().sum();
     let mut cumulative = 0.0;
     let exceeds = |p: &f64| {
         cumulative += p;
         u * total < cumulative
     };
-    TokenId(law.iter().position(exceeds).unwrap() as u32)
+    TokenId(distribution.iter().position(exceeds).unwrap() as u32)
 }
 
 #[test]

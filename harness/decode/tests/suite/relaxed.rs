@@ -1,5 +1,5 @@
 //! Relaxed rules equal the lossless one where their numbers switch them off, and otherwise leave the target's
-//! law exactly as their pseudo-code says.
+//! distribution exactly as their pseudo-code says.
 
 use specimen_decode::methods::lantern::{Bound, Residual};
 
@@ -10,7 +10,7 @@ use crate::{
     second_rules,
     support::{
         CHAIN_3, DYNAMIC, JACOBI, JACOBI_LEFT, N_IMAGES, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, built,
-        check_rate, drafter, image, law_of, method, neighbours, target, with_rules,
+        check_rate, distribution_of, drafter, image, method, neighbours, target, with_rules,
     },
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn check_as_second(drafter_table: &str, accept: &str, second: &mut dy
 
 #[track_caller]
 pub(crate) fn check_detected(text: &str) {
-    let found = law_of(|seed| image(built(text, drafter()), target(), N_TOKENS, seed).tokens);
+    let found = distribution_of(|seed| image(built(text, drafter()), target(), N_TOKENS, seed).tokens);
     assert!(found.p_value < P_MIN, "a relaxed method went unnoticed: {text}: {found:?}");
 }
 
@@ -62,16 +62,16 @@ fn p7_lantern_without_neighbours_and_lantern_plus_plus_at_lambda_1_equal_the_los
 }
 
 #[test]
-fn p8_lantern_with_nothing_to_borrow_keeps_the_target_law() {
+fn p8_lantern_with_nothing_to_borrow_keeps_the_target_distribution() {
     for drafter_table in TREES {
         let text = with_rules(drafter_table, r#"{ kind = "lantern", k = 4, delta = 0.0 }"#);
-        let found = law_of(|seed| image(built(&text, drafter()), target(), N_TOKENS, seed).tokens);
+        let found = distribution_of(|seed| image(built(&text, drafter()), target(), N_TOKENS, seed).tokens);
         assert!(P_MIN < found.p_value, "{found:?}");
     }
 }
 
 #[test]
-fn p9_the_residual_of_the_reference_code_loses_the_law_even_with_nothing_to_borrow() {
+fn p9_the_residual_of_the_reference_code_loses_the_distribution_even_with_nothing_to_borrow() {
     for drafter_table in TREES {
         check_detected(&with_rules(
             drafter_table,
@@ -112,7 +112,7 @@ const ONE_CHOSEN: &str =
 /// One sampled candidate below the root.
 const ONE_SAMPLED: &str = r#"{ proposer = "eagle1", shape = "chain", depth = 1 }"#;
 
-/// The exact law of the second token under LANTERN with one chosen candidate, and the mass moved.
+/// The exact distribution of the second token under LANTERN with one chosen candidate, and the mass moved.
 fn one_chosen(q: &[f64], p: &[f64], rule: &second_rules::Lantern) -> (Vec<f64>, f64) {
     let x = (0..q.len()).rev().max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap();
     let (lenders, lent) = rule.lent(q, x);
@@ -125,11 +125,11 @@ fn one_chosen(q: &[f64], p: &[f64], rule: &second_rules::Lantern) -> (Vec<f64>, 
 
 /// The same with one candidate sampled from `p`: every draw, test and correction enumerated.
 fn one_sampled(q: &[f64], p: &[f64], rule: &second_rules::Lantern) -> Vec<f64> {
-    let mut law = vec![0.0; q.len()];
+    let mut distribution = vec![0.0; q.len()];
     for x in (0..q.len()).filter(|&x| 0.0 < p[x]) {
         let (lenders, lent) = rule.lent(q, x);
         let accept = ((q[x] + lent) / p[x]).min(1.0);
-        law[x] += p[x] * accept;
+        distribution[x] += p[x] * accept;
         let mut left: Vec<f64> = q.iter().zip(p).map(|(q, p)| (q - p).max(0.0)).collect();
         if rule.residual == Residual::Paper {
             lenders.iter().for_each(|&y| left[y] = 0.0);
@@ -137,19 +137,20 @@ fn one_sampled(q: &[f64], p: &[f64], rule: &second_rules::Lantern) -> Vec<f64> {
         let total: f64 = left.iter().sum();
         let left = if 1e-7 < total { left } else { q.to_vec() };
         let total: f64 = left.iter().sum();
-        left.iter().enumerate().for_each(|(v, left)| law[v] += p[x] * (1.0 - accept) * left / total);
+        left.iter().enumerate().for_each(|(v, left)| distribution[v] += p[x] * (1.0 - accept) * left / total);
     }
-    law
+    distribution
 }
 
-/// Images of two tokens: the first is exact, the second follows `law(root)`.
+/// Images of two tokens: the first is exact, the second follows `distribution(root)`.
 #[track_caller]
-fn check_second_token(text: &str, law: impl Fn(&[f64], &[f64]) -> Vec<f64>) -> f64 {
-    let first = wide(&target().law(&[]));
+fn check_second_token(text: &str, distribution: impl Fn(&[f64], &[f64]) -> Vec<f64>) -> f64 {
+    let first = wide(&target().distribution(&[]));
     let mut joint = Vec::new();
     for (root, first) in first.iter().enumerate() {
         let context = [specimen_decode::dist::TokenId(root as u32)];
-        let second = law(&wide(&target().law(&context)), &wide(&drafter().law(&context)));
+        let second =
+            distribution(&wide(&target().distribution(&context)), &wide(&drafter().distribution(&context)));
         assert!((second.iter().sum::<f64>() - 1.0).abs() < 1e-6);
         joint.extend(second.iter().map(|p| first * p));
     }
@@ -161,7 +162,7 @@ fn check_second_token(text: &str, law: impl Fn(&[f64], &[f64]) -> Vec<f64>) -> f
         spent += decoded.tvd_spent;
     }
     let found = chi_square(&counts, &joint);
-    assert!(P_MIN < found.p_value, "the law is not what the rule says: {text}: {found:?}");
+    assert!(P_MIN < found.p_value, "the distribution is not what the rule says: {text}: {found:?}");
     spent / N_IMAGES as f64
 }
 
@@ -178,12 +179,12 @@ fn one_chosen_candidate_moves_exactly_the_borrowed_mass_and_no_more_than_delta()
             let accept = format!(r#"{{ kind = "lantern", k = 4, delta = {delta}, residual = "{name}" }}"#);
             let text = with_rules(ONE_CHOSEN, &accept);
             let spent = check_second_token(&text, |q, p| {
-                let (law, lent) = one_chosen(q, p, &rule);
-                assert!(lent <= delta && (total_variation(&law, q) - lent).abs() < 1e-6);
-                law
+                let (distribution, lent) = one_chosen(q, p, &rule);
+                assert!(lent <= delta && (total_variation(&distribution, q) - lent).abs() < 1e-6);
+                distribution
             });
             let expected = over_roots(|root| {
-                one_chosen(&wide(&target().law(root)), &wide(&drafter().law(root)), &rule).1
+                one_chosen(&wide(&target().distribution(root)), &wide(&drafter().distribution(root)), &rule).1
             });
             assert!(0.001 < expected && expected <= delta, "{expected} moved of at most {delta}");
             assert!((spent - expected).abs() < 0.01, "{spent} reported, {expected} moved");
@@ -192,7 +193,7 @@ fn one_chosen_candidate_moves_exactly_the_borrowed_mass_and_no_more_than_delta()
 }
 
 #[test]
-fn one_sampled_candidate_follows_the_enumerated_law() {
+fn one_sampled_candidate_follows_the_enumerated_distribution() {
     for (residual, name) in [(Residual::Paper, "paper"), (Residual::Vanilla, "vanilla")] {
         let relative = r#"kind = "lantern++", k = 4, lambda = 2.0"#;
         let absolute = r#"kind = "lantern", k = 4, delta = 0.3"#;
@@ -209,7 +210,7 @@ fn one_chosen_candidate_is_accepted_with_its_own_and_the_borrowed_mass() {
     let bound = Bound::Absolute(0.4);
     let rule = second_rules::Lantern { nearest: neighbours(N_VOCAB), k: 4, bound, residual: Residual::Paper };
     let expected = over_roots(|root| {
-        let (q, p) = (wide(&target().law(root)), wide(&drafter().law(root)));
+        let (q, p) = (wide(&target().distribution(root)), wide(&drafter().distribution(root)));
         let x = (0..q.len()).rev().max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap();
         q[x] + rule.lent(&q, x).1
     });
@@ -225,7 +226,8 @@ fn tokens_the_target_rules_out_are_emitted_by_lantern_and_counted() {
     let mut n_outside = 0;
     for seed in 0..500 {
         let decoded = image(built(&text, drafter()), target(), N_TOKENS, seed);
-        let impossible = |&i: &usize| target().law(&decoded.tokens[..i]).prob(decoded.tokens[i]) == 0.0;
+        let impossible =
+            |&i: &usize| target().distribution(&decoded.tokens[..i]).prob(decoded.tokens[i]) == 0.0;
         assert_eq!((0..N_TOKENS).filter(impossible).count(), decoded.out_of_support as usize);
         n_outside += decoded.out_of_support;
     }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use specimen_decode::pipeline::{FilterOrder, Sampling, law};
+use specimen_decode::pipeline::{FilterOrder, Sampling, distribution};
 
 const GOLDEN: &str = include_str!("../golden/samplers.json");
 
@@ -22,9 +22,9 @@ struct Golden {
 #[derive(Debug, Deserialize)]
 struct Case {
     row: String,
-    temperature: f32,
-    top_k: usize,
-    top_p: f32,
+    temperature: f64,
+    top_k: u32,
+    top_p: f64,
     order: String,
     /// Probabilities of the tokens that are left, by id.
     kept: BTreeMap<usize, f32>,
@@ -34,7 +34,7 @@ struct Case {
 struct Edge {
     what: String,
     logits: Vec<f32>,
-    top_p: f32,
+    top_p: f64,
     probs: Vec<f32>,
 }
 
@@ -42,22 +42,22 @@ fn golden() -> Golden {
     serde_json::from_str(GOLDEN).unwrap()
 }
 
-fn sampling(temperature: f32, top_k: usize, top_p: f32, filter_order: FilterOrder) -> Sampling {
+fn sampling(temperature: f64, top_k: u32, top_p: f64, filter_order: FilterOrder) -> Sampling {
     Sampling { guidance: 1.0, temperature, top_k, top_p, filter_order }
 }
 
 #[test]
-fn laws_are_those_of_the_warpers_of_transformers() {
+fn distributions_are_those_of_the_warpers_of_transformers() {
     let Golden { rows, cases, .. } = golden();
     let mut n_both = BTreeMap::new();
     for case in &cases {
         let order = match case.order.as_str() {
-            "top-k-first" => FilterOrder::TopKFirst,
-            "top-p-first" => FilterOrder::TopPFirst,
+            "top-k-first" => FilterOrder::TopKThenTopP,
+            "top-p-first" => FilterOrder::TopPThenTopK,
             other => panic!("order {other}"),
         };
         let row = &rows[&case.row];
-        let found = law(row, None, &sampling(case.temperature, case.top_k, case.top_p, order));
+        let found = distribution(row, None, &sampling(case.temperature, case.top_k, case.top_p, order));
         for (id, &p) in found.probs().iter().enumerate() {
             let expected = case.kept.get(&id).copied();
             assert_eq!(expected.is_some(), 0.0 < p, "token {id} of {case:?}");
@@ -73,7 +73,9 @@ fn laws_are_those_of_the_warpers_of_transformers() {
 #[test]
 fn at_the_boundary_of_top_p_both_differences_are_the_documented_ones() {
     let ours = |edge: &Edge| {
-        law(&edge.logits, None, &sampling(1.0, 0, edge.top_p, FilterOrder::TopKFirst)).probs().to_vec()
+        distribution(&edge.logits, None, &sampling(1.0, 0, edge.top_p, FilterOrder::TopKThenTopP))
+            .probs()
+            .to_vec()
     };
     let edges = golden().edges;
     let edge = |what: &str| edges.iter().find(|edge| edge.what == what).unwrap();

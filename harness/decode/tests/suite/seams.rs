@@ -16,7 +16,8 @@ use specimen_decode::{
 };
 
 use crate::support::{
-    CHAIN_3, DYNAMIC, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, check_law, drafter, image, law_of, method, target,
+    CHAIN_3, DYNAMIC, N_TOKENS, N_VOCAB, P_MIN, STATIC_321, check_distribution, distribution_of, drafter,
+    image, method, target,
 };
 
 /// Lends a candidate the mass of its siblings within a budget per step, as CASCADE's interchangeability
@@ -93,7 +94,7 @@ fn nested_rules_without_a_budget_equal_the_lossless_one_token_by_token() {
 }
 
 #[test]
-fn a_budget_is_spent_within_bounds_accepts_more_and_changes_the_law() {
+fn a_budget_is_spent_within_bounds_accepts_more_and_changes_the_distribution() {
     for drafter_table in [STATIC_321, DYNAMIC] {
         for lenders_leave in [false, true] {
             let (mut n_naive, mut n_relaxed) = (0, 0);
@@ -105,10 +106,10 @@ fn a_budget_is_spent_within_bounds_accepts_more_and_changes_the_law() {
                     image(method(drafter_table, drafter()), target(), N_TOKENS, seed).steps[0].n_accepted;
             }
             assert!(n_naive < n_relaxed, "{n_naive} accepted without, {n_relaxed} with a budget");
-            let law = law_of(|seed| {
+            let distribution = distribution_of(|seed| {
                 image(relaxed(drafter_table, 0.5, lenders_leave), target(), N_TOKENS, seed).tokens
             });
-            assert!(law.p_value < P_MIN, "a relaxed rule went unnoticed: {law:?}");
+            assert!(distribution.p_value < P_MIN, "a relaxed rule went unnoticed: {distribution:?}");
         }
     }
 }
@@ -119,7 +120,8 @@ fn a_relaxed_rule_may_emit_tokens_outside_the_support_and_they_are_counted() {
     let mut n_outside = 0;
     for seed in 0..500 {
         let decoded = outside(seed);
-        let impossible = |&i: &usize| target().law(&decoded.tokens[..i]).prob(decoded.tokens[i]) == 0.0;
+        let impossible =
+            |&i: &usize| target().distribution(&decoded.tokens[..i]).prob(decoded.tokens[i]) == 0.0;
         assert_eq!((0..N_TOKENS).filter(impossible).count(), decoded.out_of_support as usize);
         n_outside += decoded.out_of_support;
     }
@@ -148,15 +150,19 @@ impl AcceptanceRule for Weighted {
 }
 
 #[test]
-fn a_rule_that_accepts_less_and_takes_what_it_accepts_keeps_the_law_of_drawn_and_chosen_candidates() {
+fn a_rule_that_accepts_less_and_takes_what_it_accepts_keeps_the_distribution_of_drawn_and_chosen_candidates()
+{
     for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
         let weighted = |takes_what_it_accepts| {
             let rule = Box::new(Weighted { w: 0.6, takes_what_it_accepts });
             Method { rule, ..method(drafter_table, drafter()) }
         };
-        check_law(|| weighted(true));
-        let law = law_of(|seed| image(weighted(false), target(), N_TOKENS, seed).tokens);
-        assert!(law.p_value < P_MIN, "the plain residual went unnoticed over {drafter_table}: {law:?}");
+        check_distribution(|| weighted(true));
+        let distribution = distribution_of(|seed| image(weighted(false), target(), N_TOKENS, seed).tokens);
+        assert!(
+            distribution.p_value < P_MIN,
+            "the plain residual went unnoticed over {drafter_table}: {distribution:?}"
+        );
     }
 }
 
@@ -173,7 +179,7 @@ fn taking_what_the_lossless_test_accepts_equals_the_plain_residual_token_by_toke
 }
 
 #[test]
-fn a_row_has_the_drafters_law_that_a_candidate_was_drawn_from() {
+fn a_row_has_the_drafters_distribution_that_a_candidate_was_drawn_from() {
     struct ChecksRow;
     impl AcceptanceRule for ChecksRow {
         fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
@@ -192,21 +198,24 @@ fn a_row_has_the_drafters_law_that_a_candidate_was_drawn_from() {
     }
 }
 
-/// The mass a cluster holds under the law a candidate was drawn from.
+/// The mass a cluster holds under the distribution a candidate was drawn from.
 struct ChecksDrawLaw;
 
 impl AcceptanceRule for ChecksDrawLaw {
     fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
         let tokens = || (0..N_VOCAB as u32).map(TokenId);
         let total: f32 = tokens().map(|token| level.draft_prob(candidate, token)).sum();
-        assert!((total - 1.0).abs() < 1e-5, "the law a candidate was drawn from sums to 1, not {total}");
+        assert!(
+            (total - 1.0).abs() < 1e-5,
+            "the distribution a candidate was drawn from sums to 1, not {total}"
+        );
         assert!(level.tried.iter().all(|&token| level.draft_prob(candidate, token) == 0.0));
         Lossless.mass(level, candidate)
     }
 }
 
 #[test]
-fn the_law_a_candidate_was_drawn_from_is_one_over_the_untried_tokens() {
+fn the_distribution_a_candidate_was_drawn_from_is_one_over_the_untried_tokens() {
     for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
         for seed in 0..200 {
             let checked = Method { rule: Box::new(ChecksDrawLaw), ..method(drafter_table, drafter()) };
@@ -216,15 +225,15 @@ fn the_law_a_candidate_was_drawn_from_is_one_over_the_untried_tokens() {
 }
 
 #[test]
-fn grouped_masses_change_the_law_of_chains_and_trees() {
+fn grouped_masses_change_the_distribution_of_chains_and_trees() {
     for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
         let grouped = || Method { rule: Box::new(Grouped), ..method(drafter_table, drafter()) };
-        let law = law_of(|seed| image(grouped(), target(), N_TOKENS, seed).tokens);
-        assert!(law.p_value < P_MIN, "{law:?}");
+        let distribution = distribution_of(|seed| image(grouped(), target(), N_TOKENS, seed).tokens);
+        assert!(distribution.p_value < P_MIN, "{distribution:?}");
     }
 }
 
-/// Speculative Jacobi decoding in miniature: the target's last laws draft the next window.
+/// Speculative Jacobi decoding in miniature: the target's last distributions draft the next window.
 struct Jacobi {
     len: usize,
     room: usize,
@@ -241,8 +250,11 @@ impl Drafter for Jacobi {
         }
         let mut tree = TokenTree::new(*tokens.last().unwrap());
         let mut parent = TokenTree::ROOT;
-        for (token, law) in self.window.iter().take(room) {
-            let proposal = Proposal::Sampled { law: Rc::clone(law), conditional: law.prob(*token) };
+        for (token, distribution) in self.window.iter().take(room) {
+            let proposal = Proposal::Sampled {
+                distribution: Rc::clone(distribution),
+                conditional: distribution.prob(*token),
+            };
             parent = tree.push(parent, *token, proposal);
         }
         tree
@@ -261,8 +273,8 @@ impl Drafter for Jacobi {
         // is the new root.
         let depths = path.len() + 1..tree.len().min(self.room);
         let fresh = depths.map(|depth| {
-            let law = scores.dist(NodeId(depth));
-            (law.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth))), law)
+            let distribution = scores.dist(NodeId(depth));
+            (distribution.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth))), distribution)
         });
         self.window = fresh.collect();
     }
@@ -273,13 +285,13 @@ impl Drafter for Jacobi {
 }
 
 #[test]
-fn a_jacobi_drafter_learns_through_observe_and_keeps_the_law() {
+fn a_jacobi_drafter_learns_through_observe_and_keeps_the_distribution() {
     let jacobi = || Method {
         drafter: Box::new(Jacobi { len: 2, room: 0, window: Vec::new() }),
         rule: Box::new(Lossless),
         scheduler: Box::new(AlwaysVerify),
     };
-    check_law(jacobi);
+    check_distribution(jacobi);
     let n_accepted: u32 = image(jacobi(), target(), 60, 1).steps.iter().map(|step| step.n_accepted).sum();
     assert!(5 < n_accepted);
 }
@@ -313,8 +325,8 @@ fn skipped_steps_cost_no_forward_and_their_tokens_stay() {
 }
 
 #[test]
-fn tokens_taken_without_the_target_change_the_law() {
+fn tokens_taken_without_the_target_change_the_distribution() {
     let with = |every| Method { scheduler: Box::new(SkipEvery(every)), ..method(CHAIN_3, drafter()) };
-    let law = law_of(|seed| image(with(2), target(), N_TOKENS, seed).tokens);
-    assert!(law.p_value < P_MIN, "{law:?}");
+    let distribution = distribution_of(|seed| image(with(2), target(), N_TOKENS, seed).tokens);
+    assert!(distribution.p_value < P_MIN, "{distribution:?}");
 }

@@ -1,5 +1,5 @@
 //! The relaxed rules written a second time, straight from their pseudo-code, in dense f64 rows: what the
-//! library is compared with token by token, and what laws are enumerated from.
+//! library is compared with token by token, and what distributions are enumerated from.
 
 use std::rc::Rc;
 
@@ -88,7 +88,7 @@ impl Rules for Gsd {
         let distance = |v: usize| self.embeddings.squared_distance(TokenId(v as u32), TokenId(x as u32));
         let similar = |&&v: &&usize| (g[v] - g[x]).abs() < self.delta_p && distance(v) < self.d_thr;
         let cluster: Vec<usize> = ranked[lo..hi].iter().filter(similar).copied().collect();
-        let total = |law: &[f64]| cluster.iter().map(|&v| law[v]).sum();
+        let total = |distribution: &[f64]| cluster.iter().map(|&v| distribution[v]).sum();
         Claim { target: total(g), draft: total(d), ..Plain.claim(asked) }
     }
 }
@@ -161,7 +161,7 @@ impl Rules for Cascade {
         let after = if next_level && !in_c.is_empty() { wide(&scores.dist(child)) } else { g.to_vec() };
         let mut seen = vec![x];
         let mut moved = 0.0;
-        for (set, law) in [(in_i, g), (in_c, after.as_slice())] {
+        for (set, distribution) in [(in_i, g), (in_c, after.as_slice())] {
             let mut ids: Vec<usize> = set.iter().map(|&node| tree[node].token.idx()).collect();
             if self.config.dedupe == Dedupe::Strict {
                 let all = std::mem::take(&mut ids);
@@ -171,12 +171,12 @@ impl Rules for Cascade {
                     }
                 }
             }
-            let m: f64 = ids.iter().map(|&id| law[id]).sum();
+            let m: f64 = ids.iter().map(|&id| distribution[id]).sum();
             if self.spent + moved + m <= self.config.tvd_budget {
                 moved += m;
                 seen.extend(&ids);
                 if self.config.residual == CascadeResidual::ZeroUsed {
-                    claim.gone.extend(ids.into_iter().filter(|&id| 0.0 < law[id]));
+                    claim.gone.extend(ids.into_iter().filter(|&id| 0.0 < distribution[id]));
                 }
             }
         }

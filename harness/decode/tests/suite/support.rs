@@ -22,11 +22,16 @@ use crate::chi_square::{ChiSquare, chi_square};
 pub(crate) const N_VOCAB: usize = 5;
 pub(crate) const N_TOKENS: usize = 4;
 pub(crate) const N_IMAGES: u64 = 30_000;
-/// A law is kept if the p-value is above this.
+/// A distribution is kept if the p-value is above this.
 pub(crate) const P_MIN: f64 = 1e-4;
 
-pub(crate) const SAMPLING: Sampling =
-    Sampling { guidance: 3.0, temperature: 1.0, top_k: 4, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+pub(crate) const SAMPLING: Sampling = Sampling {
+    guidance: 3.0,
+    temperature: 1.0,
+    top_k: 4,
+    top_p: 1.0,
+    filter_order: FilterOrder::TopKThenTopP,
+};
 
 pub(crate) fn target() -> ToyModel {
     ToyModel { seed: 11, n_vocab: N_VOCAB, spread: 0.5, sampling: SAMPLING }
@@ -61,7 +66,7 @@ pub(crate) fn config(drafter: &str) -> MethodConfig {
     parsed(&format!("drafter = {drafter}"))
 }
 
-/// A cell as a spec writes it; each is parsed once, law checks use it 30,000 times.
+/// A cell as a spec writes it; each is parsed once, distribution checks use it 30,000 times.
 pub(crate) fn parsed(text: &str) -> MethodConfig {
     thread_local! {
         static PARSED: RefCell<BTreeMap<String, MethodConfig>> = const { RefCell::new(BTreeMap::new()) };
@@ -138,7 +143,9 @@ pub(crate) fn image(mut method: Method, target: ToyModel, n_tokens: usize, seed:
 }
 
 /// Tests `N_IMAGES` images against the target's exact joint distribution.
-pub(crate) fn law_of(mut tokens: impl FnMut(u64) -> Vec<specimen_decode::dist::TokenId>) -> ChiSquare {
+pub(crate) fn distribution_of(
+    mut tokens: impl FnMut(u64) -> Vec<specimen_decode::dist::TokenId>,
+) -> ChiSquare {
     let mut counts = vec![0; N_VOCAB.pow(N_TOKENS as u32)];
     for seed in 0..N_IMAGES {
         let cell = tokens(seed).iter().fold(0, |cell, token| cell * N_VOCAB + token.idx());
@@ -148,9 +155,9 @@ pub(crate) fn law_of(mut tokens: impl FnMut(u64) -> Vec<specimen_decode::dist::T
 }
 
 #[track_caller]
-pub(crate) fn check_law(mut make: impl FnMut() -> Method) {
-    let found = law_of(|seed| image(make(), target(), N_TOKENS, seed).tokens);
-    assert!(P_MIN < found.p_value, "the law is not the target's: {found:?}");
+pub(crate) fn check_distribution(mut make: impl FnMut() -> Method) {
+    let found = distribution_of(|seed| image(make(), target(), N_TOKENS, seed).tokens);
+    assert!(P_MIN < found.p_value, "the distribution is not the target's: {found:?}");
 }
 
 /// Standard errors between `n_hits` of `n` and the probability `expected`; 4.5 happens by chance once in

@@ -184,7 +184,7 @@ impl AcceptanceRule for Never {
 }
 
 #[test]
-fn rejections_that_leave_nothing_of_the_law_add_up_over_an_image() {
+fn rejections_that_leave_nothing_of_the_distribution_add_up_over_an_image() {
     // Greedy drafter and target agree, so a rejected candidate has all of the target's mass.
     let mut method = method(CHAIN_3, greedy(target()));
     method.rule = Box::new(Never);

@@ -25,8 +25,8 @@ use crate::{
     cascade::alpha,
     relaxed::{TREES, check_detected},
     support::{
-        AR, CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, Ticks, built, check_law, drafter, greedy, image,
-        law_of, method, parsed, target, with_schedule,
+        AR, CHAIN_3, DYNAMIC, N_TOKENS, P_MIN, STATIC_321, Ticks, built, check_distribution, distribution_of,
+        drafter, greedy, image, method, parsed, target, with_schedule,
     },
 };
 
@@ -236,12 +236,12 @@ fn blind(text: &str, model: ToyModel) -> Method {
     parsed(text).build_with(Parts { draft_model, ..Parts::default() }).unwrap()
 }
 
-/// A skipped path of a perfect chain is a draw from the target, so skipping leaves the law alone.
+/// A skipped path of a perfect chain is a draw from the target, so skipping leaves the distribution alone.
 #[test]
-fn skips_of_a_perfect_chain_keep_the_target_law() {
+fn skips_of_a_perfect_chain_keep_the_target_distribution() {
     let chain = CHAIN_3.replace("depth = 3", "depth = 1");
     let text = with_schedule(&chain, &interval(2, ", warm_up = 0"));
-    check_law(|| blind(&text, target()));
+    check_distribution(|| blind(&text, target()));
     let n_skips = |seed| {
         let decoded = image(blind(&text, target()), target(), N_TOKENS, seed);
         decoded.steps.iter().filter(|step| step.n_target_forwards == 0).count()
@@ -274,10 +274,10 @@ fn stale(drafter_table: &str, s1: i64, s2: i64, after: usize) -> String {
 }
 
 #[test]
-fn stale_features_cost_acceptance_and_keep_the_law() {
+fn stale_features_cost_acceptance_and_keep_the_distribution() {
     for drafter_table in [STATIC_321, DYNAMIC] {
         let text = stale(drafter_table, 0, 2, 0);
-        let found = law_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
+        let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
         assert!(P_MIN < found.p_value, "{found:?}");
     }
     // A head that is the target itself is always accepted, until it is fed what it does not know.
@@ -341,7 +341,7 @@ fn redundant_steps_keep_their_length_and_take_the_first_path() {
 }
 
 #[test]
-fn redundancy_changes_the_law_and_only_at_its_steps() {
+fn redundancy_changes_the_distribution_and_only_at_its_steps() {
     let text =
         |every: u32| with_schedule(STATIC_321, &format!(r#"{{ kind = "redundancy", every = {every} }}"#));
     check_detected(&text(1));

@@ -1,5 +1,5 @@
-//! The same networks in eager PyTorch: `llamagen_eager.py` as a process of its own, which computes when it is asked and
-//! sleeps while we do.
+//! The same networks in eager PyTorch: `llamagen_eager.py` as a process of its own, which computes when it is asked
+//! and sleeps while we do.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use tch::Kind;
 
-/// How far the first laws may be apart, in total variation: bf16 keeps 8 bits of a logit.
+/// How far the first distributions may be apart, in total variation: bf16 keeps 8 bits of a logit.
 const CLOSE: [(Kind, f64); 2] = [(Kind::Float, 1e-4), (Kind::BFloat16, 0.05)];
 
 /// The process.
@@ -42,15 +42,15 @@ impl Eager {
         answer.split(' ').map(|number| number.parse().expect("of numbers")).collect()
     }
 
-    /// Makes the network called `name`, whose first law must be `ours`.
+    /// Makes the network called `name`, whose first distribution must be `ours`.
     pub(crate) fn open(&mut self, name: &str, ours: &[f32]) {
         let theirs = self.ask(&format!("open {name}"));
-        assert_eq!(ours.len(), theirs.len(), "{name}: probabilities of a law");
+        assert_eq!(ours.len(), theirs.len(), "{name}: probabilities of a distribution");
         let apart: f64 =
             ours.iter().zip(theirs).map(|(&ours, theirs)| (f64::from(ours) - theirs).abs()).sum();
         let close = CLOSE.iter().find(|(kind, _)| *kind == self.kind).expect("both kinds are listed").1;
-        assert!(apart / 2.0 <= close, "{name}: our first law and theirs are {} apart", apart / 2.0);
-        println!("{name}: the first laws are {:.1e} apart", apart / 2.0);
+        assert!(apart / 2.0 <= close, "{name}: our first distribution and theirs are {} apart", apart / 2.0);
+        println!("{name}: the first distributions are {:.1e} apart", apart / 2.0);
     }
 
     /// Milliseconds of a prefill.

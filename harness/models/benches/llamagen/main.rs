@@ -1,11 +1,12 @@
-//! Time of a prefill, a plain step and a verification of 26 and 58 nodes under guidance, and of a forward of the EAGLE-1
-//! head, as the decoder's clock counts them, of networks with made weights: LlamaGen at toy width, where kernels cost
-//! more than they compute, and at the sizes of GPT-B (111 M parameters); with `published` those of GPT-XL for captions
-//! at 512 pixels and of Chameleon-7B as Lumina-mGPT uses it at 768, for a GPU.
+//! Time of a prefill, a plain step and a verification of 26 and 58 nodes under guidance, and of a forward of the
+//! EAGLE-1 head, as the decoder's clock counts them, of networks with made weights: LlamaGen at toy width, where
+//! kernels cost more than they compute, and at the sizes of GPT-B (111 M parameters); with `published` those of GPT-XL
+//! for captions at 512 pixels and of Chameleon-7B as Lumina-mGPT uses it at 768, for a GPU.
 //!
-//! `cargo bench --profile release -p specimen-models --bench llamagen -- [f32|bf16] [cuda:N] [published] [python=PROGRAM]`
-//! on an idle machine, with one thread. With a Python that has torch, `llamagen_eager.py` runs the toy and GPT-B in eager
-//! PyTorch between our own steps, at the same positions and after the same tokens, and the first laws are compared.
+//! `cargo bench --profile release -p specimen-models --bench llamagen -- [f32|bf16] [cuda:N] [published]
+//! [python=PROGRAM]` on an idle machine, with one thread. With a Python that has torch, `llamagen_eager.py` runs the
+//! toy and GPT-B in eager PyTorch between our own steps, at the same positions and after the same tokens, and the
+//! first distributions are compared.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 
 mod eager;

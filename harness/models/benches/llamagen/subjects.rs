@@ -4,18 +4,17 @@ use std::rc::Rc;
 
 use specimen_decode::pipeline::{FilterOrder, Sampling};
 use specimen_models::{
-    chameleon::{
-        ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, ImageWords, KeyLayout,
-        QkNormShape,
+    families::{
+        chameleon::{
+            ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, ImageWords,
+            KeyLayout, QkNormShape,
+        },
+        llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
     },
-    draft_head::DraftHead,
-    draft_time::DraftTime,
-    eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    lantern_head::LanternHead,
-    llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
-    padded::Padding,
-    published_names::Mixed,
+    files::published_names::Mixed,
+    heads::{draft_head::DraftHead, eagle_draft::EagleDraft, lantern_head::LanternHead},
+    llama::padded::Padding,
+    seam::{draft_time::DraftTime, generation::ModelGeneration},
 };
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
@@ -39,16 +38,16 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Multiplications and additions of a forward over `n` slots that each see `n_seen` others on average, with laws for
-    /// `n_laws` of them.
-    pub(crate) fn n_operations(&self, n: f64, n_seen: f64, n_laws: f64) -> f64 {
+    /// Multiplications and additions of a forward over `n` slots that each see `n_seen` others on average, with
+    /// distributions for `n_distributions` of them.
+    pub(crate) fn n_operations(&self, n: f64, n_seen: f64, n_distributions: f64) -> f64 {
         let &Self { n_layers, d_model: d, d_ffn, n_vocab, .. } = self;
         let layer = 2.0 * (4.0 * d * d + 3.0 * d * d_ffn) + 4.0 * d * n_seen;
-        N_ROWS * (n * n_layers * layer + n_laws * 2.0 * d * n_vocab)
+        N_ROWS * (n * n_layers * layer + n_distributions * 2.0 * d * n_vocab)
     }
 
-    /// Bytes that a forward over `n` slots behind `n_seen` cached ones reads and writes at least: the weights once, keys
-    /// and values of both rows, and those of the new slots. On a CPU keys and values are f32.
+    /// Bytes that a forward over `n` slots behind `n_seen` cached ones reads and writes at least: the weights once,
+    /// keys and values of both rows, and those of the new slots. On a CPU keys and values are f32.
     pub(crate) fn n_bytes(&self, n: f64, n_seen: f64, kind: Kind, device: Device) -> f64 {
         let &Self { n_layers, d_model: d, d_ffn, n_vocab, .. } = self;
         let of = |kind: Kind| if kind == Kind::Float { 4.0 } else { 2.0 };
@@ -118,7 +117,7 @@ fn ramp(shape: &[i64], device: Device) -> Tensor {
 
 fn sampling(n_vocab: i64) -> Sampling {
     let (guidance, top_k) = (4.0, (n_vocab / 8) as usize);
-    Sampling { guidance, temperature: 1.0, top_k, top_p: 1.0, filter_order: FilterOrder::TopKFirst }
+    Sampling { guidance, temperature: 1.0, top_k, top_p: 1.0, filter_order: FilterOrder::TopKThenTopP }
 }
 
 fn toy(kind: Kind, device: Device) -> Subject {

@@ -9,7 +9,7 @@ use specimen_decode::{
     generation::Generation,
     tree::{NodeId, Proposal, TokenTree},
 };
-use specimen_models::{clock::DeviceClock, generation::ModelGeneration};
+use specimen_models::seam::{clock::DeviceClock, generation::ModelGeneration};
 use tch::{Device, Kind, Tensor};
 
 use crate::{eager::Eager, subjects::Subject};
@@ -125,7 +125,7 @@ impl Stopwatch {
         (self.0.now_ns() - started) as f64 / 1e6
     }
 
-    /// A forward over `tree` and the law of its root on the host.
+    /// A forward over `tree` and the distribution of its root on the host.
     fn score(&self, generation: &mut ModelGeneration, tree: &TokenTree) -> f64 {
         self.ms(|| generation.score(tree).dist(NodeId(0)))
     }

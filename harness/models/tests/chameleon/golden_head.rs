@@ -4,11 +4,13 @@
 use std::rc::Rc;
 
 use specimen_models::{
-    backbone::Backbone,
-    chameleon::{ChameleonHead, ImageHead, QkNormShape},
-    draft_head::DraftHead,
-    kv::{KvCache, KvShape},
-    llama::causal_mask,
+    families::chameleon::{ChameleonHead, ImageHead, QkNormShape},
+    heads::draft_head::DraftHead,
+    llama::layer::causal_mask,
+    seam::{
+        backbone::Backbone,
+        kv::{KvCache, KvShape},
+    },
 };
 use tch::{Device, Kind, Tensor, no_grad};
 
@@ -31,7 +33,7 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
         let features = image.forward(&x, &at(0, n), &mut cache, Some(&causal_mask(n, Kind::Float)));
 
         let head = Rc::new(ChameleonHead::new(&mut ByRule(Kind::Float), &config, true).unwrap());
-        let head = ImageHead::new(head, image.clone(), expected("prompt"));
+        let head = ImageHead::new(head, image.clone());
         let shape = KvShape { n_layers: 1, n_rows: 2, n_heads: 2, d_head: 8, capacity: 16 };
         let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
         let turns = |at: &Tensor| image.turns().unwrap().at(at, 2);

@@ -4,11 +4,12 @@
 use std::rc::Rc;
 
 use specimen_models::{
-    backbone::Backbone,
-    chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
-    kv::{KvCache, KvShape},
-    llama::causal_mask,
-    padded::Padding,
+    families::chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
+    llama::{layer::causal_mask, padded::Padding},
+    seam::{
+        backbone::Backbone,
+        kv::{KvCache, KvShape},
+    },
 };
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor, no_grad};
@@ -77,7 +78,7 @@ fn a_row_of_norms_serves_a_run_of_neighbouring_heads() {
         ChameleonNetwork::new(source, &four(rows), KeyLayout::Hf, &image_words()).unwrap()
     };
     let run = |network: ChameleonNetwork| {
-        let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), N_PREFIX);
+        let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), expected("prompt"));
         let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 4, d_head: 4, capacity: 32 };
         run(&image, &mut KvCache::new(shape, Kind::Float, Device::Cpu))
     };
@@ -113,11 +114,12 @@ fn metas_layout_is_the_same_network() {
     check(network, "shared");
 }
 
-/// bf16 rounds to 8 significant bits: a relative error of at most `2^-8` each time, uniform, so `2^-8 / sqrt(3)` in the
-/// mean square. On the way to a logit values are rounded at the embedding, in each layer at 2 norms, 7 products of
-/// rounded weights (twice each), the activation, its product and 2 sums, and at the last norm and the head (twice):
-/// 42 roundings. Errors of different places add in squares, none is amplified by the norms, so the relative error is
-/// about `2^-8 sqrt(42 / 3)` = 1.5 % in the mean square; a factor 2 is left for attention, which is steeper than linear.
+/// bf16 rounds to 8 significant bits: a relative error of at most `2^-8` each time, uniform, so `2^-8 / sqrt(3)` in
+/// the mean square. On the way to a logit values are rounded at the embedding, in each layer at 2 norms, 7 products of
+/// rounded weights (twice each), the activation, its product and 2 sums, and at the last norm and the head (twice): 42
+/// roundings. Errors of different places add in squares, none is amplified by the norms, so the relative error is
+/// about `2^-8 sqrt(42 / 3)` = 1.5 % in the mean square; a factor 2 is left for attention, which is steeper than
+/// linear.
 #[test]
 fn bf16_stays_within_the_error_of_its_roundings() {
     let network = network(QkNormShape::Rows(2), false, Kind::BFloat16);

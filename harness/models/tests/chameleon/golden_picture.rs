@@ -1,6 +1,6 @@
 //! The picture decoder against diffusers' VQModel, on an oblong map of codes.
 
-use specimen_models::chameleon::{Vqgan, VqganConfig};
+use specimen_models::families::chameleon::{Vqgan, VqganConfig};
 use tch::{Kind, no_grad};
 
 use crate::{reference::expected, rule::ByRule};

@@ -9,11 +9,10 @@ use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
 use specimen_hub::Places;
 use specimen_models::{
     catalog::{OpenModel, open},
-    chameleon::{
-        ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Source,
-        inventory, toy,
+    families::chameleon::{
+        Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Source, inventory, toy,
     },
-    target::{ModelError, TargetModel},
+    seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
 use specimen_weights::{LoadError, write_safetensors};
 use tch::{Device, Kind, Tensor};
@@ -46,7 +45,7 @@ fn picture_inventory() -> Inventory {
         }
     }
     let mut asked = Asked(Vec::new());
-    specimen_models::chameleon::Vqgan::new(&mut asked, &toy::lumina().vqgan).unwrap();
+    specimen_models::families::chameleon::Vqgan::new(&mut asked, &toy::lumina().vqgan).unwrap();
     asked.0
 }
 
@@ -114,8 +113,8 @@ impl Desk {
         Source::of(specimen_catalog::entry(LUMINA).unwrap()).locate(&self.places()).unwrap()
     }
 
-    fn load(&self) -> Result<ChameleonModel, LoadError> {
-        ChameleonModel::load(toy::lumina(), &self.files(), Kind::Float, Device::Cpu)
+    fn load(&self) -> Result<Model, LoadError> {
+        Chameleon::load(toy::lumina(), &self.files(), Kind::Float, Device::Cpu).map(Model::from)
     }
 
     /// Rewrites the shard or file `name` with its tensors changed by `change`.
@@ -148,9 +147,9 @@ fn a_whole_layout_loads_and_decodes_whatever_the_shape_of_the_norms() {
         let desk = Desk::new();
         lay_out(&desk.folder(), qk_norm, layout);
         let model = desk.load().unwrap();
-        let roles: Vec<String> = model.weights().into_iter().map(|id| id.role).collect();
+        let roles: Vec<String> = model.weights.iter().map(|id| id.role.clone()).collect();
         assert_eq!(roles, ["target", "target 2", "picture", "drafter"]);
-        assert_eq!(model.network().config().qk_norm, qk_norm);
+        assert_eq!(model.network.config().qk_norm, qk_norm);
         let mut generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
         let uniforms = specimen_decode::rng::Uniforms::new(1);
         let mut ar = specimen_decode::method::MethodConfig::ar().build(None).unwrap();
@@ -176,8 +175,8 @@ fn metas_layout_is_told_by_its_names() {
     ]);
     let files = ModelFiles { config: Some(desk.folder().join("toy.json")), ..desk.files() };
     std::fs::write(desk.folder().join("toy.json"), CONFIG).unwrap();
-    let model = ChameleonModel::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap();
-    assert_eq!(model.network().config().qk_norm, QkNormShape::Vector);
+    let model = Model::from(Chameleon::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap());
+    assert_eq!(model.network.config().qk_norm, QkNormShape::Vector);
 }
 
 #[test]
@@ -262,14 +261,14 @@ fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
         let wide = |x: &Tensor| x.to_kind(Kind::Double);
         let largest = (wide(&words) - wide(&words.to_kind(kind))).abs().max().double_value(&[]);
         let model = desk.load().unwrap();
-        let [warning] = model.warnings() else { panic!("{:?}", model.warnings()) };
+        let [warning] = &*model.warnings else { panic!("{:?}", model.warnings) };
         for part in [path.to_str().unwrap(), name, shown, "Float there", &format!("at most {largest:.1e}")] {
             assert!(warning.contains(part), "`{part}` is not in `{warning}`");
         }
         // In the kind that both are rounded to they are one.
         let rounded =
-            ChameleonModel::load(toy::lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap();
-        assert_eq!(rounded.warnings().len(), usize::from(kind == Kind::Half), "{kind:?}");
+            Model::from(Chameleon::load(toy::lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap());
+        assert_eq!(rounded.warnings.len(), usize::from(kind == Kind::Half), "{kind:?}");
     }
     let desk = Desk::new();
     desk.change("drafter.safetensors", |tensors| {
@@ -312,21 +311,21 @@ fn parts_that_do_not_belong_together_are_refused() {
 
 #[test]
 fn embeddings_of_a_head_are_multiplied_by_the_factor_that_its_config_names() {
-    /// The first law that the head of the files in `desk` drafts.
+    /// The first distribution that the head of the files in `desk` drafts.
     fn drafted(desk: &Desk) -> Vec<f32> {
         let model = desk.load().unwrap();
         let mut generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
-        let kind = specimen_models::target::DrafterKind::Eagle1(None);
+        let kind = specimen_models::heads::drafters::DrafterKind::Eagle1(None);
         let (mut drafter, _) = model.drafter(&kind, &generation, MAX_TREE).unwrap();
-        // The header is forced; behind it a law depends on the head.
+        // The header is forced; behind it a distribution depends on the head.
         generation.prefill();
         let header: Vec<TokenId> = (0..3).map(|position| generation.forced(position).unwrap()).collect();
         for &token in &header {
             generation.score(&TokenTree::new(token));
             generation.commit(&[TokenTree::ROOT]);
         }
-        let law = drafter.begin(&header);
-        law.probs().to_vec()
+        let distribution = drafter.begin(&header);
+        distribution.probs().to_vec()
     }
     let desk = Desk::new();
     let config = desk.folder().join("drafter.json");
@@ -360,11 +359,11 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     assert_eq!(files.target.len(), 2);
     assert!(files.tokenizer.starts_with(cached.join("snapshots/abc")), "{files:?}");
     let absent = files.head.clone().unwrap_err();
-    assert!(absent.refusal().to_string().contains("sihwanpark/LANTERN-Lumina-mGPT-7B-768"));
+    assert!(absent.refusal().to_string().contains("specimen data fetch lumina-mgpt-7b-768-drafter"));
     // Without a head the target runs, and says what is missing when it is asked to draft.
-    let model = ChameleonModel::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap();
+    let model = Model::from(Chameleon::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap());
     let generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
-    let kind = specimen_models::target::DrafterKind::Eagle1(None);
+    let kind = specimen_models::heads::drafters::DrafterKind::Eagle1(None);
     let error = model.drafter(&kind, &generation, MAX_TREE).map(|_| ()).unwrap_err();
     assert!(matches!(&error, ModelError::Unfetched { .. }), "{error}");
 }
@@ -381,6 +380,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             kind: Kind::Float,
             device: Device::Cpu,
             data_root: Some(data.path().to_owned()),
+            weights: None,
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,
         };

@@ -3,9 +3,11 @@
 use std::{path::Path, rc::Rc};
 
 use specimen_models::{
-    chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, ImageWords, KeyLayout, QkNormShape},
-    kv::{KvCache, KvShape},
-    padded::Padding,
+    families::chameleon::{
+        ChameleonConfig, ChameleonImage, ChameleonNetwork, ImageWords, KeyLayout, QkNormShape,
+    },
+    llama::padded::Padding,
+    seam::kv::{KvCache, KvShape},
 };
 use specimen_weights::Checkpoint;
 use tch::{Device, Kind, Tensor};
@@ -61,7 +63,7 @@ pub(crate) fn network(qk_norm: QkNormShape, swin_norm: bool, kind: Kind) -> Cham
 
 /// An image over `network` behind the prompt of `make.py`, and an empty cache for it.
 pub(crate) fn image(network: ChameleonNetwork, kind: Kind) -> (Rc<ChameleonImage>, KvCache) {
-    let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), N_PREFIX);
+    let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), expected("prompt"));
     let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 2, d_head: 8, capacity: 32 };
     (Rc::new(image), KvCache::new(shape, kind, Device::Cpu))
 }

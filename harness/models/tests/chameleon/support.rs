@@ -1,6 +1,6 @@
-//! The family at toy width under way, and the reference its laws are compared with.
+//! The family at toy width under way, and the reference its distributions are compared with.
 
-use std::rc::Rc;
+use std::{ops::Deref, rc::Rc};
 
 use specimen_decode::{
     dist::{Dist, TokenId},
@@ -10,14 +10,18 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    chameleon::{ChameleonModel, Recipe, toy},
-    generation::ModelGeneration,
-    target::{TargetModel, conditional_laws},
+    families::chameleon::{Chameleon, ChameleonNetwork, Recipe, toy},
+    seam::{generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel},
 };
 use tch::{Device, Kind};
 
-pub(crate) const PLAIN: Sampling =
-    Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+pub(crate) const PLAIN: Sampling = Sampling {
+    guidance: 1.0,
+    temperature: 1.0,
+    top_k: 0,
+    top_p: 1.0,
+    filter_order: FilterOrder::TopKThenTopP,
+};
 pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
 
 pub(crate) const MAX_TREE: usize = 16;
@@ -27,37 +31,59 @@ pub(crate) const PROMPT: &str = "a red circle";
 pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 3] =
     [toy::lumina, toy::anole, || toy::anole().with_image_row()];
 
+/// A model with what it was made of.
+pub(crate) struct Model {
+    pub(crate) recipe: Recipe,
+    pub(crate) network: Rc<ChameleonNetwork>,
+    loaded: LoadedModel,
+}
+
+impl Deref for Model {
+    type Target = LoadedModel;
+
+    fn deref(&self) -> &LoadedModel {
+        &self.loaded
+    }
+}
+
+impl From<Chameleon> for Model {
+    fn from(read: Chameleon) -> Self {
+        let (recipe, network) = (read.recipe.clone(), read.network.clone());
+        Self { recipe, network, loaded: read.into_model(Device::Cpu).unwrap() }
+    }
+}
+
 /// The model of `recipe`, in f32.
-pub(crate) fn model(recipe: Recipe) -> ChameleonModel {
-    toy::open(recipe, Kind::Float, Device::Cpu).unwrap()
+pub(crate) fn model(recipe: Recipe) -> Model {
+    toy::open(recipe, Kind::Float, Device::Cpu).unwrap().into()
 }
 
 /// Every family with and without guidance: the model, and what opens one image again and again.
-pub(crate) fn every_case() -> impl Iterator<Item = (String, ChameleonModel, Sampling)> {
+pub(crate) fn every_case() -> impl Iterator<Item = (String, Model, Sampling)> {
     EVERY_FAMILY.into_iter().flat_map(|recipe| {
         [PLAIN, GUIDED].into_iter().map(move |sampling| {
             let model = model(recipe());
-            let rows = if model.recipe().has_image_row { " of three rows" } else { "" };
-            (format!("{}, guidance {}{rows}", model.name(), sampling.guidance), model, sampling)
+            let rows = if model.recipe.has_image_row { " of three rows" } else { "" };
+            (format!("{}, guidance {}{rows}", model.name, sampling.guidance), model, sampling)
         })
     })
 }
 
-pub(crate) fn open(model: &ChameleonModel, sampling: Sampling) -> ModelGeneration {
+pub(crate) fn open(model: &Model, sampling: Sampling) -> ModelGeneration {
     model.open(PROMPT, &sampling, MAX_TREE).unwrap()
 }
 
-/// The law of the token after `tokens`, from a single forward over them; `generation` is fresh.
-pub(crate) fn fresh_law(generation: &ModelGeneration, tokens: &[TokenId]) -> Rc<Dist> {
-    // A last token is never fed: it only says how many laws are wanted.
-    conditional_laws(generation, &[tokens, &[TokenId(0)]].concat()).pop().unwrap()
+/// The distribution of the token after `tokens`, from a single forward over them; `generation` is fresh.
+pub(crate) fn fresh_distribution(generation: &ModelGeneration, tokens: &[TokenId]) -> Rc<Dist> {
+    // A last token is never fed: it only says how many distributions are wanted.
+    conditional_distributions(generation, &[tokens, &[TokenId(0)]].concat()).pop().unwrap()
 }
 
 #[track_caller]
-pub(crate) fn check_law(found: &Dist, expected: &Dist, what: &str) {
+pub(crate) fn check_distribution(found: &Dist, expected: &Dist, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let distance = found.probs().iter().zip(expected.probs()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(distance < 1e-4, "{what}: laws differ by {distance}");
+    assert!(distance < 1e-4, "{what}: distributions differ by {distance}");
 }
 
 /// Pseudo-random choices of a test.

@@ -1,15 +1,15 @@
-//! From a prompt to a picture at toy width, by every kind of method; lossless ones have the target's law.
+//! From a prompt to a picture at toy width, by every kind of method; lossless ones have the target's distribution.
 
 use specimen_decode::{
     clock::MonotonicClock, decoder::decode, dist::TokenId, generation::Generation, method::MethodConfig,
     pipeline::Sampling, rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    chameleon::ChameleonModel,
-    target::{DrafterKind, ModelError, TargetModel, conditional_laws},
+    heads::drafters::DrafterKind,
+    seam::{likelihood::conditional_distributions, loaded_model::LoadedModel, model_error::ModelError},
 };
 
-use crate::support::{EVERY_FAMILY, GUIDED, MAX_TREE, PLAIN, PROMPT, model, open};
+use crate::support::{EVERY_FAMILY, GUIDED, MAX_TREE, Model, PLAIN, PROMPT, model, open};
 
 const AR: &str = r#"{ "drafter": { "proposer": "none" } }"#;
 const EAGLE: &str = r#"{ "drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_13" } }"#;
@@ -39,10 +39,10 @@ const EVERY_METHOD: [(&str, &str); 7] = [
     ("lantern", LANTERN),
 ];
 
-fn run(model: &ChameleonModel, sampling: Sampling, method: &str, seed: u64) -> Decoded {
+fn run(model: &Model, sampling: Sampling, method: &str, seed: u64) -> Decoded {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
     let mut generation = open(model, sampling);
-    let mut parts = model.tables().parts(&config.needs());
+    let mut parts = model.tables.parts(&config.needs());
     if method.contains("eagle1") {
         let (draft, _) = model.drafter(&DrafterKind::Eagle1(None), &generation, MAX_TREE).unwrap();
         parts.draft_model = Some(draft);
@@ -55,17 +55,17 @@ fn run(model: &ChameleonModel, sampling: Sampling, method: &str, seed: u64) -> D
 fn every_method_goes_from_a_prompt_to_a_picture() {
     for recipe in EVERY_FAMILY {
         let model = model(recipe());
-        let form = model.recipe().form;
+        let form = model.recipe.form;
         for (name, method) in EVERY_METHOD {
             let decoded = run(&model, GUIDED, method, 3);
-            let what = format!("{}, {name}", model.name());
+            let what = format!("{}, {name}", model.name);
             assert_eq!(decoded.tokens.len(), form.n_tokens(), "{what}");
             assert_eq!(decoded.forced as usize, form.forced().iter().flatten().count(), "{what}");
             for (&token, forced) in decoded.tokens.iter().zip(form.forced()) {
                 assert!(forced.is_none_or(|forced| forced == token), "{what}: {:?}", decoded.tokens);
             }
             let picture = model.picture(&decoded.tokens);
-            let [width, height] = model.recipe().pixels();
+            let [width, height] = model.recipe.pixels();
             assert_eq!((picture.width as usize, picture.height as usize), (width, height), "{what}");
             assert_eq!(picture.rgb.len(), 3 * width * height, "{what}");
             assert_eq!(decoded.tokens, run(&model, GUIDED, method, 3).tokens, "{what}: one seed, one image");
@@ -81,43 +81,43 @@ fn lossless_methods_leave_the_targets_support_nowhere_and_greedy_ones_agree() {
         let greedy = Sampling { temperature: 0.0, ..GUIDED };
         let expected = run(&model, greedy, AR, 1).tokens;
         for (name, method) in [("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
-            assert_eq!(run(&model, greedy, method, 2).tokens, expected, "{}, {name}", model.name());
+            assert_eq!(run(&model, greedy, method, 2).tokens, expected, "{}, {name}", model.name);
             let decoded = run(&model, GUIDED, method, 5);
             assert_eq!(
                 (decoded.out_of_support, decoded.n_residual_fallbacks),
                 (0, 0),
                 "{}, {name}",
-                model.name()
+                model.name
             );
         }
     }
 }
 
-/// The law of each image token is known given those before it, so `u = P(lower codes) + v P(the code)` with uniform `v`
-/// is uniform, and so is every share of draws below a threshold. `z` of a sum of all of them over many images says
-/// whether a method draws from another law.
-fn z_of_uniformity(model: &ChameleonModel, sampling: Sampling, method: &str, n_images: u64) -> Vec<f64> {
+/// The distribution of each image token is known given those before it, so `u = P(lower codes) + v P(the code)` with
+/// uniform `v` is uniform, and so is every share of draws below a threshold. `z` of a sum of all of them over many
+/// images says whether a method draws from another distribution.
+fn z_of_uniformity(model: &Model, sampling: Sampling, method: &str, n_images: u64) -> Vec<f64> {
     let fresh = open(model, sampling);
     let mut choices = crate::support::Choices::new(11);
     let (mut n, mut sums) = (0.0, [0.0; 3]);
     for seed in 0..n_images {
         let tokens = run(model, sampling, method, 1000 + seed).tokens;
-        let laws = conditional_laws(&fresh, &tokens);
-        for (position, (law, token)) in laws.iter().zip(&tokens).enumerate() {
+        let distributions = conditional_distributions(&fresh, &tokens);
+        for (position, (distribution, token)) in distributions.iter().zip(&tokens).enumerate() {
             if fresh.forced(position).is_some() {
                 continue;
             }
-            let below: f32 = law.probs()[..token.idx()].iter().sum();
+            let below: f32 = distribution.probs()[..token.idx()].iter().sum();
             let v = choices.below(1 << 20) as f64 / f64::from(1 << 20);
-            let u = f64::from(below) + v * f64::from(law.prob(*token));
+            let u = f64::from(below) + v * f64::from(distribution.prob(*token));
             // Three moments with mean 0 and variance 1 of a uniform `u`.
             let x = 2.0 * u - 1.0;
             sums[0] += 3.0_f64.sqrt() * x;
             sums[1] += 5.0_f64.sqrt() * (1.5 * x * x - 0.5);
-            // The code against the law's own expectation of the probability of what is drawn.
-            let mean: f64 = law.probs().iter().map(|&p| f64::from(p).powi(2)).sum();
-            let square: f64 = law.probs().iter().map(|&p| f64::from(p).powi(3)).sum();
-            sums[2] += (f64::from(law.prob(*token)) - mean) / (square - mean * mean).sqrt();
+            // The code against the distribution's own expectation of the probability of what is drawn.
+            let mean: f64 = distribution.probs().iter().map(|&p| f64::from(p).powi(2)).sum();
+            let square: f64 = distribution.probs().iter().map(|&p| f64::from(p).powi(3)).sum();
+            sums[2] += (f64::from(distribution.prob(*token)) - mean) / (square - mean * mean).sqrt();
             n += 1.0;
         }
     }
@@ -125,16 +125,17 @@ fn z_of_uniformity(model: &ChameleonModel, sampling: Sampling, method: &str, n_i
 }
 
 #[test]
-fn lossless_methods_draw_from_the_targets_law_and_lossy_ones_are_found_out() {
-    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values. Three rows of guidance have the law of two.
+fn lossless_methods_draw_from_the_targets_distribution_and_lossy_ones_are_found_out() {
+    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values. Three rows of guidance have the
+    // distribution of two.
     for recipe in &EVERY_FAMILY[..2] {
         let model = model(recipe());
         for (name, method) in [("ar", AR), ("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
             let z = z_of_uniformity(&model, GUIDED, method, 60);
-            assert!(z.iter().all(|z| z.abs() < 4.0), "{}, {name}: {z:?}", model.name());
+            assert!(z.iter().all(|z| z.abs() < 4.0), "{}, {name}: {z:?}", model.name);
         }
         let z = z_of_uniformity(&model, GUIDED, LANTERN, 60);
-        assert!(z.iter().any(|z| z.abs() > 4.0), "{}, lantern: {z:?}", model.name());
+        assert!(z.iter().any(|z| z.abs() > 4.0), "{}, lantern: {z:?}", model.name);
     }
 }
 
@@ -167,7 +168,7 @@ fn a_head_of_another_kind_is_refused_and_a_prompt_must_fit() {
 fn neighbours_of_codes_are_codes() {
     let model = model(crate::support::EVERY_FAMILY[0]());
     let config: MethodConfig = serde_json::from_str(LANTERN).unwrap();
-    let neighbours = model.tables().parts(&config.needs()).neighbours.unwrap();
+    let neighbours = model.tables.parts(&config.needs()).neighbours.unwrap();
     assert_eq!(neighbours.n_vocab(), open(&model, PLAIN).n_vocab());
     for code in 0..16 {
         assert!(neighbours.of(TokenId(code), 15).iter().all(|near| near.0 < 16), "code {code}");

@@ -5,7 +5,8 @@ use specimen_decode::{
     rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    draft_time::DraftTime, eagle_draft::EagleDraft, generation::ModelGeneration, model_draft::ModelDraft,
+    heads::{eagle_draft::EagleDraft, model_draft::ModelDraft},
+    seam::{draft_time::DraftTime, generation::ModelGeneration},
 };
 
 use crate::support::{EVERY_NETWORK, GUIDED, Open, PLAIN, eagle_head, method, tiny};

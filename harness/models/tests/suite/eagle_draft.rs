@@ -11,18 +11,15 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    draft_head::DraftHead,
-    draft_time::DraftTime,
-    eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    laws::laws,
-    llama::{causal_mask, whole_attention},
+    heads::{draft_head::DraftHead, eagle_draft::EagleDraft},
+    llama::layer::{causal_mask, whole_attention},
+    seam::{distributions::distributions, draft_time::DraftTime, generation::ModelGeneration},
 };
 use tch::{Kind, Tensor, no_grad};
 
 use crate::support::{
-    Choices, EVERY_HEAD, F32, GUIDED, Head, MAX_TREE, PLAIN, TakenIn, caption_rows, check_law, draft_for,
-    eagle_head, path_tokens, random_history, row_values, skipping_history, tiny, tiny_backbone,
+    Choices, EVERY_HEAD, F32, GUIDED, Head, MAX_TREE, PLAIN, TakenIn, caption_rows, check_distribution,
+    draft_for, eagle_head, path_tokens, random_history, row_values, skipping_history, tiny, tiny_backbone,
 };
 
 /// Every head, without and with guidance.
@@ -56,22 +53,22 @@ fn chain(root: TokenId, rest: &[TokenId]) -> (TokenTree, Vec<NodeId>) {
     (tree, path)
 }
 
-/// Laws after each node of `tree`, expanded level by level; the root's comes from `begin`.
-fn laws_by_level(draft: &mut dyn DraftModel, tokens: &[TokenId], tree: &TokenTree) -> Vec<Rc<Dist>> {
-    let mut laws = vec![draft.begin(tokens)];
-    laws.resize(tree.len(), laws[0].clone());
+/// Distributions after each node of `tree`, expanded level by level; the root's comes from `begin`.
+fn distributions_by_level(draft: &mut dyn DraftModel, tokens: &[TokenId], tree: &TokenTree) -> Vec<Rc<Dist>> {
+    let mut distributions = vec![draft.begin(tokens)];
+    distributions.resize(tree.len(), distributions[0].clone());
     for depth in 1..=tree.depth() {
         // Backwards, so that the order nodes are run in is not the order of the tree.
         let level: Vec<NodeId> = tree.ids().rev().filter(|&id| tree[id].depth == depth).collect();
-        for (&node, law) in level.iter().zip(draft.expand(tree, &level)) {
-            laws[node.0] = law;
+        for (&node, distribution) in level.iter().zip(draft.expand(tree, &level)) {
+            distributions[node.0] = distribution;
         }
     }
-    laws
+    distributions
 }
 
-/// The law after `node` of a fresh drafter that is fed the path to it as a chain.
-fn law_of_chain(
+/// The distribution after `node` of a fresh drafter that is fed the path to it as a chain.
+fn distribution_of_chain(
     head: Head,
     sampling: Sampling,
     tokens: &[TokenId],
@@ -81,30 +78,30 @@ fn law_of_chain(
     let (_generation, mut draft) = committed(head, sampling, tokens);
     let below = path_tokens(tree, node);
     let (chain, _) = chain(below[0], &below[1..]);
-    laws_by_level(&mut draft, tokens, &chain).pop().unwrap()
+    distributions_by_level(&mut draft, tokens, &chain).pop().unwrap()
 }
 
 #[test]
-fn a_tree_node_has_the_law_of_its_path_as_a_chain() {
+fn a_tree_node_has_the_distribution_of_its_path_as_a_chain() {
     for (name, head, sampling) in every_draft() {
         let mut choices = Choices::new(9);
         for n_sampled in [1, 2, 5] {
             let tokens: Vec<TokenId> = (0..n_sampled).map(|_| choices.token(11)).collect();
             let tree = choices.tree(tokens[n_sampled - 1], 12, 4, 11);
             let (_generation, mut draft) = committed(head, sampling, &tokens);
-            let laws = laws_by_level(&mut draft, &tokens, &tree);
+            let distributions = distributions_by_level(&mut draft, &tokens, &tree);
             for node in tree.ids() {
-                let expected = law_of_chain(head, sampling, &tokens, &tree, node);
+                let expected = distribution_of_chain(head, sampling, &tokens, &tree, node);
                 let what = format!("{name}: node {node:?} of {n_sampled}");
-                check_law(&laws[node.0], expected.probs(), F32, &what);
+                check_distribution(&distributions[node.0], expected.probs(), F32, &what);
             }
         }
     }
 }
 
-/// The law after the last of `below` (root first), from the head run over whole sequences as in training:
+/// The distribution after the last of `below` (root first), from the head run over whole sequences as in training:
 /// slot `j` pairs token `j` with the target's feature `paired[j]`, up to the root, and with predicted ones below.
-fn law_by_whole_sequences(
+fn distribution_by_whole_sequences(
     head: &dyn DraftHead,
     sampling: Sampling,
     tokens: &[TokenId],
@@ -128,7 +125,7 @@ fn law_by_whole_sequences(
             let context = whole_attention(q, k, v, &causal_mask(n, Kind::Float));
             let last = head.close(&opened.x, &context).narrow(1, n - 1, 1);
             match remaining.next() {
-                None => return row_values(&laws(&head.logits(&backbone, &last), &sampling).get(0)),
+                None => return row_values(&distributions(&head.logits(&backbone, &last), &sampling).get(0)),
                 Some(token) => fed.push(i64::from(token.0)),
             }
             features = Tensor::cat(&[&features, &last], 1);
@@ -143,17 +140,18 @@ fn check_against_whole_sequences(
     (tokens, paired): (&[TokenId], &[usize]),
     tree: &TokenTree,
 ) {
-    let found = laws_by_level(draft, tokens, tree);
-    // A node in the image's last position has no law.
+    let found = distributions_by_level(draft, tokens, tree);
+    // A node in the image's last position has no distribution.
     for node in tree.ids().filter(|&node| tokens.len() + tree[node].depth < 16) {
-        let expected = law_by_whole_sequences(&*head(), sampling, tokens, paired, &path_tokens(tree, node));
+        let expected =
+            distribution_by_whole_sequences(&*head(), sampling, tokens, paired, &path_tokens(tree, node));
         let what = format!("{name}: node {node:?} after {}", tokens.len());
-        check_law(&found[node.0], &expected, F32, &what);
+        check_distribution(&found[node.0], &expected, F32, &what);
     }
 }
 
 #[test]
-fn draft_laws_are_those_of_the_head_run_over_whole_sequences() {
+fn draft_distributions_are_those_of_the_head_run_over_whole_sequences() {
     for (name, head, sampling) in every_draft() {
         let mut generation = tiny(sampling);
         let mut draft = draft_for(head(), &generation);
@@ -201,10 +199,10 @@ fn trees_of_earlier_steps_leave_no_trace() {
         let mut n_steps = 0;
         random_history(&mut generation, 7, |tokens, tree, _| {
             let (_generation, mut fresh) = committed(head, sampling, tokens);
-            let found = laws_by_level(&mut draft, tokens, tree);
-            let expected = laws_by_level(&mut fresh, tokens, tree);
+            let found = distributions_by_level(&mut draft, tokens, tree);
+            let expected = distributions_by_level(&mut fresh, tokens, tree);
             for (found, expected) in found.iter().zip(&expected) {
-                check_law(found, expected.probs(), F32, &format!("{name}: step {n_steps}"));
+                check_distribution(found, expected.probs(), F32, &format!("{name}: step {n_steps}"));
             }
             n_steps += 1;
         });
@@ -213,15 +211,15 @@ fn trees_of_earlier_steps_leave_no_trace() {
 }
 
 #[test]
-fn the_law_depends_on_the_whole_path() {
+fn the_distribution_depends_on_the_whole_path() {
     let tokens = [TokenId(2)];
     let (_generation, mut draft) = committed(|| eagle_head(), PLAIN, &tokens);
     let mut tree = TokenTree::new(tokens[0]);
     let parents = [1, 5].map(|token| tree.push(TokenTree::ROOT, TokenId(token), Proposal::Chosen));
     let children = parents.map(|parent| tree.push(parent, TokenId(3), Proposal::Chosen));
-    let laws = laws_by_level(&mut draft, &tokens, &tree);
-    let [a, b] = children.map(|node| laws[node.0].clone());
-    assert!(a.total_variation(&b) > 1e-3, "the same token under other parents has another law");
+    let distributions = distributions_by_level(&mut draft, &tokens, &tree);
+    let [a, b] = children.map(|node| distributions[node.0].clone());
+    assert!(a.total_variation(&b) > 1e-3, "the same token under other parents has another distribution");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use specimen_models::inventory::Expected;
+use specimen_models::files::inventory::Expected;
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 

@@ -1,5 +1,5 @@
-//! An EAGLE-3 head behind LlamaGen against equations written out in NumPy: the three layers it taps, their mixture, drafts
-//! on its own features and a tree of them.
+//! An EAGLE-3 head behind LlamaGen against equations written out in NumPy: the three layers it taps, their mixture,
+//! drafts on its own features and a tree of them.
 
 use std::rc::Rc;
 
@@ -10,21 +10,17 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    draft_head::DraftHead,
-    draft_time::DraftTime,
-    eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    lantern_head::LanternHead,
-    laws::laws,
-    llamagen::{LlamaGenNames, eagle3_config},
-    published_names::Mixed,
+    families::llamagen::{LlamaGenNames, eagle3_config},
+    files::published_names::Mixed,
+    heads::{draft_head::DraftHead, eagle_draft::EagleDraft, lantern_head::LanternHead},
+    seam::{distributions::distributions, draft_time::DraftTime, generation::ModelGeneration},
 };
 use tch::{Device, Kind, no_grad};
 
 use crate::{
     golden::{Recipe, check_close, tensor},
     golden_llama::{F32, LLAMAGEN, MAX_TREE, llamagen},
-    support::{GUIDED, check_law, row_values},
+    support::{GUIDED, check_distribution, row_values},
 };
 
 const FILE: &str = "eagle3.safetensors";
@@ -63,7 +59,7 @@ fn the_three_layers_are_mixed_as_the_reference_mixes_them() {
 }
 
 #[test]
-fn a_tree_on_the_heads_own_features_has_the_laws_of_the_reference_three_drafts_deep() {
+fn a_tree_on_the_heads_own_features_has_the_distributions_of_the_reference_three_drafts_deep() {
     let (_generation, mut draft) = committed();
     let mut tree = TokenTree::new(TokenId(TOKENS[2]));
     for (parent, token) in [(-1, 5), (-1, 31), (0, 7), (0, 2), (2, 38), (1, 7)] {
@@ -73,12 +69,12 @@ fn a_tree_on_the_heads_own_features_has_the_laws_of_the_reference_three_drafts_d
     found.resize(tree.len(), found[0].clone());
     for depth in 1..=3 {
         let level: Vec<NodeId> = tree.ids().filter(|&id| tree[id].depth == depth).collect();
-        for (node, law) in level.iter().zip(draft.expand(&tree, &level)) {
-            found[node.0] = law;
+        for (node, distribution) in level.iter().zip(draft.expand(&tree, &level)) {
+            found[node.0] = distribution;
         }
     }
-    let expected = laws(&tensor(FILE, "draft_logits"), &GUIDED);
-    for (at, law) in found.iter().enumerate() {
-        check_law(law, &row_values(&expected.get(at as i64)), 1e-5, &format!("node {at}"));
+    let expected = distributions(&tensor(FILE, "draft_logits"), &GUIDED);
+    for (at, distribution) in found.iter().enumerate() {
+        check_distribution(distribution, &row_values(&expected.get(at as i64)), 1e-5, &format!("node {at}"));
     }
 }

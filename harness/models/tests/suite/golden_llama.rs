@@ -11,26 +11,27 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    draft_time::DraftTime,
-    eagle_draft::EagleDraft,
-    generation::ModelGeneration,
-    janus::{JanusConfig, JanusNames, JanusNetwork},
-    kv::{KvCache, KvShape},
-    lantern_head::LanternHead,
-    laws::laws,
-    llama::causal_mask,
-    llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
-    padded::Padded,
-    placed::Placed,
-    published_names::Mixed,
-    target::teacher_forced,
-    vq16::{Vq16, Vq16Config, Vq16Names},
+    families::{
+        janus::{JanusConfig, JanusNames, JanusNetwork},
+        llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
+    },
+    files::{placed::Placed, published_names::Mixed},
+    heads::{eagle_draft::EagleDraft, lantern_head::LanternHead},
+    llama::{layer::causal_mask, padded::Padded},
+    picture::vq16::{Vq16, Vq16Config, Vq16Names},
+    seam::{
+        distributions::distributions,
+        draft_time::DraftTime,
+        generation::ModelGeneration,
+        kv::{KvCache, KvShape},
+        likelihood::teacher_forced,
+    },
 };
 use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
     golden::{Recipe, by_recipe, check_close, numbers, tensor},
-    support::{GUIDED, check_law, row_values},
+    support::{GUIDED, check_distribution, row_values},
 };
 
 /// Two f32 ways to one number of about 3: sums of at most 100 products in another order, three layers deep.
@@ -160,7 +161,7 @@ fn tree(root: TokenId) -> TokenTree {
 }
 
 #[test]
-fn a_tree_behind_a_cache_has_the_laws_of_the_references_plain_forwards() {
+fn a_tree_behind_a_cache_has_the_distributions_of_the_references_plain_forwards() {
     for (file, mut generation) in every_model(Kind::Float) {
         let tokens = tokens(file);
         generation.prefill();
@@ -170,10 +171,10 @@ fn a_tree_behind_a_cache_has_the_laws_of_the_references_plain_forwards() {
         }
         let tree = tree(tokens[2]);
         let scores = generation.score(&tree);
-        let expected = laws(&tensor(file, "tree_logits"), &GUIDED);
+        let expected = distributions(&tensor(file, "tree_logits"), &GUIDED);
         for node in tree.ids() {
             let row = row_values(&expected.get(node.0 as i64));
-            check_law(&scores.dist(node), &row, 1e-5, &format!("{file}, {node:?}"));
+            check_distribution(&scores.dist(node), &row, 1e-5, &format!("{file}, {node:?}"));
         }
     }
 }
@@ -199,9 +200,14 @@ fn the_head_of_lantern_drafts_as_the_reference() {
         let mut found = vec![draft.begin(&tokens[..3])];
         found.extend(draft.expand(&chain, &[first]));
         found.extend(draft.expand(&chain, &[second]));
-        let expected = laws(&tensor(file, "draft_logits"), &GUIDED);
-        for (at, law) in found.iter().enumerate() {
-            check_law(law, &row_values(&expected.get(at as i64)), 1e-5, &format!("{file}, draft {at}"));
+        let expected = distributions(&tensor(file, "draft_logits"), &GUIDED);
+        for (at, distribution) in found.iter().enumerate() {
+            check_distribution(
+                distribution,
+                &row_values(&expected.get(at as i64)),
+                1e-5,
+                &format!("{file}, draft {at}"),
+            );
         }
     }
 }

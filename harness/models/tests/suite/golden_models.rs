@@ -1,12 +1,7 @@
 //! Whole models against the classes of transformers, from files and a prompt to the drafts that `drafter()` makes
 //! (`golden/make_models.py`): bases and epsilons that are no default, three heads of odd widths, six layers and more.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    rc::Rc,
-    sync::LazyLock,
-};
+use std::{collections::BTreeMap, path::PathBuf, rc::Rc, sync::LazyLock};
 
 use specimen_catalog::Part;
 use specimen_decode::{
@@ -14,28 +9,35 @@ use specimen_decode::{
     generation::Generation,
     tree::{NodeId, Proposal, TokenTree},
 };
+use specimen_hub::Places;
 use specimen_models::{
-    chameleon::{
-        self, ChameleonConfig, ChameleonHead, ChameleonModel, KeyLayout, ModelFiles, QkNormShape, Vqgan, toy,
+    families::{
+        chameleon::{
+            self, Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Vqgan, toy,
+        },
+        igpt::{IgptBackbone, IgptConfig},
+        janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
+        llamagen::{
+            Condition, HeadLayout, HeadSource, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork,
+            LlamaGenWeights, drafter_config, eagle3_config,
+            t5::{CaptionFeatures, T5Config, T5Encoder},
+        },
+        text_tokenizer::TextTokenizer,
+        tiny::{TargetConfig, TinyBackbone},
     },
-    eagle::EagleHead,
-    generation::ModelGeneration,
-    igpt::{IgptBackbone, IgptConfig},
-    inventory::{Expected, inventory},
-    janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
-    lantern_head::LanternHead,
-    laws::laws,
-    llamagen::{
-        Condition, HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
-        LlamaGenWeights, drafter_config, eagle3_config,
-        t5::{CaptionFeatures, T5Config, T5Encoder},
+    files::{
+        inventory::{Expected, inventory},
+        published_names::{LayerNames, Mixed, PublishedNames},
     },
-    pixels::{Rounding, picture},
-    published_names::{LayerNames, Mixed, PublishedNames},
-    target::{DrafterKind, ModelError, TargetModel},
-    text_tokenizer::TextTokenizer,
-    tiny::{TargetConfig, TinyBackbone},
-    vq16::{Vq16, Vq16Config, Vq16Names},
+    heads::{drafters::DrafterKind, eagle::EagleHead, lantern_head::LanternHead},
+    picture::{
+        pixels::{Rounding, picture},
+        vq16::{Vq16, Vq16Config, Vq16Names},
+    },
+    seam::{
+        distributions::distributions, generation::ModelGeneration, loaded_model::LoadedModel,
+        model_error::ModelError,
+    },
 };
 use specimen_weights::{Init, LoadError, ParamSource, Scoped, write_safetensors};
 use tch::{Device, Kind, Tensor, no_grad};
@@ -43,15 +45,15 @@ use tch::{Device, Kind, Tensor, no_grad};
 use crate::{
     golden::{Recipe, all_by_recipe, by_recipe, check_close, numbers, path, tensor},
     golden_llama::{F32, MAX_TREE, VQ},
-    support::{GUIDED, PLAIN, check_law, part_of, row_values},
+    support::{GUIDED, PLAIN, check_distribution, part_of, row_values},
 };
 
 /// The tokens behind which heads draft, and the tree below the last of them.
 const KNOWN: [u32; 3] = [3, 11, 7];
 const TREE: [(i32, u32); 6] = [(-1, 5), (-1, 15), (0, 7), (0, 2), (2, 13), (1, 7)];
 
-/// The largest distance between two f32 ways to a law: eight layers of sums of at most 100 products.
-const LAW: f32 = 1e-5;
+/// The largest distance between two f32 ways to a distribution: eight layers of sums of at most 100 products.
+const DISTRIBUTION: f32 = 1e-5;
 
 fn part(role: &str, file: &str) -> &'static Part {
     part_of("owner/deep", role, &[file])
@@ -163,8 +165,8 @@ impl Desk {
         std::fs::copy(from, self.file("tokenizer.json")).unwrap();
     }
 
-    fn root(&self) -> Option<&Path> {
-        Some(self.0.path())
+    fn places(&self) -> Places {
+        Places { own: vec![self.0.path().to_owned()], ..Places::default() }
     }
 }
 
@@ -204,19 +206,14 @@ fn llamagen_desk() -> Desk {
     desk
 }
 
-fn llamagen(desk: &Desk) -> Result<LlamaGenModel, ModelError> {
-    LlamaGenModel::open(&LLAMAGEN, desk.root(), Kind::Float, Device::Cpu)
+fn llamagen(desk: &Desk) -> Result<LlamaGen, ModelError> {
+    LlamaGen::open(&LLAMAGEN, &desk.places(), Kind::Float, Device::Cpu)
 }
 
-/// Asserts that `model` draws tokens as its codes decoded become bytes by `rounding`. `decode`: `[1, rows, columns]` to
-/// `[1, 3, height, width]`.
+/// Asserts that `model` draws tokens as its codes decoded become bytes by `rounding`. `decode`: `[1, rows, columns]`
+/// to `[1, 3, height, width]`.
 #[track_caller]
-fn check_picture(
-    model: &dyn TargetModel,
-    side: i64,
-    rounding: Rounding,
-    decode: impl FnOnce(&Tensor) -> Tensor,
-) {
+fn check_picture(model: &LoadedModel, side: i64, rounding: Rounding, decode: impl FnOnce(&Tensor) -> Tensor) {
     let ids: Vec<i64> = (0..side * side).map(|at| (7 * at + 3) % 16).collect();
     let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id as u32)).collect();
     let pixels = no_grad(|| decode(&Tensor::from_slice(&ids).view([1, side, side])).get(0));
@@ -226,7 +223,7 @@ fn check_picture(
 /// Decodes behind `prompt` and compares what the target and the head of `kind` say with `logits` and with the tensor
 /// `drafts` of the golden file.
 #[track_caller]
-fn check_drafts(model: &dyn TargetModel, prompt: &str, kind: &DrafterKind, file: &str, drafts: &str) {
+fn check_drafts(model: &LoadedModel, prompt: &str, kind: &DrafterKind, file: &str, drafts: &str) {
     let mut generation = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
     let (mut draft, _) = model.drafter(kind, &generation, MAX_TREE).unwrap();
     check_target(&mut generation, file, &KNOWN[..2], &format!("{file}, {drafts}"));
@@ -238,29 +235,35 @@ fn check_drafts(model: &dyn TargetModel, prompt: &str, kind: &DrafterKind, file:
     found.resize(tree.len(), found[0].clone());
     for depth in 1..=3 {
         let level: Vec<NodeId> = tree.ids().filter(|&id| tree[id].depth == depth).collect();
-        for (node, law) in level.iter().zip(draft.expand(&tree, &level)) {
-            found[node.0] = law;
+        for (node, distribution) in level.iter().zip(draft.expand(&tree, &level)) {
+            found[node.0] = distribution;
         }
     }
-    let expected = laws(&tensor(file, drafts), &GUIDED);
-    for (at, law) in found.iter().enumerate() {
-        check_law(law, &row_values(&expected.get(at as i64)), LAW, &format!("{file}, {drafts}, node {at}"));
+    let expected = distributions(&tensor(file, drafts), &GUIDED);
+    for (at, distribution) in found.iter().enumerate() {
+        check_distribution(
+            distribution,
+            &row_values(&expected.get(at as i64)),
+            DISTRIBUTION,
+            &format!("{file}, {drafts}, node {at}"),
+        );
     }
 }
 
-/// Commits `tokens`, and compares every law of the target on the way, and the one behind the last of [`KNOWN`].
+/// Commits `tokens`, and compares every distribution of the target on the way, and the one behind the last of
+/// [`KNOWN`].
 #[track_caller]
 fn check_target(generation: &mut ModelGeneration, file: &str, tokens: &[u32], what: &str) {
-    let expected = laws(&tensor(file, "logits"), generation.sampling());
+    let expected = distributions(&tensor(file, "logits"), generation.sampling());
     let row = |at: i64| row_values(&expected.get(at));
-    check_law(&generation.prefill(), &row(0), LAW, what);
+    check_distribution(&generation.prefill(), &row(0), DISTRIBUTION, what);
     for (at, &token) in (1..).zip(tokens) {
         let scores = generation.score(&TokenTree::new(TokenId(token)));
-        check_law(&scores.dist(TokenTree::ROOT), &row(at), LAW, what);
+        check_distribution(&scores.dist(TokenTree::ROOT), &row(at), DISTRIBUTION, what);
         generation.commit(&[TokenTree::ROOT]);
     }
     let scores = generation.score(&TokenTree::new(TokenId(KNOWN[2])));
-    check_law(&scores.dist(TokenTree::ROOT), &row(3), LAW, what);
+    check_distribution(&scores.dist(TokenTree::ROOT), &row(3), DISTRIBUTION, what);
 }
 
 fn eagle1(weights: &str) -> DrafterKind {
@@ -274,15 +277,16 @@ fn eagle3(weights: &str) -> DrafterKind {
 const DEEP_LLAMAGEN: &str = "deep_llamagen.safetensors";
 
 #[test]
-fn llamagen_and_its_heads_have_the_laws_of_the_reference_from_the_prompt_on() {
+fn llamagen_and_its_heads_have_the_distributions_of_the_reference_from_the_prompt_on() {
     let desk = llamagen_desk();
     let model = llamagen(&desk).unwrap();
     // Features of a prompt that is opened may have been kept by an earlier run: these are made here.
     let text = TextTokenizer::open(&desk.file("tokenizer.json")).unwrap();
     let encoder = T5Encoder::new(&mut Recipe, &LLAMAGEN.text).unwrap();
     let features = CaptionFeatures::new(text, encoder, None).of("a red bus", 12).unwrap();
-    let prefix = no_grad(|| model.network().caption_prefix(&features, true));
+    let prefix = no_grad(|| model.network.caption_prefix(&features, true));
     check_close(&prefix, &tensor(DEEP_LLAMAGEN, "prefix"), F32, "prefix");
+    let model = model.into_model(Device::Cpu).unwrap();
     let vq = Vq16::new(&mut Recipe, &VQ, Vq16Names::Original).unwrap();
     check_picture(&model, 3, Rounding::Nearest, |ids| vq.decode(ids));
     let check = |kind: DrafterKind, drafts| check_drafts(&model, "a red bus", &kind, DEEP_LLAMAGEN, drafts);
@@ -294,13 +298,13 @@ fn llamagen_and_its_heads_have_the_laws_of_the_reference_from_the_prompt_on() {
 #[test]
 fn a_head_reads_pads_that_see_earlier_pads_unless_its_configuration_says_otherwise() {
     let desk = llamagen_desk();
-    let model = llamagen(&desk).unwrap();
+    let model = llamagen(&desk).unwrap().into_model(Device::Cpu).unwrap();
     for (kind, head) in [(eagle1("itself"), "eagle1"), (eagle3("itself"), "eagle3")] {
         let (own, other) = (format!("itself.{head}"), format!("earlier.{head}"));
         check_drafts(&model, "a red bus", &kind, DEEP_LLAMAGEN, &own);
-        let [own, other] = [own, other].map(|name| laws(&tensor(DEEP_LLAMAGEN, &name), &GUIDED));
+        let [own, other] = [own, other].map(|name| distributions(&tensor(DEEP_LLAMAGEN, &name), &GUIDED));
         let apart = (own - other).abs().max().double_value(&[]);
-        assert!(apart > 100.0 * f64::from(LAW), "{head}: the two differ by {apart} only");
+        assert!(apart > 100.0 * f64::from(DISTRIBUTION), "{head}: the two differ by {apart} only");
     }
     desk.config("eagle1/config.json", r#"{ "prefix_pads": "none" }"#);
     let error = llamagen(&desk).map(|_| ()).unwrap_err().to_string();
@@ -312,13 +316,13 @@ fn a_head_reads_pads_that_see_earlier_pads_unless_its_configuration_says_otherwi
 #[test]
 fn without_a_configuration_the_published_epsilon_holds() {
     let desk = llamagen_desk();
-    assert_eq!(llamagen(&desk).unwrap().network().config().norm_eps, 0.02);
+    assert_eq!(llamagen(&desk).unwrap().network.config().norm_eps, 0.02);
     std::fs::remove_file(desk.file("target.json")).unwrap();
-    assert_eq!(llamagen(&desk).unwrap().network().config().norm_eps, OVERRULED);
+    assert_eq!(llamagen(&desk).unwrap().network.config().norm_eps, OVERRULED);
 }
 
 #[test]
-fn janus_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
+fn janus_and_its_head_have_the_distributions_of_the_reference_from_the_prompt_on() {
     let (desk, names, file) = (Desk::new(), JanusNames::HuggingFace, "deep_janus.safetensors");
     let mut all = JanusNetwork::expected(&JANUS.config, names).unwrap();
     all.extend(vq("model.vqmodel.", &VQ, names.vq16()));
@@ -332,8 +336,9 @@ fn janus_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
     let head = head.unwrap();
     let prompt = "a bus near the sea";
     let check = |drafts| {
-        let model = JanusModel::open(&JANUS, desk.root(), Kind::Float, Device::Cpu).unwrap();
-        assert_eq!(model.words(prompt).unwrap(), numbers(file, "words"));
+        let model = Janus::open(&JANUS, &desk.places(), Kind::Float, Device::Cpu).unwrap();
+        assert_eq!(model.prompt.words(prompt).unwrap(), numbers(file, "words"));
+        let model = model.into_model(Device::Cpu).unwrap();
         let generation = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
         check_close(generation.prefix(), &tensor(file, "prefix"), 0.0, "prefix");
         check_drafts(&model, prompt, &DrafterKind::Eagle1(None), file, drafts);
@@ -348,7 +353,7 @@ fn janus_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
 }
 
 #[test]
-fn chameleon_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
+fn chameleon_and_its_head_have_the_distributions_of_the_reference_from_the_prompt_on() {
     let desk = Desk::new();
     desk.config("config.json", CHAMELEON);
     let config = ChameleonConfig::read(&desk.file("config.json")).unwrap();
@@ -372,15 +377,16 @@ fn chameleon_and_its_head_have_the_laws_of_the_reference_from_the_prompt_on() {
         picture: desk.file("vqgan.safetensors"),
         head: Ok(desk.file("drafter.safetensors")),
     };
-    let model = ChameleonModel::load(recipe, &files, Kind::Float, Device::Cpu).unwrap();
-    let decoder = Vqgan::new(&mut Recipe, &model.recipe().vqgan).unwrap();
+    let model = Chameleon::load(recipe, &files, Kind::Float, Device::Cpu).unwrap();
+    let decoder = Vqgan::new(&mut Recipe, &model.recipe.vqgan).unwrap();
+    let model = model.into_model(Device::Cpu).unwrap();
     check_picture(&model, 4, Rounding::Cut, |ids| decoder.decode(ids));
     let kind = DrafterKind::Eagle1(None);
     check_drafts(&model, "a red circle", &kind, "deep_chameleon.safetensors", "eagle1");
 }
 
 #[test]
-fn the_embedded_models_architecture_has_the_laws_of_the_reference_in_both_ways_through_it() {
+fn the_embedded_models_architecture_has_the_distributions_of_the_reference_in_both_ways_through_it() {
     const FILE: &str = "deep_tiny.safetensors";
     let config = TargetConfig {
         d_model: 30,
@@ -408,7 +414,7 @@ fn the_embedded_models_architecture_has_the_laws_of_the_reference_in_both_ways_t
 }
 
 #[test]
-fn image_gpt_has_the_laws_of_the_reference() {
+fn image_gpt_has_the_distributions_of_the_reference() {
     let config = IgptConfig { d_model: 21, n_layers: 6, n_heads: 3, n_vocab: 16, side: 3 };
     let backbone = IgptBackbone::new(&mut Recipe, &config).unwrap();
     let prefix = backbone.prefix();

@@ -11,10 +11,14 @@ use specimen_datasets::{
     data_root::DataRoot,
 };
 use specimen_models::{
-    janus::JanusModel,
-    llamagen::t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder, bucket, clean_caption},
-    random_weights::RandomWeights,
-    text_tokenizer::TextTokenizer,
+    families::{
+        janus::Janus,
+        llamagen::t5::{
+            CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder, bucket, clean_caption,
+        },
+        text_tokenizer::TextTokenizer,
+    },
+    files::random_weights::RandomWeights,
 };
 use tch::{Device, Kind};
 
@@ -148,10 +152,9 @@ fn a_folder_that_takes_no_features_is_an_error_of_its_own_with_what_the_system_s
 
 #[test]
 fn a_prompt_of_janus_is_a_question_with_an_image_for_an_answer() {
-    let model =
-        JanusModel::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu).unwrap();
+    let model = Janus::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu).unwrap();
     let names: BTreeMap<i64, &str> = [(257, "B"), (259, "I"), (260, "U"), (261, "A")].into();
-    let words = model.words("a bus near the sea").unwrap();
+    let words = model.prompt.words("a bus near the sea").unwrap();
     let expected = json("tokenizers.json")["janus"][5].clone();
     let expected: Vec<i64> = expected.as_array().unwrap().iter().map(|id| id.as_i64().unwrap()).collect();
     assert_eq!(words, expected);

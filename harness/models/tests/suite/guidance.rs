@@ -7,12 +7,12 @@ use specimen_decode::{
     pipeline::{self, Sampling},
     tree::TokenTree,
 };
-use specimen_models::{generation::ModelGeneration, target::teacher_forced};
+use specimen_models::seam::{generation::ModelGeneration, likelihood::teacher_forced};
 use tch::{Tensor, no_grad};
 
 use crate::support::{
-    Choices, F32, GUIDED, PLAIN, caption_rows, check_law, fresh_law, random_history, row_values, tiny,
-    tiny_backbone,
+    Choices, F32, GUIDED, PLAIN, caption_rows, check_distribution, fresh_distribution, random_history,
+    row_values, tiny, tiny_backbone,
 };
 
 /// The tiny network behind explicit caption rows.
@@ -31,12 +31,12 @@ fn guidance_1_is_the_caption_row_alone() {
     let mut both = behind(&caption_rows(2), PLAIN);
     let caption = tiny(PLAIN);
     random_history(&mut both, 3, |tokens, _, dists| {
-        check_law(&dists[0], &fresh_law(&caption, tokens), F32, "guidance 1 over two rows");
+        check_distribution(&dists[0], &fresh_distribution(&caption, tokens), F32, "guidance 1 over two rows");
     });
 }
 
 #[test]
-fn guided_laws_are_the_reference_pipeline_on_the_rows_run_apart() {
+fn guided_distributions_are_the_reference_pipeline_on_the_rows_run_apart() {
     let logits_of = |generation: &ModelGeneration, tokens: &[_]| {
         no_grad(|| {
             let padded = [tokens, &tokens[..1]].concat();
@@ -47,20 +47,20 @@ fn guided_laws_are_the_reference_pipeline_on_the_rows_run_apart() {
     let (caption, null) = (behind(&row(0), PLAIN), behind(&row(1), PLAIN));
     random_history(&mut tiny(GUIDED), 4, |tokens, _, dists| {
         let (conditional, unconditional) = (logits_of(&caption, tokens), logits_of(&null, tokens));
-        let expected = pipeline::law(&conditional, Some(&unconditional), &GUIDED);
-        check_law(&dists[0], expected.probs(), F32, "guided");
+        let expected = pipeline::distribution(&conditional, Some(&unconditional), &GUIDED);
+        check_distribution(&dists[0], expected.probs(), F32, "guided");
     });
 }
 
 #[test]
-fn swapping_the_guidance_rows_changes_the_law() {
+fn swapping_the_guidance_rows_changes_the_distribution() {
     let swapped = caption_rows(2).flip([0]);
-    let law = |words: &Tensor| {
+    let distribution = |words: &Tensor| {
         let mut generation = behind(words, GUIDED);
         generation.prefill();
         generation.score(&TokenTree::new(Choices::new(1).token(11))).dist(TokenTree::ROOT)
     };
-    assert!(law(&caption_rows(2)).total_variation(&law(&swapped)) > 0.05);
+    assert!(distribution(&caption_rows(2)).total_variation(&distribution(&swapped)) > 0.05);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! P16 and P17: whatever was accepted, rejected and skipped before, laws are those of one fresh forward.
+//! P16 and P17: whatever was accepted, rejected and skipped before, distributions are those of one fresh forward.
 
 use std::rc::Rc;
 
@@ -7,24 +7,24 @@ use specimen_decode::{
     generation::Generation,
     tree::TokenTree,
 };
-use specimen_models::kv::{KvCache, KvShape};
+use specimen_models::seam::kv::{KvCache, KvShape};
 use tch::{Device, Kind, Tensor};
 
 use crate::support::{
-    EVERY_NETWORK, F32, check_law, fresh_law, path_tokens, random_history, skipping_history,
+    EVERY_NETWORK, F32, check_distribution, fresh_distribution, path_tokens, random_history, skipping_history,
 };
 
 #[test]
-fn laws_after_any_history_equal_those_of_a_fresh_forward() {
+fn distributions_after_any_history_equal_those_of_a_fresh_forward() {
     for (name, open) in EVERY_NETWORK {
         let fresh = open();
         for seed in 0..4 {
             random_history(&mut open(), seed, |tokens, tree, dists| {
                 for (node, dist) in tree.ids().zip(dists) {
-                    // A node in the image's last position has no law.
+                    // A node in the image's last position has no distribution.
                     if tokens.len() + tree[node].depth < fresh.n_tokens() {
                         let all = [&tokens[..tokens.len() - 1], &path_tokens(tree, node)].concat();
-                        check_law(dist, &fresh_law(&fresh, &all), F32, name);
+                        check_distribution(dist, &fresh_distribution(&fresh, &all), F32, name);
                     }
                 }
             });
@@ -42,7 +42,7 @@ fn the_forward_after_a_skip_writes_the_missing_keys_and_values() {
                 for (node, dist) in tree.ids().zip(dists) {
                     if tokens.len() + tree[node].depth < fresh.n_tokens() {
                         let all = [&tokens[..tokens.len() - 1], &path_tokens(tree, node)].concat();
-                        check_law(dist, &fresh_law(&fresh, &all), F32, name);
+                        check_distribution(dist, &fresh_distribution(&fresh, &all), F32, name);
                     }
                 }
             };
@@ -53,9 +53,9 @@ fn the_forward_after_a_skip_writes_the_missing_keys_and_values() {
 }
 
 #[test]
-fn the_prefill_gives_the_law_of_the_first_token() {
+fn the_prefill_gives_the_distribution_of_the_first_token() {
     for (name, open) in EVERY_NETWORK {
-        check_law(&open().prefill(), &fresh_law(&open(), &[]), F32, name);
+        check_distribution(&open().prefill(), &fresh_distribution(&open(), &[]), F32, name);
     }
 }
 

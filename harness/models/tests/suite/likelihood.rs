@@ -1,7 +1,7 @@
-//! Teacher forcing: likelihoods are sums over step laws, and the decoding path computes what training did.
+//! Teacher forcing: likelihoods are sums over step distributions, and the decoding path computes what training did.
 
 use specimen_decode::{dist::TokenId, generation::Generation, pipeline::Sampling, tree::TokenTree};
-use specimen_models::target::{nll_bits, teacher_forced};
+use specimen_models::seam::likelihood::{nll_bits, teacher_forced};
 use tch::{Tensor, no_grad};
 
 use crate::support::{Choices, EVERY_NETWORK, GUIDED, PLAIN, caption_rows, igpt, tiny, tiny_backbone};
@@ -12,15 +12,15 @@ fn image(generation: &dyn Generation, seed: u64) -> Vec<TokenId> {
 }
 
 #[test]
-fn nll_is_the_mean_of_minus_log2_of_the_step_laws() {
+fn nll_is_the_mean_of_minus_log2_of_the_step_distributions() {
     for (name, open) in EVERY_NETWORK {
         let mut generation = open();
         let tokens = image(&generation, 21);
         let found = nll_bits(&open(), &tokens);
         let mut bits = -f64::from(generation.prefill().prob(tokens[0])).log2();
         for pair in tokens.windows(2) {
-            let law = generation.score(&TokenTree::new(pair[0])).dist(TokenTree::ROOT);
-            bits -= f64::from(law.prob(pair[1])).log2();
+            let distribution = generation.score(&TokenTree::new(pair[0])).dist(TokenTree::ROOT);
+            bits -= f64::from(distribution.prob(pair[1])).log2();
             generation.commit(&[TokenTree::ROOT]);
         }
         let expected = bits / tokens.len() as f64;

@@ -8,6 +8,7 @@ mod support;
 
 mod catalog;
 mod decoding;
+mod distributions;
 mod eagle_draft;
 mod golden_eagle3;
 mod golden_llama;
@@ -15,7 +16,6 @@ mod golden_models;
 mod golden_text;
 mod guidance;
 mod kv_cache;
-mod laws;
 mod likelihood;
 mod mirror;
 mod model_draft;

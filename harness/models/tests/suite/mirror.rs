@@ -1,7 +1,7 @@
 //! The norm of decoding is the norm that training sees.
 
-use specimen_models::{
-    llama::rms_norm,
+use specimen_models::llama::layer::{
+    layer::rms_norm,
     mirror::{MirrorNorm, Mirrored},
 };
 use tch::{Device, Kind, Tensor};

@@ -1,4 +1,4 @@
-//! Another model as drafter: its laws are its own model's, on every path, in the target's vocabulary.
+//! Another model as drafter: its distributions are its own model's, on every path, in the target's vocabulary.
 
 use std::rc::Rc;
 
@@ -9,15 +9,14 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    backbone::Backbone,
-    draft_time::DraftTime,
-    model_draft::{ModelDraft, VocabularyMap},
+    heads::model_draft::{ModelDraft, VocabularyMap},
+    seam::{backbone::Backbone, draft_time::DraftTime},
 };
 use tch::Device;
 
 use crate::support::{
-    Choices, EVERY_NETWORK, F32, MAX_TREE, Open, PLAIN, SMALL_IGPT, check_law, fresh_law, igpt,
-    igpt_backbone, path_tokens, random_history,
+    Choices, EVERY_NETWORK, F32, MAX_TREE, Open, PLAIN, SMALL_IGPT, check_distribution, fresh_distribution,
+    igpt, igpt_backbone, path_tokens, random_history,
 };
 
 /// A drafter that is the model of `open` itself.
@@ -42,24 +41,33 @@ fn check_draft(
     n_tokens: usize,
     what: &str,
 ) {
-    check_law(&draft.begin(tokens), &expected(tokens), F32, what);
+    check_distribution(&draft.begin(tokens), &expected(tokens), F32, what);
     for depth in 1..=tree.depth() {
         let level: Vec<NodeId> = tree.ids().rev().filter(|&id| tree[id].depth == depth).collect();
-        let laws = draft.expand(tree, &level);
-        for (&node, law) in level.iter().zip(&laws).filter(|_| tokens.len() + depth < n_tokens) {
+        let distributions = draft.expand(tree, &level);
+        for (&node, distribution) in
+            level.iter().zip(&distributions).filter(|_| tokens.len() + depth < n_tokens)
+        {
             let all = [&tokens[..tokens.len() - 1], &path_tokens(tree, node)].concat();
-            check_law(law, &expected(&all), F32, what);
+            check_distribution(distribution, &expected(&all), F32, what);
         }
     }
 }
 
 #[test]
-fn draft_laws_after_any_history_are_those_of_the_drafting_model() {
+fn draft_distributions_after_any_history_are_those_of_the_drafting_model() {
     for (name, open) in EVERY_NETWORK {
         let fresh = open();
         let mut draft = self_draft(open, None);
         random_history(&mut open(), 11, |tokens, tree, _| {
-            check_draft(&mut draft, tokens, tree, |all| fresh_law(&fresh, all), fresh.n_tokens(), name);
+            check_draft(
+                &mut draft,
+                tokens,
+                tree,
+                |all| fresh_distribution(&fresh, all),
+                fresh.n_tokens(),
+                name,
+            );
         });
     }
 }
@@ -73,8 +81,8 @@ fn a_mapped_drafter_reads_its_own_tokens_and_answers_in_the_targets() {
     let expected = |tokens: &[TokenId]| {
         let map = map();
         let mapped: Vec<TokenId> = tokens.iter().map(|&token| map.drafter_id(token)).collect();
-        let law = fresh_law(&fresh, &mapped);
-        (0..7).map(|token| law[map.drafter_id(TokenId(token)).idx()]).collect()
+        let distribution = fresh_distribution(&fresh, &mapped);
+        (0..7).map(|token| distribution[map.drafter_id(TokenId(token)).idx()]).collect()
     };
     let mut draft = self_draft(|| igpt(PLAIN), Some(map()));
     random_history(&mut igpt(PLAIN), 12, |tokens, tree, _| {
@@ -92,7 +100,7 @@ fn a_change_of_mind_about_earlier_tokens_is_followed() {
         tokens.truncate(n_kept);
         tokens.extend((0..9 - n_kept + 1).map(|_| choices.token(7)));
         let tree = choices.tree(tokens[tokens.len() - 1], 6, 3, 7);
-        let expected = |all: &[TokenId]| fresh_law(&fresh, all);
+        let expected = |all: &[TokenId]| fresh_distribution(&fresh, all);
         check_draft(&mut draft, &tokens, &tree, expected, fresh.n_tokens(), &format!("{n_kept} kept"));
     }
 }

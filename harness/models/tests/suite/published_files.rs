@@ -7,21 +7,28 @@ use specimen_catalog::{Choice, Family, Part, entry, part::INDEX};
 use specimen_decode::{dist::TokenId, generation::Generation};
 use specimen_hub::Places;
 use specimen_models::{
-    chameleon,
-    eagle::{EagleConfig, EagleHead},
-    inventory::{Expected, inventory, n_parameters},
-    janus::{self, JanusConfig, JanusModel, JanusNames, JanusNetwork, JanusWeights},
-    lantern_head::LanternHead,
-    llamagen::{
-        HeadLayout, HeadSource, LlamaGenConfig, LlamaGenModel, LlamaGenNames, LlamaGenNetwork,
-        LlamaGenWeights, drafter_config, eagle3_config,
-        t5::{T5Config, T5Encoder},
+    families::{
+        chameleon,
+        janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
+        llamagen::{
+            HeadLayout, HeadSource, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork,
+            LlamaGenWeights, drafter_config, eagle3_config,
+            t5::{T5Config, T5Encoder},
+        },
     },
-    published_files::find_all,
-    published_names::{LayerNames, Mixed, PublishedNames},
-    several_files::SeveralFiles,
-    target::{DrafterKind, TargetModel},
-    vq16::{Vq16, Vq16Config, Vq16Names},
+    files::{
+        inventory::{Expected, inventory, n_parameters},
+        published_files::find_all,
+        published_names::{LayerNames, Mixed, PublishedNames},
+        several_files::SeveralFiles,
+    },
+    heads::{
+        drafters::DrafterKind,
+        eagle::{EagleConfig, EagleHead},
+        lantern_head::LanternHead,
+    },
+    picture::vq16::{Vq16, Vq16Config, Vq16Names},
+    seam::loaded_model::LoadedModel,
 };
 use specimen_weights::{LoadError, ParamSource, Scoped, write_safetensors};
 use tch::{Device, Kind, Tensor};
@@ -275,11 +282,16 @@ fn write_llamagen(root: &Path) {
     copy_tokenizer(root, "t5");
 }
 
+/// The data folder `root` and no other place.
+fn only(root: &Path) -> Places {
+    Places { own: vec![root.to_owned()], ..Places::default() }
+}
+
 /// A picture that an opened model draws: its first tokens are the likeliest, and the rest token 0.
-fn draw(model: &dyn TargetModel, prompt: &str, side: u32) {
+fn draw(model: &LoadedModel, prompt: &str, side: u32) {
     let mut generation = model.open(prompt, &GUIDED, 8).unwrap();
     assert_eq!(generation.prefill().len(), 40);
-    let picture = model.picture(&vec![TokenId(3); model.n_tokens()]);
+    let picture = model.picture(&vec![TokenId(3); model.n_tokens]);
     assert_eq!((picture.width, picture.height), (side, side));
     assert!(picture.rgb.iter().any(|&level| level != picture.rgb[0]), "a picture is not of one grey");
 }
@@ -288,16 +300,20 @@ fn draw(model: &dyn TargetModel, prompt: &str, side: u32) {
 fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
     let folder = tempfile::tempdir().unwrap();
     write_llamagen(folder.path());
-    let open =
-        || LlamaGenModel::open(&small_llamagen(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+    let open = || {
+        LlamaGen::open(&small_llamagen(), &only(folder.path()), Kind::Float, Device::Cpu)
+            .unwrap()
+            .into_model(Device::Cpu)
+            .unwrap()
+    };
     let model = open();
     draw(&model, "a red circle", 12);
-    let roles: Vec<String> = model.weights().into_iter().map(|weights| weights.role).collect();
+    let roles: Vec<&str> = model.weights.iter().map(|weights| &*weights.role).collect();
     assert_eq!(roles, ["target", "tokenizer", "text encoder", "text encoder 2", "text tokenizer"]);
     let generation = model.open("a red circle", &GUIDED, 8).unwrap();
     let refused =
         model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
-    assert!(refused.contains("drafter (owner/small/drafter/model.safetensors)"), "{refused}");
+    assert!(refused.contains("no drafter in "), "{refused}");
 
     let other = DrafterKind::Eagle1(Some("other".into()));
     let refused = model.drafter(&other, &generation, 8).map(|_| ()).unwrap_err().to_string();
@@ -310,10 +326,10 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
     for named in [None, Some("standard".to_owned())] {
         assert!(model.drafter(&DrafterKind::Eagle1(named), &generation, 8).is_ok());
     }
-    assert_eq!(model.weights().last().unwrap().role, "drafter");
+    assert_eq!(model.weights.last().unwrap().role, "drafter");
     let refused =
         model.drafter(&DrafterKind::Eagle3(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
-    assert!(refused.contains("`specimen data fetch small-drafter-eagle3`"), "{refused}");
+    assert!(refused.contains("\n    specimen data fetch small-drafter-eagle3"), "{refused}");
 }
 
 /// An EAGLE-1 head for [`JANUS`].
@@ -357,9 +373,11 @@ fn an_eagle_3_head_opens_with_an_embedding_of_its_own_or_without_one() {
         let folder = tempfile::tempdir().unwrap();
         write_llamagen(folder.path());
         write(folder.path(), "drafter-eagle3/model.safetensors", &eagle3_inventory(brings_tokens), &[]);
-        let model =
-            LlamaGenModel::open(&small_llamagen(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
-        assert_eq!(model.weights().last().unwrap().role, "drafter eagle3");
+        let model = LlamaGen::open(&small_llamagen(), &only(folder.path()), Kind::Float, Device::Cpu)
+            .unwrap()
+            .into_model(Device::Cpu)
+            .unwrap();
+        assert_eq!(model.weights.last().unwrap().role, "drafter eagle3");
         let mut generation = model.open("a red circle", &GUIDED, 8).unwrap();
         let (mut drafter, _) = model.drafter(&DrafterKind::Eagle3(None), &generation, 8).unwrap();
         generation.prefill();
@@ -390,14 +408,18 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
         let encoder = format!("{vq}encoder.conv_in.weight");
         write(folder.path(), "janus.safetensors", &all, &[&more[..], &[encoder.as_str()]].concat());
         copy_tokenizer(folder.path(), "janus");
-        let open =
-            || JanusModel::open(&small_janus(), Some(folder.path()), Kind::Float, Device::Cpu).unwrap();
+        let open = || {
+            Janus::open(&small_janus(), &only(folder.path()), Kind::Float, Device::Cpu)
+                .unwrap()
+                .into_model(Device::Cpu)
+                .unwrap()
+        };
         let model = open();
         draw(&model, "a bus near the sea", 12);
         let generation = model.open("a bus near the sea", &GUIDED, 8).unwrap();
         let refused =
             model.drafter(&DrafterKind::Eagle1(None), &generation, 8).map(|_| ()).unwrap_err().to_string();
-        assert!(refused.contains("`specimen data fetch small-drafter`"), "{refused}");
+        assert!(refused.contains("\n    specimen data fetch small-drafter"), "{refused}");
         for (bias, input_norm) in [(true, true), (false, false)] {
             let head = inventory(|source| janus_head(source, bias, input_norm));
             write(folder.path(), "drafter/model.safetensors", &head.unwrap(), &[]);

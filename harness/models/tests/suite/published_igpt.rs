@@ -1,33 +1,37 @@
 //! The published Image-GPT weights: numbers computed from the model's equations in f64 (numpy) on the first
 //! 64 MNIST test images, and decoding for real.
 
+use specimen_catalog::entry;
 use specimen_datasets::{Digest, data_root::DataRoot};
 use specimen_decode::{
     clock::MonotonicClock, decoder::decode, dist::TokenId, generation::Generation, pipeline::Sampling,
     rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    igpt::{IgptModel, IgptWeights},
-    laws::laws,
-    model_draft::VocabularyMap,
-    target::{DrafterKind, ModelError, TargetModel, nll_bits, teacher_forced},
+    families::igpt,
+    heads::{drafters::DrafterKind, model_draft::VocabularyMap},
+    seam::{
+        distributions::distributions,
+        likelihood::{nll_bits, teacher_forced},
+        loaded_model::LoadedModel,
+        model_error::ModelError,
+    },
 };
 use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
-    real_data::{data, igpt, mnist, only},
-    support::{F32, GUIDED, PLAIN, check_law, method, row_values},
+    real_data::{NAMES, data, file, igpt, mnist, only, palette, tokenize},
+    support::{F32, GUIDED, PLAIN, check_distribution, method, row_values},
 };
 
 const N_IMAGES: usize = 64;
-const NAMES: [&str; 2] = ["igpt-mnist", "igpt-fmnist"];
 
-/// Laws of all tokens of one image, `[784, 16]`, in the order of the model's own vocabulary.
-fn image_laws(model: &IgptModel, tokens: &[TokenId]) -> Tensor {
+/// Distributions of all tokens of one image, `[784, 16]`, in the order of the model's own vocabulary.
+fn image_distributions(model: &LoadedModel, tokens: &[TokenId]) -> Tensor {
     no_grad(|| {
         let generation = model.open("", &PLAIN, 1).unwrap();
         let features = teacher_forced(&generation, tokens);
-        laws(&generation.backbone().logits(&features), &PLAIN)
+        distributions(&generation.backbone().logits(&features), &PLAIN)
     })
 }
 
@@ -41,15 +45,16 @@ fn likelihood_entropy_and_top_1_on_test_digits_are_the_published_ones() {
     let Some(root) = data("likelihood_entropy_and_top_1_on_test_digits_are_the_published_ones") else {
         return;
     };
-    let (model, mnist) = (igpt(&root, IgptWeights::Mnist), mnist(&root));
+    let (model, mnist) = (igpt(&root, "igpt-mnist"), mnist(&root));
+    let levels = palette(&root, "igpt-mnist");
     let (mut nats, mut entropy, mut n_top_1) = (Vec::new(), 0.0, 0);
     for i in 0..N_IMAGES {
-        let tokens = model.tokenize(mnist.image(i));
+        let tokens = tokenize(&levels, mnist.image(i));
         let bits = nll_bits(&model.open("", &PLAIN, 1).unwrap(), &tokens);
         nats.push(bits * std::f64::consts::LN_2);
-        let laws = image_laws(&model, &tokens).to_kind(Kind::Double);
-        entropy -= (&laws * laws.log()).sum(Kind::Double).double_value(&[]);
-        let best: Vec<i64> = Vec::try_from(laws.argmax(-1, false)).unwrap();
+        let distributions = image_distributions(&model, &tokens).to_kind(Kind::Double);
+        entropy -= (&distributions * distributions.log()).sum(Kind::Double).double_value(&[]);
+        let best: Vec<i64> = Vec::try_from(distributions.argmax(-1, false)).unwrap();
         n_top_1 += best.iter().zip(&tokens).filter(|(best, token)| **best == i64::from(token.0)).count();
     }
     // 784 sums of f32 rounding: 1e-5 is far above it and far below any mistake in the network.
@@ -63,14 +68,15 @@ fn likelihood_entropy_and_top_1_on_test_digits_are_the_published_ones() {
 }
 
 #[test]
-fn single_laws_are_those_of_the_equations() {
-    let Some(root) = data("single_laws_are_those_of_the_equations") else { return };
-    let (model, mnist) = (igpt(&root, IgptWeights::Mnist), mnist(&root));
-    let laws = image_laws(&model, &model.tokenize(mnist.image(0)));
-    let first = row_values(&laws.get(0));
+fn single_distributions_are_those_of_the_equations() {
+    let Some(root) = data("single_distributions_are_those_of_the_equations") else { return };
+    let (model, mnist) = (igpt(&root, "igpt-mnist"), mnist(&root));
+    let levels = palette(&root, "igpt-mnist");
+    let distributions = image_distributions(&model, &tokenize(&levels, mnist.image(0)));
+    let first = row_values(&distributions.get(0));
     check_close("first pixel black", first[0].into(), 0.999_912_45, 1e-6);
     check_close("first pixel of level 14", first[14].into(), 3.137_634_46e-5, 1e-8);
-    let middle = row_values(&laws.get(300));
+    let middle = row_values(&distributions.get(300));
     check_close("pixel 300 of level 13", middle[13].into(), 0.956_583_06, 1e-5);
     check_close("pixel 300 of level 1", middle[1].into(), 0.022_159_98, 1e-5);
 }
@@ -78,10 +84,12 @@ fn single_laws_are_those_of_the_equations() {
 #[test]
 fn bf16_moves_likelihoods_little_and_grey_levels_not_at_all() {
     let Some(root) = data("bf16_moves_likelihoods_little_and_grey_levels_not_at_all") else { return };
-    let open = |kind| IgptModel::open(IgptWeights::Mnist, &only(&root), kind, Device::Cpu).unwrap();
-    let (model, bf16) = (igpt(&root, IgptWeights::Mnist), open(Kind::BFloat16));
-    assert_eq!(bf16.palette(), model.palette());
-    let tokens = model.tokenize(mnist(&root).image(0));
+    let open = |kind| igpt::open(entry("igpt-mnist").unwrap(), &only(&root), kind, Device::Cpu).unwrap();
+    let (model, bf16) = (igpt(&root, "igpt-mnist"), open(Kind::BFloat16));
+    let levels = palette(&root, "igpt-mnist");
+    let every: Vec<TokenId> = (0..784).map(|i| TokenId(i % 16)).collect();
+    assert_eq!(bf16.picture(&every), model.picture(&every));
+    let tokens = tokenize(&levels, mnist(&root).image(0));
     let nats = nll_bits(&bf16.open("", &PLAIN, 1).unwrap(), &tokens) * std::f64::consts::LN_2;
     check_close("nats per token in bf16", nats, 0.258_225_07, 0.01);
 }
@@ -89,8 +97,9 @@ fn bf16_moves_likelihoods_little_and_grey_levels_not_at_all() {
 #[test]
 fn a_quantised_digit_looks_like_the_digit() {
     let Some(root) = data("a_quantised_digit_looks_like_the_digit") else { return };
-    let (model, mnist) = (igpt(&root, IgptWeights::Mnist), mnist(&root));
-    let tokens = model.tokenize(mnist.image(0));
+    let (model, mnist) = (igpt(&root, "igpt-mnist"), mnist(&root));
+    let levels = palette(&root, "igpt-mnist");
+    let tokens = tokenize(&levels, mnist.image(0));
     assert_eq!(
         tokens[291..303].iter().map(|t| t.0).collect::<Vec<_>>(),
         [14, 3, 14, 3, 3, 3, 3, 7, 15, 13, 6, 0]
@@ -104,33 +113,35 @@ fn a_quantised_digit_looks_like_the_digit() {
     }
 }
 
-/// The fashion model's laws over one image's tokens, `[784][16]`, in the digit model's vocabulary.
-fn fashion_laws(fashion: &IgptModel, map: &VocabularyMap, tokens: &[TokenId]) -> Vec<Vec<f32>> {
+/// The fashion model's distributions over one image's tokens, `[784][16]`, in the digit model's vocabulary.
+fn fashion_distributions(fashion: &LoadedModel, map: &VocabularyMap, tokens: &[TokenId]) -> Vec<Vec<f32>> {
     let mapped: Vec<TokenId> = tokens.iter().map(|&token| map.drafter_id(token)).collect();
-    let laws = image_laws(fashion, &mapped);
-    let law = |i: i64| {
-        let law = row_values(&laws.get(i));
-        (0..16).map(|token| law[map.drafter_id(TokenId(token)).idx()]).collect()
+    let distributions = image_distributions(fashion, &mapped);
+    let distribution = |i: i64| {
+        let distribution = row_values(&distributions.get(i));
+        (0..16).map(|token| distribution[map.drafter_id(TokenId(token)).idx()]).collect()
     };
-    (0..784).map(law).collect()
+    (0..784).map(distribution).collect()
 }
 
-fn by_brightness(model: &IgptModel, fashion: &IgptModel) -> VocabularyMap {
-    VocabularyMap::by_rank(model.palette().centroids(), fashion.palette().centroids(), Device::Cpu)
+fn by_brightness(root: &DataRoot) -> VocabularyMap {
+    let [levels, fashion] = NAMES.map(|name| palette(root, name));
+    VocabularyMap::by_rank(levels.centroids(), fashion.centroids(), Device::Cpu)
 }
 
 #[test]
 fn the_fashion_model_overlaps_with_the_digit_model_as_published() {
     let Some(root) = data("the_fashion_model_overlaps_with_the_digit_model_as_published") else { return };
-    let (model, mnist) = (igpt(&root, IgptWeights::Mnist), mnist(&root));
-    let fashion = igpt(&root, IgptWeights::FashionMnist);
-    let map = by_brightness(&model, &fashion);
+    let (model, mnist) = (igpt(&root, "igpt-mnist"), mnist(&root));
+    let levels = palette(&root, "igpt-mnist");
+    let fashion = igpt(&root, "igpt-fmnist");
+    let map = by_brightness(&root);
     let (mut overlaps, mut where_uncertain) = (Vec::new(), Vec::new());
     for i in 0..N_IMAGES {
-        let tokens = model.tokenize(mnist.image(i));
-        let laws = image_laws(&model, &tokens);
-        for (j, p) in (0..).zip(fashion_laws(&fashion, &map, &tokens)) {
-            let q = row_values(&laws.get(j));
+        let tokens = tokenize(&levels, mnist.image(i));
+        let distributions = image_distributions(&model, &tokens);
+        for (j, p) in (0..).zip(fashion_distributions(&fashion, &map, &tokens)) {
+            let q = row_values(&distributions.get(j));
             let overlap: f64 = q.iter().zip(p).map(|(&q, p)| f64::from(q.min(p))).sum();
             overlaps.push(overlap);
             if q.iter().map(|&q| -f64::from(q) * f64::from(q).ln()).sum::<f64>() > 0.5 {
@@ -146,23 +157,26 @@ fn the_fashion_model_overlaps_with_the_digit_model_as_published() {
 }
 
 #[test]
-fn the_fashion_drafter_answers_with_the_fashion_models_laws() {
-    let Some(root) = data("the_fashion_drafter_answers_with_the_fashion_models_laws") else { return };
-    let (model, mnist) = (igpt(&root, IgptWeights::Mnist), mnist(&root));
-    let fashion = igpt(&root, IgptWeights::FashionMnist);
-    let tokens = model.tokenize(mnist.image(0));
-    let expected = fashion_laws(&fashion, &by_brightness(&model, &fashion), &tokens);
+fn the_fashion_drafter_answers_with_the_fashion_models_distributions() {
+    let Some(root) = data("the_fashion_drafter_answers_with_the_fashion_models_distributions") else {
+        return;
+    };
+    let (model, mnist) = (igpt(&root, "igpt-mnist"), mnist(&root));
+    let levels = palette(&root, "igpt-mnist");
+    let fashion = igpt(&root, "igpt-fmnist");
+    let tokens = tokenize(&levels, mnist.image(0));
+    let expected = fashion_distributions(&fashion, &by_brightness(&root), &tokens);
     let generation = model.open("", &PLAIN, 1).unwrap();
     let kind = DrafterKind::Model("igpt-fmnist".into());
     let (mut draft, time) = model.drafter(&kind, &generation, 1).unwrap();
     for n_sampled in 1..784 {
-        let law = draft.begin(&tokens[..n_sampled]);
-        check_law(&law, &expected[n_sampled], F32, &format!("{n_sampled} sampled"));
+        let distribution = draft.begin(&tokens[..n_sampled]);
+        check_distribution(&distribution, &expected[n_sampled], F32, &format!("{n_sampled} sampled"));
     }
     assert!(time.ns() > 0);
 }
 
-fn decoded(model: &IgptModel, drafter: &str, by: &str) -> Decoded {
+fn decoded(model: &LoadedModel, drafter: &str, by: &str) -> Decoded {
     let config = method(drafter);
     let max_tree = config.max_tree_nodes();
     let mut generation = model.open("", &PLAIN, max_tree).unwrap();
@@ -174,7 +188,7 @@ fn decoded(model: &IgptModel, drafter: &str, by: &str) -> Decoded {
 #[test]
 fn every_shape_of_draft_decodes_a_picture_in_fewer_forwards() {
     let Some(root) = data("every_shape_of_draft_decodes_a_picture_in_fewer_forwards") else { return };
-    let model = igpt(&root, IgptWeights::Mnist);
+    let model = igpt(&root, "igpt-mnist");
     let shapes = [
         r#""shape": "chain", "depth": 5"#,
         r#""shape": "static", "tree": "tiny_13""#,
@@ -194,10 +208,10 @@ fn every_shape_of_draft_decodes_a_picture_in_fewer_forwards() {
 #[test]
 fn drafting_for_itself_is_accepted_throughout() {
     let Some(root) = data("drafting_for_itself_is_accepted_throughout") else { return };
-    for (which, name) in IgptWeights::ALL.into_iter().zip(NAMES) {
+    for name in NAMES {
         let drafter =
             format!(r#"{{ "proposer": "model", "model": "{name}", "shape": "chain", "depth": 6 }}"#);
-        let decoded = decoded(&igpt(&root, which), &drafter, name);
+        let decoded = decoded(&igpt(&root, name), &drafter, name);
         let n_rejected: u32 = decoded.steps.iter().map(|step| step.n_drafted - step.n_accepted).sum();
         assert_eq!(n_rejected, 0, "{name}");
     }
@@ -206,7 +220,7 @@ fn drafting_for_itself_is_accepted_throughout() {
 #[test]
 fn what_the_model_cannot_do_is_said_clearly() {
     let Some(root) = data("what_the_model_cannot_do_is_said_clearly") else { return };
-    let model = igpt(&root, IgptWeights::Mnist);
+    let model = igpt(&root, "igpt-mnist");
     let refused = |prompt, sampling| model.open(prompt, &sampling, 1).map(|_| ()).unwrap_err();
     let prompt = refused("a seven", PLAIN);
     assert!(
@@ -222,20 +236,20 @@ fn what_the_model_cannot_do_is_said_clearly() {
         let message = error.to_string();
         assert!(NAMES.iter().all(|name| message.contains(name)), "{message}");
     }
-    assert_eq!((model.n_tokens(), generation.n_vocab()), (784, 16));
+    assert_eq!((model.n_tokens, generation.n_vocab()), (784, 16));
 }
 
 #[test]
 fn a_model_names_its_files_and_their_digests() {
     let Some(root) = data("a_model_names_its_files_and_their_digests") else { return };
-    let [mnist, fashion] = IgptWeights::ALL;
+    let [mnist, fashion] = NAMES;
     for (which, other) in [(mnist, fashion), (fashion, mnist)] {
-        let found = igpt(&root, which).weights();
+        let found = igpt(&root, which).weights;
         assert_eq!(found.len(), 2);
         for (weights, (role, which)) in found.iter().zip([("target", which), ("drafter", other)]) {
-            let bytes = std::fs::read(root.path().join(which.file())).unwrap();
+            let bytes = std::fs::read(root.path().join(file(which))).unwrap();
             assert_eq!((weights.role.as_str(), weights.digest.as_str()), (role, Digest::of(&bytes).as_str()));
-            assert!(which.file().ends_with(&weights.file));
+            assert!(file(which).ends_with(&weights.file));
         }
     }
 }
@@ -245,15 +259,15 @@ fn a_model_without_the_others_weights_drafts_for_itself_only() {
     let Some(root) = data("a_model_without_the_others_weights_drafts_for_itself_only") else { return };
     let folder = tempfile::tempdir().unwrap();
     let alone = DataRoot::new(folder.path());
-    let file = IgptWeights::Mnist.file();
-    std::fs::create_dir_all(alone.path().join(file).parent().unwrap()).unwrap();
-    std::fs::copy(root.path().join(file), alone.path().join(file)).unwrap();
-    let model = igpt(&alone, IgptWeights::Mnist);
-    assert_eq!(model.weights().len(), 1);
+    let path = file("igpt-mnist");
+    std::fs::create_dir_all(alone.path().join(path).parent().unwrap()).unwrap();
+    std::fs::copy(root.path().join(path), alone.path().join(path)).unwrap();
+    let model = igpt(&alone, "igpt-mnist");
+    assert_eq!(model.weights.len(), 1);
     let generation = model.open("", &PLAIN, 1).unwrap();
     let drafter = |name: &str| model.drafter(&DrafterKind::Model(name.into()), &generation, 1).map(|_| ());
     drafter("igpt-mnist").unwrap();
     let error = drafter("igpt-fmnist").unwrap_err();
     assert!(matches!(error, ModelError::Unfetched { .. }), "{error}");
-    assert!(error.to_string().contains("igpt/fmnist_gen.safetensors"), "{error}");
+    assert!(error.to_string().ends_with("\n    specimen data fetch igpt-fmnist"), "{error}");
 }

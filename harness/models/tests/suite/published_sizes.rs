@@ -3,11 +3,13 @@
 
 use specimen_catalog::{Family, entry};
 use specimen_models::{
-    chameleon::{ChameleonConfig, VqganConfig},
-    igpt::IgptConfig,
-    janus::{JanusConfig, JanusWeights},
-    llamagen::{Condition, LlamaGenConfig, LlamaGenWeights, t5::T5Config},
-    vq16::Vq16Config,
+    families::{
+        chameleon::{ChameleonConfig, VqganConfig},
+        igpt::IgptConfig,
+        janus::{JanusConfig, JanusWeights},
+        llamagen::{Condition, LlamaGenConfig, LlamaGenWeights, t5::T5Config},
+    },
+    picture::vq16::Vq16Config,
 };
 
 #[test]
@@ -87,7 +89,8 @@ fn the_other_sizes_are_those_published() {
         T5Config::FLAN_XL;
     assert_eq!([n_layers, n_heads, d_model, d_head, d_ffn, n_words], [24, 32, 2048, 64, 5120, 32_128]);
     assert_eq!((n_buckets, max_distance, norm_eps), (32, 128, 1e-6));
-    let IgptConfig { d_model, n_layers, n_heads, n_vocab, side } = IgptConfig::XXS;
+    let IgptConfig { d_model, n_layers, n_heads, n_vocab, side } =
+        IgptConfig::of(entry("igpt-mnist").unwrap());
     assert_eq!([d_model, n_layers, n_heads, n_vocab, side], [16, 8, 2, 16, 28]);
     let Vq16Config { n_codes, d_code, d_latent, channels } = Vq16Config::PUBLISHED;
     assert_eq!(([n_codes, d_code, d_latent], channels), ([16_384, 8, 256], &[512, 256, 256, 128, 128][..]));

@@ -1,5 +1,5 @@
 //! Small networks with random weights, generations over them, and the reference they are compared with:
-//! laws from one forward over a whole sequence, without cache history and without tree.
+//! distributions from one forward over a whole sequence, without cache history and without tree.
 
 use std::rc::Rc;
 
@@ -13,24 +13,33 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    draft_head::DraftHead,
-    draft_time::DraftTime,
-    eagle::{EagleConfig, EagleHead, EaglePrefix},
-    eagle_draft::EagleDraft,
-    eagle3::{Eagle3Config, Eagle3Head},
-    generation::ModelGeneration,
-    igpt::{IgptBackbone, IgptConfig},
-    janus::JanusModel,
-    laws::laws,
-    llamagen::LlamaGenModel,
-    random_weights::RandomWeights,
-    target::{TargetModel, teacher_forced},
-    tiny::{TargetConfig, TinyBackbone},
+    families::{
+        igpt::{IgptBackbone, IgptConfig},
+        janus::Janus,
+        llamagen::LlamaGen,
+        tiny::{TargetConfig, TinyBackbone},
+    },
+    files::random_weights::RandomWeights,
+    heads::{
+        draft_head::DraftHead,
+        eagle::{EagleConfig, EagleHead, EaglePrefix},
+        eagle_draft::EagleDraft,
+        eagle3::{Eagle3Config, Eagle3Head},
+    },
+    seam::{
+        distributions::distributions, draft_time::DraftTime, generation::ModelGeneration,
+        likelihood::teacher_forced,
+    },
 };
 use tch::{Device, Kind, Tensor, no_grad};
 
-pub(crate) const PLAIN: Sampling =
-    Sampling { guidance: 1.0, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order: FilterOrder::TopKFirst };
+pub(crate) const PLAIN: Sampling = Sampling {
+    guidance: 1.0,
+    temperature: 1.0,
+    top_k: 0,
+    top_p: 1.0,
+    filter_order: FilterOrder::TopKThenTopP,
+};
 pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
 
 pub(crate) const MAX_TREE: usize = 16;
@@ -94,16 +103,19 @@ pub(crate) type Open = fn() -> ModelGeneration;
 
 /// An image of LlamaGen at toy width under way; its caption leaves slots empty.
 pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    let model =
-        LlamaGenModel::toy(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
-            .unwrap();
+    let model = LlamaGen::toy(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
+        .unwrap()
+        .into_model(Device::Cpu)
+        .unwrap();
     model.open("a red circle", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    let model =
-        JanusModel::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu).unwrap();
+    let model = Janus::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu)
+        .unwrap()
+        .into_model(Device::Cpu)
+        .unwrap();
     model.open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
@@ -169,14 +181,14 @@ pub(crate) fn method(drafter: &str) -> MethodConfig {
     serde_json::from_str(&format!(r#"{{ "drafter": {drafter} }}"#)).unwrap()
 }
 
-/// The law of the token after `tokens`, from a single forward over them.
-pub(crate) fn fresh_law(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<f32> {
+/// The distribution of the token after `tokens`, from a single forward over them.
+pub(crate) fn fresh_distribution(generation: &ModelGeneration, tokens: &[TokenId]) -> Vec<f32> {
     no_grad(|| {
-        // A last token is never fed: it only says how many laws are wanted.
+        // A last token is never fed: it only says how many distributions are wanted.
         let padded = [tokens, &[TokenId(0)]].concat();
         let features = teacher_forced(generation, &padded);
         let logits = generation.backbone().logits(&features);
-        row_values(&laws(&logits, generation.sampling()).get(tokens.len() as i64))
+        row_values(&distributions(&logits, generation.sampling()).get(tokens.len() as i64))
     })
 }
 
@@ -185,13 +197,13 @@ pub(crate) fn row_values(row: &Tensor) -> Vec<f32> {
 }
 
 #[track_caller]
-pub(crate) fn check_law(found: &Dist, expected: &[f32], tolerance: f32, what: &str) {
+pub(crate) fn check_distribution(found: &Dist, expected: &[f32], tolerance: f32, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let distance = found.probs().iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(distance < tolerance, "{what}: laws differ by {distance}");
+    assert!(distance < tolerance, "{what}: distributions differ by {distance}");
 }
 
-/// Largest entry-wise distance allowed between two f32 ways to one law.
+/// Largest entry-wise distance allowed between two f32 ways to one distribution.
 pub(crate) const F32: f32 = 1e-4;
 
 /// Pseudo-random choices of a test.
@@ -247,7 +259,8 @@ pub(crate) struct TakenIn<'a> {
 
 /// Decodes `generation` to its end through random trees and random paths; after a verification the next path
 /// may be taken without a forward, its tokens paired with features as old as they come. `draft` sees what a head
-/// takes in before each step, and the step's tree; `check` the tokens before the root and the laws after scoring.
+/// takes in before each step, and the step's tree; `check` the tokens before the root and the distributions after
+/// scoring.
 pub(crate) fn skipping_history(
     generation: &mut ModelGeneration,
     seed: u64,
@@ -291,7 +304,7 @@ pub(crate) fn skipping_history(
 }
 
 /// Decodes `generation` to its end through random trees and random accepted paths. Before each step `check`
-/// sees the tokens so far and the tree; after scoring, the laws of all nodes.
+/// sees the tokens so far and the tree; after scoring, the distributions of all nodes.
 pub(crate) fn random_history(
     generation: &mut ModelGeneration,
     seed: u64,

@@ -4,11 +4,13 @@
 use std::{cell::RefCell, rc::Rc};
 
 use specimen_models::{
-    backbone::{Backbone, BackboneShape, Tapped},
-    draft_head::DraftHead,
-    generation::ModelGeneration,
-    kv::{KvCache, KvShape},
-    llama::{Turns, causal_mask},
+    heads::draft_head::DraftHead,
+    llama::layer::{Turns, causal_mask},
+    seam::{
+        backbone::{Backbone, BackboneShape, Tapped},
+        generation::ModelGeneration,
+        kv::{KvCache, KvShape},
+    },
 };
 use tch::{Kind, Tensor, no_grad};
 

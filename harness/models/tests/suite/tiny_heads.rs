@@ -5,21 +5,18 @@ use specimen_decode::{
     clock::MonotonicClock, decoder::decode, method::MethodConfig, pipeline::Sampling, rng::Uniforms,
     trace::Decoded,
 };
-use specimen_models::{
-    target::{DrafterKind, TargetModel},
-    tiny::TinyModel,
-};
+use specimen_models::{families::tiny, heads::drafters::DrafterKind, seam::loaded_model::LoadedModel};
 use tch::{Device, Kind};
 
 use crate::support::PLAIN;
 
 const SAMPLING: Sampling = Sampling { guidance: 3.0, ..PLAIN };
 
-fn model() -> TinyModel {
+fn model() -> LoadedModel {
     let encode = |caption: &str| {
         Vocabulary::encode(caption).map(|ids| ids.to_vec()).map_err(|error| error.to_string())
     };
-    TinyModel::embedded(Kind::Float, Device::Cpu, Box::new(encode)).unwrap()
+    tiny::embedded(Kind::Float, Device::Cpu, Box::new(encode)).unwrap()
 }
 
 fn named(name: &str) -> Option<String> {
@@ -27,7 +24,7 @@ fn named(name: &str) -> Option<String> {
 }
 
 /// An image of the embedded model drafted by `kind`; `proposer` and `schedule` as a spec has them.
-fn image(model: &TinyModel, kind: &DrafterKind, proposer: &str, schedule: &str) -> Decoded {
+fn image(model: &LoadedModel, kind: &DrafterKind, proposer: &str, schedule: &str) -> Decoded {
     let text = format!(
         r#"{{ "drafter": {{ "proposer": "{proposer}", "shape": "chain", "depth": 3 }}, "schedule": {schedule} }}"#
     );
@@ -55,7 +52,7 @@ fn every_head_of_the_embedded_model_has_learned_to_draft() {
         let decoded = image(&model, &kind, proposer, ALWAYS);
         assert_eq!(decoded.tokens.len(), 256);
         let accepted = decoded.steps.iter().map(|step| f64::from(step.n_accepted)).sum::<f64>();
-        // A law that knows nothing would have about one candidate in a hundred accepted.
+        // A distribution that knows nothing would have about one candidate in a hundred accepted.
         let a_step = accepted / decoded.steps.len() as f64;
         assert!(a_step > 0.5, "{kind:?}: {a_step} of 3 candidates are accepted a step");
     }

@@ -1,5 +1,5 @@
 //! The published architectures at toy width, from a prompt to a picture by every family of methods; lossless ones draw
-//! from the target's own law.
+//! from the target's own distribution.
 
 use specimen_decode::{
     clock::MonotonicClock,
@@ -13,12 +13,14 @@ use specimen_decode::{
 };
 use specimen_models::{
     catalog::{OpenModel, open},
-    generation::ModelGeneration,
-    target::{DrafterKind, TargetModel, conditional_laws},
+    heads::drafters::DrafterKind,
+    seam::{generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel},
 };
 use tch::{Device, Kind};
 
-use crate::support::{Choices, F32, GUIDED, MAX_TREE, PLAIN, check_law, fresh_law, random_history};
+use crate::support::{
+    Choices, F32, GUIDED, MAX_TREE, PLAIN, check_distribution, fresh_distribution, random_history,
+};
 
 /// Names with a prompt each.
 const TOYS: [(&str, &str); 3] =
@@ -29,7 +31,7 @@ const EAGLE: &str = r#""drafter": { "proposer": "eagle1", "shape": "static", "tr
 const DYNAMIC: &str =
     r#""drafter": { "proposer": "eagle1", "shape": "dynamic", "top_k": 3, "depth": 3, "total_token": 9 }"#;
 
-/// Methods by name; those that keep the target's law first.
+/// Methods by name; those that keep the target's distribution first.
 fn methods() -> [(&'static str, String); 7] {
     [
         ("ar", r#"{ "drafter": { "proposer": "none" } }"#.to_owned()),
@@ -59,23 +61,19 @@ fn methods() -> [(&'static str, String); 7] {
 
 const LOSSLESS: usize = 4;
 
-fn toy(name: &str) -> std::rc::Rc<dyn TargetModel> {
+fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
     let options = OpenModel {
         kind: Kind::Float,
         device: Device::Cpu,
         data_root: None,
+        weights: None,
         encode_caption: |_| Err("a toy has its own words".into()),
         three_way_guidance: false,
     };
     open(name, &options).unwrap()
 }
 
-fn image(
-    model: &dyn TargetModel,
-    (prompt, sampling): (&str, Sampling),
-    method: &str,
-    seed: u64,
-) -> Vec<TokenId> {
+fn image(model: &LoadedModel, (prompt, sampling): (&str, Sampling), method: &str, seed: u64) -> Vec<TokenId> {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
     let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
     let kind = match config.drafter.proposer {
@@ -84,7 +82,7 @@ fn image(
         _ => None,
     };
     let draft_model = kind.map(|kind| model.drafter(&kind, &generation, config.max_run_nodes()).unwrap().0);
-    let parts = Parts { draft_model, ..model.tables().parts(&config.needs()) };
+    let parts = Parts { draft_model, ..model.tables.parts(&config.needs()) };
     let mut method = config.build_with(parts).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
 }
@@ -98,7 +96,7 @@ fn a_beam_that_runs_more_nodes_than_its_tree_keeps_has_room_from_the_start() {
     for (name, prompt) in TOYS {
         let model = toy(name);
         let tokens = image(&*model, (prompt, GUIDED), beam, 3);
-        assert_eq!(tokens.len(), model.n_tokens(), "{name}");
+        assert_eq!(tokens.len(), model.n_tokens, "{name}");
     }
 }
 
@@ -122,7 +120,7 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
 }
 
 #[test]
-fn an_eagle_3_head_drafts_for_llamagen_and_keeps_the_targets_law() {
+fn an_eagle_3_head_drafts_for_llamagen_and_keeps_the_targets_distribution() {
     let eagle3 = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_7" } }"#;
     for (name, prompt) in TOYS.into_iter().filter(|(name, _)| name.starts_with("llamagen")) {
         let model = toy(name);
@@ -140,9 +138,9 @@ fn an_eagle_3_head_drafts_for_llamagen_and_keeps_the_targets_law() {
 fn the_picture_depends_on_the_prompt() {
     for (name, prompt) in TOYS {
         let model = toy(name);
-        let law = |prompt: &str| model.open(prompt, &GUIDED, MAX_TREE).unwrap().prefill();
+        let distribution = |prompt: &str| model.open(prompt, &GUIDED, MAX_TREE).unwrap().prefill();
         let other = if prompt == "7" { "3" } else { "a dog on the square" };
-        assert!(law(prompt).total_variation(&law(other)) > 0.01, "{name}");
+        assert!(distribution(prompt).total_variation(&distribution(other)) > 0.01, "{name}");
     }
 }
 
@@ -155,13 +153,13 @@ fn a_prompt_that_is_no_class_is_refused_with_what_would_be_taken() {
     }
 }
 
-/// Standard deviations by which the tokens of `images` miss how often each law's likelier half is drawn, and how often
-/// an even token is: two events of known probability at every position.
+/// Standard deviations by which the tokens of `images` miss how often each distribution's likelier half is drawn, and
+/// how often an even token is: two events of known probability at every position.
 fn misses(fresh: &dyn Fn() -> ModelGeneration, images: &[Vec<TokenId>]) -> [f64; 2] {
     let (mut excess, mut variance) = ([0.0; 2], [0.0; 2]);
     for tokens in images {
-        for (law, token) in conditional_laws(&fresh(), tokens).iter().zip(tokens) {
-            let probs = law.probs();
+        for (distribution, token) in conditional_distributions(&fresh(), tokens).iter().zip(tokens) {
+            let probs = distribution.probs();
             let mut ranked: Vec<usize> = (0..probs.len()).collect();
             ranked.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
             let mut likely = vec![false; probs.len()];
@@ -185,7 +183,7 @@ fn misses(fresh: &dyn Fn() -> ModelGeneration, images: &[Vec<TokenId>]) -> [f64;
 }
 
 #[test]
-fn lossless_methods_draw_from_the_targets_law_and_another_temperature_is_found_out() {
+fn lossless_methods_draw_from_the_targets_distribution_and_another_temperature_is_found_out() {
     const N_IMAGES: u64 = 48;
     for (name, prompt) in TOYS {
         let model = toy(name);
@@ -209,7 +207,7 @@ fn lossless_methods_draw_from_the_targets_law_and_another_temperature_is_found_o
 }
 
 #[test]
-fn guidance_1_is_the_prompts_row_alone_and_swapped_rows_are_another_law() {
+fn guidance_1_is_the_prompts_row_alone_and_swapped_rows_are_another_distribution() {
     for (name, prompt) in TOYS {
         let model = toy(name);
         let guided = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
@@ -217,18 +215,18 @@ fn guidance_1_is_the_prompts_row_alone_and_swapped_rows_are_another_law() {
         let behind = |prefix: tch::Tensor, sampling| {
             ModelGeneration::new(guided.backbone().clone(), sampling, prefix, 16, MAX_TREE)
         };
-        // Two rows under a guidance of 1 have the law of the first.
+        // Two rows under a guidance of 1 have the distribution of the first.
         let plain = model.open(prompt, &PLAIN, MAX_TREE).unwrap();
         let mut both = behind(guided.prefix().shallow_clone(), PLAIN);
         random_history(&mut both, 3, |tokens, _, dists| {
-            check_law(&dists[0], &fresh_law(&plain, tokens), F32, name);
+            check_distribution(&dists[0], &fresh_distribution(&plain, tokens), F32, name);
         });
-        let law = |prefix: tch::Tensor| {
+        let distribution = |prefix: tch::Tensor| {
             let mut generation = behind(prefix, GUIDED);
             generation.prefill();
             generation.score(&TokenTree::new(Choices::new(1).token(64))).dist(TokenTree::ROOT)
         };
-        let swapped = law(guided.prefix().flip([0]));
-        assert!(law(guided.prefix().shallow_clone()).total_variation(&swapped) > 0.01, "{name}");
+        let swapped = distribution(guided.prefix().flip([0]));
+        assert!(distribution(guided.prefix().shallow_clone()).total_variation(&swapped) > 0.01, "{name}");
     }
 }

@@ -1,14 +1,14 @@
-//! P19: a node of a tree has the law of a plain forward on its root path, whatever its neighbours are.
+//! P19: a node of a tree has the distribution of a plain forward on its root path, whatever its neighbours are.
 
 use specimen_decode::{
     generation::Generation,
     tree::{Proposal, TokenTree},
 };
 
-use crate::support::{Choices, EVERY_NETWORK, F32, check_law, path_tokens};
+use crate::support::{Choices, EVERY_NETWORK, F32, check_distribution, path_tokens};
 
 #[test]
-fn a_node_has_the_law_of_its_root_path_alone() {
+fn a_node_has_the_distribution_of_its_root_path_alone() {
     for (name, open) in EVERY_NETWORK {
         let mut choices = Choices::new(5);
         let n_vocab = open().n_vocab();
@@ -25,18 +25,18 @@ fn a_node_has_the_law_of_its_root_path_alone() {
         for node in tree.ids() {
             // One token at a time: no mask is involved.
             let mut generation = opened();
-            let mut law = None;
+            let mut distribution = None;
             for token in path_tokens(&tree, node) {
-                law = Some(generation.score(&TokenTree::new(token)).dist(TokenTree::ROOT));
+                distribution = Some(generation.score(&TokenTree::new(token)).dist(TokenTree::ROOT));
                 generation.commit(&[TokenTree::ROOT]);
             }
-            check_law(&scores.dist(node), law.unwrap().probs(), F32, name);
+            check_distribution(&scores.dist(node), distribution.unwrap().probs(), F32, name);
         }
     }
 }
 
 #[test]
-fn siblings_of_one_token_have_one_law_and_one_feature() {
+fn siblings_of_one_token_have_one_distribution_and_one_feature() {
     for (name, open) in EVERY_NETWORK {
         let mut generation = open();
         generation.prefill();
@@ -45,7 +45,7 @@ fn siblings_of_one_token_have_one_law_and_one_feature() {
         let [a, other, b] = [3, 1, 3]
             .map(|token| tree.push(TokenTree::ROOT, specimen_decode::dist::TokenId(token), Proposal::Chosen));
         let scores = generation.score(&tree);
-        check_law(&scores.dist(a), scores.dist(b).probs(), F32, name);
+        check_distribution(&scores.dist(a), scores.dist(b).probs(), F32, name);
         let distance = |x, y| {
             let (x, y) = (scores.feature(x), scores.feature(y));
             x.iter().zip(y.iter()).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)

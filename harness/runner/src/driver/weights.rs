@@ -21,10 +21,10 @@ pub(super) fn weights_of(
     for spec in plan.spec.models() {
         let device = if here { spec.device.clone() } else { "cpu".to_owned() };
         let model = models.get(&ModelSpec { device, ..spec.clone() })?;
-        for what in model.warnings() {
+        for what in &model.warnings {
             report(DriverEvent::Weights { what: what.clone() });
         }
-        for file in model.weights() {
+        for file in &model.weights {
             let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
             let name = format!("{} {}", spec.name, file.role);
             let entry = WeightsDigest { name, file: file.file, blake3 };

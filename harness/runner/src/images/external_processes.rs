@@ -21,7 +21,7 @@ use specimen_external::{
     Answer, ExternalError, Image, Made, PROTOCOL, Process, Request, Sampling, Scratch, Start, message::Model,
     picture, scratch::remove_dead,
 };
-use specimen_models::target::Picture;
+use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Item, Manifest, RunDir, WeightsDigest, file_digest, read_document, run_progress};
 
 use crate::{error::RunError, plan::stored_plan::word_of};

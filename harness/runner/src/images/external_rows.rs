@@ -1,6 +1,6 @@
 //! The record of an image that another program made.
 
-use specimen_models::target::Picture;
+use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Digest, Item, Record, Status};
 
 /// What another program reports of one image besides its pixels.

@@ -6,7 +6,7 @@ use image::{ColorType, ImageEncoder, codecs::png::PngEncoder};
 use specimen_decode::{
     clock::Clock, decoder::decode, method::MethodConfig, pipeline::Sampling, rng::Uniforms, trace::Decoded,
 };
-use specimen_models::target::{Picture, TargetModel};
+use specimen_models::seam::loaded_model::{LoadedModel, Picture};
 use specimen_record::{Phases, write_atomic};
 
 use crate::{error::RunError, images::method::method_on};
@@ -14,7 +14,7 @@ use crate::{error::RunError, images::method::method_on};
 /// What to generate with.
 pub struct Request<'a> {
     /// The target.
-    pub model: &'a dyn TargetModel,
+    pub model: &'a LoadedModel,
     /// The method.
     pub method: &'a MethodConfig,
     /// How logits become distributions.
@@ -51,7 +51,7 @@ pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, R
     let mut generation = model.open(prompt, sampling, method.max_tree_nodes())?;
     let opened = clock.now_ns();
 
-    let (mut built, draft_time) = method_on(method, *model, &generation)?;
+    let (mut built, draft_time) = method_on(method, model, &generation)?;
     let ready = clock.now_ns();
     let decoded = decode(&mut built, &mut generation, &Uniforms::new(*seed), clock);
     let done = clock.now_ns();

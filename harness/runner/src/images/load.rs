@@ -1,13 +1,16 @@
 //! Models by name, opened once and kept.
 
-use std::{collections::BTreeMap, path::Path, rc::Rc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
-use specimen_decode::pipeline::{self, Sampling as DecodeSampling};
-use specimen_experiments::spec::{Dtype, FilterOrder, ModelSpec, Sampling, Spec};
+use specimen_experiments::spec::{Dtype, ModelSpec, Spec};
 use specimen_models::{
     catalog::{self, OpenModel},
-    target::{TargetModel, WeightsId},
+    seam::loaded_model::{LoadedModel, WeightsId},
 };
 use specimen_record::{Digest, Manifest};
 use specimen_weights::cuda;
@@ -23,7 +26,7 @@ pub const ANY_GPU: &str = "cuda";
 /// The models of a run, loaded when first asked for.
 pub struct Models {
     data_root: Option<DataRoot>,
-    loaded: BTreeMap<ModelSpec, Rc<dyn TargetModel>>,
+    loaded: BTreeMap<ModelSpec, Rc<LoadedModel>>,
 }
 
 impl Models {
@@ -47,20 +50,15 @@ impl Models {
     ///
     /// # Errors
     /// Absent or damaged weights, a device that is not there or has too little memory.
-    pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<dyn TargetModel>, RunError> {
+    pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<LoadedModel>, RunError> {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
-        }
-        if let Some(path) = &spec.weights {
-            return Err(RunError::Spec(format!(
-                "model `{}`: `weights = \"{path}\"` is not taken; its weights are embedded or found by name",
-                spec.name
-            )));
         }
         let options = OpenModel {
             kind: kind_of(spec.dtype),
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
+            weights: spec.weights.as_ref().map(PathBuf::from),
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
         };
@@ -121,19 +119,4 @@ pub fn device_of(name: &str) -> Result<Device, RunError> {
         return Err(RunError::Spec(format!("device `{name}` is unknown; expected cpu, cuda or cuda:N")));
     };
     cuda::device(index).map_err(|e| RunError::Environment(format!("device `{name}` cannot be used: {e}")))
-}
-
-/// A spec's sampling as the decoder takes it.
-#[must_use]
-pub fn sampling_of(sampling: &Sampling) -> DecodeSampling {
-    DecodeSampling {
-        guidance: sampling.guidance as f32,
-        temperature: sampling.temperature as f32,
-        top_k: sampling.top_k as usize,
-        top_p: sampling.top_p as f32,
-        filter_order: match sampling.filter_order {
-            FilterOrder::TopKThenTopP => pipeline::FilterOrder::TopKFirst,
-            FilterOrder::TopPThenTopK => pipeline::FilterOrder::TopPFirst,
-        },
-    }
 }

@@ -5,9 +5,8 @@ use specimen_decode::{
     method::{MethodConfig, Parts, Proposer},
 };
 use specimen_models::{
-    draft_time::DraftTime,
-    generation::ModelGeneration,
-    target::{DrafterKind, TargetModel},
+    heads::drafters::DrafterKind,
+    seam::{draft_time::DraftTime, generation::ModelGeneration, loaded_model::LoadedModel},
 };
 
 use crate::error::RunError;
@@ -19,7 +18,7 @@ use crate::error::RunError;
 /// A drafter or a table that the model does not have.
 pub fn method_on(
     method: &MethodConfig,
-    model: &dyn TargetModel,
+    model: &LoadedModel,
     generation: &ModelGeneration,
 ) -> Result<(Method, Option<DraftTime>), RunError> {
     let (draft_model, time) = match drafter_kind(method)? {
@@ -29,9 +28,9 @@ pub fn method_on(
             (Some(draft_model), Some(time))
         }
     };
-    let parts = Parts { draft_model, ..model.tables().parts(&method.needs()) };
+    let parts = Parts { draft_model, ..model.tables.parts(&method.needs()) };
     let built =
-        method.build_with(parts).map_err(|e| RunError::Spec(format!("model `{}`: {e}", model.name())))?;
+        method.build_with(parts).map_err(|e| RunError::Spec(format!("model `{}`: {e}", model.name)))?;
     Ok((built, time))
 }
 

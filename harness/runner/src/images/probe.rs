@@ -2,14 +2,14 @@
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::plan::{Item, Plan};
-use specimen_models::clock::DeviceClock;
+use specimen_models::seam::clock::DeviceClock;
 
 use crate::{
     error::RunError,
     images::{
         external_processes::ExternalProcesses,
         generate::{Request, generate},
-        load::{Models, device_of, sampling_of},
+        load::{Models, device_of},
         out_of_memory::within_memory,
     },
     machine,
@@ -55,9 +55,9 @@ pub fn probe(plan: &Plan, data_root: Option<DataRoot>, stop: &StopRequest) -> Re
         for item in of_cell.iter().cycle().take(2) {
             stop.check()?;
             let request = Request {
-                model: &*model,
+                model: &model,
                 method: &cell.method,
-                sampling: sampling_of(&cell.sampling),
+                sampling: cell.sampling,
                 prompt: &plan.prompts[item.prompt as usize].text,
                 seed: item.seed,
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::Spec;
-use specimen_models::clock::DeviceClock;
+use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Digest, Item, ItemKey, Manifest, PlanFile, Record, RunDir, Status, read_document, read_rows,
 };
@@ -13,7 +13,7 @@ use crate::{
     error::RunError,
     images::{
         generate::{Request, generate},
-        load::{Models, check_weights, device_of, sampling_of},
+        load::{Models, check_weights, device_of},
         out_of_memory::within_memory,
     },
     plan::stored_plan::spec_of,
@@ -93,11 +93,11 @@ impl<'a> Replay<'a> {
             return Err(RunError::Spec(why));
         }
         let model = self.models.get(&cell.model)?;
-        check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights())?;
+        check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights)?;
         let request = Request {
-            model: &*model,
+            model: &model,
             method: &cell.method,
-            sampling: sampling_of(&cell.sampling),
+            sampling: cell.sampling,
             prompt: &item.prompt,
             seed: item.seed.0,
         };

@@ -83,7 +83,7 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
         base: name.split('[').next().unwrap_or(name).to_owned(),
         params: BTreeMap::new(),
         model: import.model.clone(),
-        sampling: import.sampling.clone(),
+        sampling: import.sampling,
         method: MethodConfig::ar(),
         external: None,
         imported: Some(imported.clone()),

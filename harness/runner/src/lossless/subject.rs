@@ -13,7 +13,7 @@ use specimen_decode::{
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
     vectors::{Neighbours, TokenVectors},
 };
-use specimen_models::target::{TargetModel, conditional_laws};
+use specimen_models::seam::{likelihood::conditional_distributions, loaded_model::LoadedModel};
 
 use super::{
     Case,
@@ -78,7 +78,7 @@ impl Toy {
             temperature: 1.0,
             top_k: 4,
             top_p: 1.0,
-            filter_order: FilterOrder::TopKFirst,
+            filter_order: FilterOrder::TopKThenTopP,
         };
         let target = ToyModel { seed: 11, n_vocab: TOY_VOCAB, spread: 0.5, sampling };
         // 0, 2 and 4 lie near each other on the unit circle, and so do 1 and 3.
@@ -139,7 +139,7 @@ impl Subject for Toy {
 /// The first tokens of a model's image for one prompt.
 pub struct ModelPrompt {
     /// The model; in f32, so that a forward over a tree and one over a sequence give the same distribution.
-    pub model: Rc<dyn TargetModel>,
+    pub model: Rc<LoadedModel>,
     /// The prompt.
     pub prompt: String,
     /// How tokens are drawn.
@@ -150,7 +150,7 @@ pub struct ModelPrompt {
 
 impl Subject for ModelPrompt {
     fn describe(&self) -> String {
-        format!("{}, the first {} tokens for \"{}\"", self.model.name(), self.n_tokens, self.prompt)
+        format!("{}, the first {} tokens for \"{}\"", self.model.name, self.n_tokens, self.prompt)
     }
 
     fn n_tokens(&self) -> usize {
@@ -159,7 +159,7 @@ impl Subject for ModelPrompt {
 
     fn image(&self, case: &Case, seed: u64) -> Result<Vec<TokenId>, RunError> {
         let mut generation = self.model.open(&self.prompt, &self.sampling, case.method.max_tree_nodes())?;
-        let (method, _) = method_on(&case.method, &*self.model, &generation)?;
+        let (method, _) = method_on(&case.method, &self.model, &generation)?;
         let mut first = FirstTokens { generation: &mut generation, n_tokens: self.n_tokens };
         Ok(decode(&mut changed(method, case), &mut first, &Uniforms::new(seed), &Untimed).tokens)
     }
@@ -168,7 +168,10 @@ impl Subject for ModelPrompt {
         let mut drawn = Vec::with_capacity(images.len());
         for tokens in images {
             let fresh = self.model.open(&self.prompt, &self.sampling, 1)?;
-            drawn.push(Drawn { distributions: conditional_laws(&fresh, tokens), tokens: tokens.clone() });
+            drawn.push(Drawn {
+                distributions: conditional_distributions(&fresh, tokens),
+                tokens: tokens.clone(),
+            });
         }
         Ok(of_conditionals(&drawn)?)
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use specimen_models::target::ModelError;
+use specimen_models::seam::model_error::ModelError;
 use specimen_record::{Document, RecordError, disk_full, free_bytes, write_document};
 
 use crate::{error::RunError, process::stop_request::StopRequest};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use specimen_experiments::spec::Cell;
-use specimen_models::clock::DeviceClock;
+use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Allocation, Appender, Block, Document, Durability, Environment, Item, ItemKey, MachineRow, Manifest,
     Phases, Record, RunDir, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
@@ -20,7 +20,7 @@ use crate::{
     images::{
         external_processes::{ExternalImage, ExternalProcesses, check_files},
         generate::{Generated, Request, generate, save},
-        load::{Models, check_weights, device_of, sampling_of},
+        load::{Models, check_weights, device_of},
         out_of_memory::within_memory,
     },
     machine::{self, allocation, load_meter::LoadMeter, provenance::Provenance},
@@ -109,7 +109,7 @@ impl<'a> Attempt<'a> {
         }
         for cell in self.work.spec.cells.iter().filter(needed).filter(|cell| cell.external.is_none()) {
             let model = self.models.get(&cell.model)?;
-            check_weights(&self.work.run.manifest(), manifest, &cell.model.name, &model.weights())?;
+            check_weights(&self.work.run.manifest(), manifest, &cell.model.name, &model.weights)?;
         }
         Ok(())
     }
@@ -144,9 +144,9 @@ impl<'a> Attempt<'a> {
         let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model)?;
         let request = Request {
-            model: &*model,
+            model: &model,
             method: &cell.method,
-            sampling: sampling_of(&cell.sampling),
+            sampling: cell.sampling,
             prompt: &item.prompt,
             seed: item.seed.0,
         };

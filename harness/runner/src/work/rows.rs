@@ -1,7 +1,7 @@
 //! The rows of one image.
 
 use specimen_decode::trace::{Decoded, StepTrace};
-use specimen_models::target::Picture;
+use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Digest, Item, Record, SCHEMA, Status, StepsRow};
 
 use crate::images::{

@@ -1,6 +1,6 @@
 //! The loss of heads, against its definition written out slot by slot.
 
-use specimen_models::{backbone::Backbone, draft_head::DraftHead};
+use specimen_models::{heads::draft_head::DraftHead, seam::backbone::Backbone};
 use specimen_train::{
     head_loss::{HeadLoss, Pair, Redundancy},
     unroll::unroll,
@@ -62,12 +62,12 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
     let guided = |caption: &[f64], null: &[f64]| -> Vec<f64> {
         caption.iter().zip(null).map(|(c, n)| n + loss.guidance * (c - n)).collect()
     };
-    let law = |logits: &[f64]| -> Vec<f64> {
+    let distribution = |logits: &[f64]| -> Vec<f64> {
         let sum: f64 = logits.iter().map(|l| l.exp()).sum();
         logits.iter().map(|l| l.exp() / sum).collect()
     };
     let nats = |truth: &[f64], drafted: &[f64]| -> f64 {
-        truth.iter().zip(law(drafted)).map(|(q, p)| -q * p.ln()).sum()
+        truth.iter().zip(distribution(drafted)).map(|(q, p)| -q * p.ln()).sum()
     };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let true_logits = target.logits(&features);
@@ -87,10 +87,10 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
                 let of = |x: &Tensor, at: i64| [rows(x, image, at), rows(x, image + 2, at)];
                 let (drafted, aim) = (of(&logits, r), of(&true_logits, slot + 1));
                 for (drafted, aim) in drafted.iter().zip(&aim) {
-                    of_rows += weight * nats(&law(aim), drafted) / (4 * n_slots) as f64;
+                    of_rows += weight * nats(&distribution(aim), drafted) / (4 * n_slots) as f64;
                 }
                 let (drafted, aim) = (guided(&drafted[0], &drafted[1]), guided(&aim[0], &aim[1]));
-                of_guided += weight * nats(&law(&aim), &drafted) / (2 * n_slots) as f64;
+                of_guided += weight * nats(&distribution(&aim), &drafted) / (2 * n_slots) as f64;
                 for row in [image, image + 2] {
                     let (a, b) = (rows(predicted, row, r), rows(&features, row, slot + 1));
                     let smooth = |d: f64| if d.abs() < 1.0 { 0.5 * d * d } else { d.abs() - 0.5 };

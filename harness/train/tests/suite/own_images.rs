@@ -1,7 +1,7 @@
-//! Images of the target's own: drawn by its guided law, whatever way the drawing was cut.
+//! Images of the target's own: drawn by its guided distribution, whatever way the drawing was cut.
 
 use specimen_datasets::scenes::NULL_ID;
-use specimen_models::backbone::Backbone;
+use specimen_models::seam::backbone::Backbone;
 use specimen_train::{
     corpus::StepDraws,
     own_images::{CaptionedRows, DrawnFrom, OwnImages},
@@ -75,7 +75,7 @@ fn a_damaged_file_of_images_is_an_error() {
 }
 
 #[test]
-fn every_token_is_where_its_draw_meets_the_guided_law() {
+fn every_token_is_where_its_draw_meets_the_guided_distribution() {
     let folder = tempfile::tempdir().unwrap();
     let rows = images(32, &folder.path().join("images.safetensors"));
     let (tokens, captions) = all(&rows);

@@ -2,11 +2,13 @@
 
 use specimen_datasets::scenes::CAPTION_LEN;
 use specimen_models::{
-    draft_head::DraftHead,
-    eagle::{EagleConfig, EagleHead, EaglePrefix},
-    eagle3::{Eagle3Config, Eagle3Head},
-    random_weights::RandomWeights,
-    tiny::{TargetConfig, TinyBackbone},
+    families::tiny::{TargetConfig, TinyBackbone},
+    files::random_weights::RandomWeights,
+    heads::{
+        draft_head::DraftHead,
+        eagle::{EagleConfig, EagleHead, EaglePrefix},
+        eagle3::{Eagle3Config, Eagle3Head},
+    },
 };
 use specimen_train::head_loss::{HeadBatch, Pair};
 use specimen_weights::{Init, LoadError, ParamSource};

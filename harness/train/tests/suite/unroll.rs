@@ -1,8 +1,8 @@
 //! The unrolled head against itself, one draft after the other.
 
 use specimen_models::{
-    draft_head::DraftHead,
-    llama::{causal_mask, whole_attention},
+    heads::draft_head::DraftHead,
+    llama::layer::layer::{causal_mask, whole_attention},
 };
 use specimen_train::{head_loss::HeadBatch, unroll::unroll};
 use tch::{Kind, Tensor, no_grad};

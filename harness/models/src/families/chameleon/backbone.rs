@@ -1,0 +1,233 @@
+//! The Chameleon transformer (Chameleon Team, arXiv 2405.09818; models 2.1), and one image's view of it.
+//!
+//! The network speaks words: text and image tokens of one vocabulary. The decoder speaks tokens: the codes of the
+//! picture, by their place in the codebook, and behind them the structural tokens of the image grammar. Everything
+//! else is masked wherever a token is drawn, so the output head keeps the rows of the codes alone, which is exact:
+//! a twelfth of the head's weights and of its work is left.
+
+use std::{cell::RefCell, rc::Rc};
+
+use specimen_weights::{Init, LoadError, ParamSource, Scoped};
+use tch::{Kind, Tensor};
+
+use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
+use crate::{
+    llama::{
+        layer::{Turns, rms_norm},
+        padded::Padding,
+    },
+    seam::{
+        backbone::{Backbone, BackboneShape, Tapped},
+        kv::KvCache,
+    },
+};
+
+/// Logit of a structural token, which is forced where it stands and nowhere drawn. Finite, so that guidance and
+/// temperature leave it a number, and so low that its probability is exactly 0.
+const NEVER: f64 = -1e30;
+
+/// The words that are tokens of an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageWords {
+    /// Word of every code, by its place in the codebook.
+    pub codes: Vec<i64>,
+    /// Words of the structural tokens, which follow the codes.
+    pub structural: Vec<i64>,
+}
+
+/// The weights of the transformer.
+pub struct ChameleonNetwork {
+    config: ChameleonConfig,
+    /// `[n_words, d]`
+    words: Tensor,
+    layers: Vec<ChameleonLayer>,
+    /// `[d]`
+    norm: Tensor,
+    /// `[n_codes, d]`
+    head: Tensor,
+    /// Word of every token, `[n_vocab]`, i64.
+    token_words: Tensor,
+    turns: Turns,
+}
+
+impl ChameleonNetwork {
+    /// Reads or makes the parameters.
+    ///
+    /// # Errors
+    /// As the source.
+    ///
+    /// # Panics
+    /// If a word of `image` is outside the vocabulary, or the rows of the norms do not divide the heads.
+    pub fn new(
+        source: &mut dyn ParamSource,
+        config: &ChameleonConfig,
+        layout: KeyLayout,
+        image: &ImageWords,
+    ) -> Result<Self, LoadError> {
+        let &ChameleonConfig { n_words, d_model, n_heads, n_layers, .. } = config;
+        let tokens = [image.codes.as_slice(), &image.structural].concat();
+        assert!(tokens.iter().all(|word| (0..n_words).contains(word)), "tokens are words");
+        assert_eq!(n_heads % config.qk_norm.n_rows(), 0, "rows of norms divide the heads");
+        let words = source.param(layout.embedding(), &[n_words, d_model], Init::Normal(0.5))?;
+        let layers = (0..n_layers)
+            .map(|i| {
+                let mut scoped = Scoped::new(source, layout.layer_prefix(i));
+                ChameleonLayer::new(&mut scoped, config, layout)
+            })
+            .collect::<Result<_, _>>()?;
+        let norm = source.param(layout.norm(), &[d_model], Init::Constant(1.0))?;
+        let head = source.param(layout.head(), &[n_words, d_model], Init::Normal(0.02))?;
+        let device = words.device();
+        let codes = Tensor::from_slice(&image.codes).to_device(device);
+        let rotary = rotary_1d(config.n_positions, config.d_head, config.rope_base).to_device(device);
+        Ok(Self {
+            config: config.clone(),
+            layers,
+            norm,
+            head: head.index_select(0, &codes),
+            token_words: Tensor::from_slice(&tokens).to_device(device),
+            turns: Turns::new(&rotary),
+            words,
+        })
+    }
+
+    /// The sizes.
+    #[must_use]
+    pub fn config(&self) -> &ChameleonConfig {
+        &self.config
+    }
+
+    /// Input vectors of words. `words`: i64 of any shape; returns `[.., d]`.
+    pub fn embed_words(&self, words: &Tensor) -> Tensor {
+        let mut size = words.size();
+        size.push(self.config.d_model);
+        self.words.index_select(0, &words.reshape([-1])).view(size.as_slice())
+    }
+
+    /// Input embeddings of all words, `[n_words, d]`.
+    pub(super) fn word_table(&self) -> &Tensor {
+        &self.words
+    }
+
+    /// Input vectors of all tokens, `[n_vocab, d]`.
+    pub fn token_table(&self) -> Tensor {
+        self.words.index_select(0, &self.token_words)
+    }
+
+    /// Turns of the rows `positions` (`[n]`, i64), for queries and keys alike: `[n, 1, d_head / 2]`, complex.
+    pub(super) fn turns_at(&self, positions: &Tensor) -> Tensor {
+        self.turns.at(positions, 1).narrow(1, 0, 1)
+    }
+}
+
+/// The network as one image sees it: with the padding of its shorter guidance row.
+///
+/// A padded row keeps the positions of the other one. Rotary attention depends on distances alone, and nobody
+/// sees the padding, so that is the same network as one whose positions restart behind the padding.
+pub struct ChameleonImage {
+    network: Rc<ChameleonNetwork>,
+    padding: Padding,
+    /// Words of the prefix, `[b, n_prefix]`, i64, padding included: a head continues from them.
+    words: Tensor,
+    /// Features of the prefix, `[b, n_prefix, d]`, once it has run.
+    prefix_features: RefCell<Option<Tensor>>,
+}
+
+impl ChameleonImage {
+    /// The view of an image behind `words` (`[b, n_prefix]`, i64), rows padded as `padding` says.
+    #[must_use]
+    pub fn new(network: Rc<ChameleonNetwork>, padding: Padding, words: Tensor) -> Self {
+        Self { network, padding, words, prefix_features: RefCell::default() }
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Rc<ChameleonNetwork> {
+        &self.network
+    }
+
+    /// The padding of the guidance rows.
+    pub fn padding(&self) -> &Padding {
+        &self.padding
+    }
+
+    /// Slots before the image.
+    #[must_use]
+    pub fn n_prefix(&self) -> i64 {
+        self.words.size()[1]
+    }
+
+    /// Words of the prefix, `[b, n_prefix]`, i64, padding included.
+    pub fn words(&self) -> &Tensor {
+        &self.words
+    }
+
+    /// Features of the prefix, `[b, n_prefix, d]`.
+    ///
+    /// # Panics
+    /// If the prefix has not run.
+    pub fn prefix_features(&self) -> Tensor {
+        let features = self.prefix_features.borrow();
+        features.as_ref().expect("the prefix runs before anything continues from it").shallow_clone()
+    }
+}
+
+impl Backbone for ChameleonImage {
+    fn shape(&self) -> BackboneShape {
+        let config = &self.network.config;
+        BackboneShape {
+            d_model: config.d_model,
+            n_layers: config.n_layers,
+            n_heads: config.n_heads,
+            d_head: config.d_head,
+            n_vocab: self.network.token_words.size()[0],
+            n_positions: config.n_positions,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        self.network.words.kind()
+    }
+
+    fn embed(&self, tokens: &Tensor, _: &Tensor) -> Tensor {
+        self.network.embed_words(&self.network.token_words.index_select(0, tokens))
+    }
+
+    fn forward_tapped(
+        &self,
+        x: &Tensor,
+        positions: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped {
+        let network = &self.network;
+        let (n_cached, n) = (cache.len(), x.size()[1]);
+        let mask = self.padding.hide(mask, n, n_cached, cache.kind(), x);
+        let turns = network.turns_at(positions);
+        let mut x = x.shallow_clone();
+        let mut inner = Vec::new();
+        for (at, (layer, cache)) in network.layers.iter().zip(cache.layers()).enumerate() {
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.shallow_clone()));
+            x = layer.step(&x, &turns, cache, mask.as_ref());
+        }
+        let n_layers = network.layers.len();
+        assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
+        let features = rms_norm(&x, &network.norm, network.config.norm_eps);
+        if n_cached == 0 && self.n_prefix() <= n {
+            *self.prefix_features.borrow_mut() = Some(features.narrow(1, 0, self.n_prefix()));
+        }
+        Tapped { features, inner }
+    }
+
+    fn logits(&self, features: &Tensor) -> Tensor {
+        let codes = features.linear(&self.network.head, None::<&Tensor>).to_kind(Kind::Float);
+        let mut size = codes.size();
+        let n_codes = size.pop().expect("logits have an axis of codes");
+        size.push(self.network.token_words.size()[0] - n_codes);
+        Tensor::cat(&[&codes, &codes.new_full(size.as_slice(), NEVER, (Kind::Float, codes.device()))], -1)
+    }
+
+    fn turns(&self) -> Option<&Turns> {
+        Some(&self.network.turns)
+    }
+}

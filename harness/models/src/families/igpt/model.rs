@@ -1,0 +1,144 @@
+//! Image-GPT as a target: nothing in, 784 grey levels, a 28x28 picture out. Other models of the same size, or the
+//! model itself, can draft: those that the catalog names.
+
+use std::{path::Path, rc::Rc};
+
+use specimen_catalog::{Entry, entry};
+use specimen_decode::pipeline::Sampling;
+use specimen_hub::Places;
+use specimen_weights::{Checkpoint, LoadError};
+use tch::{Device, Kind, Tensor};
+
+use super::{IgptBackbone, IgptConfig, Palette};
+use crate::{
+    files::published_files::{AbsentHead, find_all},
+    heads::{
+        drafters::{DrafterKind, Heads, StartDraft},
+        model_draft::{ModelDraft, VocabularyMap},
+    },
+    seam::{
+        loaded_model::{LoadedModel, Picture, Prefix, WeightsId},
+        model_error::ModelError,
+        token_tables::{TokenTables, vectors_of},
+    },
+};
+
+/// One network with its grey levels.
+struct Network {
+    backbone: Rc<IgptBackbone>,
+    palette: Palette,
+    id: WeightsId,
+}
+
+impl Network {
+    /// Reads the weights of `model` in the file `path`, which are the part `role` of the whole.
+    fn open(model: &Entry, path: &Path, role: &str, kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let config = IgptConfig::of(model);
+        let mut checkpoint = Checkpoint::open(path, Some(kind), device)?;
+        let id = WeightsId {
+            role: role.into(),
+            file: file_of(model).into(),
+            digest: checkpoint.digest().to_owned(),
+        };
+        let backbone = IgptBackbone::new(&mut checkpoint, &config)?;
+        // The classifier over the ten digits is not part of the generative model; the palette is read below.
+        checkpoint.ignore(|name| name.starts_with("gpt.clf_head.") || name == "centroids");
+        checkpoint.finish()?;
+        // Grey levels stay in f32 whatever the network runs in.
+        let mut checkpoint = Checkpoint::open(path, Some(Kind::Float), Device::Cpu)?;
+        let palette = Palette::load(&mut checkpoint, config.n_vocab)?;
+        Ok(Self { backbone: Rc::new(backbone), palette, id })
+    }
+}
+
+/// The safetensors of `model`, below a folder of weights.
+fn file_of(model: &Entry) -> &str {
+    let converted = model.files[0].converted.as_deref().expect("its files are pickles");
+    converted.strip_prefix("weights/").unwrap_or(converted)
+}
+
+/// `model` of the catalog with the weights found in `places`, and with the other models that can draft for it where
+/// theirs are there too; the networks run in `kind`.
+///
+/// # Errors
+/// Absent or damaged weights, damaged weights of another model included.
+///
+/// # Panics
+/// If `model` is none of the family, which the tests of the catalog's files exclude.
+pub fn open(
+    model: &'static Entry,
+    places: &Places,
+    kind: Kind,
+    device: Device,
+) -> Result<LoadedModel, ModelError> {
+    let target = model.target.as_ref().expect("an Image-GPT draws images");
+    let found = find_all(places, &model.name, &[&model.parts[0]])?;
+    let network = Rc::new(Network::open(model, &found[0][0], "target", kind, device)?);
+    let mut weights = vec![network.id.clone()];
+    let mut heads = Heads::default();
+    for name in &target.draft_models {
+        let by = DrafterKind::Model(name.clone());
+        if *name == model.name {
+            heads.add(by, Ok(start_draft(network.clone(), None)));
+            continue;
+        }
+        let other = entry(name).expect("models that draft are tested to be entries");
+        let part = &other.parts[0];
+        let Some(found) = places.part(part) else {
+            heads.add(by, Err(AbsentHead { entry: &other.name, part, places: places.clone() }));
+            continue;
+        };
+        let other = Network::open(other, &found[0], "drafter", kind, device)?;
+        weights.push(other.id.clone());
+        let [ours, theirs] = [&network.palette, &other.palette].map(Palette::centroids);
+        let vocabulary = Rc::new(VocabularyMap::by_rank(ours, theirs, device));
+        heads.add(by, Ok(start_draft(Rc::new(other), Some(vocabulary))));
+    }
+    let grey = Tensor::from_slice(network.palette.centroids()).unsqueeze(1);
+    let tables = TokenTables::of_values(
+        vectors_of(&network.id.file, &grey)?,
+        vectors_of(&network.id.file, network.backbone.token_table())?,
+    );
+    let (name, backbone) = (model.name.as_str(), network.backbone.clone());
+    Ok(LoadedModel {
+        name,
+        n_tokens: backbone.config().n_tokens() as usize,
+        forced: Vec::new(),
+        heads,
+        tables,
+        prompt: Box::new(move |prompt, sampling| {
+            check_unconditional(name, prompt, sampling)?;
+            Ok(Prefix { slots: backbone.prefix(), backbone: backbone.clone() })
+        }),
+        painter: Box::new(move |tokens| {
+            let side = u32::try_from(network.backbone.config().side).expect("a picture's side is small");
+            let rgb = network.palette.grey(tokens).into_iter().flat_map(|grey| [grey; 3]).collect();
+            Picture { width: side, height: side, rgb }
+        }),
+        weights,
+        warnings: Vec::new(),
+    })
+}
+
+fn check_unconditional(model: &str, prompt: &str, sampling: &Sampling) -> Result<(), ModelError> {
+    if !prompt.is_empty() {
+        let reason = format!("it is unconditional and takes an empty prompt only, found {prompt:?}");
+        return Err(ModelError::Prompt { model: model.into(), reason });
+    }
+    if sampling.guidance != 1.0 {
+        let reason = format!("it is unconditional, so guidance must be 1, found {}", sampling.guidance);
+        return Err(ModelError::Sampling { model: model.into(), reason });
+    }
+    Ok(())
+}
+
+/// Starts drafting by `network`, whose tokens are the target's by `vocabulary`.
+fn start_draft(network: Rc<Network>, vocabulary: Option<Rc<VocabularyMap>>) -> StartDraft {
+    Box::new(move |generation, max_run, time| {
+        let backbone = network.backbone.clone();
+        let capacity = backbone.config().n_tokens() as usize + max_run;
+        let (prefix, sampling) = (backbone.prefix(), *generation.sampling());
+        Box::new(ModelDraft::new(backbone, prefix, sampling, vocabulary.clone(), capacity, time))
+    })
+}

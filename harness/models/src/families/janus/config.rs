@@ -1,0 +1,68 @@
+//! Sizes of the published Janus-Pro models (Chen et al., arXiv 2501.17811).
+
+use serde::Deserialize;
+use specimen_catalog::Entry;
+
+use crate::llama::{image_llama::StackShape, layer::LayerShape};
+
+/// Sizes of one network.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JanusConfig {
+    /// Layers.
+    pub n_layers: i64,
+    /// Attention heads; keys and values have as many.
+    pub n_heads: i64,
+    /// Width of the residual stream.
+    pub d_model: i64,
+    /// Hidden width of the feed-forward part.
+    pub d_ffn: i64,
+    /// Text vocabulary.
+    pub n_words: i64,
+    /// Image vocabulary.
+    pub n_vocab: i64,
+    /// Width of an image token before it is aligned.
+    pub d_code: i64,
+    /// Tokens along an edge of the image.
+    pub grid: i64,
+    /// Positions of prompt and image.
+    pub n_positions: i64,
+    /// Word id that fills an empty prompt.
+    pub pad: i64,
+    /// Base of the rotary frequencies.
+    pub rope_base: f64,
+    /// Epsilon of the norms.
+    pub norm_eps: f64,
+}
+
+impl JanusConfig {
+    /// The sizes of `model`, as the catalog has them.
+    ///
+    /// # Panics
+    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
+    #[must_use]
+    pub fn of(model: &Entry) -> Self {
+        let target = model.target.as_ref().expect("a Janus-Pro draws images");
+        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
+    }
+
+    /// Tokens of an image.
+    #[must_use]
+    pub const fn n_tokens(&self) -> i64 {
+        self.grid * self.grid
+    }
+
+    /// Width of a head.
+    #[must_use]
+    pub const fn d_head(&self) -> i64 {
+        self.d_model / self.n_heads
+    }
+
+    /// The sizes of its stack.
+    #[must_use]
+    pub const fn stack(&self) -> StackShape {
+        let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
+        let layer = LayerShape { d_model, n_heads, d_head: self.d_head(), d_ffn };
+        StackShape { layer, n_layers, norm_eps }
+    }
+}

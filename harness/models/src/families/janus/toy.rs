@@ -1,0 +1,42 @@
+//! Janus-Pro at toy width with weights from a seed, an EAGLE-1 head included: everything from the prompt to the pixels
+//! is there, and the pictures mean nothing.
+
+use specimen_catalog::Entry;
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusPrompt, drafter_config};
+use crate::{
+    families::text_tokenizer::TextTokenizer,
+    files::{placed::Placed, random_weights::RandomWeights},
+    heads::eagle::EagleHead,
+    picture::vq16::{Vq16, Vq16Config, Vq16Names},
+};
+
+/// A tokenizer of the same kind as Janus', over bytes.
+static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/janus-tokenizer.json");
+
+impl Janus {
+    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`. Its head is built as the
+    /// published ones of other models: input vectors and logits are the target's.
+    ///
+    /// # Errors
+    /// None in practice: its parameters are made, not read.
+    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let sizes = &JanusConfig::of(model);
+        let mut random = RandomWeights::new(2);
+        let mut placed = Placed::new(&mut random, kind, device);
+        let network = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
+        let config = drafter_config(sizes, sizes.norm_eps);
+        let mut head = EagleHead::new(&mut placed, &config, sizes.d_model)?;
+        head.layer.prepare();
+        let mut placed = Placed::new(&mut random, Kind::Float, device);
+        let vq_config =
+            Vq16Config { n_codes: sizes.n_vocab, d_code: sizes.d_code, d_latent: 16, channels: &[64, 32] };
+        let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
+        let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
+        let prompt = JanusPrompt::new(&model.name, network, text)?;
+        Ok(Self { prompt, vq, head: Ok(head), weights: Vec::new() })
+    }
+}

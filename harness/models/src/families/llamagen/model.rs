@@ -1,0 +1,170 @@
+//! LlamaGen as a target: a caption or the number of a class in, a raster of tokens, a picture out.
+
+use std::{path::PathBuf, rc::Rc};
+
+use specimen_foundation::folders::cache_folder;
+use specimen_hub::Places;
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::{
+    Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
+    heads::{NamedHead, open_heads, start_draft},
+    t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+};
+use crate::{
+    families::text_tokenizer::TextTokenizer,
+    files::{placed::Placed, published_files::find_all, several_files::SeveralFiles, sidecar::Sidecar},
+    heads::drafters::Heads,
+    llama::padded::Padded,
+    picture::{
+        pixels::{Rounding, painter},
+        vq16::{Vq16, Vq16Names, is_of_the_encoder},
+    },
+    seam::{
+        backbone::Backbone,
+        loaded_model::{LoadedModel, Prefix, WeightsId},
+        model_error::ModelError,
+        token_tables::{TokenTables, vectors_of},
+    },
+};
+
+/// A LlamaGen, read or made.
+pub struct LlamaGen {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// The transformer and its slots.
+    pub network: LlamaGenNetwork,
+    pub(super) vq: Vq16,
+    /// Absent where the model takes classes.
+    pub(super) captions: Option<CaptionFeatures>,
+    pub(super) heads: Vec<NamedHead>,
+    pub(super) weights: Vec<WeightsId>,
+}
+
+impl LlamaGen {
+    /// Reads published weights, found in `places`; the transformer runs in `kind`.
+    ///
+    /// # Errors
+    /// Absent or damaged weights.
+    pub fn open(
+        which: &LlamaGenWeights,
+        places: &Places,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self, ModelError> {
+        let _guard = tch::no_grad_guard();
+        let found = find_all(places, which.name, &which.parts)?;
+        let norm_eps = Sidecar::beside(&found[0][0])?.number("rms_norm_eps").unwrap_or(which.config.norm_eps);
+        let config = LlamaGenConfig { norm_eps, ..which.config };
+        let (network, mut weights) = SeveralFiles::read(&found[0], "target", |files| {
+            let names = LlamaGenNames::of_file(|name| files.has(name));
+            let network = LlamaGenNetwork::new(&mut Placed::new(files, kind, device), &config, names)?;
+            files.ignore(LlamaGenNames::is_computed);
+            Ok(network)
+        })?;
+        let (vq, ids) = SeveralFiles::read(&found[1], "tokenizer", |files| {
+            let mut placed = Placed::new(files, Kind::Float, device);
+            let vq = Vq16::new(&mut placed, &which.vq, Vq16Names::Original)?;
+            files.ignore(is_of_the_encoder);
+            Ok(vq)
+        })?;
+        weights.extend(ids);
+        let captions = match config.condition {
+            Condition::Class { .. } => None,
+            Condition::Caption { .. } => {
+                let (captions, ids) = open_captions(&which.text, [&found[2], &found[3]], device)?;
+                weights.extend(ids);
+                Some(captions)
+            }
+        };
+        let (heads, ids) = open_heads(&which.heads, places, &config, network.backbone(), (kind, device))?;
+        weights.extend(ids);
+        Ok(Self { name: which.name, network, vq, captions, heads, weights })
+    }
+
+    /// The model that the runner takes, its codes decoded on `device`.
+    ///
+    /// # Errors
+    /// A codebook or an embedding with an entry that is not finite.
+    pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
+        let Self { name, network, vq, captions, heads: named, weights } = self;
+        let config = *network.config();
+        let mut heads = Heads::default();
+        for (kind, head) in named {
+            heads.add(kind, head.map(start_draft));
+        }
+        Ok(LoadedModel {
+            name,
+            n_tokens: config.n_tokens() as usize,
+            forced: Vec::new(),
+            heads,
+            tables: TokenTables::of_codebook(
+                vectors_of(name, vq.codebook())?,
+                vectors_of(name, network.backbone().token_table())?,
+            ),
+            prompt: Box::new(move |prompt, sampling| {
+                prefix(name, &network, captions.as_ref(), prompt, sampling.guidance != 1.0)
+            }),
+            painter: painter([config.grid; 2], Rounding::Nearest, device, move |ids| vq.decode(ids)),
+            weights,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// The class or the caption in `prompt` before an image of `network`; `guided`: with the row of neither.
+fn prefix(
+    name: &str,
+    network: &LlamaGenNetwork,
+    captions: Option<&CaptionFeatures>,
+    prompt: &str,
+    guided: bool,
+) -> Result<Prefix, ModelError> {
+    let unusable = |reason| ModelError::Prompt { model: name.into(), reason };
+    let backbone: Rc<dyn Backbone> = network.backbone().clone();
+    match (network.config().condition, captions) {
+        (Condition::Class { n_classes }, _) => {
+            let class = prompt.trim().parse().ok().filter(|class| (0..n_classes).contains(class));
+            let class = class.ok_or_else(|| {
+                unusable(format!("it takes the number of a class, 0 to {}, found {prompt:?}", n_classes - 1))
+            })?;
+            Ok(Prefix { backbone, slots: network.class_prefix(class, guided) })
+        }
+        (Condition::Caption { n_slots, .. }, Some(captions)) => {
+            let features = captions.of(prompt, n_slots).map_err(|error| match error {
+                CaptionError::Unusable(reason) => unusable(reason),
+                CaptionError::NotKept { folder, source } => {
+                    ModelError::NotKept { model: name.into(), folder, source }
+                }
+            })?;
+            let slots = network.caption_prefix(&features, guided);
+            let (n_rows, n_pads) = (slots.size()[0], slots.size()[1] - features.size()[0]);
+            // The slots of a caption that are left empty are pads in every row.
+            let padded = |backbone| Rc::new(Padded::new(backbone, vec![n_pads; n_rows as usize])) as _;
+            Ok(Prefix { backbone: if n_pads > 0 { padded(backbone) } else { backbone }, slots })
+        }
+        (Condition::Caption { .. }, None) => {
+            unreachable!("a model of captions is loaded with its text encoder")
+        }
+    }
+}
+
+/// The text encoder with its tokenizer, and what it was loaded from. On a CPU it runs in f32, else in bf16.
+fn open_captions(
+    config: &T5Config,
+    [encoder, tokenizer]: [&[PathBuf]; 2],
+    device: Device,
+) -> Result<(CaptionFeatures, Vec<WeightsId>), LoadError> {
+    let kind = if device == Device::Cpu { Kind::Float } else { Kind::BFloat16 };
+    let (network, mut ids) = SeveralFiles::read(encoder, "text encoder", |files| {
+        let network = T5Encoder::new(&mut Placed::new(files, kind, device), config)?;
+        files.ignore(T5Encoder::is_not_of_the_encoder);
+        Ok(network)
+    })?;
+    let text = TextTokenizer::open(&tokenizer[0])?;
+    ids.push(text.id("text tokenizer"));
+    let digests: Vec<String> = ids.iter().map(|id| id.digest.clone()).collect();
+    let store = cache_folder().map(|cache| FeatureStore::new(&cache, &digests, config, kind));
+    Ok((CaptionFeatures::new(text, network, store), ids))
+}

@@ -1,0 +1,47 @@
+//! The published LlamaGen models, as the catalog has them.
+
+use specimen_catalog::{Entry, Part, entry};
+
+use super::{HeadLayout, HeadSource, LlamaGenConfig, t5::T5Config};
+use crate::picture::vq16::Vq16Config;
+
+/// One published model.
+#[derive(Clone, Debug)]
+pub struct LlamaGenWeights {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// Its sizes.
+    pub config: LlamaGenConfig,
+    /// Those of its picture tokenizer.
+    pub vq: Vq16Config,
+    /// Those of its text encoder, where it takes captions.
+    pub text: T5Config,
+    /// Target and picture tokenizer, and for captions the text encoder and the text tokenizer, in this order.
+    pub parts: Vec<&'static Part>,
+    /// Its heads.
+    pub heads: Vec<HeadSource>,
+}
+
+impl LlamaGenWeights {
+    /// The published model that is `model` in the catalog.
+    ///
+    /// # Panics
+    /// If `model` is none of the family, which the tests of the catalog's files exclude.
+    #[must_use]
+    pub fn of(model: &'static Entry) -> Self {
+        Self {
+            name: &model.name,
+            config: LlamaGenConfig::of(model),
+            vq: Vq16Config::PUBLISHED,
+            text: T5Config::FLAN_XL,
+            parts: model.all_parts(),
+            heads: model.published_heads().into_iter().map(|head| source_of(&head)).collect(),
+        }
+    }
+}
+
+fn source_of(&(proposer, weights, name): &(&str, &'static str, &'static str)) -> HeadSource {
+    let layout = if proposer == "eagle3" { HeadLayout::Eagle3 } else { HeadLayout::Eagle1 };
+    let part = &entry(name).expect("heads are tested to be entries").parts[0];
+    HeadSource { layout, weights, entry: name, part }
+}

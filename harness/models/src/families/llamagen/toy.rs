@@ -1,0 +1,76 @@
+//! LlamaGen at toy width with weights from a seed: everything from the prompt to the pixels is there, and the pictures
+//! mean nothing. Distributions of such a network are far from uniform, every norm and bias matters, and an image takes
+//! milliseconds.
+
+use specimen_catalog::Entry;
+use specimen_weights::LoadError;
+use tch::{Device, Kind};
+
+use super::{
+    Condition, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config, eagle3_config,
+    t5::{CaptionFeatures, T5Config, T5Encoder},
+};
+use crate::{
+    families::text_tokenizer::TextTokenizer,
+    files::{placed::Placed, published_names::Mixed, random_weights::RandomWeights},
+    heads::{drafters::DrafterKind, lantern_head::LanternHead},
+    picture::vq16::{Vq16, Vq16Config, Vq16Names},
+};
+
+/// The toy's text encoder.
+const TEXT: T5Config = T5Config {
+    n_layers: 2,
+    n_heads: 2,
+    d_model: 24,
+    d_head: 8,
+    d_ffn: 32,
+    n_words: 128,
+    n_buckets: 32,
+    max_distance: 128,
+    norm_eps: 1e-6,
+};
+
+/// A tokenizer of the same kind as flan-t5's, over letters and a few syllables.
+static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/t5-tokenizer.json");
+
+impl LlamaGen {
+    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`.
+    ///
+    /// # Errors
+    /// None in practice: its parameters are made, not read.
+    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let config = &LlamaGenConfig::of(model);
+        let mut random = RandomWeights::new(1);
+        let mut placed = Placed::new(&mut random, kind, device);
+        let network = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
+        let head = LanternHead::new(
+            &mut placed,
+            &drafter_config(config, config.norm_eps),
+            Mixed::Pairs,
+            config.d_model,
+            config.n_vocab,
+        )?;
+        // From a seed of its own, so that the other networks stay what they were before there was an EAGLE-3 head.
+        let mut further = RandomWeights::new(3);
+        let eagle3 = LanternHead::eagle3(
+            &mut Placed::new(&mut further, kind, device),
+            &eagle3_config(config, config.norm_eps),
+            Mixed::Pairs,
+            (config.d_model, config.n_vocab),
+            Some(network.backbone().token_table()),
+        )?;
+        let mut placed = Placed::new(&mut random, Kind::Float, device);
+        let vq_config = Vq16Config { n_codes: config.n_vocab, d_code: 8, d_latent: 16, channels: &[64, 32] };
+        let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
+        let captions = match config.condition {
+            Condition::Class { .. } => None,
+            Condition::Caption { .. } => {
+                let tokenizer = TextTokenizer::of_bytes("toy/t5-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
+                Some(CaptionFeatures::new(tokenizer, T5Encoder::new(&mut placed, &TEXT)?, None))
+            }
+        };
+        let heads = vec![(DrafterKind::Eagle1(None), Ok(head)), (DrafterKind::Eagle3(None), Ok(eagle3))];
+        Ok(Self { name: &model.name, network, vq, captions, heads, weights: Vec::new() })
+    }
+}

@@ -1,0 +1,11 @@
+//! One folder or file a family of models: its networks, its prompt format and its loading.
+
+// One group a line of the reading order above; rustfmt sorts within a group only.
+pub mod chameleon;
+pub mod igpt;
+pub mod janus;
+pub mod llamagen;
+pub mod stub;
+pub mod tiny;
+
+pub mod text_tokenizer;

@@ -1,0 +1,75 @@
+//! Token ids of captions, by the `tokenizer.json` that a model is published with.
+
+use std::path::{Path, PathBuf};
+
+use specimen_foundation::bounded_read::read_side_file;
+use specimen_weights::LoadError;
+use tokenizers::Tokenizer;
+
+use crate::seam::loaded_model::WeightsId;
+
+/// A tokenizer without truncation and padding: the models do both themselves.
+pub struct TextTokenizer {
+    path: PathBuf,
+    digest: String,
+    inner: Tokenizer,
+}
+
+impl TextTokenizer {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not a tokenizer.
+    pub fn open(path: &Path) -> Result<Self, LoadError> {
+        let bytes =
+            read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        Self::of_bytes(path, &bytes)
+    }
+
+    /// Reads the JSON of a tokenizer; `path` stands for it in messages.
+    ///
+    /// # Errors
+    /// Bytes that are not a tokenizer.
+    pub fn of_bytes(path: &Path, json: &[u8]) -> Result<Self, LoadError> {
+        let wrong = |reason: String| LoadError::Config { path: path.to_owned(), reason };
+        let mut inner =
+            Tokenizer::from_bytes(json).map_err(|e| wrong(format!("not a tokenizer.json: {e}")))?;
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
+        Ok(Self { path: path.to_owned(), digest: blake3::hash(json).to_hex().to_string(), inner })
+    }
+
+    /// Its file, as the part `role` of a model.
+    #[must_use]
+    pub fn id(&self, role: &str) -> WeightsId {
+        let file = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        WeightsId { role: role.to_owned(), file, digest: self.digest.clone() }
+    }
+
+    /// The ids of `text`, with what the tokenizer adds before and behind every text.
+    ///
+    /// # Errors
+    /// A text that it cannot split, in words.
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>, String> {
+        let encoding = self.inner.encode(text, true).map_err(|e| e.to_string())?;
+        Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
+    }
+
+    /// The id of the special token `name`.
+    ///
+    /// # Errors
+    /// A tokenizer without it: it belongs to another model.
+    pub fn special(&self, name: &str) -> Result<i64, LoadError> {
+        self.inner.token_to_id(name).map(i64::from).ok_or_else(|| LoadError::Config {
+            path: self.path.clone(),
+            reason: format!("it has no token `{name}`; is it the right model's?"),
+        })
+    }
+
+    /// Ids that it can give, added ones included: all are below this.
+    #[must_use]
+    pub fn n_ids(&self) -> i64 {
+        let largest = self.inner.get_vocab(true).into_values().max();
+        largest.map_or(0, |id| i64::from(id) + 1)
+    }
+}

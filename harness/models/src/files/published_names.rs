@@ -1,0 +1,101 @@
+//! A LLaMA layer under the names of published files: [`Layer`](crate::llama::layer::Layer) asks for fused weights
+//! under its own names, and gets them put together from what the file holds.
+
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::Tensor;
+
+/// How a file names the weights of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayerNames {
+    /// As `transformers`: `self_attn.{q,k,v,o}_proj`, `mlp.{gate,up,down}_proj`, `input_layernorm`,
+    /// `post_attention_layernorm`.
+    HuggingFace,
+    /// As LlamaGen: `attention.{wqkv,wo}`, `feed_forward.{w1,w2,w3}`, `attention_norm`, `ffn_norm`.
+    LlamaGen,
+}
+
+/// Which entries of a head a rotary angle mixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mixed {
+    /// `j` and `j + d_head / 2`.
+    Halves,
+    /// `2 j` and `2 j + 1`.
+    Pairs,
+}
+
+/// A source that answers to a layer's own names, under any prefix, and passes all other names on.
+pub struct PublishedNames<'a> {
+    source: &'a mut dyn ParamSource,
+    names: LayerNames,
+    mixed: Mixed,
+    d_head: i64,
+}
+
+impl<'a> PublishedNames<'a> {
+    /// Reads from `source`, whose heads are `d_head` wide.
+    pub fn new(source: &'a mut dyn ParamSource, names: LayerNames, mixed: Mixed, d_head: i64) -> Self {
+        Self { source, names, mixed, d_head }
+    }
+
+    /// Query, key and value rows, `[3 * n_heads * d_head, d_input]`, in the order that [`Mixed::Halves`] turns.
+    fn qkv(&mut self, layer: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        let third = [shape[0] / 3, shape[1]];
+        let rows = match self.names {
+            LayerNames::LlamaGen => {
+                self.source.param(&format!("{layer}attention.wqkv.weight"), shape, init)?
+            }
+            LayerNames::HuggingFace => {
+                let mut part =
+                    |name| self.source.param(&format!("{layer}self_attn.{name}_proj.weight"), &third, init);
+                Tensor::cat(&[part("q")?, part("k")?, part("v")?], 0)
+            }
+        };
+        if self.mixed == Mixed::Halves {
+            return Ok(rows);
+        }
+        let n_turned = 2 * third[0];
+        let pairs = rows.narrow(0, 0, n_turned).view([-1, self.d_head / 2, 2, shape[1]]);
+        let halves = pairs.transpose(1, 2).reshape([n_turned, shape[1]]);
+        Ok(Tensor::cat(&[halves, rows.narrow(0, n_turned, third[0])], 0))
+    }
+
+    /// Gate rows, then up rows, `[2 * d_ffn, d]`.
+    fn gate_up(&mut self, layer: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        let names = match self.names {
+            LayerNames::HuggingFace => ["mlp.gate_proj", "mlp.up_proj"],
+            LayerNames::LlamaGen => ["feed_forward.w1", "feed_forward.w3"],
+        };
+        let half = [shape[0] / 2, shape[1]];
+        let mut part = |name| self.source.param(&format!("{layer}{name}.weight"), &half, init);
+        Ok(Tensor::cat(&[part(names[0])?, part(names[1])?], 0))
+    }
+}
+
+/// Names that stand for one tensor of the file: a layer's own, `transformers`', LlamaGen's.
+const SINGLE: [(&str, &str, &str); 4] = [
+    ("attention_norm.weight", "input_layernorm.weight", "attention_norm.weight"),
+    ("attention.out.weight", "self_attn.o_proj.weight", "attention.wo.weight"),
+    ("ffn_norm.weight", "post_attention_layernorm.weight", "ffn_norm.weight"),
+    ("ffn.down.weight", "mlp.down_proj.weight", "feed_forward.w2.weight"),
+];
+
+impl ParamSource for PublishedNames<'_> {
+    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        if let Some(layer) = name.strip_suffix("attention.qkv.weight") {
+            return self.qkv(layer, shape, init);
+        }
+        if let Some(layer) = name.strip_suffix("ffn.gate_up.weight") {
+            return self.gate_up(layer, shape, init);
+        }
+        for (own, hugging_face, llamagen) in SINGLE {
+            if let Some(layer) = name.strip_suffix(own) {
+                let published = match self.names {
+                    LayerNames::HuggingFace => hugging_face,
+                    LayerNames::LlamaGen => llamagen,
+                };
+                return self.source.param(&format!("{layer}{published}"), shape, init);
+            }
+        }
+        self.source.param(name, shape, init)
+    }
+}

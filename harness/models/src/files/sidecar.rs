@@ -1,0 +1,47 @@
+//! The `config.json` that the hub keeps beside weights: what of it a network cannot know by itself. Where files of
+//! several networks share a folder, a network's own is named after its weights.
+
+use std::path::Path;
+
+use specimen_foundation::bounded_read::read_side_text;
+use specimen_weights::LoadError;
+
+/// Its entries; none where there is no such file.
+pub struct Sidecar(serde_json::Value);
+
+impl Sidecar {
+    /// Reads the file beside `weights` that has their name and ends in `.json`, or else the `config.json` of their
+    /// folder, if there is one.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not JSON.
+    pub fn beside(weights: &Path) -> Result<Self, LoadError> {
+        let own = weights.with_extension("json");
+        let path = if own.is_file() { own } else { weights.with_file_name("config.json") };
+        if !path.is_file() {
+            return Ok(Self(serde_json::Value::Null));
+        }
+        let text = read_side_text(&path).map_err(|source| LoadError::Read { path: path.clone(), source })?;
+        let value = serde_json::from_str(&text)
+            .map_err(|e| LoadError::Config { path, reason: format!("not JSON: {e}") })?;
+        Ok(Self(value))
+    }
+
+    /// The number under `key`.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key)?.as_f64()
+    }
+
+    /// The flag under `key`.
+    #[must_use]
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        self.0.get(key)?.as_bool()
+    }
+
+    /// The text under `key`.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.as_str()
+    }
+}

@@ -1,0 +1,255 @@
+//! Drafting one image with a head that continues features: a stable cache of committed (token, feature) pairs,
+//! and tree nodes behind it that the next step forgets. A pair stays as it was taken in: where the feature was
+//! an old one, as after a skipped verification, the fresh one never replaces it.
+
+use std::{cell::RefCell, rc::Rc};
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    drafter::DraftModel,
+    tree::{NodeId, TokenTree},
+};
+use tch::Tensor;
+
+use crate::{
+    heads::draft_head::DraftHead,
+    seam::{
+        distributions::{DistributionRows, distributions},
+        draft_time::DraftTime,
+        feature_tap::FeatureTap,
+        generation::ModelGeneration,
+        kv::{KvCache, KvShape},
+        mask::{ancestor_mask, causal_behind},
+    },
+};
+
+/// One image's drafter state. Pairs of the prefix, where the head has seen it, lie in front of the image's.
+pub struct EagleDraft {
+    head: Rc<dyn DraftHead>,
+    context: Context,
+    cache: KvCache,
+    tap: Rc<RefCell<FeatureTap>>,
+    /// What the slots of the prefix but the last are paired with, `[b, n_prefix - 1, d]`; absent where the head begins
+    /// with the image.
+    prefix: Option<Tensor>,
+    /// Ages of the features for the tokens it takes in next, if they are not the fresh ones.
+    reused: Option<Vec<usize>>,
+    /// Predicted features of the root and of every expanded node, `[b, m, d]`.
+    predicted: Tensor,
+    /// Row of `predicted`, and place behind the stable cache, of every expanded node; `None` if not run.
+    rows: Vec<Option<i64>>,
+    time: DraftTime,
+}
+
+/// What of the generation the drafter reads.
+struct Context {
+    backbone: Rc<dyn crate::seam::backbone::Backbone>,
+    sampling: specimen_decode::pipeline::Sampling,
+    n_rows: i64,
+    n_prefix: i64,
+    /// As [`ModelGeneration::forced_tokens`].
+    forced: Rc<[Option<TokenId>]>,
+    device: tch::Device,
+}
+
+impl EagleDraft {
+    /// A drafter for `generation` that runs at most `max_run` nodes for one tree: its cache is as large as it gets.
+    ///
+    /// # Panics
+    /// If `generation` has run its prefill: what the head reads is asked for before.
+    #[must_use]
+    pub fn new(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_run: usize,
+        time: DraftTime,
+    ) -> Self {
+        Self::opened(head, generation, max_run, time, None)
+    }
+
+    /// The same for a head that has seen the whole prefix: `following`, `[b, n_prefix - 1, d]`, has the input vector
+    /// of what follows each slot of the prefix but the last, which the slot's feature is paired with.
+    ///
+    /// # Panics
+    /// If `generation` has run its prefill, or `following` has another length.
+    #[must_use]
+    pub fn with_prefix(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_run: usize,
+        time: DraftTime,
+        following: Tensor,
+    ) -> Self {
+        assert_eq!(following.size()[1], generation.n_prefix() - 1, "one vector for each slot but the last");
+        generation.tap().borrow_mut().ask_for_prefix();
+        Self::opened(head, generation, max_run, time, Some(following))
+    }
+
+    fn opened(
+        head: Rc<dyn DraftHead>,
+        generation: &ModelGeneration,
+        max_run: usize,
+        time: DraftTime,
+        prefix: Option<Tensor>,
+    ) -> Self {
+        use specimen_decode::generation::Generation;
+        let backbone = generation.backbone().clone();
+        generation.tap().borrow_mut().ask_for(head.taps());
+        let layer = head.layer_shape();
+        let n_prefix_pairs = prefix.as_ref().map_or(0, |prefix| prefix.size()[1]);
+        let capacity = n_prefix_pairs + (generation.n_tokens() + max_run + 2) as i64;
+        let shape = KvShape {
+            n_layers: 1,
+            n_rows: generation.n_rows(),
+            n_heads: layer.n_heads,
+            d_head: layer.d_head,
+            capacity: (capacity + 7) / 8 * 8,
+        };
+        let device = generation.device();
+        let context = Context {
+            sampling: *generation.sampling(),
+            n_rows: generation.n_rows(),
+            n_prefix: generation.n_prefix(),
+            forced: generation.forced_tokens().clone(),
+            device,
+            backbone,
+        };
+        Self {
+            cache: KvCache::new(shape, context.backbone.kind(), device),
+            tap: generation.tap(),
+            prefix,
+            reused: None,
+            predicted: Tensor::new(),
+            rows: Vec::new(),
+            head,
+            context,
+            time,
+        }
+    }
+
+    /// Pairs in front of the image's.
+    fn n_prefix_pairs(&self) -> i64 {
+        self.prefix.as_ref().map_or(0, |prefix| prefix.size()[1])
+    }
+
+    /// Runs pairs at the image positions `positions` (0-based; negative in the prefix) behind `from` cached entries.
+    /// `tokens` are the last of them; those before are of the prefix. `features`: `[b, n, d]`, admitted or predicted.
+    fn run(
+        &mut self,
+        tokens: &[i64],
+        positions: &[i64],
+        features: &Tensor,
+        from: i64,
+        mask: Option<&Tensor>,
+    ) -> Tensor {
+        let Context { backbone, n_rows, n_prefix, device, .. } = &self.context;
+        let last = backbone.shape().n_positions - 1;
+        let n_before = positions.len() - tokens.len();
+        let positions: Vec<i64> = positions.iter().map(|p| (n_prefix + p).min(last)).collect();
+        let positions = Tensor::from_slice(&positions).to_device(*device);
+        let of_tokens = positions.narrow(0, n_before as i64, tokens.len() as i64);
+        let tokens = Tensor::from_slice(tokens).to_device(*device);
+        let embeddings = self.head.embed(&**backbone, &tokens, &of_tokens);
+        let mut embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
+        if n_before > 0 {
+            let prefix = self.prefix.as_ref().expect("pairs before the image are of a prefix");
+            embeddings = Tensor::cat(&[prefix, &embeddings], 1);
+        }
+        let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
+        let turns = turns.at(&positions, self.head.layer_shape().n_heads);
+        let layer = &mut self.cache.layers_from(from)[0];
+        self.head.step(&embeddings, features, &turns, layer, mask)
+    }
+
+    /// Distributions of the tokens at the image positions `next`, one a row; a forced one is drafted as surely as it
+    /// stands.
+    fn distributions_of(&self, predicted: &Tensor, next: impl Iterator<Item = i64>) -> Vec<Rc<Dist>> {
+        let Context { backbone, sampling, forced, .. } = &self.context;
+        let logits = self.head.logits(&**backbone, predicted);
+        let rows = DistributionRows::new(distributions(&logits, &sampling.of_drafts()));
+        for (row, position) in next.enumerate() {
+            if let Some(&Some(token)) = forced.get(position as usize) {
+                rows.put(row, Dist::one_hot(backbone.shape().n_vocab as usize, token));
+            }
+        }
+        rows.all()
+    }
+
+    fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        let stable = self.cache.len();
+        let n_before = self.n_prefix_pairs();
+        let n = n_before + tokens.len() as i64 - stable;
+        let features = match self.reused.take() {
+            None => self.tap.borrow_mut().fresh(n as usize),
+            Some(mut ages) => {
+                if stable == 0 {
+                    // The prefix is paired with its own features, the oldest there are.
+                    let oldest = self.tap.borrow().n_given() - 1;
+                    ages.splice(0..0, (0..n_before as usize).map(|slot| oldest - slot));
+                }
+                assert_eq!(ages.len() as i64, n, "every token that is taken in is paired with one feature");
+                self.tap.borrow_mut().aged(&ages)
+            }
+        };
+        let features = self.head.admit(&features);
+        let n_held = (stable - n_before).max(0) as usize;
+        let new: Vec<i64> = tokens[n_held..].iter().map(|t| i64::from(t.0)).collect();
+        let positions: Vec<i64> = (stable..stable + n).map(|slot| slot - n_before).collect();
+        let kind = self.cache.kind();
+        let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
+        let out = self.run(&new, &positions, &features, stable, mask.as_ref());
+        self.cache.keep(&(0..n).collect::<Vec<_>>());
+        self.predicted = out.narrow(1, n - 1, 1);
+        self.rows = vec![Some(0)];
+        self.distributions_of(&self.predicted.shallow_clone(), std::iter::once(stable + n)).remove(0)
+    }
+
+    fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        self.rows.resize(tree.len(), None);
+        let stable = self.cache.len();
+        let n = nodes.len() as i64;
+        let n_run = self.predicted.size()[1];
+        let row_of = |rows: &[Option<i64>], node: NodeId| rows[node.0].expect("parents are expanded first");
+        let parents: Vec<i64> = nodes
+            .iter()
+            .map(|&node| row_of(&self.rows, tree[node].parent.expect("the root is expanded by begin")))
+            .collect();
+        for (i, node) in nodes.iter().enumerate() {
+            self.rows[node.0] = Some(n_run + i as i64);
+        }
+        // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
+        let place = |node| Some(stable + row_of(&self.rows, node) - 1);
+        let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
+        let mask = mask.to_kind(self.cache.kind()).to_device(self.context.device);
+        let root = stable - 1 - self.n_prefix_pairs();
+        let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
+        let positions: Vec<i64> = nodes.iter().map(|&node| root + tree[node].depth as i64).collect();
+        let index = Tensor::from_slice(&parents).to_device(self.context.device);
+        let features = self.predicted.index_select(1, &index);
+        let out = self.run(&tokens, &positions, &features, stable + n_run - 1, Some(&mask));
+        self.predicted = Tensor::cat(&[&self.predicted, &out], 1);
+        self.distributions_of(&out, positions.iter().map(|position| position + 1))
+    }
+}
+
+impl DraftModel for EagleDraft {
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        let _guard = tch::no_grad_guard();
+        let time = self.time.clone();
+        time.measure(|| self.take_in(tokens))
+    }
+
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        let _guard = tch::no_grad_guard();
+        let time = self.time.clone();
+        time.measure(|| self.expand_nodes(tree, nodes))
+    }
+
+    fn reuse_features(&mut self, ages: &[usize]) {
+        self.reused = Some(ages.to_vec());
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.context.sampling.is_greedy()
+    }
+}

@@ -1,0 +1,178 @@
+//! A LLaMA stack over image tokens, as LlamaGen and Janus have it: a table of input vectors, decoder layers, a norm
+//! and a head. What comes before the image is the model's own.
+
+use specimen_weights::{Init, LoadError, ParamSource, Scoped};
+use tch::{Kind, Tensor};
+
+use crate::{
+    llama::{
+        layer::{Layer, LayerShape, Rotary, Turns, rms_norm},
+        mirror::Mirrored,
+    },
+    seam::{
+        backbone::{Backbone, BackboneShape, Tapped},
+        kv::KvCache,
+    },
+};
+
+/// Sizes of a stack.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StackShape {
+    /// Each layer's.
+    pub layer: LayerShape,
+    /// Layers.
+    pub n_layers: i64,
+    /// Epsilon of the norms.
+    pub norm_eps: f64,
+}
+
+/// Decoder layers and the norm behind them.
+pub struct Stack {
+    shape: StackShape,
+    layers: Vec<Layer>,
+    /// `[d]`
+    norm: Tensor,
+}
+
+impl Stack {
+    /// Reads or makes the parameters: `layers.<i>.` under the names of [`Layer`], and `norm.weight`.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(source: &mut dyn ParamSource, shape: StackShape) -> Result<Self, LoadError> {
+        let StackShape { layer, n_layers, norm_eps } = shape;
+        let layers = (0..n_layers)
+            .map(|i| {
+                let mut scoped = Scoped::new(source, format!("layers.{i}."));
+                Layer::new(&mut scoped, layer, true, n_layers, norm_eps)
+            })
+            .collect::<Result<_, _>>()?;
+        let norm = source.param("norm.weight", &[layer.d_model], Init::Constant(1.0))?;
+        Ok(Self { shape, layers, norm })
+    }
+
+    /// The sizes.
+    #[must_use]
+    pub fn shape(&self) -> StackShape {
+        self.shape
+    }
+
+    /// Builds what decoding needs.
+    pub fn prepare(&mut self) {
+        self.layers.iter_mut().for_each(Layer::prepare);
+    }
+
+    /// As [`Backbone::forward_tapped`]. `turns`: as from [`Turns::at`].
+    pub fn forward_tapped(
+        &self,
+        x: &Tensor,
+        turns: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped {
+        let mut x = Mirrored::new(x);
+        let mut inner = Vec::new();
+        for (at, (layer, cache)) in self.layers.iter().zip(cache.layers()).enumerate() {
+            inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.value()));
+            x = layer.step(&x, turns, cache, mask);
+        }
+        let n_layers = self.layers.len();
+        assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
+        Tapped { features: rms_norm(&x.value(), &self.norm, self.shape.norm_eps), inner }
+    }
+}
+
+/// From features to logits.
+pub enum OutputHead {
+    /// One matrix, `[n_vocab, d]`.
+    Linear(Tensor),
+    /// Two layers with biases and GELU (erf) between them: `[d, d]`, `[d]`, `[n_vocab, d]`, `[n_vocab]`.
+    Mlp([Tensor; 4]),
+}
+
+impl OutputHead {
+    /// Logits in the kind of the weights. `features`: `[.., d]`; returns `[.., n_vocab]`.
+    fn forward(&self, features: &Tensor) -> Tensor {
+        match self {
+            Self::Linear(weight) => features.linear(weight, None::<&Tensor>),
+            Self::Mlp([hidden, hidden_bias, out, out_bias]) => {
+                features.linear(hidden, Some(hidden_bias)).gelu("none").linear(out, Some(out_bias))
+            }
+        }
+    }
+
+    fn n_vocab(&self) -> i64 {
+        match self {
+            Self::Linear(weight) | Self::Mlp([_, _, weight, _]) => weight.size()[0],
+        }
+    }
+}
+
+/// The network over image tokens.
+pub struct ImageLlama {
+    stack: Stack,
+    /// Input vectors of the image tokens, `[n_vocab, d]`.
+    tokens: Tensor,
+    head: OutputHead,
+    turns: Turns,
+    n_positions: i64,
+}
+
+impl ImageLlama {
+    /// Puts a prepared stack between its ends. `rotary`: one row a position, on any device.
+    #[must_use]
+    pub fn new(mut stack: Stack, tokens: Tensor, head: OutputHead, rotary: &Rotary) -> Self {
+        stack.prepare();
+        let n_positions = rotary.cos.size()[0];
+        let turns = Turns::new(&rotary.to_device(tokens.device()));
+        Self { stack, tokens, head, turns, n_positions }
+    }
+
+    /// Input vectors of the image tokens, `[n_vocab, d]`.
+    pub fn token_table(&self) -> &Tensor {
+        &self.tokens
+    }
+}
+
+impl Backbone for ImageLlama {
+    fn shape(&self) -> BackboneShape {
+        let StackShape { layer, n_layers, .. } = self.stack.shape;
+        BackboneShape {
+            d_model: layer.d_model,
+            n_layers,
+            n_heads: layer.n_heads,
+            d_head: layer.d_head,
+            n_vocab: self.head.n_vocab(),
+            n_positions: self.n_positions,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        self.tokens.kind()
+    }
+
+    fn embed(&self, tokens: &Tensor, _: &Tensor) -> Tensor {
+        self.tokens.index_select(0, tokens)
+    }
+
+    fn forward_tapped(
+        &self,
+        x: &Tensor,
+        positions: &Tensor,
+        cache: &mut KvCache,
+        mask: Option<&Tensor>,
+        layers: &[usize],
+    ) -> Tapped {
+        let turns = self.turns.at(positions, self.stack.shape.layer.n_heads);
+        self.stack.forward_tapped(x, &turns, cache, mask, layers)
+    }
+
+    fn logits(&self, features: &Tensor) -> Tensor {
+        self.head.forward(features).to_kind(Kind::Float)
+    }
+
+    fn turns(&self) -> Option<&Turns> {
+        Some(&self.turns)
+    }
+}

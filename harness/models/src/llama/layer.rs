@@ -1,0 +1,322 @@
+//! One LLaMA decoder layer: RMSNorm, rotary attention, SwiGLU. The tiny target and every EAGLE-1 head are
+//! made of it.
+//!
+//! Two ways through the same weights: [`Layer::whole`] runs whole sequences and keeps the graph for training;
+//! [`Layer::step`] appends a few nodes to a [`KvCache`](crate::seam::kv::KvCache) with as few kernels as possible.
+
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::{Kind, Tensor};
+
+use crate::{
+    llama::mirror::{MirrorNorm, Mirrored},
+    seam::kv::LayerCache,
+};
+
+/// Sizes of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerShape {
+    /// Width of the residual stream.
+    pub d_model: i64,
+    /// Attention heads (keys and values have as many).
+    pub n_heads: i64,
+    /// Width of a head; even.
+    pub d_head: i64,
+    /// Hidden width of the feed-forward part.
+    pub d_ffn: i64,
+}
+
+/// Cosines and sines of rotary positions, `[n, d_head]` each, in rotate-half layout.
+pub struct Rotary {
+    /// `[n, d_head]`
+    pub cos: Tensor,
+    /// `[n, d_head]`
+    pub sin: Tensor,
+}
+
+impl Rotary {
+    /// Rows `from..from + n`.
+    #[must_use]
+    pub fn narrow(&self, from: i64, n: i64) -> Self {
+        Self { cos: self.cos.narrow(0, from, n), sin: self.sin.narrow(0, from, n) }
+    }
+
+    /// The same table in another kind.
+    #[must_use]
+    pub fn to_kind(&self, kind: Kind) -> Self {
+        Self { cos: self.cos.to_kind(kind), sin: self.sin.to_kind(kind) }
+    }
+
+    /// The same table on another device.
+    #[must_use]
+    pub fn to_device(&self, device: tch::Device) -> Self {
+        Self { cos: self.cos.to_device(device), sin: self.sin.to_device(device) }
+    }
+}
+
+/// Rotary positions as unit complex numbers, for [`Layer::step`].
+pub struct Turns(Tensor);
+
+impl Turns {
+    /// `[n_positions, d_head / 2]`, complex; entry `j` of a row is `exp(i angle_j)`.
+    #[must_use]
+    pub fn new(rotary: &Rotary) -> Self {
+        let half = rotary.cos.size()[1] / 2;
+        let first = |table: &Tensor| table.narrow(1, 0, half).to_kind(Kind::Float);
+        Self(Tensor::complex(&first(&rotary.cos), &first(&rotary.sin)))
+    }
+
+    /// The rows `positions` (`[n]`, i64) for query, key and value heads in this order; values are not turned.
+    /// Returns `[n, 3 * n_heads, d_head / 2]`.
+    pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {
+        let (n, half) = (positions.size()[0], self.0.size()[1]);
+        let turned = self.0.index_select(0, positions).unsqueeze(1).expand([n, 2 * n_heads, half], false);
+        Tensor::cat(&[turned, self.0.new_ones([n, n_heads, half], (self.0.kind(), self.0.device()))], 1)
+    }
+}
+
+/// Rotary table of a raster image behind `n_prefix` unrotated slots (LLaMA-style 2-D RoPE).
+///
+/// The first half of the frequencies turns with the row, the second with the column; frequency `j` of
+/// `d_head / 4` is `base^(-j / (d_head / 4))`. Prefix rows are the identity (cosine 1, sine 0).
+/// Returns `[n_prefix + side * side, d_head]` in f32.
+#[must_use]
+pub fn rotary_2d(n_prefix: i64, side: i64, d_head: i64, base: f64) -> Rotary {
+    let quarter = d_head / 4;
+    let mut cos = Vec::new();
+    let mut sin = Vec::new();
+    for slot in 0..n_prefix + side * side {
+        let cell = slot - n_prefix;
+        let (row, column) = if cell < 0 { (0, 0) } else { (cell / side, cell % side) };
+        let angles: Vec<f64> = [row, column]
+            .into_iter()
+            .flat_map(|at| (0..quarter).map(move |j| at as f64 * base.powf(-(j as f64) / quarter as f64)))
+            .collect();
+        // Rotate-half: both halves of the head carry the same angles.
+        for angle in angles.iter().chain(&angles) {
+            cos.push(angle.cos() as f32);
+            sin.push(angle.sin() as f32);
+        }
+    }
+    let shape = [n_prefix + side * side, d_head];
+    Rotary { cos: Tensor::from_slice(&cos).view(shape), sin: Tensor::from_slice(&sin).view(shape) }
+}
+
+/// `x * rsqrt(mean(x^2) + eps) * weight`, computed in f32 inside the kernel. `x`: `[.., d]`.
+pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Tensor {
+    x.rms_norm(weight.size(), Some(weight), eps)
+}
+
+/// The weights of one layer.
+pub struct Layer {
+    shape: LayerShape,
+    eps: f64,
+    /// `[d]`; absent in the LlamaGen EAGLE-1 head.
+    attention_norm: Option<Tensor>,
+    /// `[3 * n_heads * d_head, d_input]`: query, key, value rows.
+    qkv: Tensor,
+    /// `[d, n_heads * d_head]`
+    out: Tensor,
+    /// `[d]`
+    ffn_norm: Tensor,
+    /// `[2 * d_ffn, d]`: gate rows, then up rows.
+    gate_up: Tensor,
+    /// `[d, d_ffn]`
+    down: Tensor,
+    /// Built once for decoding.
+    decoding: Option<Decoding>,
+}
+
+/// What [`Layer::step`] reads in place of some weights.
+struct Decoding {
+    attention_norm: Option<MirrorNorm>,
+    ffn_norm: MirrorNorm,
+    /// `qkv` with the two rows that a rotary angle mixes side by side, query and key heads alike: their
+    /// products stay, and turning is one complex product.
+    paired: Tensor,
+}
+
+impl Layer {
+    /// Reads or makes the parameters.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn new(
+        source: &mut dyn ParamSource,
+        shape: LayerShape,
+        input_norm: bool,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
+        let norm = if input_norm {
+            Some(source.param("attention_norm.weight", &[shape.d_model], Init::Constant(1.0))?)
+        } else {
+            None
+        };
+        Self::behind(source, norm, shape, shape.d_model, n_layers, eps)
+    }
+
+    /// A layer whose attention reads a vector of width `d_input` that the caller makes beside the residual
+    /// stream, for [`Layer::project_from`] and [`Layer::step_from`].
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn with_input(
+        source: &mut dyn ParamSource,
+        shape: LayerShape,
+        d_input: i64,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
+        Self::behind(source, None, shape, d_input, n_layers, eps)
+    }
+
+    fn behind(
+        source: &mut dyn ParamSource,
+        attention_norm: Option<Tensor>,
+        shape: LayerShape,
+        d_input: i64,
+        n_layers: i64,
+        eps: f64,
+    ) -> Result<Self, LoadError> {
+        let LayerShape { d_model, n_heads, d_head, d_ffn } = shape;
+        let fan_in = |n: i64| Init::Normal((n as f64).powf(-0.5));
+        // Residual branches start small so that the depth does not grow the stream.
+        let residual =
+            |fan_in: i64| Init::Normal((fan_in as f64).powf(-0.5) / (2.0 * n_layers as f64).sqrt());
+        Ok(Self {
+            shape,
+            eps,
+            attention_norm,
+            qkv: source.param("attention.qkv.weight", &[3 * n_heads * d_head, d_input], fan_in(d_input))?,
+            out: source.param(
+                "attention.out.weight",
+                &[d_model, n_heads * d_head],
+                residual(n_heads * d_head),
+            )?,
+            ffn_norm: source.param("ffn_norm.weight", &[d_model], Init::Constant(1.0))?,
+            gate_up: source.param("ffn.gate_up.weight", &[2 * d_ffn, d_model], fan_in(d_model))?,
+            down: source.param("ffn.down.weight", &[d_model, d_ffn], residual(d_ffn))?,
+            decoding: None,
+        })
+    }
+
+    /// Builds what [`Layer::step`] needs.
+    pub fn prepare(&mut self) {
+        let _guard = tch::no_grad_guard();
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (n_turned, d_input) = (2 * n_heads * d_head, self.qkv.size()[1]);
+        let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_input]);
+        let pairs = halves.transpose(1, 2).reshape([n_turned, d_input]);
+        let norm = |weight: &Tensor| MirrorNorm::new(weight, self.eps);
+        self.decoding = Some(Decoding {
+            attention_norm: self.attention_norm.as_ref().map(norm),
+            ffn_norm: norm(&self.ffn_norm),
+            paired: Tensor::cat(&[pairs, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0),
+        });
+    }
+
+    /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
+    pub fn project(&self, x: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
+        self.project_from(&self.normed_input(x), rotary)
+    }
+
+    /// The same of what attention reads as it is. `normed`: `[b, n, d_input]`.
+    pub fn project_from(&self, normed: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (b, n, _) = normed.size3().expect("hidden states have three axes");
+        let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
+        let qk = qkv.narrow(2, 0, 2 * n_heads);
+        let half = d_head / 2;
+        let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
+        let qk = &qk * rotary.cos.unsqueeze(1) + turned * rotary.sin.unsqueeze(1);
+        (qk.narrow(2, 0, n_heads), qk.narrow(2, n_heads, n_heads), qkv.narrow(2, 2 * n_heads, n_heads))
+    }
+
+    /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
+    /// feed-forward part. `x`: `[b, n, d]`.
+    pub fn finish(&self, x: &Tensor, context: &Tensor) -> Tensor {
+        let x = x + context.linear(&self.out, None::<&Tensor>);
+        let normed = rms_norm(&x, &self.ffn_norm, self.eps);
+        x + self.feed_forward(&normed)
+    }
+
+    fn feed_forward(&self, normed: &Tensor) -> Tensor {
+        let hidden = normed.linear(&self.gate_up, None::<&Tensor>);
+        let d_ffn = self.shape.d_ffn;
+        let gated = hidden.narrow(-1, 0, d_ffn).silu() * hidden.narrow(-1, d_ffn, d_ffn);
+        gated.linear(&self.down, None::<&Tensor>)
+    }
+
+    /// Whole sequences with an additive mask `[n, n]`, keeping the graph. `x`: `[b, n, d]`.
+    pub fn whole(&self, x: &Tensor, rotary: &Rotary, mask: &Tensor) -> Tensor {
+        let (q, k, v) = self.project(x, rotary);
+        self.finish(x, &whole_attention(&q, &k, &v, mask))
+    }
+
+    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `turns` as from
+    /// [`Turns::at`]; `mask`: additive `[n, n_cached + n]` in the kind of the cache, in which attention runs;
+    /// absent when all is visible.
+    pub fn step(
+        &self,
+        x: &Mirrored,
+        turns: &Tensor,
+        cache: &mut LayerCache,
+        mask: Option<&Tensor>,
+    ) -> Mirrored {
+        let normed = match &self.decoding().attention_norm {
+            Some(norm) => norm.forward(x),
+            None => x.value(),
+        };
+        self.step_from(&normed, x, turns, cache, mask)
+    }
+
+    /// As [`Layer::step`], with attention reading `normed` (`[b, n, d_input]`) beside the residual stream `x`.
+    pub fn step_from(
+        &self,
+        normed: &Tensor,
+        x: &Mirrored,
+        turns: &Tensor,
+        cache: &mut LayerCache,
+        mask: Option<&Tensor>,
+    ) -> Mirrored {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let decoding = self.decoding();
+        let (b, n, _) = normed.size3().expect("hidden states have three axes");
+        let qkv = normed.linear(&decoding.paired, None::<&Tensor>).to_kind(Kind::Float);
+        let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
+        let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]).transpose(1, 2);
+        let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_heads));
+        let q = qkv.narrow(1, 0, n_heads).to_kind(cache.kind());
+        let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
+        let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]).to_kind(normed.kind());
+        let x = x.plus(&context.linear(&self.out, None::<&Tensor>));
+        x.plus(&self.feed_forward(&decoding.ffn_norm.forward(&x)))
+    }
+
+    fn decoding(&self) -> &Decoding {
+        self.decoding.as_ref().expect("prepare() ran before decoding")
+    }
+
+    fn normed_input(&self, x: &Tensor) -> Tensor {
+        match &self.attention_norm {
+            Some(weight) => rms_norm(x, weight, self.eps),
+            None => x.shallow_clone(),
+        }
+    }
+}
+
+/// Softmax attention written out, which trains faster on a CPU than the fused kernel's backward.
+///
+/// `q`, `k`, `v`: `[b, n, heads, d_head]`; `mask`: additive `[n, n]`. Returns `[b, n, heads * d_head]`.
+pub fn whole_attention(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Tensor {
+    let (b, n, n_heads, d_head) = q.size4().expect("queries have four axes");
+    let flat = |x: &Tensor| x.transpose(1, 2).reshape([b * n_heads, n, d_head]);
+    let (q, k, v) = (flat(q) * (d_head as f64).powf(-0.5), flat(k), flat(v));
+    let weights = (q.bmm(&k.transpose(1, 2)) + mask).softmax(-1, None::<Kind>);
+    weights.bmm(&v).view([b, n_heads, n, d_head]).transpose(1, 2).reshape([b, n, n_heads * d_head])
+}
+
+/// Additive causal mask `[n, n]`: 0 where a row may look, minus infinity elsewhere.
+pub fn causal_mask(n: i64, kind: Kind) -> Tensor {
+    Tensor::full([n, n], f64::NEG_INFINITY, (Kind::Float, tch::Device::Cpu)).triu(1).to_kind(kind)
+}

@@ -1,0 +1,11 @@
+//! What most networks are made of: one LLaMA [`layer`], its arithmetic as processors like it ([`mirror`]), rotary
+//! positions ([`rotary`]), a stack of layers over image tokens ([`image_llama`]), and prompts of several lengths
+//! ([`padded`]).
+
+// One group a line of the reading order above; rustfmt sorts within a group only.
+pub mod layer;
+pub mod mirror;
+
+pub mod image_llama;
+pub mod padded;
+pub mod rotary;

@@ -1,0 +1,5 @@
+//! From image tokens to pixels: the decoders that several families share, and rounding to bytes.
+
+pub mod pixels;
+pub mod vq16;
+pub(crate) mod vq_blocks;

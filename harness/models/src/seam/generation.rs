@@ -1,0 +1,246 @@
+//! One image under way: prefix, guidance rows, KV cache, tree mask and positions behind the decoder's three
+//! verbs. Written once for all networks.
+
+use std::{cell::RefCell, rc::Rc};
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::{Generation, Scores},
+    pipeline::Sampling,
+    tree::{NodeId, TokenTree},
+};
+use tch::{Kind, Tensor};
+
+use crate::seam::{
+    backbone::{Backbone, Tapped},
+    distributions::{DistributionRows, distributions},
+    feature_tap::FeatureTap,
+    kv::{KvCache, KvShape},
+    mask::tree_mask,
+};
+
+/// A generation over any [`Backbone`].
+pub struct ModelGeneration {
+    backbone: Rc<dyn Backbone>,
+    sampling: Sampling,
+    /// `[b, n_prefix, d]`
+    prefix: Tensor,
+    n_tokens: usize,
+    /// The structural token at each image position, where one stands; empty if there are none.
+    forced: Rc<[Option<TokenId>]>,
+    cache: KvCache,
+    tap: Rc<RefCell<FeatureTap>>,
+    /// Tokens accepted without a forward: the next one runs them before its tree.
+    queued: Vec<TokenId>,
+    /// What the tap is to get of the last scored tree, `[b, n, w]`.
+    scored: Option<Tensor>,
+}
+
+impl ModelGeneration {
+    /// Opens an image of `n_tokens` tokens behind `prefix` (`[b, n_prefix, d]`, caption row first; `b` is 2
+    /// exactly when guidance is not 1). `max_tree` bounds the nodes of a tree, root included.
+    #[must_use]
+    pub fn new(
+        backbone: Rc<dyn Backbone>,
+        sampling: Sampling,
+        prefix: Tensor,
+        n_tokens: usize,
+        max_tree: usize,
+    ) -> Self {
+        let shape = backbone.shape();
+        let (n_rows, n_prefix, _) = prefix.size3().expect("a prefix has three axes");
+        let capacity = n_prefix + n_tokens as i64 + max_tree as i64 + 2;
+        let kv = KvShape {
+            n_layers: shape.n_layers,
+            n_rows,
+            n_heads: shape.n_heads,
+            d_head: shape.d_head,
+            capacity: (capacity + 7) / 8 * 8,
+        };
+        let cache = KvCache::new(kv, backbone.kind(), prefix.device());
+        Self {
+            backbone,
+            sampling,
+            prefix,
+            n_tokens,
+            forced: Rc::default(),
+            cache,
+            tap: Rc::default(),
+            queued: Vec::new(),
+            scored: None,
+        }
+    }
+
+    /// The same image with the structural token of each position that `forced` names one for.
+    ///
+    /// # Panics
+    /// If `forced` has not one entry a position.
+    #[must_use]
+    pub fn with_forced(mut self, forced: Vec<Option<TokenId>>) -> Self {
+        assert_eq!(forced.len(), self.n_tokens, "one entry a position says what is forced");
+        self.forced = forced.into();
+        self
+    }
+
+    /// The structural token at each image position, where one stands; empty if there are none.
+    #[must_use]
+    pub fn forced_tokens(&self) -> &Rc<[Option<TokenId>]> {
+        &self.forced
+    }
+
+    /// The features that a draft head continues from.
+    #[must_use]
+    pub fn tap(&self) -> Rc<RefCell<FeatureTap>> {
+        self.tap.clone()
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn backbone(&self) -> &Rc<dyn Backbone> {
+        &self.backbone
+    }
+
+    /// How logits become distributions.
+    #[must_use]
+    pub fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// Guidance rows: 2 under guidance, else 1.
+    #[must_use]
+    pub fn n_rows(&self) -> i64 {
+        self.prefix.size()[0]
+    }
+
+    /// Input vectors before the image, `[b, n_prefix, d]`.
+    pub fn prefix(&self) -> &Tensor {
+        &self.prefix
+    }
+
+    /// Where the tensors lie.
+    #[must_use]
+    pub fn device(&self) -> tch::Device {
+        self.prefix.device()
+    }
+
+    /// Slots before the image.
+    #[must_use]
+    pub fn n_prefix(&self) -> i64 {
+        self.prefix.size()[1]
+    }
+
+    /// Runs slots behind the cache. `x`: `[b, n, d]`. Returns the features `[b, n, d]`, and what the tap is to get
+    /// of them, `[b, n, w]`.
+    fn run(&mut self, x: &Tensor, positions: &Tensor, mask: Option<&Tensor>) -> (Tensor, Tensor) {
+        let tap = self.tap.borrow();
+        let Tapped { features, inner } =
+            self.backbone.forward_tapped(x, positions, &mut self.cache, mask, tap.layers());
+        let tapped = if inner.is_empty() { features.shallow_clone() } else { Tensor::cat(&inner, -1) };
+        (features, tapped)
+    }
+
+    /// Distributions of the tokens at the image positions `next`, one a row. `features`: `[b, n, d]`.
+    fn distributions_of(&self, features: &Tensor, next: impl Iterator<Item = usize>) -> DistributionRows {
+        let rows = DistributionRows::new(distributions(&self.backbone.logits(features), &self.sampling));
+        for (row, position) in next.enumerate() {
+            if let Some(token) = self.forced(position) {
+                rows.put(row, Dist::one_hot(self.n_vocab(), token));
+            }
+        }
+        rows
+    }
+}
+
+impl Generation for ModelGeneration {
+    fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    fn n_vocab(&self) -> usize {
+        self.backbone.shape().n_vocab as usize
+    }
+
+    fn prefill(&mut self) -> Rc<Dist> {
+        let _guard = tch::no_grad_guard();
+        let n = self.n_prefix();
+        let options = (Kind::Int64, self.prefix.device());
+        let mask =
+            (n > 1).then(|| crate::llama::layer::causal_mask(n, self.cache.kind()).to_device(options.1));
+        let positions = Tensor::arange(n, options);
+        let (features, tapped) = self.run(&self.prefix.shallow_clone(), &positions, mask.as_ref());
+        self.cache.keep(&(0..n).collect::<Vec<_>>());
+        self.tap.borrow_mut().give_prefix(&tapped);
+        self.distributions_of(&features.narrow(1, n - 1, 1), std::iter::once(0)).row(0)
+    }
+
+    fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
+        let _guard = tch::no_grad_guard();
+        let device = self.prefix.device();
+        let last = self.backbone.shape().n_positions - 1;
+        let queued = std::mem::take(&mut self.queued);
+        let n_queued = queued.len() as i64;
+        let all = queued.into_iter().chain(tree.ids().map(|id| tree[id].token));
+        let tokens: Vec<i64> = all.map(|token| i64::from(token.0)).collect();
+        let root = self.cache.len() + n_queued;
+        let below = tree.ids().map(|id| root + tree[id].depth as i64);
+        let positions: Vec<i64> = (self.cache.len()..root).chain(below).map(|at| at.min(last)).collect();
+        let (tokens, positions) =
+            (Tensor::from_slice(&tokens).to_device(device), Tensor::from_slice(&positions).to_device(device));
+        let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
+        let mask = tree_mask(tree, self.cache.len(), n_queued)
+            .map(|m| m.to_kind(self.cache.kind()).to_device(device));
+        let (mut features, mut tapped) = self.run(&x, &positions, mask.as_ref());
+        if n_queued > 0 {
+            // The missing keys and values are written; the tree lies behind them.
+            self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
+            self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
+            let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);
+            (features, tapped) = (of_tree(&features), of_tree(&tapped));
+        }
+        let root = (root - self.n_prefix()) as usize;
+        let distributions = self.distributions_of(&features, tree.ids().map(|id| root + tree[id].depth + 1));
+        self.scored = Some(tapped);
+        Box::new(ModelScores { distributions, features })
+    }
+
+    fn commit(&mut self, path: &[NodeId]) {
+        let _guard = tch::no_grad_guard();
+        let tapped = self.scored.take().expect("a tree was scored before it is committed");
+        let offsets: Vec<i64> = path.iter().map(|node| node.0 as i64).collect();
+        self.cache.keep(&offsets);
+        let kept = if offsets.len() as i64 == tapped.size()[1] {
+            tapped
+        } else {
+            tapped.index_select(1, &Tensor::from_slice(&offsets).to_device(self.prefix.device()))
+        };
+        self.tap.borrow_mut().give(kept);
+    }
+
+    fn queue(&mut self, tokens: &[TokenId]) {
+        self.queued.extend_from_slice(tokens);
+    }
+
+    fn forced(&self, position: usize) -> Option<TokenId> {
+        self.forced.get(position).copied().flatten()
+    }
+}
+
+struct ModelScores {
+    distributions: DistributionRows,
+    /// `[b, n, d]`
+    features: Tensor,
+}
+
+impl Scores for ModelScores {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        self.distributions.row(node.0)
+    }
+
+    fn feature(&self, node: NodeId) -> Rc<[f32]> {
+        let row = self.features.get(0).get(node.0 as i64).to_kind(Kind::Float);
+        let mut values = vec![0.0_f32; row.numel()];
+        let n = values.len();
+        row.copy_data(&mut values, n);
+        values.into()
+    }
+}

@@ -1,0 +1,116 @@
+//! A model as the runner has it, whatever its family: it opens an image for a prompt, drafts for it, and turns tokens
+//! into a picture. A family makes one of these from its networks.
+
+use std::rc::Rc;
+
+use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use tch::Tensor;
+
+use crate::{
+    heads::drafters::{DrafterKind, Heads},
+    seam::{
+        backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, model_error::ModelError,
+        token_tables::TokenTables,
+    },
+};
+
+/// One weights file of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsId {
+    /// What it is: `target`, `tokenizer`, `drafter`.
+    pub role: String,
+    /// File name, without its folder.
+    pub file: String,
+    /// blake3 of the file, hex.
+    pub digest: String,
+}
+
+/// A decoded picture, 8 bits a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Pixels across.
+    pub width: u32,
+    /// Pixels down.
+    pub height: u32,
+    /// `[height, width, 3]`, RGB.
+    pub rgb: Vec<u8>,
+}
+
+/// What a prompt becomes: everything before the first token of its image.
+pub struct Prefix {
+    /// The network as this image sees it, with the pads of its rows hidden.
+    pub backbone: Rc<dyn Backbone>,
+    /// Input vectors of the slots before the image, `[b, n_prefix, d]`, the row with the prompt first; `b` is 1
+    /// exactly when guidance is 1.
+    pub slots: Tensor,
+}
+
+/// Makes the prefix of a prompt under settings of sampling; refuses what the model cannot take.
+pub type PromptFormat = Box<dyn Fn(&str, &Sampling) -> Result<Prefix, ModelError>>;
+
+/// Makes the picture of a whole image's tokens.
+pub type Painter = Box<dyn Fn(&[TokenId]) -> Picture>;
+
+/// A target model, loaded once by a worker.
+pub struct LoadedModel {
+    /// Its name in specs.
+    pub name: &'static str,
+    /// Tokens of an image.
+    pub n_tokens: usize,
+    /// The structural token of each position that has one; empty for a model without structural tokens.
+    pub forced: Vec<Option<TokenId>>,
+    /// From a prompt to what is before the image; holds the network.
+    pub prompt: PromptFormat,
+    /// From tokens to the picture; holds the picture decoder.
+    pub painter: Painter,
+    /// What can draft for it.
+    pub heads: Heads,
+    /// What it knows of its tokens besides their probability.
+    pub tables: TokenTables,
+    /// The files it was loaded from; none where its weights are made from a seed.
+    pub weights: Vec<WeightsId>,
+    /// What a user should know of these files, a sentence each; mostly nothing.
+    pub warnings: Vec<String>,
+}
+
+impl LoadedModel {
+    /// Opens an image for `prompt`. `max_tree`: nodes of the largest draft tree, root included.
+    ///
+    /// # Errors
+    /// A prompt or settings the model cannot take.
+    pub fn open(
+        &self,
+        prompt: &str,
+        sampling: &Sampling,
+        max_tree: usize,
+    ) -> Result<ModelGeneration, ModelError> {
+        let _guard = tch::no_grad_guard();
+        let Prefix { backbone, slots } = (self.prompt)(prompt, sampling)?;
+        let generation = ModelGeneration::new(backbone, *sampling, slots, self.n_tokens, max_tree);
+        Ok(if self.forced.is_empty() { generation } else { generation.with_forced(self.forced.clone()) })
+    }
+
+    /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with
+    /// the clock of its own forwards.
+    ///
+    /// # Errors
+    /// A drafter there are no weights for.
+    pub fn drafter(
+        &self,
+        kind: &DrafterKind,
+        generation: &ModelGeneration,
+        max_run: usize,
+    ) -> Result<(Box<dyn DraftModel>, DraftTime), ModelError> {
+        let start = self.heads.get(self.name, kind)?;
+        let _guard = tch::no_grad_guard();
+        let time = DraftTime::new(generation.device());
+        Ok((start(generation, max_run, time.clone()), time))
+    }
+
+    /// The picture of `tokens`.
+    #[must_use]
+    pub fn picture(&self, tokens: &[TokenId]) -> Picture {
+        let _guard = tch::no_grad_guard();
+        (self.painter)(tokens)
+    }
+}
