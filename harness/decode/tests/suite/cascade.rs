@@ -43,7 +43,7 @@ pub(crate) fn second(accept: &str, inner: Box<dyn Rules>) -> Cascade {
 }
 
 #[test]
-fn p10_a_threshold_no_cosine_passes_or_an_empty_budget_equals_the_lossless_rule() {
+fn a_threshold_no_cosine_passes_or_an_empty_budget_equals_the_lossless_rule() {
     for options in OPTIONS {
         check_is_naive(&rule(1.01, 1.01, 0.5, options));
         check_is_naive(&rule(0.0, 0.0, 0.0, options));
@@ -101,7 +101,7 @@ pub(crate) fn alpha(text: &str) -> f64 {
 }
 
 #[test]
-fn p11_acceptance_grows_with_the_budget_and_falls_with_the_thresholds() {
+fn acceptance_grows_with_the_budget_and_falls_with_the_thresholds() {
     let alpha = |tau: f64, budget: f64| alpha(&with_rules(STATIC_321, &rule(tau, tau, budget, "")));
     let by_budget: Vec<f64> = [0.0, 0.05, 0.1, 0.2, 0.5].map(|budget| alpha(0.3, budget)).to_vec();
     let by_tau: Vec<f64> = [1.0, 0.9, 0.7, 0.5, 0.3].map(|tau| alpha(tau, 0.5)).to_vec();
@@ -140,7 +140,7 @@ impl AcceptanceRule for Watched {
 }
 
 #[test]
-fn p11_a_verification_never_spends_more_than_the_budget() {
+fn a_verification_never_spends_more_than_the_budget() {
     for options in ["", r#", budget_scope = "image""#, r#", charge = "if_used""#] {
         for budget in [0.05, 0.2, 0.5] {
             let mut most = 0.0_f64;
@@ -174,7 +174,7 @@ fn what_cascade_spends_is_what_its_pseudo_code_charges() {
 }
 
 #[test]
-fn p15_cascade_is_detected() {
+fn cascade_is_detected() {
     for drafter_table in [STATIC_321, DYNAMIC] {
         check_detected(&with_rules(drafter_table, &rule(0.3, 0.3, 0.5, "")));
     }

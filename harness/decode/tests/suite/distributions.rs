@@ -17,28 +17,28 @@ fn the_toy_has_the_size_the_other_checks_assume() {
 }
 
 #[test]
-fn p1_autoregressive_decoding_has_the_exact_joint_distribution() {
+fn autoregressive_decoding_has_the_exact_joint_distribution() {
     check_distribution(|| method(AR, drafter()));
 }
 
 #[test]
-fn p2_a_sampled_chain_keeps_the_target_distribution() {
+fn a_sampled_chain_keeps_the_target_distribution() {
     check_distribution(|| method(CHAIN_3, drafter()));
 }
 
 #[test]
-fn p3_a_static_tree_sampled_without_replacement_keeps_the_target_distribution() {
+fn a_static_tree_sampled_without_replacement_keeps_the_target_distribution() {
     check_distribution(|| method(STATIC_321, drafter()));
     check_distribution(|| method(MC_SIM, drafter()));
 }
 
 #[test]
-fn p4_a_dynamic_tree_of_chosen_tokens_keeps_the_target_distribution() {
+fn a_dynamic_tree_of_chosen_tokens_keeps_the_target_distribution() {
     check_distribution(|| method(DYNAMIC, drafter()));
 }
 
 #[test]
-fn p5_jacobi_windows_keep_the_target_distribution_whatever_they_start_from() {
+fn jacobi_windows_keep_the_target_distribution_whatever_they_start_from() {
     for drafter_table in [JACOBI, JACOBI_LEFT, JACOBI_ABOVE] {
         check_distribution(|| method(drafter_table, drafter()));
     }
@@ -52,7 +52,7 @@ fn a_perfect_drafter_keeps_the_target_distribution_as_well() {
 }
 
 #[test]
-fn p13_greedy_decoding_gives_the_autoregressive_tokens_whatever_the_method() {
+fn greedy_decoding_gives_the_autoregressive_tokens_whatever_the_method() {
     let n_tokens = 32;
     for (target_seed, seed) in [(11, 0), (21, 1), (31, 2)] {
         let target = || greedy(specimen_decode::toy::ToyModel { seed: target_seed, ..target() });
@@ -72,7 +72,7 @@ fn p13_greedy_decoding_gives_the_autoregressive_tokens_whatever_the_method() {
 }
 
 #[test]
-fn p20_the_same_seed_gives_the_same_image_on_any_thread() {
+fn the_same_seed_gives_the_same_image_on_any_thread() {
     for drafter_table in ALL {
         let run = move |seed| image(method(drafter_table, drafter()), target(), 16, seed);
         let threads: Vec<_> = (0..8).map(|seed| std::thread::spawn(move || run(seed))).collect();

@@ -14,7 +14,7 @@ fn second(group: usize, delta_p: f64, d_thr: f64) -> second_rules::Gsd {
 }
 
 #[test]
-fn p6_a_group_of_one_equals_the_lossless_rule_on_windows_and_trees() {
+fn a_group_of_one_equals_the_lossless_rule_on_windows_and_trees() {
     check_is_naive(r#"{ kind = "gsd", group = 1 }"#);
     check_is_naive(r#"{ kind = "gsd", group = 1, delta_p = 0.15, d_thr = 0.5 }"#);
     check_is_naive(r#"{ kind = "gsd", group = 5, delta_p = 1e-9 }"#);
@@ -54,7 +54,7 @@ fn a_larger_group_accepts_more() {
 }
 
 #[test]
-fn p15_gsd_is_detected() {
+fn gsd_is_detected() {
     for drafter_table in DRAFTERS {
         check_detected(&with_rules(drafter_table, r#"{ kind = "gsd", group = 3 }"#));
     }

@@ -24,7 +24,7 @@ fn vp(window: &str, mode: &str, lambda: f64, distribution: &str) -> String {
 }
 
 #[test]
-fn p14_a_tilted_distribution_that_is_recorded_keeps_the_target_distribution() {
+fn a_tilted_distribution_that_is_recorded_keeps_the_target_distribution() {
     for mode in ["step", "ratio"] {
         let text = vp(JACOBI_LEFT, mode, 20.0, "tilted");
         let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
@@ -33,7 +33,7 @@ fn p14_a_tilted_distribution_that_is_recorded_keeps_the_target_distribution() {
 }
 
 #[test]
-fn p14_an_untilted_record_of_tilted_draws_is_detected() {
+fn an_untilted_record_of_tilted_draws_is_detected() {
     for mode in ["step", "ratio"] {
         let text = vp(JACOBI_LEFT, mode, 20.0, "untilted");
         let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);

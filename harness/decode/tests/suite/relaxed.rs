@@ -51,7 +51,7 @@ pub(crate) fn check_detected(text: &str) {
 }
 
 #[test]
-fn p7_lantern_without_neighbours_and_lantern_plus_plus_at_lambda_1_equal_the_lossless_rule() {
+fn lantern_without_neighbours_and_lantern_plus_plus_at_lambda_1_equal_the_lossless_rule() {
     check_is_naive(r#"{ kind = "lantern", k = 0, delta = 0.3 }"#);
     check_is_naive(r#"{ kind = "lantern", k = 0, delta = 0.3, residual = "refcode" }"#);
     check_is_naive(r#"{ kind = "lantern++", k = 4, lambda = 1.0 }"#);
@@ -62,7 +62,7 @@ fn p7_lantern_without_neighbours_and_lantern_plus_plus_at_lambda_1_equal_the_los
 }
 
 #[test]
-fn p8_lantern_with_nothing_to_borrow_keeps_the_target_distribution() {
+fn lantern_with_nothing_to_borrow_keeps_the_target_distribution() {
     for drafter_table in TREES {
         let text = with_rules(drafter_table, r#"{ kind = "lantern", k = 4, delta = 0.0 }"#);
         let found = distribution_of(|seed| image(built(&text, drafter()), target(), N_TOKENS, seed).tokens);
@@ -71,7 +71,7 @@ fn p8_lantern_with_nothing_to_borrow_keeps_the_target_distribution() {
 }
 
 #[test]
-fn p9_the_residual_of_the_reference_code_loses_the_distribution_even_with_nothing_to_borrow() {
+fn the_residual_of_the_reference_code_loses_the_distribution_even_with_nothing_to_borrow() {
     for drafter_table in TREES {
         check_detected(&with_rules(
             drafter_table,
@@ -81,7 +81,7 @@ fn p9_the_residual_of_the_reference_code_loses_the_distribution_even_with_nothin
 }
 
 #[test]
-fn p15_borrowed_mass_is_detected() {
+fn borrowed_mass_is_detected() {
     for drafter_table in DRAFTERS {
         check_detected(&with_rules(drafter_table, r#"{ kind = "lantern", k = 4, delta = 0.2 }"#));
         check_detected(&with_rules(drafter_table, r#"{ kind = "lantern++", k = 4, lambda = 2.0 }"#));

@@ -39,7 +39,7 @@ fn similarity(s: f64, more: &str) -> String {
 }
 
 #[test]
-fn p12_without_a_trigger_vvs_is_the_method_under_it() {
+fn without_a_trigger_vvs_is_the_method_under_it() {
     let never = r#"{ kind = "vvs", trigger = "never" }"#.to_owned();
     for schedule in [never, similarity(1.01, ""), similarity(1.01, ", warm_up = 0")] {
         for drafter_table in TREES {
@@ -97,7 +97,7 @@ fn a_schedule_carries_nothing_from_one_image_to_the_next() {
 }
 
 #[test]
-fn p12_no_skip_follows_a_skip_and_every_step_is_a_forward_or_a_skip() {
+fn no_skip_follows_a_skip_and_every_step_is_a_forward_or_a_skip() {
     for schedule in [interval(2, ""), interval(3, ""), similarity(-1.0, ""), similarity(0.6, "")] {
         for drafter_table in TREES {
             let text = with_schedule(drafter_table, &schedule);
@@ -263,7 +263,7 @@ fn greedy_tokens_after_many_skips_are_the_autoregressive_ones() {
 }
 
 #[test]
-fn p15_skipped_tokens_are_detected() {
+fn skipped_tokens_are_detected() {
     for drafter_table in [CHAIN_3, STATIC_321, DYNAMIC] {
         check_detected(&with_schedule(drafter_table, &interval(2, ", warm_up = 0")));
     }

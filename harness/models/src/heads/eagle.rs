@@ -1,5 +1,5 @@
-//! The EAGLE-1 head: one decoder layer that continues the target's features (Li et al., arXiv 2401.15077;
-//! models section 5.1). Embedding and output head are the target's own, frozen.
+//! The EAGLE-1 head: one decoder layer that continues the target's features (Li et al., arXiv 2401.15077).
+//! Embedding and output head are the target's own, frozen.
 //!
 //! Slot `j` consumes the embedding of token `j` and the feature that predicted it, and predicts token
 //! `j + 1` through the target's head.

@@ -1,5 +1,5 @@
 //! The EAGLE-3 head: one decoder layer that continues a mixture of three inner layers of the target (Li et al.,
-//! arXiv 2503.01840; models section 5.2).
+//! arXiv 2503.01840).
 //!
 //! `fc` mixes the residual streams that enter a low, a middle and a high layer, without a norm; attention reads
 //! the normed embedding beside the normed mixture; the residual stream is the mixture itself. The head's output

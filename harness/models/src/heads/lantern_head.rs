@@ -1,5 +1,5 @@
 //! A head for LLaMA-like targets with an embedding of its own, which need not be the target's: EAGLE-1 as LANTERN
-//! publishes it (Jang et al., arXiv 2410.03355; models section 5.1), and EAGLE-3 in the layout of its authors (section
+//! publishes it (Jang et al., arXiv 2410.03355), and EAGLE-3 in the layout of its authors (section
 //! 5.2), whose files may leave the embedding out.
 
 use specimen_weights::{Init, LoadError, ParamSource};

@@ -22,7 +22,7 @@ pub enum PadView {
     /// Itself and nothing else, as in LlamaGen's own code.
     #[default]
     Itself,
-    /// Itself and the pads before it, as in LANTERN's (models section 1.3).
+    /// Itself and the pads before it, as in LANTERN's.
     EarlierPads,
 }
 

@@ -1,5 +1,5 @@
 //! The VQ tokenizer with which LlamaGen and Janus-Pro paint: a codebook of unit rows and a convolutional decoder that
-//! widens every token to 16 by 16 pixels (models section 1.6). The encoder half of the published files is not read.
+//! widens every token to 16 by 16 pixels. The encoder half of the published files is not read.
 
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};

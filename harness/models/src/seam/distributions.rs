@@ -1,4 +1,4 @@
-//! The probability pipeline on the device: logits of both guidance rows to distributions, in f32 (algorithms 1.1).
+//! The probability pipeline on the device: logits of both guidance rows to distributions, in f32.
 //! Guidance comes before any filter; ties at the k-th value survive top-k; the token that crosses top-p is
 //! kept. [`specimen_decode::pipeline`] is the reference in plain Rust.
 

@@ -2,7 +2,7 @@
 //! rows, in the order of the slots; of the prefix only the last one unless the head asks for all.
 //!
 //! The cache is kept for the whole image, since a head may have to do with old features: after a skipped
-//! verification and in staleness experiments (VVS, arXiv 2511.13587; algorithms 12.1).
+//! verification and in staleness experiments (VVS, arXiv 2511.13587).
 
 use tch::Tensor;
 

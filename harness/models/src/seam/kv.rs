@@ -1,5 +1,5 @@
 //! Keys and values of one image under way, preallocated: nodes are appended at the end, accepted ones are
-//! gathered to the front, the rest is forgotten by moving a counter (algorithms 1.4). Nothing grows while an image is
+//! gathered to the front, the rest is forgotten by moving a counter. Nothing grows while an image is
 //! decoded: what does not fit is a bug.
 
 use tch::{Device, Kind, Tensor};

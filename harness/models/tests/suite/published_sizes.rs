@@ -1,4 +1,4 @@
-//! The published configurations, number by number (models sections 1.1, 1.6, 2.1, 2.5, 3 and 6.1): what no file of a
+//! The published configurations, number by number: what no file of a
 //! model says and no shape of its tensors gives away.
 
 use specimen_catalog::{Family, entry};

@@ -1,4 +1,4 @@
-//! The Chameleon transformer (Chameleon Team, arXiv 2405.09818; models 2.1), and one image's view of it.
+//! The Chameleon transformer (Chameleon Team, arXiv 2405.09818), and one image's view of it.
 //!
 //! The network speaks words: text and image tokens of one vocabulary. The decoder speaks tokens: the codes of the
 //! picture, by their place in the codebook, and behind them the structural tokens of the image grammar. Everything

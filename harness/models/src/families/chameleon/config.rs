@@ -72,7 +72,7 @@ impl QkNormShape {
 }
 
 impl ChameleonConfig {
-    /// Chameleon-7B as Anole has it (models 2.1); the shape of the norms is what the file has.
+    /// Chameleon-7B as Anole has it; the shape of the norms is what the file has.
     pub const CHAMELEON_7B: Self = Self {
         n_words: 65_536,
         d_model: 4096,

@@ -1,5 +1,5 @@
 //! What the sequence of an image looks like besides its codes: tokens that stand at fixed places, and the way from
-//! tokens to a map of codes (models 2.3, 2.4; algorithms 1.5).
+//! tokens to a map of codes.
 //!
 //! A forced token is no choice of the target: it is accepted with probability 1, and counted apart.
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn lumina_closes_every_49th_token_behind_the_header() {
-        // algorithms 1.5: behind the header the k-th token, from 1, is a row end if 49 divides k, and the image
+        // As Lumina-mGPT writes images: behind the header the k-th token, from 1, is a row end if 49 divides k, and the image
         // end if k is 49 * 48 + 1.
         let forced = LUMINA_768.forced();
         let token = |at: usize| Some(TokenId((8192 + at) as u32));

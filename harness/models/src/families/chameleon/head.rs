@@ -1,4 +1,4 @@
-//! The EAGLE-1 head of a Chameleon (Li et al., arXiv 2401.15077; layout of LANTERN, arXiv 2410.03355; models 5.1): a
+//! The EAGLE-1 head of a Chameleon (Li et al., arXiv 2401.15077; layout of LANTERN, arXiv 2410.03355): a
 //! projection that joins embedding and feature, and one Chameleon layer with its input norm. Embedding and output
 //! head are the target's.
 //!

@@ -1,5 +1,5 @@
 //! The words of a Chameleon tokenizer that mean something to this program, found by their names: the codes of the
-//! VQ codebook, and the words that structure a prompt and an image (models 2.2).
+//! VQ codebook, and the words that structure a prompt and an image.
 //!
 //! A code's word is `IMGIMG`, its index in the codebook with the digits `0..=9` written `A..=J`, and `Z`. That their
 //! ids follow each other in the order of the codebook is true of the published tokenizer and nowhere relied upon.

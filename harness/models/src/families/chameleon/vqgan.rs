@@ -1,4 +1,4 @@
-//! The picture decoder of Chameleon: the VQGAN of taming-transformers (Esser et al., arXiv 2012.09841; models 2.5).
+//! The picture decoder of Chameleon: the VQGAN of taming-transformers (Esser et al., arXiv 2012.09841).
 //! Codes are used as they are stored, without norm. In f32.
 
 use specimen_decode::vectors::TokenVectors;

@@ -1,5 +1,5 @@
-//! Janus-Pro's language model with its way in and out of image tokens, under the names of either published layout
-//! (models section 3). The way from pictures to words is not read.
+//! Janus-Pro's language model with its way in and out of image tokens, under the names of either published layout.
+//! The way from pictures to words is not read.
 
 use std::rc::Rc;
 

@@ -1,5 +1,4 @@
-//! LlamaGen's transformer and what fills the slots before its image, under the names of either published layout
-//! (models sections 1.2 to 1.4).
+//! LlamaGen's transformer and what fills the slots before its image, under the names of either published layout.
 
 use std::rc::Rc;
 

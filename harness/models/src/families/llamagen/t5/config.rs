@@ -1,4 +1,4 @@
-//! Sizes of a T5 encoder (Raffel et al., arXiv 1910.10683; models section 6.1).
+//! Sizes of a T5 encoder (Raffel et al., arXiv 1910.10683).
 
 /// Sizes of one encoder.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,5 @@
 //! The encoder of T5 with gated GELU: norms without bias, attention without scaling, and one table of relative
-//! distances that all layers share (models section 6.1). One caption at a time, without pads: a word never sees one.
+//! distances that all layers share. One caption at a time, without pads: a word never sees one.
 
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
