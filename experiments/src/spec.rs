@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use specimen_catalog::metric;
 use specimen_datasets::CaptionPolicy;
 use specimen_decode::method::{MethodConfig, Proposer};
+pub use specimen_decode::pipeline::{FilterOrder, Sampling};
 pub use specimen_foundation::dtype::Dtype;
 use std::collections::BTreeMap;
 
@@ -89,38 +90,6 @@ pub struct ModelSpec {
     pub three_way_guidance: bool,
 }
 
-/// From logits to the law that tokens are drawn from; target and drafter share it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sampling {
-    /// At least 0; 0 is greedy.
-    pub temperature: f64,
-    /// Tokens kept; 0 keeps all.
-    pub top_k: u32,
-    /// Mass kept, in (0, 1].
-    pub top_p: f64,
-    /// Classifier-free guidance scale, at least 0; 1 is off.
-    pub guidance: f64,
-    /// Which filter comes first; immaterial at `top_p = 1`.
-    pub filter_order: FilterOrder,
-}
-
-/// The order of the two filters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FilterOrder {
-    /// top-k, then top-p (LlamaGen).
-    TopKThenTopP,
-    /// top-p, then top-k (EAGLE, LANTERN, VVS).
-    TopPThenTopK,
-}
-
-impl FilterOrder {
-    /// All orders with their names in specs.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("top-k-then-top-p", Self::TopKThenTopP), ("top-p-then-top-k", Self::TopPThenTopK)];
-}
-
 /// How timed cells are interleaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +113,7 @@ pub struct Cell {
     pub params: BTreeMap<String, serde_json::Value>,
     /// The network.
     pub model: ModelSpec,
-    /// The law that tokens are drawn from.
+    /// How logits become the distribution that tokens are drawn from.
     pub sampling: Sampling,
     /// The decoding method; that of plain decoding where `external` makes the images.
     pub method: MethodConfig,

@@ -109,7 +109,7 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
             };
             let model = Models::new(data_root()).get(&model)?;
             let prompt = Scene::new(VAL_SEED, 0).caption();
-            let top_k = args.top_k.map_or(sampling.top_k, usize::from);
+            let top_k = args.top_k.map_or(sampling.top_k, u32::from);
             let sampling = Sampling { top_k, ..sampling };
             (Box::new(ModelPrompt { model, prompt, sampling, n_tokens: usize::from(args.tokens) }), 32)
         }
