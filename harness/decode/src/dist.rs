@@ -166,8 +166,8 @@ impl Dist {
         left.remove(tokens).then_some(left)
     }
 
-    /// Replaces this distribution by `norm(max(0, self - scale * p))`, where `p`, `[n_vocab]`, counts as zero at `spared`.
-    /// Returns false, and leaves the distribution unusable, if nothing is left.
+    /// Replaces this distribution by `norm(max(0, self - scale * p))`, where `p`, `[n_vocab]`, counts as zero at
+    /// `spared`. Returns false, and leaves the distribution unusable, if nothing is left.
     pub(crate) fn subtract(&mut self, p: &[f32], scale: f32, spared: &[TokenId]) -> bool {
         assert_eq!(self.len(), p.len(), "what is taken from a distribution has one value for each token");
         debug_assert!(p.iter().all(|&p| 0.0 <= p), "a mass that is taken is negative");

@@ -51,8 +51,8 @@ impl Sampling {
         self.temperature as f32 <= GREEDY_BELOW
     }
 
-    /// How a drafter's logits become distributions: as the target's, but in greedy decoding the distribution at temperature 1
-    /// without filters, by which candidates are ranked.
+    /// How a drafter's logits become distributions: as the target's, but in greedy decoding the distribution at
+    /// temperature 1 without filters, by which candidates are ranked.
     #[must_use]
     pub fn of_drafts(&self) -> Self {
         if self.is_greedy() { Self { temperature: 1.0, top_k: 0, top_p: 1.0, ..*self } } else { *self }

@@ -24,7 +24,7 @@ pub const REGISTRIES: [Registry; 2] = [
         is_folder: false,
     },
     Registry {
-        folder: "harness/models/src/",
+        folder: "harness/models/src/families/",
         named_in: &["harness/models/src/catalog.rs", "harness/models/src/catalog/"],
         thing: "model",
         is_folder: true,
@@ -165,8 +165,8 @@ mod tests {
     fn a_model_is_a_folder() {
         let files = [
             file("harness/models/src/catalog.rs", ""),
-            file("harness/models/src/kv.rs", ""),
-            file("harness/models/src/tiny/mod.rs", ""),
+            file("harness/models/src/families/text_tokenizer.rs", ""),
+            file("harness/models/src/families/tiny/mod.rs", ""),
         ];
         assert_eq!(things(&REGISTRIES[1], &files), ["tiny"]);
         assert_eq!(check(&REGISTRIES[1], &files).len(), 1);

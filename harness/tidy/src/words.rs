@@ -38,7 +38,7 @@ const PLACES: [(&str, &[&str], &str); 3] = [
             "harness/decode/src/clock.rs",
             // Another process waits for its own device before it answers.
             "harness/external/",
-            "harness/models/src/clock.rs",
+            "harness/models/src/seam/clock.rs",
             "harness/train/",
             "harness/runner/",
             "harness/cli/",

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use specimen_datasets::scenes::{CAPTION_LEN, NULL_ID, Scene, TRAIN_SEED, Vocabulary};
 use specimen_models::{
     families::tiny::TinyBackbone,
-    llama::layer::layer::causal_mask,
+    llama::layer::causal_mask,
     seam::{
         backbone::Backbone,
         kv::{KvCache, KvShape},

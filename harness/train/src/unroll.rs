@@ -4,7 +4,7 @@
 use specimen_models::{
     families::tiny::TinyBackbone,
     heads::draft_head::DraftHead,
-    llama::layer::layer::{Rotary, causal_mask},
+    llama::layer::{Rotary, causal_mask},
 };
 use tch::{Kind, Tensor};
 

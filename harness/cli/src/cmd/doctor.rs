@@ -188,9 +188,8 @@ fn weights() -> Check {
     const NAME: &str = "embedded weights";
     match Models::new(None).get(&tiny()) {
         Ok(model) => {
-            let weights = model.weights;
             let digests: Vec<String> =
-                weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
+                model.weights.iter().map(|w| format!("{} {:.12}", w.role, w.digest)).collect();
             ok(NAME, digests.join(", "))
         }
         Err(error) => failed(NAME, message_of(&error.into()), REBUILD),

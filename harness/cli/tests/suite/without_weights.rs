@@ -245,7 +245,8 @@ mod torch {
     #[test]
     fn absent_weights_are_named_with_what_to_fetch() {
         let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
-        let parts = ["igpt/mnist_gen.safetensors", "specimen data fetch igpt-mnist"];
+        let parts =
+            ["model `igpt-mnist` is not on this machine: no weights in", "specimen data fetch igpt-mnist"];
         Desk::as_data_folder().fails(&args, 4, &parts);
         Desk::new().fails(&args, 4, &parts);
     }

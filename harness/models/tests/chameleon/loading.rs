@@ -371,11 +371,7 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
 #[test]
 fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
     let data = tempfile::tempdir().unwrap();
-    for (name, repository) in [
-        ("lumina-mgpt-7b-768", "Alpha-VLLM/Lumina-mGPT-7B-768"),
-        ("lumina-mgpt-7b-512", "Alpha-VLLM/Lumina-mGPT-7B-512"),
-        ("anole-7b", "leloy/Anole-7b-v0.1-hf"),
-    ] {
+    for name in ["lumina-mgpt-7b-768", "lumina-mgpt-7b-512", "anole-7b"] {
         let options = OpenModel {
             kind: Kind::Float,
             device: Device::Cpu,
@@ -387,17 +383,8 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
         let error = open(name, &options).map(|_| ()).unwrap_err();
         let message = error.to_string();
         let folder = data.path().join("weights");
-        let command = format!("`specimen data fetch {name}`");
-        for part in [
-            name,
-            "config.json",
-            "model.safetensors",
-            repository,
-            "tokenizer.json",
-            "vqgan.safetensors",
-            folder.to_str().unwrap(),
-            &command,
-        ] {
+        let command = format!("\n    specimen data fetch {name}");
+        for part in [name, "no target, tokenizer, picture decoder in", folder.to_str().unwrap(), &command] {
             assert!(message.contains(part), "`{part}` is not in `{message}`");
         }
     }

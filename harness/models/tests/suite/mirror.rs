@@ -1,6 +1,6 @@
 //! The norm of decoding is the norm that training sees.
 
-use specimen_models::llama::layer::{
+use specimen_models::llama::{
     layer::rms_norm,
     mirror::{MirrorNorm, Mirrored},
 };

@@ -27,7 +27,7 @@ pub(super) fn weights_of(
         for file in &model.weights {
             let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
             let name = format!("{} {}", spec.name, file.role);
-            let entry = WeightsDigest { name, file: file.file, blake3 };
+            let entry = WeightsDigest { name, file: file.file.clone(), blake3 };
             if !weights.contains(&entry) {
                 weights.push(entry);
             }

@@ -1,10 +1,6 @@
 //! Models by name, opened once and kept.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    rc::Rc,
-};
+use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_experiments::spec::{Dtype, ModelSpec, Spec};
@@ -54,11 +50,17 @@ impl Models {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
         }
+        if let Some(path) = &spec.weights {
+            return Err(RunError::Spec(format!(
+                "model `{}`: `weights = \"{path}\"` is not taken; its weights are embedded or found by name",
+                spec.name
+            )));
+        }
         let options = OpenModel {
             kind: kind_of(spec.dtype),
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
-            weights: spec.weights.as_ref().map(PathBuf::from),
+            weights: None,
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
         };

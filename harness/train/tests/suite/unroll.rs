@@ -2,7 +2,7 @@
 
 use specimen_models::{
     heads::draft_head::DraftHead,
-    llama::layer::layer::{causal_mask, whole_attention},
+    llama::layer::{causal_mask, whole_attention},
 };
 use specimen_train::{head_loss::HeadBatch, unroll::unroll};
 use tch::{Kind, Tensor, no_grad};
