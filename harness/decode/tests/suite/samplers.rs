@@ -67,7 +67,11 @@ fn distributions_are_those_of_the_warpers_of_transformers() {
     }
     // Both orders with both filters on, and a tie at the k-th value, or the fixture says little.
     assert!(n_both.len() == 2 && n_both.values().all(|&n| 80 < n), "{n_both:?}");
-    assert!(cases.iter().any(|case| 1 < case.top_k && case.top_p == 1.0 && case.top_k < case.kept.len()));
+    assert!(
+        cases
+            .iter()
+            .any(|case| 1 < case.top_k && case.top_p == 1.0 && (case.top_k as usize) < case.kept.len())
+    );
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn ramp(shape: &[i64], device: Device) -> Tensor {
 }
 
 fn sampling(n_vocab: i64) -> Sampling {
-    let (guidance, top_k) = (4.0, (n_vocab / 8) as usize);
+    let (guidance, top_k) = (4.0, (n_vocab / 8) as u32);
     Sampling { guidance, temperature: 1.0, top_k, top_p: 1.0, filter_order: FilterOrder::TopKThenTopP }
 }
 
@@ -204,9 +204,8 @@ fn chameleon(
     let open = move || {
         let prefix = tch::no_grad(|| network.embed_words(&prompt));
         let padding = Padding::new(vec![0, n_prefix - 2]);
-        let image = Rc::new(ChameleonImage::new(network.clone(), padding, n_prefix));
-        let head: Rc<dyn DraftHead> =
-            Rc::new(ImageHead::new(head.clone(), image.clone(), prompt.shallow_clone()));
+        let image = Rc::new(ChameleonImage::new(network.clone(), padding, prompt.shallow_clone()));
+        let head: Rc<dyn DraftHead> = Rc::new(ImageHead::new(head.clone(), image.clone()));
         (ModelGeneration::new(image, sampling(n_codes), prefix, n_tokens, MAX_TREE), head)
     };
     let sizes = Sizes {

@@ -11,10 +11,7 @@ use specimen_decode::{
 use specimen_models::{
     families::chameleon::{ChameleonImage, PromptRows, Vocabulary, toy},
     llama::padded::Padding,
-    seam::{
-        backbone::Backbone, generation::ModelGeneration, likelihood::teacher_forced,
-        loaded_model::LoadedModel,
-    },
+    seam::{backbone::Backbone, generation::ModelGeneration, likelihood::teacher_forced},
 };
 use tch::{Kind, Tensor, no_grad};
 
@@ -191,7 +188,7 @@ fn three_way_guidance_adds_what_the_pictures_of_the_prompt_say() {
         generation.commit(&[TokenTree::ROOT]);
         let [c, u, p] = alone.each_ref().map(|logits| Vec::<f32>::try_from(logits.get(i as i64)).unwrap());
         let mixed = |image: f32| -> Vec<f32> {
-            let mix = |v: usize| u[v] + image * (p[v] - u[v]) + GUIDED.guidance * (c[v] - p[v]);
+            let mix = |v: usize| u[v] + image * (p[v] - u[v]) + GUIDED.guidance as f32 * (c[v] - p[v]);
             (0..c.len()).map(mix).collect()
         };
         let distribution = |logits: &[f32]| {

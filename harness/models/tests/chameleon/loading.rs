@@ -12,14 +12,14 @@ use specimen_models::{
     families::chameleon::{
         Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Source, inventory, toy,
     },
-    seam::{loaded_model::LoadedModel, model_error::ModelError},
+    seam::model_error::ModelError,
 };
 use specimen_weights::{LoadError, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
     rule::{values, write},
-    support::{MAX_TREE, PLAIN, PROMPT},
+    support::{MAX_TREE, Model, PLAIN, PROMPT},
 };
 
 type Inventory = Vec<(String, Vec<i64>)>;
@@ -250,7 +250,7 @@ fn a_tensor_that_picture_decoder_or_head_lacks_or_has_in_another_shape_is_named(
 
 #[test]
 fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
-    assert_eq!(Desk::new().load().unwrap().warnings(), [""; 0]);
+    assert_eq!(Desk::new().load().unwrap().warnings, [""; 0]);
     let name = "embed_tokens.weight";
     let words = values(KeyLayout::Hf.embedding(), &[toy::config().n_words, toy::config().d_model]);
     for (kind, shown) in [(Kind::BFloat16, "BFloat16"), (Kind::Half, "Half")] {

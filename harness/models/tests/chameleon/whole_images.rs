@@ -6,7 +6,7 @@ use specimen_decode::{
 };
 use specimen_models::{
     heads::drafters::DrafterKind,
-    seam::{likelihood::conditional_distributions, loaded_model::LoadedModel, model_error::ModelError},
+    seam::{likelihood::conditional_distributions, model_error::ModelError},
 };
 
 use crate::support::{EVERY_FAMILY, GUIDED, MAX_TREE, Model, PLAIN, PROMPT, model, open};

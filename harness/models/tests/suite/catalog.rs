@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use specimen_models::{
     catalog::{OpenModel, open},
-    seam::{loaded_model::LoadedModel, model_error::ModelError},
+    seam::model_error::ModelError,
 };
 use tch::{Device, Kind};
 

@@ -67,7 +67,7 @@ fn greedy_distributions_are_the_reference_argmax_ties_included() {
 }
 
 /// Logits of a network that has broken down.
-fn broken_distributions(temperature: f32) {
+fn broken_distributions(temperature: f64) {
     let logits = Tensor::from_slice(&[0.0, f32::NAN, 1.0]).view([1, 1, 3]);
     let _ = DistributionRows::new(distributions(&logits, &Sampling { temperature, ..PLAIN })).row(0);
 }

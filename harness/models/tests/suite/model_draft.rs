@@ -26,7 +26,7 @@ fn self_draft(open: Open, vocabulary: Option<VocabularyMap>) -> ModelDraft {
         generation.backbone().clone(),
         generation.prefix().shallow_clone(),
         *generation.sampling(),
-        vocabulary,
+        vocabulary.map(Rc::new),
         generation.n_tokens() + MAX_TREE,
         DraftTime::new(tch::Device::Cpu),
     )

@@ -95,7 +95,7 @@ fn a_beam_that_runs_more_nodes_than_its_tree_keeps_has_room_from_the_start() {
     assert_eq!((config.max_tree_nodes(), config.max_run_nodes()), (4, 48));
     for (name, prompt) in TOYS {
         let model = toy(name);
-        let tokens = image(&*model, (prompt, GUIDED), beam, 3);
+        let tokens = image(&model, (prompt, GUIDED), beam, 3);
         assert_eq!(tokens.len(), model.n_tokens, "{name}");
     }
 }
@@ -106,7 +106,7 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
         let model = toy(name);
         for (method_name, method) in methods() {
             for sampling in [PLAIN, Sampling { top_k: 20, ..GUIDED }] {
-                let draw = |seed| image(&*model, (prompt, sampling), &method, seed);
+                let draw = |seed| image(&model, (prompt, sampling), &method, seed);
                 let tokens = draw(1);
                 assert_eq!(tokens.len(), 16, "{name}, {method_name}");
                 assert_eq!(tokens, draw(1), "{name}, {method_name}");
@@ -125,8 +125,8 @@ fn an_eagle_3_head_drafts_for_llamagen_and_keeps_the_targets_distribution() {
     for (name, prompt) in TOYS.into_iter().filter(|(name, _)| name.starts_with("llamagen")) {
         let model = toy(name);
         let drawn: Vec<Vec<TokenId>> =
-            (0..48).map(|seed| image(&*model, (prompt, GUIDED), eagle3, seed)).collect();
-        let eagle1 = image(&*model, (prompt, GUIDED), &methods()[1].1, 0);
+            (0..48).map(|seed| image(&model, (prompt, GUIDED), eagle3, seed)).collect();
+        let eagle1 = image(&model, (prompt, GUIDED), &methods()[1].1, 0);
         assert!(drawn.iter().all(|tokens| tokens.len() == eagle1.len()), "{name}");
         for miss in misses(&|| model.open(prompt, &GUIDED, 1).unwrap(), &drawn) {
             assert!(miss.abs() < 4.0, "{name}: off by {miss:.1} standard deviations");
@@ -189,7 +189,7 @@ fn lossless_methods_draw_from_the_targets_distribution_and_another_temperature_i
         let model = toy(name);
         let fresh = || model.open(prompt, &GUIDED, 1).unwrap();
         let drawn = |method: &str, sampling| -> Vec<Vec<TokenId>> {
-            (0..N_IMAGES).map(|seed| image(&*model, (prompt, sampling), method, seed)).collect()
+            (0..N_IMAGES).map(|seed| image(&model, (prompt, sampling), method, seed)).collect()
         };
         for (method_name, method) in &methods()[..LOSSLESS] {
             for miss in misses(&fresh, &drawn(method, GUIDED)) {
