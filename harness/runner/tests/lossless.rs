@@ -257,7 +257,12 @@ fn models_have_the_heads_that_the_catalog_names_and_no_others() {
                 assert!(opened(kind(weights.clone())).is_ok(), "{name}: {proposer} {weights:?}");
             }
             let message = opened(kind(Some("no such head".to_owned()))).unwrap_err().to_string();
-            assert!(message.contains(&names.join(", ")), "{message}");
+            let named = names.iter().map(|name| match *name {
+                "standard" => proposer.to_owned(),
+                name => format!("{proposer} with weights {name}"),
+            });
+            let named: Vec<String> = named.collect();
+            assert!(message.contains(&named.join(", ")), "{message}");
         }
     }
 }

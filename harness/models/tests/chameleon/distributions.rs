@@ -101,11 +101,8 @@ fn logits_alone(model: &crate::support::Model, words: &[i64], tokens: &[TokenId]
     no_grad(|| {
         // The image as a row of words, where a prefix may be empty: its first token is then the prefix.
         let fed: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
-        let image = ChameleonImage::new(
-            model.network.clone(),
-            Padding::new(vec![0]),
-            Tensor::from_slice(&words[..1]).unsqueeze(0),
-        );
+        let one_word = Tensor::zeros([1, 1], (Kind::Int64, tch::Device::Cpu));
+        let image = ChameleonImage::new(model.network.clone(), Padding::new(vec![0]), one_word);
         let tokens = image.embed(&Tensor::from_slice(&fed), &Tensor::from_slice(&fed));
         let words = model.network.embed_words(&Tensor::from_slice(words));
         let x = Tensor::cat(&[words, tokens], 0);
