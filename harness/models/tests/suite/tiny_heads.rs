@@ -74,7 +74,7 @@ fn an_unknown_head_is_answered_with_those_there_are() {
     for (kind, asked) in [
         (DrafterKind::Eagle1(named("cascad")), "`eagle1 with weights cascad`"),
         (DrafterKind::Eagle3(named("cascade")), "`eagle3 with weights cascade`"),
-        (DrafterKind::Model("igpt-mnist".into()), "`igpt-mnist`"),
+        (DrafterKind::Model("igpt-mnist".into()), "igpt-mnist"),
     ] {
         let message = model.drafter(&kind, &generation, 1).map(|_| ()).unwrap_err().to_string();
         let known = "it has: eagle1, eagle1 with weights further, eagle1 with weights cascade, eagle3";

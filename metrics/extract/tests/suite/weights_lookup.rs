@@ -29,6 +29,7 @@ impl Machine {
             hub: at("hub"),
             torch: at("torch"),
             clip: at("user/clip"),
+            given: None,
         };
         Self { folder, places }
     }
