@@ -272,14 +272,33 @@ impl DataItem {
         Ok(path)
     }
 
-    /// One sentence: what to fetch, from where, and where to put it.
+    /// Uncompressed size, where it is published.
+    #[must_use]
+    pub fn n_bytes(&self) -> Option<u64> {
+        match self.expected {
+            Expected::Content { n_bytes, .. } => Some(n_bytes),
+            Expected::Images { .. } => None,
+        }
+    }
+
+    /// The command that fetches it and nothing else: by the first of its groups, which may bring more.
+    #[must_use]
+    pub fn command(&self) -> String {
+        format!("specimen data fetch {}", self.groups.first().unwrap_or(&self.key))
+    }
+
+    /// One sentence: the command that fetches it, or what to fetch by hand, from where, and where to put it.
     #[must_use]
     pub fn remedy(&self, root: Option<&DataRoot>) -> String {
-        let place = self.places[0];
+        let (place, command) = (self.places[0], self.command());
         match root {
-            Some(root) => format!("fetch {} and put it at {}", self.fetch, root.path().join(place).display()),
+            Some(root) => {
+                let place = root.path().join(place);
+                format!("run `{command}`, or fetch {} and put it at {}", self.fetch, place.display())
+            }
             None => format!(
-                "set {DATA_VARIABLE} to a folder for data, fetch {} and put it at ${DATA_VARIABLE}/{place}",
+                "set {DATA_VARIABLE} to a folder for data and run `{command}`, or fetch {} and put it at \
+                 ${DATA_VARIABLE}/{place}",
                 self.fetch
             ),
         }
@@ -323,7 +342,13 @@ mod tests {
             assert!(remedy.contains(&folder.path().join(item.places[0]).display().to_string()), "{remedy}");
         }
         let message = PARTI_PROMPTS.locate(None).unwrap_err().to_string();
-        for part in ["parti-prompts", "set SPECIMEN_DATA", "google-research/parti", "$SPECIMEN_DATA/parti/"] {
+        for part in [
+            "parti-prompts",
+            "set SPECIMEN_DATA",
+            "`specimen data fetch parti`",
+            "google-research/parti",
+            "$SPECIMEN_DATA/parti/",
+        ] {
             assert!(message.contains(part), "`{part}` is not in `{message}`");
         }
         assert!(COCO_CAPTIONS.remedy(None).contains("annotations_trainval2017.zip from cocodataset.org"));

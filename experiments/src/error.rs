@@ -192,15 +192,14 @@ pub enum PlanError {
     },
     /// An external cell that names a baseline there is none of.
     #[error(
-        "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; timed \
-         cells are {known}"
+        "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {known}"
     )]
     NoSuchBaseline {
         /// The cell.
         cell: String,
         /// The baseline that it names.
         found: String,
-        /// All timed cells, separated by commas.
+        /// The nearest timed cells, or all.
         known: String,
     },
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     bandwidth::{ASSUMED, TimeBound},
     plan::Plan,
-    spec::ModelSpec,
+    spec::{ModelSpec, Spec},
 };
 
 /// Size of a model's output.
@@ -27,17 +27,17 @@ pub struct Footprint {
 pub struct Estimate {
     /// Name of the run.
     pub name: String,
-    /// Digest of the plan.
+    /// Digest of the plan; empty where there is none without the prompts.
     pub digest: String,
     /// Cells of the plan.
     pub n_cells: usize,
     /// Those that are timed.
     pub n_timed_cells: usize,
-    /// Prompts of the dataset.
+    /// Prompts of the dataset; 0 where they are not known.
     pub n_prompts: usize,
     /// Images to make, without warm-up.
     pub n_items: usize,
-    /// Units of work: the most workers that can be busy at once.
+    /// Units of work: the most workers that can be busy at once; 0 where there is no plan.
     pub n_blocks: usize,
     /// Images that each worker makes beforehand, over all timed cells.
     pub n_warmup_per_worker: usize,
@@ -99,19 +99,35 @@ impl Plan {
     /// Counts, and a bound on disk space from the footprint of each model. Time and missing things are left
     /// for the caller to fill in.
     pub fn estimate(&self, footprint: impl Fn(&ModelSpec) -> Option<Footprint>) -> Estimate {
-        let per_cell = (self.prompts.len() * self.spec.dataset.samples as usize) as u64;
-        let cell_bytes = |model| footprint(model).map(|footprint| footprint.bytes() * per_cell);
-        let n_timed_cells = self.spec.cells.iter().filter(|cell| cell.timed).count();
         Estimate {
-            name: self.spec.name.clone(),
             digest: self.digest.clone(),
-            n_cells: self.spec.cells.len(),
-            n_timed_cells,
-            n_prompts: self.prompts.len(),
             n_items: self.items.len(),
             n_blocks: self.blocks.len(),
-            n_warmup_per_worker: n_timed_cells * self.spec.timing.warmup as usize,
-            disk_bytes: self.spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
+            ..Estimate::without_prompts(&self.spec, self.prompts.len(), footprint)
+        }
+    }
+}
+
+impl Estimate {
+    /// What can be said of a spec whose prompts are absent: no digest and no blocks. `n_prompts`: 0 where unknown.
+    pub fn without_prompts(
+        spec: &Spec,
+        n_prompts: usize,
+        footprint: impl Fn(&ModelSpec) -> Option<Footprint>,
+    ) -> Self {
+        let per_cell = (n_prompts * spec.dataset.samples as usize) as u64;
+        let cell_bytes = |model| footprint(model).map(|footprint| footprint.bytes() * per_cell);
+        let n_timed_cells = spec.cells.iter().filter(|cell| cell.timed).count();
+        Self {
+            name: spec.name.clone(),
+            digest: String::new(),
+            n_cells: spec.cells.len(),
+            n_timed_cells,
+            n_prompts,
+            n_items: spec.cells.len() * per_cell as usize,
+            n_blocks: 0,
+            n_warmup_per_worker: n_timed_cells * spec.timing.warmup as usize,
+            disk_bytes: spec.cells.iter().map(|cell| cell_bytes(&cell.model)).sum(),
             memory_bytes: None,
             seconds: None,
             judged_by: None,
@@ -119,9 +135,7 @@ impl Plan {
             missing: Vec::new(),
         }
     }
-}
 
-impl Estimate {
     /// Size of all that a command can fetch; absent if nothing is to be fetched.
     #[must_use]
     pub fn to_fetch(&self) -> Option<FetchSize> {
@@ -143,11 +157,21 @@ impl Footprint {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "plan    {} ({})", self.name, self.digest.get(..16).unwrap_or(&self.digest))?;
+        match self.digest.get(..16) {
+            Some(digest) => writeln!(f, "plan    {} ({digest})", self.name)?,
+            None => writeln!(f, "plan    {} (no digest without its prompts)", self.name)?,
+        }
         writeln!(f, "cells   {}, {} timed", self.n_cells, self.n_timed_cells)?;
-        writeln!(f, "items   {} in {} blocks, over {} prompts", self.n_items, self.n_blocks, self.n_prompts)?;
+        match (self.n_blocks, self.n_prompts) {
+            (0, 0) => writeln!(f, "items   unknown without the prompts")?,
+            (0, n_prompts) => writeln!(f, "items   at most {}, over {n_prompts} prompts", self.n_items)?,
+            (n, n_prompts) => {
+                writeln!(f, "items   {} in {n} blocks, over {n_prompts} prompts", self.n_items)?
+            }
+        }
         writeln!(f, "warm-up {} images per worker", self.n_warmup_per_worker)?;
         match self.disk_bytes {
+            _ if self.n_prompts == 0 => writeln!(f, "disk    unknown without the prompts")?,
             Some(bytes) => writeln!(f, "disk    at most {}", human_bytes(bytes))?,
             None => writeln!(f, "disk    unknown: the size of a model's images is not known")?,
         }

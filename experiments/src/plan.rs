@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use specimen_datasets::PromptSet;
+use specimen_foundation::names::suggestion;
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{
@@ -137,7 +138,7 @@ fn check_baselines(spec: &Spec) -> Result<(), PlanError> {
             Err(PlanError::NoSuchBaseline {
                 cell: cell.name.clone(),
                 found: spec.baseline_name(cell).to_owned(),
-                known: known.collect::<Vec<_>>().join(", "),
+                known: suggestion(spec.baseline_name(cell), known),
             })
         }
     }

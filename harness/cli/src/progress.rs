@@ -14,7 +14,7 @@ pub(crate) struct Progress<'t> {
     pace: Pace,
     bar: Option<ProgressBar>,
     cells: Vec<CellProgress>,
-    is_warming: bool,
+    has_warmed_up: bool,
 }
 
 /// Images of one cell.
@@ -46,7 +46,7 @@ impl<'t> Progress<'t> {
             CellProgress { name: name.clone(), done: 0, total: *total, bar }
         };
         let cells = left.iter().map(cell).collect();
-        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, cells, is_warming: false }
+        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, cells, has_warmed_up: false }
     }
 
     /// Takes in what happened.
@@ -96,14 +96,13 @@ impl<'t> Progress<'t> {
                 self.say(&text);
             }
             DriverEvent::Worker(WorkerEvent::Warmup { cell }) => {
-                if !self.is_warming {
+                if !self.has_warmed_up {
                     self.show("warming up: the first images are not measured");
                 }
-                self.is_warming = true;
+                self.has_warmed_up = true;
                 self.talk.detail(format!("warm-up of {cell}"));
             }
             DriverEvent::Worker(WorkerEvent::Item { cell, ok, decode_s }) => {
-                self.is_warming = false;
                 self.item(cell, *ok);
                 match ok {
                     true => self.talk.detail(format_args!("{cell}: {decode_s:.2} s")),

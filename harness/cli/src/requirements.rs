@@ -118,6 +118,19 @@ pub(crate) fn absent_items(spec: &Spec, root: Option<&DataRoot>) -> Vec<DataItem
     items
 }
 
+/// The files of the dataset's prompts that are not there, with the command that fetches each.
+pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
+    let entry = ENTRIES.iter().filter(|entry| entry.name == spec.dataset.name);
+    let absent = entry.flat_map(|entry| entry.needs).filter(|item| item.locate(root).is_err());
+    absent
+        .map(|item| Missing {
+            what: item.key.to_owned(),
+            remedy: item.command(),
+            fetch: item.n_bytes().map(|n_bytes| FetchSize { n_bytes, n_unknown: 0 }),
+        })
+        .collect()
+}
+
 fn wants_lenet(spec: &Spec) -> bool {
     spec.metrics.iter().any(|metric| metric.name == "fd-lenet")
 }

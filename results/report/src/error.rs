@@ -72,7 +72,7 @@ pub enum ReportError {
     NoSource,
     /// Two sources hold a run of one name: their rows would look alike.
     #[error(
-        "{first} and {second} both hold a run `{name}`; leave one out, or change the `name` of one in its spec"
+        "{} and {} both hold a run `{name}`; give one a name of its own in this table: `OTHER={}`", first.display(), second.display(), second.display()
     )]
     SameRun {
         /// The run's name.
@@ -81,6 +81,16 @@ pub enum ReportError {
         first: PathBuf,
         /// The later one.
         second: PathBuf,
+    },
+    /// A file of several runs was given one name.
+    #[error("{path} holds {n} runs, which cannot all have the name `{name}`; leave `{name}=` out")]
+    OneName {
+        /// The name that was given.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Runs in it.
+        n: usize,
     },
     /// Images that do not belong into one table.
     #[error("{why}; --mix {} allows them in one table", kind.name())]
@@ -91,11 +101,11 @@ pub enum ReportError {
         why: String,
     },
     /// A column by which images cannot be grouped.
-    #[error("no column `{name}` with a value to group by; the images have {known}")]
+    #[error("no column `{name}` with a value to group by; {known}")]
     NoGroups {
         /// The name asked for.
         name: String,
-        /// Those of the images, scores left out.
+        /// The nearest names, or those of the images.
         known: String,
     },
     /// A file that is no frame of images.
@@ -148,11 +158,11 @@ pub enum ReportError {
     #[error("CSV: {0}")]
     Csv(#[from] csv::Error),
     /// A figure that the run does not have.
-    #[error("no figure `{name}`; this run has {known}")]
+    #[error("no figure `{name}`; {known}")]
     NoFigure {
         /// The name asked for.
         name: String,
-        /// Those of the run.
+        /// The nearest names, or those of the run.
         known: String,
     },
     /// A column that the table does not have.
@@ -187,6 +197,7 @@ impl Failure for ReportError {
             | Self::NoMark { .. } => FailureKind::Missing,
             Self::TableFormat { .. }
             | Self::NoSource
+            | Self::OneName { .. }
             | Self::NoFigure { .. }
             | Self::NoColumn { .. }
             | Self::NoGroups { .. } => FailureKind::Usage,

@@ -19,7 +19,7 @@ pub use drawing::figure::Style;
 pub use error::ReportError;
 pub use figures::pareto::{Quality, check_quality};
 pub use figures::training::{TrainingFigure, training_figure};
-pub use records::{ImageRecords, Mix};
+pub use records::{ImageRecords, Mix, Source};
 pub use report::{Options, Outcome, Report, draw, grid, report};
 pub use tables::splice::splice;
 pub use tables::table::{table, table_csv, table_of};

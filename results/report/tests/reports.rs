@@ -200,9 +200,26 @@ fn a_program_whose_whole_time_is_all_that_is_known_has_its_point_and_its_own_gro
     assert_eq!((&row("py-fast")[3], &row("py-fast")[12], &row("py-ar")[2]), ("3", "false", "true"));
     assert_eq!(&row("py-slow")[12], "true", "it competes with the cells of its own baseline");
     let svg = fs::read_to_string(run.report().join("pareto.svg")).unwrap();
-    assert!(svg.contains("Speedup over ar, prompt to image, × (→ higher is better)"));
+    assert!(svg.contains("Speedup over its baseline (ar, py-ar), prompt to image, × (→ higher is better)"));
+    assert!(svg.contains("speed of its baseline (ar, py-ar)"), "the line is at every baseline's speed");
     let page = fs::read_to_string(run.report().join("index.html")).unwrap();
     assert!(page.contains("Speedup over its baseline (ar, py-ar) in time from the prompt to the image"));
+}
+
+#[test]
+fn a_baseline_without_the_metric_has_no_point_as_if_it_had_the_quality_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    let mut cell = summary.cells[0].clone();
+    (cell.id, cell.baseline) = ("py-ar".into(), Some("py-ar".into()));
+    for metric in &mut cell.metrics {
+        (metric.value, metric.why) = (None, Some("the tokens are not known".into()));
+    }
+    summary.cells.push(cell);
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let row = pareto_rows(&run).into_iter().find(|row| &row[0] == "py-ar").unwrap();
+    assert_eq!((&row[3], &row[9], &row[13]), ("", "", "the tokens are not known"));
 }
 
 #[test]

@@ -177,6 +177,43 @@ fn differences_from_the_baseline_have_p_values_that_hold_for_all_rows_together()
 }
 
 #[test]
+fn a_row_says_which_baseline_it_is_relative_to_where_there_are_several() {
+    let mut summary = small();
+    assert!(!table(&summary).unwrap().markdown().contains("| baseline "));
+    for at in [1, 2] {
+        summary.cells[at].baseline = Some(summary.cells[1].id.clone());
+    }
+    let (ar, own) = (summary.baseline.clone(), summary.cells[1].id.clone());
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains("| baseline ") && text.contains(&format!("baseline {ar}, {own}.")), "{text}");
+    let expected =
+        format!("All cells of a group are compared with the same images of its baseline ({ar}, {own})");
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn the_count_of_a_metric_is_over_the_cells_that_have_it() {
+    let mut summary = small();
+    let metric = &mut summary.cells[1].metrics[0];
+    (metric.value, metric.n) = (None, metric.n - 1);
+    let name = metric.metric.clone();
+    let text = table(&summary).unwrap().markdown();
+    let line = text.lines().find(|line| line.contains("Metrics: ")).unwrap();
+    let of_metric = line.split("; ").find(|part| part.contains(&name)).unwrap();
+    assert!(!of_metric.contains(" to "), "{of_metric}");
+}
+
+#[test]
+fn the_machine_of_imported_images_is_not_made_up() {
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        cell.origin = Some(specimen_record::Origin::Imported);
+    }
+    let head = table(&summary).unwrap().head.join(" ");
+    assert!(head.contains("a machine that is not known") && !head.contains("thread"), "{head}");
+}
+
+#[test]
 fn cells_of_different_models_do_not_compete() {
     let mut summary = small();
     summary.cells[2].model = "large".into();

@@ -87,6 +87,13 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
 
 /// The result of the rules for the run and its reruns.
 fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<(Gate, Unverified)> {
+    if !args.baseline.exists() {
+        return Err(CliError::Missing(format!(
+            "{}: there is no baseline yet; make this run the first with --update-baseline --reason TEXT",
+            args.baseline.display()
+        ))
+        .into());
+    }
     let baseline = Baseline::read(&args.baseline)?;
     let rules = Rules::read(&rules_of(args))?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);

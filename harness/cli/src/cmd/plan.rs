@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use serde::Serialize;
+use specimen_datasets::{DatasetError, data_root::DataRoot};
 use specimen_experiments::{
     array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
     bandwidth::{Bandwidth, TimeBound},
@@ -11,7 +12,7 @@ use specimen_experiments::{
     plan::Plan,
     prompts,
     slurm::SlurmSpec,
-    spec::{Cell, ModelSpec},
+    spec::{Cell, ModelSpec, Spec},
 };
 use specimen_measure::words::counted;
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
@@ -86,7 +87,15 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let text = args.spec.text(args.workers.profile.as_deref())?;
     let spec = text.resolve()?;
     let root = data_root();
-    let prompts = prompts::open(&spec.dataset, root.as_ref())?;
+    let prompts = match prompts::open(&spec.dataset, root.as_ref()) {
+        Err(absent @ DatasetError::Absent { .. }) => {
+            if talk.format() == Format::Human {
+                answer(&without_prompts(&spec, root.as_ref(), &args.spec.spec.display().to_string()))?;
+            }
+            return Err(absent.into());
+        }
+        prompts => prompts?,
+    };
     let plan = Plan::new(spec, &prompts)?;
     let mut estimate = plan.estimate(requirements::footprint);
     estimate.missing = requirements::missing(&plan.spec, root.as_ref());
@@ -116,6 +125,23 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered, &args.spec.spec.display().to_string())),
     }
+}
+
+/// What can be said without the prompts: sizes, and everything that is missing with the command that fetches it.
+fn without_prompts(spec: &Spec, root: Option<&DataRoot>, name: &str) -> String {
+    let mut estimate =
+        Estimate::without_prompts(spec, spec.dataset.limit.unwrap_or(0), requirements::footprint);
+    estimate.memory_bytes = requirements::memory(spec);
+    let prompts = requirements::absent_prompts(spec, root);
+    estimate.missing = prompts.into_iter().chain(requirements::missing(spec, root)).collect();
+    format!("{estimate}{}", to_fetch(&estimate, name))
+}
+
+/// How much of what is missing one command fetches, and the command; empty where nothing is to be fetched.
+fn to_fetch(estimate: &Estimate, spec: &str) -> String {
+    estimate.to_fetch().map_or_else(String::new, |size| {
+        format!("fetch   {size} in total; fetch all of it with:\n        specimen data fetch --for {spec}\n")
+    })
 }
 
 /// A number of GB/s.
@@ -169,14 +195,7 @@ fn item_lines(plan: &Plan) -> Vec<ItemLine<'_>> {
 }
 
 fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
-    let mut text = answer.estimate.to_string();
-    if let Some(size) = answer.estimate.to_fetch() {
-        writeln!(
-            text,
-            "fetch   {size} in total; fetch all of it with:\n        specimen data fetch --for {spec}"
-        )
-        .expect("writing to a string cannot fail");
-    }
+    let mut text = format!("{}{}", answer.estimate, to_fetch(&answer.estimate, spec));
     let width = answer.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for cell in &answer.cells {
         let CellLine { name, model, method, n_items, .. } = cell;

@@ -11,7 +11,7 @@ use serde_json::json;
 use specimen_datasets::Prompt;
 use specimen_experiments::{prompts, spec::Spec};
 use specimen_record::{Manifest, Part, RunDir, read_document};
-use specimen_report::{ImageRecords, Mix};
+use specimen_report::{ImageRecords, Mix, Source};
 
 use super::compare::Layout;
 use specimen_measure::words::counted;
@@ -26,9 +26,9 @@ use crate::{
 /// Which images, and where to.
 #[derive(Debug, Args)]
 pub struct RecordsArgs {
-    /// Folders of merged runs, and .parquet files that this command wrote
-    #[arg(required = true, value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
+    /// Folders of merged runs, and .parquet files that this command wrote; NAME=FOLDER gives a run another name in the table
+    #[arg(required = true, value_name = "RUN", value_parser = source)]
+    pub runs: Vec<Source>,
     /// Write one row an image to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -46,12 +46,23 @@ pub struct RecordsArgs {
     pub seal: SealArgs,
 }
 
+/// `FOLDER`, or `NAME=FOLDER` where there is no such folder.
+fn source(text: &str) -> Result<Source, String> {
+    Ok(match text.split_once('=') {
+        Some(("", _)) => return Err("the name before `=` is empty".to_owned()),
+        Some((name, path)) if !name.contains(['/', '\\']) && !Path::new(text).exists() => {
+            Source { name: Some(name.to_owned()), path: path.into() }
+        }
+        _ => Source { name: None, path: text.into() },
+    })
+}
+
 /// Reads the images, writes them where asked, and prints means by run and cell.
 pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     let named = |name: &String| Mix::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
     let mix: BTreeSet<Mix> = args.mix.iter().filter_map(named).collect();
     // A .parquet file has no seal.
-    let folders = args.runs.iter().filter(|run| !run.is_file());
+    let folders = args.runs.iter().map(|run| &run.path).filter(|run| !run.is_file());
     let unverified = Unverified::check(folders, Part::Values, &args.seal, talk)?;
     let mut images = ImageRecords::read(&args.runs, &mix)?;
     for (name, of) in PROMPT_FACTS.iter().filter(|(name, _)| args.by.iter().any(|by| by == name)) {
@@ -84,13 +95,14 @@ const PROMPT_FACTS: [(&str, PromptFact); 2] =
 /// Adds what the datasets of the runs say of their prompts; a `.parquet` file has its own column.
 fn add_prompt_fact(
     images: &mut ImageRecords,
-    runs: &[PathBuf],
+    runs: &[Source],
     name: &str,
     of: PromptFact,
 ) -> anyhow::Result<()> {
     let mut facts: BTreeMap<(String, String), String> = BTreeMap::new();
-    for folder in runs.iter().filter(|run| !run.is_file()) {
-        let (run, prompts) = prompts_of(folder)?;
+    for source in runs.iter().filter(|run| !run.path.is_file()) {
+        let (own, prompts) = prompts_of(&source.path)?;
+        let run = source.name.clone().unwrap_or(own);
         for prompt in &prompts {
             facts.extend(of(prompt).map(|fact| ((run.clone(), prompt.id.as_str().to_owned()), fact)));
         }

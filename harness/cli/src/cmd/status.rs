@@ -169,7 +169,8 @@ fn human(status: &Status) -> String {
         None => say(format!("state   {}", status.state)),
     }
     let Status { n_items, n_ok, n_failed, n_missing, .. } = status;
-    say(format!("items   {n_items}: {n_ok} made, {n_failed} failed, {n_missing} missing"));
+    let again = if *n_failed > 0 { "; `run --resume` tries the failed ones again" } else { "" };
+    say(format!("items   {n_items}: {n_ok} made, {n_failed} failed, {n_missing} missing{again}"));
     say(format!("shards  {} finished of {}", status.n_finished_shards, status.n_shards));
     if let Some(seconds) = status.seconds_left.filter(|_| *n_missing > 0) {
         say(format!("left    about {seconds:.0} s of one worker"));

@@ -77,7 +77,7 @@ fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &
     let mut text = String::new();
     let mut say = |line: String| writeln!(text, "{line}").expect("writing to a string cannot fail");
     say(format!("items    {}, {} of them with a record", found.n_planned, found.n_records));
-    say(format!("images   {} have the pixels of their record", found.n_images));
+    say(format!("images   {} files of all attempts have the pixels of their record", found.n_images));
     say(format!("shards   {} finished", found.n_finished));
     if let Some(digest) = &found.result_digest {
         say(format!("result   {digest}"));

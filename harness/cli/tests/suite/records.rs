@@ -51,7 +51,9 @@ fn images_of_runs_and_of_files_stand_in_one_table_whole() {
 fn what_does_not_belong_into_one_table_is_refused_with_the_reason() {
     let desk = Desk::new();
     stub(&desk, "a", &[]);
-    desk.fails(&["records", "a", "a"], 1, &["both hold a run `a`", "leave one out"]);
+    desk.fails(&["records", "a", "a"], 1, &["both hold a run `a`", "`OTHER=a`"]);
+    let table = desk.succeeds(&["records", "a", "again=a", "--layout", "csv"]).out;
+    assert!(table.contains("\na,ar,") && table.contains("\nagain,ar,"), "{table}");
     stub(&desk, "warm", &["--set", "sampling.temperature=0.5"]);
     let both = ["records", "a", "warm"];
     desk.fails(&both, 1, &["cell ar is `", "T 1 ", "in run a", "T 0.5 ", "--mix identity"]);

@@ -125,8 +125,28 @@ fn help_and_version_end_well() {
 #[test]
 fn absent_data_ends_a_plan_with_what_to_fetch() {
     let desk = Desk::new();
-    let parts = ["parti-prompts", "set SPECIMEN_DATA", "google-research/parti"];
+    let parts =
+        ["parti-prompts", "set SPECIMEN_DATA", "`specimen data fetch parti`", "google-research/parti"];
     desk.fails(&["plan", &spec("real/parti_plan.toml")], 4, &parts);
+}
+
+#[test]
+fn a_plan_without_its_prompts_lists_everything_that_is_missing() {
+    let desk = Desk::new();
+    let file = spec("paper/cascade_table1_llamagen_coco.toml");
+    let ran = desk.run(&["plan", &file]);
+    assert_eq!(ran.code, 4, "{}", ran.err);
+    for part in [
+        "(no digest without its prompts)",
+        "items   at most 30000, over 5000 prompts",
+        "missing coco2017-val-captions, 3.9 MB\n        specimen data fetch coco2017-captions\n",
+        "specimen data fetch llamagen-t2i-xl-512\n",
+        "images to compare with, for fid",
+        "`specimen data fetch coco2017-val`",
+        &format!("specimen data fetch --for {file}\n"),
+    ] {
+        assert!(ran.out.contains(part), "`{part}` is not in\n{}", ran.out);
+    }
 }
 
 #[test]

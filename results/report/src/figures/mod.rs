@@ -14,6 +14,7 @@ pub(crate) mod training;
 mod tvd;
 mod two_axes;
 
+use specimen_foundation::names::suggestion;
 use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
@@ -72,7 +73,8 @@ pub(crate) fn figures(
         .add("paths", || Ok(PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary, style))))?;
     let is_known = |name: &&String| named_figures.known.contains(name) || *name == SWEEP;
     if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
-        return Err(ReportError::NoFigure { name: unknown.clone(), known: named_figures.known.join(", ") });
+        let known = suggestion(unknown, named_figures.known.iter().map(String::as_str));
+        return Err(ReportError::NoFigure { name: unknown.clone(), known });
     }
     Ok(named_figures.made)
 }

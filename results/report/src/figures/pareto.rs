@@ -11,7 +11,7 @@ use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::hypervolume::hypervolume;
 use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
-use crate::tables::conditions::conditions;
+use crate::tables::conditions::{baselines, conditions};
 use crate::tables::frame::guarantee;
 use specimen_table::fixed;
 
@@ -134,7 +134,7 @@ impl Pareto {
         };
         let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;
         let (quality, quality_ci95) = match (self.is_difference, metric.vs_baseline, metric.value) {
-            (true, _, _) if is_baseline => (0.0, None),
+            (true, _, Some(_)) if is_baseline => (0.0, None),
             (true, Some(versus), _) => self.apart(versus),
             (true, None, _) => {
                 return Err(because(&metric.why, "comparison with the baseline for this metric"));
@@ -237,6 +237,7 @@ impl Pareto {
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let lines = lines(summary);
+        let baseline = self.baseline(summary);
         let words = Words {
             name: "pareto".to_owned(),
             title: format!("{}: speed against quality", summary.name),
@@ -261,13 +262,12 @@ impl Pareto {
             dots: dots.collect(),
             lines: lines.clone(),
             x_name: format!(
-                "Speedup over {}, {}, × (→ higher is better)",
-                summary.baseline,
+                "Speedup over {baseline}, {}, × (→ higher is better)",
                 if self.is_end_to_end { "prompt to image" } else { "decode time" }
             ),
-            y_name: self.quality_name(&summary.baseline),
+            y_name: self.quality_name(&baseline),
             frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
-            upright: Some((1.0, format!("speed of {}", summary.baseline))),
+            upright: Some((1.0, format!("speed of {baseline}"))),
             level: self.is_difference.then_some(0.0),
         };
         Figure::of(words, &drawing, self.csv()?, style)
@@ -302,7 +302,7 @@ impl Pareto {
             "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
              another of its model, dataset and baseline is faster and it is not shown to be better. Exact cells sample the same \
              distribution: the faster dominates, and their vertical distance is chance.",
-            self.baselines(&summary.baseline),
+            self.baseline(summary),
             match self.is_end_to_end {
                 true =>
                     "time from the prompt to the image, which is all that is known of another program's images,",
@@ -344,15 +344,12 @@ impl Pareto {
     }
 
     /// What the cells are compared with, in words.
-    fn baselines(&self, usual: &str) -> String {
-        let mut all = vec![usual];
-        for named in self.points.iter().filter_map(|point| point.group.2.as_deref()) {
-            let is_usual = named == usual || named.starts_with(&format!("{usual}["));
-            if !is_usual && !all.contains(&named) {
-                all.push(named);
-            }
-        }
-        match all.as_slice() {
+    fn baseline(&self, summary: &Summary) -> String {
+        let is_used = |name: &&str| {
+            *name == summary.baseline || self.points.iter().any(|p| p.group.2.as_deref() == Some(*name))
+        };
+        let named: Vec<&str> = baselines(summary).into_iter().filter(is_used).collect();
+        match named.as_slice() {
             [only] => (*only).to_owned(),
             all => format!("its baseline ({})", all.join(", ")),
         }

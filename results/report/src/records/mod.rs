@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
+use specimen_foundation::names::suggestion;
 use specimen_record::RunDir;
 use specimen_table::{Entry, Table, column_decimals, fixed};
 
@@ -37,20 +38,44 @@ pub struct ImageRecords {
     frame: DataFrame,
 }
 
+/// Where images are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The run's name in the table, in place of that of its spec.
+    pub name: Option<String>,
+    /// The folder of a merged run, or a `.parquet` file that `specimen records` wrote.
+    pub path: PathBuf,
+}
+
+impl Source {
+    /// Its images.
+    fn read(&self) -> Result<DataFrame, ReportError> {
+        let path = &self.path;
+        let mut images = match is_parquet(path) && !path.is_dir() {
+            true => parquet::read(path)?,
+            false => of_run::frame(&RunDir::open(path)?)?,
+        };
+        let Some(name) = &self.name else { return Ok(images) };
+        let n = texts(&images, "run")?.len();
+        if n > 1 {
+            return Err(ReportError::OneName { name: name.clone(), path: path.clone(), n });
+        }
+        let named = Column::new("run".into(), vec![name.as_str(); images.height()]);
+        images.with_column(named)?;
+        Ok(images)
+    }
+}
+
 impl ImageRecords {
-    /// The images of `sources`, in their order: folders of merged runs, and `.parquet` files that `specimen records` wrote.
+    /// The images of `sources`, in their order.
     ///
     /// # Errors
     /// A source that is neither or cannot be read; two sources that hold a run of one name; and what does not belong into
     /// one table and is not in `mix`, with the remedy.
-    pub fn read(sources: &[PathBuf], mix: &BTreeSet<Mix>) -> Result<ImageRecords, ReportError> {
+    pub fn read(sources: &[Source], mix: &BTreeSet<Mix>) -> Result<ImageRecords, ReportError> {
         let mut parts = Vec::new();
         for source in sources {
-            let part = match is_parquet(source) && !source.is_dir() {
-                true => parquet::read(source)?,
-                false => of_run::frame(&RunDir::open(source)?)?,
-            };
-            parts.push((source.as_path(), part));
+            parts.push((source.path.as_path(), source.read()?));
         }
         let runs: Vec<(&Path, Vec<String>)> = parts
             .iter()
@@ -150,12 +175,11 @@ impl ImageRecords {
         };
         names.into_iter().find(has_value).ok_or_else(|| ReportError::NoGroups {
             name: name.to_owned(),
-            known: self
-                .columns()
-                .into_iter()
-                .filter(|known| !known.starts_with(SCORE))
-                .collect::<Vec<_>>()
-                .join(", "),
+            known: {
+                let columns = self.columns();
+                let own = columns.iter().map(String::as_str).filter(|known| !known.starts_with(SCORE));
+                suggestion(name, own.chain(["category", "challenge"]))
+            },
         })
     }
 

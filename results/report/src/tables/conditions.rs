@@ -1,6 +1,6 @@
 //! Under which conditions the numbers of a run hold: machine, model, dataset, images, sampling.
 
-use specimen_record::{CellSummary, Sampling, Summary};
+use specimen_record::{CellSummary, Origin, Sampling, Summary};
 use specimen_table::plain;
 
 /// What was run, on what, and against which baseline; one line each.
@@ -21,9 +21,27 @@ pub(crate) fn head(summary: &Summary) -> Vec<String> {
             shared(cells, |c| c.dataset.clone()),
             images(cells),
             sampling,
-            summary.baseline
+            baselines(summary).join(", ")
         ),
     ]
+}
+
+/// The cells that speedups and differences are relative to: the usual one, under one name for all its models and
+/// settings, and then those of groups with a baseline of their own.
+pub(crate) fn baselines(summary: &Summary) -> Vec<&str> {
+    let mut all = vec![summary.baseline.as_str()];
+    let is_usual =
+        |named: &str| named.strip_prefix(all[0]).is_some_and(|rest| rest.is_empty() || rest.starts_with('['));
+    let own =
+        summary.cells.iter().filter_map(|cell| cell.baseline.as_deref()).filter(|named| !is_usual(named));
+    let mut others: Vec<&str> = Vec::new();
+    for named in own {
+        if !others.contains(&named) {
+            others.push(named);
+        }
+    }
+    all.extend(others);
+    all
 }
 
 /// The conditions in one short line, for a figure.
@@ -46,6 +64,9 @@ pub(crate) fn conditions_of(summary: &Summary, n: &str) -> String {
 }
 
 fn machine(summary: &Summary) -> String {
+    if summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported)) {
+        return "a machine that is not known, as the images are imported".to_owned();
+    }
     let threads = match summary.threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),

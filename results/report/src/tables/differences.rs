@@ -6,6 +6,7 @@ use specimen_stats::student::student_two_sided_p;
 use specimen_table::fixed;
 
 use crate::ReportError;
+use crate::tables::conditions::baselines;
 
 /// Smallest p value that is shown; a smaller one is shown as below it.
 const SMALLEST_P: f64 = 1e-4;
@@ -62,10 +63,16 @@ pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError>
 
 /// How p values are meant.
 pub(crate) fn on_p_values(summary: &Summary) -> String {
+    let baselines = baselines(summary);
     format!(
-        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All cells are compared with the same images of \
+        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All cells {}are compared with the same images \
          {}, so chance in those images moves all differences together.",
-        summary.baseline
+        if baselines.len() == 1 { "" } else { "of a group " },
+        if baselines.len() == 1 {
+            format!("of {}", baselines[0])
+        } else {
+            format!("of its baseline ({})", baselines.join(", "))
+        }
     )
 }
 

@@ -79,6 +79,9 @@ impl<'c> Builder<'c> {
                 table.push_text(name, &frame, column)?;
             }
         }
+        if conditions::baselines(summary).len() > 1 {
+            table.push_text("baseline", &frame, "baseline_cell")?;
+        }
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
         table.push_counts(summary, &frame)?;

@@ -248,7 +248,10 @@ impl RuleCheck<'_> {
             return (false, Some(format!("{why}{back}")));
         }
         gate.reruns_wanted = gate.reruns_wanted.max(self.rule.confirm);
-        let open = format!("{why}; not confirmed: {asked} reruns asked for, {} given", reruns.len());
+        let open = format!(
+            "{why}; not confirmed, so it counts: reruns asked for {asked}, given {}; name their folders or use --rerun",
+            reruns.len()
+        );
         (false, Some(open))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn judge(
     match bound {
         Bound::Window { low, high } => match (low..=high).contains(&new) {
             true => Ok(()),
-            false => Err(format!("it is outside [{low}, {high}]")),
+            false => Err(format!("{} is outside [{low}, {high}]", deciding(new, &[low, high], 4))),
         },
         _ if !is_held => Ok(()),
         Bound::Exact => match (new - old).abs() <= ROUNDING * old.abs() {

@@ -53,7 +53,7 @@ impl Gate {
         let failed = self.checks.iter().filter(|check| !check.passed);
         let named = failed.map(|check| {
             let why = check.why.as_deref().unwrap_or("the rule is not met");
-            format!("{}: {} {why}", check.cell, check.measure)
+            format!("{} of {}: {why}", check.measure, check.cell)
         });
         named.collect::<Vec<_>>().join("; ")
     }
@@ -69,7 +69,10 @@ impl Gate {
         for check in &self.checks {
             let case = case(&check.cell, &check.measure, &check.rule);
             let _ = match (check.passed, &check.why) {
-                (true, _) => writeln!(out, "{case}/>"),
+                (true, None) => writeln!(out, "{case}/>"),
+                (true, Some(why)) => {
+                    writeln!(out, "{case}><system-out>{}</system-out></testcase>", xml(why))
+                }
                 (false, why) => {
                     let why = xml(why.as_deref().unwrap_or("the rule is not met"));
                     let values = format!("baseline {}, measured {}", numbers(check)[0], numbers(check)[1]);

@@ -9,9 +9,10 @@ use specimen_convert::{Limits, Options};
 use specimen_datasets::{
     data_root::DataRoot,
     error::DatasetError,
-    manifest::{DataItem, items_of},
+    manifest::{DataItem, ITEMS, items_of},
 };
 use specimen_experiments::{estimate::Missing, parse::SpecText, prompts, spec::Spec};
+use specimen_foundation::names::suggestion;
 use specimen_hub::{
     Found, HubError, Settings,
     fetch::{Fetched, fetch as fetch_file},
@@ -118,7 +119,11 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     );
     let of_models = args.names.iter().map(String::as_str).filter(|name| !of_datasets.contains(name));
     for name in of_models.chain(of_spec) {
-        let model = entry::published_entry(name).map_err(HubError::from)?;
+        let model = entry::published_entry(name).map_err(|error| match &spec {
+            // A name of the command line may be meant as a dataset.
+            None => CliError::Usage(unknown_name(name)).into(),
+            Some(_) => anyhow::Error::from(HubError::from(error)),
+        })?;
         let drafter = model.head("eagle1", None).filter(|_| args.drafters);
         let drafter = drafter.map(entry).transpose().map_err(HubError::from)?;
         for part in model.with_needs().into_iter().chain(drafter) {
@@ -146,12 +151,8 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         for file in &model.files {
             match brought(file, args.no_convert, talk) {
                 Ok(file) => line.files.push(file),
-                // A file that a person must fetch does not stop the others.
-                Err(error)
-                    if error
-                        .downcast_ref::<HubError>()
-                        .is_some_and(|e| matches!(e, HubError::ByHand { .. })) =>
-                {
+                // A file that cannot be fetched does not stop the others: all that is left is listed.
+                Err(error) if error.downcast_ref::<HubError>().is_some() => {
                     let why = error.to_string();
                     talk.warn(&why);
                     answered.failed.push(FailedLine { model: &model.name, file: &file.name, why });
@@ -179,6 +180,15 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(CliError::Missing(left.join("; ")).into())
+}
+
+/// What to say of a name that is neither a model nor a dataset.
+fn unknown_name(name: &str) -> String {
+    let models = entry::published().map(|entry| entry.name.as_str());
+    let datasets = ITEMS.iter().flat_map(|item| item.groups.iter().copied().chain([item.key]));
+    let mut known: Vec<&str> = datasets.chain(models).collect();
+    known.dedup();
+    format!("no model or dataset `{name}`; {}", suggestion(name, known))
 }
 
 /// The prompts of `spec`, where their files are absent.
