@@ -356,7 +356,7 @@ fn a_drafter_that_is_none_is_refused_by_the_decoders_own_words() {
     check(
         "shape = \"chain\"",
         "shape = \"chian\"",
-        &format!("{at}unknown variant `chian`, expected one of `chain`, `static`, `dynamic`"),
+        &format!("{at}there is no `chian`; did you mean `chain`?"),
     );
     check(
         "shape = \"chain\", depth = 3",
@@ -374,10 +374,13 @@ fn a_drafter_that_is_none_is_refused_by_the_decoders_own_words() {
 #[test]
 fn a_rule_or_schedule_that_is_none_is_refused_where_it_stands() {
     let rule = message(&SOUND.replace("kind = \"lossless\"", "kind = \"losless\""));
-    assert!(rule.starts_with("s.toml:23:11: `cell.sd.accept.0`: unknown variant `losless`"), "{rule}");
+    assert!(
+        rule.starts_with("s.toml:23:11: `cell.sd.accept.0`: there is no `losless`; did you mean `lossless`?"),
+        "{rule}"
+    );
     let schedule = message(&SOUND.replace("kind = \"always\"", "kind = \"sometimes\""));
     assert!(
-        schedule.starts_with("s.toml:24:12: `cell.sd.schedule`: unknown variant `sometimes`"),
+        schedule.starts_with("s.toml:24:12: `cell.sd.schedule`: there is no `sometimes`; expected one of"),
         "{schedule}"
     );
     let twice = message(

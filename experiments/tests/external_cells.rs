@@ -49,8 +49,8 @@ fn an_external_cell_may_name_another_one_as_its_baseline() {
     let prompts = prompts::open(&other.dataset, None).unwrap();
     assert_eq!(
         Plan::new(other, &prompts).unwrap_err().to_string(),
-        "cell `py-fast`: `external.baseline` is `pi`, but no timed cell `pi` has its model and sampling; timed cells are ar, \
-         py, py-fast"
+        "cell `py-fast`: `external.baseline` is `pi`, but no timed cell `pi` has its model and sampling; expected \
+         one of ar, py, py-fast"
     );
 }
 

@@ -111,10 +111,7 @@ fn a_figure_that_the_run_does_not_have_is_refused_with_those_it_has() {
     let quality = Quality::Difference("target-nll".into());
     let error =
         draw(&run, folder.path(), &["parto".to_owned()], &quality, &Style::SCREEN).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "no figure `parto`; this run has pareto, sweep, phases, acceptance, tvd, features, paths"
-    );
+    assert_eq!(error, "no figure `parto`; did you mean `pareto`?");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_long_text_is_wrapped_in_its_column_where_the_terminal_is_narrow() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let column = text.find("evidence").unwrap();
-    let row: Vec<&str> = text.lines().skip(4).take_while(|line| !line.starts_with("short")).collect();
+    let row: Vec<&str> = text.lines().skip(3).take_while(|line| !line.starts_with("short")).collect();
     let tail = |line: &&str| line.get(column - 1..).unwrap_or_default().to_owned();
     assert_eq!(words(&row.iter().map(tail).collect::<Vec<_>>().join(" ")), words(evidence), "{text}");
     assert_eq!(text.matches("claim").count(), 1, "it is one panel: {text}");

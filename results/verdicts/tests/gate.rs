@@ -106,8 +106,8 @@ fn broken_acceptance_fails_on_any_machine_and_names_cell_and_measure() {
         let found = gate(&[broken()], runner);
         assert!(!found.passed);
         let said = found.failures();
-        assert!(said.contains("tree: nfe it moved by +20.69 %, 5 % allowed"), "{said}");
-        assert!(said.contains("tree: accepted_per_step it moved by -24.00 %"), "{said}");
+        assert!(said.contains("nfe of tree: it moved by +20.69 %, 5 % allowed"), "{said}");
+        assert!(said.contains("accepted_per_step of tree: it moved by -24.00 %"), "{said}");
         assert!(!said.contains("chain"), "{said}");
     }
 }
@@ -173,7 +173,7 @@ fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_
     let found = gate(&[run], Some("lab"));
     assert!(!found.passed);
     let said = found.failures();
-    assert!(said.contains("chain: speedup (leg decode_s of ar) it moved by +50.00 %"), "{said}");
+    assert!(said.contains("speedup (leg decode_s of ar) of chain: it moved by +50.00 %"), "{said}");
 }
 
 #[test]
@@ -183,7 +183,11 @@ fn a_slow_moment_counts_only_when_reruns_confirm_it() {
     slow.cells[1].speedup.ci95 = Some([1.2, 1.3]);
     let alone = gate(&[slow.clone()], Some("lab"));
     assert!(!alone.passed && alone.reruns_wanted == 2);
-    assert!(alone.failures().contains("not confirmed: 2 reruns asked for, 0 given"), "{}", alone.failures());
+    assert!(
+        alone.failures().contains("not confirmed, so it counts: reruns asked for 2, given 0"),
+        "{}",
+        alone.failures()
+    );
     let once = gate(&[slow.clone(), fixture::summary(), slow.clone()], Some("lab"));
     assert!(once.passed && once.reruns_wanted == 0, "{}", once.failures());
     assert!(
@@ -191,6 +195,7 @@ fn a_slow_moment_counts_only_when_reruns_confirm_it() {
             .iter()
             .any(|check| check.why.as_ref().is_some_and(|w| w.contains("it passes in rerun 1")))
     );
+    assert!(once.junit().contains("it passes in rerun 1"), "{}", once.junit());
     let thrice = gate(&[slow.clone(), slow.clone(), slow], Some("lab"));
     assert!(!thrice.passed && thrice.failures().contains("it fails in 2 reruns too"));
 }
@@ -204,11 +209,13 @@ fn another_protocol_a_lost_cell_and_a_lost_value_fail() {
     run.cells.remove(0);
     let said = gate(&[run], None).failures();
     assert!(
-        said.contains("chain: clip its protocol is clip@v2, the baseline's clip@v1: they cannot be compared"),
+        said.contains(
+            "clip of chain: its protocol is clip@v2, the baseline's clip@v1: they cannot be compared"
+        ),
         "{said}"
     );
-    assert!(said.contains("tree: clip no captions"), "{said}");
-    assert!(said.contains("ar: nfe the run has no such cell"), "{said}");
+    assert!(said.contains("clip of tree: no captions"), "{said}");
+    assert!(said.contains("nfe of ar: the run has no such cell"), "{said}");
 }
 
 #[test]
@@ -246,7 +253,7 @@ fn the_committed_baseline_passes_its_committed_rules_and_says_where_it_comes_fro
     cell.nfe = cell.nfe.map(|nfe| nfe * 1.5);
     let said = check(&rules, &baseline, &[run], None).unwrap().failures();
     assert!(
-        said.contains("eagle1-static13: nfe") && said.contains("eagle1-static13: accepted_per_step"),
+        said.contains("nfe of eagle1-static13") && said.contains("accepted_per_step of eagle1-static13"),
         "{said}"
     );
 }

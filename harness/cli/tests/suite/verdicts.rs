@@ -38,7 +38,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     stub(&desk, "r");
     desk.file("b.rules.toml", RULES);
     let gate = ["gate", "r", "--baseline", "b.json"];
-    desk.fails(&gate, 4, &["b.json: cannot read"]);
+    desk.fails(&gate, 4, &["b.json: there is no baseline yet", "--update-baseline --reason"]);
     desk.fails(&[&gate[..], &["--update-baseline"]].concat(), 2, &["required arguments"]);
     desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "the first"]].concat());
 

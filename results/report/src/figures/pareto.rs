@@ -237,7 +237,10 @@ impl Pareto {
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let lines = lines(summary);
-        let baseline = self.baseline(summary);
+        let baseline = match self.baselines(summary).as_slice() {
+            [only] => *only,
+            _ => "its baseline",
+        };
         let words = Words {
             name: "pareto".to_owned(),
             title: format!("{}: speed against quality", summary.name),
@@ -265,7 +268,7 @@ impl Pareto {
                 "Speedup over {baseline}, {}, × (→ higher is better)",
                 if self.is_end_to_end { "prompt to image" } else { "decode time" }
             ),
-            y_name: self.quality_name(&baseline),
+            y_name: self.quality_name(baseline),
             frontiers: frontiers.iter().map(|f| f.iter().map(|p| (p.speedup, p.quality)).collect()).collect(),
             upright: Some((1.0, format!("speed of {baseline}"))),
             level: self.is_difference.then_some(0.0),
@@ -302,7 +305,10 @@ impl Pareto {
             "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
              another of its model, dataset and baseline is faster and it is not shown to be better. Exact cells sample the same \
              distribution: the faster dominates, and their vertical distance is chance.",
-            self.baseline(summary),
+            match self.baselines(summary).as_slice() {
+                [only] => (*only).to_owned(),
+                all => format!("its baseline ({})", all.join(", ")),
+            },
             match self.is_end_to_end {
                 true =>
                     "time from the prompt to the image, which is all that is known of another program's images,",
@@ -343,16 +349,12 @@ impl Pareto {
         caption
     }
 
-    /// What the cells are compared with, in words.
-    fn baseline(&self, summary: &Summary) -> String {
+    /// The baselines of the points.
+    fn baselines<'s>(&self, summary: &'s Summary) -> Vec<&'s str> {
         let is_used = |name: &&str| {
             *name == summary.baseline || self.points.iter().any(|p| p.group.2.as_deref() == Some(*name))
         };
-        let named: Vec<&str> = baselines(summary).into_iter().filter(is_used).collect();
-        match named.as_slice() {
-            [only] => (*only).to_owned(),
-            all => format!("its baseline ({})", all.join(", ")),
-        }
+        baselines(summary).into_iter().filter(is_used).collect()
     }
 
     /// The word before a difference whose sign does not matter.

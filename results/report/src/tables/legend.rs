@@ -131,13 +131,12 @@ pub(crate) fn faults(summary: &Summary) -> Vec<String> {
     summary.cells.iter().filter(outside).map(line).collect()
 }
 
-/// Images that went into a metric, over all cells that have it.
+/// Images that went into a metric, over all cells that have it; over all cells where none has.
 fn n_of(summary: &Summary, metric: &str, protocol: &str) -> String {
     let metrics = summary.cells.iter().flat_map(|c| &c.metrics);
-    let n: Vec<u64> = metrics
-        .filter(|m| m.metric == metric && m.protocol == protocol && m.value.is_some())
-        .map(|m| m.n)
-        .collect();
+    let all: Vec<_> = metrics.filter(|m| m.metric == metric && m.protocol == protocol).collect();
+    let has_none = all.iter().all(|m| m.value.is_none());
+    let n: Vec<u64> = all.iter().filter(|m| has_none || m.value.is_some()).map(|m| m.n).collect();
     match (n.iter().min(), n.iter().max()) {
         (Some(low), Some(high)) if low != high => format!("n = {low} to {high}"),
         (low, _) => format!("n = {}", low.copied().unwrap_or_default()),

@@ -151,8 +151,13 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         for file in &model.files {
             match brought(file, args.no_convert, talk) {
                 Ok(file) => line.files.push(file),
-                // A file that cannot be fetched does not stop the others: all that is left is listed.
-                Err(error) if error.downcast_ref::<HubError>().is_some() => {
+                // Of a spec, a file that cannot be fetched does not stop the others: all that is left is listed. One that a
+                // person must fetch never does.
+                Err(error)
+                    if error
+                        .downcast_ref::<HubError>()
+                        .is_some_and(|error| spec.is_some() || matches!(error, HubError::ByHand { .. })) =>
+                {
                     let why = error.to_string();
                     talk.warn(&why);
                     answered.failed.push(FailedLine { model: &model.name, file: &file.name, why });
