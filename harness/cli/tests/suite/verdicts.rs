@@ -59,7 +59,7 @@ fn a_gate_passes_what_it_was_made_from_and_names_what_is_worse() {
     let accepted = &mut baseline["summary"]["cells"][1]["accepted_per_step"];
     *accepted = (accepted.as_f64().unwrap() * 1.5).into();
     fs::write(desk.path("b.json"), baseline.to_string()).unwrap();
-    desk.fails(&gate, 1, &["sd-chain2: accepted_per_step it moved by -33.33 %, 5 % allowed"]);
+    desk.fails(&gate, 1, &["accepted_per_step of sd-chain2: it moved by -33.33 %, 5 % allowed"]);
 
     desk.succeeds(&[&gate[..], &["--update-baseline", "--reason", "acceptance is as it was"]].concat());
     let renewed: serde_json::Value =
