@@ -168,7 +168,7 @@ mod tests {
         let cases: [(anyhow::Error, FailureKind); 15] = [
             (weights().into(), FailureKind::Missing),
             (RunError::Model(weights().into()).into(), FailureKind::Missing),
-            (RunError::Extract(weights().into()).into(), FailureKind::Missing),
+            (ExtractError::from(weights()).into(), FailureKind::Missing),
             (network(layer).into(), FailureKind::Spec),
             (RunError::Measure(Box::new(network(weights().into()))).into(), FailureKind::Missing),
             (prompt.into(), FailureKind::Usage),

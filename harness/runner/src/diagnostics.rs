@@ -19,10 +19,10 @@ use specimen_models::seam::feature_rows::feature_rows;
 use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, Record, SCHEMA};
 
 use crate::{
-    cell_images::CellImages,
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::{load::Models, method::method_on},
+    score::CellImages,
 };
 
 /// Bins of the similarities of paths.

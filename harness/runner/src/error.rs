@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use specimen_datasets::DatasetError;
 use specimen_experiments::error::PlanError;
-use specimen_extract::extractor::ExtractError;
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::seam::model_error::ModelError;
 use specimen_record::RecordError;
@@ -23,9 +22,6 @@ pub enum RunError {
     /// A model or its weights.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A feature network.
-    #[error(transparent)]
-    Extract(#[from] ExtractError),
     /// A metric under a protocol.
     #[error(transparent)]
     Measure(Box<specimen_measure::MeasureError>),
@@ -38,9 +34,6 @@ pub enum RunError {
     /// Settings that cannot run here.
     #[error("{0}")]
     Spec(String),
-    /// Images of several sizes, of which no metric takes features in one batch.
-    #[error("images of one cell differ in size: {0}")]
-    OddSize(String),
     /// An image that was made elsewhere and cannot be imported.
     #[error("{0}")]
     Image(String),
@@ -237,7 +230,6 @@ impl Failure for RunError {
             Self::Dataset(error) => return error.kind(),
             Self::Plan(error) => return error.kind(),
             Self::Model(error) => return error.kind(),
-            Self::Extract(error) => return error.kind(),
             Self::Measure(error) => return error.kind(),
             Self::Record(error) => return error.kind(),
             Self::Spec(_) | Self::OtherPlan { .. } => FailureKind::Spec,
@@ -245,8 +237,7 @@ impl Failure for RunError {
             | Self::Damaged { .. }
             | Self::OtherFile { .. }
             | Self::WithoutSteps { .. }
-            | Self::Image(_)
-            | Self::OddSize(_) => FailureKind::Missing,
+            | Self::Image(_) => FailureKind::Missing,
             Self::Environment(_) | Self::Io { .. } => FailureKind::Environment,
             Self::Exists { .. } => FailureKind::Usage,
             Self::Locked { .. } | Self::Superseded { .. } => FailureKind::Locked,

@@ -8,7 +8,6 @@
 //! them), [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
-pub(crate) mod cell_images;
 mod diagnostics;
 pub mod driver;
 pub mod error;
@@ -19,7 +18,6 @@ pub mod machine;
 pub mod plan;
 pub mod process;
 pub mod protocol_scores;
-pub mod scene_scores;
 pub mod score;
 pub mod slurm;
 pub mod work;

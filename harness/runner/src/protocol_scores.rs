@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use specimen_catalog::{Metric, metric::Direction};
+use specimen_catalog::metric::Direction;
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
 use specimen_foundation::folders::cache_folder;
@@ -17,12 +17,11 @@ use specimen_measure::{
     protocol::Protocol,
     published::Published,
 };
-use specimen_record::{Record, RunDir};
+use specimen_record::{MetricFile, RunDir};
 
 use crate::{
-    cell_images::{CellImages, blank, image_path, too_few},
-    driver::context::Context,
     error::RunError,
+    score::{CellImages, blank, fill, known, why_not},
 };
 
 /// Images below which no interval is computed: groups that are left out should hold several.
@@ -48,51 +47,33 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
     Ok(())
 }
 
-/// Writes the files of `metric`, which has a protocol, for the images of one cell.
+/// The files of `metric`, which has a protocol, for the images of one cell: one for each of its values.
 ///
 /// # Errors
 /// Weights, pictures or images that cannot be read.
 pub(crate) fn score(
-    context: &Context<'_>,
+    run: &RunDir,
     images: &CellImages<'_>,
     metric: &MetricSpec,
-) -> Result<(), RunError> {
-    let &Context { run, data_root, disk, .. } = context;
+    data_root: Option<&DataRoot>,
+) -> Result<Vec<MetricFile>, RunError> {
     let values = metric.values();
-    let compares = metric.real.is_some();
-    let why = too_few(images, metric).filter(|_| compares || metric.min_n.is_some());
-    if let Some(why) = why.or_else(|| images.records.is_empty().then(|| "no image".to_owned())) {
-        for label in &values {
-            let mut file = blank(label, label, images);
-            file.why = Some(why.clone());
-            disk.put(&run.metrics(label, &images.cell.name), &file)?;
-        }
-        return Ok(());
+    let why = why_not(images, metric)?;
+    if why.is_some() {
+        return Ok(values
+            .iter()
+            .map(|label| MetricFile { why: why.clone(), ..blank(label, images) })
+            .collect());
     }
     let known = known(metric)?;
     let Outcome { values: measured, pictures } = measure(run, images, metric, data_root)?;
-    let by_name: BTreeMap<&str, f64> =
-        pictures.iter().map(|picture| (picture.file.as_str(), picture.cosine)).collect();
-    let own = |record: &&Record| by_name[record.image.as_deref().unwrap_or_default()];
-    let per_item: Option<Vec<f64>> = (!by_name.is_empty()).then(|| images.records.iter().map(own).collect());
-    for (label, measured) in values.iter().zip(measured) {
-        let mut file = blank(label, &measured.protocol, images);
-        file.value = Some(measured.value);
-        file.ci95 = measured.ci95;
-        file.n = measured.n.last().copied().flatten().unwrap_or(file.n);
+    let file = |(label, measured): (&String, &Measurement)| {
+        let mut file = blank(label, images);
         file.higher_is_better = Some(known.direction == Direction::Higher);
-        file.extractor = measured.extractor.clone();
-        file.extra = numbers(&measured);
-        file.per_item = per_item.as_deref().map(|values| images.per_item(values));
-        disk.put(&run.metrics(label, &images.cell.name), &file)?;
-    }
-    Ok(())
-}
-
-/// What the catalog knows of a metric.
-fn known(metric: &MetricSpec) -> Result<&'static Metric, RunError> {
-    let name = &metric.name;
-    specimen_catalog::metric(name).ok_or_else(|| RunError::Spec(format!("metric `{name}` is unknown")))
+        fill(&mut file, measured, &pictures, images);
+        file
+    };
+    Ok(values.iter().zip(&measured).map(file).collect())
 }
 
 fn measure(
@@ -111,24 +92,17 @@ fn measure(
     };
     let mut meter = Meter::with(ready.protocol.clone(), &networks, settings);
     let (mut files, mut captions) = (Vec::new(), BTreeMap::new());
-    for (record, prompt) in images.records.iter().zip(&images.prompts) {
+    for ((name, path), prompt) in images.files(run)?.into_iter().zip(&images.prompts) {
         // By their names in the records, so that their order, and with it the last digit of a sum, is the same whatever
         // shards made them.
-        let name = record.image.clone().unwrap_or_default();
-        files.push((name.clone(), image_path(run, record)?));
-        captions.insert(name, (*prompt).to_owned());
+        files.push((name.to_owned(), path));
+        captions.insert(name.to_owned(), (*prompt).to_owned());
     }
     let path = run.root().join(&images.cell.name);
     meter.list(&path, files);
     let captions = Some(CaptionsOf::Names(&captions));
     let sides = Sides { real: ready.real.as_deref(), captions, ..Sides::one(&path) };
     Ok((ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?)
-}
-
-/// The details that are numbers.
-fn numbers(measured: &Measurement) -> BTreeMap<String, f64> {
-    let number = |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_f64()?));
-    measured.details.iter().filter_map(number).collect()
 }
 
 /// What a metric's table names, found.

@@ -1,28 +1,80 @@
-//! Metrics of a run's images, one file per protocol and cell. Written after the merge, from the records and
-//! the saved images, so that a run can be scored again.
+//! Metrics of a run's images, one file per metric and cell. Written after the merge, from the records and the saved
+//! images, so that a run can be scored again.
 
-use specimen_datasets::{
-    data_root::DataRoot,
-    manifest::{MNIST_IMAGES, MNIST_LABELS},
-    mnist::Mnist,
-};
+use std::{collections::BTreeMap, path::PathBuf};
+
+use specimen_catalog::{Metric, metric::Direction};
+use specimen_datasets::data_root::DataRoot;
 use specimen_decode::generation::Generation;
-use specimen_experiments::spec::MetricSpec;
-use specimen_extract::{
-    extractor::{ExtractError, FeatureExtractor, Pictures},
-    lenet::LeNet,
+use specimen_experiments::{
+    plan::Plan,
+    spec::{Cell, MetricSpec},
 };
-use specimen_models::{files::published_files::places, seam::likelihood::nll_bits};
-use specimen_record::{MetricFile, Record, RunDir};
+use specimen_measure::{
+    MeasureError,
+    image_metric::{CellImage, ImageMeasure},
+    measurement::Measurement,
+    metrics::{IMAGE_METRICS, Outcome, PictureScore},
+};
+use specimen_models::seam::likelihood::nll_bits;
+use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status};
+use specimen_stats::averages::mean_over_groups;
 
 use crate::{
-    cell_images::{CellImages, blank, distance, mean_of, read_pictures, too_few},
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::load::Models,
     protocol_scores,
-    scene_scores::SceneScores,
 };
+
+/// The images of one cell that succeeded, with their prompts.
+pub(crate) struct CellImages<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) records: Vec<&'a Record>,
+    pub(crate) prompts: Vec<&'a str>,
+}
+
+impl<'a> CellImages<'a> {
+    /// Those of `cell` among the records of a plan.
+    pub(crate) fn of(plan: &'a Plan, records: &'a [Record], cell: &'a Cell) -> Self {
+        let prompt_of: BTreeMap<&str, &str> =
+            plan.prompts.iter().map(|p| (p.id.as_str(), p.text.as_str())).collect();
+        let is_one = |record: &&Record| record.cell == cell.name && record.status == Status::Ok;
+        let records: Vec<&Record> = records.iter().filter(is_one).collect();
+        let prompts = records.iter().map(|r| prompt_of[r.prompt_id.as_str()]).collect();
+        Self { cell, records, prompts }
+    }
+
+    /// The first `n` of them.
+    pub(crate) fn first(&self, n: usize) -> Self {
+        let (records, prompts) = (&self.records, &self.prompts);
+        Self {
+            cell: self.cell,
+            records: records.iter().take(n).copied().collect(),
+            prompts: prompts.iter().take(n).copied().collect(),
+        }
+    }
+
+    /// Items by key with a value each, in record order.
+    pub(crate) fn per_item(&self, values: &[f64]) -> BTreeMap<ItemKey, f64> {
+        self.records.iter().map(|record| record.key.clone()).zip(values.iter().copied()).collect()
+    }
+
+    /// The name in the run and the file of each.
+    pub(crate) fn files(&self, run: &RunDir) -> Result<Vec<(&'a str, PathBuf)>, RunError> {
+        let file = |record: &&'a Record| {
+            let name = record.image.as_deref().unwrap_or_default();
+            let found = run.find_image(name)?;
+            let path = found.ok_or_else(|| RunError::Io {
+                path: run.root().join(name),
+                what: "find the image",
+                source: std::io::ErrorKind::NotFound.into(),
+            })?;
+            Ok((name, path))
+        };
+        self.records.iter().map(file).collect()
+    }
+}
 
 /// Computes every metric of the spec for every cell.
 ///
@@ -31,56 +83,135 @@ use crate::{
 /// with its reason.
 pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Models) -> Result<(), RunError> {
     let &Context { run, plan, data_root, disk, report, .. } = context;
-    let mut scenes = None;
     for metric in &plan.spec.metrics {
+        let of_images = IMAGE_METRICS.iter().find(|known| known.name == metric.name);
+        let mut measure: Option<Box<dyn ImageMeasure>> = None;
         for cell in &plan.spec.cells {
             disk.stop().check()?;
             report(DriverEvent::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
             let images = CellImages::of(plan, records, cell);
-            if metric.protocol.is_some() {
-                protocol_scores::score(context, &images, metric)?;
-                continue;
-            }
-            let scored = match metric.name.as_str() {
-                "target-nll" => target_nll(&images, models),
-                "fd-lenet" => fd_lenet(run, &images, metric, data_root),
-                name => {
-                    let scenes = match &mut scenes {
-                        Some(scenes) => scenes,
-                        empty => empty.insert(SceneScores::open()?),
+            let files = match of_images {
+                Some(known) => {
+                    let measure = match &mut measure {
+                        Some(measure) => measure,
+                        empty => empty.insert((known.open)(data_root.map(DataRoot::path))?),
                     };
-                    match name {
-                        "scene-clip" => scenes.clip(run, &images),
-                        "attribute-accuracy" => scenes.attributes(run, &images),
-                        "fd-scenes" => scenes.distance(run, &images, metric),
-                        other => return Err(RunError::Spec(format!("metric `{other}` is unknown"))),
-                    }
+                    vec![score_images(run, &images, metric, measure.as_mut())?]
                 }
+                None if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
+                None => protocol_scores::score(run, &images, metric, data_root)?,
             };
-            let file = match scored {
-                // Another program's images have whatever size they have; the next metric may take them.
-                Err(error @ (RunError::OddSize(_) | RunError::Extract(ExtractError::Size { .. })))
-                    if cell.is_elsewhere() =>
-                {
-                    let mut file = blank(&metric.name, &metric.name, &images);
-                    file.why = Some(error.to_string());
-                    file
-                }
-                scored => scored?,
-            };
-            disk.put(&run.metrics(&file.protocol, &cell.name), &file)?;
+            for file in files {
+                disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
+            }
         }
     }
     Ok(())
 }
 
+/// A metric of images as they are.
+fn score_images(
+    run: &RunDir,
+    images: &CellImages<'_>,
+    metric: &MetricSpec,
+    measure: &mut dyn ImageMeasure,
+) -> Result<MetricFile, RunError> {
+    let mut file = MetricFile { extractor: Some(measure.extractor()), ..of_catalog(metric, images)? };
+    file.why = why_not(images, metric)?;
+    if file.why.is_some() {
+        return Ok(file);
+    }
+    let mut cell = Vec::with_capacity(images.records.len());
+    for ((name, path), (record, prompt)) in
+        images.files(run)?.into_iter().zip(images.records.iter().zip(&images.prompts))
+    {
+        cell.push(CellImage { name, path, prompt_id: &record.prompt_id, prompt });
+    }
+    match measure.measure(&cell) {
+        Err(MeasureError::DoesNotApply { why }) => file.why = Some(why),
+        measured => {
+            let Outcome { values, pictures } = measured?;
+            fill(&mut file, &values[0], &pictures, images);
+        }
+    }
+    Ok(file)
+}
+
+/// What the catalog knows of a metric.
+pub(crate) fn known(metric: &MetricSpec) -> Result<&'static Metric, RunError> {
+    let name = &metric.name;
+    specimen_catalog::metric(name).ok_or_else(|| RunError::Spec(format!("metric `{name}` is unknown")))
+}
+
+/// A metric file without a value yet, of the value called `metric`.
+pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
+    MetricFile {
+        schema: SCHEMA,
+        protocol: metric.to_owned(),
+        cell: images.cell.name.clone(),
+        metric: metric.to_owned(),
+        value: None,
+        ci95: None,
+        n: images.records.len() as u64,
+        unit: String::new(),
+        higher_is_better: None,
+        why: None,
+        extractor: None,
+        per_item: None,
+        extra: BTreeMap::new(),
+    }
+}
+
+/// The same with the unit and direction of the catalog.
+fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result<MetricFile, RunError> {
+    let known = known(metric)?;
+    let higher_is_better = Some(known.direction == Direction::Higher);
+    Ok(MetricFile { unit: known.unit.clone(), higher_is_better, ..blank(&metric.name, images) })
+}
+
+/// Why a metric is not computed on so few images.
+pub(crate) fn why_not(images: &CellImages<'_>, metric: &MetricSpec) -> Result<Option<String>, RunError> {
+    let (n, min) = (images.records.len(), metric.min_n.unwrap_or(500).max(2));
+    let asks_for_many = known(metric)?.compares || metric.min_n.is_some();
+    Ok(match (n, asks_for_many) {
+        (n, true) if n < min => {
+            Some(format!("{n} images; at fewer than {min} the distance is mostly bias (min_n)"))
+        }
+        (0, _) => Some("no image".to_owned()),
+        _ => None,
+    })
+}
+
+/// Fills in what was measured.
+pub(crate) fn fill(
+    file: &mut MetricFile,
+    measured: &Measurement,
+    pictures: &[PictureScore],
+    images: &CellImages<'_>,
+) {
+    let by_name: BTreeMap<&str, f64> =
+        pictures.iter().map(|picture| (picture.file.as_str(), picture.score)).collect();
+    let own = |record: &&Record| by_name[record.image.as_deref().unwrap_or_default()];
+    let per_item: Option<Vec<f64>> = (!by_name.is_empty()).then(|| images.records.iter().map(own).collect());
+    let number = |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_f64()?));
+    file.protocol.clone_from(&measured.protocol);
+    file.value = Some(measured.value);
+    file.ci95 = measured.ci95;
+    file.n = measured.n.last().copied().flatten().unwrap_or(file.n);
+    file.extractor.clone_from(&measured.extractor);
+    file.extra = measured.details.iter().filter_map(number).collect();
+    file.per_item = per_item.map(|values| images.per_item(&values));
+}
+
 /// Mean negative log2-likelihood of the tokens under the target's guided, tempered distribution, before top-k
 /// and top-p. Of another program's images the tokens are those that it returned, where the model is known and
 /// here.
-fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile, RunError> {
-    let mut file = blank("target-nll", "target-nll", images);
-    file.unit = "bits/token".into();
-    file.higher_is_better = Some(false);
+fn target_nll(
+    metric: &MetricSpec,
+    images: &CellImages<'_>,
+    models: &mut Models,
+) -> Result<MetricFile, RunError> {
+    let mut file = of_catalog(metric, images)?;
     let is_elsewhere = images.cell.is_elsewhere();
     if is_elsewhere && images.records.iter().any(|record| record.tokens.is_empty()) {
         let why = "the images are another program's, which returned no tokens for them; with `tokens` in its answers it \
@@ -126,28 +257,13 @@ fn target_nll(images: &CellImages<'_>, models: &mut Models) -> Result<MetricFile
         }
         values.push(bits);
     }
-    mean_of(&mut file, images, &values)?;
-    Ok(file)
-}
-
-/// Frechet distance on LeNet features between the images and all MNIST test images.
-fn fd_lenet(
-    run: &RunDir,
-    images: &CellImages<'_>,
-    metric: &MetricSpec,
-    data_root: Option<&DataRoot>,
-) -> Result<MetricFile, RunError> {
-    let mut file = blank("fd-lenet", "fd-lenet", images);
-    file.higher_is_better = Some(false);
-    let net = LeNet::open(&places(data_root.map(DataRoot::path)))?;
-    file.extractor = Some(net.identity());
-    if let Some(why) = too_few(images, metric) {
-        file.why = Some(why);
+    if values.is_empty() {
+        file.why = Some("no image".to_owned());
         return Ok(file);
     }
-    let mnist = Mnist::read(&MNIST_IMAGES.locate(data_root)?, &MNIST_LABELS.locate(data_root)?)?;
-    let reference = Pictures { width: 28, height: 28, channels: 1, bytes: mnist.pixels().to_vec() };
-    distance(&mut file, &net, &reference, &read_pictures(run, images)?)?;
-    file.extra.insert("n_reference".into(), mnist.n_images() as f64);
+    let prompts: Vec<&str> = images.records.iter().map(|record| record.prompt_id.as_str()).collect();
+    let (mean, ci95) = mean_over_groups(&values, &prompts)?;
+    (file.value, file.ci95) = (Some(mean), ci95);
+    file.per_item = Some(images.per_item(&values));
     Ok(file)
 }

@@ -13,10 +13,11 @@ use specimen_extract::{
         shape::{ClipLayout, TextShape},
         text::TextTower,
     },
-    network::{Batch, Dtype, NetworkName},
+    network::{Dtype, NetworkName},
     open::open_recipe,
     recipe_weights::{RecipeWeights, uniform},
 };
+use specimen_pixels::network::{Batch, FeatureNetwork};
 use tch::Kind;
 
 /// Prints how many of `n` things a second `run` does, after one run that does not count.
@@ -50,7 +51,7 @@ fn network(network: NetworkName, layer: &str, n: usize, n_runs: usize) {
     for dtype in [Dtype::F32, Dtype::Bf16] {
         let net = open_recipe(network, &[layer], dtype).expect("the network has this layer");
         report(&format!("{network} {} {}", layer, dtype.name()), n, n_runs, || {
-            net.forward(&batch).expect("the batch has the network's size");
+            net.rows(&batch).expect("the batch has the network's size");
         });
     }
 }

@@ -1,5 +1,4 @@
-//! The seam of every feature network: pictures in, rows of features out, under an identity that names the
-//! weights and the preprocessing.
+//! Rows of features, and what can go wrong on the way to them.
 
 use std::path::PathBuf;
 
@@ -7,34 +6,6 @@ use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_weights::LoadError;
 
 use crate::weights_lookup::LookupError;
-
-/// 8-bit pictures of one size, as decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pictures {
-    /// Pixels across.
-    pub width: usize,
-    /// Pixels down.
-    pub height: usize,
-    /// 3 for RGB, 1 for grey.
-    pub channels: usize,
-    /// `[n, height, width, channels]`, row-major.
-    pub bytes: Vec<u8>,
-}
-
-impl Pictures {
-    /// Number of pictures.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        let size = self.width * self.height * self.channels;
-        self.bytes.len().checked_div(size).unwrap_or(0)
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// Rows of features.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,16 +25,6 @@ pub enum ExtractError {
     /// Weights or a vocabulary that are not there, or are not what they should be.
     #[error(transparent)]
     Lookup(#[from] LookupError),
-    /// Pictures of a size the network does not take.
-    #[error("{extractor} takes pictures of {expected}, found {found}")]
-    Size {
-        /// The network.
-        extractor: &'static str,
-        /// What it takes.
-        expected: &'static str,
-        /// What came.
-        found: String,
-    },
     /// A caption outside the network's vocabulary.
     #[error("caption ids {found:?} are not {expected} ids below {n_words}")]
     Caption {
@@ -109,20 +70,7 @@ impl Failure for ExtractError {
         Some(match self {
             Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } => FailureKind::Missing,
             Self::Layer { .. } => FailureKind::Spec,
-            Self::Batch { .. } | Self::Size { .. } | Self::Caption { .. } => FailureKind::Bug,
+            Self::Batch { .. } | Self::Caption { .. } => FailureKind::Bug,
         })
     }
-}
-
-/// A network that turns pictures into features.
-pub trait FeatureExtractor {
-    /// Name, preprocessing and weights digest, as `scenes@64-rgb@1a2b3c4d5e6f`: part of every number's
-    /// identity.
-    fn identity(&self) -> String;
-
-    /// Features of `pictures`, `[n, d]`.
-    ///
-    /// # Errors
-    /// Pictures of a size the network does not take.
-    fn features(&self, pictures: &Pictures) -> Result<Features, ExtractError>;
 }

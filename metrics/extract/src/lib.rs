@@ -1,7 +1,7 @@
 //! Features and attributes from images (tch). Knows pictures, knows no method and no statistic.
 //!
-//! Read in this order: [`extractor`] (the seam of this program's own networks), [`network`] (the seam of published
-//! ones), then one file per network.
+//! Every network is behind one seam, `specimen_pixels::network::FeatureNetwork`. Read in this order: [`network`] (the
+//! published networks), [`open`] (from a name and a file of weights to a network), then one file per network.
 
 pub mod extractor;
 

@@ -1,8 +1,7 @@
-//! The seam of published feature networks: a batch as a protocol's pixel steps made it goes in, rows of features
-//! of one or several layers come out, under an identity that names network, layer, element type and weights.
+//! The published feature networks: their names, layers and picture sizes.
 //!
 //! Pixels are the protocol's business: a network neither resizes nor normalises, so the identity of a number is
-//! that of the protocol's steps and the one given here, together.
+//! that of the protocol's steps and of the network, together.
 
 use std::fmt;
 
@@ -10,20 +9,7 @@ use serde::{Deserialize, Serialize};
 use specimen_catalog::{Entry, entry};
 pub use specimen_foundation::dtype::Dtype;
 
-use crate::extractor::{ExtractError, Features};
-
-/// Pictures of one size, ready for a network.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Batch {
-    /// How many pictures, at least 1.
-    pub n: usize,
-    /// Pixels down.
-    pub height: usize,
-    /// Pixels across.
-    pub width: usize,
-    /// `[n, 3, height, width]`, row-major: red, green and blue planes in the range that the protocol leaves.
-    pub values: Vec<f32>,
-}
+use crate::extractor::ExtractError;
 
 /// The networks that metrics are published with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,41 +142,6 @@ impl NetworkName {
 impl fmt::Display for NetworkName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// A network with its weights, opened for one or several of its layers. A pass computes them all; what lies behind
-/// the last of them is not computed.
-pub trait FeatureNet {
-    /// The layers that it was opened for, in the order asked for; at least one.
-    fn layers(&self) -> &[Layer];
-
-    /// Name of network, layer and element type and the first 12 digits of the weights' BLAKE3, as
-    /// `inception-fid-2048-f32@1a2b3c4d5e6f`, for the layer at `layer_idx` of [`FeatureNet::layers`].
-    fn identity_of(&self, layer_idx: usize) -> String;
-
-    /// Features of every layer of [`FeatureNet::layers`], each `[n, n_dims]`, from one pass.
-    ///
-    /// # Errors
-    /// A batch of another size than the network takes, or whose values are not those of its shape.
-    fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError>;
-
-    /// As [`FeatureNet::identity_of`], of the first layer.
-    fn identity(&self) -> String {
-        self.identity_of(0)
-    }
-
-    /// Width of a row of the first layer.
-    fn n_dims(&self) -> usize {
-        self.layers()[0].n_dims
-    }
-
-    /// Features of the first layer, `[n, n_dims]`.
-    ///
-    /// # Errors
-    /// As [`FeatureNet::forward_layers`].
-    fn forward(&self, batch: &Batch) -> Result<Features, ExtractError> {
-        Ok(self.forward_layers(batch)?.swap_remove(0))
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, Part};
 use specimen_weights::{Checkpoint, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 
@@ -14,9 +15,9 @@ use crate::{
     },
     conv::channels_last,
     dinov2::{DinoLayout, DinoShape, Dinov2},
-    extractor::{ExtractError, Features},
+    extractor::ExtractError,
     inception::Inception,
-    network::{Batch, Dtype, FeatureNet, Layer, NetworkName},
+    network::{Dtype, Layer, NetworkName},
     recipe_weights::RecipeWeights,
     vgg::Vgg16,
 };
@@ -28,32 +29,19 @@ pub trait Network {
     fn run(&self, x: &Tensor, layers: &[Layer]) -> Vec<Tensor>;
 }
 
-/// Opens `network` with the safetensors file `weights`, for one layer.
+/// Opens `network` with the safetensors file `weights`, for layers that one pass computes.
 ///
 /// # Errors
 /// A layer that the network does not have; weights that are absent, damaged or another network's.
-pub fn open(
-    network: NetworkName,
-    layer: &str,
-    dtype: Dtype,
-    weights: &Path,
-) -> Result<Box<dyn FeatureNet>, ExtractError> {
-    open_layers(network, &[layer], dtype, weights)
-}
-
-/// As [`open()`], for several layers of one pass.
-///
-/// # Errors
-/// As [`open()`].
 ///
 /// # Panics
 /// Without a layer.
-pub fn open_layers(
+pub fn open(
     network: NetworkName,
     layers: &[&str],
     dtype: Dtype,
     weights: &Path,
-) -> Result<Box<dyn FeatureNet>, ExtractError> {
+) -> Result<OpenNet, ExtractError> {
     assert!(!layers.is_empty(), "a network is opened for at least one layer");
     let layers = layers.iter().map(|name| network.layer(name)).collect::<Result<Vec<_>, _>>()?;
     let _guard = tch::no_grad_guard();
@@ -63,7 +51,7 @@ pub fn open_layers(
     checkpoint.finish()?;
     let layers = layers.into_iter().map(|layer| Layer { n_dims: n_dims.unwrap_or(layer.n_dims), ..layer });
     let name = stand_in.map_or(network.to_string(), |size| format!("{network}[{size}]"));
-    Ok(Box::new(OpenNet { network, name, layers: layers.collect(), dtype, digest, net }))
+    Ok(OpenNet { network, name, layers: layers.collect(), dtype, digest, net })
 }
 
 /// Opens `network` with weights made from the names of its tensors, for several layers: known features for a machine
@@ -74,17 +62,13 @@ pub fn open_layers(
 ///
 /// # Panics
 /// Without a layer.
-pub fn open_recipe(
-    network: NetworkName,
-    layers: &[&str],
-    dtype: Dtype,
-) -> Result<Box<dyn FeatureNet>, ExtractError> {
+pub fn open_recipe(network: NetworkName, layers: &[&str], dtype: Dtype) -> Result<OpenNet, ExtractError> {
     assert!(!layers.is_empty(), "a network is opened for at least one layer");
     let layers = layers.iter().map(|name| network.layer(name)).collect::<Result<Vec<_>, _>>()?;
     let _guard = tch::no_grad_guard();
     let net = published(network, &mut RecipeWeights::new(), kind_of(dtype))?;
     let name = network.to_string();
-    Ok(Box::new(OpenNet { network, name, layers, dtype, digest: "recipe".to_owned(), net }))
+    Ok(OpenNet { network, name, layers, dtype, digest: "recipe".to_owned(), net })
 }
 
 /// The weights of [`open_recipe`] by name, in the layout of the release; of CLIP, those of its tower of pictures.
@@ -194,7 +178,8 @@ fn dinov2(checkpoint: &mut Checkpoint, shape: &DinoShape, kind: Kind) -> Result<
     Ok(Loaded::published(Dinov2::new(checkpoint, layout, shape, kind)?))
 }
 
-struct OpenNet {
+/// A published network with its weights, opened for one or several of its layers.
+pub struct OpenNet {
     network: NetworkName,
     /// As in identities.
     name: String,
@@ -205,42 +190,37 @@ struct OpenNet {
     net: Box<dyn Network>,
 }
 
-impl FeatureNet for OpenNet {
-    fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
-
-    fn identity_of(&self, layer_idx: usize) -> String {
+impl FeatureNetwork for OpenNet {
+    fn parts(&self) -> Vec<Part> {
         let Self { name, layers, dtype, digest, .. } = self;
-        format!("{name}-{}-{}@{digest}", layers[layer_idx].name, dtype.name())
+        let identity = |layer: &Layer| format!("{name}-{}-{}@{digest}", layer.name, dtype.name());
+        layers.iter().map(|layer| Part { identity: identity(layer), n_dims: layer.n_dims }).collect()
     }
 
-    fn forward_layers(&self, batch: &Batch) -> Result<Vec<Features>, ExtractError> {
+    fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
-        let n = batch.n;
-        let x = batch.to_tensor(&self.name, self.network.input_side())?;
+        let x = to_tensor(batch, &self.name, self.network.input_side())?;
         let outputs = self.net.run(&channels_last(&x.to_kind(kind_of(self.dtype))), &self.layers);
-        let rows = |(layer, output): (&Layer, &Tensor)| {
-            assert_eq!(output.size(), [n as i64, layer.n_dims as i64], "{} of {}", layer.name, self.network);
-            Features { n_dims: layer.n_dims, rows: to_vec(output) }
-        };
-        Ok(self.layers.iter().zip(&outputs).map(rows).collect())
+        for (layer, output) in self.layers.iter().zip(&outputs) {
+            let expected = [batch.n as i64, layer.n_dims as i64];
+            assert_eq!(output.size(), expected, "{} of {}", layer.name, self.network);
+        }
+        let outputs: Vec<Tensor> = outputs.iter().map(|output| output.to_kind(Kind::Float)).collect();
+        Ok(to_vec(&Tensor::cat(&outputs, 1)))
     }
 }
 
-impl Batch {
-    /// `[n, 3, side, side]` in f32. Fails for other sizes, as pictures for `network`.
-    pub(crate) fn to_tensor(&self, network: &str, side: usize) -> Result<Tensor, ExtractError> {
-        let &Self { n, height, width, ref values } = self;
-        if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * side * side {
-            return Err(ExtractError::Batch {
-                network: network.to_owned(),
-                expected: format!("at least one picture of {side}x{side} with 3 planes"),
-                found: format!("{n} of {width}x{height} in {} values", values.len()),
-            });
-        }
-        Ok(Tensor::from_slice(values).view([n as i64, 3, side as i64, side as i64]))
+/// `[n, 3, side, side]` in f32. Fails for other sizes, as pictures for `network`.
+pub(crate) fn to_tensor(batch: &Batch, network: &str, side: usize) -> Result<Tensor, ExtractError> {
+    let &Batch { n, height, width, ref values } = batch;
+    if n == 0 || (height, width) != (side, side) || values.len() != n * 3 * side * side {
+        return Err(ExtractError::Batch {
+            network: network.to_owned(),
+            expected: format!("at least one picture of {side}x{side} with 3 planes"),
+            found: format!("{n} of {width}x{height} in {} values", values.len()),
+        });
     }
+    Ok(Tensor::from_slice(values).view([n as i64, 3, side as i64, side as i64]))
 }
 
 pub(crate) fn kind_of(dtype: Dtype) -> Kind {

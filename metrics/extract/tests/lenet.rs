@@ -6,10 +6,15 @@ use specimen_datasets::{
     mnist::{Mnist, SIDE},
 };
 use specimen_extract::{
-    extractor::{FeatureExtractor, Pictures},
     lenet::{LeNet, N_FEATURES},
     weights_lookup::Places,
 };
+use specimen_pixels::{
+    Image,
+    network::{Batch, FeatureNetwork},
+};
+use specimen_weights::{Checkpoint, Init, ParamSource};
+use tch::{Device, Kind, Tensor};
 
 /// The real data folder, if `file` is in it; otherwise `test` is skipped.
 fn data_with(test: &str, file: &str) -> Option<DataRoot> {
@@ -21,8 +26,10 @@ fn mnist(root: &DataRoot) -> Mnist {
     Mnist::read(&file("t10k-images-idx3-ubyte.gz"), &file("t10k-labels-idx1-ubyte.gz")).unwrap()
 }
 
-fn grey(bytes: &[u8]) -> Pictures {
-    Pictures { width: SIDE, height: SIDE, channels: 1, bytes: bytes.to_vec() }
+fn grey(bytes: &[u8]) -> Batch {
+    let image = |grey: &[u8]| Image::new(SIDE, SIDE, grey.iter().flat_map(|&byte| [byte; 3]).collect());
+    let images: Vec<Image> = bytes.chunks_exact(SIDE * SIDE).map(image).collect();
+    Batch::of_images(&images, |byte| f32::from(byte) / 255.0)
 }
 
 fn open(root: &DataRoot) -> LeNet {
@@ -37,8 +44,15 @@ fn the_published_accuracy_on_the_test_digits_is_reached() {
         return;
     };
     let (net, mnist) = (open(&root), mnist(&root));
-    let digits = net.classify(&grey(mnist.pixels())).unwrap();
-    let n_right = digits.iter().zip(mnist.labels()).filter(|(a, b)| a == b).count();
+    let path = root.path().join("weights/lenet_mnist/lenet.safetensors");
+    let mut weights = Checkpoint::open(&path, Some(Kind::Float), Device::Cpu).unwrap();
+    let mut param = |name: &str, shape: &[i64]| weights.param(name, shape, Init::Constant(0.0)).unwrap();
+    let (weight, bias) = (param("fc.f7.weight", &[10, N_FEATURES as i64]), param("fc.f7.bias", &[10]));
+    let rows: Vec<f32> =
+        mnist.pixels().chunks(250 * SIDE * SIDE).flat_map(|bytes| net.rows(&grey(bytes)).unwrap()).collect();
+    let logits = Tensor::from_slice(&rows).view([-1, N_FEATURES as i64]).linear(&weight, Some(&bias));
+    let digits = Vec::<i64>::try_from(logits.argmax(1, false)).unwrap();
+    let n_right = digits.iter().zip(mnist.labels()).filter(|(a, b)| **a == i64::from(**b)).count();
     // 9,821 in f64; rounding may move a digit or two that sits on the border of two classes.
     assert!(n_right.abs_diff(9821) <= 2, "{n_right} of 10000");
 }
@@ -47,24 +61,14 @@ fn the_published_accuracy_on_the_test_digits_is_reached() {
 fn features_equal_those_of_the_equations() {
     let Some(root) = data_with("features_equal_those_of_the_equations", IMAGES) else { return };
     let (net, mnist) = (open(&root), mnist(&root));
-    let features = net.features(&grey(mnist.image(0))).unwrap();
-    assert_eq!((features.n_dims, features.rows.len()), (N_FEATURES, N_FEATURES));
+    let features = net.rows(&grey(mnist.image(0))).unwrap();
+    assert_eq!((features.len(), net.n_dims()), (N_FEATURES, N_FEATURES));
     let expected = [0.965_861, 0.978_214, 0.991_263, 0.602_742, -0.902_766, -0.021_883_9];
-    for (found, expected) in features.rows.iter().zip(expected) {
+    for (found, expected) in features.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-5, "expected {expected}, found {found}");
     }
-    let sum: f32 = features.rows.iter().sum();
+    let sum: f32 = features.iter().sum();
     assert!((sum + 6.852_644).abs() < 1e-4, "sum {sum}");
-}
-
-#[test]
-fn an_rgb_picture_of_equal_channels_has_the_features_of_the_grey_one() {
-    let test = "an_rgb_picture_of_equal_channels_has_the_features_of_the_grey_one";
-    let Some(root) = data_with(test, IMAGES) else { return };
-    let (net, mnist) = (open(&root), mnist(&root));
-    let pixels = &mnist.pixels()[..3 * SIDE * SIDE];
-    let rgb = Pictures { channels: 3, bytes: pixels.iter().flat_map(|&p| [p; 3]).collect(), ..grey(&[]) };
-    assert_eq!(net.features(&rgb).unwrap(), net.features(&grey(pixels)).unwrap());
 }
 
 #[test]
@@ -72,18 +76,17 @@ fn pictures_of_another_size_or_in_colour_are_refused() {
     let test = "pictures_of_another_size_or_in_colour_are_refused";
     let Some(root) = data_with(test, "weights/lenet_mnist/lenet.safetensors") else { return };
     let net = open(&root);
-    let mut coloured = Pictures { channels: 3, ..grey(&[0; 2 * 3 * SIDE * SIDE]) };
-    coloured.bytes[5 * SIDE * SIDE] = 1;
-    let cases = [
-        (grey(&[]), "in 0 bytes"),
-        (grey(&[0; SIDE * SIDE + 1]), "in 785 bytes"),
-        (Pictures { width: 14, height: 56, ..grey(&[0; SIDE * SIDE]) }, "14x56"),
-        (Pictures { channels: 2, ..grey(&[0; 2 * SIDE * SIDE]) }, "2 channels"),
-        (coloured, "picture 1 in colour"),
-    ];
-    for (pictures, expected) in cases {
-        let message = net.classify(&pictures).unwrap_err().to_string();
-        assert!(message.contains("28x28 grey") && message.contains(expected), "{message}");
+    let mut coloured = grey(&[0; 2 * SIDE * SIDE]);
+    coloured.values[5 * SIDE * SIDE] = 1.0;
+    let small = Batch { n: 1, height: 14, width: 56, values: vec![0.0; 3 * SIDE * SIDE] };
+    let none = Batch { n: 0, height: SIDE, width: SIDE, values: Vec::new() };
+    for (batch, expected) in [
+        (none, "at least one picture of 28x28 with 3 planes, found 0 of 28x28"),
+        (small, "found 1 of 56x14"),
+        (coloured, "grey pictures (equal channels), found picture 1 in colour"),
+    ] {
+        let message = net.rows(&batch).unwrap_err().to_string();
+        assert!(message.starts_with("LeNet-5 takes ") && message.contains(expected), "{message}");
     }
 }
 

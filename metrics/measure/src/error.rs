@@ -3,14 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_pixels::{PixelError, step::StepError};
+use specimen_pixels::{PixelError, network::NetworkFault, step::StepError};
 use specimen_stats::StatsError;
 
 use crate::image_id::Listed;
 use crate::words::counted;
-
-/// What a network says is wrong with it, its weights or its input.
-pub type NetworkFault = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a metric could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +49,12 @@ pub enum MeasureError {
     /// A source of pictures, or one picture of it.
     #[error(transparent)]
     Pixels(#[from] PixelError),
+    /// Images or prompts that a metric does not take.
+    #[error("{why}")]
+    DoesNotApply {
+        /// Which, and what it takes.
+        why: String,
+    },
     /// A picture that the protocol's steps do not fit.
     #[error("{path}: {source}", path = path.display())]
     Step {
@@ -335,6 +338,7 @@ impl Failure for MeasureError {
             Self::Io { action: "read", .. } => FailureKind::Missing,
             Self::Io { .. } => FailureKind::Environment,
             Self::Pixels(_)
+            | Self::DoesNotApply { .. }
             | Self::Step { .. }
             | Self::NothingLeft { .. }
             | Self::Array { .. }

@@ -11,7 +11,7 @@ use specimen_pixels::{Pipeline, Source};
 
 use crate::cache::{Cache, Found};
 use crate::error::MeasureError;
-use crate::network::{Batch, ImageNetwork, Provenance};
+use crate::network::{Batch, FeatureNetwork, Provenance};
 use crate::prefetch::prefetch;
 
 /// Pictures in one pass of the network.
@@ -25,7 +25,7 @@ pub struct Reader<'a> {
     /// The steps before the network.
     pub pixels: &'a Pipeline,
     /// The network.
-    pub network: &'a dyn ImageNetwork,
+    pub network: &'a dyn FeatureNetwork,
     /// The cache of each part of its rows; empty: nothing is kept.
     pub caches: &'a [Cache],
     /// Pictures in one pass, at least 1.
@@ -214,7 +214,7 @@ impl Reader<'_> {
         (pictures.len()..self.batch).for_each(|_| values.extend_from_slice(last));
         let batch = Batch { n: self.batch, height, width, values };
         let fault = |source| MeasureError::Network { network: self.network.identity(), source };
-        let rows = self.network.forward(batch).map_err(fault)?;
+        let rows = self.network.rows(&batch).map_err(fault)?;
         let n_dims = self.network.n_dims();
         if rows.len() != self.batch * n_dims {
             let found = format!("{} numbers for {} rows of {n_dims}", rows.len(), self.batch);

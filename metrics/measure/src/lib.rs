@@ -1,7 +1,7 @@
 //! From pictures, features or statistics on disk to a metric's value, under a protocol that is printed with it.
 //!
-//! Read in this order: [`protocol`] (what a number depends on), [`input`] (what may be at a path), [`network`] (the
-//! seam to the feature networks), [`images`] (from pictures to rows: decoding beside the network, cache between the
+//! Read in this order: [`protocol`] (what a number depends on), [`input`] (what may be at a path), [`network`] (what
+//! opens the feature networks), [`images`] (from pictures to rows: decoding beside the network, cache between the
 //! two), [`meter`] (one protocol with all that it takes to measure), then [`metrics`], one file a metric.
 //! Nothing here knows a tensor; without the feature `torch` there are no networks, and features or statistics that
 //! were made elsewhere are measured all the same.
@@ -49,6 +49,9 @@ pub mod sample;
 pub mod measurement;
 
 pub mod metrics;
+
+#[cfg(feature = "torch")]
+pub mod image_metric;
 
 pub mod captions;
 pub mod image_id;

@@ -15,7 +15,7 @@ use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader, Report};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
-use crate::network::{ImageNetwork, NetworkRule, Networks, Part};
+use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, Part};
 use crate::protocol::Protocol;
 use crate::sample::{Rows, Side, Spread};
 
@@ -49,7 +49,7 @@ pub struct Meter<'a> {
     settings: Settings,
     on: Box<Listener<'a>>,
     /// By layers, which a `+` joins.
-    opened: BTreeMap<String, Box<dyn ImageNetwork>>,
+    opened: BTreeMap<String, Box<dyn FeatureNetwork>>,
     /// Rows that are kept in memory for the next metric, by path and layer; nothing unless asked for.
     held: BTreeMap<(PathBuf, String), Rows>,
     /// Pictures that are not below one folder, by the path that stands for them: key and file.
@@ -124,8 +124,7 @@ impl<'a> Meter<'a> {
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
         self.protocol.metric(metric)?;
-        let layer = recipe.layer_of(metric).to_owned();
-        self.networks.images(&NetworkRule { layer, ..recipe.network.clone() })?;
+        self.networks.images(&recipe.network, &[recipe.layer_of(metric)])?;
         if let Some(rule) = recipe.clip_score.as_ref().filter(|_| metric == "clip-score") {
             self.networks.texts(&recipe.network, rule)?;
         }
@@ -432,16 +431,9 @@ impl<'a> Meter<'a> {
     fn open_network(&mut self, path: &Path, layers: &[&str]) -> Result<Vec<Part>, MeasureError> {
         let name = layers.join("+");
         if !self.opened.contains_key(&name) {
-            let rule = self.protocol.recipe().network.clone();
-            let network = match layers {
-                [layer] => {
-                    let layer = (*layer).to_owned();
-                    self.networks.images(&NetworkRule { layer, ..rule })?
-                }
-                several => self.networks.images_of_layers(&rule, several)?,
-            };
-            let (identity, provenance) = (network.identity(), network.provenance());
-            (self.on)(path, Event::Opened { identity, provenance });
+            let rule = &self.protocol.recipe().network;
+            let Opened { network, provenance } = self.networks.images(rule, layers)?;
+            (self.on)(path, Event::Opened { identity: network.identity(), provenance });
             self.opened.insert(name.clone(), network);
         }
         Ok(self.opened[&name].parts())

@@ -65,10 +65,10 @@ pub fn write_per_image(path: &Path, pictures: &[PictureScore]) -> Result<(), Mea
 fn as_csv(pictures: &[PictureScore]) -> std::io::Result<Vec<u8>> {
     let mut table = csv::Writer::from_writer(Vec::new());
     table.write_record(["id", "file", "cosine", "caption"])?;
-    for PictureScore { id, file, caption, cosine } in pictures {
+    for PictureScore { id, file, caption, score } in pictures {
         // A caption is anybody's: a spreadsheet that opens the file must not run it.
         let [id, file, caption] = [id, file, caption].map(|text| csv_field(text));
-        table.write_record([&*id, &*file, &cosine.to_string(), &*caption])?;
+        table.write_record([&*id, &*file, &score.to_string(), &*caption])?;
     }
     table.into_inner().map_err(csv::IntoInnerError::into_error)
 }
@@ -82,7 +82,7 @@ fn as_parquet(pictures: &[PictureScore]) -> Result<Vec<u8>, ParquetError> {
         |of: fn(&PictureScore) -> &str| pictures.iter().map(of).map(ByteArray::from).collect::<Vec<_>>();
     let ids = texts(|picture| &picture.id);
     let files = texts(|picture| &picture.file);
-    let cosines: Vec<f64> = pictures.iter().map(|picture| picture.cosine).collect();
+    let cosines: Vec<f64> = pictures.iter().map(|picture| picture.score).collect();
     let captions = texts(|picture| &picture.caption);
     for column_idx in 0..4 {
         let mut column = group.next_column()?.expect("the schema has four columns");
@@ -112,7 +112,7 @@ mod tests {
             id: id.to_owned(),
             file: format!("{id}.png"),
             caption: caption.to_owned(),
-            cosine,
+            score: cosine,
         };
         vec![picture("7", "a \"red\", round star on blue", 0.125), picture("12", "ein Stern, grün", -0.1)]
     }
@@ -131,7 +131,7 @@ mod tests {
             .map(|row| PictureScore {
                 id: row[0].to_owned(),
                 file: row[1].to_owned(),
-                cosine: row[2].parse().unwrap(),
+                score: row[2].parse().unwrap(),
                 caption: row[3].to_owned(),
             })
             .collect();
@@ -154,7 +154,7 @@ mod tests {
             .map(|row| PictureScore {
                 id: row.get_string(0).unwrap().clone(),
                 file: row.get_string(1).unwrap().clone(),
-                cosine: row.get_double(2).unwrap(),
+                score: row.get_double(2).unwrap(),
                 caption: row.get_string(3).unwrap().clone(),
             })
             .collect();

@@ -7,14 +7,14 @@ use specimen_extract::{
         text::{ClipText, TextTower},
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
-    network::{self as extract, FeatureNet, Layer, NetworkName},
-    open::open_layers,
+    network::NetworkName,
+    open::open,
     weights_lookup::{Found, Places, check_given, find, find_vocabulary},
 };
 
-use crate::error::{MeasureError, NetworkFault};
+use crate::error::MeasureError;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, TextCleaning};
-use crate::network::{Batch, ImageNetwork, NetworkRule, Networks, Part, Provenance, TextNetwork};
+use crate::network::{NetworkFault, NetworkRule, Networks, Opened, Provenance, TextNetwork};
 
 /// Opens published networks.
 #[derive(Clone, Debug)]
@@ -41,27 +41,19 @@ impl Published {
 }
 
 impl Networks for Published {
-    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        self.images_of_layers(rule, &[&rule.layer])
-    }
-
-    fn images_of_layers(
-        &self,
-        rule: &NetworkRule,
-        layers: &[&str],
-    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+    fn images(&self, rule: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError> {
         let network = known(rule)?;
         // Said before weights are looked for, which is of no use for a layer that does not exist.
         for layer in layers {
             network.layer(layer).map_err(fault(network.name()))?;
         }
         let weights = self.weights_of(network)?;
-        let net = open_layers(network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
+        let net = open(network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
         let provenance = Provenance {
             words: format!("{}: {}", weights.path.display(), weights.provenance),
             is_published: weights.provenance.is_published(),
         };
-        Ok(Box::new(Images { net, provenance }))
+        Ok(Opened { network: Box::new(net), provenance: Some(provenance) })
     }
 
     fn n_dims(&self, rule: &NetworkRule) -> Option<usize> {
@@ -107,46 +99,6 @@ fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
 
 fn fault<E: std::error::Error + Send + Sync + 'static>(network: &'static str) -> impl Fn(E) -> MeasureError {
     move |error| MeasureError::Network { network: network.to_owned(), source: Box::new(error) }
-}
-
-struct Images {
-    net: Box<dyn FeatureNet>,
-    provenance: Provenance,
-}
-
-impl ImageNetwork for Images {
-    fn identity(&self) -> String {
-        self.parts().into_iter().map(|part| part.identity).collect::<Vec<_>>().join(" + ")
-    }
-
-    fn n_dims(&self) -> usize {
-        self.net.layers().iter().map(|layer| layer.n_dims).sum()
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let of =
-            |(at, layer): (usize, &Layer)| Part { identity: self.net.identity_of(at), n_dims: layer.n_dims };
-        self.net.layers().iter().enumerate().map(of).collect()
-    }
-
-    fn provenance(&self) -> Option<Provenance> {
-        Some(self.provenance.clone())
-    }
-
-    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
-        let Batch { n, height, width, values } = batch;
-        let mut layers = self.net.forward_layers(&extract::Batch { n, height, width, values })?;
-        if let [_] = layers[..] {
-            return Ok(layers.swap_remove(0).rows);
-        }
-        let mut rows = Vec::with_capacity(layers.iter().map(|layer| layer.rows.len()).sum());
-        for at in 0..n {
-            for layer in &layers {
-                rows.extend_from_slice(&layer.rows[at * layer.n_dims..(at + 1) * layer.n_dims]);
-            }
-        }
-        Ok(rows)
-    }
 }
 
 struct Texts {
@@ -206,7 +158,7 @@ mod tests {
             weights: None,
         };
         let rule = Protocol::named("pytorch-fid").unwrap().recipe().network.clone();
-        let Err(error) = networks.images(&rule) else { panic!("there are no weights") };
+        let Err(error) = networks.images(&rule, &[&rule.layer]) else { panic!("there are no weights") };
         let message = error.to_string();
         assert!(message.contains("pt_inception-2015-12-05-6726825d.pth"), "{message}");
     }

@@ -35,6 +35,8 @@ pub mod step;
 
 pub mod source;
 
+pub mod network;
+
 pub use decode::{decode, simd_jpeg};
 pub use error::{DecodeError, PixelError};
 pub use image::{FloatImage, Image, Picture};

@@ -6,10 +6,11 @@ use serde::Serialize;
 use specimen_datasets::scenes::Scene;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
-use specimen_extract::{extractor::FeatureExtractor, scene_features::SceneFeatures};
+use specimen_extract::scene_features::SceneFeatures;
 use specimen_foundation::folders::DATA_VARIABLE;
 use specimen_measure::{
     known_answers::{known_answers, wrong_pixels},
+    network::FeatureNetwork,
     protocol::Protocol,
 };
 use specimen_models::seam::clock::DeviceClock;

@@ -9,11 +9,12 @@ use specimen_extract::{
         vision::ClipVision,
     },
     extractor::Features,
-    network::{Batch, Dtype, NetworkName},
+    network::{Dtype, NetworkName},
     open::{open, open_recipe, recipe_tensors},
     recipe_weights::RecipeWeights,
     transformer::{Activation, StackShape},
 };
+use specimen_pixels::network::{Batch, FeatureNetwork};
 use specimen_stats::npy::read_npy;
 use specimen_weights::{Checkpoint, write_safetensors};
 use tch::{Device, Kind, Tensor};
@@ -118,7 +119,7 @@ fn heads_and_activation_are_part_of_the_identity_and_so_is_that_they_are_assumed
     let path = folder.path().join("weights.safetensors");
     write_safetensors(&path, &recipe.into_made()).unwrap();
     let text = || TextTower::open(&path, Dtype::F32).unwrap().identity();
-    let pictures = || open(NetworkName::ClipVitB32, "embedding", Dtype::F32, &path).unwrap().identity();
+    let pictures = || open(NetworkName::ClipVitB32, &["embedding"], Dtype::F32, &path).unwrap().identity();
     assert!(text().starts_with("clip-text[64x1,h1,quick-gelu,assumed]-embedding-f32@"), "{}", text());
     assert!(
         pictures().starts_with("clip-vit-b32[64x1,h1,quick-gelu,assumed]-embedding-f32@"),
@@ -203,7 +204,7 @@ fn weights_of_another_network_or_size_are_refused_by_name() {
     let path = folder.path().join("other.safetensors");
     write_safetensors(&path, &[("w".to_owned(), Tensor::from(1.0_f32))].into()).unwrap();
     let refused = |path: &std::path::Path| {
-        let Err(error) = open(NetworkName::ClipVitB32, "embedding", Dtype::F32, path) else {
+        let Err(error) = open(NetworkName::ClipVitB32, &["embedding"], Dtype::F32, path) else {
             panic!("{} was not refused", path.display())
         };
         error.to_string()
@@ -221,7 +222,7 @@ fn bf16_embeddings_point_where_those_of_f32_do() {
         Batch { n: 2, height: 224, width: 224, values: golden::by_recipe("p", 2 * 3 * 224 * 224, 2.0) };
     let rows = |dtype| {
         let net = open_recipe(NetworkName::ClipVitB32, &["embedding"], dtype).unwrap();
-        net.forward(&batch).unwrap().rows
+        golden::forward(&net, &batch).rows
     };
     let (exact, rounded) = (rows(Dtype::F32), rows(Dtype::Bf16));
     for (a, b) in exact.chunks_exact(512).zip(rounded.chunks_exact(512)) {

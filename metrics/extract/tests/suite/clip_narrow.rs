@@ -11,12 +11,15 @@ use specimen_extract::{
         tokenizer::ClipTokenizer,
     },
     extractor::Features,
-    network::{Batch, Dtype, NetworkName},
+    network::{Dtype, NetworkName},
     open::open,
     recipe_weights::write_clip,
     transformer::{Activation, StackShape},
 };
-use specimen_pixels::{Pipeline, decode};
+use specimen_pixels::{
+    Pipeline, decode,
+    network::{Batch, FeatureNetwork},
+};
 
 use crate::golden;
 
@@ -73,7 +76,7 @@ fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
     for (layout, name) in [(ClipLayout::HuggingFace, "hf"), (ClipLayout::OpenAi, "openai")] {
         let path = scratch.path().join(format!("{name}.safetensors"));
         write_clip(&path, layout, &VISION, &TEXT).unwrap();
-        let vision = open(NetworkName::ClipVitB32, "embedding", Dtype::F32, &path).unwrap();
+        let vision = open(NetworkName::ClipVitB32, &["embedding"], Dtype::F32, &path).unwrap();
         let identity = vision.identity();
         assert!(
             identity.starts_with("clip-vit-b32[128x2,h2,quick-gelu,assumed]-embedding-f32@"),
@@ -82,7 +85,7 @@ fn real_photos_and_captions_score_as_in_transformers_in_both_layouts() {
         assert_eq!(vision.n_dims(), 64);
         let tokenizer = ClipTokenizer::read(&vocabulary).unwrap();
         let text = ClipText::new(TextTower::open(&path, Dtype::F32).unwrap(), tokenizer).unwrap();
-        let (images, texts) = (vision.forward(&batch).unwrap(), text.embed(&texts).unwrap());
+        let (images, texts) = (golden::forward(&vision, &batch), text.embed(&texts).unwrap());
         golden::check_close(name, &images, &golden::features(&format!("clip_narrow/{name}_image.npy")), 1e-5);
         golden::check_close(name, &texts, &golden::features(&format!("clip_narrow/{name}_text.npy")), 1e-5);
         let expected_cosines: Vec<f64> =

@@ -3,11 +3,12 @@
 use specimen_extract::{
     dinov2::{DinoLayout, DinoShape, Dinov2},
     extractor::{ExtractError, Features},
-    network::{Batch, Dtype, Layer, NetworkName},
+    network::{Dtype, Layer, NetworkName},
     open::{Network, open, open_recipe},
     recipe_weights::RecipeWeights,
     transformer::{Activation, StackShape},
 };
+use specimen_pixels::network::Batch;
 use specimen_weights::{LoadError, write_safetensors};
 use tch::{Kind, Tensor};
 
@@ -44,7 +45,7 @@ fn positions_are_resampled_as_the_release_resamples_them() {
 fn the_published_base_network_has_the_features_of_the_reference() {
     let net = open_recipe(NetworkName::Dinov2VitB14, &["cls"], Dtype::F32).unwrap();
     let values = golden::by_recipe("pictures", 3 * 224 * 224, 2.0);
-    let found = net.forward(&Batch { n: 1, height: 224, width: 224, values }).unwrap();
+    let found = golden::forward(&net, &Batch { n: 1, height: 224, width: 224, values });
     golden::check_close("b14", &found, &golden::features("dinov2/b14_release.npy"), 5e-5);
 }
 
@@ -53,7 +54,7 @@ fn a_network_of_another_width_or_kind_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("toy.safetensors");
     let refused = || {
-        let Err(ExtractError::Weights(error)) = open(NetworkName::Dinov2VitB14, "cls", Dtype::F32, &path)
+        let Err(ExtractError::Weights(error)) = open(NetworkName::Dinov2VitB14, &["cls"], Dtype::F32, &path)
         else {
             panic!("a toy was not refused")
         };

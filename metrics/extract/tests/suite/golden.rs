@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use specimen_extract::{extractor::Features, network::Batch, recipe_weights::uniform};
-use specimen_pixels::{Pipeline, decode};
+use specimen_extract::{extractor::Features, recipe_weights::uniform};
+use specimen_pixels::{
+    Pipeline, decode,
+    network::{Batch, FeatureNetwork},
+};
 use specimen_stats::npy::read_npy;
 
 /// A file below `tests/golden`.
@@ -21,6 +24,11 @@ pub(crate) fn json(name: &str) -> Value {
 pub(crate) fn features(name: &str) -> Features {
     let matrix = read_npy(&std::fs::read(path(name)).unwrap()).unwrap();
     Features { n_dims: matrix.n_columns, rows: matrix.to_f32().unwrap() }
+}
+
+/// What `network` gives for `batch`.
+pub(crate) fn forward(network: &dyn FeatureNetwork, batch: &Batch) -> Features {
+    Features { n_dims: network.n_dims(), rows: network.rows(batch).unwrap() }
 }
 
 /// `n` values in `[-spread, spread)` that belong to `name`, as `recipe.py` makes them.

@@ -6,9 +6,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use specimen_extract::{
     extractor::{ExtractError, Features},
-    network::{Batch, Dtype, NetworkName},
-    open::{open, open_layers, open_recipe, recipe_tensors},
+    network::{Dtype, NetworkName},
+    open::{open, open_recipe, recipe_tensors},
 };
+use specimen_pixels::network::{Batch, FeatureNetwork};
 use specimen_weights::{LoadError, write_safetensors};
 use tch::{Kind, Tensor};
 
@@ -39,12 +40,15 @@ const TORCHMETRICS: &str = r#"[
 fn check(steps: &str, layers: &[(&str, &str)]) {
     let names: Vec<&str> = layers.iter().map(|(layer, _)| *layer).collect();
     let net = open_recipe(NetworkName::InceptionFid, &names, Dtype::F32).unwrap();
-    let found = net.forward_layers(&golden::pictures(&PICTURES, steps)).unwrap();
-    assert_eq!(found.len(), layers.len());
-    for (features, (_, file)) in found.iter().zip(layers) {
-        let expected = golden::features(&format!("inception/{file}.npy"));
-        golden::check_close(file, features, &expected, 1e-4);
+    let found = golden::forward(&net, &golden::pictures(&PICTURES, steps));
+    let mut begin = 0;
+    for (part, (_, file)) in net.parts().into_iter().zip(layers) {
+        let own = found.rows.chunks_exact(found.n_dims).flat_map(|row| &row[begin..begin + part.n_dims]);
+        let own = Features { n_dims: part.n_dims, rows: own.copied().collect() };
+        golden::check_close(file, &own, &golden::features(&format!("inception/{file}.npy")), 1e-4);
+        begin += part.n_dims;
     }
+    assert_eq!(begin, found.n_dims);
 }
 
 #[test]
@@ -82,7 +86,7 @@ fn features_are_those_of_torchmetrics_with_antialiasing() {
 fn clean_features(dtype: Dtype) -> (Batch, Features) {
     let batch = golden::pictures(&PICTURES, CLEAN);
     let net = open_recipe(NetworkName::InceptionFid, &["2048"], dtype).unwrap();
-    let features = net.forward(&batch).unwrap();
+    let features = golden::forward(&net, &batch);
     (batch, features)
 }
 
@@ -107,7 +111,7 @@ fn batch_size_moves_features_by_rounding_only() {
     let alone = batch
         .values
         .chunks_exact(size)
-        .flat_map(|values| net.forward(&Batch { n: 1, values: values.to_vec(), ..batch }).unwrap().rows);
+        .flat_map(|values| golden::forward(&net, &Batch { n: 1, values: values.to_vec(), ..batch }).rows);
     let alone = Features { n_dims: 2048, rows: alone.collect() };
     // Sums of up to 3,456 products in another order, through 94 convolutions, at values up to 8.
     golden::check_close("one by one", &alone, &together, 2e-5);
@@ -120,7 +124,7 @@ fn torchs_threads_move_features_by_rounding_only() {
     let before = tch::get_num_threads();
     let [one, two] = [1, 2].map(|n| {
         tch::set_num_threads(n);
-        net.forward(&batch).unwrap()
+        golden::forward(&net, &batch)
     });
     tch::set_num_threads(before);
     golden::check_close("one thread and two", &one, &two, 2e-5);
@@ -175,14 +179,14 @@ fn a_file_opens_strictly_and_gives_the_features_of_its_weights() {
     write_safetensors(&path, &tensors).unwrap();
     let digest = blake3_of(&path);
     let layers = ["logits", "64"];
-    let net = open_layers(NetworkName::InceptionFid, &layers, Dtype::F32, &path).unwrap();
-    assert_eq!(net.identity(), format!("inception-fid-logits-f32@{}", &digest[..12]));
-    assert_eq!(net.identity_of(1), format!("inception-fid-64-f32@{}", &digest[..12]));
+    let net = open(NetworkName::InceptionFid, &layers, Dtype::F32, &path).unwrap();
+    let digest = &digest[..12];
+    assert_eq!(net.identity(), format!("inception-fid-logits-f32@{digest} + inception-fid-64-f32@{digest}"));
     let batch = golden::pictures(&PICTURES[..1], TORCH_FIDELITY);
     let recipe = open_recipe(NetworkName::InceptionFid, &layers, Dtype::F32).unwrap();
-    assert_eq!(net.forward_layers(&batch).unwrap(), recipe.forward_layers(&batch).unwrap());
+    assert_eq!(golden::forward(&net, &batch), golden::forward(&recipe, &batch));
 
-    let open_again = || open(NetworkName::InceptionFid, "2048", Dtype::F32, &path).map(|_| ());
+    let open_again = || open(NetworkName::InceptionFid, &["2048"], Dtype::F32, &path).map(|_| ());
     tensors.insert("AuxLogits.fc.weight".to_owned(), Tensor::from(0.0_f32));
     write_safetensors(&path, &tensors).unwrap();
     let Err(ExtractError::Weights(LoadError::Unexpected { n: 1, first, .. })) = open_again() else {
@@ -206,7 +210,7 @@ fn blake3_of(path: &std::path::Path) -> String {
 fn a_batch_of_another_size_is_refused() {
     let net = open_recipe(NetworkName::InceptionFid, &["64"], Dtype::F32).unwrap();
     let batch = |n: usize, height: usize, width: usize, n_values: usize| {
-        let error = net.forward(&Batch { n, height, width, values: vec![0.0; n_values] }).unwrap_err();
+        let error = net.rows(&Batch { n, height, width, values: vec![0.0; n_values] }).unwrap_err();
         error.to_string()
     };
     let expected = "inception-fid takes at least one picture of 299x299 with 3 planes, found ";

@@ -7,7 +7,6 @@ mod dinov2;
 mod golden;
 mod inception;
 mod published_shapes;
-mod scenes;
 mod tokenizer;
 mod vgg;
 mod weights_lookup;

@@ -183,7 +183,7 @@ impl Scored {
             id: id(at),
             file: keys[at].clone(),
             caption,
-            cosine,
+            score: cosine,
         })
         .collect()
     }

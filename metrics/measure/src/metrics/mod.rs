@@ -9,18 +9,28 @@ use specimen_catalog::metric::Needs;
 
 use crate::captions::Captions;
 use crate::error::MeasureError;
+#[cfg(feature = "torch")]
+use crate::image_metric::ImageMetric;
 use crate::known_answers::Known;
 use crate::measurement::Measurement;
 use crate::meter::Meter;
 
+#[cfg(feature = "torch")]
+pub mod attribute_accuracy;
 pub mod clip_score;
 pub mod cmmd;
+#[cfg(feature = "torch")]
+pub mod fd_lenet;
+#[cfg(feature = "torch")]
+pub mod fd_scenes;
 pub mod fid;
 pub mod fid_infinity;
 pub mod inception_score;
 pub mod kid;
 pub mod prdc;
 pub mod realism;
+#[cfg(feature = "torch")]
+pub mod scene_clip;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
@@ -35,6 +45,11 @@ pub const METRICS: [&Metric; 9] = [
     &fid_infinity::METRIC,
     &realism::METRIC,
 ];
+
+/// Every metric of images as they are, by a network of this program's own.
+#[cfg(feature = "torch")]
+pub const IMAGE_METRICS: [&ImageMetric; 4] =
+    [&scene_clip::METRIC, &attribute_accuracy::METRIC, &fd_scenes::METRIC, &fd_lenet::METRIC];
 
 /// Gives a macro every table that a protocol may have for a metric, in the order in which digests cover them: name in a
 /// file, field, type. The order is part of every digest: append.
@@ -115,8 +130,8 @@ pub struct PictureScore {
     pub file: String,
     /// Its caption.
     pub caption: String,
-    /// The raw cosine, from -1 to 1.
-    pub cosine: f64,
+    /// A cosine, from -1 to 1, or a share, from 0 to 1.
+    pub score: f64,
 }
 
 impl From<Measurement> for Outcome {

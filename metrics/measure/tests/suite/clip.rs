@@ -10,7 +10,7 @@ use specimen_measure::metrics::PictureScore;
 use specimen_measure::metrics::clip_score::ClipScoreRule;
 use specimen_measure::metrics::clip_score::{self as of_files, clip_score_of_rows};
 use specimen_measure::network::NetworkRule;
-use specimen_measure::network::{ImageNetwork, Networks, TextNetwork};
+use specimen_measure::network::{Networks, Opened, TextNetwork};
 use specimen_measure::protocol::Protocol;
 
 use crate::stand_in::{StandIns, pictures};
@@ -73,7 +73,7 @@ fn every_format_gives_the_same_pairs_and_the_same_score() {
         pairs,
         [("7", NAMES[0], "\"red\""), ("12", NAMES[1], "a dog"), ("3", NAMES[2], "two cats, asleep")]
     );
-    let mean = pictures.iter().map(|p| 2.5 * p.cosine.max(0.0)).sum::<f64>() / 3.0;
+    let mean = pictures.iter().map(|p| 2.5 * p.score.max(0.0)).sum::<f64>() / 3.0;
     assert!((measured.value - mean).abs() < 1e-12);
     assert_eq!(measured.n, [Some(3)]);
     for scale in ["raw_cosine", "clipscore", "torchmetrics", "scaled_by_logit_scale"] {
@@ -162,16 +162,8 @@ fn two_pictures_of_one_id_are_refused_by_name() {
 struct NoTexts(StandIns);
 
 impl Networks for NoTexts {
-    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        self.0.images(rule)
-    }
-
-    fn images_of_layers(
-        &self,
-        rule: &NetworkRule,
-        layers: &[&str],
-    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        self.0.images_of_layers(rule, layers)
+    fn images(&self, rule: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError> {
+        self.0.images(rule, layers)
     }
 
     fn texts(&self, rule: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {

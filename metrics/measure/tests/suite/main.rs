@@ -7,6 +7,8 @@ mod cache;
 mod clip;
 mod edge_files;
 mod golden;
+#[cfg(feature = "torch")]
+mod image_metrics;
 mod known;
 mod order;
 #[cfg(feature = "torch")]

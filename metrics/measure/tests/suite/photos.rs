@@ -4,54 +4,28 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use specimen_extract::network::{self as extract, FeatureNet, NetworkName};
+use specimen_extract::network::{Dtype, NetworkName};
 use specimen_extract::open::open_recipe;
-use specimen_measure::error::{MeasureError, NetworkFault};
+use specimen_measure::error::MeasureError;
 use specimen_measure::meter::{Meter, Settings};
 use specimen_measure::metrics::clip_score::ClipScoreRule;
 use specimen_measure::metrics::fid::fid;
 use specimen_measure::metrics::inception_score::inception_score;
 use specimen_measure::metrics::prdc::prdc;
-use specimen_measure::network::NetworkRule;
-use specimen_measure::network::{Batch, ImageNetwork, Networks, TextNetwork};
+use specimen_measure::network::{NetworkRule, Networks, Opened, TextNetwork};
 use specimen_measure::protocol::Protocol;
 
 /// Inception with weights by recipe.
 struct Recipe;
 
 impl Networks for Recipe {
-    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        self.images_of_layers(rule, &[&rule.layer])
-    }
-
-    fn images_of_layers(
-        &self,
-        _: &NetworkRule,
-        layers: &[&str],
-    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        assert_eq!(layers.len(), 1, "no test here takes several");
-        Ok(Box::new(Net(open_recipe(NetworkName::InceptionFid, layers, extract::Dtype::F32).unwrap())))
+    fn images(&self, _: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError> {
+        let network = open_recipe(NetworkName::InceptionFid, layers, Dtype::F32).unwrap();
+        Ok(Opened { network: Box::new(network), provenance: None })
     }
 
     fn texts(&self, _: &NetworkRule, _: &ClipScoreRule) -> Result<Box<dyn TextNetwork>, MeasureError> {
         unreachable!("no text is scored here")
-    }
-}
-
-struct Net(Box<dyn FeatureNet>);
-
-impl ImageNetwork for Net {
-    fn identity(&self) -> String {
-        self.0.identity()
-    }
-
-    fn n_dims(&self) -> usize {
-        self.0.n_dims()
-    }
-
-    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
-        let Batch { n, height, width, values } = batch;
-        Ok(self.0.forward(&extract::Batch { n, height, width, values })?.rows)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use specimen_measure::error::{MeasureError, NetworkFault};
+use specimen_measure::error::MeasureError;
 use specimen_measure::metrics::clip_score::ClipScoreRule;
-use specimen_measure::network::NetworkRule;
-use specimen_measure::network::{Batch, ImageNetwork, Networks, Part, TextNetwork};
+use specimen_measure::network::{
+    Batch, FeatureNetwork, NetworkFault, NetworkRule, Networks, Opened, Part, TextNetwork,
+};
 
 /// Width of the stand-in's rows.
 pub(crate) const N_DIMS: usize = 6;
@@ -25,18 +26,11 @@ impl StandIns {
 }
 
 impl Networks for StandIns {
-    fn images(&self, rule: &NetworkRule) -> Result<Box<dyn ImageNetwork>, MeasureError> {
-        self.images_of_layers(rule, &[&rule.layer])
-    }
-
-    fn images_of_layers(
-        &self,
-        rule: &NetworkRule,
-        layers: &[&str],
-    ) -> Result<Box<dyn ImageNetwork>, MeasureError> {
+    fn images(&self, rule: &NetworkRule, layers: &[&str]) -> Result<Opened, MeasureError> {
         let identity = |layer: &&str| format!("{}-{layer}-{}@0123456789ab", rule.name, rule.dtype.name());
         let identities = layers.iter().map(identity).collect();
-        Ok(Box::new(Sums { identities, n_passes: self.n_passes.clone() }))
+        let network = Box::new(Sums { identities, n_passes: self.n_passes.clone() });
+        Ok(Opened { network, provenance: None })
     }
 
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
@@ -55,21 +49,13 @@ struct Sums {
     n_passes: std::sync::Arc<AtomicUsize>,
 }
 
-impl ImageNetwork for Sums {
-    fn identity(&self) -> String {
-        self.identities.join(" + ")
-    }
-
-    fn n_dims(&self) -> usize {
-        N_DIMS * self.identities.len()
-    }
-
+impl FeatureNetwork for Sums {
     fn parts(&self) -> Vec<Part> {
         let part = |identity: &String| Part { identity: identity.clone(), n_dims: N_DIMS };
         self.identities.iter().map(part).collect()
     }
 
-    fn forward(&self, batch: Batch) -> Result<Vec<f32>, NetworkFault> {
+    fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         self.n_passes.fetch_add(1, Ordering::SeqCst);
         let plane = batch.height * batch.width;
         let rows = batch.values.chunks_exact(3 * plane).flat_map(|picture| {

@@ -1,6 +1,11 @@
-//! Arithmetic and geometric means, and the standard error of a mean.
+//! Means and their standard errors, of values that are independent and of groups of dependent ones.
 
-use crate::error::{StatsError, require_count, require_finite, require_positive};
+use std::collections::BTreeMap;
+
+use crate::{
+    error::{StatsError, require_count, require_finite, require_positive},
+    p_values::student::student_quantile,
+};
 
 /// Returns the arithmetic mean.
 ///
@@ -41,6 +46,27 @@ pub fn standard_error(values: &[f64]) -> Result<f64, StatsError> {
     Ok(standard_deviation(values)? / (values.len() as f64).sqrt())
 }
 
+/// Returns the mean of `values` and the ends of its 95 % interval: Student's t over the means of groups, because values of
+/// one group (the images of one prompt) are not independent. `groups` names the group of each value; there is no interval
+/// for a single group.
+///
+/// # Errors
+/// No values and non-finite ones.
+pub fn mean_over_groups(values: &[f64], groups: &[&str]) -> Result<(f64, Option<[f64; 2]>), StatsError> {
+    let mean = arithmetic_mean(values)?;
+    let mut by_group: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (&value, &group) in values.iter().zip(groups) {
+        by_group.entry(group).or_default().push(value);
+    }
+    let of_groups: Vec<f64> =
+        by_group.values().map(|values| arithmetic_mean(values)).collect::<Result<_, _>>()?;
+    if of_groups.len() < 2 {
+        return Ok((mean, None));
+    }
+    let half = student_quantile(of_groups.len() as u64 - 1, 0.975)? * standard_error(&of_groups)?;
+    Ok((mean, Some([mean - half, mean + half])))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
@@ -56,6 +82,15 @@ mod tests {
     fn the_standard_error_divides_the_sample_deviation_by_root_n() {
         // Deviations -1.5, -.5, .5, 1.5: variance 5 / 3, over 4 rows.
         assert!((standard_error(&[1.0, 2.0, 3.0, 4.0]).unwrap() - (5.0_f64 / 12.0).sqrt()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn values_of_one_group_count_once_in_the_interval() {
+        // Groups (1, 3) and (6): means 2 and 6, standard error 2, t(1) at 97.5 % = 12.706205.
+        let (mean, ci95) = mean_over_groups(&[1.0, 3.0, 6.0], &["a", "a", "b"]).unwrap();
+        assert!((mean - 10.0 / 3.0).abs() < 1e-15);
+        assert!((ci95.unwrap()[1] - mean - 2.0 * 12.706_204_736).abs() < 1e-6);
+        assert_eq!(mean_over_groups(&[1.0, 3.0], &["a", "a"]).unwrap(), (2.0, None));
     }
 
     #[test]

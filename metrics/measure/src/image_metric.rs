@@ -1,0 +1,159 @@
+//! Metrics of images as they are, by networks of this program's own: no protocol prepares the pixels for them, and an image
+//! of another size is not measured.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde_json::Map;
+use specimen_pixels::{Image, Source, network::NetworkFault};
+use specimen_stats::{
+    averages::mean_over_groups, frechet::frechet_distance, gaussian::Gaussian, moments::Moments,
+    statistic::Statistic,
+};
+
+use crate::error::{InMetric, MeasureError};
+use crate::measurement::{Measurement, SCHEMA};
+use crate::metrics::{Outcome, PictureScore};
+use crate::network::{Batch, FeatureNetwork};
+
+/// A metric of images as they are.
+#[derive(Debug)]
+pub struct ImageMetric {
+    /// Its name in specs and in the catalog.
+    pub name: &'static str,
+    /// Opens its network; the argument is the folder for data. Fails where weights or data are absent.
+    pub open: fn(Option<&Path>) -> Opened,
+}
+
+/// A metric whose network is open, or why it cannot be opened.
+pub type Opened = Result<Box<dyn ImageMeasure>, MeasureError>;
+
+/// A metric with its network, for any number of sets of images.
+pub trait ImageMeasure {
+    /// The identity of the network.
+    fn extractor(&self) -> String;
+
+    /// Measures images, of which there is at least one.
+    ///
+    /// # Errors
+    /// [`MeasureError::DoesNotApply`] for images and prompts that the metric does not take; images that cannot be read.
+    fn measure(&mut self, images: &[CellImage<'_>]) -> Result<Outcome, MeasureError>;
+}
+
+/// An image of one cell of a run.
+#[derive(Clone, Debug)]
+pub struct CellImage<'a> {
+    /// Its name in the run.
+    pub name: &'a str,
+    /// The file.
+    pub path: PathBuf,
+    /// The prompt's id: images of one prompt are not independent.
+    pub prompt_id: &'a str,
+    /// The prompt.
+    pub prompt: &'a str,
+}
+
+/// How a network takes images.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    /// The network, in messages.
+    pub(crate) network: &'static str,
+    /// Pixels along each edge.
+    pub(crate) side: usize,
+    /// Images in one pass.
+    pub(crate) batch: usize,
+    /// The pixel of a byte.
+    pub(crate) value: fn(u8) -> f32,
+}
+
+impl Taken {
+    /// Features of `images`, `[n, n_dims]`, in their order.
+    pub(crate) fn rows_of(
+        &self,
+        network: &dyn FeatureNetwork,
+        images: &[Image],
+    ) -> Result<Vec<f32>, NetworkFault> {
+        let rows =
+            images.chunks(self.batch).map(|images| network.rows(&Batch::of_images(images, self.value)));
+        Ok(rows.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// Features of the images of a cell, decoded on all cores.
+    pub(crate) fn features(
+        &self,
+        network: &dyn FeatureNetwork,
+        images: &[CellImage<'_>],
+    ) -> Result<Vec<f32>, MeasureError> {
+        let load = |image: &CellImage<'_>| Source::open(&image.path)?.load(0);
+        let decoded: Vec<Image> = images.par_iter().map(load).collect::<Result<_, _>>()?;
+        let size = |image: &Image| (image.width(), image.height());
+        let side = self.side;
+        if let Some(at) = decoded.iter().position(|image| size(image) != (side, side)) {
+            let (width, height) = size(&decoded[at]);
+            let are_equal = decoded.iter().all(|image| size(image) == (width, height));
+            let which = match are_equal {
+                true => "those of this cell are".to_owned(),
+                false => format!("{} is", images[at].name),
+            };
+            let why = format!("{} takes images of {side}x{side}, {which} {width}x{height}", self.network);
+            return Err(MeasureError::DoesNotApply { why });
+        }
+        self.rows_of(network, &decoded).map_err(|fault| MeasureError::DoesNotApply { why: fault.to_string() })
+    }
+}
+
+/// Mean and covariance of rows of `n_dims` features.
+pub(crate) fn gaussian(metric: &'static str, rows: &[f32], n_dims: usize) -> Result<Gaussian, MeasureError> {
+    Moments::of_rows(rows, n_dims).and_then(|moments| moments.value()).in_metric(metric, &[])
+}
+
+/// The Frechet distance of the features of `images` from those of `n_reference` pictures.
+pub(crate) fn distance(
+    metric: &'static str,
+    extractor: String,
+    (reference, n_reference): (&Gaussian, u64),
+    generated: &Gaussian,
+) -> Result<Outcome, MeasureError> {
+    let distance = frechet_distance(reference, generated).in_metric(metric, &[])?;
+    let n = generated.n().unwrap_or_default();
+    let measured = measurement(metric, extractor, distance.value(), n)
+        .with_detail("mean_term", distance.mean_term)
+        .with_detail("covariance_term", distance.covariance_term)
+        .with_detail("n_reference", n_reference);
+    Ok(measured.into())
+}
+
+/// The mean of one score an image, with an interval over the prompts.
+pub(crate) fn mean(
+    metric: &'static str,
+    extractor: String,
+    images: &[CellImage<'_>],
+    scores: &[f64],
+) -> Result<Outcome, MeasureError> {
+    let prompts: Vec<&str> = images.iter().map(|image| image.prompt_id).collect();
+    let (mean, ci95) = mean_over_groups(scores, &prompts).in_metric(metric, &[])?;
+    let picture = |(image, &score): (&CellImage<'_>, &f64)| PictureScore {
+        id: image.prompt_id.to_owned(),
+        file: image.name.to_owned(),
+        caption: image.prompt.to_owned(),
+        score,
+    };
+    let measured = Measurement { ci95, ..measurement(metric, extractor, mean, images.len() as u64) };
+    Ok(Outcome { values: vec![measured], pictures: images.iter().zip(scores).map(picture).collect() })
+}
+
+fn measurement(metric: &'static str, extractor: String, value: f64, n: u64) -> Measurement {
+    Measurement {
+        schema: SCHEMA,
+        metric,
+        value,
+        ci95: None,
+        protocol: metric.to_owned(),
+        n: vec![Some(n)],
+        extractor: Some(extractor),
+        made_by: Vec::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        details: Map::new(),
+    }
+}
