@@ -2,12 +2,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use specimen_stats::{npy, npy_rows, npy_rows::NpyRows, statistics_file};
+use specimen_stats::{
+    npy, npy_rows,
+    npy_rows::NpyRows,
+    statistics_file::{self, StatisticsFile},
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = statistics_file::read_statistics(bytes);
-    let _ = statistics_file::read_features(bytes);
-    let _ = statistics_file::read_origin(bytes);
+    if let Ok(mut file) = StatisticsFile::open(std::io::Cursor::new(bytes)) {
+        let _ = file.features();
+    }
     let _ = npy::read_npy_text(bytes);
     let _ = npy_rows::element_type(&mut &*bytes);
     if let Ok(matrix) = npy::read_npy(bytes) {

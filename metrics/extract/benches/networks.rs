@@ -2,7 +2,7 @@
 //! bf16, CLIP ViT-B/32 in both, its tower of texts on prompts of 16 and of 77 tokens.
 //!
 //! Run with `cargo bench --profile release -p specimen-extract`, or with `-- 50 3` at its end for batches of 50 and
-//! the best of 3 runs instead of 16 and 2. Processor time is told on Linux; a busy machine changes it less than the
+//! the best of 3 runs instead of 16 and 2. Processor time is known on Linux only; a busy machine changes it less than the
 //! wall.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 

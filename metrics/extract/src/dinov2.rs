@@ -29,7 +29,7 @@ pub enum DinoLayout {
 /// Shape of the network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DinoShape {
-    /// Its blocks.
+    /// Width, depth and heads of its blocks.
     pub stack: StackShape,
     /// Pixels along an edge of a patch.
     pub patch: i64,

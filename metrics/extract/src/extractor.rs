@@ -19,7 +19,7 @@ pub struct Features {
 /// What can go wrong on the way from pictures to features.
 #[derive(Debug, thiserror::Error)]
 pub enum ExtractError {
-    /// The weights.
+    /// Weights that cannot be read, or are another network's.
     #[error(transparent)]
     Weights(#[from] LoadError),
     /// Weights or a vocabulary that are not there, or are not what they should be.

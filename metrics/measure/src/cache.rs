@@ -25,10 +25,10 @@ pub struct Cache {
     n_dims: usize,
 }
 
-/// What lies in the cache for a picture.
+/// What the cache has for a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// Its features.
+    /// The features of the picture.
     Features(Vec<f32>),
     /// Nothing.
     Absent,
@@ -73,7 +73,7 @@ impl Cache {
     /// A folder that cannot be written.
     pub fn keep(&self, content: &[u8; 32], features: &[f32]) -> Result<(), MeasureError> {
         let path = self.path(content);
-        let folder = path.parent().expect("an entry lies in a folder");
+        let folder = path.parent().expect("an entry is in a folder");
         std::fs::create_dir_all(folder).map_err(|e| MeasureError::io(folder, "make the folder", e))?;
         write_whole(&path, &self.encode(content, features))
     }

@@ -121,7 +121,7 @@ enum Waiting {
     Kept(Vec<f32>),
     /// Of the next picture that goes through the network.
     Pass,
-    /// Left out.
+    /// The picture is left out.
     Nothing,
 }
 

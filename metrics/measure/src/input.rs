@@ -1,4 +1,4 @@
-//! What lies at a path: pictures, rows of features, or their mean and covariance. The content decides, not the option
+//! What is at a path: pictures, rows of features, or their mean and covariance. The content decides, not the option
 //! under which it was given.
 
 use std::fs::File;
@@ -45,7 +45,7 @@ pub struct RowsFile {
 }
 
 impl Input {
-    /// Opens what lies at `path`: a `.npz` with `mu` and `sigma` or with features; a `.npy` of bytes (pictures) or
+    /// Opens what is at `path`: a `.npz` with `mu` and `sigma` or with features; a `.npy` of bytes (pictures) or
     /// of floats (features); else a source of pictures. Entries of a folder that cannot be listed are left out if
     /// `keep_going`, else an error.
     ///

@@ -10,7 +10,7 @@ use crate::sample::Rows;
 /// The schema of [`Measurement`]'s JSON.
 pub const SCHEMA: u32 = 1;
 
-/// One value.
+/// A value of a metric with everything that it depends on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
     /// [`SCHEMA`].
@@ -62,7 +62,7 @@ pub(crate) struct SideFacts {
 }
 
 impl SideFacts {
-    /// Of rows.
+    /// The facts of rows that are in memory.
     pub(crate) fn of(rows: &Rows) -> Self {
         Self { n: Some(rows.features.n() as u64), origin: rows.origin.clone() }
     }
@@ -87,7 +87,7 @@ impl Measurement {
     /// The same with an interval that is cut to `least`, the least value that the metric can have: Student's t knows no
     /// bounds.
     #[must_use]
-    pub fn with_interval_from(self, interval: Option<Interval>, least: f64) -> Self {
+    pub(crate) fn with_interval_from(self, interval: Option<Interval>, least: f64) -> Self {
         self.with_interval(interval.map(|interval| {
             let [lower, upper] = [interval.lower, interval.upper].map(|end| end.max(least));
             Interval { lower, upper, ..interval }
@@ -96,7 +96,7 @@ impl Measurement {
 
     /// The same with a note.
     #[must_use]
-    pub fn with_note(mut self, note: String) -> Self {
+    pub(crate) fn with_note(mut self, note: String) -> Self {
         self.notes.push(note);
         self
     }

@@ -22,9 +22,9 @@ use crate::sample::{Rows, Side, Spread};
 /// Groups that an interval leaves out, one at a time.
 pub const INTERVAL_GROUPS: usize = 20;
 /// The seed that deals rows to them. A constant, so that an interval is part of what a value's name means.
-pub const INTERVAL_SEED: u64 = 1;
+pub(crate) const INTERVAL_SEED: u64 = 1;
 /// The level of intervals.
-pub const INTERVAL_LEVEL: f64 = 0.95;
+pub(crate) const INTERVAL_LEVEL: f64 = 0.95;
 
 /// Rows that are read from a file at a time.
 const ROWS_AT_ONCE: usize = 256;
@@ -55,15 +55,15 @@ pub struct Meter<'a> {
     /// Pictures that are not below one folder, by the path that stands for them: key and file.
     lists: BTreeMap<PathBuf, Vec<(String, PathBuf)>>,
     broken: Vec<(PathBuf, Broken)>,
-    /// What was told of given features.
+    /// Events of given features, which are reported once.
     told: Vec<(PathBuf, Event)>,
     n_forward: usize,
 }
 
-/// Who is told what happens to which source.
+/// Receives what happens to which source.
 type Listener<'a> = dyn FnMut(&Path, Event) + 'a;
 
-/// What is told of a group of rows on their way: the place of the first among the keys, features of a row, the rows.
+/// Takes a group of rows: the place of the first among the keys, features of a row, the rows.
 type Sink<'s> = dyn FnMut(usize, usize, &[f32]) -> Result<(), StatsError> + 's;
 
 impl<'a> Meter<'a> {
@@ -154,7 +154,7 @@ impl<'a> Meter<'a> {
         self.n_forward
     }
 
-    /// Opens what lies at `path`. Entries of a folder that cannot be listed are left out like broken pictures where the
+    /// Opens what is at `path`. Entries of a folder that cannot be listed are left out like broken pictures where the
     /// meter keeps going, and else are an error.
     pub(crate) fn open(&mut self, path: &Path) -> Result<Input, MeasureError> {
         let input = self.input(path)?;
@@ -212,7 +212,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Fails when the file at `path` says that its features are not those of `layer` under this protocol. Weights are
-    /// held against each other where two sides meet.
+    /// compared where two sides meet.
     fn check_origin(&self, path: &Path, origin: Option<&Origin>, layer: &str) -> Result<(), MeasureError> {
         let Some(origin) = origin else { return Ok(()) };
         let NetworkRule { name, dtype, .. } = &self.protocol.recipe().network;
@@ -241,7 +241,7 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// All rows of what lies at `path`, for `metric`, of the protocol's own layer.
+    /// All rows of what is at `path`, for `metric`, of the protocol's own layer.
     ///
     /// # Errors
     /// A path that cannot be read or has statistics only; features of another network or layer.
@@ -270,7 +270,7 @@ impl<'a> Meter<'a> {
         Ok(Rows { features, origin })
     }
 
-    /// Mean and covariance of what lies at `path`, and what made the features, where it is known.
+    /// Mean and covariance of what is at `path`, and what made the features, where it is known.
     ///
     /// # Errors
     /// A path that cannot be read, features of another network or width.
@@ -389,18 +389,18 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Rows of `layer` of what lies at `path`, where they are kept in memory.
+    /// Rows of `layer` of what is at `path`, where they are kept in memory.
     fn held(&self, path: &Path, layer: &str) -> Option<&Rows> {
         self.held.get(&(path.to_path_buf(), layer.to_owned()))
     }
 
-    /// Whether [`Meter::hold`] keeps the rows of `layer` of what lies at `path`.
+    /// Whether [`Meter::hold`] keeps the rows of `layer` of what is at `path`.
     #[must_use]
     pub fn holds(&self, path: &Path, layer: &str) -> bool {
         self.held(path, layer).is_some()
     }
 
-    /// Keeps the rows of `layers` of what lies at `path` in memory, until the meter goes, so that every metric after
+    /// Keeps the rows of `layers` of what is at `path` in memory, until the meter goes, so that every metric after
     /// this one takes them: pictures are read once, and go through the network once. Statistics and features, which
     /// are of one layer and read by whatever needs them, are left where they are.
     ///

@@ -94,7 +94,7 @@ pub enum PixelError {
         n_ignored: usize,
     },
     /// One name stands twice, so that order could matter.
-    #[error("{path}: `{key}` stands in it twice; names must be unique, remove one", path = path.display())]
+    #[error("{path}: `{key}` is in it twice; names must be unique, remove one", path = path.display())]
     Duplicate {
         /// The source.
         path: PathBuf,

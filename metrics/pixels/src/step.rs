@@ -231,12 +231,6 @@ impl Pipeline {
         self.ends.size.map(|side| (side, side))
     }
 
-    /// Whether results are floats.
-    #[must_use]
-    pub fn ends_in_floats(&self) -> bool {
-        self.ends.is_float
-    }
-
     /// What the steps make of `image`.
     ///
     /// # Errors

@@ -15,6 +15,16 @@ pub enum StatsError {
         /// How many there were.
         found: u64,
     },
+    /// A subset of more rows than a set has.
+    #[error(
+        "a subset has {size} rows, the smaller set only {n_smaller}; take a smaller subset (`--subset-size`)"
+    )]
+    SubsetTooLarge {
+        /// Rows of a subset.
+        size: usize,
+        /// Rows of the smaller set.
+        n_smaller: usize,
+    },
     /// Two sizes that must agree do not.
     #[error("{what}: expected {expected}, found {found}")]
     WrongSize {

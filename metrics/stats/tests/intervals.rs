@@ -28,7 +28,7 @@ fn normals(seed: u64, n: usize, d: usize, mean: f64, deviation: f64) -> FeatureR
     FeatureRows::new((0..(n * d) as u64).map(|i| (mean + deviation * one(i)) as f32).collect(), d).unwrap()
 }
 
-/// The standard normal law of `d` features.
+/// The standard normal distribution of `d` features.
 fn standard(d: usize) -> FactoredGaussian {
     let identity = (0..d * d).map(|i| if i % (d + 1) == 0 { 1.0 } else { 0.0 }).collect();
     Gaussian::new(vec![0.0; d], identity, None).unwrap().factor().unwrap()

@@ -14,8 +14,7 @@ use specimen_stats::npy::read_npy_text;
 use specimen_stats::npy_write::{Values, write_npy, write_npy_text};
 use specimen_stats::npz::{Npz, Packing, write_npz};
 use specimen_stats::statistics_file::{
-    Content, Origin, StatisticsFile, read_features, read_moments, read_origin, read_statistics,
-    write_features, write_statistics,
+    Content, Origin, StatisticsFile, read_statistics, write_features, write_statistics,
 };
 use specimen_stats::{Statistic, StatsError};
 
@@ -68,6 +67,14 @@ fn arrays_are_written_with_the_bytes_of_numpy_and_files_repeat_theirs() {
     assert_eq!(Npz::open(&ours).unwrap().names(), ["mu", "sigma"]);
 }
 
+fn read_features(bytes: &[u8]) -> FeatureRows {
+    StatisticsFile::open(Cursor::new(bytes)).unwrap().features().unwrap().features
+}
+
+fn read_origin(bytes: &[u8]) -> Option<Origin> {
+    StatisticsFile::open(Cursor::new(bytes)).unwrap().origin().cloned()
+}
+
 #[test]
 fn what_is_written_reads_back_the_same_in_either_packing() {
     let statistics = moments(&set("b")).value().unwrap();
@@ -77,7 +84,7 @@ fn what_is_written_reads_back_the_same_in_either_packing() {
             statistics
         );
         let rows = set("c_lowrank");
-        assert_eq!(read_features(&write_features(&rows, None, packing).unwrap()).unwrap(), rows);
+        assert_eq!(read_features(&write_features(&rows, None, packing).unwrap()), rows);
     }
     assert_eq!(statistics.n(), Some(256));
 }
@@ -91,13 +98,14 @@ fn what_made_the_features_is_written_beside_them_and_read_back() {
         write_statistics(&statistics, Some(&origin), Packing::Deflated).unwrap(),
         write_features(&rows, Some(&origin), Packing::Stored).unwrap(),
     ] {
-        assert_eq!(read_origin(&file).unwrap().as_ref(), Some(&origin));
+        assert_eq!(read_origin(&file).as_ref(), Some(&origin));
     }
     let plain = write_features(&rows, None, Packing::Stored).unwrap();
-    assert_eq!(read_origin(&plain).unwrap(), None);
-    assert_eq!(read_origin(&file("a_pytorch_fid_compressed.npz")).unwrap(), None);
-    let half = [("pixels", write_npy_text("00ff"))];
-    assert!(read_origin(&write_npz(&half, Packing::Stored).unwrap()).is_err());
+    assert_eq!(read_origin(&plain), None);
+    assert_eq!(read_origin(&file("a_pytorch_fid_compressed.npz")), None);
+    let half = [("feats", write_npy(&[1, 1], Values::F32(&[0.5]))), ("pixels", write_npy_text("00ff"))];
+    let half = write_npz(&half, Packing::Stored).unwrap();
+    assert!(StatisticsFile::open(Cursor::new(&half)).is_err());
     // What NumPy 2.4 saves of numpy.array("né").
     let header = "{'descr': '<U2', 'fortran_order': False, 'shape': (), }";
     let mut saved = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
@@ -112,7 +120,8 @@ fn files_of_shards_merge_to_the_statistics_of_the_whole() {
     let a = set("a");
     let shard = |rows: std::ops::Range<usize>| {
         let moments = moments(&a.select(&rows.collect::<Vec<_>>()));
-        read_moments(&write_statistics(&moments.value().unwrap(), None, Packing::Deflated).unwrap()).unwrap()
+        let file = write_statistics(&moments.value().unwrap(), None, Packing::Deflated).unwrap();
+        Moments::of_gaussian(&read_statistics(&file).unwrap()).unwrap()
     };
     let mut merged = shard(0..70);
     merged.merge(&shard(70..190)).unwrap();
@@ -127,18 +136,19 @@ fn files_of_shards_merge_to_the_statistics_of_the_whole() {
 
 #[test]
 fn statistics_of_other_tools_do_not_merge_because_they_hide_their_count() {
-    let refused = read_moments(&file("a_pytorch_fid_compressed.npz")).unwrap_err();
+    let refused =
+        Moments::of_gaussian(&read_statistics(&file("a_pytorch_fid_compressed.npz")).unwrap()).unwrap_err();
     assert!(refused.to_string().contains("number of rows is not known"), "{refused}");
 }
 
 #[test]
 fn features_of_clean_fid_and_dgm_eval_are_read_beside_what_is_not() {
-    assert_eq!(read_features(&file("a_cleanfid_kid.npz")).unwrap(), set("a"));
+    assert_eq!(read_features(&file("a_cleanfid_kid.npz")), set("a"));
     let reps = [0.5, -2.0, 3.25, 4.0];
     let pickled = b"\x80\x04 objects that are never unpacked".to_vec();
     let npy = write_npy(&[2, 2], Values::F64(&reps));
     let bytes = write_npz(&[("hparams", pickled), ("reps", npy)], Packing::Deflated).unwrap();
-    assert_eq!(read_features(&bytes).unwrap().row(1), [3.25, 4.0]);
+    assert_eq!(read_features(&bytes).row(1), [3.25, 4.0]);
     let finer = write_npz(&[("feats", write_npy(&[1, 1], Values::F64(&[0.1])))], Packing::Stored).unwrap();
     let read = StatisticsFile::open(Cursor::new(&finer)).unwrap().features().unwrap();
     assert_eq!((read.features.row(0), read.n_rounded), (&[0.1_f32][..], 1));

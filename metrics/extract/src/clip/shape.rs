@@ -35,7 +35,7 @@ pub enum ClipLayout {
 /// Shape of the tower of pictures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VisionShape {
-    /// Its blocks.
+    /// Width, depth and heads of its blocks.
     pub stack: StackShape,
     /// Pixels along an edge of a patch.
     pub patch: i64,
@@ -48,7 +48,7 @@ pub struct VisionShape {
 /// Shape of the tower of texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextShape {
-    /// Its blocks.
+    /// Width, depth and heads of its blocks.
     pub stack: StackShape,
     /// Most tokens of a text, start and end included.
     pub context: i64,

@@ -92,7 +92,7 @@ impl ClipText {
         self.tokenizer.counts(texts, prefix, rule)
     }
 
-    /// The tower.
+    /// The tower of texts, without the tokenizer.
     #[must_use]
     pub fn tower(&self) -> &TextTower {
         &self.tower
@@ -163,7 +163,7 @@ impl TextTower {
         self.logit_scale
     }
 
-    /// Its shape.
+    /// Width, depth, context and vocabulary of the tower.
     #[must_use]
     pub fn shape(&self) -> &TextShape {
         &self.shape

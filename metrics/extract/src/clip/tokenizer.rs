@@ -321,7 +321,7 @@ fn kind(c: char, rule: TextRule) -> CharKind {
     }
 }
 
-/// Where a vocabulary lies below a folder of data or weights, in the order tried.
+/// Where a vocabulary is below a folder of data or weights, in the order tried.
 pub(crate) fn vocabulary_files(folder: &Path) -> [PathBuf; 3] {
     [&format!("tokenizers/{VOCABULARY}"), VOCABULARY, "merges.txt"].map(|file| folder.join(file))
 }

@@ -40,7 +40,7 @@ pub enum CmmdKernel {
     Gaussian10,
 }
 
-/// Returns the discrepancy between what lies at `real` and at `generated`. The interval, if one is asked for, is the
+/// Returns the discrepancy between what is at `real` and at `generated`. The interval, if one is asked for, is the
 /// uncertainty that comes from the generated side, cut to 0, the least that there is.
 ///
 /// # Errors

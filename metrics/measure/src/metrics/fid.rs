@@ -41,7 +41,7 @@ pub struct FidRule {
     pub ddof: u32,
 }
 
-/// Returns the distance of what lies at `generated` from what lies at `real`. The interval, if one is asked for, is
+/// Returns the distance of what is at `generated` from what is at `real`. The interval, if one is asked for, is
 /// the uncertainty that comes from the generated side, cut to 0, and needs its rows.
 ///
 /// # Errors

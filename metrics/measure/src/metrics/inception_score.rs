@@ -59,7 +59,7 @@ impl Split {
     }
 }
 
-/// Returns the score of what lies at `path`; features that are given must be logits. The interval, if one is asked
+/// Returns the score of what is at `path`; features that are given must be logits. The interval, if one is asked
 /// for, is that of the mean over splits, cut to 1, the least score that there is.
 ///
 /// # Errors

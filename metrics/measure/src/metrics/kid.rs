@@ -48,7 +48,7 @@ pub enum KidRule {
     },
 }
 
-/// Whose subsets.
+/// The tool whose subsets are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Draw {
@@ -87,7 +87,7 @@ impl KidRule {
     }
 }
 
-/// Returns the distance of what lies at `generated` from what lies at `real` by the protocol's estimator. The interval,
+/// Returns the distance of what is at `generated` from what is at `real` by the protocol's estimator. The interval,
 /// if one is asked for, is that of the estimate over all pairs; under a rule of subsets, which are a noisy copy of that
 /// estimate, value and interval over all pairs stand among the details, and the mean over subsets has none.
 ///

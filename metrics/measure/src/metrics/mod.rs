@@ -128,7 +128,7 @@ pub struct PictureScore {
     pub id: String,
     /// Its name in the source.
     pub file: String,
-    /// Its caption.
+    /// The caption that it was compared with.
     pub caption: String,
     /// A cosine, from -1 to 1, or a share, from 0 to 1.
     pub score: f64,
@@ -158,13 +158,13 @@ impl Metric {
 
     /// Whether it is one of the metrics that a protocol is asked for as a whole: one with a table of its own.
     #[must_use]
-    pub fn has_own_table(&self) -> bool {
+    pub(crate) fn has_own_table(&self) -> bool {
         self.name == self.table
     }
 }
 
 impl<'a> Sides<'a> {
-    /// One side.
+    /// What a metric of one set measures.
     #[must_use]
     pub fn one(generated: &'a Path) -> Self {
         Self { real: None, generated, captions: None, save_real: None }
@@ -176,7 +176,7 @@ impl<'a> Sides<'a> {
         Self { real: Some(real), ..Self::one(generated) }
     }
 
-    /// Both sides.
+    /// The reference and what is compared with it.
     ///
     /// # Panics
     /// Without a reference, which specs and commands ask for.

@@ -44,7 +44,7 @@ pub enum Surface {
     /// The surface does not belong to the ball.
     #[serde(rename = "<")]
     Open,
-    /// It does.
+    /// The surface belongs to the ball.
     #[serde(rename = "<=")]
     Closed,
 }
@@ -60,7 +60,7 @@ impl Surface {
     }
 }
 
-/// Returns the four values of what lies at `generated` against what lies at `real`. Intervals, if they are asked
+/// Returns the four values of what is at `generated` against what is at `real`. Intervals, if they are asked
 /// for, are the uncertainty that comes from the generated side; those of shares are cut to 0 and 1, that of the
 /// density to 0.
 ///

@@ -36,7 +36,7 @@ pub enum VendiKernel {
     Cosine,
 }
 
-/// Returns the Vendi score of what lies at `path`, with an interval if one is asked for, cut to 1, the least score
+/// Returns the Vendi score of what is at `path`, with an interval if one is asked for, cut to 1, the least score
 /// that there is.
 ///
 /// # Errors

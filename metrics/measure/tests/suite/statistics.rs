@@ -9,13 +9,17 @@ use specimen_measure::network::NoNetworks;
 use specimen_measure::protocol::Protocol;
 use specimen_measure::statistics::{collect, collect_rows, write, write_rows};
 use specimen_stats::npy_write::{Values, write_npy};
-use specimen_stats::statistics_file::{read_features, read_origin, read_statistics};
+use specimen_stats::statistics_file::{StatisticsFile, read_statistics};
 
 use crate::golden::path;
 use crate::stand_in::{StandIns, folder_of};
 
 fn meter() -> Meter<'static> {
     Meter::new(Protocol::named("pytorch-fid").unwrap(), &NoNetworks)
+}
+
+fn opened(bytes: &[u8]) -> StatisticsFile<std::io::Cursor<&[u8]>> {
+    StatisticsFile::open(std::io::Cursor::new(bytes)).unwrap()
 }
 
 #[test]
@@ -62,7 +66,7 @@ fn features_are_written_as_clean_fid_keeps_them() {
     let file = root.path().join("a_kid.npz");
     let rows = collect_rows(&mut meter(), &[&path("a.npy")]).unwrap();
     write_rows(&rows, &file).unwrap();
-    assert_eq!(read_features(&std::fs::read(&file).unwrap()).unwrap(), rows.features);
+    assert_eq!(opened(&std::fs::read(&file).unwrap()).features().unwrap().features, rows.features);
     assert_eq!(collect_rows(&mut meter(), &[&path("a_cleanfid_kid.npz")]).unwrap(), rows);
 }
 
@@ -111,7 +115,7 @@ fn statistics_of_another_protocol_network_or_layer_are_refused_by_name() {
     assert!(refusal(named("clean"), &layer, &generated).contains("inception-fid-768-f32@"));
     // Other weights of the same network.
     let bytes = std::fs::read(&clean).unwrap();
-    let mut origin = read_origin(&bytes).unwrap().unwrap();
+    let mut origin = opened(&bytes).origin().unwrap().clone();
     origin.extractor = origin.extractor.replace("0123456789ab", "ba9876543210");
     let other = root.path().join("other.npz");
     write(&read_statistics(&bytes).unwrap(), Some(&origin), &other).unwrap();

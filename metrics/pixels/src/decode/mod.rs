@@ -19,7 +19,7 @@ pub use jpeg::simd_jpeg;
 
 /// Pixels that a header may declare: beyond this number Pillow refuses a file as a decompression bomb (twice its
 /// `MAX_IMAGE_PIXELS`).
-pub const MAX_PIXELS: u64 = 178_956_970;
+pub(crate) const MAX_PIXELS: u64 = 178_956_970;
 
 /// The picture in `bytes`, the whole content of a JPEG, PNG, WebP, GIF, BMP or PNM file; of an animation, the first
 /// frame.

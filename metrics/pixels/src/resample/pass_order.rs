@@ -21,7 +21,7 @@ pub enum PassOrder {
 impl PassOrder {
     /// Whether this is the order of Pillow 12, which a step that names no order has.
     #[must_use]
-    pub fn is_pillow_12(&self) -> bool {
+    pub(crate) fn is_pillow_12(&self) -> bool {
         *self == Self::Pillow12
     }
 

@@ -24,7 +24,7 @@ pub const EXTENSIONS: [&str; 9] = ["png", "jpg", "jpeg", "webp", "bmp", "gif", "
 const OTHER_PICTURES: [&str; 8] = ["tif", "tiff", "avif", "heic", "heif", "jp2", "jxl", "jfif"];
 
 /// Pictures that a source may have.
-pub const MAX_ENTRIES: usize = 20_000_000;
+pub(crate) const MAX_ENTRIES: usize = 20_000_000;
 
 /// Bytes that a single image file may have.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;

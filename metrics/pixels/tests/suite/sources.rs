@@ -142,7 +142,7 @@ fn two_entries_of_one_name_in_an_archive_are_an_error_that_names_it() {
     }
     std::fs::write(&path, &bytes).unwrap();
     let message = refused(&path);
-    assert!(message.contains("twice.zip: `x/a.ppm` stands in it twice"), "{message}");
+    assert!(message.contains("twice.zip: `x/a.ppm` is in it twice"), "{message}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn an_archives_names_that_begin_with_a_dot_count_as_what_they_name() {
     assert_eq!(source.load(0).unwrap().width(), 3);
     // Two entries of one name, once that name is plain.
     write_zip(&path, &[("./b.ppm", ppm(3, 2, 1)), ("b.ppm", ppm(3, 2, 2))]);
-    assert!(refused(&path).contains("images.zip: `b.ppm` stands in it twice"), "{}", refused(&path));
+    assert!(refused(&path).contains("images.zip: `b.ppm` is in it twice"), "{}", refused(&path));
     // A name that leads out of the archive is refused by name, or left out by name.
     for name in ["../a.ppm", "x/../../a.jpg", "../a.tif"] {
         write_zip(&path, &[("b.ppm", ppm(3, 2, 1)), (name, ppm(3, 2, 2)), ("../notes.md", vec![])]);
@@ -257,7 +257,7 @@ fn what_cannot_be_a_source_says_why() {
     assert!(refused(folder.path()).contains("no images"));
     assert!(matches!(Source::open(&folder.path().join("absent")), Err(PixelError::Io { .. })));
     write(folder.path(), "list.txt", b"a.ppm\n\na.ppm\n");
-    assert!(refused(&folder.path().join("list.txt")).contains("`a.ppm` stands in it twice"));
+    assert!(refused(&folder.path().join("list.txt")).contains("`a.ppm` is in it twice"));
     write(folder.path(), "list.txt", b"a.ppm\na caption\n");
     assert!(refused(&folder.path().join("list.txt")).contains("in line 2 the path of an image file"));
     write(folder.path(), "list.txt", b"absent.ppm\n");

@@ -5,12 +5,11 @@
 //! `[n, d]` (clean-fid's KID statistics) or `reps` (dgm-eval). Both kinds of ours also say what made the features
 //! (`extractor`, `pixels`), which the tools ignore. Pickled objects in such files are never unpacked.
 
-use std::io::{Cursor, Read, Seek};
+use std::io::{Read, Seek};
 
 use crate::error::StatsError;
 use crate::features::FeatureRows;
 use crate::gaussian::Gaussian;
-use crate::moments::Moments;
 use crate::npy::Matrix;
 use crate::npy_write::{Values, write_npy, write_npy_text};
 use crate::npz::{Npz, Packing, write_npz};
@@ -138,14 +137,7 @@ fn damaged(name: &str, error: StatsError) -> StatsError {
     fault("entry", &format!("a whole `{name}`"), &error.to_string())
 }
 
-/// Reads what made the features of a file of statistics or features; absent in the files of other tools.
-///
-/// # Errors
-/// A file that is no archive, or states half of its origin.
-pub fn read_origin(bytes: &[u8]) -> Result<Option<Origin>, StatsError> {
-    origin_in(&mut Npz::open(bytes)?)
-}
-
+/// What made the features of a file; absent in the files of other tools.
 fn origin_in<R: Read + Seek>(archive: &mut Npz<R>) -> Result<Option<Origin>, StatsError> {
     if !ORIGIN.iter().any(|name| archive.has(name)) {
         return Ok(None);
@@ -191,15 +183,7 @@ fn statistics_in<R: Read + Seek>(archive: &mut Npz<R>) -> Result<Gaussian, Stats
     Gaussian::new(mean.values, covariance.values, n)
 }
 
-/// Reads statistics that can be merged.
-///
-/// # Errors
-/// As [`read_statistics`], and a file without `n`.
-pub fn read_moments(bytes: &[u8]) -> Result<Moments, StatsError> {
-    Moments::of_gaussian(&read_statistics(bytes)?)
-}
-
-/// Returns the file of `gaussian`: `mu`, `sigma`, and `n` and `origin` if known. Written from [`Moments`], a file
+/// Returns the file of `gaussian`: `mu`, `sigma`, and `n` and `origin` if known. Written from [`Moments`](crate::moments::Moments), a file
 /// merges again to rounding; shards that must agree to the last digit keep the moments themselves.
 ///
 /// # Errors
@@ -220,14 +204,6 @@ pub fn write_statistics(
     }
     arrays.extend(arrays_of(origin));
     write_npz(&arrays, packing)
-}
-
-/// Reads features kept by clean-fid or dgm-eval.
-///
-/// # Errors
-/// An archive with neither, and numbers beyond the range of f32; f64 is rounded to f32.
-pub fn read_features(bytes: &[u8]) -> Result<FeatureRows, StatsError> {
-    Ok(StatisticsFile::open(Cursor::new(bytes))?.features()?.features)
 }
 
 /// Returns the file of `features` as clean-fid keeps them for KID: `feats`, f32, and `origin` if known.

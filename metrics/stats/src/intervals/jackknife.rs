@@ -11,7 +11,7 @@ use crate::error::{StatsError, require_count, require_finite};
 use crate::student::student_quantile;
 
 /// The fewest groups accepted: below, Student's t widens intervals by more than a sixth.
-pub const MIN_GROUPS: usize = 10;
+const MIN_GROUPS: usize = 10;
 
 /// How rows are dealt to groups. There is no default seed.
 // Invariant: `n_groups >= MIN_GROUPS`, `0 < level < 1`.

@@ -1,6 +1,6 @@
-//! The median with an interval that assumes nothing about the law of the values.
+//! The median with an interval that assumes nothing about the distribution of the values.
 //!
-//! Between the `k`-th value from below and the `k`-th from above lies the median with a probability that the binomial law
+//! Between the `k`-th value from below and the `k`-th from above is the median with a probability that the binomial distribution
 //! of one half gives exactly; to meet a level in between, neighbouring ends are interpolated (Hettmansperger and
 //! Sheather, Statistics and Probability Letters 4, 1986). A bootstrap of the median has no valid acceleration, so it is
 //! not used here.
@@ -59,7 +59,7 @@ fn fewest_for(level: f64) -> u64 {
     (1.0 - (1.0 - level).log2()).ceil().max(2.0) as u64
 }
 
-/// Returns, for each `k` from 1 to `n / 2`, the probability that the median lies between the `k`-th values from the ends.
+/// Returns, for each `k` from 1 to `n / 2`, the probability that the median is between the `k`-th values from the ends.
 fn coverages(n: usize) -> Vec<f64> {
     // Logarithms: half to the power of n underflows past a thousand values.
     let mut log_mass = -(n as f64) * std::f64::consts::LN_2;

@@ -17,7 +17,7 @@ pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
 ///
 /// # Errors
 /// As [`quantile`].
-pub fn quantiles(values: &[f64], ps: &[f64]) -> Result<Vec<f64>, StatsError> {
+pub(crate) fn quantiles(values: &[f64], ps: &[f64]) -> Result<Vec<f64>, StatsError> {
     require_count("quantile", 1, values.len() as u64)?;
     require_finite("quantile", values)?;
     if let Some(at) = ps.iter().position(|p| !(0.0..=1.0).contains(p)) {
@@ -40,7 +40,7 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
 ///
 /// # Errors
 /// As [`median`].
-pub fn median_absolute_deviation(values: &[f64]) -> Result<f64, StatsError> {
+pub(crate) fn median_absolute_deviation(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
     let deviations: Vec<f64> = values.iter().map(|x| (x - centre).abs()).collect();
     median(&deviations)

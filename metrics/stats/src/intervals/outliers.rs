@@ -1,20 +1,20 @@
 //! Flags for measurements far from the rest. Flagged values are reported and kept, never dropped.
 //!
 //! The modified Z score `(x - median) / MAD` (Iglewicz and Hoaglin 1993, without their factor 0.6745) is compared with
-//! 14.826, ten standard deviations of a normal law; hyperfine uses the same score and threshold for run times.
+//! 14.826, ten standard deviations of a normal distribution; hyperfine uses the same score and threshold for run times.
 
 use crate::error::{StatsError, require_count};
 use crate::order_statistics::{median, median_absolute_deviation};
 
 /// Score beyond which a value is flagged: 1.4826 (MAD to standard deviation) times ten.
-pub const OUTLIER_THRESHOLD: f64 = 14.826;
+const OUTLIER_THRESHOLD: f64 = 14.826;
 
 /// Returns the modified Z score of each value, in units of the median absolute deviation.
 ///
 /// # Errors
 /// Fewer than three values, non-finite values, and when more than half of the values are equal, where the deviation
 /// is zero.
-pub fn modified_z_scores(values: &[f64]) -> Result<Vec<f64>, StatsError> {
+pub(crate) fn modified_z_scores(values: &[f64]) -> Result<Vec<f64>, StatsError> {
     require_count("modified z score", 3, values.len() as u64)?;
     let centre = median(values)?;
     let deviation = median_absolute_deviation(values)?;

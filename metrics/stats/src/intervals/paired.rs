@@ -178,7 +178,7 @@ pub struct MeanDifference {
     pub n_pairs: usize,
 }
 
-/// How far `sum(above) / sum(below)` of one run lies from that of another, over the same prompts.
+/// How far `sum(above) / sum(below)` of one run is from that of another, over the same prompts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioChange {
     /// The first run's ratio of sums.

@@ -1,12 +1,12 @@
 //! What a chi-square test can see: its power against a given departure, and the smallest departure it would probably
 //! find. Under a departure the statistic is noncentral chi-square with `lambda = n sum_i (r_i - p_i)^2 / p_i` for the
-//! real law `r` (Cohen, Statistical Power Analysis, 1988, chapter 7).
+//! real distribution `r` (Cohen, Statistical Power Analysis, 1988, chapter 7).
 
 use crate::error::{StatsError, require_count};
 use crate::significance::chi_square_p;
 
 /// Share of departures of the stated size that the stated test finds.
-pub const POWER: f64 = 0.8;
+const POWER: f64 = 0.8;
 
 /// Bisection halves the interval so often: from 1e6 to below 1e-9.
 const N_HALVINGS: u32 = 60;
@@ -23,7 +23,7 @@ pub fn chi_square_power(alpha: f64, degrees_of_freedom: u64, lambda: f64) -> Res
         return Err(StatsError::OutOfRange { what, at: 0, value: lambda, range });
     }
     let critical = critical_value(alpha, degrees_of_freedom)?;
-    // A Poisson(lambda / 2) mixture of central laws; terms far from its mean weigh nothing.
+    // A Poisson(lambda / 2) mixture of central distributions; terms far from its mean weigh nothing.
     let mean = 0.5 * lambda;
     let reach = 12.0 * mean.sqrt() + 40.0;
     let first = (mean - reach).max(0.0).floor() as u64;

@@ -1,4 +1,4 @@
-//! The standard normal law: distribution function, quantile, and two-sided p values.
+//! The standard normal distribution: distribution function, quantile, and two-sided p values.
 
 use crate::error::StatsError;
 use crate::gamma::gamma_q;

@@ -1,7 +1,7 @@
 //! Pearson's chi-square test of observed counts against expected probabilities.
 //!
-//! The law tests of the benchmark use it: sampled tokens against the target's distribution. Cells expecting fewer than
-//! five observations are pooled (Cochran, Biometrics 10, 1954), smallest first, so the chi-square law holds well.
+//! The lossless tests of the benchmark use it: sampled tokens against the target's distribution. Cells expecting fewer than
+//! five observations are pooled (Cochran, Biometrics 10, 1954), smallest first, so the chi-square distribution holds well.
 
 use crate::error::{StatsError, require_count};
 use crate::gamma::gamma_q;
@@ -18,7 +18,7 @@ pub struct ChiSquareFit {
     pub statistic: f64,
     /// Cells after pooling, less one.
     pub degrees_of_freedom: u64,
-    /// Probability of a statistic at least this large under the expected law, in `[0, 1]`.
+    /// Probability of a statistic at least this large under the expected distribution, in `[0, 1]`.
     pub p: f64,
     /// Cells that were pooled together, 0 if none.
     pub n_pooled: usize,

@@ -1,4 +1,4 @@
-//! Student's t law with a whole number of degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
+//! Student's t distribution with a whole number of degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
 
 use crate::{StatsError, error::require_count};
 
@@ -96,7 +96,7 @@ mod tests {
                 assert!((found - 2.0 * (1.0 - p)).abs() < 1e-12, "nu {nu}, t {t}: {found}");
             }
         }
-        // One degree of freedom is Cauchy's law, whose quartiles are at 1; two have t / sqrt(2 + t^2).
+        // One degree of freedom is Cauchy's distribution, whose quartiles are at 1; two have t / sqrt(2 + t^2).
         assert!((student_two_sided_p(1, 1.0).unwrap() - 0.5).abs() < 1e-15);
         assert!((student_two_sided_p(2, 3.0).unwrap() - (1.0 - 3.0 / 11.0_f64.sqrt())).abs() < 1e-15);
         assert_eq!(student_two_sided_p(5, 0.0).unwrap(), 1.0);

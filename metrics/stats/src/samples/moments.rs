@@ -77,7 +77,7 @@ impl Moments {
     ///
     /// # Errors
     /// Rows of another width, a value that is not finite.
-    pub fn push_block(&mut self, rows: &[f32]) -> Result<(), StatsError> {
+    pub(crate) fn push_block(&mut self, rows: &[f32]) -> Result<(), StatsError> {
         let block = Self::of_block(rows, self.d())?;
         self.merge(&block)
     }

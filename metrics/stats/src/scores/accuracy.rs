@@ -1,19 +1,14 @@
-//! Shares of hits with Wilson intervals, and the accuracy of image attributes.
+//! Shares of hits with Wilson intervals.
 //!
 //! The interval is Wilson's score interval (JASA 22, 1927): it stays inside `[0, 1]` and holds its level near the ends,
 //! where the textbook interval collapses to a point.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
-
 use crate::bootstrap::Interval;
 use crate::error::{StatsError, require_count};
 use crate::normal::normal_quantile;
-use crate::statistic::Statistic;
 
 /// Hits among trials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HitCounts {
     /// Trials that hit; at most `n_trials`.
     pub n_hits: u64,
@@ -57,64 +52,6 @@ impl HitCounts {
         let interval = Interval { lower: (centre - half).max(0.0), upper: (centre + half).min(1.0), level };
         Ok(Accuracy { value, interval, n: self.n_trials })
     }
-
-    fn add(&mut self, other: HitCounts) {
-        self.n_hits += other.n_hits;
-        self.n_trials += other.n_trials;
-    }
-}
-
-/// Hits by attribute ("colour", "count", "shape").
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttributeCounts {
-    counts: BTreeMap<String, HitCounts>,
-}
-
-/// Accuracy by attribute and over all trials.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AttributeAccuracy {
-    /// By attribute name.
-    pub by_attribute: BTreeMap<String, Accuracy>,
-    /// All trials pooled: an attribute that is asked more often weighs more.
-    pub pooled: Accuracy,
-    /// Unweighted mean over attributes, in `[0, 1]`.
-    pub macro_mean: f64,
-}
-
-/// Level of the intervals in [`AttributeAccuracy`].
-const LEVEL: f64 = 0.95;
-
-impl Statistic for AttributeCounts {
-    /// The attribute's name and its hits among trials, for one image or many.
-    type Observation = (String, HitCounts);
-    type Value = AttributeAccuracy;
-
-    fn push(&mut self, observation: &(String, HitCounts)) -> Result<(), StatsError> {
-        check_counts(observation.1)?;
-        self.counts.entry(observation.0.clone()).or_default().add(observation.1);
-        Ok(())
-    }
-
-    fn merge(&mut self, later: &Self) -> Result<(), StatsError> {
-        for (attribute, &counts) in &later.counts {
-            self.counts.entry(attribute.clone()).or_default().add(counts);
-        }
-        Ok(())
-    }
-
-    /// Attributes that were named without any trial are left out.
-    fn value(&self) -> Result<AttributeAccuracy, StatsError> {
-        let mut all = HitCounts::default();
-        let mut by_attribute = BTreeMap::new();
-        for (attribute, counts) in self.counts.iter().filter(|(_, counts)| counts.n_trials > 0) {
-            all.add(*counts);
-            by_attribute.insert(attribute.clone(), counts.accuracy(LEVEL)?);
-        }
-        let pooled = all.accuracy(LEVEL)?;
-        let sum: f64 = by_attribute.values().map(|accuracy| accuracy.value).sum();
-        let macro_mean = sum / by_attribute.len() as f64;
-        Ok(AttributeAccuracy { by_attribute, pooled, macro_mean })
-    }
 }
 
 fn check_counts(counts: HitCounts) -> Result<(), StatsError> {
@@ -149,31 +86,10 @@ mod tests {
     ];
 
     #[test]
-    fn merged_counts_give_the_accuracy_of_all_trials() {
-        let observe = |list: &[(&str, u64, u64)]| {
-            let mut counts = AttributeCounts::default();
-            for &(name, n_hits, n_trials) in list {
-                counts.push(&(name.to_owned(), HitCounts { n_hits, n_trials })).unwrap();
-            }
-            counts
-        };
-        let whole =
-            observe(&[("colour", 1, 1), ("shape", 0, 1), ("colour", 0, 1), ("shape", 0, 2), ("count", 1, 1)]);
-        let mut parts = observe(&[("colour", 1, 1), ("shape", 0, 1)]);
-        parts.merge(&observe(&[("colour", 0, 1), ("shape", 0, 2), ("count", 1, 1)])).unwrap();
-        assert_eq!(parts, whole);
-        let value = whole.value().unwrap();
-        assert_eq!(value.pooled.value, 2.0 / 6.0);
-        assert_eq!(value.macro_mean, 0.5);
-        assert_eq!(value.by_attribute["shape"].value, 0.0);
-    }
-
-    #[test]
     fn counts_that_cannot_be_are_refused() {
         assert!(HitCounts { n_hits: 0, n_trials: 0 }.accuracy(0.95).is_err());
         assert!(HitCounts { n_hits: 2, n_trials: 1 }.accuracy(0.95).is_err());
         assert!(HitCounts { n_hits: 1, n_trials: 2 }.accuracy(1.0).is_err());
-        assert!(AttributeCounts::default().value().is_err());
     }
 
     #[test]
@@ -183,14 +99,5 @@ mod tests {
             assert!(counts.accuracy(level).is_err(), "{level}");
         }
         assert!(counts.accuracy(0.95).is_ok());
-    }
-
-    #[test]
-    fn an_attribute_without_a_trial_is_left_out() {
-        let text = r#"{"counts":{"colour":{"n_hits":1,"n_trials":2},"count":{"n_hits":0,"n_trials":0}}}"#;
-        let counts: AttributeCounts = serde_json::from_str(text).unwrap();
-        let found = counts.value().unwrap();
-        assert_eq!(found.by_attribute.keys().collect::<Vec<_>>(), ["colour"]);
-        assert_eq!((found.macro_mean, found.pooled.n), (0.5, 2));
     }
 }

@@ -26,18 +26,6 @@ pub enum ClipScaling {
 }
 
 impl ClipScaling {
-    /// Returns the score of one picture; absent for torchmetrics, whose clamp acts on the mean and which gives out no
-    /// picture's score.
-    #[must_use]
-    pub fn of_picture(&self, cosine: f64) -> Option<f64> {
-        match *self {
-            Self::ClipScore => Some(2.5 * cosine.max(0.0)),
-            Self::Torchmetrics => None,
-            Self::LogitScale { logit_scale } => Some(logit_scale.exp() * cosine),
-            Self::RawCosine | Self::Hps => Some(cosine),
-        }
-    }
-
     /// Returns the score of a set of pictures.
     ///
     /// # Errors
@@ -89,18 +77,6 @@ mod tests {
         check(ClipScaling::Torchmetrics, &[0.1, -0.3], 0.0);
         check(ClipScaling::ClipScore, &[0.1, -0.3], 0.125);
         check(ClipScaling::RawCosine, &[0.1, -0.3], -0.1);
-    }
-
-    #[test]
-    fn scores_of_pictures_average_to_the_score_of_the_set() {
-        let cosines = [0.31, 0.27, -0.02, 0.4];
-        for scaling in
-            [ClipScaling::ClipScore, ClipScaling::LogitScale { logit_scale: 2.0 }, ClipScaling::RawCosine]
-        {
-            let mean = cosines.iter().map(|&cosine| scaling.of_picture(cosine).unwrap()).sum::<f64>() / 4.0;
-            check(scaling, &cosines, mean);
-        }
-        assert_eq!(ClipScaling::Torchmetrics.of_picture(0.3), None);
     }
 
     #[test]

@@ -9,9 +9,6 @@ use crate::error::{StatsError, require_count};
 use crate::features::FeatureRows;
 use crate::numpy_random::NumpyRandom;
 
-/// The number of splits of the paper and of torch-fidelity.
-pub const PUBLISHED_SPLITS: usize = 10;
-
 /// The order in which pictures are cut into splits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SplitOrder {

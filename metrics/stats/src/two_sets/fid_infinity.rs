@@ -12,7 +12,7 @@ use crate::frechet::frechet_distance_factored;
 use crate::gaussian::FactoredGaussian;
 
 /// Number of sizes of the paper and of dgm-eval.
-pub const PUBLISHED_SIZES: usize = 15;
+const PUBLISHED_SIZES: usize = 15;
 
 /// Which rows make up a subset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

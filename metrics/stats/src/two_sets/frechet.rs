@@ -164,7 +164,7 @@ mod tests {
         let (squares, inverses) = (2.25_f64.powi(-2) + 4.0_f64.powi(-2), 0.25 / 2.25 + 0.25 / 4.0);
         let allowed = EIGENVALUE_ERROR / ERROR_SAFETY * 3.5 * (squares / inverses).sqrt();
         for (share, is_taken) in [(0.0, true), (0.98, true), (1.02, false), (-0.98, true), (-1.02, false)] {
-            // The logarithm is held against twice this one.
+            // The logarithm is compared with twice this one.
             let found = sum_of_eigenvalue_roots(&product, exact + 0.5 * share * allowed);
             assert_eq!(found.is_some(), is_taken, "{share}");
             assert!(found.is_none_or(|sum| (sum - 3.5).abs() < 1e-12), "{found:?}");

@@ -1,7 +1,7 @@
 //! Kernel Inception distance over all rows: the unbiased squared maximum mean discrepancy.
 //!
 //! Kernel `(x . y / D + 1)^3` (Binkowski et al. 2018, section 4; Gretton et al. 2012, eq. 3). Every pair of rows is
-//! used, so there is no subset, no seed and no spread to quote; the value may be slightly negative for equal laws.
+//! used, so there is no subset, no seed and no spread to quote; the value may be slightly negative for equal distributions.
 //! The published tools average over random subsets instead: [`crate::kid_subsets`].
 
 use faer::Mat;
@@ -10,7 +10,7 @@ use crate::error::{StatsError, require_count};
 use crate::features::{FeatureRows, same_width};
 use crate::kernel_sums::{sum_between, sum_within, widen};
 
-/// Returns the unbiased KID between `first` and `second`, each `[n, d]` by rows; about 0 for equal laws, not scaled
+/// Returns the unbiased KID between `first` and `second`, each `[n, d]` by rows; about 0 for equal distributions, not scaled
 /// by 1000. Symmetric to rounding.
 ///
 /// # Errors

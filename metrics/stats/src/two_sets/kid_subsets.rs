@@ -12,13 +12,6 @@ use crate::kernel_sums::widen;
 use crate::kid::unbiased_discrepancy;
 use crate::numpy_random::NumpyRandom;
 
-/// The number of subsets of both tools.
-pub const PUBLISHED_SUBSETS: usize = 100;
-/// The rows of a subset of both tools.
-pub const PUBLISHED_SUBSET_SIZE: usize = 1000;
-/// The seed of torch-fidelity.
-pub const TORCH_FIDELITY_SEED: u32 = 2020;
-
 /// Whose subsets are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubsetRule {
@@ -55,35 +48,14 @@ impl SubsetPlan {
         Ok(Self { rule, n_subsets, subset_size, seed })
     }
 
-    /// Returns what torch-fidelity does when it is told nothing.
-    #[must_use]
-    pub fn torch_fidelity() -> Self {
-        Self {
-            rule: SubsetRule::TorchFidelity,
-            n_subsets: PUBLISHED_SUBSETS,
-            subset_size: PUBLISHED_SUBSET_SIZE,
-            seed: TORCH_FIDELITY_SEED,
-        }
-    }
-
-    /// Returns what clean-fid does after `numpy.random.seed(seed)`.
-    #[must_use]
-    pub fn clean_fid(seed: u32) -> Self {
-        Self {
-            rule: SubsetRule::CleanFid,
-            n_subsets: PUBLISHED_SUBSETS,
-            subset_size: PUBLISHED_SUBSET_SIZE,
-            seed,
-        }
-    }
-
     /// Returns the subsets for sets of `n_first` and `n_second` rows, in the order in which they are drawn.
     fn draw(&self, n_first: usize, n_second: usize) -> Result<Vec<SubsetPair>, StatsError> {
         let n_smaller = n_first.min(n_second);
         let size = match self.rule {
             SubsetRule::TorchFidelity => {
-                let what = "kid over subsets: rows of the smaller set (take a smaller subset)";
-                require_count(what, self.subset_size as u64, n_smaller as u64)?;
+                if n_smaller < self.subset_size {
+                    return Err(StatsError::SubsetTooLarge { size: self.subset_size, n_smaller });
+                }
                 self.subset_size
             }
             SubsetRule::CleanFid => {
@@ -112,7 +84,7 @@ type SubsetPair = (Vec<usize>, Vec<usize>);
 /// KID over subsets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KidOverSubsets {
-    /// Mean over subsets; about 0 for equal laws, not scaled by 1000.
+    /// Mean over subsets; about 0 for equal distributions, not scaled by 1000.
     pub mean: f64,
     /// Population deviation over subsets (divisor `n_subsets`), as torch-fidelity prints it.
     pub deviation: f64,

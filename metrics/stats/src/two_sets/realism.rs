@@ -1,4 +1,4 @@
-//! Realism score of each generated picture: how deep it lies among the neighbourhoods of the real ones.
+//! Realism score of each generated picture: how deep it is among the neighbourhoods of the real ones.
 //!
 //! Kynkaanniemi et al. 2019, eq. 3: the largest ratio, over real rows, of the real ball's radius to the distance of the
 //! generated row. Balls larger than the median ball are left out, as the paper says, because a lone outlier's ball
