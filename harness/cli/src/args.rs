@@ -108,6 +108,9 @@ pub enum Command {
     /// Check this machine; with --lossless, test whether each exact method samples from the target's distribution
     #[cfg(feature = "torch")]
     Doctor(cmd::doctor::DoctorArgs),
+    /// Time verifications and forwards of drafters on this machine, for `report --costs`
+    #[cfg(feature = "torch")]
+    Costs(cmd::costs::CostsArgs),
     /// Datasets and published weights on disk, and the embedded dataset
     #[command(subcommand)]
     Data(cmd::data::DataCommand),

@@ -52,7 +52,7 @@ pub use specimen_foundation::digest::Digest;
 pub use summaries::better::{Better, TARGET_NLL, distances};
 pub use summaries::family::Family;
 pub use summaries::summary::{
-    CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Ratio, Sampling, Summary,
-    VsBaseline, WallSeconds,
+    CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Projection, Ratio, Sampling,
+    Summary, VsBaseline, WallSeconds,
 };
 pub use summaries::timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality};

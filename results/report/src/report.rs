@@ -16,7 +16,7 @@ use crate::page::{MOST_ROWS, page};
 use crate::tables::table::{table_csv, table_of};
 
 /// What a report shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Vertical axis of the Pareto plot.
     pub quality: Quality,
@@ -24,13 +24,15 @@ pub struct Options {
     pub n_grid_prompts: usize,
     /// Columns of the table, in this order after that of the methods; all where none is named.
     pub columns: Vec<String>,
+    /// The run's summary with projections, where the report is to show them; else it is read from the run.
+    pub projected: Option<Summary>,
 }
 
 impl Options {
     /// A report with every column.
     #[must_use]
     pub fn new(quality: Quality, n_grid_prompts: usize) -> Options {
-        Options { quality, n_grid_prompts, columns: Vec::new() }
+        Options { quality, n_grid_prompts, columns: Vec::new(), projected: None }
     }
 }
 
@@ -73,7 +75,7 @@ const ENDINGS: [&str; 4] = ["svg", "pdf", "png", "csv"];
 /// # Errors
 /// When the run has no valid summary, an image it names is not readable, or a file cannot be written.
 pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
-    let summary = read_summary(run)?;
+    let summary = options.projected.clone().map_or_else(|| read_summary(run), Ok)?;
     let folder = run.report();
     let [table_md, table_csv_path, table_tex, table_html] =
         ["table.md", "table.csv", "table.tex", "table.html"].map(|name| folder.join(name));
@@ -107,19 +109,19 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     })
 }
 
-/// Writes the files of some figures alone into `folder`, in a style; `sweep` names all sweeps.
+/// Writes the files of some figures of `summary` alone into `folder`, in a style; `sweep` names all sweeps.
 ///
 /// # Errors
 /// As [`report`], and when the run has no figure of a name.
 pub fn draw(
     run: &RunDir,
+    summary: &Summary,
     folder: &Path,
     names: &[String],
     quality: &Quality,
     style: &Style,
 ) -> Result<Vec<(String, Outcome)>, ReportError> {
-    let summary = read_summary(run)?;
-    let named_figures = figures(&summary, &diagnostics(run, &summary)?, quality, names, style)?;
+    let named_figures = figures(summary, &diagnostics(run, summary)?, quality, names, style)?;
     named_figures.iter().map(|named| Ok((named.name.clone(), write_figure(folder, named)?))).collect()
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct CellData<'a> {
     pub(crate) timed: Vec<&'a Timed>,
     /// Absent without an image, and for images of another program.
     pub(crate) counts: Option<DecodeSummary>,
+    /// Nodes of a verification, root included; mean over all of them. Absent without one.
+    pub(crate) nodes: Option<f64>,
 }
 
 impl<'a> CellData<'a> {
@@ -58,7 +60,8 @@ impl<'a> CellData<'a> {
             .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
             .collect();
         let counts = if cell.is_elsewhere() { None } else { counts(&ok, steps)? };
-        Ok(Self { cell, timings: rows, timed, records: ok, counts })
+        let nodes = nodes_per_verification(&ok, steps);
+        Ok(Self { cell, timings: rows, timed, records: ok, counts, nodes })
     }
 }
 
@@ -72,6 +75,14 @@ pub(crate) fn by_prompt(values: impl Iterator<Item = (String, f64)>) -> Vec<(Str
         *n += 1;
     }
     sums.into_iter().map(|(prompt_id, (sum, n))| (prompt_id, sum / f64::from(n))).collect()
+}
+
+/// Drafted tokens and the root, mean over all steps with a target forward.
+fn nodes_per_verification(records: &[&Record], steps: &BTreeMap<ItemKey, StepsRow>) -> Option<f64> {
+    let of_records = records.iter().filter_map(|record| steps.get(&record.key));
+    let verified = of_records.flat_map(|row| &row.steps).filter(|step| step[3] > 0);
+    let (n_nodes, n) = verified.fold((0, 0), |(nodes, n), step| (nodes + u64::from(step[0]) + 1, n + 1_u64));
+    (n > 0).then(|| n_nodes as f64 / n as f64)
 }
 
 fn counts(

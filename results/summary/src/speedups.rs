@@ -95,12 +95,11 @@ pub(crate) fn predict(
     else {
         return Ok(no_prediction("nothing was timed"));
     };
-    let n_verifies = n_verifies(data) as f64;
     let n_draft = data.records.iter().map(|record| record.n_draft_forwards).sum::<u64>() as f64;
     let draft_s = mean_s(data, |row| row.phases_ns.draft).unwrap_or(0.0) * data.records.len() as f64;
     let costs = StepCosts {
         r_verify: verify / step,
-        n_draft: n_draft / n_verifies,
+        n_draft: drafts_per_verification(data).unwrap_or(0.0),
         c_draft: if n_draft > 0.0 { draft_s / n_draft / step } else { 0.0 },
     };
     let value = predicted_speedup(counts.micro.tokens_per_forward_with_skips, &costs)?;
@@ -112,6 +111,13 @@ pub(crate) fn predict(
         ratio_measured_to_predicted: measured.map(|measured| measured / value),
         why: None,
     })
+}
+
+/// Drafter forwards for each target forward after the prefill.
+pub(crate) fn drafts_per_verification(data: &CellData<'_>) -> Option<f64> {
+    let n_draft: u64 = data.records.iter().map(|record| record.n_draft_forwards).sum();
+    let n_verifies = n_verifies(data);
+    (n_verifies > 0).then(|| n_draft as f64 / n_verifies as f64)
 }
 
 /// Target forwards of a cell without the prefills.

@@ -74,6 +74,7 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
         cpu_model: hardware.cpu_model.clone(),
         cpu_features: hardware.cpu_features.clone(),
         gpus: hardware.gpus.clone(),
+        costs: None,
         cells,
     })
 }

@@ -123,6 +123,7 @@ fn summary(plan: &PlanFile) -> Summary {
         cpu_features: Vec::new(),
         gpus: Vec::new(),
         timing_quality: None,
+        costs: None,
         cells: CELLS.iter().map(|id| cell(id)).collect(),
     }
 }
@@ -152,7 +153,13 @@ fn cell(id: &str) -> CellSummary {
         accepted_per_step_unforced: None,
         tokens_per_forward: some,
         tpf: some,
-        pooled: Pooled { accepted_per_step: some, tokens_per_forward: some, tpf: some },
+        pooled: Pooled {
+            accepted_per_step: some,
+            tokens_per_forward: some,
+            tpf: some,
+            nodes: None,
+            drafts: None,
+        },
         nfe: some,
         step_compression: some,
         wall_s: WallSeconds {
@@ -167,6 +174,7 @@ fn cell(id: &str) -> CellSummary {
             decode: some,
             e2e: some,
         },
+        projection: None,
         predicted_speedup: PredictedSpeedup {
             value: some,
             r_verify: some,

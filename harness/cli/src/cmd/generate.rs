@@ -29,14 +29,24 @@ pub struct GenerateArgs {
     /// Seed of the image; the same seed gives the same image
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: u64,
-    /// The model, one of those that [`names::models`] lists
-    #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
-    pub model: String,
     /// The decoding method: a cell of `specimen specs show quickstart` (ar, sd-chain3, sjd, cascade …), a drafter
     /// as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }', or a relaxed method,
     /// '{ drafter = { … }, accept = [{ kind = "cascade", … }], schedule = { … } }'
     #[arg(long, value_name = "METHOD", default_value = "ar")]
     pub method: String,
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The image file, PNG [default: <model>-<seed>.png]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// The model, and how it samples.
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    /// The model, one of those that [`names::models`] lists
+    #[arg(long, value_name = "NAME", default_value = "tiny", help = model_help())]
+    pub model: String,
     /// Scale of classifier-free guidance, 1 for none [default: 3 for tiny, 1 for models without prompts; others need it]
     #[arg(long, value_name = "SCALE", allow_negative_numbers = true)]
     pub guidance: Option<f64>,
@@ -55,9 +65,6 @@ pub struct GenerateArgs {
     /// Where it computes: cpu, cuda, cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
-    /// The image file, PNG [default: <model>-<seed>.png]
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
 }
 
 /// The models by name; those that are not in the binary need their weights.
@@ -106,13 +113,14 @@ struct Seconds {
 /// Generates the image.
 pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model, args.seed)));
+    let out =
+        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model.model, args.seed)));
     if out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
         let reason =
             format!("--out: images are written as PNG, and `{}` does not end in .png", out.display());
         return Err(CliError::Usage(reason).into());
     }
-    let cell = cell_of(args)?;
+    let cell = cell_of(&args.model, &args.method)?;
     let model = Models::new(data_root()).get(&cell.model)?;
     model.warnings.iter().for_each(|what| talk.warn(what));
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
@@ -132,8 +140,13 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
 }
 
-/// The cell that the arguments describe.
-fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
+/// Whether the model called `name` takes prompts.
+pub(crate) fn has_prompts(name: &str) -> bool {
+    !matches!(name, "igpt-mnist" | "igpt-fmnist" | "stub")
+}
+
+/// The cell of a model and a method.
+pub(crate) fn cell_of(args: &ModelArgs, method: &str) -> Result<Cell, CliError> {
     // The cell is one of this command; whoever reads the message wrote an option.
     let wrong =
         |error: SpecError| CliError::Usage(error.fault.to_string().replace("cell.image.", "--method: "));
@@ -148,7 +161,7 @@ fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
     let guidance = match (args.guidance, args.model.as_str()) {
         (Some(guidance), _) => guidance,
         (None, "tiny") => 3.0,
-        (None, "igpt-mnist" | "igpt-fmnist" | "stub") => 1.0,
+        (None, model) if !has_prompts(model) => 1.0,
         (None, model) if names::models().any(|known| known == model) => {
             let reason = format!(
                 "--guidance: published settings of {model} differ, so there is no default; papers have 3 to 7.5"
@@ -168,7 +181,7 @@ fn cell_of(args: &GenerateArgs) -> Result<Cell, CliError> {
         format!("sampling.top_p={:?}", args.top_p),
         format!("sampling.guidance={guidance:?}"),
     ];
-    let text = format!("{ONE_CELL}cell = [{{ name = \"image\"{} }}]\n", named_cell(&args.method)?);
+    let text = format!("{ONE_CELL}cell = [{{ name = \"image\"{} }}]\n", named_cell(method)?);
     let mut spec = SpecText::parse("one cell", &text).map_err(wrong)?;
     for setting in &settings {
         spec.set(setting).map_err(wrong)?;

@@ -23,6 +23,8 @@ pub(crate) mod stats;
 pub(crate) mod verify;
 
 #[cfg(feature = "torch")]
+pub(crate) mod costs;
+#[cfg(feature = "torch")]
 pub(crate) mod doctor;
 #[cfg(feature = "torch")]
 pub(crate) mod generate;
@@ -88,6 +90,8 @@ pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
         Command::Stats(args) => stats::stats(args, talk),
         #[cfg(feature = "torch")]
         Command::Doctor(args) => doctor::doctor(args, talk),
+        #[cfg(feature = "torch")]
+        Command::Costs(args) => costs::costs(args, talk),
         Command::Data(command) => data::data(command, talk),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, talk),

@@ -1,11 +1,12 @@
 //! `specimen report`: tables and figures of a run, made again from its summary.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
 use specimen_report::{Options, Outcome, Quality, ReportError, Style, check_quality, draw, table_of};
+use specimen_summary::{cost_table::CostTable, projection::project};
 
 use crate::{
     args::Format,
@@ -42,7 +43,7 @@ pub struct ReportArgs {
 /// Which figures to draw alone, and how.
 #[derive(Debug, Args)]
 pub struct FigureArgs {
-    /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths (`pareto`, `phases`, `acceptance`, `tvd`,
+    /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths (`pareto`, `phases`, `projected`, `acceptance`, `tvd`,
     /// `features`, `paths`, `sweep-NAME`, or `sweep` for all sweeps); may be repeated
     #[arg(long = "figure", value_name = "NAME")]
     pub names: Vec<String>,
@@ -67,6 +68,14 @@ pub struct Look {
     /// Prompts in the grid of images
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
     pub rows: u16,
+    /// Add the speedups that the run's counts give under this cost table, a file that `specimen costs` writes
+    #[arg(long, value_name = "FILE", value_parser = cost_table)]
+    pub costs: Option<CostTable>,
+}
+
+/// The cost table in a file.
+fn cost_table(path: &str) -> Result<CostTable, String> {
+    CostTable::read(Path::new(path)).map_err(|error| error.to_string())
 }
 
 /// Metric whose difference from the baseline shows a changed distribution with the fewest prompts.
@@ -124,7 +133,7 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, talk: &Talk) -> anyh
         let run = RunDir::open(folder)?;
         let summary = check(&run, &args.look)?;
         let out = out.clone().unwrap_or_else(|| run.report());
-        let drawn = draw(&run, &out, names, &quality(&summary, &args.look), &style);
+        let drawn = draw(&run, &summary, &out, names, &quality(&summary, &args.look), &style);
         let drawn = drawn.map_err(|error| match error {
             ReportError::NoFigure { .. } => CliError::Usage(format!("--figure: {error}")).into(),
             other => anyhow::Error::from(other),
@@ -184,6 +193,7 @@ pub(crate) fn write(run: &RunDir, look: &Look, columns: &[String], talk: &Talk) 
     sweep_unfinished(&run.report())?;
     let options = Options {
         columns: columns.to_vec(),
+        projected: look.costs.is_some().then(|| summary.clone()),
         ..Options::new(quality(&summary, look), usize::from(look.rows))
     };
     let written = specimen_report::report(run, &options)?;
@@ -206,7 +216,10 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
     if !path.exists() {
         return Err(ReportError::NoSummary { path }.into());
     }
-    let summary: Summary = read_document(&path)?;
+    let mut summary: Summary = read_document(&path)?;
+    if let Some(costs) = &look.costs {
+        project(&mut summary, costs)?;
+    }
     if let Some(metric) = &look.quality {
         let chosen = quality(&summary, look);
         check_quality(&summary, &chosen)

@@ -1,8 +1,11 @@
-//! The pages of `docs/reference` are what the program itself says: its commands, protocols, models, datasets and specs.
+//! The pages of `docs/reference` are what the program itself says: its commands, protocols, models, datasets, specs
+//! and the files of a run.
 //! `make reference` writes them again; this test fails where one is not up to date.
 
 #![cfg(feature = "torch")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod outputs;
 
 use std::{
     fmt::Write,
@@ -35,13 +38,14 @@ fn the_reference_pages_are_up_to_date() {
     assert!(stale.is_empty(), "not up to date in docs/reference: {}; run `make reference`", stale.join(", "));
 }
 
-fn pages() -> [(&'static str, String); 5] {
+fn pages() -> [(&'static str, String); 6] {
     [
         ("commands.md", commands()),
         ("protocols.md", protocols()),
         ("models.md", models()),
         ("datasets.md", datasets()),
         ("specs.md", bundled_specs()),
+        ("outputs.md", outputs::outputs()),
     ]
 }
 

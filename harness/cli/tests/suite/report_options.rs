@@ -51,3 +51,34 @@ fn a_table_has_the_columns_that_were_named_in_their_order() {
     assert!(csv.lines().next().unwrap().contains(",speedup,"), "{csv}");
     desk.fails(&["report", "a", "--columns", "fid"], 2, &["--columns: no column `fid`", "NFE"]);
 }
+
+#[test]
+fn a_report_shows_what_the_counts_give_under_measured_costs() {
+    let desk = desk();
+    let table =
+        ["costs", "--model", "stub", "--nodes", "2,6,40", "--repetitions", "10", "--out", "costs.toml"];
+    desk.succeeds(&table);
+    let costs = fs::read_to_string(desk.path("costs.toml")).unwrap();
+    assert!(costs.contains("model = \"stub\"") && costs.contains("weights = \"made\""), "{costs}");
+    assert_eq!(costs.matches("[[verification]]").count(), 3, "{costs}");
+
+    let shown = desk.succeeds(&["report", "a", "--costs", "costs.toml", "--format", "json"]).out;
+    let summary: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert!(summary["costs"].as_str().unwrap().starts_with("stub"), "{shown}");
+    let plain = &summary["cells"][0];
+    assert_eq!((&plain["id"], plain["projection"]["speedup"].as_f64()), (&"ar".into(), Some(1.0)));
+    let csv = fs::read_to_string(desk.path("a/report/table.csv")).unwrap();
+    assert!(csv.lines().next().unwrap().contains(",projected_speedup,"), "{csv}");
+    assert!(fs::exists(desk.path("a/report/projected.svg")).unwrap());
+    let written = fs::read_to_string(desk.path("a/merged/summary.json")).unwrap();
+    assert!(!written.contains("projection"), "the summary of the run holds what was measured");
+
+    fs::write(desk.path("bad.toml"), costs.replace("threads = 1", "threads = 0")).unwrap();
+    desk.fails(
+        &["report", "a", "--costs", "bad.toml"],
+        2,
+        &["bad.toml:7", "expected a finite number above 0"],
+    );
+    let without = ["report", "a", "--figure", "projected"];
+    desk.fails(&without, 4, &["no projected figure", "report --costs FILE"]);
+}

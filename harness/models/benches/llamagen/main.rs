@@ -13,6 +13,7 @@ mod eager;
 mod subjects;
 mod timing;
 
+use specimen_models::seam::clock::memory_bandwidth;
 use specimen_weights::cuda;
 use tch::{Device, Kind};
 
@@ -110,7 +111,7 @@ fn ratio(some: &[f64], others: &[f64]) -> String {
 fn main() {
     tch::set_num_threads(1);
     let Arguments { kind, device, published, python } = arguments();
-    let streams = timing::bandwidth(device);
+    let streams = memory_bandwidth(device);
     println!("{device:?}, {kind:?}, one thread, {:.1} GB/s from memory", streams / 1e9);
     let mut eager = python.map(|program| Eager::start(&program, kind));
     for make in if published { subjects::PUBLISHED } else { subjects::SMALL } {

@@ -10,7 +10,7 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::seam::{clock::DeviceClock, generation::ModelGeneration};
-use tch::{Device, Kind, Tensor};
+use tch::Device;
 
 use crate::{eager::Eager, subjects::Subject};
 
@@ -141,17 +141,6 @@ pub(crate) fn quartiles(values: &[f64]) -> [f64; 3] {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| sorted[(values.len() * quarter / 4).min(values.len() - 1)])
-}
-
-/// Bytes a second that one thread, or the GPU, reads from memory: the sum of 256 MiB of ones, of 4 GiB on a GPU, the
-/// fastest of nine times.
-pub(crate) fn bandwidth(device: Device) -> f64 {
-    let n = if device == Device::Cpu { 1 << 26 } else { 1 << 30 };
-    let ones = Tensor::ones([n], (Kind::Float, device));
-    let clock = Stopwatch(DeviceClock::new(device));
-    let once = || clock.ms(|| ones.sum(Kind::Float));
-    let fastest = (0..9).map(|_| once()).fold(f64::INFINITY, f64::min);
-    (ones.numel() * 4) as f64 / fastest * 1e3
 }
 
 /// The most memory so far: of this process on a CPU; on a GPU what the driver says is taken of the device by everyone.

@@ -68,6 +68,11 @@ impl Heads {
         self.add(kind, Ok(start));
     }
 
+    /// The drafters that are on this machine, in the order in which messages name them.
+    pub fn here(&self) -> impl Iterator<Item = &DrafterKind> {
+        self.0.iter().filter(|(_, head)| head.is_ok()).map(|(kind, _)| kind)
+    }
+
     /// What starts the drafter `kind` of `model`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! The clock of timed decoding: the host's monotonic clock, read after the device has finished its queue.
 
 use specimen_decode::clock::{Clock, MonotonicClock};
-use tch::{Cuda, Device};
+use tch::{Cuda, Device, Kind, Tensor};
 
 /// Reads time on one device.
 pub struct DeviceClock {
@@ -24,4 +24,20 @@ impl Clock for DeviceClock {
         }
         self.host.now_ns()
     }
+}
+
+/// Bytes a second that this process, or the GPU, reads from memory: the sum of 256 MiB of ones, of 4 GiB on a GPU, the
+/// fastest of nine times.
+#[must_use]
+pub fn memory_bandwidth(device: Device) -> f64 {
+    let n = if device == Device::Cpu { 1 << 26 } else { 1 << 30 };
+    let ones = Tensor::ones([n], (Kind::Float, device));
+    let clock = DeviceClock::new(device);
+    let once = || {
+        let started = clock.now_ns();
+        let _sum = ones.sum(Kind::Float);
+        clock.now_ns() - started
+    };
+    let fastest = (0..9).map(|_| once()).min().expect("nine times are several");
+    (ones.numel() * 4) as f64 / fastest as f64 * 1e9
 }

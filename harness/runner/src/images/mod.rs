@@ -8,3 +8,4 @@ pub mod method;
 pub mod out_of_memory;
 pub mod probe;
 pub mod replay;
+pub mod step_costs;

@@ -43,6 +43,12 @@ pub fn cpu_model() -> String {
     cpu_info("model name").into_iter().next().unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// The model of what computes on `device`: of the GPU with its driver, or of the CPU.
+#[must_use]
+pub fn computed_on(device: &str) -> String {
+    if device == "cpu" { cpu_model() } else { gpus::words(device, &gpus::of_driver(gpus::DRIVER)) }
+}
+
 /// Which of the features that decide speed and rounding the CPU has.
 #[must_use]
 pub(crate) fn cpu_features() -> Vec<String> {

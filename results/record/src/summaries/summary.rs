@@ -42,6 +42,9 @@ pub struct Summary {
     /// Whether the times can be trusted; absent where that was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing_quality: Option<TimingQuality>,
+    /// The cost table behind the projections of the cells, in words; only where a report was asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<String>,
     /// The cells, in the spec's order.
     pub cells: Vec<CellSummary>,
 }
@@ -143,6 +146,9 @@ pub struct CellSummary {
     pub wall_s: WallSeconds,
     /// What the counts and the costs of one forward predict.
     pub predicted_speedup: PredictedSpeedup,
+    /// What the counts give under a cost table; only where a report was asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Projection>,
     /// Share of decode time outside prefill, target and draft: 1 - their sum / decode. The VQ decoder runs
     /// after decode time.
     pub overhead_fraction: Option<f64>,
@@ -199,6 +205,12 @@ pub struct Pooled {
     pub tokens_per_forward: Option<f64>,
     /// Tokens per verification, with those committed in skipped steps.
     pub tpf: Option<f64>,
+    /// Nodes of a verification, its root included; absent in runs that were summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<f64>,
+    /// Drafter forwards per verification; absent as `nodes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drafts: Option<f64>,
 }
 
 /// Mean seconds per image; null when nothing was timed (the cell's `why` has `wall_s` then).
@@ -243,6 +255,22 @@ pub struct PredictedSpeedup {
     pub ratio_measured_to_predicted: Option<f64>,
     /// Why there is no value.
     pub why: Option<String>,
+}
+
+/// What the counts of a cell give under a cost table, and how far its baseline is from what memory bandwidth allows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Projection {
+    /// Tokens of a verification over the cost of it and of its drafts, in plain steps of the cost table.
+    pub speedup: Option<f64>,
+    /// Why there is none.
+    pub why: Option<String>,
+    /// Decode time of the baseline as memory bandwidth bounds it over its measured decode time.
+    pub baseline_efficiency: Option<f64>,
+    /// That bound over the measured decode time of this cell.
+    pub speedup_at_bound: Option<f64>,
+    /// Why neither of the two is there.
+    pub bound_why: Option<String>,
 }
 
 /// One metric of a cell.

@@ -7,6 +7,7 @@ pub(crate) mod feature_rows;
 mod hypervolume;
 pub(crate) mod pareto;
 mod phases;
+mod projected;
 mod reasons;
 pub(crate) mod setting_lines;
 mod sweep;
@@ -24,6 +25,7 @@ use crate::figures::draft_paths::PathSimilarities;
 use crate::figures::feature_rows::FeatureMaps;
 use crate::figures::pareto::{Pareto, Quality};
 use crate::figures::phases::StepCosts;
+use crate::figures::projected::Projected;
 use crate::figures::sweep::sweeps;
 use crate::figures::tvd::TvdSpent;
 use crate::figures::two_axes::two_axes;
@@ -64,6 +66,12 @@ pub(crate) fn figures(
     })?;
     swept(summary, plane.as_ref(), style, &mut named_figures)?;
     named_figures.add("phases", || Ok(StepCosts::of(summary).map(|costs| costs.figure(summary, style))))?;
+    // A run has this one only under a cost table.
+    if summary.costs.is_some() || wanted.iter().any(|name| name == "projected") {
+        named_figures.add("projected", || {
+            Ok(Projected::of(summary).map(|speedups| speedups.figure(summary, style)))
+        })?;
+    }
     named_figures
         .add("acceptance", || Ok(Depths::of(summary).map(|depths| depths.figure(summary, style))))?;
     named_figures.add("tvd", || Ok(TvdSpent::of(summary).map(|spent| spent.figure(summary, style))))?;

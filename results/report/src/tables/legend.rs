@@ -18,6 +18,14 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
          NFE: target forwards, prefill included. Overhead: decode time outside prefill, target and draft. \
          Measured / predicted: the measured speedup over the one predicted from counts and costs of forwards."
     )];
+    lines.extend(summary.costs.as_ref().map(|costs| {
+        format!(
+            "Projected speedup: not measured; what the measured tokens and drafts a forward give under the costs of {costs}. \
+             Prefill and work on the host cost nothing in it, and every forward of a drafter costs what one over one token \
+             does. Baseline efficiency: decode time of the baseline as memory bandwidth bounds it over its measured one; \
+             speedup at the bound: that bound over the measured time of the method."
+        )
+    }));
     lines.extend(external_cells(summary));
     lines.extend(timing(summary));
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {

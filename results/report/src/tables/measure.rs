@@ -1,7 +1,7 @@
 //! The columns of numbers: what each is called, which direction is better, and where the summary keeps
 //! it. A new quantity of the summary is one variant here.
 
-use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary};
+use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Projection, Summary};
 
 /// The reason shown for a null without a reason in the summary.
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
@@ -33,6 +33,10 @@ pub(crate) enum Measure {
     SecondsE2e,
     Overhead,
     MeasuredToPredicted,
+    /// Under a cost table.
+    Projected,
+    BaselineEfficiency,
+    SpeedupAtBound,
     /// A metric under one protocol; `qualified` when another protocol of the same metric is there too.
     Metric {
         metric: String,
@@ -75,6 +79,9 @@ pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
     measures.extend([Measure::Nfe, Measure::Seconds]);
     measures.extend(whole.then_some(Measure::SecondsE2e));
     measures.extend([Measure::Overhead, Measure::MeasuredToPredicted]);
+    if summary.costs.is_some() {
+        measures.extend([Measure::Projected, Measure::BaselineEfficiency, Measure::SpeedupAtBound]);
+    }
     let mut seen: Vec<&MetricSummary> = Vec::new();
     for metric in summary.cells.iter().flat_map(|c| &c.metrics) {
         if !seen.iter().any(|m| m.metric == metric.metric && m.protocol == metric.protocol) {
@@ -115,6 +122,9 @@ impl Measure {
             Measure::SecondsE2e => "e2e_s_per_image",
             Measure::Overhead => "overhead_fraction",
             Measure::MeasuredToPredicted => "measured_to_predicted_speedup",
+            Measure::Projected => "projected_speedup",
+            Measure::BaselineEfficiency => "baseline_efficiency",
+            Measure::SpeedupAtBound => "speedup_at_bound",
             Measure::Metric { metric, protocol, qualified: true, .. } => {
                 return format!("{metric} ({protocol})");
             }
@@ -136,6 +146,9 @@ impl Measure {
             Measure::SecondsE2e => "prompt to image".to_owned(),
             Measure::Overhead => "overhead".to_owned(),
             Measure::MeasuredToPredicted => "measured".to_owned(),
+            Measure::Projected => "projected speedup".to_owned(),
+            Measure::BaselineEfficiency => "baseline efficiency".to_owned(),
+            Measure::SpeedupAtBound => "speedup at the bound".to_owned(),
             Measure::Distance { metric, .. } => format!("abs. Δ {metric}"),
             _ => self.key(),
         }
@@ -154,6 +167,8 @@ impl Measure {
             Measure::TokensPerForward | Measure::Tpf => "/ forward",
             Measure::Nfe => "/ image",
             Measure::Seconds | Measure::SecondsE2e => "s / image",
+            Measure::Projected | Measure::SpeedupAtBound => "×",
+            Measure::BaselineEfficiency => "% of the bound",
             Measure::Overhead => "% of decode",
             Measure::MeasuredToPredicted => "/ predicted",
             Measure::Metric { unit, .. } | Measure::Distance { unit, .. } => unit,
@@ -169,20 +184,21 @@ impl Measure {
             Measure::Accepted | Measure::TokensPerForward | Measure::Tpf => Some(true),
             Measure::Nfe | Measure::Seconds | Measure::SecondsE2e | Measure::Overhead => Some(false),
             Measure::Distance { .. } => Some(false),
-            Measure::MeasuredToPredicted => None,
+            Measure::Projected | Measure::SpeedupAtBound => Some(true),
+            Measure::MeasuredToPredicted | Measure::BaselineEfficiency => None,
             Measure::Metric { higher_is_better, .. } => *higher_is_better,
         }
     }
 
     /// Factor between the summary's number and the one in a table for people.
     pub(crate) fn shown_per_unit(&self) -> f64 {
-        if *self == Measure::Overhead { 100.0 } else { 1.0 }
+        if matches!(self, Measure::Overhead | Measure::BaselineEfficiency) { 100.0 } else { 1.0 }
     }
 
     /// Decimals in a table for people; `None` where the intervals decide.
     pub(crate) fn decimals(&self) -> Option<usize> {
         match self {
-            Measure::Nfe | Measure::Overhead => Some(1),
+            Measure::Nfe | Measure::Overhead | Measure::BaselineEfficiency => Some(1),
             Measure::Seconds | Measure::SecondsE2e | Measure::Metric { .. } | Measure::Distance { .. } => {
                 None
             }
@@ -198,6 +214,10 @@ impl Measure {
             why: value.is_none().then(|| cell.why.get(name).cloned()).flatten(),
         };
         let predicted = &cell.predicted_speedup;
+        let projected = |of: fn(&Projection) -> (Option<f64>, &Option<String>)| {
+            let (value, why) = cell.projection.as_ref().map_or((None, &None), of);
+            Quantity { value, ci95: None, why: why.clone() }
+        };
         match self {
             Measure::Speedup => {
                 Quantity { value: cell.speedup.value, ci95: cell.speedup.ci95, why: cell.speedup.why.clone() }
@@ -231,6 +251,9 @@ impl Measure {
                     .clone()
                     .or_else(|| Some(format!("no measured speedup: {}", cell.speedup.why.as_ref()?))),
             },
+            Measure::Projected => projected(|found| (found.speedup, &found.why)),
+            Measure::BaselineEfficiency => projected(|found| (found.baseline_efficiency, &found.bound_why)),
+            Measure::SpeedupAtBound => projected(|found| (found.speedup_at_bound, &found.bound_why)),
             Measure::Metric { metric, protocol, .. } => {
                 match cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol) {
                     Some(m) => Quantity { value: m.value, ci95: m.ci95, why: m.why.clone() },

@@ -1,0 +1,130 @@
+//! `specimen costs`: what verifications and forwards of drafters cost on this machine, as a cost table.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use specimen_catalog::entry::entry;
+use specimen_models::seam::clock::{DeviceClock, memory_bandwidth};
+use specimen_record::{Timestamp, write_atomic};
+use specimen_runner::{
+    images::{
+        load::{Models, device_of},
+        out_of_memory::within_memory,
+        step_costs::{MedianEstimate, forward_costs},
+    },
+    machine::{LIBTORCH, computed_on},
+};
+use specimen_summary::cost_table::{CostTable, Draft, SCHEMA, Verification, Weights};
+
+use crate::{
+    args::Format,
+    cmd::generate::{ModelArgs, cell_of, has_prompts},
+    requirements::streamed_bytes,
+    spec_args::data_root,
+    talk::{Talk, answer, answer_json},
+};
+
+/// Any prompt costs the same; this one is in the vocabulary of the embedded model.
+const PROMPT: &str = "a large red circle on sand at sunset";
+/// The embedded model.
+const EMBEDDED: &str = "tiny";
+
+/// What to time, and where.
+#[derive(Debug, Args)]
+pub struct CostsArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The prompt [default: "a large red circle on sand at sunset"; empty for models without prompts]
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
+    /// Threads of the process
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+    /// Nodes of the verifications, root included
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        default_value = "2,4,5,8,11,14,17,21,26,33,42,61",
+        value_parser = clap::value_parser!(u32).range(2..=1024)
+    )]
+    pub nodes: Vec<u32>,
+    /// Places of an image at which each forward is timed, at most
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..))]
+    pub repetitions: u32,
+    /// Write the table to this file; else it is printed
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Times the forwards and writes the table.
+pub(crate) fn costs(args: &CostsArgs, talk: &Talk) -> anyhow::Result<()> {
+    specimen_weights::use_threads(args.threads as usize);
+    let cell = cell_of(&args.model, "ar")?;
+    let model = Models::new(data_root()).get(&cell.model)?;
+    let device = device_of(&cell.model.device)?;
+    let mut nodes = args.nodes.clone();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let sizes: Vec<usize> = nodes.iter().map(|&n| n as usize).collect();
+    talk.say(format!("timing forwards of {}; other work on this machine distorts them", model.name));
+    let clock = DeviceClock::new(device);
+    let default = if has_prompts(&cell.model.name) { PROMPT } else { "" };
+    let prompt = args.prompt.as_deref().unwrap_or(default);
+    let asked = (sizes.as_slice(), args.repetitions as usize);
+    let costs =
+        within_memory(&cell.model, None, || forward_costs(&model, prompt, &cell.sampling, asked, &clock))?;
+    let verification = |(nodes, cost): &(usize, MedianEstimate)| Verification {
+        nodes: *nodes as u32,
+        steps: rounded(cost.value),
+        ci95: ends(cost),
+    };
+    let draft = |(proposer, cost): &(&str, MedianEstimate)| Draft {
+        proposer: (*proposer).to_owned(),
+        steps: rounded(cost.value),
+        ci95: ends(cost),
+    };
+    let table = CostTable {
+        schema: SCHEMA,
+        model: cell.model.name.clone(),
+        weights: match entry(&cell.model.name)?.files.is_empty() {
+            false => Weights::Published,
+            true if cell.model.name == EMBEDDED => Weights::Embedded,
+            true => Weights::Made,
+        },
+        machine: computed_on(&cell.model.device),
+        device: cell.model.device.clone(),
+        dtype: cell.model.dtype.name().to_owned(),
+        threads: args.threads,
+        libtorch: LIBTORCH.to_owned(),
+        date: Timestamp::from(std::time::SystemTime::now()).to_string()[..10].to_owned(),
+        guidance: cell.sampling.guidance,
+        context: costs.context.map(|n| n as u32),
+        repetitions: costs.step_s.n as u32,
+        bytes_per_second: memory_bandwidth(device).round(),
+        step_bytes: streamed_bytes(&cell.model),
+        step_seconds: rounded(costs.step_s.value),
+        step_seconds_ci95: ends(&costs.step_s),
+        verifications: costs.verifications.iter().map(verification).collect(),
+        drafters: costs.drafters.iter().map(draft).collect(),
+    };
+    if let Some(path) = &args.out {
+        write_atomic(path, table.text().as_bytes())?;
+        talk.say(format!("cost table: {}", path.display()));
+    }
+    match talk.format() {
+        Format::Json => answer_json(&table),
+        Format::Human if args.out.is_none() => answer(&table.text()),
+        Format::Human => Ok(()),
+    }
+}
+
+/// Ends of a 95 % interval, as a table has them.
+fn ends(estimate: &MedianEstimate) -> [f64; 2] {
+    [estimate.interval.lower, estimate.interval.upper].map(rounded)
+}
+
+/// Four significant digits: the fifth is noise.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().expect("a number that was just written can be read")
+}

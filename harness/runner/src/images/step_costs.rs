@@ -1,0 +1,177 @@
+//! What forwards cost on this machine: verifications of several sizes and forwards of the drafters, each over the plain
+//! step at the same place of an image.
+
+use std::hint::black_box;
+
+use specimen_decode::{
+    clock::Clock,
+    dist::TokenId,
+    drafter::DraftModel,
+    generation::Generation,
+    pipeline::Sampling,
+    tree::{NodeId, Proposal, TokenTree},
+};
+use specimen_models::{
+    heads::drafters::DrafterKind,
+    seam::{clock::DeviceClock, generation::ModelGeneration, loaded_model::LoadedModel},
+};
+pub use specimen_stats::median_interval::MedianEstimate;
+use specimen_stats::median_interval::median_interval;
+
+use crate::error::RunError;
+
+/// Fewest places of an image at which forwards are timed: without the first, six reach an interval at 95 %.
+const FEWEST: usize = 7;
+
+/// What forwards cost: medians over several places of one image.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForwardCosts {
+    /// Seconds of a plain step.
+    pub step_s: MedianEstimate,
+    /// Nodes of a verification, root included, and its cost over the plain step at the same place.
+    pub verifications: Vec<(usize, MedianEstimate)>,
+    /// What proposes, as specs name it, and the cost of one forward of it over the plain step at the same place.
+    pub drafters: Vec<(&'static str, MedianEstimate)>,
+    /// Image tokens in the cache at the first place and at the last.
+    pub context: [usize; 2],
+}
+
+/// Level of all intervals.
+const LEVEL: f64 = 0.95;
+
+/// Times the forwards of `model` for `prompt`, at about `repetitions` places of an image.
+///
+/// # Errors
+/// A prompt or settings that the model does not take, and images with too few places.
+pub fn forward_costs(
+    model: &LoadedModel,
+    prompt: &str,
+    sampling: &Sampling,
+    (sizes, repetitions): (&[usize], usize),
+    clock: &DeviceClock,
+) -> Result<ForwardCosts, RunError> {
+    let stride = (model.n_tokens - 1).div_ceil(repetitions).max(1);
+    let places: Vec<usize> =
+        (1..).map(|nth| nth * stride).take_while(|at| at + stride <= model.n_tokens).collect();
+    if places.len() < FEWEST {
+        return Err(RunError::Spec(format!(
+            "an image of `{}` has {} tokens, too few for times at {FEWEST} places and more",
+            model.name, model.n_tokens
+        )));
+    }
+    let max_tree = sizes.iter().copied().chain([stride]).max().expect("the stride is one");
+    let open = || model.open(prompt, sampling, max_tree);
+    let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock };
+    walk.begin(stride);
+    let mut steps = Vec::new();
+    let mut ratios = vec![Vec::new(); sizes.len()];
+    for nth in 0..places.len() {
+        let step = walk.score(1);
+        let costs: Vec<f64> = sizes.iter().map(|&n| walk.score(n) / step).collect();
+        // The first place warms caches and kernels up.
+        if nth > 0 {
+            steps.push(step);
+            ratios.iter_mut().zip(costs).for_each(|(ratios, cost)| ratios.push(cost));
+        }
+        // The tree that is scored last is the one that is kept.
+        walk.advance(stride);
+    }
+    let mut drafters: Vec<(&str, MedianEstimate)> = Vec::new();
+    for kind in model.heads.here() {
+        let proposer = proposer(kind);
+        // Heads of one kind differ in their weights only.
+        if drafters.iter().all(|(seen, _)| *seen != proposer) {
+            let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock };
+            let (mut drafter, _) = model.drafter(kind, &walk.generation, max_tree)?;
+            let costs = walk.draft_costs(&mut *drafter, places.len(), stride);
+            drafters.push((proposer, median_interval(&costs, LEVEL)?));
+        }
+    }
+    let medians = sizes.iter().zip(&ratios).map(|(&n, ratios)| Ok((n, median_interval(ratios, LEVEL)?)));
+    Ok(ForwardCosts {
+        step_s: median_interval(&steps, LEVEL)?,
+        verifications: medians.collect::<Result<_, RunError>>()?,
+        drafters,
+        context: [places[0], places[places.len() - 1]],
+    })
+}
+
+/// As specs name it.
+fn proposer(kind: &DrafterKind) -> &'static str {
+    match kind {
+        DrafterKind::Eagle1(_) => "eagle1",
+        DrafterKind::Eagle3(_) => "eagle3",
+        DrafterKind::Model(_) => "model",
+    }
+}
+
+/// An image under way, of tokens that nobody drew.
+struct Walk<'c> {
+    generation: ModelGeneration,
+    /// All tokens so far, the root of the next tree last.
+    tokens: Vec<TokenId>,
+    clock: &'c DeviceClock,
+}
+
+impl Walk<'_> {
+    /// Prefill and the tokens before the first place.
+    fn begin(&mut self, n: usize) {
+        black_box(self.generation.prefill());
+        self.tokens.push(self.token());
+        self.advance(n);
+    }
+
+    fn token(&self) -> TokenId {
+        TokenId((self.tokens.len() * 61 % self.generation.n_vocab()) as u32)
+    }
+
+    /// Seconds of a forward over a chain of `n` nodes with the distribution of its root on the host. Any shape costs the
+    /// same: only the entries of the mask differ.
+    fn score(&mut self, n: usize) -> f64 {
+        let mut tree = TokenTree::new(self.tokens[self.tokens.len() - 1]);
+        let mut at = NodeId(0);
+        for nth in 1..n {
+            let token = (self.tokens.len() + nth - 1) * 61 % self.generation.n_vocab();
+            at = tree.push(at, TokenId(token as u32), Proposal::Chosen);
+        }
+        let started = self.clock.now_ns();
+        black_box(self.generation.score(&tree).dist(NodeId(0)));
+        (self.clock.now_ns() - started) as f64 * 1e-9
+    }
+
+    /// Keeps the first `n` nodes of the tree that was scored last.
+    fn commit(&mut self, n: usize) {
+        self.generation.commit(&(0..n).map(NodeId).collect::<Vec<_>>());
+        for _ in 0..n {
+            self.tokens.push(self.token());
+        }
+    }
+
+    /// `n` tokens in one forward.
+    fn advance(&mut self, n: usize) {
+        self.score(n);
+        self.commit(n);
+    }
+
+    /// Costs of what a drafter computes for each new root, over the plain step before it.
+    fn draft_costs(&mut self, drafter: &mut dyn DraftModel, n_places: usize, stride: usize) -> Vec<f64> {
+        self.begin(stride);
+        drafter.begin(&self.tokens);
+        let mut costs = Vec::new();
+        for nth in 0..n_places {
+            let step = self.score(1);
+            self.commit(1);
+            let started = self.clock.now_ns();
+            black_box(drafter.begin(&self.tokens));
+            let draft = (self.clock.now_ns() - started) as f64 * 1e-9;
+            if nth > 0 {
+                costs.push(draft / step);
+            }
+            if stride > 1 {
+                self.advance(stride - 1);
+                drafter.begin(&self.tokens);
+            }
+        }
+        costs
+    }
+}

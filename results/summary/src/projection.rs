@@ -1,0 +1,85 @@
+//! What the measured counts of a run give under the costs of a cost table: the speedup that the same tokens a forward and
+//! drafts a step would have on a machine with those costs. Prefill and work on the host cost nothing in it.
+
+use specimen_record::{CellSummary, Projection, Summary};
+use specimen_stats::predicted_speedup::{StepCosts, predicted_speedup};
+
+use crate::{cost_table::CostTable, error::SummaryError};
+
+/// Why a cell of an older run, or of another program, has no projection.
+const NO_COUNTS: &str = "nodes and drafts of its steps are not known: another program made the images, or the run was summarised \
+                         before they were kept (`specimen score RUN` summarises it again)";
+
+/// Fills the projections of all cells of `summary`.
+///
+/// # Errors
+/// Counts that contradict each other.
+pub fn project(summary: &mut Summary, table: &CostTable) -> Result<(), SummaryError> {
+    let of_cell = |cell: &CellSummary| {
+        let (speedup, why) = parted(speedup(cell, table)?);
+        let bound = bound_s(summary, cell, table);
+        let decode = |cell: &CellSummary| cell.wall_s.decode.ok_or("the cell is untimed");
+        let baseline = cell.baseline.as_ref().and_then(|id| summary.cell(id));
+        let efficiency = bound.clone().and_then(|bound| {
+            let baseline = baseline.ok_or("it has no baseline")?;
+            Ok((bound / decode(baseline)?, bound / decode(cell)?))
+        });
+        let (shares, bound_why) = parted(efficiency);
+        Ok(Projection {
+            speedup,
+            why,
+            baseline_efficiency: shares.map(|(of_baseline, _)| of_baseline),
+            speedup_at_bound: shares.map(|(_, of_cell)| of_cell),
+            bound_why,
+        })
+    };
+    let projections = summary.cells.iter().map(of_cell).collect::<Result<Vec<_>, SummaryError>>()?;
+    for (cell, projection) in summary.cells.iter_mut().zip(projections) {
+        cell.projection = Some(projection);
+    }
+    summary.costs = Some(table.words());
+    Ok(())
+}
+
+/// A value, or the reason why there is none.
+fn parted<T>(found: Result<T, String>) -> (Option<T>, Option<String>) {
+    found.map_or_else(|why| (None, Some(why)), |value| (Some(value), None))
+}
+
+/// `tau / (r_verify + n_draft c_draft)` with the counts of `cell` and the costs of `table`, or why not.
+fn speedup(cell: &CellSummary, table: &CostTable) -> Result<Result<f64, String>, SummaryError> {
+    let counts = (cell.pooled.tpf, cell.pooled.nodes, cell.pooled.drafts);
+    let (Some(tau), Some(nodes), Some(n_draft)) = counts else {
+        return Ok(Err(NO_COUNTS.to_owned()));
+    };
+    let proposer = cell.params.get("drafter.proposer").and_then(|name| name.as_str()).unwrap_or_default();
+    let costs = table.verification(nodes).and_then(|r_verify| {
+        let c_draft = if n_draft > 0.0 { table.draft(proposer)? } else { 0.0 };
+        Ok(StepCosts { r_verify, n_draft, c_draft })
+    });
+    match costs {
+        Ok(costs) => Ok(Ok(predicted_speedup(tau, &costs)?)),
+        Err(why) => Ok(Err(why)),
+    }
+}
+
+/// Least seconds of an image of the baseline of `cell`: a plain step's bytes over the bandwidth, for each of its target
+/// forwards. Known only on the machine, model and kind of number of the table.
+fn bound_s(summary: &Summary, cell: &CellSummary, table: &CostTable) -> Result<f64, String> {
+    let machine = summary.gpus.first().unwrap_or(&summary.cpu_model);
+    let compared = [
+        ("machine", machine.as_str(), table.machine.as_str()),
+        ("model", &cell.model, &table.model),
+        ("dtype", &cell.dtype, &table.dtype),
+    ];
+    if let Some((what, ours, tables)) = compared.iter().find(|(_, ours, tables)| ours != tables) {
+        return Err(format!("the cost table is of another {what}: {tables}, and the run is of {ours}"));
+    }
+    if summary.threads != table.threads {
+        let (ours, tables) = (summary.threads, table.threads);
+        return Err(format!("the cost table is of {tables} threads a process, and the run is of {ours}"));
+    }
+    let nfe = cell.baseline.as_ref().and_then(|id| summary.cell(id)?.nfe).ok_or("it has no baseline")?;
+    let step = table.bound_s().ok_or("the cost table does not say how many bytes a plain step reads")?;
+    Ok(nfe * step)
+}
