@@ -1,4 +1,4 @@
-//! The folder below which all data lies.
+//! The folder below which all data is.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use specimen_foundation::folders::data_folder;
 /// Where a development checkout keeps its data, from the workspace root.
 const BESIDE_WORKSPACE: [&str; 3] = ["..", "shared", "data"];
 
-/// The folder below which all data lies.
+/// The folder below which all data is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataRoot(PathBuf);
 
@@ -27,6 +27,12 @@ impl DataRoot {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// A path of a spec: below `root`; as it is where it is absolute or there is no root.
+    #[must_use]
+    pub fn place(root: Option<&Self>, path: &str) -> PathBuf {
+        root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path))
     }
 
     fn beside_workspace(start: &Path) -> Option<Self> {

@@ -19,7 +19,7 @@ use specimen_experiments::{
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
-use specimen_hub::Places;
+use specimen_hub::{Places, places::Given};
 use specimen_measure::protocol::Protocol;
 
 use crate::spec_args::data_root;
@@ -63,9 +63,10 @@ pub(crate) fn footprint(model: &ModelSpec) -> Option<Footprint> {
 /// Weights and data that `spec` needs and that are not below `root`, each once, in the order of the spec.
 pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let places = places_with(root);
-    let of_models = weights_of(spec).into_iter().flat_map(|name| unfetched(name, &places));
+    let by_name = names_of(spec).into_iter().flat_map(|name| unfetched(name, &places));
+    let given = spec.models().into_iter().flat_map(|model| missing_of_given(model, root, &places));
     let mut missing: Vec<Missing> = Vec::new();
-    for entry in of_models.chain(missing_data(spec, root)) {
+    for entry in by_name.chain(given).chain(missing_data(spec, root)) {
         if !missing.contains(&entry) {
             missing.push(entry);
         }
@@ -74,14 +75,29 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
 }
 
 /// Names under which weights that `spec` needs are published, each once: its models, what drafts for them, and the
-/// networks of its metrics, unless a file is named for them. Not what these need themselves.
-pub(crate) fn weights_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
+/// networks of its metrics. Where a path is named for one, only what that path leaves out.
+pub(crate) fn weights_of<'s>(spec: &'s Spec, root: Option<&DataRoot>) -> Vec<&'s str> {
+    let mut names = names_of(spec);
+    for (model, given) in spec.models().into_iter().filter_map(|model| given_of(model, root)) {
+        let is_whole = model.parts.iter().all(|part| given.parts.contains(&part));
+        for left_out in model.with_needs().into_iter().skip(usize::from(is_whole)) {
+            if !names.contains(&left_out.name.as_str()) {
+                names.push(&left_out.name);
+            }
+        }
+    }
+    names
+}
+
+/// The same without what a path is named for.
+fn names_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
     let short = |name: &'static str| -> &'s str { name };
     let of_metric = |metric: &MetricSpec| match metric.weights {
         None => protocol_of(metric).and_then(|protocol| entry(&protocol.recipe().network.name).ok()),
         Some(_) => None,
     };
-    let mut all: Vec<&str> = spec.models().into_iter().map(|model| model.name.as_str()).collect();
+    let models = spec.models().into_iter().filter(|model| model.weights.is_none());
+    let mut all: Vec<&str> = models.map(|model| model.name.as_str()).collect();
     all.extend(spec.cells.iter().filter_map(|cell| cell.method.drafter.model.as_deref()));
     all.extend(spec.cells.iter().filter(|cell| cell.external.is_none()).filter_map(head_of).map(short));
     all.extend(wants_lenet(spec).then_some("lenet-mnist").map(short));
@@ -149,7 +165,7 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
     let paths = [("weights", &metric.weights), ("images to compare with", &metric.real)];
     let mut missing = Vec::new();
     for (what, given) in paths.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))) {
-        let path = root.map_or_else(|| PathBuf::from(given), |root| root.path().join(given));
+        let path = DataRoot::place(root, given);
         if !path.exists() {
             let published = ITEMS.iter().find(|item| item.places.contains(&given.as_str()));
             let remedy = match published {
@@ -160,6 +176,27 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
         }
     }
     missing
+}
+
+/// The published model of `model` and the weights that its spec names for it, if it names any.
+fn given_of(model: &ModelSpec, root: Option<&DataRoot>) -> Option<(&'static Entry, Given)> {
+    let path = DataRoot::place(root, model.weights.as_ref()?);
+    let model = entry::published_entry(&model.name).ok()?;
+    Some((model, Given::of(model, path)))
+}
+
+/// What is missing of a model whose weights its spec names: that path, or what it leaves out.
+fn missing_of_given(model: &ModelSpec, root: Option<&DataRoot>, places: &Places) -> Vec<Missing> {
+    let Some((entry, given)) = given_of(model, root) else { return Vec::new() };
+    if !given.path.exists() {
+        let remedy = format!("put them at {}, or give another path", given.path.display());
+        return vec![Missing {
+            what: format!("weights of {}, which the spec names", entry.name),
+            remedy,
+            fetch: None,
+        }];
+    }
+    unfetched(&entry.name, &Places { given: Some(given), ..places.clone() })
 }
 
 /// What is missing of the model `name` and of what it needs, one line an entry of the catalog; nothing for models that
@@ -247,7 +284,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             "mnist-test-labels",
         ];
         assert_eq!(keys, expected);
-        assert_eq!(weights_of(&spec), ["igpt-mnist", "igpt-fmnist", "lenet-mnist"]);
+        assert_eq!(weights_of(&spec, None), ["igpt-mnist", "igpt-fmnist", "lenet-mnist"]);
         assert_eq!(found[0].remedy, "specimen data fetch igpt-mnist");
         assert_eq!(found[2].remedy, "specimen data fetch lenet-mnist");
         assert!(found[3].fetch.is_none() && found[0].fetch.is_some(), "{found:?}");
@@ -294,11 +331,11 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         let whats = |spec: &Spec| -> Vec<String> {
             missing_data(spec, Some(&root)).into_iter().map(|entry| entry.what).collect()
         };
-        assert!(weights_of(&with(metric)).contains(&"inception-fid"));
+        assert!(weights_of(&with(metric), None).contains(&"inception-fid"));
         assert_eq!(whats(&with(metric)), ["images to compare with, for fid:lantern"]);
         std::fs::create_dir_all(folder.path().join("coco/val2017")).unwrap();
         let given = metric.replace("min_n = 2", "min_n = 2, weights = \"mine.safetensors\"");
-        assert!(!weights_of(&with(&given)).contains(&"inception-fid"));
+        assert!(!weights_of(&with(&given), None).contains(&"inception-fid"));
         assert_eq!(whats(&with(&given)), ["weights, for fid:lantern"]);
         assert_eq!(whats(&with(r#"{ name = "target-nll" }"#)), [""; 0]);
     }
@@ -328,6 +365,37 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(head(&root), []);
     }
 
+    #[test]
+    fn weights_that_a_spec_names_are_not_looked_for_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::new(folder.path());
+        let with = |name: &str| {
+            let model = format!(r#"name = "{name}", dtype = "f32", weights = "mine.safetensors""#);
+            let text = SPEC.replace(r#"name = "igpt-mnist", dtype = "f32""#, &model);
+            let text =
+                text.replace(r#"{ proposer = "model", model = "igpt-fmnist","#, r#"{ proposer = "jacobi","#);
+            let text = text.replace(r#"shape = "chain", depth = 2"#, r#"window = 2, init = "random""#);
+            SpecText::parse("t.toml", &text.replace(r#"{ name = "fd-lenet", min_n = 2 }"#, ""))
+                .unwrap()
+                .resolve()
+                .unwrap()
+        };
+        let whats = |spec: &Spec| -> Vec<String> {
+            missing(spec, Some(&root)).into_iter().map(|entry| entry.what).collect()
+        };
+        let own = ["weights of igpt-mnist, which the spec names"];
+        assert_eq!(whats(&with("igpt-mnist")), own);
+        std::fs::write(folder.path().join("mine.safetensors"), "").unwrap();
+        assert_eq!(whats(&with("igpt-mnist")), [""; 0]);
+        assert_eq!(weights_of(&with("igpt-mnist"), Some(&root)), [""; 0]);
+        // A file is the first part of a model: what it needs besides is still fetched by name.
+        let rest = ["llamagen-vq-t2i", "flan-t5-xl"];
+        assert_eq!(weights_of(&with("llamagen-t2i-xl-512"), Some(&root)), rest);
+        let rest = ["weights of llamagen-vq-t2i: 1 of 1 files", "weights of flan-t5-xl: 3 of 3 files"];
+        assert_eq!(whats(&with("llamagen-t2i-xl-512")), rest);
+        assert_eq!(weights_of(&with("lumina-mgpt-7b-768"), Some(&root)), ["lumina-mgpt-7b-768"]);
+    }
+
     #[cfg(feature = "torch")]
     #[test]
     fn what_a_forward_reads_is_what_the_networks_ask_their_files_for() {
@@ -337,7 +405,10 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
                 janus::{JanusConfig, JanusNames, JanusNetwork},
                 llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
             },
-            files::inventory::n_parameters,
+            files::inventory::Expected,
+        };
+        let n_parameters = |read: Vec<Expected>| {
+            read.iter().map(|tensor| tensor.shape.iter().product::<i64>()).sum::<i64>() as u64
         };
         let of_family = |family| {
             entry::targets().filter(move |(model, target)| target.family == family && !model.files.is_empty())
@@ -346,13 +417,13 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         for (model, _) in of_family(Family::Llamagen) {
             let all = LlamaGenNetwork::expected(&LlamaGenConfig::of(model), LlamaGenNames::Original).unwrap();
             let read: Vec<_> = all.into_iter().filter(|entry| !entry.name.contains("embedding")).collect();
-            assert_eq!(n_parameters(&read) as u64, streamed(&model.name), "{}", model.name);
+            assert_eq!(n_parameters(read), streamed(&model.name), "{}", model.name);
         }
         for (model, _) in of_family(Family::Janus) {
             let all = JanusNetwork::expected(&JanusConfig::of(model), JanusNames::Original).unwrap();
             let is_table = |name: &str| name.contains("embed_tokens") || name == "gen_embed.weight";
             let read: Vec<_> = all.into_iter().filter(|entry| !is_table(&entry.name)).collect();
-            assert_eq!(n_parameters(&read) as u64, streamed(&model.name), "{}", model.name);
+            assert_eq!(n_parameters(read), streamed(&model.name), "{}", model.name);
         }
     }
 }

@@ -12,6 +12,9 @@ use specimen_foundation::{failure::FailureKind, text::joined_lines};
 
 use crate::args::{Format, Shared};
 
+/// How a line of a message begins that is a command to copy.
+const COMMAND: &str = "    specimen ";
+
 /// What is printed on stderr, and how.
 #[derive(Clone, Debug)]
 pub struct Talk {
@@ -88,7 +91,7 @@ impl Talk {
     pub fn error(&self, kind: FailureKind, message: &str) {
         match self.format {
             Format::Human => {
-                line(&format!("{} {}", self.painted("error:", "31"), harmless(&joined_lines(message, " "))));
+                line(&format!("{} {}", self.painted("error:", "31"), harmless(&with_commands(message))));
             }
             Format::Json => {
                 let error =
@@ -102,6 +105,14 @@ impl Talk {
     fn painted(&self, text: &str, colour: &str) -> String {
         if self.has_colour { format!("\x1b[1;{colour}m{text}\x1b[0m") } else { text.to_owned() }
     }
+}
+
+/// A message in one line, with each command of this program that it gives on a line of its own.
+fn with_commands(message: &str) -> String {
+    let (commands, words): (Vec<&str>, Vec<&str>) =
+        message.lines().partition(|line| line.starts_with(COMMAND));
+    let words = joined_lines(&words.join("\n"), " ");
+    [words.as_str()].into_iter().chain(commands).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes a line to stderr. A failure cannot be reported anywhere.
@@ -189,6 +200,16 @@ mod tests {
         let error = anyhow::Error::new(cause).context("a.png: cannot write: disk full").context("report");
         assert_eq!(message_of(&error), "report: a.png: cannot write: disk full");
         assert_eq!(message_of(&anyhow!("alone")), "alone");
+    }
+
+    #[test]
+    fn a_command_keeps_a_line_of_its_own_and_other_lines_are_joined() {
+        let message = "run: tiny is not here; fetch it:\n    specimen data fetch tiny";
+        assert_eq!(with_commands(message), message);
+        assert_eq!(
+            with_commands("a.toml:1: not TOML:\n  |\n1 | a =\n  |    ^"),
+            "a.toml:1: not TOML: | 1 | a = |    ^"
+        );
     }
 
     #[test]

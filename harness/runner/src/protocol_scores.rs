@@ -115,7 +115,7 @@ struct Ready {
 impl Ready {
     fn of(metric: &MetricSpec, data_root: Option<&DataRoot>) -> Result<Self, RunError> {
         let name = metric.protocol.as_deref().unwrap_or_default();
-        let place = |path: &Option<String>| path.as_ref().map(|path| below(path, data_root));
+        let place = |path: &Option<String>| path.as_ref().map(|path| DataRoot::place(data_root, path));
         let protocol = Protocol::find(name)?;
         Ok(Self { protocol, real: place(&metric.real), weights: place(&metric.weights) })
     }
@@ -123,11 +123,6 @@ impl Ready {
     fn networks(&self, data_root: Option<&DataRoot>) -> Published {
         Published::new(data_root.map(DataRoot::path), self.weights.clone())
     }
-}
-
-/// A path of a spec: as it is if it is absolute or nothing is known of a data folder, else below that.
-fn below(path: &str, data_root: Option<&DataRoot>) -> PathBuf {
-    data_root.map_or_else(|| PathBuf::from(path), |root| root.path().join(path))
 }
 
 impl From<MeasureError> for RunError {

@@ -77,14 +77,15 @@ impl Desk {
         }
     }
 
-    /// Runs what must fail with `code`, with all of `parts` in one line of stderr that begins with `error: `.
+    /// Runs what must fail with `code`, with all of `parts` in stderr from the line on that begins with `error: `.
     #[track_caller]
     pub(crate) fn fails(&self, args: &[&str], code: i32, parts: &[&str]) {
         let ran = self.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}{}", ran.out, ran.err);
-        let line = ran.err.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+        let lines = ran.err.split_inclusive('\n').skip_while(|line| !line.starts_with("error: "));
+        let error: String = lines.collect();
         for part in parts {
-            assert!(line.contains(part), "`{part}` is not in `{line}` ({args:?})");
+            assert!(error.contains(part), "`{part}` is not in `{error}` ({args:?})");
         }
     }
 

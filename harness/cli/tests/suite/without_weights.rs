@@ -265,10 +265,34 @@ mod torch {
     #[test]
     fn absent_weights_are_named_with_what_to_fetch() {
         let args = ["generate", "", "--seed", "1", "--model", "igpt-mnist", "--dtype", "f32"];
-        let parts =
-            ["model `igpt-mnist` is not on this machine: no weights in", "specimen data fetch igpt-mnist"];
+        let parts = [
+            "error: model `igpt-mnist` is not on this machine: no weights in",
+            "; fetch it:\n    specimen data fetch igpt-mnist\n",
+        ];
         Desk::as_data_folder().fails(&args, 4, &parts);
-        Desk::new().fails(&args, 4, &parts);
+        let desk = Desk::new();
+        desk.fails(&args, 4, &parts);
+        desk.fails(&["run", &spec("real/igpt_mnist.toml"), "--out", "r"], 4, &parts);
+    }
+
+    #[test]
+    fn weights_that_a_spec_names_are_read_and_nothing_else() {
+        let desk = Desk::as_data_folder();
+        let with = |file: &str, weights: &str, code: i32, parts: &[&str]| {
+            let set = format!("model.weights=\"{weights}\"");
+            desk.fails(&["run", &spec(file), "--set", &set, "--out", "r"], code, parts);
+        };
+        let absent = ["model `igpt-mnist`: ", "mine.safetensors has no weights; expected a file of tensors"];
+        with("real/igpt_mnist.toml", "mine.safetensors", 4, &absent);
+        desk.file("mine.safetensors", "\u{8}\0\0\0\0\0\0\0{\"a\":{\"d");
+        let damaged = ["mine.safetensors: not a whole safetensors file (16 bytes)"];
+        with("real/igpt_mnist.toml", "mine.safetensors", 4, &damaged);
+        with(
+            "ci/smoke.toml",
+            "mine.safetensors",
+            3,
+            &["model `tiny` takes no `weights`", "leave the key out"],
+        );
     }
 
     #[test]

@@ -16,8 +16,8 @@ use specimen_models::{
 use tch::{Kind, Tensor, no_grad};
 
 use crate::support::{
-    Choices, EVERY_FAMILY, GUIDED, PLAIN, PROMPT, check_distribution, every_case, fresh_distribution, model,
-    open, path_tokens,
+    Choices, EVERY_FAMILY, GUIDED, PLAIN, PROMPT, anole, check_distribution, every_case, fresh_distribution,
+    model, open, path_tokens,
 };
 
 /// Decodes `generation` to its end through random trees and random paths, of which some are taken without a forward
@@ -34,8 +34,8 @@ fn random_history(
     let mut tokens = vec![choices.token(generation, 0)];
     let (mut n_skips, mut may_skip) = (0, false);
     while tokens.len() < n_tokens {
-        let (position, room) = (tokens.len() - 1, n_tokens - tokens.len());
-        let tree = choices.tree(generation, tokens[position], position, 9, room.min(4));
+        let (position, n_left) = (tokens.len() - 1, n_tokens - tokens.len());
+        let tree = choices.tree(generation, tokens[position], position, 9, n_left.min(4));
         let path = tree.path_to(NodeId(choices.below(tree.len())));
         let new: Vec<TokenId> = path.iter().map(|&id| tree[id].token).collect();
         if may_skip && !path.is_empty() && choices.below(2) == 0 {
@@ -159,7 +159,7 @@ fn guided_distributions_are_the_reference_pipeline_on_the_rows_run_apart_without
 #[test]
 fn three_way_guidance_adds_what_the_pictures_of_the_prompt_say() {
     // Three rows of one length that differ: what a prompt with pictures would give.
-    let model = model(toy::anole().with_image_row());
+    let model = model(anole().with_image_row());
     let rows = prompt_rows(&model.recipe);
     assert_eq!(rows.rows.len(), 3);
     assert_eq!((&rows.rows[1], rows.n_pads[1]), (&rows.rows[2], rows.n_pads[2]), "a text has no pictures");

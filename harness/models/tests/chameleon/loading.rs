@@ -6,7 +6,7 @@ use std::{
 };
 
 use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
-use specimen_hub::Places;
+use specimen_hub::{Places, places::Given};
 use specimen_models::{
     catalog::{OpenModel, open},
     families::chameleon::{
@@ -19,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     rule::{values, write},
-    support::{MAX_TREE, Model, PLAIN, PROMPT},
+    support::{MAX_TREE, Model, PLAIN, PROMPT, lumina},
 };
 
 type Inventory = Vec<(String, Vec<i64>)>;
@@ -45,7 +45,7 @@ fn picture_inventory() -> Inventory {
         }
     }
     let mut asked = Asked(Vec::new());
-    specimen_models::families::chameleon::Vqgan::new(&mut asked, &toy::lumina().vqgan).unwrap();
+    specimen_models::families::chameleon::Vqgan::new(&mut asked, &lumina().vqgan).unwrap();
     asked.0
 }
 
@@ -114,7 +114,7 @@ impl Desk {
     }
 
     fn load(&self) -> Result<Model, LoadError> {
-        Chameleon::load(toy::lumina(), &self.files(), Kind::Float, Device::Cpu).map(Model::from)
+        Chameleon::load(lumina(), &self.files(), Kind::Float, Device::Cpu).map(Model::from)
     }
 
     /// Rewrites the shard or file `name` with its tensors changed by `change`.
@@ -175,7 +175,7 @@ fn metas_layout_is_told_by_its_names() {
     ]);
     let files = ModelFiles { config: Some(desk.folder().join("toy.json")), ..desk.files() };
     std::fs::write(desk.folder().join("toy.json"), CONFIG).unwrap();
-    let model = Model::from(Chameleon::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap());
+    let model = Model::from(Chameleon::load(lumina(), &files, Kind::Float, Device::Cpu).unwrap());
     assert_eq!(model.network.config().qk_norm, QkNormShape::Vector);
 }
 
@@ -267,7 +267,7 @@ fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
         }
         // In the kind that both are rounded to they are one.
         let rounded =
-            Model::from(Chameleon::load(toy::lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap());
+            Model::from(Chameleon::load(lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap());
         assert_eq!(rounded.warnings.len(), usize::from(kind == Kind::Half), "{kind:?}");
     }
     let desk = Desk::new();
@@ -361,11 +361,27 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     let absent = files.head.clone().unwrap_err();
     assert!(absent.refusal().to_string().contains("specimen data fetch lumina-mgpt-7b-768-drafter"));
     // Without a head the target runs, and says what is missing when it is asked to draft.
-    let model = Model::from(Chameleon::load(toy::lumina(), &files, Kind::Float, Device::Cpu).unwrap());
+    let model = Model::from(Chameleon::load(lumina(), &files, Kind::Float, Device::Cpu).unwrap());
     let generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
     let kind = specimen_models::heads::drafters::DrafterKind::Eagle1(None);
     let error = model.drafter(&kind, &generation, MAX_TREE).map(|_| ()).unwrap_err();
     assert!(matches!(&error, ModelError::Unfetched { .. }), "{error}");
+}
+
+#[test]
+fn a_folder_that_a_user_names_has_every_part_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = specimen_catalog::entry(LUMINA).unwrap();
+    let locate = || {
+        let given = Given::of(model, folder.path().to_owned());
+        Source::of(model).locate(&Places { given: Some(given), ..Places::default() })
+    };
+    let message = locate().map(|_| ()).unwrap_err().to_string();
+    assert!(message.contains("has no target; expected a file of tensors, or a folder with"), "{message}");
+    lay_out(folder.path(), QkNormShape::Rows(1), KeyLayout::Hf);
+    let files = locate().unwrap();
+    assert!(files.target.iter().all(|path| path.starts_with(folder.path())), "{files:?}");
+    assert!(files.tokenizer.starts_with(folder.path()), "{files:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{ops::Deref, rc::Rc};
 
+use specimen_catalog::entry;
 use specimen_decode::{
     dist::{Dist, TokenId},
     generation::Generation,
@@ -27,9 +28,18 @@ pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, 
 pub(crate) const MAX_TREE: usize = 16;
 pub(crate) const PROMPT: &str = "a red circle";
 
+/// Oblong images of 4 x 6 codes, written as Lumina-mGPT writes them.
+pub(crate) fn lumina() -> Recipe {
+    Recipe::of(entry("lumina-toy").unwrap(), toy::vqgan())
+}
+
+/// Images of 4 x 4 codes, written as Anole writes them.
+pub(crate) fn anole() -> Recipe {
+    Recipe::of(entry("anole-toy").unwrap(), toy::vqgan())
+}
+
 /// Both families at toy width, each with its own way to leave the prompt out, and the one with three rows of guidance.
-pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 3] =
-    [toy::lumina, toy::anole, || toy::anole().with_image_row()];
+pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 3] = [lumina, anole, || anole().with_image_row()];
 
 /// A model with what it was made of.
 pub(crate) struct Model {

@@ -58,3 +58,21 @@ fn damaged_weights_are_an_error_that_names_the_file() {
     let error = refusal("igpt-mnist", Some(folder.path().to_owned()));
     check_message(&error, &[path.to_str().unwrap(), "7 bytes", "truncated"]);
 }
+
+#[test]
+fn weights_that_a_user_names_must_be_there_and_be_of_a_model_that_has_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |name: &str, file: &str| {
+        let options = OpenModel { weights: Some(folder.path().join(file)), ..options(None) };
+        open(name, &options).map(|_| ()).unwrap_err()
+    };
+    check_message(
+        &refusal("igpt-mnist", "none"),
+        &["igpt-mnist", "none has no weights", "mnist_gen.safetensors"],
+    );
+    check_message(
+        &refusal("igpt-mnist", ""),
+        &["has no weights; expected a file of tensors, or a folder with"],
+    );
+    check_message(&refusal("tiny", "none"), &["model `tiny` takes no `weights`", "leave the key out"]);
+}

@@ -8,6 +8,7 @@ use specimen_decode::{
     rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
+    catalog::{OpenModel, open},
     families::igpt,
     heads::{drafters::DrafterKind, model_draft::VocabularyMap},
     seam::{
@@ -270,4 +271,25 @@ fn a_model_without_the_others_weights_drafts_for_itself_only() {
     let error = drafter("igpt-fmnist").unwrap_err();
     assert!(matches!(error, ModelError::Unfetched { .. }), "{error}");
     assert!(error.to_string().ends_with("\n    specimen data fetch igpt-fmnist"), "{error}");
+}
+
+#[test]
+fn weights_that_a_user_names_are_those_that_are_read() {
+    let Some(root) = data("weights_that_a_user_names_are_those_that_are_read") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("mine.safetensors");
+    // Those of the other data set, so that the usual place cannot be what was read.
+    std::fs::copy(root.path().join(file("igpt-fmnist")), &mine).unwrap();
+    let options = OpenModel {
+        kind: Kind::Float,
+        device: Device::Cpu,
+        data_root: Some(root.path().to_owned()),
+        weights: Some(mine.clone()),
+        encode_caption: |_| Ok(Vec::new()),
+        three_way_guidance: false,
+    };
+    let model = open("igpt-mnist", &options).unwrap();
+    let digest = Digest::of(&std::fs::read(&mine).unwrap());
+    let read = &model.weights[0];
+    assert_eq!((read.file.as_str(), read.digest.as_str()), ("mine.safetensors", digest.as_str()));
 }

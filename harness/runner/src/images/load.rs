@@ -50,17 +50,11 @@ impl Models {
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
         }
-        if let Some(path) = &spec.weights {
-            return Err(RunError::Spec(format!(
-                "model `{}`: `weights = \"{path}\"` is not taken; its weights are embedded or found by name",
-                spec.name
-            )));
-        }
         let options = OpenModel {
             kind: kind_of(spec.dtype),
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
-            weights: None,
+            weights: spec.weights.as_ref().map(|path| DataRoot::place(self.data_root.as_ref(), path)),
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
         };
@@ -70,7 +64,7 @@ impl Models {
     }
 }
 
-/// Refuses weights of `model` other than those that the manifest at `path` names.
+/// Refuses weights of `model` that are none of those that the manifest at `path` names for it.
 ///
 /// # Errors
 /// [`RunError::OtherWeights`] with both digests.
@@ -83,9 +77,12 @@ pub(crate) fn check_weights(
     for file in files {
         let name = format!("{model} {}", file.role);
         let blake3: Digest = file.digest.parse().map_err(RunError::Spec)?;
-        let then = manifest.weights.iter().find(|entry| entry.name == name);
-        if let Some(entry) = then.filter(|entry| entry.blake3 != blake3) {
-            let (expected, found) = (entry.blake3.to_string(), blake3.to_string());
+        // Cells of one model may have weights of their own.
+        let then: Vec<&Digest> =
+            manifest.weights.iter().filter(|entry| entry.name == name).map(|entry| &entry.blake3).collect();
+        if !then.is_empty() && !then.contains(&&blake3) {
+            let expected = then.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+            let found = blake3.to_string();
             return Err(RunError::OtherWeights { path: path.to_owned(), name, expected, found });
         }
     }

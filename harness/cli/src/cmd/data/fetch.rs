@@ -105,8 +105,8 @@ struct FailedLine {
 pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let mut wanted: Vec<&'static Entry> = Vec::new();
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
-    let of_spec = spec.as_ref().map(requirements::weights_of).unwrap_or_default();
     let root = data_root();
+    let of_spec = spec.as_ref().map(|spec| requirements::weights_of(spec, root.as_ref())).unwrap_or_default();
     let of_datasets: Vec<&str> =
         args.names.iter().map(String::as_str).filter(|name| !items_of(name).is_empty()).collect();
     let mut items: Vec<DataItem> = of_datasets.iter().flat_map(|name| items_of(name)).collect();

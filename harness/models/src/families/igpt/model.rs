@@ -38,7 +38,7 @@ impl Network {
         let mut checkpoint = Checkpoint::open(path, Some(kind), device)?;
         let id = WeightsId {
             role: role.into(),
-            file: file_of(model).into(),
+            file: file_of(model, path),
             digest: checkpoint.digest().to_owned(),
         };
         let backbone = IgptBackbone::new(&mut checkpoint, &config)?;
@@ -52,10 +52,14 @@ impl Network {
     }
 }
 
-/// The safetensors of `model`, below a folder of weights.
-fn file_of(model: &Entry) -> &str {
+/// How results name the file at `path`: below a folder of weights where it is the published one, else by its name.
+fn file_of(model: &Entry, path: &Path) -> String {
     let converted = model.files[0].converted.as_deref().expect("its files are pickles");
-    converted.strip_prefix("weights/").unwrap_or(converted)
+    let published = converted.strip_prefix("weights/").unwrap_or(converted);
+    if path.ends_with(published) {
+        return published.to_owned();
+    }
+    path.file_name().expect("weights are a file").to_string_lossy().into_owned()
 }
 
 /// `model` of the catalog with the weights found in `places`, and with the other models that can draft for it where
