@@ -220,7 +220,6 @@ mod tests {
     #[test]
     fn unconditional_prompts_have_no_text_and_need_a_limit() {
         let set = open("unconditional", &limited(3)).unwrap();
-        assert!(set.is_unconditional());
         assert_eq!(set.prompts().iter().map(|p| p.id.as_str()).collect::<Vec<_>>(), ["0", "1", "2"]);
         check_refused("unconditional", &OpenOptions::default(), &["unconditional", "limit is missing"]);
         check_refused("unconditional", &limited(0), &["limit is 0"]);

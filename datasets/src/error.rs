@@ -116,38 +116,17 @@ pub enum DatasetError {
         /// The file or the dataset's name.
         path: PathBuf,
     },
-    /// Two image files lead to one id.
-    #[error(
-        "{first} and {second} both have the id `{id}`; give each image its own number or pass a mapping file \
-         with the columns name,id",
-        first = first.display(), second = second.display()
-    )]
-    DuplicateImage {
-        /// The id.
-        id: String,
-        /// First file in path order.
-        first: PathBuf,
-        /// Second file in path order.
-        second: PathBuf,
-    },
-    /// An image file from whose name no id can be read.
-    #[error("{path}: {why}; rename it or pass a mapping file with the columns name,id", path = path.display())]
-    ImageWithoutId {
+    /// An image file whose path is no text.
+    #[error("{path}: the path is not UTF-8; rename it", path = path.display())]
+    NameNotUtf8 {
         /// The image.
         path: PathBuf,
-        /// Why there is no id.
-        why: &'static str,
     },
     /// A folder without a single image.
-    #[error(
-        "{path}: no image files (png, jpg, jpeg, webp, bmp) in it; {n_ignored} other files were ignored",
-        path = path.display()
-    )]
+    #[error("{path}: no image files (png, jpg, jpeg, webp, bmp) in it", path = path.display())]
     NoImages {
         /// The folder.
         path: PathBuf,
-        /// Files with other extensions.
-        n_ignored: usize,
     },
     /// A table and a folder of images do not hold the same images.
     #[error("{table}: it does not fit the images in {folder}: {problem}", table = table.display(), folder = folder.display())]
@@ -159,10 +138,7 @@ pub enum DatasetError {
         /// What lacks on each side.
         problem: String,
     },
-    /// Some ids have a partner on one side only.
-    #[error("{0}")]
-    Unpaired(Box<Unpaired>),
-    /// No dataset has this name and no file lies at this path.
+    /// No dataset has this name and no file is at this path.
     #[error("unknown dataset `{name}`; {hint}")]
     UnknownName {
         /// The name as it was given.
@@ -205,46 +181,6 @@ pub enum DatasetError {
     },
 }
 
-/// Ids that have a partner on one side only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpaired {
-    /// What the left side is, such as `generated images`.
-    pub left: String,
-    /// What the right side is.
-    pub right: String,
-    /// Number of ids present on both sides.
-    pub n_paired: usize,
-    /// Ids on the left without a partner, in the left side's order.
-    pub left_only: Vec<String>,
-    /// Ids on the right without a partner, in the right side's order.
-    pub right_only: Vec<String>,
-}
-
-impl fmt::Display for Unpaired {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} and {} are paired by id: {} pairs", self.left, self.right, self.n_paired)?;
-        for (side, other, ids) in
-            [(&self.left, &self.right, &self.left_only), (&self.right, &self.left, &self.right_only)]
-        {
-            if !ids.is_empty() {
-                write!(f, "; {} {} without a partner in {}: {}", ids.len(), side, other, first_ids(ids))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// How many ids a message spells out before it says how many more there are.
-const N_SPELLED: usize = 8;
-
-fn first_ids(ids: &[String]) -> String {
-    let shown = ids.iter().take(N_SPELLED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match ids.len().saturating_sub(N_SPELLED) {
-        0 => shown,
-        n_more => format!("{shown} and {n_more} more"),
-    }
-}
-
 impl DatasetError {
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
@@ -271,11 +207,9 @@ impl Failure for DatasetError {
             | Self::BlankPrompt { .. }
             | Self::DuplicateId { .. }
             | Self::NoPrompts { .. }
-            | Self::DuplicateImage { .. }
-            | Self::ImageWithoutId { .. }
+            | Self::NameNotUtf8 { .. }
             | Self::NoImages { .. }
             | Self::ImagesAndRows { .. }
-            | Self::Unpaired(_)
             | Self::Absent { .. }
             | Self::DigestMismatch { .. } => FailureKind::Missing,
         })

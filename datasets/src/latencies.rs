@@ -125,7 +125,7 @@ impl Images {
             }
         }
         if names.is_empty() {
-            return Err(DatasetError::NoImages { path: PathBuf::from(folder), n_ignored: 0 });
+            return Err(DatasetError::NoImages { path: PathBuf::from(folder) });
         }
         Ok(Self { names, by_id })
     }

@@ -3,7 +3,7 @@
 //!
 //! Every reader takes untrusted files and answers with a [`DatasetError`] that names the file, the place
 //! in it, what was expected and what was found. Prompts carry ids, and everything that belongs together
-//! (prompt, generated image, reference photo) is paired by id, never by order.
+//! (prompt, generated image) is paired by id, never by order.
 //! Start with [`catalog::open`]; the formats are one file each.
 
 // Opening a dataset.
@@ -24,11 +24,9 @@ pub mod parti;
 pub mod prompts_file;
 pub mod scenes;
 
-// Images, pairs and exports.
-pub mod export;
+// Images that were made elsewhere.
 pub mod image_folder;
 pub mod latencies;
-pub mod reference;
 
 // What all of them stand on.
 mod delimited;

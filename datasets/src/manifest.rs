@@ -1,7 +1,7 @@
-//! Where the published data lies on this machine, what its content must be, and what to fetch when it is
+//! Where the published data is on this machine, what its content must be, and what to fetch when it is
 //! absent. The product carries none of it.
 //!
-//! Everything lies below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
+//! Everything is below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
 //! file may be kept gzipped.
 
 use crate::data_root::DataRoot;
@@ -11,7 +11,7 @@ use crate::read;
 use specimen_foundation::{digest::Digest, folders::DATA_VARIABLE};
 use std::path::{Path, PathBuf};
 
-/// What must lie at an item's place.
+/// What must be at an item's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// A file with this content.
@@ -35,7 +35,7 @@ pub struct DataItem {
     pub key: &'static str,
     /// Places below the data folder, most usual first; the first that exists counts.
     pub places: &'static [&'static str],
-    /// What must lie there.
+    /// What must be at that place.
     pub expected: Expected,
     /// What to fetch and from where, as the object of "fetch".
     pub fetch: &'static str,
@@ -222,7 +222,7 @@ impl DataItem {
                 let (found, n_found) = content_digest(path)?;
                 found.as_str() == sha256 && n_found == n_bytes
             }
-            Expected::Images { n } => image_folder::count(path)?.0 == n,
+            Expected::Images { n } => image_folder::names(path)?.len() == n,
         })
     }
 
@@ -245,7 +245,7 @@ impl DataItem {
                 )
             }
             Expected::Images { n } => {
-                (format!("{n} images"), format!("{} images", image_folder::count(&path)?.0))
+                (format!("{n} images"), format!("{} images", image_folder::names(&path)?.len()))
             }
         };
         if expected == found {
@@ -385,7 +385,7 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         std::io::Write::write_all(&mut encoder, &bytes).unwrap();
         encoder.finish().unwrap();
-        assert_ne!(Digest::sha256_of_file(&packed).unwrap(), Digest::sha256_of(&bytes));
+        assert_ne!(Digest::sha256_of(&std::fs::read(&packed).unwrap()), Digest::sha256_of(&bytes));
         assert_eq!(content_digest(&packed).unwrap(), (Digest::sha256_of(&bytes), 200_000));
     }
 }

@@ -1,6 +1,6 @@
 //! PartiPrompts (google-research/parti, `PartiPrompts.tsv`): 1,632 prompts with category and challenge.
 //!
-//! The file is tab-separated **without quoting**: 58 double quotes stand inside fields, and one prompt
+//! The file is tab-separated **without quoting**: 58 double quotes are inside fields, and one prompt
 //! starts with one, which a default CSV reader silently drops. All columns are text (`0`, `42`, `101` and
 //! `300` are prompts), and the outer blanks of ten prompts belong to them. Ids are 0-based row numbers.
 

@@ -143,12 +143,6 @@ impl PromptSet {
         self.position_of.get(id).map(|position| &self.prompts[*position])
     }
 
-    /// Whether the prompts have no text, for models that take none.
-    #[must_use]
-    pub fn is_unconditional(&self) -> bool {
-        self.prompts.iter().all(|prompt| prompt.text.is_empty())
-    }
-
     /// What results record about this set.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
@@ -243,6 +237,5 @@ mod tests {
         let set = PromptSet::new("made", vec![prompt("042", "a"), prompt("42", "b")]).unwrap();
         assert_eq!(set.get(&PromptId::number(42)).unwrap().text, "b");
         assert_eq!(set.get(&PromptId::number(7)), None);
-        assert!(!set.is_unconditional());
     }
 }

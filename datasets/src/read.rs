@@ -84,7 +84,7 @@ pub(crate) fn too_many(path: &Path, what: &str) -> DatasetError {
     DatasetError::malformed(path, place, format!("at most {MAX_LINES} {what}"), format!("more {what}"))
 }
 
-/// A readable quotation of what stands in a file: at most 40 characters, control characters escaped.
+/// A readable quotation of what is in a file: at most 40 characters, control characters escaped.
 pub(crate) fn quote(found: &str) -> String {
     let mut shown = String::new();
     for c in found.chars().take(40) {

@@ -2,7 +2,7 @@
 //!
 //! A seeded subset takes the prompts with the lowest blake3 of (seed as 8 little-endian bytes, id), in file
 //! order. The choice for an id does not depend on the other prompts or their order, so a smaller subset
-//! lies inside a larger one, and nothing changes when the file is sorted otherwise. A part cuts either by
+//! is inside a larger one, and nothing changes when the file is sorted otherwise. A part cuts either by
 //! positions, so that several runs can share one set without sharing a prompt.
 
 use crate::error::{DatasetError, Result};

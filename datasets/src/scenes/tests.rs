@@ -1,4 +1,4 @@
-//! Laws of the scenes: what holds for every scene, how often things occur, and golden bytes.
+//! What holds for every scene, how often things occur, and golden bytes.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use super::{

@@ -4,7 +4,6 @@ use crate::presence;
 use specimen_datasets::Digest;
 use specimen_datasets::catalog::{OpenOptions, open};
 use specimen_datasets::coco::CocoCaptions;
-use specimen_datasets::export::python_json_list;
 use specimen_datasets::{CaptionPolicy, PromptSet};
 use std::collections::BTreeMap;
 
@@ -25,10 +24,19 @@ fn the_longest_captions_equal_lanterns_file_byte_for_byte() {
         return;
     };
     assert_eq!(set.n_prompts(), 5_000);
+    let texts: Vec<String> = set.prompts().iter().map(|prompt| python_json_string(&prompt.text)).collect();
+    let file = format!("[\n    {}\n]", texts.join(",\n    "));
     assert_eq!(
-        Digest::sha256_of(python_json_list(&set).as_bytes()).as_str(),
+        Digest::sha256_of(file.as_bytes()).as_str(),
         "99ec01cb63b51d8af4b02a378fe03170369f88fdb67f18e8eb1535ce75d33639"
     );
+}
+
+/// `text` as Python's `json.dumps` writes it: ASCII only, other code points as `\\uXXXX`.
+fn python_json_string(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap();
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    json.chars().map(|c| if c.is_ascii() { c.to_string() } else { escape(c) }).collect()
 }
 
 #[test]

@@ -1,31 +1,8 @@
-//! Image folders, MNIST and the manifest on the published files.
+//! MNIST and the manifest on the published files.
 
 use crate::presence;
-use specimen_datasets::catalog::{OpenOptions, open};
-use specimen_datasets::image_folder::ImageFolder;
 use specimen_datasets::manifest::{COCO_CAPTIONS, MNIST_IMAGES, MNIST_LABELS, PARTI_PROMPTS, Status};
 use specimen_datasets::mnist::Mnist;
-use specimen_datasets::reference::prompts_with_reference;
-use specimen_datasets::{CaptionPolicy, PromptId};
-
-#[test]
-fn photos_are_paired_with_all_their_captions_by_id() {
-    let test = "photos_are_paired_with_all_their_captions_by_id";
-    let places = ["photos/coco_val2017", "photos/captions_photos40_all.json"];
-    let Some(root) = presence::root_with(test, &places) else { return };
-    let photos = ImageFolder::scan(&root.path().join(places[0])).unwrap();
-    assert_eq!(photos.entries().len(), 40);
-    assert_eq!(photos.entries()[0].id, PromptId::number(12_280));
-    let options =
-        OpenOptions { root: Some(root), caption: Some(CaptionPolicy::All), ..OpenOptions::default() };
-    let captions = open(places[1], &options).unwrap();
-    let pairs = prompts_with_reference(&captions, &photos).complete().unwrap();
-    assert_eq!(pairs.len(), 200);
-    for pair in pairs {
-        let image_id: u64 = pair.left.image_id.as_ref().unwrap().as_str().parse().unwrap();
-        assert!(pair.right.ends_with(format!("{image_id:012}.jpg")));
-    }
-}
 
 #[test]
 fn the_mnist_test_split_has_its_published_class_counts() {

@@ -42,8 +42,8 @@ pub struct Entry {
     /// here is read or converted.
     #[serde(default, rename = "alternative")]
     pub alternatives: Vec<PublishedFile>,
-    /// The parts that its files make, each with the ways in which it can lie on a disk; none where each file is needed
-    /// by itself.
+    /// The parts that its files make, each with the ways in which it can be on a disk; none where each file is needed
+    /// on its own.
     #[serde(default, rename = "part")]
     pub parts: Vec<Part>,
     /// What it is, if it draws images.
@@ -68,7 +68,7 @@ pub struct PublishedFile {
     pub n_bytes: Known<u64>,
     /// Its SHA-256, or the beginning of it where only that is published.
     pub sha256: Known<String>,
-    /// Where its safetensors lie below the data folder, for a file that must be converted before it is read: one whose
+    /// Where its safetensors are below the data folder, for a file that must be converted before it is read: one whose
     /// name does not end in `.safetensors`.
     pub converted: Option<String>,
 }

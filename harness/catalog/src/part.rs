@@ -1,4 +1,4 @@
-//! The parts of a model, such as target and picture decoder, and the ways in which each can lie on a disk. Loading and
+//! The parts of a model, such as target and picture decoder, and the ways in which each can be on a disk. Loading and
 //! planning both go by them.
 
 use serde::Deserialize;

@@ -11,8 +11,8 @@ use crate::{ConvertError, Element, Limits, Recipe, Source, recipe::Applied, writ
 pub const SOURCE_KEY: &str = "source_sha256";
 /// The note under which a file names the SHA-256 of each of several files it was made from.
 const SOURCES_KEY: &str = "sources_sha256";
-/// The note of who made it.
-const MAKER_KEY: &str = "made_by";
+/// The note of the program and version that wrote the file.
+const MADE_BY_KEY: &str = "made_by";
 
 /// How to convert.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ pub fn convert(
 }
 
 fn notes(sources: &[(String, String)]) -> BTreeMap<String, String> {
-    let maker = format!("specimen {}", env!("CARGO_PKG_VERSION"));
+    let program = format!("specimen {}", env!("CARGO_PKG_VERSION"));
     let source = match sources {
         [(_, sha256)] => (SOURCE_KEY, sha256.clone()),
         many => {
@@ -126,5 +126,5 @@ fn notes(sources: &[(String, String)]) -> BTreeMap<String, String> {
             (SOURCES_KEY, each.join(" "))
         }
     };
-    [(MAKER_KEY, maker), source].into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    [(MADE_BY_KEY, program), source].into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

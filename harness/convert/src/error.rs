@@ -53,7 +53,7 @@ pub enum ConvertError {
         /// What to do.
         remedy: Box<str>,
     },
-    /// A tensor that does not lie in its storage, or cannot be written as asked.
+    /// A tensor that is not inside its storage, or cannot be written as asked.
     #[error("{path}: tensor `{name}`: expected {expected}, found {found}; {remedy}")]
     Tensor {
         /// The file.

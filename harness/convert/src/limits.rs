@@ -13,7 +13,7 @@ pub struct Limits {
     pub memo: usize,
     /// Values on the stack of a pickle.
     pub stack: usize,
-    /// Open marks, and how deep containers that are walked through may lie in one another.
+    /// Open marks, and how deep containers that are walked through may be nested.
     pub depth: usize,
     /// Containers and values that are looked at in search of tensors: what is shared counts each time it is reached.
     pub visits: u64,

@@ -22,7 +22,7 @@ pub struct Source {
     format: &'static str,
     key: String,
     files: Vec<Mapping>,
-    // Invariant: every view's storage lies in the file that it names.
+    // Invariant: every view's storage is in the file that it names.
     tensors: BTreeMap<String, TensorView>,
     arrays: BTreeMap<String, Array>,
     dropped: Vec<String>,

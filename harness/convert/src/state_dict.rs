@@ -13,7 +13,7 @@ const KEYS: [&str; 4] = ["state_dict", "model", "module", "model_state_dict"];
 
 /// The tensors of a model by name.
 pub(crate) struct StateDict<'h, 'a> {
-    /// By name.
+    /// The tensors, by their full names.
     pub(crate) tensors: BTreeMap<String, &'h TensorNode<'a>>,
     /// Arrays of NumPy by name; none unless they are asked for.
     pub(crate) arrays: BTreeMap<String, Id>,

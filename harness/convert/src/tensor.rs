@@ -1,4 +1,4 @@
-//! A tensor as a strided view of a storage that lies in a mapped file: checked once, then copied run by run.
+//! A tensor as a strided view of a storage in a mapped file: checked once, then copied run by run.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::Element;
 pub struct Storage {
     /// Which of the source's files.
     pub file: usize,
-    /// First byte.
+    /// Place of its first byte in the file.
     pub start: u64,
     /// Length in bytes.
     pub n_bytes: u64,
@@ -21,14 +21,14 @@ pub struct TensorView {
     storage: Storage,
     element: Element,
     shape: Vec<u64>,
-    // Invariant: the sizes multiply to those of `shape`, and every index they reach lies in the storage.
+    // Invariant: the sizes multiply to those of `shape`, and every index they reach is in the storage.
     /// First element, counted in elements.
     offset: u64,
     /// Sizes and strides (in elements), outermost first; finer than `shape` after [`Self::unpair_rows`].
     axes: Vec<(u64, u64)>,
 }
 
-/// Why a view does not lie in its storage: what it should be, what it is.
+/// Why a view is not inside its storage: what it should be, what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     /// What was expected.
@@ -46,7 +46,7 @@ impl TensorView {
     /// A view of `storage`.
     ///
     /// # Errors
-    /// As many strides as axes are needed, and every element must lie in the storage.
+    /// As many strides as axes are needed, and every element must be in the storage.
     pub fn new(
         storage: Storage,
         element: Element,
@@ -162,7 +162,7 @@ impl TensorView {
     }
 
     /// Hands the elements, row-major and as little-endian bytes, to `sink` in blocks of whole elements. `file` is the
-    /// file that the storage lies in.
+    /// file that holds the storage.
     ///
     /// # Errors
     /// What `sink` says.
@@ -212,7 +212,7 @@ impl TensorView {
         }
     }
 
-    /// The axes that are walked, and how many elements lie in one piece at each step.
+    /// The axes that are walked, and how many elements are in one piece at each step.
     fn runs(&self) -> (Vec<(u64, u64)>, u64) {
         let mut outer: Vec<(u64, u64)> = self.axes.iter().copied().filter(|axis| axis.0 != 1).collect();
         let mut run = 1;

@@ -34,7 +34,7 @@ pub(crate) struct Archive {
     has_checksums: bool,
 }
 
-/// One entry.
+/// Where a file of the archive is, and its checksum.
 struct Entry {
     /// From its local header to its last byte.
     whole: Range<u64>,

@@ -62,12 +62,16 @@ fn decode_step(
     image: &mut Decoded,
 ) -> StepTrace {
     let step = image.steps.len() as u32;
-    let room = generation.n_tokens() - image.tokens.len();
+    let n_left = generation.n_tokens() - image.tokens.len();
     let n_draft_forwards_before = method.drafter.n_forwards();
     laps.lap_ns();
-    let tree = method.drafter.draft(&image.tokens, room, step, uniforms);
+    let tree = method.drafter.draft(&image.tokens, n_left, step, uniforms);
     assert_eq!(image.tokens.last(), Some(&tree[TokenTree::ROOT].token), "a tree hangs off the newest token");
-    assert!(tree.depth() <= room, "a draft of depth {} overshoots a room of {room}", tree.depth());
+    assert!(
+        tree.depth() <= n_left,
+        "a draft of depth {} is deeper than the {n_left} tokens left",
+        tree.depth()
+    );
     let decision = method.scheduler.decide(&tree, &image.tokens, step, uniforms);
     let mut trace = StepTrace {
         n_drafted: tree.n_drafts() as u32,
@@ -79,8 +83,8 @@ fn decode_step(
         Decision::Verify => {
             let scores = generation.score(&tree);
             trace.target_ns = laps.lap_ns();
-            let verdict = verify(&tree, &*scores, &mut *method.rule, uniforms, step, room);
-            let verified = Verified { tree: &tree, scores: &*scores, step, room, uniforms };
+            let verdict = verify(&tree, &*scores, &mut *method.rule, uniforms, step, n_left);
+            let verified = Verified { tree: &tree, scores: &*scores, step, n_left, uniforms };
             let verdict = method.scheduler.revise(&verified, verdict);
             trace.verify_ns = laps.lap_ns();
             trace.n_target_forwards = 1;

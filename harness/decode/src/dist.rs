@@ -206,24 +206,6 @@ impl Dist {
         self.total = blockwise_sum(&self.probs);
         true
     }
-
-    /// `0.5 * sum |self - other|`, in `[0, 1]`.
-    ///
-    /// # Panics
-    /// If the vocabularies differ.
-    #[must_use]
-    pub fn total_variation(&self, other: &Dist) -> f64 {
-        assert_eq!(self.len(), other.len(), "total variation compares distributions over one vocabulary");
-        let moved = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
-        0.5 * self.probs.iter().zip(&other.probs).map(moved).sum::<f64>()
-    }
-
-    /// Shannon entropy in bits, in `[0, log2 V]`.
-    #[must_use]
-    pub fn entropy_bits(&self) -> f64 {
-        let positive = self.probs.iter().map(|&p| f64::from(p)).filter(|&p| 0.0 < p);
-        positive.map(|p| -p * p.log2()).sum::<f64>().max(0.0)
-    }
 }
 
 /// Entries summed together before block sums are added up.
@@ -348,16 +330,6 @@ mod tests {
         let distribution = distribution(&[0.5, 0.25, 0.25]);
         assert_eq!(distribution.without(&[TokenId(0)]).unwrap().probs(), [0.0, 0.5, 0.5]);
         assert_eq!(distribution.without(&[TokenId(0), TokenId(1), TokenId(2)]), None);
-    }
-
-    #[test]
-    fn distance_and_entropy_have_their_textbook_values() {
-        let (a, b) = (distribution(&[0.5, 0.5, 0.0]), distribution(&[0.25, 0.25, 0.5]));
-        assert_eq!(a.total_variation(&b), 0.5);
-        assert_eq!(distribution(&[0.5, 0.5]).total_variation(&distribution(&[0.75, 0.25])), 0.25);
-        assert_eq!((a.entropy_bits(), b.entropy_bits()), (1.0, 1.5));
-        assert_eq!(Dist::one_hot(3, TokenId(1)).entropy_bits(), 0.0);
-        assert_eq!(Dist::uniform(8).entropy_bits(), 3.0);
     }
 
     #[test]

@@ -49,9 +49,9 @@ pub trait Drafter {
 
     /// A tree below the newest token of `tokens`.
     ///
-    /// `room` is the number of tokens the image still misses after the root (at least 1): no node is
+    /// `n_left` is the number of tokens the image still misses after the root (at least 1): no node is
     /// deeper. Draws use [`Purpose::Draft`](crate::rng::Purpose::Draft) or `Init`, addressed by `step`.
-    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree;
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree;
 
     /// Learns what became of the last tree. `path` holds the accepted candidates top-down; `scores` is
     /// `None` when verification was skipped. A Jacobi drafter draws its next window here.

@@ -1,7 +1,7 @@
 //! Which target features a draft head continues from: those of the tokens it takes in, or older ones.
 //!
 //! A head pairs every token with the target's feature of the slot before it. After a skipped verification
-//! there is none, so the newest cached features stand in (VVS, section 4.3); the staleness experiments feed
+//! there is none, so the newest cached features are used (VVS, section 4.3); the staleness experiments feed
 //! older ones on purpose (VVS supplement, Tables 5 and 6). Only indices are decided here: the model holds the
 //! tensors. What a head has taken in stays as it was: its cache is not refreshed when the features arrive.
 
@@ -32,7 +32,7 @@ pub struct FeaturesConfig {
     pub n_cache: usize,
 }
 
-/// How old the features are that stand in for the `n` fresh ones of a step. Written as a number, as in VVS.
+/// How old the features are that replace the `n` fresh ones of a step. Written as a number, as in VVS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub enum Staleness {

@@ -51,7 +51,7 @@ pub struct MethodConfig {
 }
 
 impl MethodConfig {
-    /// Autoregressive decoding.
+    /// The configuration of autoregressive decoding.
     #[must_use]
     pub fn ar() -> Self {
         Self { drafter: DrafterConfig::none(), accept: lossless_only(), schedule: ScheduleConfig::always() }
@@ -170,20 +170,6 @@ impl MethodConfig {
         match self.drafter.shape.as_ref() {
             Some(&Shape::Dynamic { top_k, depth, .. }) => top_k * depth,
             _ => self.max_tree_nodes() - 1,
-        }
-    }
-
-    /// Depth of the deepest node a draft tree can have.
-    ///
-    /// # Panics
-    /// If the configuration is invalid.
-    #[must_use]
-    pub fn max_depth(&self) -> usize {
-        match self.drafter.shape.as_ref() {
-            None => self.drafter.n_guesses(),
-            Some(Shape::Chain { depth }) => *depth,
-            Some(Shape::Static { tree }) => tree.resolve().expect("the configuration was validated").depth(),
-            Some(&Shape::Dynamic { depth, total_token, .. }) => (depth + 1).min(total_token - 1),
         }
     }
 }

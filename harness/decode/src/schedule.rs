@@ -38,14 +38,14 @@ pub trait Scheduler {
 /// A verification that has just been made.
 #[derive(Clone, Copy)]
 pub struct Verified<'a> {
-    /// The draft.
+    /// The draft tree that was verified.
     pub tree: &'a TokenTree,
     /// What the target said.
     pub scores: &'a dyn Scores,
     /// Index of the decode loop's iteration.
     pub step: u32,
     /// Tokens the image misses after the root.
-    pub room: usize,
+    pub n_left: usize,
     /// The draws of the image; the verification used no more than one at `Resample`.
     pub uniforms: &'a Uniforms,
 }

@@ -32,7 +32,7 @@ pub struct StepTrace {
 pub struct Decoded {
     /// Exactly `n_tokens` of the generation.
     pub tokens: Vec<TokenId>,
-    /// In order.
+    /// The steps of the decode loop, in the order in which they were made.
     pub steps: Vec<StepTrace>,
     /// Time of the prefill and of drawing the first token.
     pub prefill_ns: u64,

@@ -30,7 +30,7 @@ pub enum Proposal {
 /// One token of the tree.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The candidate.
+    /// The candidate token.
     pub token: TokenId,
     /// The node it would follow; `None` for the root.
     pub parent: Option<NodeId>,

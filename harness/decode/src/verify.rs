@@ -132,7 +132,7 @@ pub struct Verdict {
     /// Accepted candidates, top-down.
     pub path: Vec<NodeId>,
     /// The correction token after a rejection, or the bonus token after a full path. `None` if the path
-    /// fills the image, so that a next token would lie beyond its end.
+    /// fills the image, so that a next token would be beyond its end.
     pub next: Option<TokenId>,
     /// Depths at which candidates were tested: `path.len()`, plus 1 if the walk ended in a rejection.
     pub n_levels_tested: usize,
@@ -142,7 +142,7 @@ pub struct Verdict {
     pub out_of_support: u32,
 }
 
-/// Walks `tree` from the root, accepting at most `room` candidates (tokens the image misses after the root).
+/// Walks `tree` from the root, accepting at most `n_left` candidates (tokens the image misses after the root).
 ///
 /// Reads only the distributions of accepted nodes and the root, plus what the rule asks for.
 pub fn verify(
@@ -151,7 +151,7 @@ pub fn verify(
     rule: &mut dyn AcceptanceRule,
     uniforms: &Uniforms,
     step: u32,
-    room: usize,
+    n_left: usize,
 ) -> Verdict {
     rule.begin_step();
     let mut walk = Walk { tree, scores, rule, uniforms, step, n_levels_tested: 0, n_residual_fallbacks: 0 };
@@ -159,7 +159,7 @@ pub fn verify(
     let mut out_of_support = 0;
     let mut parent = TokenTree::ROOT;
     let next = loop {
-        if path.len() == room {
+        if path.len() == n_left {
             break None;
         }
         let q = scores.dist(parent);
@@ -382,7 +382,7 @@ mod tests {
         let q = distribution(&[0.0, 1.0]);
         let tree = level(&[(1, Proposal::Chosen)]);
         let walk =
-            |room| verify(&tree, &Everywhere(Rc::clone(&q)), &mut Lossless, &Uniforms::new(1), 0, room);
+            |n_left| verify(&tree, &Everywhere(Rc::clone(&q)), &mut Lossless, &Uniforms::new(1), 0, n_left);
         assert_eq!((walk(1).path.len(), walk(1).next), (1, None));
         assert_eq!((walk(2).path.len(), walk(2).next), (1, Some(TokenId(1))));
     }

@@ -46,16 +46,6 @@ impl Digest {
         Self::of_sha256(Sha256::new_with_prefix(bytes))
     }
 
-    /// SHA-256 of a file, read as a stream.
-    ///
-    /// # Errors
-    /// A file that cannot be read.
-    pub fn sha256_of_file(path: &Path) -> io::Result<Self> {
-        let mut hasher = Sha256::new();
-        io::copy(&mut File::open(path)?, &mut hasher)?;
-        Ok(Self::of_sha256(hasher))
-    }
-
     /// What `hasher` has taken in so far.
     #[must_use]
     pub fn of_sha256(hasher: Sha256) -> Self {
@@ -130,7 +120,6 @@ mod tests {
         let path = folder.path().join("a.bin");
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(Digest::of_file(&path).unwrap(), Digest::of(&bytes));
-        assert_eq!(Digest::sha256_of_file(&path).unwrap(), Digest::sha256_of(&bytes));
         assert!(Digest::of_file(&folder.path().join("none")).is_err());
         assert_eq!(Digest::of_tokens(&[1, 0x0203_0405]), Digest::of(&[1, 0, 0, 0, 5, 4, 3, 2]));
     }

@@ -56,7 +56,7 @@ impl HubCache {
         etag: &str,
     ) -> Result<PathBuf, HubError> {
         let link = self.folder.join("snapshots").join(commit).join(file);
-        let parent = link.parent().expect("a file of a snapshot lies in a folder");
+        let parent = link.parent().expect("a file of a snapshot is in a folder");
         fs::create_dir_all(parent).map_err(HubError::io(parent, "cannot make the folder"))?;
         let up = "../".repeat(2 + file.matches('/').count());
         match fs::remove_file(&link) {

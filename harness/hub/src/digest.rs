@@ -58,7 +58,7 @@ pub(crate) fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The size and digest of the file at `path`, held against what is known.
+/// The size and digest of the file at `path`, compared with what is known.
 pub(crate) fn check(
     path: &Path,
     n_bytes: Option<u64>,

@@ -67,7 +67,7 @@ pub enum HubError {
     BrokenOff {
         /// The address.
         url: String,
-        /// What happened.
+        /// What the server or the connection answered.
         reason: String,
         /// How many bytes are here.
         n_bytes: u64,

@@ -1,4 +1,4 @@
-//! Brings a published file to this machine: begun once, it goes on where it stopped; it has its name only when its size
+//! Brings a published file to this machine: a download that was broken off continues where it stopped; it has its name only when its size
 //! and digest are right.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{
 /// How far a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress<'p> {
-    /// The file.
+    /// Where the file is now.
     pub file: &'p str,
     /// Bytes that are here.
     pub n_done: u64,
@@ -172,7 +172,7 @@ impl Fetching<'_> {
     /// Brings the content to `path`, by way of a partial file beside it.
     fn content(&mut self, path: &Path, content: &Content<'_>) -> Result<(), HubError> {
         let &Content { url, n_bytes, sha256 } = content;
-        let folder = path.parent().expect("a file lies in a folder");
+        let folder = path.parent().expect("a file is in a folder");
         fs::create_dir_all(folder).map_err(HubError::io(folder, "cannot make the folder"))?;
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{PARTIAL}"));
@@ -254,7 +254,7 @@ impl Fetching<'_> {
         checked?;
         fs::rename(partial, path).map_err(HubError::io(path, "cannot give it its name"))?;
         // The name too is to last through a power cut.
-        let folder = path.parent().expect("a file lies in a folder");
+        let folder = path.parent().expect("a file is in a folder");
         let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(HubError::io(folder, "cannot force it to the disk"))
     }

@@ -10,7 +10,7 @@ use specimen_decode::{
     decoder::Method,
     dist::TokenId,
     drafter::Drafter,
-    method::MethodConfig,
+    method::{MethodConfig, Needs},
     methods::sd::Lossless,
     rng::Uniforms,
     tree::{NodeId, TokenTree},
@@ -229,8 +229,9 @@ fn a_relaxed_method_that_does_nothing_is_told_as_unnoticed() {
 fn models_have_what_the_catalog_says() {
     for name in ["tiny", "stub"] {
         let (model, (_, target)) = (model(name), entry::target(name).unwrap());
-        let tables = &model.tables;
-        let found = [tables.has_neighbours(), tables.has_codebook(), tables.has_embeddings()];
+        let all = Needs { draft_model: false, n_nearest: Some(1), codebook: true, embeddings: true };
+        let tables = model.tables.parts(&all);
+        let found = [tables.neighbours.is_some(), tables.codebook.is_some(), tables.embeddings.is_some()];
         let said = [Ability::Neighbours, Ability::Codebook, Ability::Embeddings].map(|a| target.gives(a));
         assert_eq!(found, said, "{name}");
     }

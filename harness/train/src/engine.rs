@@ -40,7 +40,7 @@ struct Replica<M> {
     leaves: Vec<Tensor>,
 }
 
-/// Where a parameter lies in the flat vector.
+/// Where a parameter is in the flat vector.
 struct Slot {
     name: String,
     shape: Vec<i64>,
@@ -55,7 +55,7 @@ pub struct Engine<M> {
     params: Tensor,
     adam: Adam,
     replicas: Vec<Replica<M>>,
-    /// Steps done.
+    /// Number of optimiser steps made.
     pub step: u64,
 }
 

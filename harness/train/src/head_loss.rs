@@ -41,9 +41,9 @@ pub struct Redundancy {
 
 /// A head with the frozen target it drafts for.
 pub struct Pair<H> {
-    /// Under training.
+    /// The head that is trained.
     pub head: H,
-    /// Frozen.
+    /// The target, which stays as it is.
     pub target: TinyBackbone,
 }
 

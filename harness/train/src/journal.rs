@@ -107,7 +107,7 @@ impl Journal {
     }
 }
 
-/// The rows of the curve at `path` up to `last_step`. A training that goes on must not lose what it has told so far.
+/// The rows of the curve at `path` up to `last_step`. A training that continues must not lose the rows it has written.
 fn kept(path: &Path, header: &str, last_step: u64) -> anyhow::Result<Vec<String>> {
     const REMEDY: &str = "put the curve back beside its state, or remove the state to train from the start";
     let old = read_text(path, MOST_BYTES).with_context(|| {

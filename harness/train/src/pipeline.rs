@@ -33,7 +33,7 @@ pub enum Network {
     DrafterCascade,
     /// The EAGLE-3 head.
     DrafterEagle3,
-    /// The evaluator.
+    /// The network whose features fd-scenes compares.
     Features,
 }
 
@@ -143,7 +143,7 @@ pub fn train(spec: &TrainSpec, network: Network, folders: &Folders) -> anyhow::R
     }
 }
 
-/// Runs a stage on images of the target's own, which lie beside the states of training.
+/// Runs a stage on images of the target's own, which are in the folder of the training states.
 fn on_own_images(
     spec: &TrainSpec,
     folders: &Folders,

@@ -42,7 +42,7 @@ pub struct TrainSpec {
     pub further: FurtherStage,
     /// The EAGLE-3 head.
     pub eagle3: Eagle3Stage,
-    /// The evaluator.
+    /// The network whose features fd-scenes compares.
     pub features: FeaturesStage,
 }
 
@@ -50,7 +50,7 @@ pub struct TrainSpec {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// Optimiser steps.
+    /// Number of optimiser steps.
     pub n_steps: u64,
     /// Samples a step, over all replicas.
     pub batch: u64,
@@ -75,7 +75,7 @@ impl Schedule {
     }
 }
 
-/// Tokenizer training.
+/// How the picture tokenizer is trained.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenizerStage {
@@ -89,7 +89,7 @@ pub struct TokenizerStage {
     pub reseed_every: u64,
 }
 
-/// Target training.
+/// How the target is trained.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetStage {
@@ -103,7 +103,7 @@ pub struct TargetStage {
     pub object_weight: f64,
 }
 
-/// Drafter training.
+/// How the EAGLE-1 head is trained.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrafterStage {
@@ -165,7 +165,7 @@ pub struct Eagle3Stage {
 }
 
 impl Eagle3Stage {
-    /// Its loss.
+    /// The loss that trains the head.
     #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let &Self { depth, depth_decay, guidance, .. } = self;
@@ -173,7 +173,7 @@ impl Eagle3Stage {
     }
 }
 
-/// Evaluator training.
+/// How the network of fd-scenes is trained.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeaturesStage {

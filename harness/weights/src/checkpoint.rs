@@ -31,7 +31,7 @@ pub enum LoadError {
     Malformed {
         /// The weights file.
         path: PathBuf,
-        /// Its size.
+        /// Size of the file.
         n_bytes: usize,
         /// What the parser said.
         reason: String,
@@ -62,7 +62,7 @@ pub enum LoadError {
     WrongShape {
         /// The weights file.
         path: PathBuf,
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
         /// The shape the configuration implies.
         expected: Vec<i64>,
@@ -76,7 +76,7 @@ pub enum LoadError {
     WrongKind {
         /// The weights file.
         path: PathBuf,
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
         /// The element type in the file.
         found: String,
@@ -86,7 +86,7 @@ pub enum LoadError {
     NotFinite {
         /// The weights file.
         path: PathBuf,
-        /// The tensor.
+        /// Name of the tensor.
         name: String,
     },
     /// The file holds tensors nobody asked for.

@@ -34,13 +34,13 @@ impl DigestCache {
     /// names neither. Digests of small files are not kept.
     #[must_use]
     pub fn of_environment() -> Self {
-        Self { folder: cache_folder().map(|folder| folder.join("digests")), from: SMALL }
+        Self::new(cache_folder().map(|folder| folder.join("digests")), SMALL)
     }
 
-    /// In `folder`, for files of any size.
+    /// In `folder`, of files with at least `from` bytes; without a folder nothing is kept.
     #[must_use]
-    pub fn in_folder(folder: PathBuf) -> Self {
-        Self { folder: Some(folder), from: 0 }
+    pub fn new(folder: Option<PathBuf>, from: u64) -> Self {
+        Self { folder, from }
     }
 
     /// blake3, in hex, of `bytes`, which are those of `file` at `path`.
@@ -86,6 +86,6 @@ fn read(place: &Path) -> Option<String> {
 }
 
 fn write(place: &Path, digest: &str) -> io::Result<()> {
-    fs::create_dir_all(place.parent().expect("digests lie in a folder"))?;
+    fs::create_dir_all(place.parent().expect("digests are in a folder"))?;
     write_whole(place, digest.as_bytes())
 }

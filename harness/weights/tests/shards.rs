@@ -77,7 +77,7 @@ fn set_age(path: &Path, seconds: u64) {
 #[test]
 fn a_digest_is_kept_until_the_file_changes() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = DigestCache::in_folder(folder.path().join("digests"));
+    let cache = DigestCache::new(Some(folder.path().join("digests")), 0);
     let path = folder.path().join("x");
     std::fs::write(&path, "one").unwrap();
     set_age(&path, 100);
@@ -98,7 +98,7 @@ fn a_digest_is_kept_until_the_file_changes() {
 #[test]
 fn a_file_that_has_just_changed_is_digested_every_time() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = DigestCache::in_folder(folder.path().join("digests"));
+    let cache = DigestCache::new(Some(folder.path().join("digests")), 0);
     let path = folder.path().join("x");
     std::fs::write(&path, "one").unwrap();
     let digest = |bytes: &[u8]| cache.digest(&File::open(&path).unwrap(), &path, bytes).unwrap();
@@ -112,7 +112,7 @@ fn a_kept_digest_without_end_is_not_read_but_written_anew() {
     let path = folder.path().join("x");
     std::fs::write(&path, "one").unwrap();
     set_age(&path, 100);
-    let cache = DigestCache::in_folder(digests.clone());
+    let cache = DigestCache::new(Some(digests.clone()), 0);
     let digest = || cache.digest(&File::open(&path).unwrap(), &path, b"one").unwrap();
     let first = digest();
     let kept = std::fs::read_dir(&digests).unwrap().next().unwrap().unwrap().path();
@@ -128,7 +128,7 @@ fn a_folder_that_cannot_be_written_costs_no_digest() {
     let path = folder.path().join("x");
     std::fs::write(&path, "one").unwrap();
     set_age(&path, 100);
-    let cache = DigestCache::in_folder(path.join("digests"));
+    let cache = DigestCache::new(Some(path.join("digests")), 0);
     let digest = cache.digest(&File::open(&path).unwrap(), &path, b"one").unwrap();
     assert_eq!(digest, blake3::hash(b"one").to_hex().as_str());
 }

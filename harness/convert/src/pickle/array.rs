@@ -34,7 +34,7 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// The bytes of an array, as they lie in the pickle.
+/// The bytes of an array, as they are in the pickle.
 #[derive(Clone, Copy)]
 enum Raw<'a> {
     Bytes(&'a [u8]),
@@ -129,7 +129,7 @@ fn element(heap: &Heap<'_>, id: Id) -> Result<Element, Misfit> {
     }
 }
 
-/// The bytes of an array that lies columns first, by rows.
+/// The bytes of an array that is stored columns first, by rows.
 fn by_rows(bytes: &[u8], element: Element, shape: &[u64]) -> Result<Vec<u8>, Misfit> {
     let mut strides = vec![1_u64; shape.len()];
     for axis in 1..shape.len() {

@@ -31,7 +31,7 @@ pub enum Global<'a> {
     Storage(Element),
     /// A storage of bytes.
     Bytes,
-    /// A dtype.
+    /// A dtype such as `torch.float32`.
     Dtype(Element),
     /// A class of a TorchScript archive.
     ScriptClass(&'a str),
@@ -95,7 +95,7 @@ const KNOWN: [(&str, Global<'static>); 29] = [
     ("_codecs.encode", Global::Encode),
 ];
 
-/// Types of plain values, and classes of settings that stand beside the tensors of published checkpoints. Their objects become nothing at all.
+/// Types of plain values, and classes of settings in published checkpoints. Their objects become nothing at all.
 const INERT: [&str; 25] = [
     "__builtin__.object",
     "builtins.object",

@@ -1,4 +1,4 @@
-//! The stack machine: one opcode after the other, every count held against the limits.
+//! The stack machine: one opcode after the other, every count checked against the limits.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Dialect<'o> {
 /// A pickle that was read to its end.
 #[derive(Debug)]
 pub struct Loaded<'a> {
-    /// Its values.
+    /// The values that it built.
     pub heap: Heap<'a>,
     /// The one that it is about.
     pub root: Id,
@@ -241,7 +241,7 @@ impl<'a> Machine<'a, '_> {
         self.push(Node::Global(global))
     }
 
-    /// Calls what lies below the arguments.
+    /// Calls what is below the arguments.
     fn call(&mut self) -> Result<(), Wrong> {
         let (args, callee) = (self.pop()?, self.pop()?);
         let Node::Global(global) = *self.heap.get(callee) else {

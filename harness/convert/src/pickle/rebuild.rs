@@ -34,26 +34,9 @@ fn nested<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id], depth: usize
         false => Err(Wrong::new(format!("{n} arguments of {global}"), args.len().to_string())),
     };
     Ok(match global {
-        Global::Dict => match args.last().map(|&id| heap.get(id)) {
-            // A list of pairs, as OrderedDict takes it; a class of default values has no pairs.
-            Some(Node::List(pairs)) => {
-                let pairs = pairs.iter().map(|&pair| match heap.get(pair) {
-                    Node::Tuple(pair) | Node::List(pair) if pair.len() == 2 => Ok((pair[0], pair[1])),
-                    other => Err(Wrong::new("pairs of a dictionary", other.kind())),
-                });
-                Node::Dict(pairs.collect::<Result<_, _>>()?)
-            }
-            Some(Node::Dict(pairs)) => Node::Dict(pairs.clone()),
-            _ => Node::Dict(Vec::new()),
-        },
-        Global::List | Global::ScriptList | Global::Size => {
-            let items = match args.first().map(|&id| heap.get(id)) {
-                None => Vec::new(),
-                Some(Node::List(items) | Node::Tuple(items)) => items.clone(),
-                Some(other) => return Err(Wrong::new("the items of a list", other.kind())),
-            };
-            if global == Global::Size { Node::Tuple(items) } else { Node::List(items) }
-        }
+        Global::Dict => Node::Dict(pairs(heap, args)?),
+        Global::List | Global::ScriptList => Node::List(items(heap, args)?),
+        Global::Size => Node::Tuple(items(heap, args)?),
         Global::Tensor | Global::TensorV2 => {
             arity(4)?;
             // Only the second version has more than what autograd wants.
@@ -115,6 +98,31 @@ fn nested<'a>(heap: &mut Heap<'a>, global: Global<'a>, args: &[Id], depth: usize
                 .with("it has no bytes of its own: save the tensors with torch.save"));
         }
     })
+}
+
+/// The pairs of a dictionary: of a list of pairs, as `OrderedDict` takes it, or of another dictionary. A class of
+/// default values has none.
+fn pairs(heap: &Heap<'_>, args: &[Id]) -> Result<Vec<(Id, Id)>, Wrong> {
+    match args.last().map(|&id| heap.get(id)) {
+        Some(Node::List(pairs)) => {
+            let pairs = pairs.iter().map(|&pair| match heap.get(pair) {
+                Node::Tuple(pair) | Node::List(pair) if pair.len() == 2 => Ok((pair[0], pair[1])),
+                other => Err(Wrong::new("pairs of a dictionary", other.kind())),
+            });
+            pairs.collect()
+        }
+        Some(Node::Dict(pairs)) => Ok(pairs.clone()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The items of a list or of a shape; none without an argument.
+fn items(heap: &Heap<'_>, args: &[Id]) -> Result<Vec<Id>, Wrong> {
+    match args.first().map(|&id| heap.get(id)) {
+        None => Ok(Vec::new()),
+        Some(Node::List(items) | Node::Tuple(items)) => Ok(items.clone()),
+        Some(other) => Err(Wrong::new("the items of a list", other.kind())),
+    }
 }
 
 /// The storage that a persistent id names: `("storage", type, key, device, n)`, in old files with the part that is meant.

@@ -1,4 +1,4 @@
-//! What a pickle builds: values that lie in one heap and point to one another by number, so that sharing and cycles
+//! What a pickle builds: values in one heap and point to one another by number, so that sharing and cycles
 //! cost nothing and dropping them recurses nowhere.
 
 use crate::Element;
@@ -34,7 +34,7 @@ pub enum Node<'a> {
     Dict(Vec<(Id, Id)>),
     /// A known global that was not called.
     Global(Global<'a>),
-    /// A storage that lies outside of the pickle.
+    /// A storage outside of the pickle.
     Storage(StorageKey<'a>),
     /// A tensor.
     Tensor(Box<TensorNode<'a>>),
@@ -60,10 +60,10 @@ pub enum Node<'a> {
     Opaque,
 }
 
-/// A storage by the key under which its bytes lie elsewhere.
+/// A storage by the key of its bytes, which are outside of the pickle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StorageKey<'a> {
-    /// The key.
+    /// Name of its file in the archive.
     pub key: &'a str,
     /// The type of its elements; `None` where it is one of bytes only.
     pub element: Option<Element>,
@@ -76,11 +76,11 @@ pub struct StorageKey<'a> {
 /// A tensor as a pickle describes it, not yet checked against its storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorNode<'a> {
-    /// Its storage.
+    /// The storage that holds its elements.
     pub storage: StorageKey<'a>,
     /// Type of its elements.
     pub element: Element,
-    /// First element.
+    /// Index of its first element in the storage.
     pub offset: u64,
     /// Sizes.
     pub shape: Vec<u64>,

@@ -53,7 +53,7 @@ pub enum Shape {
     },
     /// A tree of fixed fan-outs, sampled without replacement.
     Static {
-        /// Its shape.
+        /// The tree, by name or as index paths.
         tree: Tree,
     },
     /// A tree of the most probable tokens.
@@ -107,7 +107,7 @@ impl DrafterConfig {
         Some((proposer, self.weights.as_deref()))
     }
 
-    /// Nothing proposes.
+    /// The drafter of autoregressive decoding, which proposes nothing.
     #[must_use]
     pub fn none() -> Self {
         Self {

@@ -12,7 +12,7 @@ pub enum MethodError {
     MissingKey {
         /// The choice that needs it, as written: `shape = "chain"`.
         of: String,
-        /// The key.
+        /// The key of the table, as in a spec.
         key: &'static str,
     },
     /// A key is given that the shape or proposer does not have.
@@ -20,13 +20,13 @@ pub enum MethodError {
     MisplacedKey {
         /// The choice that does not have it, as written.
         of: String,
-        /// The key.
+        /// The key of the table, as in a spec.
         key: &'static str,
     },
     /// A number is outside its range.
     #[error("drafter key `{key}` is {found}, expected {min}..={max}")]
     OutOfRange {
-        /// The key.
+        /// The key of the table, as in a spec.
         key: &'static str,
         /// Smallest allowed value.
         min: usize,
@@ -46,9 +46,9 @@ pub enum MethodError {
     /// A real number is outside its range.
     #[error("{of} has {key} = {found}, expected {expected}")]
     RealOutOfRange {
-        /// The table it stands in, as in `accept rule lantern`.
+        /// The table that it is in, as in `accept rule lantern`.
         of: &'static str,
-        /// The key.
+        /// The key of the table, as in a spec.
         key: &'static str,
         /// The range in words.
         expected: &'static str,
@@ -62,7 +62,7 @@ pub enum MethodError {
     NotInnermost {
         /// 0-based place of the rule.
         position: usize,
-        /// Its kind.
+        /// `kind` of the rule, as in a spec.
         kind: &'static str,
     },
     /// A schedule that picks paths has no tree to pick from.

@@ -5,7 +5,7 @@
 
 use crate::{dist::TokenId, drafter::Drafter, rng::Uniforms, tree::TokenTree};
 
-/// Proposes nothing.
+/// The drafter of autoregressive decoding: its tree is the root alone.
 pub struct NoDraft;
 
 impl Drafter for NoDraft {

@@ -70,7 +70,7 @@ pub enum ConvergenceMass {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConvergencePairs {
-    /// Its children.
+    /// Only direct children of the candidate (Algorithm 2).
     #[default]
     Children,
     /// All nodes one level deeper (equation 2 read literally).
@@ -175,7 +175,7 @@ impl RuleSettings for CascadeConfig {
         MethodError::check_real(of, "tvd_budget", "0 to 1", within, self.tvd_budget)
     }
 
-    /// Options stand in it only where they differ from Algorithm 2.
+    /// Options are in it only where they differ from Algorithm 2.
     fn canonical(&self) -> String {
         let mut words = Vec::new();
         words.extend(self.tau_pos.map(|tau| format!("tau_pos={tau}")));

@@ -184,18 +184,18 @@ impl StaticTreeDrafter {
 }
 
 impl Drafter for StaticTreeDrafter {
-    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
         let mut tree = TokenTree::new(*tokens.last().expect("the first token is sampled from the prefill"));
         let distribution = self.model.begin(tokens);
         self.n_forwards += 1;
         let mut parents = vec![Parent { shape_idx: 0, node: TokenTree::ROOT, distribution }];
-        for depth in 1..=room {
+        for depth in 1..=n_left {
             let mut drawn = Vec::new();
             for parent in &parents {
                 drawn.extend(self.draw_children(&mut tree, parent, step, uniforms));
             }
             drawn.retain(|&(shape_idx, _)| !self.shape.nodes[shape_idx].children.is_empty());
-            if drawn.is_empty() || depth == room {
+            if drawn.is_empty() || depth == n_left {
                 break;
             }
             let nodes: Vec<NodeId> = drawn.iter().map(|&(_, node)| node).collect();
@@ -246,11 +246,11 @@ mod tests {
     }
 
     /// A draft, and the sizes of the batches run for it.
-    fn draft(paths: &[Vec<usize>], weights: &[f32], room: usize, seed: u64) -> (TokenTree, Vec<usize>) {
+    fn draft(paths: &[Vec<usize>], weights: &[f32], n_left: usize, seed: u64) -> (TokenTree, Vec<usize>) {
         let (distribution, batches) = (Rc::new(Dist::from_weights(weights.to_vec()).unwrap()), Rc::default());
         let model = Box::new(Constant(distribution, Rc::clone(&batches)));
         let mut drafter = StaticTreeDrafter::new(model, StaticTree::from_paths(paths).unwrap());
-        let tree = drafter.draft(&[TokenId(0)], room, 0, &Uniforms::new(seed));
+        let tree = drafter.draft(&[TokenId(0)], n_left, 0, &Uniforms::new(seed));
         assert_eq!(drafter.n_forwards() as usize, 1 + batches.borrow().len());
         (tree, batches.take())
     }

@@ -100,14 +100,14 @@ impl DynamicTreeDrafter {
 }
 
 impl Drafter for DynamicTreeDrafter {
-    fn draft(&mut self, tokens: &[TokenId], room: usize, _: u32, _: &Uniforms) -> TokenTree {
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, _: u32, _: &Uniforms) -> TokenTree {
         let DynamicTree { top_k, depth, total_token } = self.shape;
         let root = *tokens.last().expect("the first token is sampled from the prefill");
         let mut recorded = Recorded { tree: TokenTree::new(root), scores: vec![0.0] };
         recorded.propose(TokenTree::ROOT, &self.model.begin(tokens), top_k);
         self.n_forwards += 1;
         let mut level_start = 1;
-        for _ in 0..depth.min(room - 1) {
+        for _ in 0..depth.min(n_left - 1) {
             let level = (level_start..recorded.tree.len()).map(NodeId);
             level_start = recorded.tree.len();
             let beam = recorded.best(level, top_k);
@@ -155,11 +155,11 @@ mod tests {
     }
 
     /// Tokens of the path to each node of a draft from token 0, and the batches run for it.
-    fn draft(rows: &[[f32; 4]], shape: DynamicTree, room: usize) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+    fn draft(rows: &[[f32; 4]], shape: DynamicTree, n_left: usize) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let rows = rows.iter().map(|row| Rc::new(Dist::from_weights(row.to_vec()).unwrap())).collect();
         let batches = Rc::default();
         let mut drafter = DynamicTreeDrafter::new(Box::new(Markov(rows, Rc::clone(&batches))), shape);
-        let tree = drafter.draft(&[TokenId(0)], room, 0, &Uniforms::new(0));
+        let tree = drafter.draft(&[TokenId(0)], n_left, 0, &Uniforms::new(0));
         assert_eq!(drafter.n_forwards() as usize, 1 + batches.borrow().len());
         let tokens = |node| tree.path_to(node).into_iter().map(|id| tree[id].token.0).collect();
         (tree.ids().skip(1).map(tokens).collect(), batches.take())
@@ -196,10 +196,10 @@ mod tests {
     #[test]
     fn no_node_is_deeper_than_the_room() {
         let shape = DynamicTree { top_k: 2, depth: 5, total_token: 60 };
-        for room in 1..=4 {
-            let (paths, batches) = draft(&ROWS, shape, room);
-            assert_eq!(paths.iter().map(Vec::len).max(), Some(room));
-            assert_eq!(batches.len(), room - 1);
+        for n_left in 1..=4 {
+            let (paths, batches) = draft(&ROWS, shape, n_left);
+            assert_eq!(paths.iter().map(Vec::len).max(), Some(n_left));
+            assert_eq!(batches.len(), n_left - 1);
         }
     }
 

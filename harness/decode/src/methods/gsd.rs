@@ -42,7 +42,7 @@ pub struct GsdConfig {
 /// Tokens that are compared with the cluster's bounds at a time.
 const CHUNK: usize = 64;
 
-/// Tests clusters instead of tokens. Defines the claim itself, so no rule can stand inside it.
+/// Tests clusters instead of tokens. Defines the claim itself, so no rule can be inside it.
 pub struct Gsd {
     config: GsdConfig,
     /// Present if the configuration has a `d_thr`.

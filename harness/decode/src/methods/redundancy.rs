@@ -47,7 +47,7 @@ impl Scheduler for Redundancy {
     }
 
     fn revise(&mut self, verified: &Verified<'_>, verdict: Verdict) -> Verdict {
-        let Verified { tree, scores, step, room, uniforms } = *verified;
+        let Verified { tree, scores, step, n_left, uniforms } = *verified;
         if step % self.0.every != 1 % self.0.every || verdict.path.is_empty() {
             return verdict;
         }
@@ -62,7 +62,7 @@ impl Scheduler for Redundancy {
         let out_of_support = parents.zip(&path).filter(is_outside).count() as u32;
         let end = path[path.len() - 1];
         let next = match verdict.next {
-            _ if path.len() == room => None,
+            _ if path.len() == n_left => None,
             Some(next) if !self.0.resample => Some(next),
             _ => Some(scores.dist(end).sample(uniforms.uniform(Purpose::Resample, step, 0))),
         };

@@ -65,7 +65,7 @@ pub struct JacobiDrafter {
     /// Guesses for the positions after the newest sampled token.
     window: Vec<Guess>,
     /// Tokens the image missed after the root at the last draft.
-    room: usize,
+    n_left: usize,
 }
 
 struct Guess {
@@ -107,7 +107,7 @@ impl JacobiDrafter {
     /// A drafter that has drafted nothing yet.
     #[must_use]
     pub fn new(config: JacobiConfig) -> Self {
-        Self { config, n_vocab: 0, window: Vec::new(), room: 0 }
+        Self { config, n_vocab: 0, window: Vec::new(), n_left: 0 }
     }
 
     /// The first guess for the window's next position.
@@ -134,15 +134,15 @@ impl Drafter for JacobiDrafter {
         self.window.clear();
     }
 
-    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
-        self.room = room;
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        self.n_left = n_left;
         let mut tree = TokenTree::new(*tokens.last().expect("the first token is sampled from the prefill"));
         let is_active = |[start, end]: [usize; 2]| (start..end).contains(&tokens.len());
         if !self.config.active.is_none_or(is_active) {
             self.window.clear();
             return tree;
         }
-        let n_guesses = (self.config.window - 1).min(room);
+        let n_guesses = (self.config.window - 1).min(n_left);
         self.window.truncate(n_guesses);
         while self.window.len() < n_guesses {
             let token = self.first_guess(tokens, step, uniforms);
@@ -171,7 +171,7 @@ impl Drafter for JacobiDrafter {
         let scores = scores.expect("a Jacobi window is drawn from the forward of every step");
         // The node at depth d predicts the position d + 1 after the root. The one after the accepted path
         // became the new root; the image's last position predicts nothing.
-        let unsettled = path.len() + 1..tree.len().min(self.room);
+        let unsettled = path.len() + 1..tree.len().min(self.n_left);
         let redraw = |depth: usize| {
             let before = self.window.get(depth).filter(|guess| guess.is_scored);
             let distributions = self

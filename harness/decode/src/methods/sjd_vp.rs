@@ -121,19 +121,24 @@ mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
     use super::*;
 
-    fn law(weights: &[f32]) -> Rc<Dist> {
+    fn distribution(weights: &[f32]) -> Rc<Dist> {
         Rc::new(Dist::from_weights(weights.to_vec()).unwrap())
     }
 
     #[track_caller]
     fn check(mode: Tilt, lambda: f64, expected: [f64; 3]) {
         let refresh = Refresh::VpReconstruction { mode, lambda, law: Recorded::Tilted };
-        let laws = refresh.distributions(law(&[0.5, 0.3, 0.2]), Some(&law(&[0.25, 0.75, 0.0])));
+        let distributions =
+            refresh.distributions(distribution(&[0.5, 0.3, 0.2]), Some(&distribution(&[0.25, 0.75, 0.0])));
         let total: f64 = expected.iter().sum();
-        for (found, expected) in laws.drawn.probs().iter().zip(expected) {
-            assert!((f64::from(*found) - expected / total).abs() < 1e-6, "{mode:?} {:?}", laws.drawn.probs());
+        for (found, expected) in distributions.drawn.probs().iter().zip(expected) {
+            assert!(
+                (f64::from(*found) - expected / total).abs() < 1e-6,
+                "{mode:?} {:?}",
+                distributions.drawn.probs()
+            );
         }
-        assert_eq!(laws.drawn, laws.recorded);
+        assert_eq!(distributions.drawn, distributions.recorded);
     }
 
     #[test]
@@ -147,23 +152,26 @@ mod tests {
     #[test]
     fn a_token_that_neither_rose_nor_fell_keeps_its_weight() {
         let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 1.0, law: Recorded::Tilted };
-        let drawn = refresh.distributions(law(&[0.5, 0.25, 0.25]), Some(&law(&[0.5, 0.5, 0.0]))).drawn;
+        let drawn = refresh
+            .distributions(distribution(&[0.5, 0.25, 0.25]), Some(&distribution(&[0.5, 0.5, 0.0])))
+            .drawn;
         assert_eq!(drawn.probs(), [0.4, 0.2, 0.4]);
     }
 
     #[test]
     fn powers_beyond_the_range_of_f32_are_a_law_all_the_same() {
         let refresh = Refresh::VpReconstruction { mode: Tilt::Ratio, lambda: 60.0, law: Recorded::Tilted };
-        let drawn = refresh.distributions(law(&[0.5, 0.5]), Some(&law(&[0.01, 0.99]))).drawn;
+        let drawn =
+            refresh.distributions(distribution(&[0.5, 0.5]), Some(&distribution(&[0.01, 0.99]))).drawn;
         assert_eq!(drawn.probs(), [1.0, 0.0]);
     }
 
     #[test]
     fn a_position_seen_for_the_first_time_is_not_tilted() {
         let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: Recorded::Untilted };
-        let current = law(&[0.5, 0.3, 0.2]);
+        let current = distribution(&[0.5, 0.3, 0.2]);
         assert_eq!(refresh.distributions(Rc::clone(&current), None).drawn, current);
-        let laws = refresh.distributions(Rc::clone(&current), Some(&law(&[0.2, 0.4, 0.4])));
-        assert!(laws.recorded == current && laws.drawn != current);
+        let distributions = refresh.distributions(Rc::clone(&current), Some(&distribution(&[0.2, 0.4, 0.4])));
+        assert!(distributions.recorded == current && distributions.drawn != current);
     }
 }

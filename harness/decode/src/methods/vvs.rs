@@ -91,7 +91,7 @@ enum WireTrigger {
     Similarity,
 }
 
-/// Skips verifications.
+/// The scheduler of VVS: takes draft tokens without verification where its trigger allows it.
 pub struct Vvs {
     config: VvsConfig,
     /// Present if the trigger is a similarity.

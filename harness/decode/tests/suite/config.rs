@@ -212,14 +212,14 @@ fn a_draft_tree_is_bounded_before_it_is_drawn() {
         let shape = format!("top_k = {top_k}, depth = {depth}, total_token = {total_token}");
         let config =
             read(&format!(r#"drafter = {{ proposer = "eagle1", shape = "dynamic", {shape} }}"#)).unwrap();
-        (config.max_tree_nodes(), config.max_depth())
+        config.max_tree_nodes()
     };
     // The first level has `top_k` nodes, each of `depth` more at most `top_k` of `top_k`.
-    assert_eq!(dynamic(2, 3, 60), (1 + 2 + 3 * 4, 4));
-    assert_eq!(dynamic(3, 2, 10), (10, 3));
-    assert_eq!(dynamic(3, 6, 4), (4, 3), "no deeper than its nodes in one line");
-    let of = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
-    assert_eq!((of(AR), of(CHAIN_3), of(MC_SIM).0), ((1, 0), (4, 3), 26));
+    assert_eq!(dynamic(2, 3, 60), 1 + 2 + 3 * 4);
+    assert_eq!(dynamic(3, 2, 10), 10);
+    assert_eq!(dynamic(3, 6, 4), 4);
+    let of = |table: &str| config(table).max_tree_nodes();
+    assert_eq!((of(AR), of(CHAIN_3), of(MC_SIM)), (1, 4, 26));
     let run = |table: &str| config(table).max_run_nodes();
     let beam = r#"{ proposer = "eagle1", shape = "dynamic", top_k = 6, depth = 4, total_token = 8 }"#;
     assert_eq!((run(AR), run(CHAIN_3), run(MC_SIM), run(beam)), (0, 3, 25, 24));
@@ -575,18 +575,18 @@ fn a_draft_model_is_handed_in_exactly_when_one_is_used() {
 
 #[test]
 fn buffers_are_sized_for_the_largest_tree_a_shape_can_draft() {
-    let size = |table: &str| (config(table).max_tree_nodes(), config(table).max_depth());
-    assert_eq!(size(AR), (1, 0));
-    assert_eq!(size(CHAIN_3), (4, 3));
-    assert_eq!(size(JACOBI), (3, 2));
-    assert_eq!(size(MC_SIM), (26, 5));
+    let size = |table: &str| config(table).max_tree_nodes();
+    assert_eq!(size(AR), 1);
+    assert_eq!(size(CHAIN_3), 4);
+    assert_eq!(size(JACOBI), 3);
+    assert_eq!(size(MC_SIM), 26);
     assert_eq!(
         size(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 10, depth = 4, total_token = 59 }"#),
-        (59, 5)
+        59
     );
     assert_eq!(
         size(r#"{ proposer = "eagle1", shape = "dynamic", top_k = 2, depth = 1, total_token = 59 }"#),
-        (7, 2)
+        7
     );
 }
 

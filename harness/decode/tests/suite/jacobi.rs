@@ -100,22 +100,22 @@ impl Generation for Independent {
     }
 }
 
-/// Mean and variance of the steps until `room` tokens are found, `n_scored` guesses of a window of
+/// Mean and variance of the steps until `n_left` tokens are found, `n_scored` guesses of a window of
 /// `n_guesses` being drawn from the distributions of the last forward. Those are accepted for certain where positions
 /// are independent; a random first guess is, whatever the distribution, with probability 1 / vocabulary.
-fn expected_steps(room: usize, n_scored: usize, n_guesses: usize) -> (f64, f64) {
-    if room == 0 {
+fn expected_steps(n_left: usize, n_scored: usize, n_guesses: usize) -> (f64, f64) {
+    if n_left == 0 {
         return (0.0, 0.0);
     }
-    let n = n_guesses.min(room);
+    let n = n_guesses.min(n_left);
     let sure = n_scored.min(n);
     let pass = 1.0 / N_WORDS as f64;
     let (mut mean, mut square) = (0.0, 0.0);
     for a in sure..=n {
         let stops = if a < n { 1.0 - pass } else { 1.0 };
         let chance = pass.powi((a - sure) as i32) * stops;
-        let scored = (n + 1).min(room).saturating_sub(a + 1);
-        let (m, v) = expected_steps(room.saturating_sub(a + 1), scored, n_guesses);
+        let scored = (n + 1).min(n_left).saturating_sub(a + 1);
+        let (m, v) = expected_steps(n_left.saturating_sub(a + 1), scored, n_guesses);
         mean += chance * (1.0 + m);
         square += chance * (v + (1.0 + m).powi(2));
     }
@@ -154,8 +154,8 @@ fn windows(table: &str, n_tokens: usize, seed: u64) -> Vec<(Vec<TokenId>, Vec<To
     let mut seen = Vec::new();
     // A target that is never looked at: each step takes the next of a fixed row of tokens.
     for next in [1, 4, 0, 2, 2, 3, 1, 0, 4] {
-        let room = n_tokens - tokens.len();
-        let tree = drafter.draft(&tokens, room, 0, &uniforms);
+        let n_left = n_tokens - tokens.len();
+        let tree = drafter.draft(&tokens, n_left, 0, &uniforms);
         seen.push((tokens.clone(), tree.ids().skip(1).map(|node| tree[node].token).collect()));
         drafter.begin_image(n_tokens, 5); // Forgets the window, so that each is filled anew.
         tokens.push(TokenId(next));

@@ -65,8 +65,8 @@ fn a_distribution_read_at_a_siblings_row_breaks_the_distribution() {
 struct CalledChosen(Box<dyn Drafter>);
 
 impl Drafter for CalledChosen {
-    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
-        let sampled = self.0.draft(tokens, room, step, uniforms);
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        let sampled = self.0.draft(tokens, n_left, step, uniforms);
         let mut chosen = TokenTree::new(sampled[TokenTree::ROOT].token);
         for node in sampled.ids().skip(1) {
             chosen.push(sampled[node].parent.unwrap(), sampled[node].token, Proposal::Chosen);

@@ -202,7 +202,7 @@ fn a_drafter_runs_once_per_level_that_has_children() {
     };
     assert_eq!(forwards(AR, 9), 0);
     assert_eq!(forwards(CHAIN_3, 9), 3);
-    assert_eq!(forwards(CHAIN_3, 3), 2, "a room of 2 is drafted by 2 forwards");
+    assert_eq!(forwards(CHAIN_3, 3), 2, "2 tokens that are left are drafted by 2 forwards");
     assert_eq!(forwards(crate::support::MC_SIM, 9), 5);
     assert_eq!(forwards(DYNAMIC, 9), 3);
     assert_eq!(forwards(DYNAMIC, 2), 1);

@@ -100,8 +100,8 @@ pub(crate) fn decode_with(
         if N_TOKENS <= tokens.len() {
             break;
         }
-        let room = N_TOKENS - tokens.len();
-        let tree = drafter.draft(&tokens, room, step, &uniforms);
+        let n_left = N_TOKENS - tokens.len();
+        let tree = drafter.draft(&tokens, n_left, step, &uniforms);
         let mut at_root = ToyGeneration::new(target.clone(), N_TOKENS);
         at_root.queue(&tokens[..tokens.len() - 1]);
         let scores = at_root.score(&tree);
@@ -114,7 +114,7 @@ pub(crate) fn decode_with(
             step,
             mistake,
         };
-        let (path, next) = walk.run(rules, room);
+        let (path, next) = walk.run(rules, n_left);
         tokens.extend(path.iter().map(|&node| tree[node].token).chain(next));
         drafter.observe(&tree, &path, Some(&*scores), step, &uniforms);
     }
@@ -133,13 +133,13 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// The accepted path, and the token after it unless the path fills the image.
-    fn run(&self, rules: &mut dyn Rules, room: usize) -> (Vec<NodeId>, Option<TokenId>) {
+    fn run(&self, rules: &mut dyn Rules, n_left: usize) -> (Vec<NodeId>, Option<TokenId>) {
         let &Walk { tree, distributions, scores, uniforms, step, mistake } = self;
         rules.begin();
         let mut path: Vec<NodeId> = Vec::new();
         let mut row: Vec<TokenId> = Vec::new();
         let mut parent = TokenTree::ROOT;
-        while path.len() < room {
+        while path.len() < n_left {
             let q = distributions(&row);
             let mut g = q.clone();
             let mut tried: Vec<usize> = Vec::new();

@@ -236,13 +236,13 @@ fn grouped_masses_change_the_distribution_of_chains_and_trees() {
 /// Speculative Jacobi decoding in miniature: the target's last distributions draft the next window.
 struct Jacobi {
     len: usize,
-    room: usize,
+    n_left: usize,
     window: Vec<(TokenId, Rc<Dist>)>,
 }
 
 impl Drafter for Jacobi {
-    fn draft(&mut self, tokens: &[TokenId], room: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
-        self.room = room;
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        self.n_left = n_left;
         while self.window.len() < self.len {
             let u = uniforms.uniform(Purpose::Init, step, slot(0, self.window.len()));
             let token = Dist::uniform(N_VOCAB).sample(u);
@@ -250,7 +250,7 @@ impl Drafter for Jacobi {
         }
         let mut tree = TokenTree::new(*tokens.last().unwrap());
         let mut parent = TokenTree::ROOT;
-        for (token, distribution) in self.window.iter().take(room) {
+        for (token, distribution) in self.window.iter().take(n_left) {
             let proposal = Proposal::Sampled {
                 distribution: Rc::clone(distribution),
                 conditional: distribution.prob(*token),
@@ -271,7 +271,7 @@ impl Drafter for Jacobi {
         let scores = scores.unwrap();
         // The node at depth `d` predicts position `d + 1` after the root; the one after the accepted path
         // is the new root.
-        let depths = path.len() + 1..tree.len().min(self.room);
+        let depths = path.len() + 1..tree.len().min(self.n_left);
         let fresh = depths.map(|depth| {
             let distribution = scores.dist(NodeId(depth));
             (distribution.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth))), distribution)
@@ -287,7 +287,7 @@ impl Drafter for Jacobi {
 #[test]
 fn a_jacobi_drafter_learns_through_observe_and_keeps_the_distribution() {
     let jacobi = || Method {
-        drafter: Box::new(Jacobi { len: 2, room: 0, window: Vec::new() }),
+        drafter: Box::new(Jacobi { len: 2, n_left: 0, window: Vec::new() }),
         rule: Box::new(Lossless),
         scheduler: Box::new(AlwaysVerify),
     };

@@ -305,8 +305,8 @@ fn redundant_steps_keep_their_length_and_take_the_first_path() {
     let tree = fork();
     let scores: Box<dyn Scores> = generation.score(&tree);
     let uniforms = Uniforms::new(3);
-    let revise = |every, resample, step, room, path: &[usize], next: Option<u32>| {
-        let verified = Verified { tree: &tree, scores: &*scores, step, room, uniforms: &uniforms };
+    let revise = |every, resample, step, n_left, path: &[usize], next: Option<u32>| {
+        let verified = Verified { tree: &tree, scores: &*scores, step, n_left, uniforms: &uniforms };
         let verdict = Verdict {
             path: nodes(path),
             next: next.map(TokenId),

@@ -65,11 +65,4 @@ impl TextTokenizer {
             reason: format!("it has no token `{name}`; is it the right model's?"),
         })
     }
-
-    /// Ids that it can give, added ones included: all are below this.
-    #[must_use]
-    pub fn n_ids(&self) -> i64 {
-        let largest = self.inner.get_vocab(true).into_values().max();
-        largest.map_or(0, |id| i64::from(id) + 1)
-    }
 }

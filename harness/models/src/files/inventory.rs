@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 pub struct Expected {
     /// Its name in the file.
     pub name: String,
-    /// Its shape.
+    /// Its shape, outermost axis first.
     pub shape: Vec<i64>,
 }
 
@@ -55,10 +55,4 @@ pub fn with_layers(one: Vec<Expected>, stem: &str, n_layers: i64) -> Vec<Expecte
     }
     all.extend(one[first..].iter().filter(|entry| !is_layer(entry)).cloned());
     all
-}
-
-/// Numbers in all tensors together.
-#[must_use]
-pub fn n_parameters(inventory: &[Expected]) -> i64 {
-    inventory.iter().map(|entry| entry.shape.iter().product::<i64>()).sum()
 }

@@ -1,4 +1,4 @@
-//! The parameters of one network from several checkpoints: shards of one, or parts that lie in files of their own.
+//! The parameters of one network from several checkpoints: shards of one, or parts in files of their own.
 
 use std::path::PathBuf;
 

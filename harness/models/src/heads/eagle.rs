@@ -92,11 +92,6 @@ impl EagleHead {
         &self.config
     }
 
-    /// The projection that joins embedding and feature, `[d, 2 d]`.
-    pub fn join_weight(&self) -> &Tensor {
-        &self.fc
-    }
-
     /// The layer's input. `embeddings`, `features`: `[b, n, d]`.
     pub fn join(&self, embeddings: &Tensor, features: &Tensor) -> Tensor {
         Tensor::cat(&[embeddings, features], -1).linear(&self.fc, self.fc_bias.as_ref())

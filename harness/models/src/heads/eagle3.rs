@@ -102,7 +102,7 @@ impl Eagle3Head {
         self.layer.prepare();
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &Eagle3Config {
         &self.config

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// One image's drafter state. Pairs of the prefix, where the head has seen it, lie in front of the image's.
+/// One image's drafter state. Pairs of the prefix, where the head has seen it, come before the image's.
 pub struct EagleDraft {
     head: Rc<dyn DraftHead>,
     context: Context,

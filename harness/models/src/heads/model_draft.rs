@@ -1,6 +1,6 @@
 //! Drafting one image with another whole model (Leviathan et al., arXiv 2211.17192; Chen et al., arXiv
 //! 2302.01318): its own prefix and KV cache, the target's probability pipeline. The stable part of the cache
-//! holds what was sampled; tree nodes lie behind it until the next step forgets them.
+//! holds what was sampled; tree nodes come after it until the next step forgets them.
 
 use std::rc::Rc;
 

@@ -51,7 +51,7 @@ impl Stack {
         Ok(Self { shape, layers, norm })
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn shape(&self) -> StackShape {
         self.shape

@@ -153,7 +153,7 @@ impl Vq16 {
         })
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &Vq16Config {
         &self.config

@@ -37,7 +37,7 @@ pub struct Tapped {
 /// A causal transformer over image tokens. A new model is one of these, a picture decoder, a configuration
 /// and a prompt format.
 pub trait Backbone: Any {
-    /// The sizes.
+    /// The sizes it was built with.
     fn shape(&self) -> BackboneShape;
 
     /// Element kind of the weights and of the features.

@@ -94,7 +94,7 @@ impl ModelGeneration {
         self.tap.clone()
     }
 
-    /// The network.
+    /// The network that is run for each step.
     #[must_use]
     pub fn backbone(&self) -> &Rc<dyn Backbone> {
         &self.backbone
@@ -191,7 +191,7 @@ impl Generation for ModelGeneration {
             .map(|m| m.to_kind(self.cache.kind()).to_device(device));
         let (mut features, mut tapped) = self.run(&x, &positions, mask.as_ref());
         if n_queued > 0 {
-            // The missing keys and values are written; the tree lies behind them.
+            // The missing keys and values are written; the tree comes after them.
             self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
             self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
             let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);

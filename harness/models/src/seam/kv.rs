@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 pub struct KvCache {
     layers: Vec<LayerCache>,
     /// `[n_layers, b, 2 * n_heads, capacity, d_head]`, keys before values; the layers hold views of it. A head's
-    /// entries lie side by side, as the attention kernel reads them.
+    /// entries are side by side, as the attention kernel reads them.
     all: Tensor,
     len: i64,
 }
@@ -55,7 +55,7 @@ impl KvCache {
         self.all.kind()
     }
 
-    /// Valid entries.
+    /// Number of positions that are filled.
     #[must_use]
     pub fn len(&self) -> i64 {
         self.len

@@ -51,24 +51,6 @@ impl TokenTables {
         }
     }
 
-    /// Whether there is a VQ codebook.
-    #[must_use]
-    pub fn has_codebook(&self) -> bool {
-        self.codebook.is_some()
-    }
-
-    /// Whether there are input embeddings.
-    #[must_use]
-    pub fn has_embeddings(&self) -> bool {
-        self.embeddings.is_some()
-    }
-
-    /// Whether tokens have neighbours.
-    #[must_use]
-    pub fn has_neighbours(&self) -> bool {
-        self.space.is_some()
-    }
-
     /// The tables that `needs` names, as far as there are any; no draft model. Making neighbours takes time
     /// that grows with the square of the vocabulary, once a width.
     #[must_use]

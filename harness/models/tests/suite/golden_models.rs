@@ -362,7 +362,7 @@ fn chameleon_and_its_head_have_the_distributions_of_the_reference_from_the_promp
         all.into_iter().map(|(name, shape)| Expected { name, shape }).collect()
     };
     desk.write("target.safetensors", &named(chameleon::inventory(&config, KeyLayout::Hf)), 1.0);
-    let recipe = toy::anole();
+    let recipe = chameleon::Recipe::of(specimen_catalog::entry("anole-toy").unwrap(), toy::vqgan());
     let picture = inventory(|source| Vqgan::new(source, &recipe.vqgan).map(|_| ())).unwrap();
     desk.write("vqgan.safetensors", &picture, 1.0);
     std::fs::write(desk.file("tokenizer.json"), toy::TOKENIZER).unwrap();

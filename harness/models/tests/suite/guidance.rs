@@ -12,7 +12,7 @@ use tch::{Tensor, no_grad};
 
 use crate::support::{
     Choices, F32, GUIDED, PLAIN, caption_rows, check_distribution, fresh_distribution, random_history,
-    row_values, tiny, tiny_backbone,
+    row_values, tiny, tiny_backbone, total_variation,
 };
 
 /// The tiny network behind explicit caption rows.
@@ -60,7 +60,7 @@ fn swapping_the_guidance_rows_changes_the_distribution() {
         generation.prefill();
         generation.score(&TokenTree::new(Choices::new(1).token(11))).dist(TokenTree::ROOT)
     };
-    assert!(distribution(&caption_rows(2)).total_variation(&distribution(&swapped)) > 0.05);
+    assert!(total_variation(&distribution(&caption_rows(2)), &distribution(&swapped)) > 0.05);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use specimen_models::{
         },
     },
     files::{
-        inventory::{Expected, inventory, n_parameters},
+        inventory::{Expected, inventory},
         published_files::find_all,
         published_names::{LayerNames, Mixed, PublishedNames},
         several_files::SeveralFiles,
@@ -50,6 +50,11 @@ const TEXT: T5Config = T5Config {
     max_distance: 128,
     norm_eps: 1e-6,
 };
+
+/// Numbers of all tensors together.
+fn n_parameters(inventory: &[Expected]) -> i64 {
+    inventory.iter().map(|tensor| tensor.shape.iter().product::<i64>()).sum()
+}
 
 /// The sizes of a LlamaGen of the catalog.
 fn llamagen_sizes(name: &str) -> LlamaGenConfig {

@@ -70,6 +70,13 @@ pub(crate) fn tiny_backbone() -> TinyBackbone {
     })
 }
 
+/// `0.5 * sum |a - b|`, in `[0, 1]`.
+pub(crate) fn total_variation(a: &Dist, b: &Dist) -> f64 {
+    assert_eq!(a.len(), b.len(), "total variation compares distributions over one vocabulary");
+    let moved = |(&a, &b): (&f32, &f32)| (f64::from(a) - f64::from(b)).abs();
+    0.5 * a.probs().iter().zip(b.probs()).map(moved).sum::<f64>()
+}
+
 /// The caption's row and, under guidance, the null caption's.
 pub(crate) fn caption_rows(n_rows: i64) -> Tensor {
     Tensor::from_slice(&[CAPTION, NULL_CAPTION].concat()).view([2, 3]).narrow(0, 0, n_rows)
@@ -227,12 +234,18 @@ impl Choices {
         TokenId(self.below(n_vocab) as u32)
     }
 
-    /// A tree below `root` of up to `n_drafts` candidates, none deeper than `room`.
-    pub(crate) fn tree(&mut self, root: TokenId, n_drafts: usize, room: usize, n_vocab: usize) -> TokenTree {
+    /// A tree below `root` of up to `n_drafts` candidates, none deeper than `max_depth`.
+    pub(crate) fn tree(
+        &mut self,
+        root: TokenId,
+        n_drafts: usize,
+        max_depth: usize,
+        n_vocab: usize,
+    ) -> TokenTree {
         let mut tree = TokenTree::new(root);
         for _ in 0..n_drafts {
             let parent = NodeId(self.below(tree.len()));
-            if tree[parent].depth < room {
+            if tree[parent].depth < max_depth {
                 let token = self.token(n_vocab);
                 tree.push(parent, token, Proposal::Chosen);
             }
@@ -273,8 +286,8 @@ pub(crate) fn skipping_history(
     let mut tokens = vec![choices.token(n_vocab)];
     let (mut n_run, mut paired, mut ages, mut n_skips) = (0, vec![0], None::<Vec<usize>>, 0);
     while tokens.len() < n_tokens {
-        let room = n_tokens - tokens.len();
-        let tree = choices.tree(tokens[tokens.len() - 1], 9, room.min(4), n_vocab);
+        let n_left = n_tokens - tokens.len();
+        let tree = choices.tree(tokens[tokens.len() - 1], 9, n_left.min(4), n_vocab);
         draft(TakenIn { tokens: &tokens, paired: &paired, ages: ages.as_deref() }, &tree);
         let taken = NodeId(choices.below(tree.len()));
         let path = tree.path_to(taken);
@@ -315,8 +328,8 @@ pub(crate) fn random_history(
     generation.prefill();
     let mut tokens = vec![choices.token(n_vocab)];
     while tokens.len() < n_tokens {
-        let room = n_tokens - tokens.len();
-        let tree = choices.tree(tokens[tokens.len() - 1], 9, room.min(4), n_vocab);
+        let n_left = n_tokens - tokens.len();
+        let tree = choices.tree(tokens[tokens.len() - 1], 9, n_left.min(4), n_vocab);
         let scores = generation.score(&tree);
         let dists: Vec<Rc<Dist>> = tree.ids().map(|id| scores.dist(id)).collect();
         check(&tokens, &tree, &dists);

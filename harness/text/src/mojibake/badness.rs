@@ -1,6 +1,6 @@
 //! Whether a text has a sequence of characters that hardly anybody writes and that a wrong decoding makes often.
 //!
-//! Characters are sorted by how they occur in mojibake (`ftfy.badness`, version 6.3); a rule is what may stand at each
+//! Characters are sorted by how they occur in mojibake (`ftfy.badness`, version 6.3); a rule is what may be at each
 //! of two to six places side by side.
 
 use crate::python::{is_space, is_word};
@@ -50,7 +50,7 @@ const ASCII_LETTER: u32 = ASCII_UPPER | ASCII_LOWER;
 /// What makes a bad character's neighbour bad too.
 const BESIDE_BAD: u32 = ACCENTED | BOX | OPENING | CLOSING | CURRENCY | NUMERIC | LAW;
 
-/// What may stand at a place: a character of one of these kinds, or one of these characters.
+/// What may be at a place: a character of one of these kinds, or one of these characters.
 type Place = (u32, &'static str);
 
 /// Places side by side.
@@ -151,120 +151,36 @@ fn of_any(c: char) -> u32 {
     letter | flag(is_space(c), SPACE) | flag(is_word(c), WORD) | flag(c != '\n', IN_LINE)
 }
 
+/// Classes of the characters that occur in mojibake and are in none of the ranges of [`in_mojibake`].
+const LISTED: &[(u32, &str)] = &[
+    (COMMON, "\u{a0}\u{ad}·´–—―…’"),
+    (BAD, "¦¤¨¬¯¸ªºƒˆˇ˘˛˜†‡‰⌐◊\u{fffd}"),
+    (LAW, "¶§"),
+    (CURRENCY, "¢£¥₧€"),
+    (OPENING, "¡«¿©\u{384}\u{385}‘‚“„•‹\u{f8ff}"),
+    (CLOSING, "®»˝”›™"),
+    (NUMERIC, "±²³¹µ¼½¾×÷⁄∂∆∏∑√∞∩∫≈≠≡≤≥№"),
+    (FACE | UPPER, "Ü"),
+    (FACE | LOWER, "ü"),
+    (FACE, "°ŐŌŪŲ"),
+    (UPPER, "ØÝĂĀĄĆČĎĐĘĚĒĖĞĢİĪĶĹĽŁĻŃŇŅŒŘŚŞŠŢŤŮŰŸŹŻŽҐ"),
+    (LOWER, "ßăąāćčďđęěēėğģįīķĺľłļœŕśşšťźżžґﬁﬂ"),
+    (OTHER_UPPER, "ÞΆΈΉΊΌΎΏΪΫ"),
+    (OTHER_LOWER, "άέήίΰ"),
+    (BOX, "│┌┐┘├┤┬┼▀▄█▌▐░▒▓"),
+];
+
 /// What the few hundred characters that occur in mojibake have.
 fn in_mojibake(c: char) -> u32 {
     match c {
         '\0'..='\u{7f}' => 0,
         '\u{80}'..='\u{9f}' => C1,
-        '\u{a0}' | '\u{ad}' | '·' | '´' | '–' | '—' | '―' | '…' | '’' => COMMON,
-        '¦' | '¤' | '¨' | '¬' | '¯' | '¸' | 'ª' | 'º' | 'ƒ' | 'ˆ' | 'ˇ' | '˘' | '˛' | '˜' | '†' | '‡'
-        | '‰' | '⌐' | '◊' | '\u{fffd}' => BAD,
-        '¶' | '§' => LAW,
-        '¢' | '£' | '¥' | '₧' | '€' => CURRENCY,
-        '¡' | '«' | '¿' | '©' | '\u{384}' | '\u{385}' | '‘' | '‚' | '“' | '„' | '•' | '‹' | '\u{f8ff}' => {
-            OPENING
-        }
-        '®' | '»' | '˝' | '”' | '›' | '™' => CLOSING,
-        '±' | '²' | '³' | '¹' | 'µ' | '¼' | '½' | '¾' | '×' | '÷' | '⁄' | '∂' | '∆' | '∏' | '∑' | '√'
-        | '∞' | '∩' | '∫' | '≈' | '≠' | '≡' | '≤' | '≥' | '№' => NUMERIC,
-        'Ü' => FACE | UPPER,
-        'ü' => FACE | LOWER,
-        '°' | 'Ò'..='Ö' | 'Ù'..='Û' | 'ò'..='ö' | 'ø'..='û' | 'Ő' | 'Ō' | 'Ū' | 'Ų' => FACE,
-        'À'..='Ñ'
-        | 'Ø'
-        | 'Ý'
-        | 'Ă'
-        | 'Ā'
-        | 'Ą'
-        | 'Ć'
-        | 'Č'
-        | 'Ď'
-        | 'Đ'
-        | 'Ę'
-        | 'Ě'
-        | 'Ē'
-        | 'Ė'
-        | 'Ğ'
-        | 'Ģ'
-        | 'İ'
-        | 'Ī'
-        | 'Ķ'
-        | 'Ĺ'
-        | 'Ľ'
-        | 'Ł'
-        | 'Ļ'
-        | 'Ń'
-        | 'Ň'
-        | 'Ņ'
-        | 'Œ'
-        | 'Ř'
-        | 'Ś'
-        | 'Ş'
-        | 'Š'
-        | 'Ţ'
-        | 'Ť'
-        | 'Ů'
-        | 'Ű'
-        | 'Ÿ'
-        | 'Ź'
-        | 'Ż'
-        | 'Ž'
-        | 'Ґ' => UPPER,
-        'ß'
-        | 'à'..='ñ'
-        | 'ă'
-        | 'ą'
-        | 'ā'
-        | 'ć'
-        | 'č'
-        | 'ď'
-        | 'đ'
-        | 'ę'
-        | 'ě'
-        | 'ē'
-        | 'ė'
-        | 'ğ'
-        | 'ģ'
-        | 'į'
-        | 'ī'
-        | 'ķ'
-        | 'ĺ'
-        | 'ľ'
-        | 'ł'
-        | 'ļ'
-        | 'œ'
-        | 'ŕ'
-        | 'ś'
-        | 'ş'
-        | 'š'
-        | 'ť'
-        | 'ź'
-        | 'ż'
-        | 'ž'
-        | 'ґ'
-        | 'ﬁ'
-        | 'ﬂ' => LOWER,
-        'Þ' | 'Α'..='Ω' | 'Ά' | 'Έ' | 'Ή' | 'Ί' | 'Ό' | 'Ύ' | 'Ώ' | 'Ϊ' | 'Ϋ' | 'Ё'..='Я' => {
-            OTHER_UPPER
-        }
-        'α'..='ω' | 'ά' | 'έ' | 'ή' | 'ί' | 'ΰ' | 'а'..='џ' => OTHER_LOWER,
-        '│'
-        | '┌'
-        | '┐'
-        | '┘'
-        | '├'
-        | '┤'
-        | '┬'
-        | '┼'
-        | '═'..='╬'
-        | '▀'
-        | '▄'
-        | '█'
-        | '▌'
-        | '▐'
-        | '░'
-        | '▒'
-        | '▓' => BOX,
-        _ => 0,
+        'Ò'..='Ö' | 'Ù'..='Û' | 'ò'..='ö' | 'ø'..='û' => FACE,
+        'À'..='Ñ' => UPPER,
+        'à'..='ñ' => LOWER,
+        'Α'..='Ω' | 'Ё'..='Я' => OTHER_UPPER,
+        'α'..='ω' | 'а'..='џ' => OTHER_LOWER,
+        '═'..='╬' => BOX,
+        _ => LISTED.iter().find(|(_, listed)| listed.contains(c)).map_or(0, |(class, _)| *class),
     }
 }

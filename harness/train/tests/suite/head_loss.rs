@@ -7,7 +7,7 @@ use specimen_train::{
 };
 use tch::{Kind, Tensor, no_grad};
 
-use crate::support::{N_TOKENS, batch, eagle1, eagle3, target, truth};
+use crate::support::{N_TOKENS, batch, eagle1, eagle1_and_join, eagle3, target, truth};
 
 const BASE: HeadLoss =
     HeadLoss { depth: 3, depth_decay: 0.8, feature_weight: Some(0.7), guidance: 3.0, redundancy: None };
@@ -26,10 +26,10 @@ fn value<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
 
 /// Gradient of the tensor that joins embedding and feature.
 fn gradient(loss: &HeadLoss) -> (f64, Vec<f32>) {
-    let pair = eagle1();
+    let (pair, join) = eagle1_and_join();
     let (total, _) = loss.of(&pair, &batch());
     total.backward();
-    let grad = pair.head.join_weight().grad();
+    let grad = join.grad();
     (total.double_value(&[]), Vec::try_from(grad.reshape([-1])).unwrap())
 }
 

@@ -18,11 +18,25 @@ pub(crate) const N_VOCAB: i64 = 11;
 pub(crate) const N_TOKENS: i64 = 16;
 
 /// Random weights that collect gradients.
-struct Trainable(RandomWeights);
+struct Trainable {
+    weights: RandomWeights,
+    /// The tensor that joins embedding and feature, once it was asked for.
+    join: Option<Tensor>,
+}
+
+impl Trainable {
+    fn new(seed: u64) -> Self {
+        Self { weights: RandomWeights::new(seed), join: None }
+    }
+}
 
 impl ParamSource for Trainable {
     fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
-        Ok(self.0.param(name, shape, init)?.set_requires_grad(true))
+        let tensor = self.weights.param(name, shape, init)?.set_requires_grad(true);
+        if name == "fc.weight" {
+            self.join = Some(tensor.shallow_clone());
+        }
+        Ok(tensor)
     }
 }
 
@@ -49,6 +63,12 @@ pub(crate) fn target() -> TinyBackbone {
 }
 
 pub(crate) fn eagle1() -> Pair<EagleHead> {
+    eagle1_and_join().0
+}
+
+/// A head, and its tensor that joins embedding and feature.
+pub(crate) fn eagle1_and_join() -> (Pair<EagleHead>, Tensor) {
+    let mut weights = Trainable::new(2);
     let config = EagleConfig {
         bias: true,
         input_norm: true,
@@ -59,8 +79,8 @@ pub(crate) fn eagle1() -> Pair<EagleHead> {
         d_ffn: 24,
         norm_eps: 1e-5,
     };
-    let head = EagleHead::new(&mut Trainable(RandomWeights::new(2)), &config, 16).unwrap();
-    Pair { head, target: target() }
+    let head = EagleHead::new(&mut weights, &config, 16).unwrap();
+    (Pair { head, target: target() }, weights.join.unwrap())
 }
 
 pub(crate) fn eagle3() -> Pair<Eagle3Head> {
@@ -72,7 +92,7 @@ pub(crate) fn eagle3() -> Pair<Eagle3Head> {
         d_ffn: 24,
         norm_eps: 1e-5,
     };
-    let head = Eagle3Head::new(&mut Trainable(RandomWeights::new(3)), &config, 16, N_VOCAB).unwrap();
+    let head = Eagle3Head::new(&mut Trainable::new(3), &config, 16, N_VOCAB).unwrap();
     Pair { head, target: target() }
 }
 

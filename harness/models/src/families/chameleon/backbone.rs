@@ -91,7 +91,7 @@ impl ChameleonNetwork {
         })
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &ChameleonConfig {
         &self.config
@@ -140,7 +140,7 @@ impl ChameleonImage {
         Self { network, padding, words, prefix_features: RefCell::default() }
     }
 
-    /// The network.
+    /// The network that is run for each step.
     pub fn network(&self) -> &Rc<ChameleonNetwork> {
         &self.network
     }

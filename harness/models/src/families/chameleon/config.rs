@@ -6,7 +6,7 @@ use serde::Deserialize;
 use specimen_foundation::bounded_read::read_side_text;
 use specimen_weights::LoadError;
 
-/// The transformer.
+/// Sizes and options of the transformer, as `config.json` has them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChameleonConfig {
     /// Words of the vocabulary, image tokens among them.
@@ -102,7 +102,7 @@ impl ChameleonConfig {
     /// [`ChameleonConfig::read`] of text; `path` stands for the file in messages.
     ///
     /// # Errors
-    /// As there.
+    /// A text that is no such configuration, or one of a network that is not built here.
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
         let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
         let file: ConfigFile =

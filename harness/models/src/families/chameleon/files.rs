@@ -17,7 +17,7 @@ pub struct ModelFiles {
     pub config: Option<PathBuf>,
     /// The transformer, in as many files as it comes in.
     pub target: Vec<PathBuf>,
-    /// The tokenizer.
+    /// The file of the text tokenizer.
     pub tokenizer: PathBuf,
     /// The picture decoder.
     pub picture: PathBuf,
@@ -28,7 +28,7 @@ pub struct ModelFiles {
 /// Where one model is published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The model.
+    /// Name of the model in the catalog.
     pub model: &'static str,
     /// Target, tokenizer and picture decoder, in this order.
     pub parts: Vec<&'static Part>,

@@ -1,4 +1,4 @@
-//! What the sequence of an image looks like besides its codes: tokens that stand at fixed places, and the way from
+//! What the sequence of an image looks like besides its codes: tokens at fixed places, and the way from
 //! tokens to a map of codes.
 //!
 //! A forced token is no choice of the target: it is accepted with probability 1, and counted apart.

@@ -1,6 +1,6 @@
 //! One Chameleon decoder layer: as LLaMA's, with queries and keys normed head by head before they are turned.
 //!
-//! Rows that a rotary angle mixes lie side by side here, as in Meta's files, so that turning is one complex
+//! Rows that a rotary angle mixes are side by side here, as in Meta's files, so that turning is one complex
 //! product; files in HF's layout are brought into that order when they are read.
 
 use specimen_weights::{Init, LoadError, ParamSource};

@@ -29,7 +29,7 @@ use crate::{
 pub struct Chameleon {
     /// What makes it this model.
     pub recipe: Recipe,
-    /// The transformer.
+    /// The transformer and its embeddings.
     pub network: Rc<ChameleonNetwork>,
     pub(super) vocabulary: Vocabulary,
     pub(super) vqgan: Vqgan,

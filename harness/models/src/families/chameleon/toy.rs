@@ -5,7 +5,6 @@
 
 use std::{path::Path, rc::Rc};
 
-use specimen_catalog::entry;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -42,18 +41,6 @@ pub fn config() -> ChameleonConfig {
 #[must_use]
 pub fn vqgan() -> VqganConfig {
     VqganConfig { n_codes: 16, d_code: 4, d_latent: 8, channels: 32, widths: vec![1, 2], n_blocks: 1 }
-}
-
-/// Oblong images of 4 x 6 codes, written as Lumina-mGPT writes them.
-#[must_use]
-pub fn lumina() -> Recipe {
-    Recipe::of(entry("lumina-toy").expect("the catalog has the toy"), vqgan())
-}
-
-/// Images of 4 x 4 codes, written as Anole writes them.
-#[must_use]
-pub fn anole() -> Recipe {
-    Recipe::of(entry("anole-toy").expect("the catalog has the toy"), vqgan())
 }
 
 /// The model of `recipe` with the same weights every time, the transformer in `kind`.

@@ -57,7 +57,7 @@ impl Vocabulary {
     /// [`Vocabulary::read`] of a file's content; `path` stands for the file in messages.
     ///
     /// # Errors
-    /// As there.
+    /// A text that is no tokenizer, or one without the words of images.
     pub fn parse(path: &Path, text: &[u8], n_codes: usize) -> Result<Self, LoadError> {
         let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
         let tokenizer = Tokenizer::from_bytes(text).map_err(|e| bad(format!("not a tokenizer: {e}")))?;

@@ -112,7 +112,7 @@ impl Vqgan {
         ["encoder.", "quant_conv.", "loss."].iter().any(|prefix| name.starts_with(prefix))
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &VqganConfig {
         &self.config

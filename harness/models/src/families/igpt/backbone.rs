@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The weights.
+/// The transformer of Image-GPT: its weights and sizes.
 pub struct IgptBackbone {
     config: IgptConfig,
     /// `[n_vocab, d]`
@@ -51,7 +51,7 @@ impl IgptBackbone {
         Ok(Self { config: *config, tokens, positions, start, blocks, norm, head })
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &IgptConfig {
         &self.config

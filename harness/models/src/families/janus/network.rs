@@ -170,13 +170,13 @@ impl JanusNetwork {
         Ok(with_layers(listed, &format!("{}layers.", names.language_model()), config.n_layers))
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &JanusConfig {
         &self.config
     }
 
-    /// The transformer.
+    /// The transformer that makes the features.
     #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone

@@ -10,7 +10,7 @@ use crate::picture::vq16::Vq16Config;
 pub struct JanusWeights {
     /// Its name in specs.
     pub name: &'static str,
-    /// Its sizes.
+    /// Sizes of its transformer.
     pub config: JanusConfig,
     /// Those of its picture tokenizer.
     pub vq: Vq16Config,

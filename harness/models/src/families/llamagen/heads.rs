@@ -48,7 +48,7 @@ pub struct HeadSource {
     pub weights: &'static str,
     /// The entry of the catalog that says how to come by it.
     pub entry: &'static str,
-    /// The ways it can lie on a disk.
+    /// The ways it can be on a disk.
     pub part: &'static Part,
 }
 

@@ -140,13 +140,13 @@ impl LlamaGenNetwork {
         Ok(with_layers(listed, &format!("{}layers.", names.prefix()), config.n_layers))
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &LlamaGenConfig {
         &self.config
     }
 
-    /// The transformer.
+    /// The transformer that makes the features.
     #[must_use]
     pub fn backbone(&self) -> &Rc<ImageLlama> {
         &self.backbone

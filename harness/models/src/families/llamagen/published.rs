@@ -10,7 +10,7 @@ use crate::picture::vq16::Vq16Config;
 pub struct LlamaGenWeights {
     /// Its name in specs.
     pub name: &'static str,
-    /// Its sizes.
+    /// Sizes of its transformer.
     pub config: LlamaGenConfig,
     /// Those of its picture tokenizer.
     pub vq: Vq16Config,
@@ -18,7 +18,7 @@ pub struct LlamaGenWeights {
     pub text: T5Config,
     /// Target and picture tokenizer, and for captions the text encoder and the text tokenizer, in this order.
     pub parts: Vec<&'static Part>,
-    /// Its heads.
+    /// The heads that draft for it.
     pub heads: Vec<HeadSource>,
 }
 

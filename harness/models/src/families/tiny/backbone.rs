@@ -70,7 +70,7 @@ impl TinyBackbone {
         self.layers.iter_mut().for_each(Layer::prepare);
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &TargetConfig {
         &self.config

@@ -100,7 +100,7 @@ impl Vq {
         self.decode(&codes.view([b, height, width, self.config.d_code]))
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &VqConfig {
         &self.config

@@ -18,7 +18,7 @@ const DOMAINS: &str = "com|co|ru|net|org|edu|gov|it";
 /// Endings of file names.
 const FILES: &str = "png|jpg|jpeg|bmp|webp|eps|pdf|apk|mp4";
 
-/// Before markup is taken out.
+/// Rules for placeholders and addresses, used before markup is taken out.
 static ADDRESSES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let domain = format!(r"[a-zA-Z0-9.\-]+[.](?:{DOMAINS})[\w/-]*\b/?(?!@)");
     rules(&[
@@ -28,7 +28,7 @@ static ADDRESSES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ])
 });
 
-/// Behind it.
+/// Rules for signs, scripts and quotes, used after markup is taken out.
 static SIGNS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let dashes = r"[-\u{58a}\u{5be}\u{1400}\u{1806}\u{2010}-\u{2015}\u{2e17}\u{2e1a}\u{2e3a}\u{2e3b}\u{2e40}\u{301c}\u{3030}\u{30a0}\u{fe31}\u{fe32}\u{fe58}\u{fe63}\u{ff0d}]+";
     rules(&[
@@ -54,7 +54,7 @@ static SIGNS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     ])
 });
 
-/// Behind the repairs.
+/// Rules for words and spaces, used after the repair of mojibake.
 static WORDS: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     rules(&[
         (r"\b[a-zA-Z]{1,3}\d{3,15}\b".into(), ""),

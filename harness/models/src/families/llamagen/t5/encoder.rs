@@ -115,7 +115,7 @@ impl T5Encoder {
         name.starts_with("decoder.") || ["lm_head.weight", "encoder.embed_tokens.weight"].contains(&name)
     }
 
-    /// The sizes.
+    /// The sizes it was built with.
     #[must_use]
     pub fn config(&self) -> &T5Config {
         &self.config
