@@ -407,9 +407,9 @@ mod tests {
 
     #[test]
     fn every_file_of_an_entry_with_parts_makes_one_of_them() {
-        let with_parts = || published().filter(|entry| !entry.parts.is_empty());
-        assert_eq!(with_parts().count(), 26);
-        for entry in with_parts() {
+        let has_parts = |entry: &&Entry| !entry.parts.is_empty();
+        assert!(published().filter(|entry| entry.target.is_some()).all(|target| has_parts(&target)));
+        for entry in published().filter(has_parts) {
             let mut files: Vec<&String> = entry.files.iter().map(|file| &file.name).collect();
             let mut fetched: Vec<&String> = entry.parts.iter().flat_map(|part| &part.fetched).collect();
             files.sort_unstable();
