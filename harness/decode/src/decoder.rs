@@ -36,7 +36,7 @@ pub fn decode(
     clock: &dyn Clock,
 ) -> Decoded {
     let n_tokens = generation.n_tokens();
-    method.drafter.begin_image(n_tokens, generation.n_vocab());
+    method.drafter.begin_image(n_tokens, generation.n_vocab(), generation.n_codes());
     method.rule.begin_image();
     method.scheduler.begin_image();
     let mut total = Laps::start(clock);

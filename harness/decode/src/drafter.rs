@@ -42,9 +42,10 @@ pub trait DraftModel {
 
 /// Grows the draft tree of each step.
 pub trait Drafter {
-    /// Called once per image, before its first draft: image tokens, and size of their vocabulary.
-    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize) {
-        let _ = (n_tokens, n_vocab);
+    /// Called once per image, before its first draft: image tokens, size of their vocabulary, and how many of its
+    /// first ids are codes of the picture ([`Generation::n_codes`](crate::generation::Generation::n_codes)).
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize, n_codes: usize) {
+        let _ = (n_tokens, n_vocab, n_codes);
     }
 
     /// A tree below the newest token of `tokens`.

@@ -27,6 +27,11 @@ pub trait Generation {
     /// Size of the image vocabulary.
     fn n_vocab(&self) -> usize;
 
+    /// Ids below it are codes of the picture, those from it on structural tokens (line break, image end).
+    fn n_codes(&self) -> usize {
+        self.n_vocab()
+    }
+
     /// Runs the prompt; returns the distribution of the first image token. Counts one NFE.
     fn prefill(&mut self) -> Rc<Dist>;
 

@@ -37,6 +37,10 @@ pub struct GsdConfig {
     /// Tokens at this squared distance of embeddings or more are left out; absent: none is. 0.5 in the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub d_thr: Option<f64>,
+    /// `d_thr` applies only where the largest id of the support is at most this one; absent: everywhere. 10000 in the
+    /// code, which so filters Lumina's 8,196 image ids always and the 16,384 of LlamaGen and Janus almost never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub d_thr_max_id: Option<u32>,
 }
 
 /// Tokens that are compared with the cluster's bounds at a time.
@@ -58,13 +62,17 @@ impl RuleSettings for GsdConfig {
         let within = 0.0 < delta_p && delta_p <= 1.0;
         MethodError::check_real(of, "delta_p", "above 0, at most 1", within, delta_p)?;
         let d_thr = self.d_thr.unwrap_or(1.0);
-        MethodError::check_real(of, "d_thr", "above 0 and finite", 0.0 < d_thr && d_thr.is_finite(), d_thr)
+        MethodError::check_real(of, "d_thr", "above 0 and finite", 0.0 < d_thr && d_thr.is_finite(), d_thr)?;
+        let max_id = f64::from(self.d_thr_max_id.unwrap_or(0));
+        let has_distance = self.d_thr.is_some() || self.d_thr_max_id.is_none();
+        MethodError::check_real(of, "d_thr_max_id", "no such key without `d_thr`", has_distance, max_id)
     }
 
     fn canonical(&self) -> String {
         let delta_p = self.delta_p.map_or(String::new(), |delta_p| format!(",delta_p={delta_p}"));
         let d_thr = self.d_thr.map_or(String::new(), |d_thr| format!(",d_thr={d_thr}"));
-        format!("group={}{delta_p}{d_thr}", self.group)
+        let max_id = self.d_thr_max_id.map_or(String::new(), |max_id| format!(",d_thr_max_id={max_id}"));
+        format!("group={}{delta_p}{d_thr}{max_id}", self.group)
     }
 
     fn replaces_inner(&self) -> bool {
@@ -129,18 +137,23 @@ impl Gsd {
         let mut window = vec![x];
         window.extend(above.tokens().take(n_above));
         window.extend(below.tokens().take(self.config.group - 1 - n_above));
-        window.retain(|&token| token == x || self.is_similar(g, x, token));
+        let is_filtered = self.config.d_thr_max_id.is_none_or(|max_id| {
+            probs.iter().rposition(|&p| 0.0 < p).is_none_or(|largest| largest <= max_id as usize)
+        });
+        let d_thr = self.config.d_thr.filter(|_| is_filtered);
+        window.retain(|&token| token == x || self.is_similar(g, x, token, d_thr));
         window.sort_unstable();
         window
     }
 
-    fn is_similar(&self, g: &Dist, x: TokenId, other: TokenId) -> bool {
+    /// `d_thr`: the largest squared distance, where it applies.
+    fn is_similar(&self, g: &Dist, x: TokenId, other: TokenId, d_thr: Option<f64>) -> bool {
         let gap = (f64::from(g.prob(x)) - f64::from(g.prob(other))).abs();
         let is_near = |d_thr| {
             let embeddings = self.embeddings.as_ref().expect("the builder asked for them");
             embeddings.squared_distance(x, other) < d_thr
         };
-        self.config.delta_p.is_none_or(|delta_p| gap < delta_p) && self.config.d_thr.is_none_or(is_near)
+        self.config.delta_p.is_none_or(|delta_p| gap < delta_p) && d_thr.is_none_or(is_near)
     }
 }
 
@@ -231,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_a_window_of_ranks_shifted_into_the_support() {
-        let of = |group| GsdConfig { group, delta_p: None, d_thr: None };
+        let of = |group| GsdConfig { group, delta_p: None, d_thr: None, d_thr_max_id: None };
         check(of(1), 5, &[5]);
         check(of(2), 5, &[0, 5]);
         check(of(3), 5, &[0, 1, 5]);
@@ -245,7 +258,7 @@ mod tests {
     #[test]
     fn equal_probabilities_rank_by_id() {
         let g = Dist::uniform(5);
-        let config = GsdConfig { group: 3, delta_p: None, d_thr: None };
+        let config = GsdConfig { group: 3, delta_p: None, d_thr: None, d_thr_max_id: None };
         let gsd = Gsd::new(config, None);
         for (x, expected) in [(0, [0, 1, 2]), (1, [0, 1, 2]), (2, [1, 2, 3]), (4, [2, 3, 4])] {
             assert_eq!(gsd.cluster(&g, TokenId(x)), expected.map(TokenId));
@@ -254,17 +267,26 @@ mod tests {
 
     #[test]
     fn tokens_too_different_leave_the_cluster() {
-        check(GsdConfig { group: 5, delta_p: Some(0.08), d_thr: None }, 5, &[0, 1, 5]);
-        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.26) }, 5, &[0, 1, 5]);
-        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.25) }, 5, &[5]);
-        check(GsdConfig { group: 5, delta_p: Some(0.01), d_thr: Some(1.0) }, 3, &[3]);
+        check(GsdConfig { group: 5, delta_p: Some(0.08), d_thr: None, d_thr_max_id: None }, 5, &[0, 1, 5]);
+        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.26), d_thr_max_id: None }, 5, &[0, 1, 5]);
+        check(GsdConfig { group: 5, delta_p: None, d_thr: Some(0.25), d_thr_max_id: None }, 5, &[5]);
+        check(GsdConfig { group: 5, delta_p: Some(0.01), d_thr: Some(1.0), d_thr_max_id: None }, 3, &[3]);
+    }
+
+    /// The rule of GSD's code: a support that reaches beyond the id is not filtered by distance.
+    #[test]
+    fn distance_counts_only_where_the_support_ends_at_the_greatest_id() {
+        let near =
+            |max_id| GsdConfig { group: 5, delta_p: None, d_thr: Some(0.25), d_thr_max_id: Some(max_id) };
+        check(near(5), 5, &[5]);
+        check(near(4), 5, &[0, 1, 2, 3, 5]);
     }
 
     #[test]
     fn a_gap_of_exactly_delta_p_is_too_wide() {
         let g = Dist::from_weights(vec![0.5, 0.25, 0.25]).unwrap();
         let of = |delta_p| {
-            Gsd::new(GsdConfig { group: 3, delta_p: Some(delta_p), d_thr: None }, None)
+            Gsd::new(GsdConfig { group: 3, delta_p: Some(delta_p), d_thr: None, d_thr_max_id: None }, None)
                 .cluster(&g, TokenId(0))
                 .len()
         };
@@ -277,7 +299,7 @@ mod tests {
         for token in [0, CHUNK, 2 * CHUNK + 1] {
             weights[token] = 1.0;
         }
-        let gsd = Gsd::new(GsdConfig { group: 9, delta_p: None, d_thr: None }, None);
+        let gsd = Gsd::new(GsdConfig { group: 9, delta_p: None, d_thr: None, d_thr_max_id: None }, None);
         let cluster = gsd.cluster(&Dist::from_weights(weights).unwrap(), TokenId(CHUNK as u32));
         assert_eq!(cluster, [0, CHUNK, 2 * CHUNK + 1].map(|token| TokenId(token as u32)));
     }
@@ -299,7 +321,8 @@ mod tests {
         let mut cost = |x: u32, proposal: Proposal| {
             let candidate = tree.push(TokenTree::ROOT, TokenId(x), proposal);
             let level = Level { tree: &tree, scores: &Nothing, parent: TokenTree::ROOT, q: &q, tried: &[] };
-            let mut gsd = Gsd::new(GsdConfig { group: 3, delta_p: None, d_thr: None }, None);
+            let mut gsd =
+                Gsd::new(GsdConfig { group: 3, delta_p: None, d_thr: None, d_thr_max_id: None }, None);
             gsd.mass(&level, candidate);
             let spent = gsd.tvd_spent();
             gsd.begin_step();

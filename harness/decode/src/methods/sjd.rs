@@ -16,7 +16,7 @@ use crate::{
     drafter::Drafter,
     generation::Scores,
     method::MethodError,
-    methods::sjd_vp::Refresh,
+    methods::sjd_vp::{Previous, Refresh, RefreshDistributions},
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
 };
@@ -38,7 +38,7 @@ pub struct JacobiConfig {
 /// The first guess for a position nothing is known about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Init {
-    /// Each token with the same probability (Lumina-mGPT, Emu3).
+    /// Each code of the picture with the same probability, no structural token (Lumina-mGPT, Emu3).
     Random,
     /// The token before it (LlamaGen's `repeat_horizon`).
     RepeatLeft,
@@ -62,6 +62,8 @@ pub(crate) enum InitKind {
 pub struct JacobiDrafter {
     config: JacobiConfig,
     n_vocab: usize,
+    /// Random guesses are below it.
+    n_codes: usize,
     /// Guesses for the positions after the newest sampled token.
     window: Vec<Guess>,
     /// Tokens the image missed after the root at the last draft.
@@ -70,10 +72,10 @@ pub struct JacobiDrafter {
 
 struct Guess {
     token: TokenId,
-    /// The distribution it was drawn from.
-    distribution: Rc<Dist>,
-    /// Whether the target's distribution at its position has been seen.
-    is_scored: bool,
+    /// What it is tested against.
+    recorded: Rc<Dist>,
+    /// The target's distribution at its position in the last iteration; `None` if that has not been seen.
+    target: Option<Rc<Dist>>,
 }
 
 impl JacobiConfig {
@@ -107,7 +109,7 @@ impl JacobiDrafter {
     /// A drafter that has drafted nothing yet.
     #[must_use]
     pub fn new(config: JacobiConfig) -> Self {
-        Self { config, n_vocab: 0, window: Vec::new(), n_left: 0 }
+        Self { config, n_vocab: 0, n_codes: 0, window: Vec::new(), n_left: 0 }
     }
 
     /// The first guess for the window's next position.
@@ -120,7 +122,7 @@ impl JacobiDrafter {
         match self.config.init {
             Init::Random => {
                 let u = uniforms.uniform(Purpose::Init, step, slot(0, self.window.len()));
-                TokenId((u * self.n_vocab as f64) as u32)
+                TokenId((u * self.n_codes as f64) as u32)
             }
             Init::RepeatAbove { width } if width <= position => at(position - width),
             Init::RepeatLeft | Init::RepeatAbove { .. } => at(position - 1),
@@ -129,8 +131,8 @@ impl JacobiDrafter {
 }
 
 impl Drafter for JacobiDrafter {
-    fn begin_image(&mut self, _: usize, n_vocab: usize) {
-        self.n_vocab = n_vocab;
+    fn begin_image(&mut self, _: usize, n_vocab: usize, n_codes: usize) {
+        (self.n_vocab, self.n_codes) = (n_vocab, n_codes);
         self.window.clear();
     }
 
@@ -146,15 +148,13 @@ impl Drafter for JacobiDrafter {
         self.window.truncate(n_guesses);
         while self.window.len() < n_guesses {
             let token = self.first_guess(tokens, step, uniforms);
-            let distribution = Rc::new(Dist::one_hot(self.n_vocab, token));
-            self.window.push(Guess { token, distribution, is_scored: false });
+            let recorded = Rc::new(Dist::one_hot(self.n_vocab, token));
+            self.window.push(Guess { token, recorded, target: None });
         }
         let mut parent = TokenTree::ROOT;
-        for Guess { token, distribution, .. } in &self.window {
-            let proposal = Proposal::Sampled {
-                distribution: Rc::clone(distribution),
-                conditional: distribution.prob(*token),
-            };
+        for Guess { token, recorded, .. } in &self.window {
+            let proposal =
+                Proposal::Sampled { distribution: Rc::clone(recorded), conditional: recorded.prob(*token) };
             parent = tree.push(parent, *token, proposal);
         }
         tree
@@ -173,13 +173,15 @@ impl Drafter for JacobiDrafter {
         // became the new root; the image's last position predicts nothing.
         let unsettled = path.len() + 1..tree.len().min(self.n_left);
         let redraw = |depth: usize| {
-            let before = self.window.get(depth).filter(|guess| guess.is_scored);
-            let distributions = self
-                .config
-                .refresh
-                .distributions(scores.dist(NodeId(depth)), before.map(|guess| &*guess.distribution));
-            let token = distributions.drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
-            Guess { token, distribution: distributions.recorded, is_scored: true }
+            let target = scores.dist(NodeId(depth));
+            let previous = self.window.get(depth).and_then(|guess| {
+                let target = guess.target.as_deref()?;
+                Some(Previous { target, recorded: &guess.recorded })
+            });
+            let RefreshDistributions { drawn, recorded } =
+                self.config.refresh.distributions(Rc::clone(&target), previous);
+            let token = drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
+            Guess { token, recorded, target: Some(target) }
         };
         self.window = unsettled.map(redraw).collect();
     }

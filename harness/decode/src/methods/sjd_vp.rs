@@ -5,7 +5,9 @@
 //! iterations guides the sampling of drafts". How is our guess, in two modes; no equation of the paper stands
 //! behind either, and no number of it may be called a reproduction. Recorded as the distribution a draft was drawn
 //! from, the tilted distribution keeps the method lossless; recording the untilted one does not, and exists to show
-//! that. A rise from probability 0 has no ratio; it counts as the largest, [`MAX_RATIO`].
+//! that. The abstract speaks of the change of token probabilities, so a rise is measured between the target's own
+//! distributions of two iterations; measured from the recorded, tilted one, a token that was favoured looks as if it
+//! fell. A rise from probability 0 has no ratio; it counts as the largest, [`MAX_RATIO`].
 
 use std::rc::Rc;
 
@@ -27,6 +29,9 @@ pub enum Refresh {
         lambda: f64,
         /// Which distribution a draft is tested against.
         law: Recorded,
+        /// What a rise is measured from.
+        #[serde(default)]
+        from: From,
     },
 }
 
@@ -50,6 +55,17 @@ pub enum Recorded {
     Untilted,
 }
 
+/// Which distribution of the iteration before a rise is measured from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum From {
+    /// The target's own.
+    #[default]
+    Target,
+    /// The one that drafts were tested against, which is tilted where `law` is.
+    Recorded,
+}
+
 /// Largest ratio a rise counts as.
 pub const MAX_RATIO: f64 = 1e3;
 
@@ -59,6 +75,15 @@ pub(crate) struct RefreshDistributions {
     pub(crate) drawn: Rc<Dist>,
     /// The draft is tested against it.
     pub(crate) recorded: Rc<Dist>,
+}
+
+/// What the iteration before left of a position.
+#[derive(Clone, Copy)]
+pub(crate) struct Previous<'a> {
+    /// The target's own distribution.
+    pub(crate) target: &'a Dist,
+    /// What the draft was tested against.
+    pub(crate) recorded: &'a Dist,
 }
 
 impl Refresh {
@@ -75,7 +100,7 @@ impl Refresh {
 
     /// Empty for the plain refresh.
     pub(crate) fn canonical(&self) -> String {
-        let Self::VpReconstruction { mode, lambda, law } = self else { return String::new() };
+        let Self::VpReconstruction { mode, lambda, law, from } = self else { return String::new() };
         let mode = match mode {
             Tilt::Step => "step",
             Tilt::Ratio => "ratio",
@@ -84,14 +109,25 @@ impl Refresh {
             Recorded::Tilted => "tilted",
             Recorded::Untilted => "untilted",
         };
-        format!(",refresh=vp-reconstruction(mode={mode},lambda={lambda},law={law})")
+        let from = match from {
+            From::Target => "target",
+            From::Recorded => "recorded",
+        };
+        format!(",refresh=vp-reconstruction(mode={mode},lambda={lambda},law={law},from={from})")
     }
 
-    /// The distributions of a position the target now gives `current`; `previous` is what was recorded there one
-    /// iteration before, `None` if the position is new.
-    pub(crate) fn distributions(&self, current: Rc<Dist>, previous: Option<&Dist>) -> RefreshDistributions {
-        let (Self::VpReconstruction { mode, lambda, law }, Some(previous)) = (self, previous) else {
+    /// The distributions of a position the target now gives `current`; `previous` is `None` if the position is new.
+    pub(crate) fn distributions(
+        &self,
+        current: Rc<Dist>,
+        previous: Option<Previous<'_>>,
+    ) -> RefreshDistributions {
+        let (Self::VpReconstruction { mode, lambda, law, from }, Some(previous)) = (self, previous) else {
             return RefreshDistributions { drawn: Rc::clone(&current), recorded: current };
+        };
+        let previous = match from {
+            From::Target => previous.target,
+            From::Recorded => previous.recorded,
         };
         let weight = |(&now, &before): (&f32, &f32)| {
             let tilt = match mode {
@@ -125,20 +161,24 @@ mod tests {
         Rc::new(Dist::from_weights(weights.to_vec()).unwrap())
     }
 
+    fn vp(mode: Tilt, lambda: f64, law: Recorded) -> Refresh {
+        Refresh::VpReconstruction { mode, lambda, law, from: From::Target }
+    }
+
+    /// The distributions after one whose target and record were `previous`.
+    fn after(refresh: &Refresh, current: &[f32], previous: &[f32]) -> RefreshDistributions {
+        let before = distribution(previous);
+        refresh.distributions(distribution(current), Some(Previous { target: &before, recorded: &before }))
+    }
+
     #[track_caller]
     fn check(mode: Tilt, lambda: f64, expected: [f64; 3]) {
-        let refresh = Refresh::VpReconstruction { mode, lambda, law: Recorded::Tilted };
-        let distributions =
-            refresh.distributions(distribution(&[0.5, 0.3, 0.2]), Some(&distribution(&[0.25, 0.75, 0.0])));
+        let found = after(&vp(mode, lambda, Recorded::Tilted), &[0.5, 0.3, 0.2], &[0.25, 0.75, 0.0]);
         let total: f64 = expected.iter().sum();
-        for (found, expected) in distributions.drawn.probs().iter().zip(expected) {
-            assert!(
-                (f64::from(*found) - expected / total).abs() < 1e-6,
-                "{mode:?} {:?}",
-                distributions.drawn.probs()
-            );
+        for (p, expected) in found.drawn.probs().iter().zip(expected) {
+            assert!((f64::from(*p) - expected / total).abs() < 1e-6, "{mode:?} {:?}", found.drawn.probs());
         }
-        assert_eq!(distributions.drawn, distributions.recorded);
+        assert_eq!(found.drawn, found.recorded);
     }
 
     #[test]
@@ -151,27 +191,36 @@ mod tests {
 
     #[test]
     fn a_token_that_neither_rose_nor_fell_keeps_its_weight() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 1.0, law: Recorded::Tilted };
-        let drawn = refresh
-            .distributions(distribution(&[0.5, 0.25, 0.25]), Some(&distribution(&[0.5, 0.5, 0.0])))
-            .drawn;
-        assert_eq!(drawn.probs(), [0.4, 0.2, 0.4]);
+        let refresh = vp(Tilt::Step, 1.0, Recorded::Tilted);
+        assert_eq!(after(&refresh, &[0.5, 0.25, 0.25], &[0.5, 0.5, 0.0]).drawn.probs(), [0.4, 0.2, 0.4]);
     }
 
     #[test]
-    fn powers_beyond_the_range_of_f32_are_a_law_all_the_same() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Ratio, lambda: 60.0, law: Recorded::Tilted };
-        let drawn =
-            refresh.distributions(distribution(&[0.5, 0.5]), Some(&distribution(&[0.01, 0.99]))).drawn;
-        assert_eq!(drawn.probs(), [1.0, 0.0]);
+    fn powers_beyond_the_range_of_f32_are_a_distribution_all_the_same() {
+        let refresh = vp(Tilt::Ratio, 60.0, Recorded::Tilted);
+        assert_eq!(after(&refresh, &[0.5, 0.5], &[0.01, 0.99]).drawn.probs(), [1.0, 0.0]);
     }
 
     #[test]
     fn a_position_seen_for_the_first_time_is_not_tilted() {
-        let refresh = Refresh::VpReconstruction { mode: Tilt::Step, lambda: 9.0, law: Recorded::Untilted };
+        let refresh = vp(Tilt::Step, 9.0, Recorded::Untilted);
         let current = distribution(&[0.5, 0.3, 0.2]);
         assert_eq!(refresh.distributions(Rc::clone(&current), None).drawn, current);
-        let distributions = refresh.distributions(Rc::clone(&current), Some(&distribution(&[0.2, 0.4, 0.4])));
-        assert!(distributions.recorded == current && distributions.drawn != current);
+        let found = after(&refresh, &[0.5, 0.3, 0.2], &[0.2, 0.4, 0.4]);
+        assert!(found.recorded == current && found.drawn != current);
+    }
+
+    /// `P_(t-1) = (1/4, 3/4)` was tilted to `(3/4, 1/4)`, and `P_t = (1/2, 1/2)`: by the target's own distributions
+    /// token 0 rose, by the recorded one token 1 did.
+    #[test]
+    fn a_rise_is_of_the_targets_own_probabilities_unless_asked_otherwise() {
+        let (target, recorded) = (distribution(&[0.25, 0.75]), distribution(&[0.75, 0.25]));
+        for (from, expected) in [(From::Target, [0.75, 0.25]), (From::Recorded, [0.25, 0.75])] {
+            let refresh =
+                Refresh::VpReconstruction { mode: Tilt::Step, lambda: 2.0, law: Recorded::Tilted, from };
+            let previous = Previous { target: &target, recorded: &recorded };
+            let found = refresh.distributions(distribution(&[0.5, 0.5]), Some(previous));
+            assert_eq!(found.drawn.probs(), expected, "{from:?}");
+        }
     }
 }

@@ -202,7 +202,7 @@ pub fn rows(tree: &TokenTree) -> Vec<Vec<NodeId>> {
 
 /// Mean over pairs of every second row of `tree` ([`rows`]) of the weighted cosines between their tokens' code vectors,
 /// position by position; 0 where one of two rows has ended. `alpha` is the weight of a position relative to the one
-/// before it. `None` for fewer than two rows, which the reference takes for 0.
+/// before it; the weights are those of the longest row that is compared, as in the reference. `None` for fewer than two rows, which the reference takes for 0.
 #[must_use]
 pub fn path_similarity(
     tree: &TokenTree,
@@ -210,9 +210,10 @@ pub fn path_similarity(
     codebook: &TokenVectors,
     alpha: f64,
 ) -> Option<f64> {
-    let weights: Vec<f64> = (0..tree.depth()).map(|position| alpha.powi(position as i32)).collect();
-    let total: f64 = weights.iter().sum();
     let compared: Vec<&Vec<NodeId>> = rows.iter().step_by(2).collect();
+    let longest = compared.iter().map(|row| row.len()).max().unwrap_or(0);
+    let weights: Vec<f64> = (0..longest).map(|position| alpha.powi(position as i32)).collect();
+    let total: f64 = weights.iter().sum();
     let (mut sum, mut n_pairs) = (0.0, 0_u32);
     for (i, a) in compared.iter().enumerate() {
         for b in &compared[i + 1..] {

@@ -56,7 +56,7 @@ fn every_shape_is_read() {
         (JACOBI_ABOVE.to_owned(), "jacobi(window=3,init=repeat-above,width=2)"),
         (
             VP.replace('\n', " "),
-            "jacobi(window=4,init=repeat-left,active=1..9,refresh=vp-reconstruction(mode=step,lambda=20,law=untilted))",
+            "jacobi(window=4,init=repeat-left,active=1..9,refresh=vp-reconstruction(mode=step,lambda=20,law=untilted,from=target))",
         ),
         (DYNAMIC.to_owned(), "eagle1/dynamic(top_k=3,depth=2,total_token=10)"),
         (
@@ -92,6 +92,10 @@ const RULES: &[(&str, &str)] = &[
          >lantern(k=1,delta=0,residual=refcode)",
     ),
     (r#"{ kind = "gsd", group = 25, delta_p = 0.15, d_thr = 0.5 }"#, "gsd(group=25,delta_p=0.15,d_thr=0.5)"),
+    (
+        r#"{ kind = "gsd", group = 3, d_thr = 0.5, d_thr_max_id = 10000 }"#,
+        "gsd(group=3,d_thr=0.5,d_thr_max_id=10000)",
+    ),
     (
         r#"{ kind = "cascade", tau_pos = 0.85, tvd_budget = 0.5 }, { kind = "gsd", group = 3 }, { kind = "lossless" }"#,
         "cascade(tau_pos=0.85,tvd_budget=0.5)>gsd(group=3)>lossless",
@@ -330,6 +334,10 @@ fn gsd_stands_innermost_and_within_its_ranges() {
     assert_eq!(
         error(r#"{ kind = "gsd", group = 3, d_thr = 0 }"#),
         "accept rule gsd has d_thr = 0, expected above 0 and finite"
+    );
+    assert_eq!(
+        error(r#"{ kind = "gsd", group = 3, d_thr_max_id = 10000 }"#),
+        "accept rule gsd has d_thr_max_id = 10000, expected no such key without `d_thr`"
     );
     let config = read(r#"accept = [{ kind = "gsd", group = 3, d_thr = 0.5 }]"#).unwrap();
     assert!(config.needs().embeddings && config.needs().n_nearest.is_none());

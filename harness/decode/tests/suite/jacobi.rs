@@ -8,7 +8,7 @@ use specimen_decode::{
     dist::{Dist, TokenId},
     generation::{Generation, Scores},
     rng::Uniforms,
-    tree::{NodeId, TokenTree},
+    tree::{NodeId, Proposal, TokenTree},
 };
 
 use crate::support::{
@@ -16,26 +16,26 @@ use crate::support::{
     z_score,
 };
 
-fn vp(window: &str, mode: &str, lambda: f64, distribution: &str) -> String {
+fn vp(window: &str, mode: &str, lambda: f64, distribution: &str, more: &str) -> String {
     let refresh = format!(
-        r#"refresh = {{ kind = "vp-reconstruction", mode = "{mode}", lambda = {lambda:?}, law = "{distribution}" }}"#
+        r#"refresh = {{ kind = "vp-reconstruction", mode = "{mode}", lambda = {lambda:?}, law = "{distribution}"{more} }}"#
     );
     window.replace(" }", &format!(", {refresh} }}"))
 }
 
 #[test]
 fn a_tilted_distribution_that_is_recorded_keeps_the_target_distribution() {
-    for mode in ["step", "ratio"] {
-        let text = vp(JACOBI_LEFT, mode, 20.0, "tilted");
+    for (mode, more) in [("step", ""), ("ratio", ""), ("ratio", r#", from = "recorded""#)] {
+        let text = vp(JACOBI_LEFT, mode, 20.0, "tilted", more);
         let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
-        assert!(P_MIN < found.p_value, "{mode}: {found:?}");
+        assert!(P_MIN < found.p_value, "{mode}{more}: {found:?}");
     }
 }
 
 #[test]
 fn an_untilted_record_of_tilted_draws_is_detected() {
     for mode in ["step", "ratio"] {
-        let text = vp(JACOBI_LEFT, mode, 20.0, "untilted");
+        let text = vp(JACOBI_LEFT, mode, 20.0, "untilted", "");
         let found = distribution_of(|seed| image(method(&text, drafter()), target(), N_TOKENS, seed).tokens);
         assert!(found.p_value < P_MIN, "{mode}: {found:?}");
     }
@@ -45,13 +45,53 @@ fn an_untilted_record_of_tilted_draws_is_detected() {
 fn a_tilt_of_strength_zero_is_plain_jacobi_decoding() {
     for mode in ["step", "ratio"] {
         for distribution in ["tilted", "untilted"] {
-            let text = vp(JACOBI, mode, 0.0, distribution);
+            let text = vp(JACOBI, mode, 0.0, distribution, "");
             for seed in 0..300 {
                 let plain = image(method(JACOBI, drafter()), target(), 12, seed);
                 assert_eq!(image(method(&text, drafter()), target(), 12, seed).tokens, plain.tokens);
             }
         }
     }
+}
+
+/// The distributions of one iteration, by node.
+struct Iteration(Vec<[f32; 2]>);
+
+impl Scores for Iteration {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        Rc::new(Dist::from_weights(self.0[node.0].to_vec()).unwrap())
+    }
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+/// What the drafts are tested against in three iterations that accept nothing.
+#[test]
+fn a_tilt_is_by_the_change_of_a_positions_probability_since_the_last_iteration() {
+    let text = r#"{ proposer = "jacobi", window = 5, init = "random",
+        refresh = { kind = "vp-reconstruction", mode = "ratio", lambda = 1.0, law = "tilted" } }"#;
+    let mut drafter = method(&text.replace('\n', " "), drafter()).drafter;
+    drafter.begin_image(20, 2, 2);
+    let uniforms = Uniforms::new(0);
+    // Of the position behind the root of the last draft: 0.5, 0.2 and 0.4 for token 0, one iteration after the other.
+    let iterations = [
+        Iteration(vec![[0.5, 0.5], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]),
+        Iteration(vec![[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]),
+        Iteration(vec![[0.5, 0.5], [0.4, 0.6], [0.5, 0.5], [0.5, 0.5], [0.5, 0.5]]),
+    ];
+    let mut tokens = vec![TokenId(0)];
+    for (step, scores) in (0..).zip(&iterations) {
+        let tree = drafter.draft(&tokens, 19 - tokens.len(), step, &uniforms);
+        drafter.observe(&tree, &[], Some(scores), step, &uniforms);
+        tokens.push(TokenId(0));
+    }
+    let tree = drafter.draft(&tokens, 10, 3, &uniforms);
+    let Proposal::Sampled { distribution, .. } = &tree[NodeId(1)].proposal else {
+        panic!("a Jacobi draft is drawn")
+    };
+    // P / P' is 2 for token 0 and 0.75 for token 1, which fell: (0.4 * 2, 0.6 * 1) / 1.4.
+    assert!((distribution.prob(TokenId(0)) - 0.8 / 1.4).abs() < 1e-6, "{:?}", distribution.probs());
 }
 
 /// A target whose distribution depends on the position alone.
@@ -149,7 +189,7 @@ fn independent_positions_cost_the_forwards_of_the_recursion() {
 fn windows(table: &str, n_tokens: usize, seed: u64) -> Vec<(Vec<TokenId>, Vec<TokenId>)> {
     let uniforms = Uniforms::new(seed);
     let mut drafter = method(table, drafter()).drafter;
-    drafter.begin_image(n_tokens, 5);
+    drafter.begin_image(n_tokens, 7, 5);
     let mut tokens: Vec<TokenId> = vec![TokenId(3)];
     let mut seen = Vec::new();
     // A target that is never looked at: each step takes the next of a fixed row of tokens.
@@ -157,7 +197,7 @@ fn windows(table: &str, n_tokens: usize, seed: u64) -> Vec<(Vec<TokenId>, Vec<To
         let n_left = n_tokens - tokens.len();
         let tree = drafter.draft(&tokens, n_left, 0, &uniforms);
         seen.push((tokens.clone(), tree.ids().skip(1).map(|node| tree[node].token).collect()));
-        drafter.begin_image(n_tokens, 5); // Forgets the window, so that each is filled anew.
+        drafter.begin_image(n_tokens, 7, 5); // Forgets the window, so that each is filled anew.
         tokens.push(TokenId(next));
         if tokens.len() == n_tokens {
             break;

@@ -93,7 +93,7 @@ pub(crate) fn decode_with(
     rules.begin_image();
     let uniforms = Uniforms::new(seed);
     let mut drafter = method(drafter_table, drafter()).drafter;
-    drafter.begin_image(N_TOKENS, N_VOCAB);
+    drafter.begin_image(N_TOKENS, N_VOCAB, N_VOCAB);
     let mut generation = ToyGeneration::new(target.clone(), N_TOKENS);
     let mut tokens = vec![pick(&wide(&generation.prefill()), uniforms.uniform(Purpose::Root, 0, 0))];
     for step in 0.. {

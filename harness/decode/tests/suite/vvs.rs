@@ -11,7 +11,7 @@ use specimen_decode::{
     method::Parts,
     methods::{
         redundancy::{Redundancy, RedundancyConfig},
-        vvs::{Selector, Trigger, Vvs, VvsConfig},
+        vvs::{Selector, Trigger, Vvs, VvsConfig, path_similarity, rows},
     },
     rng::Uniforms,
     schedule::{Decision, Scheduler, Verified},
@@ -198,6 +198,21 @@ fn similarity_is_the_weighted_mean_cosine_of_every_second_path() {
         let decision = decide(trigger, Selector::Confidence, true, 0, 0);
         assert_eq!(decision == Decision::Skip(nodes(&[1])), is_skipped, "{decision:?}");
     }
+}
+
+/// The rows are 0, 1-0-0 and 1: the first and the third are compared, at the one position they have, so its weight is 1
+/// however deep the tree is.
+#[test]
+fn the_weights_are_those_of_the_longest_path_that_is_compared() {
+    let mut tree = TokenTree::new(TokenId(0));
+    tree.push(TokenTree::ROOT, TokenId(0), Proposal::Chosen);
+    let long = tree.push(TokenTree::ROOT, TokenId(1), Proposal::Chosen);
+    tree.push(TokenTree::ROOT, TokenId(1), Proposal::Chosen);
+    let deeper = tree.push(long, TokenId(0), Proposal::Chosen);
+    tree.push(deeper, TokenId(0), Proposal::Chosen);
+    let vectors = TokenVectors::new(vec![1.0, 0.0, 0.6, 0.8], 2).unwrap();
+    let found = path_similarity(&tree, &rows(&tree), &vectors, 0.9).unwrap();
+    assert!((found - 0.6).abs() < 1e-6, "{found}");
 }
 
 #[test]
