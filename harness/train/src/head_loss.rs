@@ -3,9 +3,10 @@
 //! Every image is run with its caption and with the null caption, and beside both distributions the *guided*
 //! distribution is matched: that is what verification compares, and guidance amplifies the drafter's errors.
 //!
-//! CASCADE (arXiv 2605.07230, algorithms section 15) weighs the soft cross-entropy of a slot by `c` where the
-//! target's features along the image are redundant, `cos(F_k, F_(k+1)) >= tau_seq` with the caption. The mean is
-//! over all slots, weighted or not. The paper does not give the threshold of training.
+//! CASCADE (arXiv 2605.07230, equation 4) weighs the soft cross-entropy of slot `k` by `c` where the target's features of
+//! slots `k` and `k + 1` are redundant, `cos(F_k, F_(k+1)) >= tau_seq` with the caption: the first of the pair weighs more.
+//! The mean is over all slots, weighted or not. The paper does not give the threshold of training. Its text speaks of a
+//! hard cross-entropy beside the soft one and gives no weight: [`HeadLoss::hard_ce_weight`].
 
 use serde::{Deserialize, Serialize};
 use specimen_datasets::scenes::NULL_ID;
@@ -27,6 +28,8 @@ pub struct HeadLoss {
     pub guidance: f64,
     /// More weight for redundant slots; absent: all weigh 1.
     pub redundancy: Option<Redundancy>,
+    /// Weight of the cross-entropy of the image's own tokens, of both rows; 0: there is none.
+    pub hard_ce_weight: f64,
 }
 
 /// CASCADE's weighting.
@@ -37,6 +40,20 @@ pub struct Redundancy {
     pub c: f64,
     /// Cosine from which on a slot is redundant.
     pub tau_seq: f64,
+    /// Which slot of a redundant pair weighs more.
+    #[serde(default)]
+    pub slot: PairSlot,
+}
+
+/// One of two slots that follow one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PairSlot {
+    /// The earlier, as equation 4 of the paper has it.
+    #[default]
+    First,
+    /// The later.
+    Second,
 }
 
 /// A head with the frozen target it drafts for.
@@ -140,7 +157,7 @@ impl HeadLoss {
                 loss * feature_weight
             });
             let logits = pair.head.logits(&pair.target, &features);
-            let weights = weights.as_ref().map(|weights| weights.narrow(1, depth, m));
+            let weights = weights.as_ref().map(|weights| weights.narrow(1, depth + 1, m));
             let soft = |distributions: &Tensor, logits: &Tensor, weights: Option<Tensor>| {
                 let nats = -(aim(distributions) * logits.log_softmax(-1, None::<Kind>));
                 let nats = nats.sum_dim_intlist([-1_i64].as_slice(), false, None::<Kind>);
@@ -159,10 +176,12 @@ impl HeadLoss {
                 let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
                 overlaps.push(overlap(&p, &aim(&guided_distributions)).double_value(&[]));
             }
-            let of_depth = match regression {
-                Some(regression) => regression + cross,
-                None => cross,
-            };
+            let hard = (self.hard_ce_weight > 0.0).then(|| {
+                let drawn = batch.tokens.narrow(1, depth + 1, m).repeat([2, 1]).unsqueeze(-1);
+                -logits.log_softmax(-1, None::<Kind>).gather(-1, &drawn, false).mean(Kind::Float)
+                    * self.hard_ce_weight
+            });
+            let of_depth = [regression, hard].into_iter().flatten().fold(cross, |sum, term| term + sum);
             total += of_depth * weight;
         }
         let mut values = vec![total.double_value(&[])];
@@ -215,9 +234,15 @@ impl HeadLoss {
 }
 
 impl Redundancy {
-    /// Weights of slots, from cosines of neighbouring features of the same shape, f32.
+    /// Weights of all slots, `[b, n]`, from the cosines of neighbours, `[b, n - 1]`, f32. The slot of an image's end that
+    /// is in no pair weighs 1.
     fn weights(&self, cosines: &Tensor) -> Tensor {
-        cosines.ge(self.tau_seq).to_kind(Kind::Float) * (self.c - 1.0) + 1.0
+        let of_pairs = cosines.ge(self.tau_seq).to_kind(Kind::Float) * (self.c - 1.0) + 1.0;
+        let alone = Tensor::ones([cosines.size()[0], 1], (Kind::Float, cosines.device()));
+        match self.slot {
+            PairSlot::First => Tensor::cat(&[of_pairs, alone], 1),
+            PairSlot::Second => Tensor::cat(&[alone, of_pairs], 1),
+        }
     }
 
     fn share(&self, cosines: &Tensor) -> f64 {

@@ -121,14 +121,18 @@ pub struct DrafterStage {
     pub feature_weight: f64,
     /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
+    /// [`HeadLoss::hard_ce_weight`]; 0 where it is not given.
+    #[serde(default)]
+    pub hard_ce_weight: f64,
 }
 
 impl DrafterStage {
     /// Its loss, every slot weighing 1.
     #[must_use]
     pub fn loss(&self) -> HeadLoss {
-        let &Self { depth, depth_decay, feature_weight, guidance, .. } = self;
-        HeadLoss { depth, depth_decay, feature_weight: Some(feature_weight), guidance, redundancy: None }
+        let &Self { depth, depth_decay, feature_weight, guidance, hard_ce_weight, .. } = self;
+        let feature_weight = Some(feature_weight);
+        HeadLoss { depth, depth_decay, feature_weight, guidance, redundancy: None, hard_ce_weight }
     }
 }
 
@@ -162,14 +166,17 @@ pub struct Eagle3Stage {
     pub feature_noise: f64,
     /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
+    /// [`HeadLoss::hard_ce_weight`]; 0 where it is not given.
+    #[serde(default)]
+    pub hard_ce_weight: f64,
 }
 
 impl Eagle3Stage {
     /// The loss that trains the head.
     #[must_use]
     pub fn loss(&self) -> HeadLoss {
-        let &Self { depth, depth_decay, guidance, .. } = self;
-        HeadLoss { depth, depth_decay, feature_weight: None, guidance, redundancy: None }
+        let &Self { depth, depth_decay, guidance, hard_ce_weight, .. } = self;
+        HeadLoss { depth, depth_decay, feature_weight: None, guidance, redundancy: None, hard_ce_weight }
     }
 }
 

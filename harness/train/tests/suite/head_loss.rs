@@ -2,19 +2,29 @@
 
 use specimen_models::{heads::draft_head::DraftHead, seam::backbone::Backbone};
 use specimen_train::{
-    head_loss::{HeadLoss, Pair, Redundancy},
+    head_loss::{HeadLoss, Pair, PairSlot, Redundancy},
     unroll::unroll,
 };
 use tch::{Kind, Tensor, no_grad};
 
 use crate::support::{N_TOKENS, batch, eagle1, eagle1_and_join, eagle3, target, truth};
 
-const BASE: HeadLoss =
-    HeadLoss { depth: 3, depth_decay: 0.8, feature_weight: Some(0.7), guidance: 3.0, redundancy: None };
+const BASE: HeadLoss = HeadLoss {
+    depth: 3,
+    depth_decay: 0.8,
+    feature_weight: Some(0.7),
+    guidance: 3.0,
+    redundancy: None,
+    hard_ce_weight: 0.0,
+};
 const SOFT: HeadLoss = HeadLoss { feature_weight: None, ..BASE };
 
 fn weighed(c: f64, tau_seq: f64, base: HeadLoss) -> HeadLoss {
-    HeadLoss { redundancy: Some(Redundancy { c, tau_seq }), ..base }
+    weighed_on(PairSlot::First, c, tau_seq, base)
+}
+
+fn weighed_on(slot: PairSlot, c: f64, tau_seq: f64, base: HeadLoss) -> HeadLoss {
+    HeadLoss { redundancy: Some(Redundancy { c, tau_seq, slot }), ..base }
 }
 
 fn value<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
@@ -46,7 +56,10 @@ fn a_weight_of_1_is_the_base_loss_bit_for_bit() {
 fn the_weight_counts_where_features_are_redundant_and_only_there() {
     let pair = eagle1();
     let base = value(&SOFT, &pair);
-    assert_eq!(value(&weighed(2.0, -1.5, SOFT), &pair), 2.0 * base, "every slot is redundant");
+    let second = weighed_on(PairSlot::Second, 2.0, -1.5, SOFT);
+    assert_eq!(value(&second, &pair), 2.0 * base, "every slot that a head predicts is the second of a pair");
+    let first = value(&weighed(2.0, -1.5, SOFT), &pair);
+    assert!(base < first && first < 2.0 * base, "an image's last slot is the first of none: {first}");
     assert_eq!(value(&weighed(2.0, 1.5, SOFT), &pair), base, "none is");
     let some = value(&weighed(2.0, 0.3, SOFT), &pair);
     assert!(base < some && some < 2.0 * base, "{base} < {some}");
@@ -76,17 +89,26 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
     for (k, predicted) in (0..).zip(&unrolled) {
         let logits = pair.head.logits(&target, predicted);
         let n_slots = N_TOKENS - k - 1;
-        let (mut regression, mut of_rows, mut of_guided) = (0.0, 0.0, 0.0);
+        let (mut regression, mut of_rows, mut of_guided, mut hard) = (0.0, 0.0, 0.0, 0.0);
         for r in 0..n_slots {
             // Row r of depth k consumes token r + k and predicts the feature of slot r + k + 1.
             let slot = r + k;
             for image in 0..2 {
-                let (f, next) = (rows(&features, image, slot), rows(&features, image, slot + 1));
-                let cosine = dot(&f, &next) / (dot(&f, &f) * dot(&next, &next)).sqrt();
-                let weight = loss.redundancy.map_or(1.0, |w| if w.tau_seq <= cosine { w.c } else { 1.0 });
+                // Slot slot + 1 is predicted. Equation 4: it weighs c if it and the one after it are redundant.
+                let is_redundant = |w: Redundancy, first: i64| {
+                    first + 1 < N_TOKENS && {
+                        let (f, next) = (rows(&features, image, first), rows(&features, image, first + 1));
+                        w.tau_seq <= dot(&f, &next) / (dot(&f, &f) * dot(&next, &next)).sqrt()
+                    }
+                };
+                let first = |w: Redundancy| if w.slot == PairSlot::First { slot + 1 } else { slot };
+                let weight =
+                    loss.redundancy.map_or(1.0, |w| if is_redundant(w, first(w)) { w.c } else { 1.0 });
                 let of = |x: &Tensor, at: i64| [rows(x, image, at), rows(x, image + 2, at)];
                 let (drafted, aim) = (of(&logits, r), of(&true_logits, slot + 1));
+                let drawn = batch.tokens.int64_value(&[image, slot + 1]) as usize;
                 for (drafted, aim) in drafted.iter().zip(&aim) {
+                    hard -= distribution(drafted)[drawn].ln() / (4 * n_slots) as f64;
                     of_rows += weight * nats(&distribution(aim), drafted) / (4 * n_slots) as f64;
                 }
                 let (drafted, aim) = (guided(&drafted[0], &drafted[1]), guided(&aim[0], &aim[1]));
@@ -100,6 +122,7 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
             }
         }
         let of_depth = loss.feature_weight.map_or(0.0, |w| w * regression) + 0.5 * of_rows + of_guided;
+        let of_depth = of_depth + loss.hard_ce_weight * hard;
         total += of_depth * loss.depth_decay.powi(k as i32);
     }
     total
@@ -107,7 +130,9 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
 
 #[test]
 fn the_loss_is_its_definition() {
-    for loss in [BASE, weighed(2.0, 0.3, BASE), weighed(3.0, 0.3, SOFT)] {
+    let second = weighed_on(PairSlot::Second, 2.0, 0.3, BASE);
+    let hard = HeadLoss { hard_ce_weight: 0.6, ..weighed(2.0, 0.3, BASE) };
+    for loss in [BASE, weighed(2.0, 0.3, BASE), weighed(3.0, 0.3, SOFT), second, hard] {
         no_grad(|| {
             let (found, expected) = (value(&loss, &eagle1()), by_definition(&loss, &eagle1()));
             assert!((found / expected - 1.0).abs() < 1e-5, "eagle1, {loss:?}: {found}, not {expected}");

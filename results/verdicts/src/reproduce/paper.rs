@@ -4,35 +4,17 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use specimen_experiments::bundled::bundled;
 use specimen_experiments::parse::SpecText;
 use specimen_experiments::spec::Spec;
 
 use crate::VerdictError;
 
 /// The papers, by id.
-const PAPERS: [(&str, &str); 2] = [
+const PAPERS: [(&str, &str); 3] = [
     ("cascade", include_str!("../../../papers/cascade.toml")),
     ("vvs", include_str!("../../../papers/vvs.toml")),
-];
-
-macro_rules! spec {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../../../experiments/specs/paper/", $name)))
-    };
-}
-
-/// The specs that tables name, which are part of the program like the numbers they are compared with.
-const SPECS: [(&str, &str); 10] = [
-    spec!("cascade_fig13_tiny.toml"),
-    spec!("cascade_table1_llamagen_coco.toml"),
-    spec!("cascade_table1_lumina_coco.toml"),
-    spec!("cascade_table1_tiny.toml"),
-    spec!("cascade_table2_tiny.toml"),
-    spec!("cascade_table3a_tiny.toml"),
-    spec!("cascade_table3b_tiny.toml"),
-    spec!("vvs_table4_tiny.toml"),
-    spec!("vvs_table5_tiny.toml"),
-    spec!("vvs_table6_tiny.toml"),
+    ("sjdvp", include_str!("../../../papers/sjdvp.toml")),
 ];
 
 /// A paper.
@@ -243,16 +225,16 @@ impl PaperTable {
     /// # Errors
     /// When there is none.
     pub fn spec(&self, model: &str) -> Result<SpecText, VerdictError> {
-        let text = self.specs.get(model).and_then(|name| SPECS.iter().find(|(known, _)| known == name));
-        let Some((name, text)) = text else {
+        let known = self.specs.get(model).and_then(|name| Some((name, bundled(&format!("paper/{name}"))?)));
+        let Some((name, found)) = known else {
             return Err(VerdictError::NoTwin {
                 table: self.id.clone(),
                 model: model.to_owned(),
                 known: self.specs.keys().cloned().collect::<Vec<_>>().join(", "),
             });
         };
-        SpecText::parse(name, text)
-            .map_err(|e| VerdictError::BadPaper { file: (*name).to_owned(), reason: e.to_string() })
+        SpecText::parse(name, found.text)
+            .map_err(|e| VerdictError::BadPaper { file: name.clone(), reason: e.to_string() })
     }
 
     /// The same, resolved.
