@@ -220,6 +220,11 @@ impl Generation for ModelGeneration {
         self.queued.extend_from_slice(tokens);
     }
 
+    fn n_codes(&self) -> usize {
+        // Structural tokens have the ids behind those of the codes, and each stands somewhere.
+        self.forced.iter().flatten().map(|token| token.idx()).min().unwrap_or(self.n_vocab())
+    }
+
     fn forced(&self, position: usize) -> Option<TokenId> {
         self.forced.get(position).copied().flatten()
     }

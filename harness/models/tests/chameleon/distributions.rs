@@ -267,3 +267,11 @@ fn structural_tokens_are_certain_where_they_stand_and_impossible_elsewhere() {
         });
     }
 }
+
+#[test]
+fn structural_tokens_have_the_ids_behind_the_codes() {
+    for recipe in EVERY_FAMILY {
+        let model = model(recipe());
+        assert_eq!(open(&model, PLAIN).n_codes(), model.recipe.form.n_codes, "{}", model.name);
+    }
+}
