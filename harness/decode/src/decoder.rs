@@ -72,11 +72,13 @@ fn decode_step(
         "a draft of depth {} is deeper than the {n_left} tokens left",
         tree.depth()
     );
+    let draft_ns = laps.lap_ns();
     let decision = method.scheduler.decide(&tree, &image.tokens, step, uniforms);
     let mut trace = StepTrace {
         n_drafted: tree.n_drafts() as u32,
         n_draft_forwards: method.drafter.n_forwards() - n_draft_forwards_before,
-        draft_ns: laps.lap_ns(),
+        draft_ns,
+        schedule_ns: laps.lap_ns(),
         ..StepTrace::default()
     };
     let path = match decision {

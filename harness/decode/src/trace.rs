@@ -17,8 +17,10 @@ pub struct StepTrace {
     pub n_target_forwards: u32,
     /// Drafter forwards.
     pub n_draft_forwards: u32,
-    /// Time of drafting and of the scheduler's decision.
+    /// Time of drafting.
     pub draft_ns: u64,
+    /// Time of the scheduler's decision.
+    pub schedule_ns: u64,
     /// Time of the target forward.
     pub target_ns: u64,
     /// Time of the acceptance walk, rows fetched on the way included.

@@ -144,8 +144,8 @@ impl AcceptanceRule for KeepsTheRejected {
 struct SeedsAgain(Box<dyn Drafter>);
 
 impl Drafter for SeedsAgain {
-    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize) {
-        self.0.begin_image(n_tokens, n_vocab);
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize, n_codes: usize) {
+        self.0.begin_image(n_tokens, n_vocab, n_codes);
     }
 
     fn draft(&mut self, tokens: &[TokenId], room: usize, _: u32, _: &Uniforms) -> TokenTree {

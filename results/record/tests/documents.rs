@@ -180,6 +180,7 @@ fn timings_of_all_attempts_come_with_their_shard() {
         text_encode: 1,
         prefill: 2,
         draft: 3,
+        schedule: 9,
         target: 4,
         verify: 5,
         update: 6,

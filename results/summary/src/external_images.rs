@@ -61,6 +61,7 @@ pub(crate) fn whole_times(e2e: Option<f64>) -> WallSeconds {
         text_encode: None,
         prefill: None,
         draft: None,
+        schedule: None,
         target: None,
         verify: None,
         update: None,

@@ -89,6 +89,7 @@ mod tests {
             text_encode: 0,
             prefill: 0,
             draft: 0,
+            schedule: 0,
             target: 0,
             verify: 0,
             update: 0,

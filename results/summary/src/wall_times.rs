@@ -17,6 +17,7 @@ pub(crate) fn wall_times(data: &CellData<'_>) -> WallSeconds {
         text_encode: mean(|row| row.phases_ns.text_encode),
         prefill: mean(|row| row.phases_ns.prefill),
         draft: mean(|row| row.phases_ns.draft),
+        schedule: mean(|row| row.phases_ns.schedule),
         target: mean(|row| row.phases_ns.target),
         verify: mean(|row| row.phases_ns.verify),
         update: mean(|row| row.phases_ns.update),

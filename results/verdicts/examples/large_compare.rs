@@ -105,7 +105,17 @@ fn write(run: &RunDir) -> Result<(), Box<dyn Error>> {
 }
 
 fn phases(target: u64) -> Phases {
-    Phases { text_encode: 0, prefill: 0, draft: 0, target, verify: 0, update: 0, vq_decode: 0, save: 0 }
+    Phases {
+        text_encode: 0,
+        prefill: 0,
+        draft: 0,
+        schedule: 0,
+        target,
+        verify: 0,
+        update: 0,
+        vq_decode: 0,
+        save: 0,
+    }
 }
 
 fn summary(plan: &PlanFile) -> Summary {
@@ -166,6 +176,7 @@ fn cell(id: &str) -> CellSummary {
             text_encode: some,
             prefill: some,
             draft: some,
+            schedule: some,
             target: some,
             verify: some,
             update: some,

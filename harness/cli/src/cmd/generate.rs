@@ -102,6 +102,7 @@ struct Seconds {
     text_encode: f64,
     prefill: f64,
     draft: f64,
+    schedule: f64,
     target: f64,
     verify: f64,
     update: f64,
@@ -192,7 +193,8 @@ pub(crate) fn cell_of(args: &ModelArgs, method: &str) -> Result<Cell, CliError> 
 
 fn describe(generated: &Generated, image: PathBuf) -> ImageAnswer {
     let seconds = |ns: u64| ns as f64 * 1e-9;
-    let Phases { text_encode, prefill, draft, target, verify, update, vq_decode, .. } = generated.phases;
+    let Phases { text_encode, prefill, draft, schedule, target, verify, update, vq_decode, .. } =
+        generated.phases;
     ImageAnswer {
         schema: 1,
         image,
@@ -205,6 +207,7 @@ fn describe(generated: &Generated, image: PathBuf) -> ImageAnswer {
             text_encode: seconds(text_encode),
             prefill: seconds(prefill),
             draft: seconds(draft),
+            schedule: seconds(schedule),
             target: seconds(target),
             verify: seconds(verify),
             update: seconds(update),
@@ -221,6 +224,7 @@ fn human(answer: &ImageAnswer) -> String {
         ("text encode", seconds.text_encode),
         ("prefill", seconds.prefill),
         ("draft", seconds.draft),
+        ("schedule", seconds.schedule),
         ("target", seconds.target),
         ("verify", seconds.verify),
         ("update", seconds.update),

@@ -66,10 +66,11 @@ fn an_image_of_one_token_needs_no_step() {
 fn every_phase_is_timed_between_two_readings_of_the_clock() {
     let decoded = image(method(CHAIN_3, drafter()), target(), 12, 2);
     for step in &decoded.steps {
-        assert_eq!([step.draft_ns, step.target_ns, step.verify_ns, step.update_ns], [1; 4]);
+        let timed = [step.draft_ns, step.schedule_ns, step.target_ns, step.verify_ns, step.update_ns];
+        assert_eq!(timed, [1; 5]);
     }
     assert_eq!(decoded.prefill_ns, 1);
-    let phases = 1 + 4 * decoded.steps.len() as u64;
+    let phases = 1 + 5 * decoded.steps.len() as u64;
     assert!(phases < decoded.total_ns);
 }
 

@@ -64,6 +64,7 @@ pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, R
         text_encode: opened - started,
         prefill: decoded.prefill_ns,
         draft,
+        schedule: sum(|step| step.schedule_ns),
         target: sum(|step| step.target_ns),
         verify: sum(|step| step.verify_ns),
         // Growing the tree on the host is bookkeeping, not a forward.

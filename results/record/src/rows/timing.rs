@@ -18,6 +18,9 @@ pub struct Phases {
     pub prefill: u64,
     /// Drafter forwards.
     pub draft: u64,
+    /// Decisions of the scheduler whether to verify; 0 in rows of earlier versions, which counted them as update.
+    #[serde(default)]
+    pub schedule: u64,
     /// Target forwards after the prefill.
     pub target: u64,
     /// Acceptance walk on the host.

@@ -223,6 +223,9 @@ pub struct WallSeconds {
     pub prefill: Option<f64>,
     /// Drafter forwards.
     pub draft: Option<f64>,
+    /// Decisions of the scheduler whether to verify; absent in summaries of earlier versions, which counted them as update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<f64>,
     /// Target forwards after the prefill.
     pub target: Option<f64>,
     /// Acceptance walk on the host.

@@ -16,9 +16,10 @@ pub(crate) const PALE: RGBColor = RGBColor(226, 226, 226);
 pub(crate) const PAPER: RGBColor = RGBColor(255, 255, 255);
 
 /// Phases of a step from dark to light, so that their order shows without colour.
-pub(crate) const PHASES: [RGBColor; 5] = [
+pub(crate) const PHASES: [RGBColor; 6] = [
     RGBColor(38, 70, 110),
-    RGBColor(222, 128, 60),
+    RGBColor(196, 92, 40),
+    RGBColor(222, 148, 84),
     RGBColor(120, 180, 170),
     RGBColor(196, 206, 214),
     RGBColor(232, 221, 196),
@@ -73,9 +74,10 @@ pub(crate) fn series_color(nth: usize, n: usize) -> RGBColor {
     }
 }
 
-const PHASES_ON_DARK: [RGBColor; 5] = [
+const PHASES_ON_DARK: [RGBColor; 6] = [
     RGBColor(84, 130, 190),
-    RGBColor(232, 146, 84),
+    RGBColor(214, 112, 60),
+    RGBColor(236, 164, 108),
     RGBColor(130, 196, 184),
     RGBColor(150, 162, 174),
     RGBColor(112, 104, 84),

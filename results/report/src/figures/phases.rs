@@ -11,7 +11,8 @@ use crate::figures::reasons::by_reason;
 use crate::tables::conditions::conditions;
 
 /// Phases of a step in the order in which they are stacked.
-pub(crate) const PHASES: [&str; 5] = ["target forward", "draft", "acceptance walk", "bookkeeping", "rest"];
+pub(crate) const PHASES: [&str; 6] =
+    ["target forward", "draft", "schedule", "acceptance walk", "bookkeeping", "rest"];
 
 /// The cost of a step of each cell.
 pub(crate) struct StepCosts {
@@ -23,9 +24,9 @@ struct Row {
     cell: String,
     is_baseline: bool,
     /// Seconds a verification, by phase.
-    seconds: [f64; 5],
+    seconds: [f64; 6],
     /// The same over the baseline's seconds a step.
-    costs: [f64; 5],
+    costs: [f64; 6],
     /// Tokens a verification, skipped steps included.
     tokens: Option<f64>,
     speedup: Option<f64>,
@@ -135,7 +136,7 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
 }
 
 /// Seconds of each phase for one verification; the prefill is a forward and no step.
-fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 5], String> {
+fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
     let why = |name: &str| cell.why.get(name).cloned().unwrap_or_else(|| format!("`{name}` is not known"));
     let nfe = cell.nfe.ok_or_else(|| why("nfe"))?;
     if nfe <= 1.0 {
@@ -149,6 +150,8 @@ fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 5], String> {
         return Err(why("wall_s"));
     };
     // Clocks of phases and of the whole are read one after the other: the rest may fall below nothing.
-    let rest = (decode - prefill - target - draft - verify - update).max(0.0);
-    Ok([target, draft, verify, update, rest].map(|seconds| seconds / (nfe - 1.0)))
+    // Earlier versions counted the schedule as bookkeeping.
+    let schedule = wall.schedule.unwrap_or(0.0);
+    let rest = (decode - prefill - target - draft - schedule - verify - update).max(0.0);
+    Ok([target, draft, schedule, verify, update, rest].map(|seconds| seconds / (nfe - 1.0)))
 }
