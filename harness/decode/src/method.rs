@@ -1,14 +1,14 @@
 //! The configuration of a method, and the registry that builds it.
 //!
 //! A method is data: a drafter (what proposes, in which shape), acceptance rules nested outermost first, and
-//! a schedule. The registries are the flat `match` of [`MethodConfig::build`] and, for rules, the list in `method/rule.rs`.
+//! a schedule. The registries are the flat `match` of [`MethodConfig::build`] and, for rules, the list in `methods/mod.rs`.
 //! Values are checked when they are read from a spec; [`validate`](MethodConfig::validate) checks values made in code.
 
 mod drafter;
 mod error;
-mod keys;
+pub(crate) mod keys;
 mod parts;
-mod rule;
+pub(crate) mod rule;
 mod schedule;
 mod wire;
 
@@ -19,9 +19,9 @@ pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
     error::MethodError,
     parts::{Needs, Parts},
-    rule::{RULE_KEYS, RULE_KINDS, RuleConfig},
     schedule::{SCHEDULE_KEYS, ScheduleConfig},
 };
+pub use crate::methods::{RULE_KEYS, RULE_KINDS, RuleConfig, rule_examples};
 use crate::{
     decoder::Method,
     drafter::{DraftModel, Drafter},

@@ -9,12 +9,12 @@ use serde::{
 };
 
 /// The keys of a struct whose reading serde derives; none of another type.
-pub(super) fn of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
+pub(crate) fn of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     T::deserialize(Ask).err().map_or(&[], |Keys(keys)| keys)
 }
 
 /// `first`, then the keys of all lists in their order, each once.
-pub(super) fn merged(first: &'static str, lists: &[&[&'static str]]) -> Vec<&'static str> {
+pub(crate) fn merged(first: &'static str, lists: &[&[&'static str]]) -> Vec<&'static str> {
     let mut merged = vec![first];
     for &key in lists.iter().copied().flatten() {
         if !merged.contains(&key) {

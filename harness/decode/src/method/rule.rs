@@ -1,13 +1,9 @@
 //! The acceptance axis of a configuration: rules that nest, outermost first. [`RuleSettings`] is what a rule says of
-//! itself, and the list of `rules!` is the registry.
+//! itself, and the list of `rules!` in [`crate::methods`] is the registry.
 
-use std::sync::LazyLock;
-
-use serde::{Deserialize, Serialize};
-
-use super::{MethodError, Needs, Parts, keys};
+use super::{MethodError, Needs, Parts};
 use crate::{
-    methods::{cascade, gsd, lantern, sd::Lossless},
+    methods::{RuleConfig, sd::Lossless},
     verify::AcceptanceRule,
 };
 
@@ -21,6 +17,11 @@ pub(crate) trait RuleSettings {
 
     /// The settings in one line, equal exactly for equal settings: `k=10,delta=0.1`.
     fn canonical(&self) -> String;
+
+    /// A table of `accept` with numbers that relax much, for the tests that every rule passes.
+    fn example() -> &'static str
+    where
+        Self: Sized;
 
     /// Puts the rule over `inner`.
     ///
@@ -50,10 +51,11 @@ pub(crate) trait RuleSettings {
 }
 
 /// Makes [`RuleConfig`] and what is read off it from one line a rule: its `kind` in a spec and its settings.
+/// [`crate::methods`] has the lines.
 macro_rules! rules {
     ($($(#[$about:meta])* $kind:literal => $variant:ident($settings:ty),)*) => {
         /// One acceptance rule.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         pub enum RuleConfig {
             /// The target's distribution is kept.
@@ -65,12 +67,21 @@ macro_rules! rules {
         pub const RULE_KINDS: &[&str] = &["lossless", $($kind),*];
 
         /// Keys that a table of `accept` may have.
-        pub static RULE_KEYS: LazyLock<Vec<&'static str>> =
-            LazyLock::new(|| keys::merged("kind", &[$(keys::of::<$settings>()),*]));
+        pub static RULE_KEYS: std::sync::LazyLock<Vec<&'static str>> = std::sync::LazyLock::new(|| {
+            use $crate::method::keys;
+            keys::merged("kind", &[$(keys::of::<$settings>()),*])
+        });
+
+        /// A table of `accept` for each rule that relaxes, so much that few images of few tokens show it.
+        #[must_use]
+        pub fn rule_examples() -> Vec<&'static str> {
+            use $crate::method::RuleSettings;
+            vec![$(<$settings>::example()),*]
+        }
 
         impl RuleConfig {
             /// As an error names it, and its settings; `None` for `lossless`, which has none.
-            fn settings(&self) -> Option<(&'static str, &dyn RuleSettings)> {
+            pub(crate) fn settings(&self) -> Option<(&'static str, &dyn $crate::method::RuleSettings)> {
                 match self {
                     Self::Lossless {} => None,
                     $(Self::$variant(settings) => Some((concat!("accept rule ", $kind), settings)),)*
@@ -78,7 +89,7 @@ macro_rules! rules {
             }
 
             /// Its `kind` in a spec.
-            fn kind(&self) -> &'static str {
+            pub(crate) fn kind(&self) -> &'static str {
                 match self {
                     Self::Lossless {} => "lossless",
                     $(Self::$variant(_) => $kind,)*
@@ -87,17 +98,7 @@ macro_rules! rules {
         }
     };
 }
-
-rules! {
-    /// Mass is borrowed from near tokens, up to an absolute bound.
-    "lantern" => Lantern(lantern::LanternConfig),
-    /// Mass is borrowed from near tokens, up to a bound relative to the candidate's own.
-    "lantern++" => LanternPlusPlus(lantern::LanternPlusPlusConfig),
-    /// Mass is borrowed from tree nodes whose features agree, up to a budget.
-    "cascade" => Cascade(cascade::CascadeConfig),
-    /// Clusters of tokens of similar probability are compared.
-    "gsd" => Gsd(gsd::GsdConfig),
-}
+pub(crate) use rules;
 
 /// The rules an absent or empty list means.
 pub(crate) fn lossless_only() -> Vec<RuleConfig> {

@@ -195,6 +195,10 @@ impl RuleSettings for CascadeConfig {
         words.join(",")
     }
 
+    fn example() -> &'static str {
+        r#"{ kind = "cascade", tau_pos = 0.3, tau_seq = 0.3, tvd_budget = 0.5 }"#
+    }
+
     fn build(
         &self,
         _: &'static str,

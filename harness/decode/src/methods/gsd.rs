@@ -83,6 +83,10 @@ impl RuleSettings for GsdConfig {
         Needs { embeddings: self.d_thr.is_some(), ..Needs::default() }
     }
 
+    fn example() -> &'static str {
+        r#"{ kind = "gsd", group = 3 }"#
+    }
+
     fn build(
         &self,
         of: &'static str,

@@ -117,6 +117,10 @@ impl RuleSettings for LanternConfig {
         Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
     }
 
+    fn example() -> &'static str {
+        r#"{ kind = "lantern", k = 4, delta = 0.2 }"#
+    }
+
     fn build(
         &self,
         of: &'static str,
@@ -141,6 +145,10 @@ impl RuleSettings for LanternPlusPlusConfig {
 
     fn needs(&self) -> Needs {
         Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
+    }
+
+    fn example() -> &'static str {
+        r#"{ kind = "lantern++", k = 4, lambda = 2.0 }"#
     }
 
     fn build(

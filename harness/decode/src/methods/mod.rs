@@ -1,4 +1,5 @@
-//! One file per paper: drafters, acceptance rules and schedulers, put together by [`crate::method`].
+//! One file per paper: drafters, acceptance rules and schedulers, put together by [`crate::method`]; and the registry of
+//! acceptance rules.
 
 pub mod ar;
 
@@ -16,3 +17,14 @@ pub mod sjd_vp;
 
 pub mod redundancy;
 pub mod vvs;
+
+crate::method::rule::rules! {
+    /// Mass is borrowed from near tokens, up to an absolute bound.
+    "lantern" => Lantern(self::lantern::LanternConfig),
+    /// Mass is borrowed from near tokens, up to a bound relative to the candidate's own.
+    "lantern++" => LanternPlusPlus(self::lantern::LanternPlusPlusConfig),
+    /// Mass is borrowed from tree nodes whose features agree, up to a budget.
+    "cascade" => Cascade(self::cascade::CascadeConfig),
+    /// Clusters of tokens of similar probability are compared.
+    "gsd" => Gsd(self::gsd::GsdConfig),
+}

@@ -1,7 +1,10 @@
 //! Relaxed rules equal the lossless one where their numbers switch them off, and otherwise leave the target's
 //! distribution exactly as their pseudo-code says.
 
-use specimen_decode::methods::lantern::{Bound, Residual};
+use specimen_decode::{
+    method::rule_examples,
+    methods::lantern::{Bound, Residual},
+};
 
 use crate::{
     chi_square::chi_square,
@@ -81,10 +84,11 @@ fn the_residual_of_the_reference_code_loses_the_distribution_even_with_nothing_t
 }
 
 #[test]
-fn borrowed_mass_is_detected() {
-    for drafter_table in DRAFTERS {
-        check_detected(&with_rules(drafter_table, r#"{ kind = "lantern", k = 4, delta = 0.2 }"#));
-        check_detected(&with_rules(drafter_table, r#"{ kind = "lantern++", k = 4, lambda = 2.0 }"#));
+fn every_rule_that_relaxes_is_detected() {
+    for accept in rule_examples() {
+        for drafter_table in TREES {
+            check_detected(&with_rules(drafter_table, accept));
+        }
     }
 }
 
