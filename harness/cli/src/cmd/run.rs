@@ -82,19 +82,7 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
         return report::show(&written, talk);
     }
-    check_executor(args)?;
-    let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
-    if !args.gpus.is_empty() && !is_free {
-        let why = "--gpus is given and no cell of the spec has device = \"cuda\"; set model.device, or leave it out";
-        return Err(CliError::Usage(why.to_owned()).into());
-    }
-    if args.timed_jobs > 1 {
-        talk.warn("timed cells run side by side: their times disturb each other");
-    }
-    let most = plan.estimate(requirements::footprint).disk_bytes;
-    if let Some(complaint) = free_space::complaint(most, free_bytes(&out)) {
-        talk.warn(complaint);
-    }
+    check(args, &plan, &out, talk)?;
     let left = left(&out, &plan, args.resume)?;
     let n_left: u64 = left.iter().map(|(_, n)| n).sum();
     let n_cells = plan.spec.cells.len();
@@ -156,6 +144,24 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         }
     }
     Ok(checked?)
+}
+
+/// Refuses arguments that do nothing, and warns of a full disk and of times that disturb each other.
+fn check(args: &RunArgs, plan: &Plan, out: &Path, talk: &Talk) -> Result<(), CliError> {
+    check_executor(args)?;
+    let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
+    if !args.gpus.is_empty() && !is_free {
+        let why = "--gpus is given and no cell of the spec has device = \"cuda\"; set model.device, or leave it out";
+        return Err(CliError::Usage(why.to_owned()));
+    }
+    if args.timed_jobs > 1 {
+        talk.warn("timed cells run side by side: their times disturb each other");
+    }
+    let most = plan.estimate(requirements::footprint).disk_bytes;
+    if let Some(complaint) = free_space::complaint(most, free_bytes(out)) {
+        talk.warn(complaint);
+    }
+    Ok(())
 }
 
 /// Refuses arguments that the executor has no use for.

@@ -103,7 +103,6 @@ struct FailedLine {
 
 /// Fetches, and converts what needs it.
 pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
-    let mut wanted: Vec<&'static Entry> = Vec::new();
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
     let root = data_root();
     let of_spec = spec.as_ref().map(|spec| requirements::weights_of(spec, root.as_ref())).unwrap_or_default();
@@ -118,20 +117,7 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
             .flat_map(|spec| requirements::absent_items(spec, root.as_ref())),
     );
     let of_models = args.names.iter().map(String::as_str).filter(|name| !of_datasets.contains(name));
-    for name in of_models.chain(of_spec) {
-        let model = entry::published_entry(name).map_err(|error| match &spec {
-            // A name of the command line may be meant as a dataset.
-            None => CliError::Usage(unknown_name(name)).into(),
-            Some(_) => anyhow::Error::from(HubError::from(error)),
-        })?;
-        let drafter = model.head("eagle1", None).filter(|_| args.drafters);
-        let drafter = drafter.map(entry).transpose().map_err(HubError::from)?;
-        for part in model.with_needs().into_iter().chain(drafter) {
-            if !wanted.iter().any(|known| known.name == part.name) {
-                wanted.push(part);
-            }
-        }
-    }
+    let wanted = wanted_models(args, of_models.chain(of_spec))?;
     let mut answered = FetchAnswer { schema: 1, ..FetchAnswer::default() };
     for (index, item) in items.iter().enumerate() {
         match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), talk) {
@@ -185,6 +171,29 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(CliError::Missing(left.join("; ")).into())
+}
+
+/// The entries of these models, of what they need and, where asked for, of their drafters, each once.
+fn wanted_models<'n>(
+    args: &FetchArgs,
+    names: impl Iterator<Item = &'n str>,
+) -> anyhow::Result<Vec<&'static Entry>> {
+    let mut wanted: Vec<&'static Entry> = Vec::new();
+    for name in names {
+        let model = entry::published_entry(name).map_err(|error| match args.spec {
+            // A name of the command line may be meant as a dataset.
+            None => CliError::Usage(unknown_name(name)).into(),
+            Some(_) => anyhow::Error::from(HubError::from(error)),
+        })?;
+        let drafter = model.head("eagle1", None).filter(|_| args.drafters);
+        let drafter = drafter.map(entry).transpose().map_err(HubError::from)?;
+        for part in model.with_needs().into_iter().chain(drafter) {
+            if !wanted.iter().any(|known| known.name == part.name) {
+                wanted.push(part);
+            }
+        }
+    }
+    Ok(wanted)
 }
 
 /// What to say of a name that is neither a model nor a dataset.
