@@ -55,10 +55,6 @@ fn every_committed_spec_resolves_under_a_name_of_its_own_and_explains_itself() {
         "paper/cascade_table3b_llamagen_coco.toml",
         "paper/cascade_table3b_llamagen_parti.toml",
         "paper/cascade_table3b_tiny.toml",
-        "paper/cascade_thresholds_llamagen_parti.toml",
-        "paper/cascade_thresholds_tiny.toml",
-        "paper/lantern_residuals_coco.toml",
-        "paper/lantern_residuals_tiny.toml",
         "paper/sjd_llamagen_coco.toml",
         "paper/sjd_lumina_coco.toml",
         "paper/sjd_lumina_parti.toml",
@@ -85,7 +81,11 @@ fn every_committed_spec_resolves_under_a_name_of_its_own_and_explains_itself() {
         "real/igpt_mnist_fd.toml",
         "real/lumina_768.toml",
         "real/parti_plan.toml",
+        "sweep/cascade_thresholds_llamagen_parti.toml",
+        "sweep/cascade_thresholds_tiny.toml",
         "sweep/drafter_depth.toml",
+        "sweep/lantern_residuals_coco.toml",
+        "sweep/lantern_residuals_tiny.toml",
     ];
     for file in expected {
         assert!(specs.contains_key(file), "{file} is missing");

@@ -18,8 +18,8 @@ pub(crate) const PAPER: RGBColor = RGBColor(255, 255, 255);
 /// Phases of a step from dark to light, so that their order shows without colour.
 pub(crate) const PHASES: [RGBColor; 6] = [
     RGBColor(38, 70, 110),
-    RGBColor(196, 92, 40),
-    RGBColor(222, 148, 84),
+    RGBColor(200, 112, 52),
+    RGBColor(212, 140, 80),
     RGBColor(120, 180, 170),
     RGBColor(196, 206, 214),
     RGBColor(232, 221, 196),

@@ -225,7 +225,10 @@ impl PaperTable {
     /// # Errors
     /// When there is none.
     pub fn spec(&self, model: &str) -> Result<SpecText, VerdictError> {
-        let known = self.specs.get(model).and_then(|name| Some((name, bundled(&format!("paper/{name}"))?)));
+        let known = self
+            .specs
+            .get(model)
+            .and_then(|name| Some((name, bundled(&format!("paper/{}", name.trim_end_matches(".toml")))?)));
         let Some((name, found)) = known else {
             return Err(VerdictError::NoTwin {
                 table: self.id.clone(),
