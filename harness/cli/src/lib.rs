@@ -1,12 +1,13 @@
-//! The command line: one file a subcommand, data on stdout, talk on stderr, an exit code for every kind of
+//! The command line: one file a subcommand, data on stdout, messages on stderr, an exit code for every kind of
 //! failure.
 //!
-//! Read in this order: [`args`] (what can be typed), [`exit`] (which failure ends with which code), [`talk`]
+//! Read in this order: [`args`] (what can be typed), [`exit`] (which failure ends with which code), [`console`]
 //! (how it is said), then `cmd`, one file per subcommand. Without the feature `torch` the subcommands that
 //! compute with tensors are absent, and the rest builds without libtorch.
 
 pub mod args;
 mod cmd;
+pub mod console;
 pub mod exit;
 #[cfg(feature = "torch")]
 mod expectations;
@@ -15,7 +16,6 @@ mod requirements;
 mod seal_check;
 mod spec_args;
 mod table_width;
-pub mod talk;
 
 #[cfg(feature = "torch")]
 mod named_methods;
@@ -41,8 +41,8 @@ use specimen_weights::out_of_memory::OutOfMemory;
 
 use crate::{
     args::{Cli, Format},
+    console::{Console, message_of},
     exit::kind_of,
-    talk::{Talk, message_of},
 };
 
 /// Parses the command line, runs the subcommand and turns its result into an exit code.
@@ -53,32 +53,32 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_understood(&with_nearest(error), &argv),
     };
-    let talk = Talk::new(&cli.shared);
+    let console = Console::new(&cli.shared);
     if !cli.command.is_worker() {
-        announce_panics(&talk);
+        announce_panics(&console);
     }
     // A broken invariant panics. The hook has reported it; only the exit code is left.
-    let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &talk)));
+    let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &console)));
     match ended {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(error)) => {
             let kind = kind_of(&error);
-            talk.error(kind, &message_of(&error));
+            console.error(kind, &message_of(&error));
             kind.exit_code().into()
         }
-        Err(payload) => kind_of_panic(&*payload, &talk).exit_code().into(),
+        Err(payload) => kind_of_panic(&*payload, &console).exit_code().into(),
     }
 }
 
 /// The kind of failure that a panic is. Memory that libtorch did not get is reported here, all else was by the hook.
-fn kind_of_panic(payload: &(dyn Any + Send), talk: &Talk) -> FailureKind {
+fn kind_of_panic(payload: &(dyn Any + Send), console: &Console) -> FailureKind {
     #[cfg(feature = "torch")]
     if let Some(failure) = OutOfMemory::of_panic(payload) {
         let less = "fewer workers or threads, or for a metric a smaller --batch, take less";
-        talk.error(FailureKind::Environment, &format!("{failure}; {less}"));
+        console.error(FailureKind::Environment, &format!("{failure}; {less}"));
         return FailureKind::Environment;
     }
-    let _ = (payload, talk);
+    let _ = (payload, console);
     FailureKind::Bug
 }
 
@@ -109,7 +109,7 @@ fn not_understood(error: &clap::Error, argv: &[OsString]) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if wants_json(argv) {
-        Talk::plain(Format::Json)
+        Console::plain(Format::Json)
             .error(FailureKind::Usage, error.render().to_string().trim_start_matches("error: "));
     } else {
         let _ = error.print();
@@ -124,8 +124,8 @@ fn wants_json(argv: &[OsString]) -> bool {
 }
 
 /// Makes a panic one line, as every other failure.
-fn announce_panics(talk: &Talk) {
-    let talk = talk.clone();
+fn announce_panics(console: &Console) {
+    let console = console.clone();
     std::panic::set_hook(Box::new(move |panic| {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -137,7 +137,7 @@ fn announce_panics(talk: &Talk) {
         }
         let first = text.lines().next().unwrap_or("a panic without a message");
         let place = panic.location().map(|place| format!(" ({place})")).unwrap_or_default();
-        talk.error(
+        console.error(
             FailureKind::Bug,
             &format!("internal error: {first}{place}; this is a bug, please report it"),
         );

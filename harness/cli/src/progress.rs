@@ -5,11 +5,11 @@ use specimen_decode::clock::{Clock, MonotonicClock};
 use specimen_measure::words::counted;
 use specimen_runner::{driver::events::DriverEvent, work::worker_event::WorkerEvent};
 
-use crate::talk::Talk;
+use crate::console::Console;
 
 /// Shows what the driver reports.
 pub(crate) struct Progress<'t> {
-    talk: &'t Talk,
+    console: &'t Console,
     clock: MonotonicClock,
     pace: Pace,
     bar: Option<ProgressBar>,
@@ -30,9 +30,9 @@ const MAX_CELL_BARS: usize = 16;
 
 impl<'t> Progress<'t> {
     /// Of a run that has `left` images of each cell left to make.
-    pub(crate) fn new(talk: &'t Talk, left: &[(String, u64)]) -> Self {
+    pub(crate) fn new(console: &'t Console, left: &[(String, u64)]) -> Self {
         let total = left.iter().map(|(_, n)| n).sum();
-        let all = (talk.is_heard() && talk.is_terminal()).then(MultiProgress::new);
+        let all = (console.is_heard() && console.is_terminal()).then(MultiProgress::new);
         let style = |template| ProgressStyle::with_template(template).expect("the template is a constant");
         let bar = all.as_ref().map(|all| {
             all.add(ProgressBar::new(total).with_style(style("[{bar:32}] {msg}").progress_chars("=> ")))
@@ -46,14 +46,21 @@ impl<'t> Progress<'t> {
             CellProgress { name: name.clone(), done: 0, total: *total, bar }
         };
         let cells = left.iter().map(cell).collect();
-        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar, cells, has_warmed_up: false }
+        Self {
+            console,
+            clock: MonotonicClock::new(),
+            pace: Pace::new(total),
+            bar,
+            cells,
+            has_warmed_up: false,
+        }
     }
 
     /// Takes in what happened.
     pub(crate) fn on(&mut self, stage: &DriverEvent) {
         match stage {
             DriverEvent::Generating { n_items } => {
-                self.talk.detail(format!(
+                self.console.detail(format!(
                     "the plan has {n_items} images, {} of them to generate",
                     self.pace.total
                 ));
@@ -72,7 +79,7 @@ impl<'t> Progress<'t> {
             | DriverEvent::DiskFull { what }
             | DriverEvent::Weights { what } => self.warn(what),
             DriverEvent::DiskFree => self.say("there is disk space again: continuing"),
-            DriverEvent::Resuming { what } => self.talk.say(format!("continuing: {what}")),
+            DriverEvent::Resuming { what } => self.console.say(format!("continuing: {what}")),
             DriverEvent::OtherProvenance { what } => self.warn(&format!(
                 "existing images come from another machine or build ({what}); only images of one machine and one \
                  build are equal byte by byte"
@@ -100,20 +107,20 @@ impl<'t> Progress<'t> {
                     self.show("warming up: the first images are not measured");
                 }
                 self.has_warmed_up = true;
-                self.talk.detail(format!("warm-up of {cell}"));
+                self.console.detail(format!("warm-up of {cell}"));
             }
             DriverEvent::Worker(WorkerEvent::Item { cell, ok, decode_s }) => {
                 self.item(cell, *ok);
                 match ok {
-                    true => self.talk.detail(format_args!("{cell}: {decode_s:.2} s")),
-                    false => self.talk.detail(format_args!("{cell}: failed")),
+                    true => self.console.detail(format_args!("{cell}: {decode_s:.2} s")),
+                    false => self.console.detail(format_args!("{cell}: failed")),
                 }
             }
             DriverEvent::Scoring { metric, cell } => {
                 if self.clear() {
-                    self.talk.say(self.pace.made());
+                    self.console.say(self.pace.made());
                 }
-                self.talk.say(format!("scoring {metric} of {cell}"));
+                self.console.say(format!("scoring {metric} of {cell}"));
             }
         }
     }
@@ -136,9 +143,9 @@ impl<'t> Progress<'t> {
                 bar.set_message(self.pace.line(now_ns));
             }
             None if is_due => {
-                self.talk.say(self.pace.line(now_ns));
+                self.console.say(self.pace.line(now_ns));
                 let cells: Vec<String> = self.cells.iter().map(CellProgress::words).collect();
-                self.talk.detail(cells.join(", "));
+                self.console.detail(cells.join(", "));
             }
             None => {}
         }
@@ -157,23 +164,23 @@ impl<'t> Progress<'t> {
     /// Prints a line above the bar.
     fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| self.talk.say(text)),
-            None => self.talk.say(text),
+            Some(bar) => bar.suspend(|| self.console.say(text)),
+            None => self.console.say(text),
         }
     }
 
     /// Prints a warning above the bar.
     fn warn(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| self.talk.warn(text)),
-            None => self.talk.warn(text),
+            Some(bar) => bar.suspend(|| self.console.warn(text)),
+            None => self.console.warn(text),
         }
     }
 
     fn show(&self, text: &'static str) {
         match &self.bar {
             Some(bar) => bar.set_message(text),
-            None => self.talk.say(text),
+            None => self.console.say(text),
         }
     }
 }
@@ -193,7 +200,7 @@ impl CellProgress {
 
 /// Progress over one source of images: a bar on a terminal, otherwise a line every 5 %.
 pub(crate) struct ImageBar<'t> {
-    talk: &'t Talk,
+    console: &'t Console,
     clock: MonotonicClock,
     pace: Pace,
     bar: Option<ProgressBar>,
@@ -201,11 +208,11 @@ pub(crate) struct ImageBar<'t> {
 
 impl<'t> ImageBar<'t> {
     /// Of a source of `total` pictures.
-    pub(crate) fn new(talk: &'t Talk, total: u64) -> Self {
+    pub(crate) fn new(console: &'t Console, total: u64) -> Self {
         let style = || ProgressStyle::with_template("[{bar:32}] {msg}").expect("the template is a constant");
-        let bar = (talk.is_heard() && talk.is_terminal())
+        let bar = (console.is_heard() && console.is_terminal())
             .then(|| ProgressBar::new(total).with_style(style().progress_chars("=> ")));
-        Self { talk, clock: MonotonicClock::new(), pace: Pace::new(total), bar }
+        Self { console, clock: MonotonicClock::new(), pace: Pace::new(total), bar }
     }
 
     /// Whether `n_done` pictures are further than what was reached, or as far.
@@ -222,7 +229,7 @@ impl<'t> ImageBar<'t> {
                 bar.set_position(n_done);
                 bar.set_message(self.pace.line(now_ns));
             }
-            None if is_due => self.talk.say(self.pace.line(now_ns)),
+            None if is_due => self.console.say(self.pace.line(now_ns)),
             None => {}
         }
     }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use specimen_record::{Manifest, Part, RecordError, RunDir, has_list, read_document, seal_complaints};
 
 use crate::{
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// Whether a run may be read although a digest differs from its seal.
@@ -34,14 +34,14 @@ impl Unverified {
         folders: impl IntoIterator<Item = &'f PathBuf>,
         part: Part,
         args: &SealArgs,
-        talk: &Talk,
+        console: &Console,
     ) -> anyhow::Result<Self> {
         let mut notes = Vec::new();
         for folder in folders {
             let run = RunDir::open(folder)?;
             let complaints = seal_complaints(&run, part);
             let Some(first) = complaints.first() else {
-                warn_of_no_list(&run, talk)?;
+                warn_of_no_list(&run, console)?;
                 continue;
             };
             if !args.unverified {
@@ -87,11 +87,11 @@ impl Unverified {
 }
 
 /// Earlier versions sealed runs without a list.
-fn warn_of_no_list(run: &RunDir, talk: &Talk) -> anyhow::Result<()> {
+fn warn_of_no_list(run: &RunDir, console: &Console) -> anyhow::Result<()> {
     let manifest: Manifest = read_document(&run.manifest())?;
     if manifest.sealed.is_some_and(|seal| !has_list(run, &seal)) {
         let run = run.root().display();
-        talk.warn(format!(
+        console.warn(format!(
             "{run}: an earlier version sealed this run without checksums; its files are not verified"
         ));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use specimen_experiments::spec::{self, Cell};
 use specimen_record::{CellSummary, Guarantee, Pooled, PredictedSpeedup, Ratio, Sampling, WallSeconds};
 use specimen_stats::bootstrap::BootstrapPlan;
 
@@ -33,13 +34,12 @@ pub(crate) fn cell_summary(
     let rates = data.counts.as_ref().map(|counts| &counts.macro_mean);
     let micro = data.counts.as_ref().map(|counts| &counts.micro);
     let mut why = reported.as_ref().map_or_else(|| reasons(data), |reported| reported.why.clone());
+    let absent = [
+        ("wall_s", wall_s.e2e.is_none()),
+        ("overhead_fraction", overhead_fraction.is_none() && reported.is_none()),
+    ];
     let untimed = if cell.timed { "nothing was timed" } else { "the cell is untimed" };
-    if wall_s.e2e.is_none() {
-        why.insert("wall_s".to_owned(), untimed.to_owned());
-    }
-    if overhead_fraction.is_none() && reported.is_none() {
-        why.insert("overhead_fraction".to_owned(), untimed.to_owned());
-    }
+    why.extend(absent.iter().filter(|(_, is)| *is).map(|(name, _)| ((*name).to_owned(), untimed.to_owned())));
     let n = data.records.len() as f64;
     let tvd = data.records.iter().map(|record| record.tvd_spent).sum::<f64>();
     Ok(CellSummary {
@@ -62,12 +62,7 @@ pub(crate) fn cell_summary(
         baseline: baseline.map(|baseline| baseline.cell.name.clone()),
         dtype: cell.model.dtype.name().to_owned(),
         device: cell.model.device.clone(),
-        sampling: Sampling {
-            temperature: cell.sampling.temperature,
-            top_k: cell.sampling.top_k,
-            top_p: cell.sampling.top_p,
-            guidance: cell.sampling.guidance,
-        },
+        sampling: sampling(cell),
         params: params(cell),
         n_images: data.records.len() as u64,
         n_failed,
@@ -102,6 +97,11 @@ pub(crate) fn cell_summary(
         metrics: metrics(run, &plan.spec, cell, baseline.map(|baseline| baseline.cell), resamples)?,
         why,
     })
+}
+
+fn sampling(cell: &Cell) -> Sampling {
+    let spec::Sampling { temperature, top_k, top_p, guidance, .. } = cell.sampling;
+    Sampling { temperature, top_k, top_p, guidance }
 }
 
 /// What the times of a cell give.

@@ -15,10 +15,10 @@ use specimen_verdicts::{
 
 use crate::{
     args::Format,
+    console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
     table_width::table_width,
-    talk::Talk,
 };
 
 /// What to compare.
@@ -70,8 +70,8 @@ impl Layout {
 }
 
 /// Compares the runs and prints the table.
-pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
-    let unverified = Unverified::check([&args.a, &args.b], Part::Values, &args.seal, talk)?;
+pub(crate) fn compare(args: &CompareArgs, console: &Console) -> anyhow::Result<()> {
+    let unverified = Unverified::check([&args.a, &args.b], Part::Values, &args.seal, console)?;
     let (a, b) = (RunValues::read(&RunDir::open(&args.a)?)?, RunValues::read(&RunDir::open(&args.b)?)?);
     let cells = args.cell.iter().map(|pair| {
         let named = cell_pair(pair, &a.summary, &b.summary);
@@ -84,9 +84,9 @@ pub(crate) fn compare(args: &CompareArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     let found = compare_values(&a, &b, &options)?;
     for refused in &found.refused {
-        talk.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));
+        console.warn(format!("{} of {} is not compared: {}", refused.measure, refused.cell, refused.why));
     }
-    match talk.format() {
+    match console.format() {
         Format::Human => unverified.answer(&args.layout.of(&found.table())),
         Format::Json => unverified.answer_json(&found),
     }

@@ -3,7 +3,7 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::{args::Cli, talk::answer};
+use crate::{args::Cli, console::answer};
 
 /// Arguments of `specimen completions`.
 #[derive(Debug, Args)]

@@ -17,8 +17,8 @@ use crate::{
         convert_cache::{Kept, convert_cache},
         overwrite::check_absent,
     },
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to convert.
@@ -83,7 +83,7 @@ struct SourceLine<'a> {
 }
 
 /// Converts, and prints what came of it.
-pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn convert(args: &ConvertArgs, console: &Console) -> anyhow::Result<()> {
     check_absent(&args.output, args.force)?;
     let dtype = args.dtype.map(|cast| match cast {
         Cast::F16 => Element::F16,
@@ -92,12 +92,12 @@ pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
         Cast::F64 => Element::F64,
     });
     if let Some(kept) = Kept::of(&args.output) {
-        return convert_cache(args, kept, dtype, talk);
+        return convert_cache(args, kept, dtype, console);
     }
     let recipe = args.model.as_deref().map(recipe).transpose()?;
     let key = args.key.as_deref();
     let options = Options { recipe, dtype, key, inert: &args.inert, limits: Limits::PUBLISHED };
-    let report = converted(&args.input, &args.output, &options, talk)?;
+    let report = converted(&args.input, &args.output, &options, console)?;
     let sources = report.sources.iter().map(|(file, sha256)| SourceLine { file, sha256 });
     let answered = ConvertAnswer {
         schema: 1,
@@ -110,7 +110,7 @@ pub(crate) fn convert(args: &ConvertArgs, talk: &Talk) -> anyhow::Result<()> {
         dropped: &report.dropped,
         sources: sources.collect(),
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }
@@ -121,14 +121,14 @@ pub(crate) fn converted(
     input: &Path,
     output: &Path,
     options: &Options<'_>,
-    talk: &Talk,
+    console: &Console,
 ) -> Result<Report, specimen_convert::ConvertError> {
-    let mut shown = ByteProgress::new(talk, format!("converting to {}", output.display()));
+    let mut shown = ByteProgress::new(console, format!("converting to {}", output.display()));
     let report = specimen_convert::convert(input, output, options, &mut |progress| {
         shown.reached(progress.n_done, Some(progress.n_total));
     })?;
     for path in &report.removed {
-        talk.say(format!("removed {}, left by a killed conversion", path.display()));
+        console.say(format!("removed {}, left by a killed conversion", path.display()));
     }
     Ok(report)
 }

@@ -11,8 +11,8 @@ use specimen_measure::statistics::{Numbers, of_parts, write, write_array};
 use crate::{
     args::Format,
     cmd::convert::ConvertArgs,
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What a path's ending asks for.
@@ -54,7 +54,7 @@ pub(crate) fn convert_cache(
     args: &ConvertArgs,
     kept: Kept,
     dtype: Option<Element>,
-    talk: &Talk,
+    console: &Console,
 ) -> anyhow::Result<()> {
     let (input, output) = (&args.input, &args.output);
     let refused = match (kept, &args.model, dtype) {
@@ -100,7 +100,7 @@ pub(crate) fn convert_cache(
         format: opened.source().format(),
         sources: sources.map(|(file, sha256)| serde_json::json!({"file": file, "sha256": sha256})).collect(),
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered),
         Format::Human => {
             let CacheAnswer { output, holds, not_known, format, .. } = &answered;

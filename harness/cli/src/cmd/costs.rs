@@ -19,9 +19,9 @@ use specimen_summary::cost_table::{CostTable, Draft, SCHEMA, Verification, Weigh
 use crate::{
     args::Format,
     cmd::generate::{ModelArgs, cell_of, has_prompts},
+    console::{Console, answer, answer_json},
     requirements::streamed_bytes,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// Any prompt costs the same; this one is in the vocabulary of the embedded model.
@@ -58,7 +58,7 @@ pub struct CostsArgs {
 }
 
 /// Times the forwards and writes the table.
-pub(crate) fn costs(args: &CostsArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(args.threads as usize);
     let cell = cell_of(&args.model, "ar")?;
     let model = Models::new(data_root()).get(&cell.model)?;
@@ -67,7 +67,7 @@ pub(crate) fn costs(args: &CostsArgs, talk: &Talk) -> anyhow::Result<()> {
     nodes.sort_unstable();
     nodes.dedup();
     let sizes: Vec<usize> = nodes.iter().map(|&n| n as usize).collect();
-    talk.say(format!("timing forwards of {}; other work on this machine distorts them", model.name));
+    console.say(format!("timing forwards of {}; other work on this machine distorts them", model.name));
     let clock = DeviceClock::new(device);
     let default = if has_prompts(&cell.model.name) { PROMPT } else { "" };
     let prompt = args.prompt.as_deref().unwrap_or(default);
@@ -110,9 +110,9 @@ pub(crate) fn costs(args: &CostsArgs, talk: &Talk) -> anyhow::Result<()> {
     };
     if let Some(path) = &args.out {
         write_atomic(path, table.text().as_bytes())?;
-        talk.say(format!("cost table: {}", path.display()));
+        console.say(format!("cost table: {}", path.display()));
     }
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&table),
         Format::Human if args.out.is_none() => answer(&table.text()),
         Format::Human => Ok(()),

@@ -17,10 +17,10 @@ use specimen_foundation::{folders::DATA_VARIABLE, names::suggestion};
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
     requirements,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to do with data.
@@ -93,16 +93,16 @@ struct VerifyAnswer {
 }
 
 /// Runs a subcommand of `specimen data`.
-pub(crate) fn data(command: &DataCommand, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn data(command: &DataCommand, console: &Console) -> anyhow::Result<()> {
     match command {
-        DataCommand::List => list(talk),
-        DataCommand::Verify(args) => verify(args, talk),
-        DataCommand::Fetch(args) => fetch::fetch(args, talk),
-        DataCommand::Render(command) => render::render(command, talk),
+        DataCommand::List => list(console),
+        DataCommand::Verify(args) => verify(args, console),
+        DataCommand::Fetch(args) => fetch::fetch(args, console),
+        DataCommand::Render(command) => render::render(command, console),
     }
 }
 
-fn list(talk: &Talk) -> anyhow::Result<()> {
+fn list(console: &Console) -> anyhow::Result<()> {
     let root = data_root();
     let datasets = ENTRIES.iter().map(|entry| DatasetLine {
         name: entry.name,
@@ -117,7 +117,7 @@ fn list(talk: &Talk) -> anyhow::Result<()> {
         items: ITEMS.iter().map(|item| located(item, root.as_ref())).collect(),
         models: models(),
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&listed),
         Format::Human => answer(&human_list(&listed)),
     }
@@ -182,7 +182,7 @@ fn counted(item: &DataItem, root: Option<&DataRoot>) -> Result<Status, DatasetEr
     }
 }
 
-fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
+fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let root = data_root();
     let mut lines = Vec::new();
     for item in wanted(&args.keys)? {
@@ -200,7 +200,7 @@ fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
             bad.join(", ")
         ))
     });
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&VerifyAnswer { schema: 1, items: lines })?,
         Format::Human => answer(&lines.iter().map(human_item).collect::<Vec<_>>().join("\n"))?,
     }

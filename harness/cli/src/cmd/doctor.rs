@@ -28,9 +28,9 @@ use specimen_weights::{cuda, libtorch};
 use crate::{
     args::Format,
     cmd::lossless::{LosslessArgs, lossless},
+    console::{Console, answer, answer_json, message_of},
     exit::CliError,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json, message_of},
 };
 
 /// What to check.
@@ -76,9 +76,9 @@ struct DoctorAnswer {
 }
 
 /// Runs all checks and prints them; fails when one did.
-pub(crate) fn doctor(args: &DoctorArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn doctor(args: &DoctorArgs, console: &Console) -> anyhow::Result<()> {
     if args.lossless {
-        return lossless(&args.examined, talk);
+        return lossless(&args.examined, console);
     }
     // Before the first tensor.
     let graphics = gpus();
@@ -96,7 +96,7 @@ pub(crate) fn doctor(args: &DoctorArgs, talk: &Talk) -> anyhow::Result<()> {
             failed.join(", ")
         ))
     });
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&DoctorAnswer { schema: 1, healthy: error.is_none(), checks })?,
         Format::Human => answer(&human(&checks))?,
     }

@@ -16,10 +16,10 @@ use specimen_verdicts::gate::{
 
 use crate::{
     args::Format,
+    console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
     table_width::table_width,
-    talk::Talk,
 };
 
 /// What to hold against what.
@@ -59,23 +59,23 @@ pub struct GateArgs {
 }
 
 /// Holds the run against the baseline, or makes it the baseline.
-pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn gate(args: &GateArgs, console: &Console) -> anyhow::Result<()> {
     if let Some(reason) = args.reason.as_ref().filter(|_| args.update_baseline) {
-        return renew(args, reason, talk);
+        return renew(args, reason, console);
     }
-    let (found, unverified) = match judged(args, talk) {
+    let (found, unverified) = match judged(args, console) {
         Ok(judged) => judged,
         Err(why) => {
             // Whoever reads the files and not the exit code must see that nothing was checked.
             let (run, said) = (args.run.display().to_string(), format!("{why:#}"));
             if let Err(unwritten) = write(args, &refused_junit(&run, &said), &refused_markdown(&run, &said)) {
-                talk.warn(format!("the refusal is not written: {unwritten:#}"));
+                console.warn(format!("the refusal is not written: {unwritten:#}"));
             }
             return Err(why);
         }
     };
     write(args, &found.junit(), &unverified.markdown(&found.table().markdown()))?;
-    match talk.format() {
+    match console.format() {
         Format::Human => unverified.answer(&found.table().text(table_width()))?,
         Format::Json => unverified.answer_json(&found)?,
     }
@@ -86,7 +86,7 @@ pub(crate) fn gate(args: &GateArgs, talk: &Talk) -> anyhow::Result<()> {
 }
 
 /// The result of the rules for the run and its reruns.
-fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<(Gate, Unverified)> {
+fn judged(args: &GateArgs, console: &Console) -> anyhow::Result<(Gate, Unverified)> {
     if !args.baseline.exists() {
         return Err(CliError::Missing(format!(
             "{}: there is no baseline yet; make this run the first with --update-baseline --reason TEXT",
@@ -97,9 +97,9 @@ fn judged(args: &GateArgs, talk: &Talk) -> anyhow::Result<(Gate, Unverified)> {
     let baseline = Baseline::read(&args.baseline)?;
     let rules = Rules::read(&rules_of(args))?;
     let folders = || std::iter::once(&args.run).chain(&args.reruns);
-    let unverified = Unverified::check(folders(), Part::Summary, &args.seal, talk)?;
+    let unverified = Unverified::check(folders(), Part::Summary, &args.seal, console)?;
     let mut runs = folders().map(|folder| summary_of(folder)).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok((checked(args, &rules, &baseline, &mut runs, talk)?, unverified))
+    Ok((checked(args, &rules, &baseline, &mut runs, console)?, unverified))
 }
 
 fn checked(
@@ -107,41 +107,41 @@ fn checked(
     rules: &Rules,
     baseline: &Baseline,
     runs: &mut Vec<Summary>,
-    talk: &Talk,
+    console: &Console,
 ) -> anyhow::Result<Gate> {
     let found = check(rules, baseline, runs, args.runner.as_deref())?;
     #[cfg(feature = "torch")]
     if args.rerun && found.reruns_wanted > 0 {
         while runs.len() <= found.reruns_wanted as usize {
-            talk.say(format!(
+            console.say(format!(
                 "a failure is to be confirmed: rerun {} of {}",
                 runs.len(),
                 found.reruns_wanted
             ));
-            let folder = super::rerun::rerun(&args.run, runs.len(), talk)?;
+            let folder = super::rerun::rerun(&args.run, runs.len(), console)?;
             runs.push(summary_of(&folder)?);
         }
         return Ok(check(rules, baseline, runs, args.runner.as_deref())?);
     }
-    talk.detail(format!("{} runs, {} rules", runs.len(), rules.rules.len()));
+    console.detail(format!("{} runs, {} rules", runs.len(), rules.rules.len()));
     Ok(found)
 }
 
-fn renew(args: &GateArgs, reason: &str, talk: &Talk) -> anyhow::Result<()> {
+fn renew(args: &GateArgs, reason: &str, console: &Console) -> anyhow::Result<()> {
     let former = args.baseline.exists().then(|| Baseline::read(&args.baseline)).transpose()?;
     let run = RunDir::open(&args.run)?;
-    let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, talk)?;
+    let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, console)?;
     summary_of(&args.run)?;
     let baseline = Baseline::adopt(&run, &args.baseline, former.as_ref(), reason, args.runner.as_deref())?;
     let rules = rules_of(args);
     if !rules.exists() {
         let text = starter_rules(&baseline.summary, args.runner.as_deref());
         specimen_record::write_atomic(&rules, text.as_bytes())?;
-        talk.say(format!("{}: rules to begin with; edit them", rules.display()));
+        console.say(format!("{}: rules to begin with; edit them", rules.display()));
     }
     let newest = &baseline.history[0];
-    talk.say(format!("{}: the baseline is now run {}", args.baseline.display(), baseline.summary.name));
-    match talk.format() {
+    console.say(format!("{}: the baseline is now run {}", args.baseline.display(), baseline.summary.name));
+    match console.format() {
         Format::Human => unverified.answer(&newest.changes.join("\n")),
         Format::Json => unverified.answer_json(newest),
     }

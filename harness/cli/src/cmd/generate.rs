@@ -15,10 +15,10 @@ use specimen_runner::images::{
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
     named_methods::cell_of as named_cell,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to generate, and how.
@@ -112,7 +112,7 @@ struct Seconds {
 }
 
 /// Generates the image.
-pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let out =
         args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model.model, args.seed)));
@@ -123,7 +123,7 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     let cell = cell_of(&args.model, &args.method)?;
     let model = Models::new(data_root()).get(&cell.model)?;
-    model.warnings.iter().for_each(|what| talk.warn(what));
+    model.warnings.iter().for_each(|what| console.warn(what));
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
     let request = Request {
         model: &model,
@@ -135,7 +135,7 @@ pub(crate) fn generate(args: &GenerateArgs, talk: &Talk) -> anyhow::Result<()> {
     let generated = within_memory(&cell.model, Some(&cell.method), || generate_image(&request, &clock))?;
     save(&generated.picture, &out)?;
     let image = describe(&generated, out);
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&image),
         Format::Human => answer(&human(&image)),
     }

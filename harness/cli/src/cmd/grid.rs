@@ -9,8 +9,8 @@ use specimen_report::Outcome;
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// Which run, and how many rows.
@@ -31,14 +31,14 @@ struct Answer {
 }
 
 /// Writes `report/grid.png` and prints its path.
-pub(crate) fn grid(args: &GridArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn grid(args: &GridArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let paths = match specimen_report::grid(&run, usize::from(args.rows))? {
         Outcome::Written(paths) => paths,
         Outcome::Skipped(why) => return Err(CliError::Missing(format!("no grid: {why}")).into()),
     };
     for grid in paths {
-        match talk.format() {
+        match console.format() {
             Format::Human => answer(&format!("{}\n", grid.display()))?,
             Format::Json => answer_json(&Answer { schema: 1, grid })?,
         }

@@ -18,11 +18,11 @@ use specimen_runner::{
 
 use crate::{
     cmd::report,
+    console::Console,
     exit::CliError,
     progress::Progress,
     provenance,
     spec_args::{data_root, default_out},
-    talk::Talk,
 };
 
 /// What to import, and its settings. Nothing about images of another program is guessed, so most settings must be given.
@@ -79,7 +79,7 @@ The run is marked as imported wherever it is shown: its times were measured by a
 with times of this one.";
 
 /// Imports the images, writes tables and figures, and prints the table.
-pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let prompts = args.prompts()?;
@@ -103,13 +103,13 @@ pub(crate) fn import(args: &ImportArgs, talk: &Talk) -> anyhow::Result<()> {
         argv: provenance::argv(),
         git: provenance::sources(),
     };
-    let mut progress = Progress::new(talk, &[]);
+    let mut progress = Progress::new(console, &[]);
     let outcome = take_in(&asked, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let n_items = outcome?.n_items;
-    talk.say(format!("{} imported into {}", counted(n_items, "image"), out.display()));
-    let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
-    report::show(&written, talk)
+    console.say(format!("{} imported into {}", counted(n_items, "image"), out.display()));
+    let written = report::write(&RunDir::open(&out)?, &args.look, &[], console)?;
+    report::show(&written, console)
 }
 
 impl ImportArgs {

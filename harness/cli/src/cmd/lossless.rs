@@ -20,9 +20,9 @@ use specimen_runner::{
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// The spec that lists every method, with its name in messages.
@@ -73,7 +73,7 @@ const TOY_MIN: u64 = 1000;
 
 /// Tests all methods and prints the results. Fails if an exact method does not sample from the target's distribution, or
 /// if a relaxed one was not detected.
-pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let spec = SpecText::parse(METHODS.0, METHODS.1)?.resolve()?;
     let sampling = spec.cells.first().map(|cell| cell.sampling);
@@ -114,9 +114,10 @@ pub(crate) fn lossless(args: &LosslessArgs, talk: &Talk) -> anyhow::Result<()> {
             (Box::new(ModelPrompt { model, prompt, sampling, n_tokens: usize::from(args.tokens) }), 32)
         }
     };
-    let mut said = |examined: &Examined| talk.say(format!("{}: p {}", examined.name, in_short(examined.p)));
+    let mut said =
+        |examined: &Examined| console.say(format!("{}: p {}", examined.name, in_short(examined.p)));
     let found = examine(&*subject, &cases, args.samples.unwrap_or(n_images), &mut said)?;
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&LosslessAnswer { schema: 1, examination: &found })?,
         Format::Human => answer(&human(&found))?,
     }

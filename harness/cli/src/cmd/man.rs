@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 
-use crate::{args::Cli, talk::Talk};
+use crate::{args::Cli, console::Console};
 
 /// Arguments of `specimen man`.
 #[derive(Debug, Args)]
@@ -15,12 +15,12 @@ pub struct ManArgs {
 }
 
 /// Writes the pages.
-pub(crate) fn man(args: &ManArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn man(args: &ManArgs, console: &Console) -> anyhow::Result<()> {
     let write = |dir: &PathBuf| {
         std::fs::create_dir_all(dir)?;
         clap_mangen::generate_to(Cli::command(), dir)
     };
     write(&args.dir).with_context(|| format!("{}: cannot write the manual", args.dir.display()))?;
-    talk.say(format!("manual: {}", args.dir.display()));
+    console.say(format!("manual: {}", args.dir.display()));
     Ok(())
 }

@@ -9,7 +9,7 @@ use specimen_runner::process::lock::Lock;
 
 use crate::{
     args::Format,
-    talk::{Talk, answer, answer_json},
+    console::{Console, answer, answer_json},
 };
 
 /// Arguments of `specimen merge`.
@@ -34,7 +34,7 @@ struct Answer {
 }
 
 /// Merges, and prints the counts. The summary is not made again: `run --resume` scores and summarises.
-pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn merge(args: &MergeArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     // The driver merges too, and two processes must not write the same files.
     let _lock = Lock::take(&run.lock())?;
@@ -43,11 +43,11 @@ pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
     let manifest: Manifest = read_document(&run.manifest())?;
     match manifest.sealed {
         Some(seal) if seal.result_digest == merged.result_digest => {}
-        Some(seal) => talk.warn(format!(
+        Some(seal) => console.warn(format!(
             "the manifest was sealed with another result ({}); its summary is out of date; continue with `run --resume`",
             seal.result_digest
         )),
-        None => talk.say("merged; scores and summary are made by `run --resume`"),
+        None => console.say("merged; scores and summary are made by `run --resume`"),
     }
     let answered = Answer {
         schema: 1,
@@ -58,7 +58,7 @@ pub(crate) fn merge(args: &MergeArgs, talk: &Talk) -> anyhow::Result<()> {
         without_steps: merged.without_steps.iter().map(ToString::to_string).collect(),
         torn: merged.torn.iter().map(ToString::to_string).collect(),
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered),
         Format::Human => {
             let mut text = format!(

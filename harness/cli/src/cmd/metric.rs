@@ -19,8 +19,8 @@ use crate::{
         setting_args::{NeighbourArgs, SeedArgs, SubsetArgs},
         stats::check_out,
     },
+    console::Console,
     exit::CliError,
-    talk::Talk,
 };
 
 /// A metric with its arguments.
@@ -191,10 +191,10 @@ fn command_of(metric: &Metric) -> &'static MetricCommand {
 }
 
 /// Measures it and prints its values.
-pub(crate) fn measure(call: &MetricCall, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn measure(call: &MetricCall, console: &Console) -> anyhow::Result<()> {
     let MetricCall { metric, protocol, sides, settings, shared } = call;
     check(sides)?;
-    shared.run_with(metric.name, protocol, settings, talk, |meter| {
+    shared.run_with(metric.name, protocol, settings, console, |meter| {
         let outcome = match sides {
             SideArgs::Two(TwoSides { real, generated }) => (metric.run)(meter, &Sides::two(real, generated))?,
             SideArgs::Saving(TwoSides { real, generated }, SaveStats { save_stats, .. }) => {

@@ -16,8 +16,8 @@ use specimen_measure::{
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// How to measure.
@@ -82,10 +82,10 @@ impl MetricArgs {
         &self,
         metric: &str,
         name_or_path: &str,
-        talk: &Talk,
+        console: &Console,
         measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<()> {
-        self.run_with(metric, name_or_path, &MetricSettings::default(), talk, measure)
+        self.run_with(metric, name_or_path, &MetricSettings::default(), console, measure)
     }
 
     /// As [`MetricArgs::run`], with other settings than the protocol's.
@@ -94,13 +94,13 @@ impl MetricArgs {
         metric: &str,
         name_or_path: &str,
         settings: &MetricSettings,
-        talk: &Talk,
+        console: &Console,
         measure: impl FnOnce(&mut Meter<'_>) -> anyhow::Result<Answer>,
     ) -> anyhow::Result<()> {
         let published = self.protocol(metric, name_or_path)?;
         let (name, protocol) = (published.name().to_owned(), published.with_settings(settings)?);
         if protocol.name() != name {
-            talk.say(format!(
+            console.say(format!(
                 "{} is another recipe than {name}: its values have a digest of their own",
                 protocol.name()
             ));
@@ -113,7 +113,7 @@ impl MetricArgs {
             batch: self.batch,
         };
         let mut meter = Meter::with(protocol, &*networks, settings);
-        let mut progress = ImageProgress::new(talk);
+        let mut progress = ImageProgress::new(console);
         meter.listen(move |path, event| progress.on(path, event));
         let measured = measure(&mut meter);
         let left_out = meter.left_out();
@@ -123,12 +123,12 @@ impl MetricArgs {
             Ok(answered) => answered,
             Err(error) if left_out.is_empty() => return Err(error),
             Err(error) => {
-                left_out.iter().for_each(|one| talk.warn(&one.why));
+                left_out.iter().for_each(|one| console.warn(&one.why));
                 return Err(error.context(said(&left_out)));
             }
         };
-        answered.print(&left_out, talk)?;
-        left_out.iter().for_each(|one| talk.warn(&one.why));
+        answered.print(&left_out, console)?;
+        left_out.iter().for_each(|one| console.warn(&one.why));
         let mut failed = answered.failed();
         if !left_out.is_empty() {
             failed.push(said(&left_out));
@@ -213,15 +213,15 @@ impl Answer {
         }
     }
 
-    fn print(&self, left_out: &[LeftOut], talk: &Talk) -> anyhow::Result<()> {
+    fn print(&self, left_out: &[LeftOut], console: &Console) -> anyhow::Result<()> {
         let mut notes: Vec<&String> = Vec::new();
         for note in self.measured().iter().flat_map(|one| &one.notes) {
             if !notes.contains(&note) {
                 notes.push(note);
             }
         }
-        notes.into_iter().for_each(|note| talk.warn(note));
-        match (self, talk.format()) {
+        notes.into_iter().for_each(|note| console.warn(note));
+        match (self, console.format()) {
             (Self::One(measured), Format::Json) => answer_json(measured),
             (Self::Several(measured) | Self::All { measured, .. }, Format::Json) => answer_json(measured),
             (Self::Written { path, what }, Format::Json) => {
@@ -298,15 +298,15 @@ fn digits(value: f64) -> String {
 
 /// Tells how far a source is, and what is odd about the cache.
 struct ImageProgress<'t> {
-    talk: &'t Talk,
+    console: &'t Console,
     #[cfg(feature = "torch")]
     bar: Option<(PathBuf, crate::progress::ImageBar<'t>)>,
 }
 
 impl<'t> ImageProgress<'t> {
-    fn new(talk: &'t Talk) -> Self {
+    fn new(console: &'t Console) -> Self {
         Self {
-            talk,
+            console,
             #[cfg(feature = "torch")]
             bar: None,
         }
@@ -317,24 +317,24 @@ impl<'t> ImageProgress<'t> {
             Event::Done { n_done, n_kept, n_left_out, n_all } => {
                 self.done(path, [n_done, n_kept, n_left_out], n_all);
             }
-            Event::Opened { identity, provenance: None } => self.talk.detail(identity),
+            Event::Opened { identity, provenance: None } => self.console.detail(identity),
             Event::Opened { identity, provenance: Some(weights) } if weights.is_published => {
-                self.talk.detail(format!("{identity}: {}", weights.words));
+                self.console.detail(format!("{identity}: {}", weights.words));
             }
             Event::Opened { identity, provenance: Some(weights) } => {
-                self.talk.warn(format!(
+                self.console.warn(format!(
                     "{identity}: no published digest vouches for its weights: {}",
                     weights.words
                 ));
             }
             Event::Damaged { path } => {
-                self.talk.warn(format!(
+                self.console.warn(format!(
                     "{}: damaged cache entry, its features are computed again",
                     path.display()
                 ));
             }
             Event::OtherWidth { found, layer, expected } => {
-                self.talk.warn(format!(
+                self.console.warn(format!(
                     "{}: {} a row, {layer} has {expected}: the protocol's name says how these are compared, not \
                      what made them",
                     path.display(),
@@ -342,13 +342,13 @@ impl<'t> ImageProgress<'t> {
                 ));
             }
             Event::Rounded { n } => {
-                self.talk.warn(format!(
+                self.console.warn(format!(
                     "{}: {} with more digits than f32 holds, in which features are compared: rounded to it",
                     path.display(),
                     counted(n, "number")
                 ));
             }
-            Event::NotKept { why } => self.talk.warn(format!("features are not kept: {why}")),
+            Event::NotKept { why } => self.console.warn(format!("features are not kept: {why}")),
         }
     }
 
@@ -359,8 +359,8 @@ impl<'t> ImageProgress<'t> {
             self.bar.as_ref().is_some_and(|(known, bar)| known == path && bar.precedes(so_far[0] as u64));
         if !is_begun {
             self.bar = None;
-            self.talk.say(format!("{}: {}", path.display(), counted(n_all, "picture")));
-            self.bar = Some((path.to_owned(), crate::progress::ImageBar::new(self.talk, n_all as u64)));
+            self.console.say(format!("{}: {}", path.display(), counted(n_all, "picture")));
+            self.bar = Some((path.to_owned(), crate::progress::ImageBar::new(self.console, n_all as u64)));
         }
         if let Some((_, bar)) = &mut self.bar {
             bar.reached(so_far.map(|n| n as u64));
@@ -369,7 +369,7 @@ impl<'t> ImageProgress<'t> {
 
     #[cfg(not(feature = "torch"))]
     fn done(&mut self, path: &Path, [n_done, n_kept, n_left_out]: [usize; 3], n_all: usize) {
-        self.talk.detail(format!(
+        self.console.detail(format!(
             "{}: {n_done} of {}, {n_kept} kept from before, {n_left_out} left out",
             path.display(),
             counted(n_all, "picture")

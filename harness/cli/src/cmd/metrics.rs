@@ -10,7 +10,7 @@ use crate::{
         metric_args::{Answer, MetricArgs},
         setting_args::AllSettingArgs,
     },
-    talk::Talk,
+    console::Console,
 };
 
 /// What to compare.
@@ -31,9 +31,9 @@ pub struct MetricsArgs {
 }
 
 /// Measures them and prints a list.
-pub(crate) fn metrics(args: &MetricsArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn metrics(args: &MetricsArgs, console: &Console) -> anyhow::Result<()> {
     let settings = args.settings.settings();
-    args.shared.run_with("metrics", &args.protocol, &settings, talk, |meter| {
+    args.shared.run_with("metrics", &args.protocol, &settings, console, |meter| {
         let All { measured, failed } = all(meter, &args.real, &args.generated)?;
         let failed = failed.into_iter().map(|(metric, why)| format!("{metric}: {why}"));
         Ok(Answer::All { measured, failed: failed.collect() })

@@ -53,51 +53,51 @@ pub(crate) mod train;
 #[cfg(feature = "torch")]
 pub(crate) mod tune;
 
-use crate::{args::Command, talk::Talk};
+use crate::{args::Command, console::Console};
 
 /// Runs a subcommand to its end.
-pub(crate) fn dispatch(command: &Command, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<()> {
     match command {
         #[cfg(feature = "torch")]
-        Command::Quickstart(args) => quickstart::quickstart(args, talk),
+        Command::Quickstart(args) => quickstart::quickstart(args, console),
         #[cfg(feature = "torch")]
-        Command::Run(args) => run::run(args, talk),
-        Command::Specs(command) => specs::specs(command, talk),
-        Command::Plan(args) => plan::plan(args, talk),
+        Command::Run(args) => run::run(args, console),
+        Command::Specs(command) => specs::specs(command, console),
+        Command::Plan(args) => plan::plan(args, console),
         #[cfg(feature = "torch")]
-        Command::Generate(args) => generate::generate(args, talk),
+        Command::Generate(args) => generate::generate(args, console),
         #[cfg(feature = "torch")]
-        Command::Status(args) => status::status(args, talk),
+        Command::Status(args) => status::status(args, console),
         #[cfg(feature = "torch")]
-        Command::Merge(args) => merge::merge(args, talk),
-        Command::Verify(args) => verify::verify(args, talk),
+        Command::Merge(args) => merge::merge(args, console),
+        Command::Verify(args) => verify::verify(args, console),
         #[cfg(feature = "torch")]
-        Command::Replay(args) => replay::replay(args, talk),
+        Command::Replay(args) => replay::replay(args, console),
         #[cfg(feature = "torch")]
-        Command::Score(args) => score::score(args, talk),
+        Command::Score(args) => score::score(args, console),
         #[cfg(feature = "torch")]
-        Command::Import(args) => import::import(args, talk),
-        Command::Report(args) => report::report(args, talk),
-        Command::Grid(args) => grid::grid(args, talk),
-        Command::Records(args) => records::records(args, talk),
-        Command::Compare(args) => compare::compare(args, talk),
-        Command::Reproduce(args) => reproduce::reproduce(args, talk),
-        Command::Gate(args) => gate::gate(args, talk),
+        Command::Import(args) => import::import(args, console),
+        Command::Report(args) => report::report(args, console),
+        Command::Grid(args) => grid::grid(args, console),
+        Command::Records(args) => records::records(args, console),
+        Command::Compare(args) => compare::compare(args, console),
+        Command::Reproduce(args) => reproduce::reproduce(args, console),
+        Command::Gate(args) => gate::gate(args, console),
         #[cfg(feature = "torch")]
-        Command::Tune(args) => tune::tune(args, talk),
-        Command::Metric(call) => metric::measure(call, talk),
-        Command::Metrics(args) => metrics::metrics(args, talk),
-        Command::Stats(args) => stats::stats(args, talk),
+        Command::Tune(args) => tune::tune(args, console),
+        Command::Metric(call) => metric::measure(call, console),
+        Command::Metrics(args) => metrics::metrics(args, console),
+        Command::Stats(args) => stats::stats(args, console),
         #[cfg(feature = "torch")]
-        Command::Doctor(args) => doctor::doctor(args, talk),
+        Command::Doctor(args) => doctor::doctor(args, console),
         #[cfg(feature = "torch")]
-        Command::Costs(args) => costs::costs(args, talk),
-        Command::Data(command) => data::data(command, talk),
+        Command::Costs(args) => costs::costs(args, console),
+        Command::Data(command) => data::data(command, console),
         #[cfg(feature = "torch")]
-        Command::Train(args) => train::train(args, talk),
-        Command::Convert(args) => convert::convert(args, talk),
+        Command::Train(args) => train::train(args, console),
+        Command::Convert(args) => convert::convert(args, console),
         Command::Completions(args) => completions::completions(args),
-        Command::Man(args) => man::man(args, talk),
+        Command::Man(args) => man::man(args, console),
         #[cfg(feature = "torch")]
         Command::Shard(command) => shard::shard(command),
     }

@@ -19,10 +19,10 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
     free_space, requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to plan.
@@ -83,13 +83,13 @@ struct ItemLine<'p> {
 
 /// Plans, and prints the estimate. Missing weights and data are part of the answer; without the prompts
 /// there is no plan.
-pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     let text = args.spec.text(args.workers.profile.as_deref())?;
     let spec = text.resolve()?;
     let root = data_root();
     let prompts = match prompts::open(&spec.dataset, root.as_ref()) {
         Err(absent @ DatasetError::Absent { .. }) => {
-            if talk.format() == Format::Human {
+            if console.format() == Format::Human {
                 answer(&without_prompts(&spec, root.as_ref(), &args.spec.spec.display().to_string()))?;
             }
             return Err(absent.into());
@@ -107,7 +107,7 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
     estimate.seconds = seconds.map(|seconds| seconds.iter().sum());
     let settings = text.slurm()?.unwrap_or_else(SlurmSpec::of_the_cluster);
-    let shape = || ArrayShape::new(&plan, &settings, args.workers.shards, size_of_arrays(talk), seconds);
+    let shape = || ArrayShape::new(&plan, &settings, args.workers.shards, size_of_arrays(console), seconds);
     let free_bytes = free_bytes(&default_out(&plan.spec.name));
     let mut warnings: Vec<String> = plan.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(free_space::complaint(estimate.disk_bytes, free_bytes));
@@ -121,7 +121,7 @@ pub(crate) fn plan(args: &PlanArgs, talk: &Talk) -> anyhow::Result<()> {
         warnings,
         items: args.items.then(|| item_lines(&plan)),
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered, &args.spec.spec.display().to_string())),
     }
@@ -216,11 +216,11 @@ fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
 }
 
 /// The size of arrays that the cluster takes, or Slurm's own default where there is none to ask.
-fn size_of_arrays(talk: &Talk) -> u32 {
+fn size_of_arrays(console: &Console) -> u32 {
     let said = std::process::Command::new("scontrol").args(["show", "config"]).output();
     let config = said.ok().filter(|said| said.status.success()).map(|said| said.stdout).unwrap_or_default();
     max_array_size(&String::from_utf8_lossy(&config)).unwrap_or_else(|| {
-        talk.warn(format!(
+        console.warn(format!(
             "no cluster answers here; arrays are planned with Slurm's default of {MAX_ARRAY_SIZE}"
         ));
         MAX_ARRAY_SIZE

@@ -7,7 +7,7 @@ use clap::{Args, Parser};
 use crate::{
     args::{Cli, Command},
     cmd::run,
-    talk::Talk,
+    console::Console,
 };
 
 /// Arguments of `specimen quickstart`.
@@ -22,7 +22,7 @@ pub struct QuickstartArgs {
 }
 
 /// Runs it: what `specimen run quickstart --resume` does.
-pub(crate) fn quickstart(args: &QuickstartArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn quickstart(args: &QuickstartArgs, console: &Console) -> anyhow::Result<()> {
     let mut words: Vec<OsString> =
         ["specimen", "run", "quickstart", "--resume", "--out"].map(Into::into).into();
     words.push(args.out.clone().into());
@@ -30,7 +30,7 @@ pub(crate) fn quickstart(args: &QuickstartArgs, talk: &Talk) -> anyhow::Result<(
         words.extend(["--limit".into(), limit.to_string().into()]);
     }
     match Cli::try_parse_from(words)?.command {
-        Command::Run(run_args) => run::run(&run_args, talk),
+        Command::Run(run_args) => run::run(&run_args, console),
         other => unreachable!("`run` was parsed, and is {other:?}"),
     }
 }

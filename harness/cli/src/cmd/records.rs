@@ -18,9 +18,9 @@ use specimen_measure::words::counted;
 
 use crate::{
     args::Format,
+    console::Console,
     seal_check::{SealArgs, Unverified},
     spec_args::data_root,
-    talk::Talk,
 };
 
 /// Which images, and where to.
@@ -58,12 +58,12 @@ fn source(text: &str) -> Result<Source, String> {
 }
 
 /// Reads the images, writes them where asked, and prints means by run and cell.
-pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn records(args: &RecordsArgs, console: &Console) -> anyhow::Result<()> {
     let named = |name: &String| Mix::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
     let mix: BTreeSet<Mix> = args.mix.iter().filter_map(named).collect();
     // A .parquet file has no seal.
     let folders = args.runs.iter().map(|run| &run.path).filter(|run| !run.is_file());
-    let unverified = Unverified::check(folders, Part::Values, &args.seal, talk)?;
+    let unverified = Unverified::check(folders, Part::Values, &args.seal, console)?;
     let mut images = ImageRecords::read(&args.runs, &mix)?;
     for (name, of) in PROMPT_FACTS.iter().filter(|(name, _)| args.by.iter().any(|by| by == name)) {
         add_prompt_fact(&mut images, &args.runs, name, *of)?;
@@ -72,9 +72,9 @@ pub(crate) fn records(args: &RecordsArgs, talk: &Talk) -> anyhow::Result<()> {
     if let Some(path) = &args.out {
         images.write(path)?;
         let (n, n_columns) = (counted(images.n(), "image"), counted(images.columns().len(), "column"));
-        talk.say(format!("{}: {n}, {n_columns}", path.display()));
+        console.say(format!("{}: {n}, {n_columns}", path.display()));
     }
-    match talk.format() {
+    match console.format() {
         Format::Human => unverified.answer(&args.layout.of(&means)),
         Format::Json => unverified.answer_json(&json!({
             "schema": 1,

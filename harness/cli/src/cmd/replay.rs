@@ -14,9 +14,9 @@ use specimen_runner::{
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// Arguments of `specimen replay`.
@@ -45,7 +45,7 @@ struct Answer<'r> {
 }
 
 /// Makes the records again. Any difference is an error with code 1.
-pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn replay(args: &ReplayArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
@@ -56,11 +56,11 @@ pub(crate) fn replay(args: &ReplayArgs, talk: &Talk) -> anyhow::Result<()> {
     for record in chosen {
         stop.check()?;
         let outcome = replay.again(record)?;
-        talk.detail(words(&outcome));
+        console.detail(words(&outcome));
         replayed.push(outcome);
     }
     let n_same = replayed.iter().filter(|outcome| outcome.is_same()).count();
-    match talk.format() {
+    match console.format() {
         Format::Json => {
             answer_json(&Answer { schema: 1, n: replayed.len(), n_same, records: &replayed })?;
         }

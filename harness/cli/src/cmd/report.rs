@@ -10,10 +10,10 @@ use specimen_summary::{cost_table::CostTable, projection::project};
 
 use crate::{
     args::Format,
+    console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
     table_width::table_width,
-    talk::Talk,
 };
 
 /// What to show.
@@ -94,34 +94,34 @@ fn millimetres(text: &str) -> Result<f64, String> {
 }
 
 /// Makes the report again.
-pub(crate) fn report(args: &ReportArgs, talk: &Talk) -> anyhow::Result<()> {
-    let unverified = Unverified::check(&args.runs, Part::All, &args.seal, talk)?;
+pub(crate) fn report(args: &ReportArgs, console: &Console) -> anyhow::Result<()> {
+    let unverified = Unverified::check(&args.runs, Part::All, &args.seal, console)?;
     for folder in &args.runs {
         let summary = check(&RunDir::open(folder)?, &args.look)?;
         table_of(&summary, &args.columns).map_err(|error| CliError::Usage(format!("--columns: {error}")))?;
     }
     if !args.figures.names.is_empty() {
-        return draw_figures(args, &unverified, talk);
+        return draw_figures(args, &unverified, console);
     }
     let written =
-        args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, &args.columns, talk));
+        args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, &args.columns, console));
     let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
     let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
     if let Some(file) = &args.splice {
         specimen_report::splice(file, &summaries)?;
-        talk.say(format!("{}: tables renewed", file.display()));
+        console.say(format!("{}: tables renewed", file.display()));
     }
-    if args.ablation && talk.format() == Format::Human {
-        return show_ablations(&summaries, &unverified, talk);
+    if args.ablation && console.format() == Format::Human {
+        return show_ablations(&summaries, &unverified, console);
     }
-    match (talk.format(), written.as_slice()) {
+    match (console.format(), written.as_slice()) {
         (Format::Json, [_, _, ..]) => unverified.answer_json(&summaries),
-        (_, several) => several.iter().try_for_each(|written| show_checked(written, &unverified, talk)),
+        (_, several) => several.iter().try_for_each(|written| show_checked(written, &unverified, console)),
     }
 }
 
 /// Draws the figures that were asked for, and prints the paths of their files.
-fn draw_figures(args: &ReportArgs, unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
+fn draw_figures(args: &ReportArgs, unverified: &Unverified, console: &Console) -> anyhow::Result<()> {
     let FigureArgs { names, width, no_title, out } = &args.figures;
     if out.is_some() && args.runs.len() > 1 {
         let reason = "--out takes the figures of one run: those of two have the same names";
@@ -147,7 +147,7 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, talk: &Talk) -> anyh
             }
         }
     }
-    match talk.format() {
+    match console.format() {
         Format::Human => {
             let lines: Vec<String> = paths.iter().map(|path| format!("{}\n", path.display())).collect();
             unverified.answer(&lines.concat())
@@ -164,11 +164,11 @@ struct FigureFiles {
 }
 
 /// Prints the ablation of each run that has one.
-fn show_ablations(summaries: &[Summary], unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
+fn show_ablations(summaries: &[Summary], unverified: &Unverified, console: &Console) -> anyhow::Result<()> {
     for summary in summaries {
         match specimen_verdicts::ablation::ablation(summary) {
             Some(table) => unverified.answer(&table.text(table_width()))?,
-            None => talk.warn(format!(
+            None => console.warn(format!(
                 "run {}: its cells have the same settings, so there is no ablation",
                 summary.name
             )),
@@ -187,7 +187,12 @@ pub(crate) struct Written {
 }
 
 /// Writes the files of the report, and says which could not be made.
-pub(crate) fn write(run: &RunDir, look: &Look, columns: &[String], talk: &Talk) -> anyhow::Result<Written> {
+pub(crate) fn write(
+    run: &RunDir,
+    look: &Look,
+    columns: &[String],
+    console: &Console,
+) -> anyhow::Result<Written> {
     let summary = check(run, look)?;
     // A report that was killed left what it had begun.
     sweep_unfinished(&run.report())?;
@@ -201,9 +206,9 @@ pub(crate) fn write(run: &RunDir, look: &Look, columns: &[String], talk: &Talk) 
         match outcome {
             // Every run should have these two; what else a run shows depends on its spec.
             Outcome::Skipped(why) if matches!(name.as_str(), "pareto" | "grid") => {
-                talk.warn(format!("no {name} figure: {why}"));
+                console.warn(format!("no {name} figure: {why}"));
             }
-            Outcome::Skipped(why) => talk.detail(format!("no {name} figure: {why}")),
+            Outcome::Skipped(why) => console.detail(format!("no {name} figure: {why}")),
             Outcome::Written(_) => {}
         }
     }
@@ -229,18 +234,18 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
 }
 
 /// Prints the numbers, and says where the page is.
-pub(crate) fn show(written: &Written, talk: &Talk) -> anyhow::Result<()> {
-    show_checked(written, &Unverified::default(), talk)
+pub(crate) fn show(written: &Written, console: &Console) -> anyhow::Result<()> {
+    show_checked(written, &Unverified::default(), console)
 }
 
-fn show_checked(written: &Written, unverified: &Unverified, talk: &Talk) -> anyhow::Result<()> {
-    match talk.format() {
+fn show_checked(written: &Written, unverified: &Unverified, console: &Console) -> anyhow::Result<()> {
+    match console.format() {
         Format::Human => {
             unverified.answer(&table_of(&written.summary, &written.columns)?.text(table_width()))?;
         }
         Format::Json => unverified.answer_json(&written.summary)?,
     }
-    talk.say(format!("report: {}", written.page.display()));
+    console.say(format!("report: {}", written.page.display()));
     Ok(())
 }
 

@@ -15,9 +15,9 @@ use specimen_verdicts::{
 use crate::{
     args::Format,
     cmd::compare::Layout,
+    console::Console,
     exit::CliError,
     seal_check::{SealArgs, Unverified},
-    talk::Talk,
 };
 
 /// What to reproduce.
@@ -48,7 +48,7 @@ pub struct ReproduceArgs {
 }
 
 /// Compares tables of a paper with runs, and writes the result into the report of each run.
-pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
     let (paper, table) = match args.paper.split_once(':') {
         Some((paper, table)) => (paper, Some(table)),
         None => (args.paper.as_str(), None),
@@ -63,18 +63,18 @@ pub(crate) fn reproduce(args: &ReproduceArgs, talk: &Talk) -> anyhow::Result<()>
         return Err(CliError::Usage(why).into());
     }
     let mut found = Vec::new();
-    let unverified = Unverified::check(&args.run, Part::Values, &args.seal, talk)?;
+    let unverified = Unverified::check(&args.run, Part::Values, &args.seal, console)?;
     for table in tables {
         let folder = match &args.run {
             Some(folder) => folder.clone(),
-            None => make(args, table, talk)?,
+            None => make(args, table, console)?,
         };
         let run = RunDir::open(&folder)?;
         let reproduction = set_beside(&paper, table, &RunValues::read(&run)?)?;
-        write(&run.report(), &reproduction, talk)?;
+        write(&run.report(), &reproduction, console)?;
         found.push(reproduction);
     }
-    match talk.format() {
+    match console.format() {
         Format::Json => unverified.answer_json(&found),
         Format::Human => unverified.answer(&said(&found, args.layout)),
     }
@@ -88,7 +88,7 @@ fn said(found: &[Reproduction], layout: Layout) -> String {
 }
 
 /// `reproduce.md`, `.tex`, `.html` and `.json`.
-fn write(folder: &Path, found: &Reproduction, talk: &Talk) -> anyhow::Result<()> {
+fn write(folder: &Path, found: &Reproduction, console: &Console) -> anyhow::Result<()> {
     let one = std::slice::from_ref(found);
     for (name, layout) in [
         ("reproduce.md", Layout::Markdown),
@@ -98,12 +98,12 @@ fn write(folder: &Path, found: &Reproduction, talk: &Talk) -> anyhow::Result<()>
         write_atomic(&folder.join(name), said(one, layout).as_bytes())?;
     }
     write_atomic(&folder.join("reproduce.json"), serde_json::to_string_pretty(found)?.as_bytes())?;
-    talk.say(format!("{}: written to {}", found.id, folder.join("reproduce.md").display()));
+    console.say(format!("{}: written to {}", found.id, folder.join("reproduce.md").display()));
     Ok(())
 }
 
 #[cfg(feature = "torch")]
-fn make(args: &ReproduceArgs, table: &PaperTable, talk: &Talk) -> anyhow::Result<PathBuf> {
+fn make(args: &ReproduceArgs, table: &PaperTable, console: &Console) -> anyhow::Result<PathBuf> {
     let mut text = table.spec(&args.model)?;
     if let Some(limit) = args.limit {
         text.set(&format!("dataset.limit={limit}"))?;
@@ -113,11 +113,11 @@ fn make(args: &ReproduceArgs, table: &PaperTable, talk: &Talk) -> anyhow::Result
         Some(folder) => folder.join(&spec.name),
         None => crate::spec_args::default_out(&spec.name),
     };
-    super::rerun::run(spec, &out, talk)
+    super::rerun::run(spec, &out, console)
 }
 
 #[cfg(not(feature = "torch"))]
-fn make(_: &ReproduceArgs, table: &PaperTable, _: &Talk) -> anyhow::Result<PathBuf> {
+fn make(_: &ReproduceArgs, table: &PaperTable, _: &Console) -> anyhow::Result<PathBuf> {
     let why = format!("this build cannot run anything; give a run of the twin of {} with --run", table.id);
     Err(CliError::Usage(why).into())
 }

@@ -15,32 +15,32 @@ use specimen_runner::{
 
 use crate::{
     cmd::run::{is_finished, left},
+    console::Console,
     progress::Progress,
     provenance,
     spec_args::data_root,
-    talk::Talk,
 };
 
 /// Runs the spec of the run in `folder` again, into a folder next to it, and returns that folder; an unfinished rerun is
 /// continued.
-pub(crate) fn rerun(folder: &Path, number: usize, talk: &Talk) -> anyhow::Result<PathBuf> {
+pub(crate) fn rerun(folder: &Path, number: usize, console: &Console) -> anyhow::Result<PathBuf> {
     let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
     let spec: Spec = serde_json::from_value(manifest.spec).with_context(|| {
         format!("{}: another version of the program wrote the manifest's spec", folder.display())
     })?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), talk)
+    run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), console)
 }
 
 /// Runs a spec into `out`, one worker at a time for what is timed; an unfinished run is continued, and one that is
 /// finished is left as it is.
-pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf> {
+pub(crate) fn run(spec: Spec, out: &Path, console: &Console) -> anyhow::Result<PathBuf> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let (plan, prompts) = plan_of(spec, data_root.as_ref())?;
     if is_finished(out, &plan)? {
-        talk.detail(format!("{}: the run is finished", out.display()));
+        console.detail(format!("{}: the run is finished", out.display()));
         return Ok(out.to_owned());
     }
     let left = left(out, &plan, true)?;
@@ -62,13 +62,13 @@ pub(crate) fn run(spec: Spec, out: &Path, talk: &Talk) -> anyhow::Result<PathBuf
         data_root,
         disk_wait: None,
     };
-    talk.say(format!(
+    console.say(format!(
         "run {} into {}: {}",
         plan.spec.name,
         out.display(),
         counted(plan.spec.cells.len(), "cell")
     ));
-    let mut progress = Progress::new(talk, &left);
+    let mut progress = Progress::new(console, &left);
     let ending = driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     ending?.finished().context("workers of this machine do not outlive their driver")?.check()?;

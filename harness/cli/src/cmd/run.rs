@@ -23,12 +23,12 @@ use specimen_runner::{
 
 use crate::{
     cmd::report,
+    console::Console,
     exit::CliError,
     expectations, free_space,
     progress::Progress,
     provenance, requirements,
     spec_args::{ExecutorArgs, ExecutorName, SpecArgs, data_root, default_out},
-    talk::Talk,
 };
 
 /// What to run, and where to.
@@ -67,26 +67,26 @@ pub struct RunArgs {
 }
 
 /// Runs the experiment to its end. Items that fail end it with an error after everything is written.
-pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let data_root = data_root();
     let text = args.spec.text(args.workers.profile.as_deref())?;
     let (plan, prompts) = plan_of(text.resolve()?, data_root.as_ref())?;
     for warning in plan.warnings() {
-        talk.warn(warning);
+        console.warn(warning);
     }
     let out = args.out.clone().unwrap_or_else(|| default_out(&plan.spec.name));
     if args.resume && is_finished(&out, &plan)? {
-        talk.say(format!("{}: the run is finished, nothing is left to do", out.display()));
-        let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
-        return report::show(&written, talk);
+        console.say(format!("{}: the run is finished, nothing is left to do", out.display()));
+        let written = report::write(&RunDir::open(&out)?, &args.look, &[], console)?;
+        return report::show(&written, console);
     }
-    check(args, &plan, &out, talk)?;
+    check(args, &plan, &out, console)?;
     let left = left(&out, &plan, args.resume)?;
     let n_left: u64 = left.iter().map(|(_, n)| n).sum();
     let n_cells = plan.spec.cells.len();
-    talk.say(format!(
+    console.say(format!(
         "run {} into {}: {} to make in {}",
         plan.spec.name,
         out.display(),
@@ -117,14 +117,14 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
         data_root,
         disk_wait: args.disk_wait.map(Duration::from_secs),
     };
-    let mut progress = Progress::new(talk, &left);
+    let mut progress = Progress::new(console, &left);
     let outcome =
         driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let outcome = match outcome? {
         Ending::Finished(outcome) => outcome,
         Ending::UnderWay { n_shards } => {
-            talk.say(format!(
+            console.say(format!(
                 "{}: the cluster works on {n_shards} shard(s); `specimen status` shows the progress, and the same \
                  command with --resume continues",
                 out.display()
@@ -132,22 +132,22 @@ pub(crate) fn run(args: &RunArgs, talk: &Talk) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let written = report::write(&RunDir::open(&out)?, &args.look, &[], talk)?;
-    report::show(&written, talk)?;
+    let written = report::write(&RunDir::open(&out)?, &args.look, &[], console)?;
+    report::show(&written, console)?;
     let summary: Summary = read_document(&RunDir::open(&out)?.summary())?;
-    expectations::missed(&plan.spec.expect, &summary).iter().for_each(|warning| talk.warn(warning));
+    expectations::missed(&plan.spec.expect, &summary).iter().for_each(|warning| console.warn(warning));
     let checked = outcome.check();
     if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
         let run = RunDir::open(&out)?;
         for log in run.shards()?.into_iter().map(|shard| run.worker_log(shard)).filter(|log| log.exists()) {
-            talk.warn(format!("the stderr of the processes is in {}", log.display()));
+            console.warn(format!("the stderr of the processes is in {}", log.display()));
         }
     }
     Ok(checked?)
 }
 
 /// Refuses arguments that do nothing, and warns of a full disk and of times that disturb each other.
-fn check(args: &RunArgs, plan: &Plan, out: &Path, talk: &Talk) -> Result<(), CliError> {
+fn check(args: &RunArgs, plan: &Plan, out: &Path, console: &Console) -> Result<(), CliError> {
     check_executor(args)?;
     let is_free = plan.spec.cells.iter().any(|cell| cell.model.device == ANY_GPU);
     if !args.gpus.is_empty() && !is_free {
@@ -155,11 +155,11 @@ fn check(args: &RunArgs, plan: &Plan, out: &Path, talk: &Talk) -> Result<(), Cli
         return Err(CliError::Usage(why.to_owned()));
     }
     if args.timed_jobs > 1 {
-        talk.warn("timed cells run side by side: their times disturb each other");
+        console.warn("timed cells run side by side: their times disturb each other");
     }
     let most = plan.estimate(requirements::footprint).disk_bytes;
     if let Some(complaint) = free_space::complaint(most, free_bytes(out)) {
-        talk.warn(complaint);
+        console.warn(complaint);
     }
     Ok(())
 }

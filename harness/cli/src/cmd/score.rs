@@ -11,7 +11,7 @@ use specimen_runner::{
     process::stop_request::StopRequest,
 };
 
-use crate::{cmd::report, exit::CliError, progress::Progress, spec_args::data_root, talk::Talk};
+use crate::{cmd::report, console::Console, exit::CliError, progress::Progress, spec_args::data_root};
 
 /// What to score, and how.
 #[derive(Debug, Args)]
@@ -38,19 +38,19 @@ pub struct ScoreArgs {
 }
 
 /// Scores, writes tables and figures again, and prints the table.
-pub(crate) fn score(args: &ScoreArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     // As in `run`: the same digits.
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
     let add = args.metrics()?;
-    let mut progress = Progress::new(talk, &[]);
+    let mut progress = Progress::new(console, &[]);
     let scored =
         rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: DriverEvent| progress.on(&stage));
     drop(progress);
     let outcome = scored?;
-    let summary = report::write(&run, &args.look, &[], talk)?;
-    report::show(&summary, talk)?;
+    let summary = report::write(&run, &args.look, &[], console)?;
+    report::show(&summary, console)?;
     Ok(outcome.check()?)
 }
 

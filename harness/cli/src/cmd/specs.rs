@@ -13,8 +13,8 @@ use specimen_foundation::names::nearest;
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     exit::CliError,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to do with them.
@@ -59,15 +59,15 @@ struct ListAnswer {
 }
 
 /// Lists, prints or copies specs.
-pub(crate) fn specs(command: &SpecsCommand, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn specs(command: &SpecsCommand, console: &Console) -> anyhow::Result<()> {
     match command {
-        SpecsCommand::List(args) => list(args, talk),
+        SpecsCommand::List(args) => list(args, console),
         SpecsCommand::Show(args) => answer(found(&args.name)?.text),
-        SpecsCommand::Copy(args) => copy(args, talk),
+        SpecsCommand::Copy(args) => copy(args, console),
     }
 }
 
-fn list(args: &ListArgs, talk: &Talk) -> anyhow::Result<()> {
+fn list(args: &ListArgs, console: &Console) -> anyhow::Result<()> {
     let mut specs = summaries()?;
     specs.retain(|spec| args.words.iter().all(|word| spec.mentions(word)));
     if specs.is_empty() {
@@ -77,7 +77,7 @@ fn list(args: &ListArgs, talk: &Talk) -> anyhow::Result<()> {
         ))
         .into());
     }
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&ListAnswer { schema: 1, specs }),
         Format::Human => answer(&specs.iter().map(human).collect::<String>()),
     }
@@ -106,12 +106,12 @@ fn found(name: &str) -> Result<&'static BundledSpec, CliError> {
     })
 }
 
-fn copy(args: &CopyArgs, talk: &Talk) -> anyhow::Result<()> {
+fn copy(args: &CopyArgs, console: &Console) -> anyhow::Result<()> {
     let spec = found(&args.name)?;
     let last = spec.name.rsplit('/').next().unwrap_or(spec.name);
     let file = args.file.clone().unwrap_or_else(|| PathBuf::from(format!("{last}.toml")));
     write_new(&file, spec.text)?;
-    talk.say(format!("copied: {}", file.display()));
+    console.say(format!("copied: {}", file.display()));
     Ok(())
 }
 

@@ -14,8 +14,8 @@ use crate::{
         metric_args::{Answer, MetricArgs},
         overwrite::check_absent,
     },
+    console::Console,
     exit::CliError,
-    talk::Talk,
 };
 
 /// What to write.
@@ -52,13 +52,13 @@ pub enum Kind {
 }
 
 /// Writes it.
-pub(crate) fn stats(args: &StatsArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn stats(args: &StatsArgs, console: &Console) -> anyhow::Result<()> {
     if args.shared.ci {
         return Err(CliError::Usage("`stats` has no value, so `--ci` has no meaning there".to_owned()).into());
     }
     check_out(&args.out, args.force)?;
     let sources: Vec<&Path> = args.sources.iter().map(PathBuf::as_path).collect();
-    args.shared.run("stats", &args.protocol, talk, |meter| {
+    args.shared.run("stats", &args.protocol, console, |meter| {
         let what = match args.kind {
             Kind::Moments => {
                 let (gaussian, origin) = collect(meter, &sources)?;

@@ -13,7 +13,7 @@ use specimen_runner::{
 
 use crate::{
     args::Format,
-    talk::{Talk, answer, answer_json},
+    console::{Console, answer, answer_json},
 };
 
 /// Arguments of `specimen status`.
@@ -60,7 +60,7 @@ struct CellLine {
 }
 
 /// Prints how much of the run is done.
-pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn status(args: &StatusArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let plan: PlanFile = read_document(&run.plan())?;
@@ -100,7 +100,7 @@ pub(crate) fn status(args: &StatusArgs, talk: &Talk) -> anyhow::Result<()> {
         slurm,
         cells,
     };
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered),
         Format::Human => answer(&human(&answered)),
     }

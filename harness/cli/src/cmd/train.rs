@@ -13,8 +13,8 @@ use specimen_train::{
 };
 
 use crate::{
+    console::{Console, message_of},
     exit::CliError,
-    talk::{Talk, message_of},
 };
 
 /// Most bytes of a curve that is drawn.
@@ -78,7 +78,7 @@ impl Choice {
 }
 
 /// Trains the networks that the arguments name, or draws their curves.
-pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn train(args: &TrainArgs, console: &Console) -> anyhow::Result<()> {
     let spec = TrainSpec::read(&args.spec).map_err(|error| CliError::Spec(message_of(&error)))?;
     let folders = match &args.weights {
         Some(folder) => {
@@ -89,19 +89,19 @@ pub(crate) fn train(args: &TrainArgs, talk: &Talk) -> anyhow::Result<()> {
     for &network in args.network.networks() {
         let name = network.name();
         if args.curves {
-            draw(network, &folders, talk)?;
+            draw(network, &folders, console)?;
             continue;
         }
-        talk.say(format!("training the {name} with {} threads", network.n_replicas(&spec)));
+        console.say(format!("training the {name} with {} threads", network.n_replicas(&spec)));
         train_network(&spec, network, &folders).with_context(|| format!("training the {name}"))?;
-        talk.say(format!("weights: {}", folders.weights_file(network).display()));
-        draw(network, &folders, talk)?;
+        console.say(format!("weights: {}", folders.weights_file(network).display()));
+        draw(network, &folders, console)?;
     }
     Ok(())
 }
 
 /// Draws the curve of a network as SVG next to its numbers, and as PNG next to the states.
-fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> {
+fn draw(network: Network, folders: &Folders, console: &Console) -> anyhow::Result<()> {
     let path = folders.curve_file(network);
     let csv = read_text(&path, MOST_BYTES_OF_A_CURVE)
         .map_err(|source| ReportError::Unreadable { path: path.clone(), source })?;
@@ -112,7 +112,7 @@ fn draw(network: Network, folders: &Folders, talk: &Talk) -> anyhow::Result<()> 
         .with_context(|| format!("{}: cannot make the folder", folders.work.display()))?;
     write_atomic(&svg, figure.svg.as_bytes())?;
     write_atomic(&png, &figure.png)?;
-    talk.say(format!("curve: {} and {}", svg.display(), png.display()));
+    console.say(format!("curve: {} and {}", svg.display(), png.display()));
     Ok(())
 }
 

@@ -27,10 +27,10 @@ use specimen_verdicts::{
 use crate::{
     args::Format,
     cmd::rerun,
+    console::{Console, answer, answer_json},
     exit::CliError,
     spec_args::{SpecArgs, data_root, default_out},
     table_width::table_width,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to look for, and among what.
@@ -62,7 +62,7 @@ undecided, the number that would decide is printed. Written to the folder: tune.
 Ends with 1 where nothing meets the budget or held-out prompts do not confirm it.";
 
 /// Tunes to the verdict.
-pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     let spec = args.spec.text(None)?.resolve()?;
     let goal = Goal::parse(&args.objective, &args.subject_to, &spec)?;
     let settings = settings(&spec, &goal)?;
@@ -70,9 +70,9 @@ pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
     let (plan, _) = plan_of(spec.clone(), data_root().as_ref())?;
     let schedule = Schedule::of(plan.prompts.len(), args.prompts)?;
     for warning in plan.warnings() {
-        talk.detail(warning);
+        console.detail(warning);
     }
-    let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, talk, rungs: Vec::new() };
+    let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
     while tuning.wants_rung() {
         tuner.rung(&mut tuning)?;
@@ -84,11 +84,11 @@ pub(crate) fn tune(args: &TuneArgs, talk: &Talk) -> anyhow::Result<()> {
     }
     tuning.conclude();
     tuner.save(&tuning)?;
-    match talk.format() {
+    match console.format() {
         Format::Human => answer(&tuning.table().text(table_width()))?,
         Format::Json => answer_json(&tuning)?,
     }
-    talk.say(format!("trace: {}", out.join("tune.csv").display()));
+    console.say(format!("trace: {}", out.join("tune.csv").display()));
     match tuning.verdict {
         Some(Verdict::Confirmed { .. }) => Ok(()),
         _ => Err(CliError::Mismatch(tuning.said()).into()),
@@ -127,7 +127,7 @@ struct Tuner<'a> {
     spec: &'a Spec,
     goal: &'a Goal,
     out: &'a Path,
-    talk: &'a Talk,
+    console: &'a Console,
     /// The runs of the rungs so far.
     rungs: Vec<RunValues>,
 }
@@ -138,7 +138,7 @@ impl Tuner<'_> {
         let at = tuning.rungs.len();
         let (run, prompts) = (format!("rung-{}", at + 1), tuning.schedule.prompts(at));
         let settings = tuning.left();
-        self.talk.say(format!(
+        self.console.say(format!(
             "rung {} of at most {}: {} on {}",
             at + 1,
             tuning.schedule.n_rungs(),
@@ -168,7 +168,7 @@ impl Tuner<'_> {
     /// Runs the chosen setting on the prompts that no rung had.
     fn confirmation(&self, tuning: &Tuning, setting: &str) -> anyhow::Result<Confirmation> {
         let prompts = tuning.schedule.held_out();
-        self.talk.say(format!("held out: `{setting}` on {}", counted(prompts[1] - prompts[0], "prompt")));
+        self.console.say(format!("held out: `{setting}` on {}", counted(prompts[1] - prompts[0], "prompt")));
         let run = "held-out".to_owned();
         let values = self.run(&run, &[setting], prompts)?;
         let (result_digest, n_images) = (digest(&values), n_images(&values));
@@ -193,7 +193,7 @@ impl Tuner<'_> {
         let start = self.spec.dataset.part.map_or(0, |part| part[0]);
         spec.dataset.part = Some([start + from, start + to]);
         spec.name = format!("{}.{name}", self.spec.name);
-        let folder = rerun::run(spec, &self.out.join(name), self.talk)?;
+        let folder = rerun::run(spec, &self.out.join(name), self.console)?;
         Ok(RunValues::read(&RunDir::open(folder)?)?)
     }
 

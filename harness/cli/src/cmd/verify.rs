@@ -9,8 +9,8 @@ use specimen_record::{RunDir, Verified, verify_run};
 
 use crate::{
     args::Format,
+    console::{Console, answer, answer_json},
     seal_check,
-    talk::{Talk, answer, answer_json},
 };
 
 /// Arguments of `specimen verify`.
@@ -39,13 +39,13 @@ struct Answer {
 }
 
 /// Checks, and says what was checked. Any complaint is an error with code 4.
-pub(crate) fn verify(args: &VerifyArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     let found = verify_run(&run, &pixels);
     let complaints: Vec<String> = found.complaints.iter().map(ToString::to_string).collect();
     let torn: Vec<String> = found.torn.iter().map(ToString::to_string).collect();
     let unfinished: Vec<String> = found.unfinished.iter().map(|path| path.display().to_string()).collect();
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&Answer {
             schema: 1,
             n_planned: found.n_planned,

@@ -21,10 +21,10 @@ use specimen_hub::{
 use crate::{
     args::Format,
     cmd::{byte_progress::ByteProgress, convert::converted, data::fetch_items},
+    console::{Console, answer, answer_json},
     exit::CliError,
     requirements,
     spec_args::data_root,
-    talk::{Talk, answer, answer_json},
 };
 
 /// What to fetch.
@@ -102,7 +102,7 @@ struct FailedLine {
 }
 
 /// Fetches, and converts what needs it.
-pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
+pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
     let spec: Option<Spec> = args.spec.as_deref().map(|path| SpecText::read(path)?.resolve()).transpose()?;
     let root = data_root();
     let of_spec = spec.as_ref().map(|spec| requirements::weights_of(spec, root.as_ref())).unwrap_or_default();
@@ -120,22 +120,22 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
     let wanted = wanted_models(args, of_models.chain(of_spec))?;
     let mut answered = FetchAnswer { schema: 1, ..FetchAnswer::default() };
     for (index, item) in items.iter().enumerate() {
-        match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), talk) {
+        match fetch_items::brought(item, root.as_ref(), args.mirror.as_deref(), console) {
             Ok((path, was_here)) => {
                 let status = if was_here { "here" } else { "fetched" };
                 answered.datasets.push(ItemLine { key: item.key, status, path: path.display().to_string() });
             }
             Err(error) if index < n_named => return Err(error),
             // What a spec needs besides is fetched all the same, and this is listed as missing.
-            Err(error) => talk.warn(format!("{}: {error:#}", item.key)),
+            Err(error) => console.warn(format!("{}: {error:#}", item.key)),
         }
     }
     for model in wanted {
-        talk.say(format!("{}: {} (licence: {})", model.name, model.what, model.licence));
+        console.say(format!("{}: {} (licence: {})", model.name, model.what, model.licence));
         let mut line =
             ModelLine { model: &model.name, licence: model.licence.to_string(), files: Vec::new() };
         for file in &model.files {
-            match brought(file, args.no_convert, talk) {
+            match brought(file, args.no_convert, console) {
                 Ok(file) => line.files.push(file),
                 // Of a spec, a file that cannot be fetched does not stop the others: all that is left is listed. One that a
                 // person must fetch never does.
@@ -145,7 +145,7 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
                         .is_some_and(|error| spec.is_some() || matches!(error, HubError::ByHand { .. })) =>
                 {
                     let why = error.to_string();
-                    talk.warn(&why);
+                    console.warn(&why);
                     answered.failed.push(FailedLine { model: &model.name, file: &file.name, why });
                 }
                 Err(error) => return Err(error),
@@ -159,9 +159,9 @@ pub(super) fn fetch(args: &FetchArgs, talk: &Talk) -> anyhow::Result<()> {
         by_hand.into_iter().chain(spec.as_ref().and_then(|spec| absent_prompts(spec, root.as_ref())));
     answered.data = by_hand.map(|Missing { what, remedy, .. }| DataLine { what, remedy }).collect();
     for DataLine { what, remedy } in &answered.data {
-        talk.warn(format!("{what}: {remedy}"));
+        console.warn(format!("{what}: {remedy}"));
     }
-    match talk.format() {
+    match console.format() {
         Format::Json => answer_json(&answered)?,
         Format::Human => answer(&human(&answered))?,
     }
@@ -214,7 +214,7 @@ fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Option<Missing> {
 }
 
 /// Makes `file` ready to be read.
-fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyhow::Result<FileLine> {
+fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) -> anyhow::Result<FileLine> {
     let places = requirements::places();
     let line = |status, path: &std::path::Path| FileLine {
         file: &file.name,
@@ -225,7 +225,7 @@ fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyho
         return Ok(line("here", &path));
     }
     let settings = Settings::of_environment(|name| std::env::var_os(name));
-    let mut shown = ByteProgress::new(talk, format!("fetching {}", file.name));
+    let mut shown = ByteProgress::new(console, format!("fetching {}", file.name));
     let Fetched { path, was_here } = fetch_file(file, &places, &settings, &mut |progress| {
         shown.reached(progress.n_done, progress.n_total)
     })?;
@@ -233,7 +233,7 @@ fn brought(file: &'static PublishedFile, no_convert: bool, talk: &Talk) -> anyho
         Found::Unconverted { path, to } if !no_convert => {
             let options =
                 Options { recipe: None, dtype: None, key: None, inert: &[], limits: Limits::PUBLISHED };
-            converted(&path, &to, &options, talk)?;
+            converted(&path, &to, &options, console)?;
             Ok(line("converted", &to))
         }
         _ => Ok(line(if was_here { "here" } else { "fetched" }, &path)),

@@ -14,7 +14,7 @@ use specimen_hub::{
     unpack::{unpack_file, unpack_folder},
 };
 
-use crate::{cmd::byte_progress::ByteProgress, exit::CliError, talk::Talk};
+use crate::{cmd::byte_progress::ByteProgress, console::Console, exit::CliError};
 
 /// The folder below the data folder for archives until they are unpacked.
 const DOWNLOADS: &str = "downloads";
@@ -29,7 +29,7 @@ pub(super) fn brought(
     item: &DataItem,
     root: Option<&DataRoot>,
     mirror: Option<&str>,
-    talk: &Talk,
+    console: &Console,
 ) -> anyhow::Result<(PathBuf, bool)> {
     let root = root.ok_or_else(|| {
         CliError::Usage(format!(
@@ -53,9 +53,9 @@ pub(super) fn brought(
     let name = url.rsplit('/').next().unwrap_or(item.key);
     let download = root.path().join(DOWNLOADS).join(name);
     if !download.is_file() {
-        talk.say(format!("fetching {url} (licence: {})", item.licence));
+        console.say(format!("fetching {url} (licence: {})", item.licence));
         let settings = Settings::of_environment(|name| std::env::var_os(name));
-        let mut reported = ByteProgress::new(talk, format!("fetching {name}"));
+        let mut reported = ByteProgress::new(console, format!("fetching {name}"));
         fetch_address(&url, &download, &settings, &mut |progress| {
             reported.reached(progress.n_done, progress.n_total)
         })?;
@@ -76,7 +76,7 @@ pub(super) fn brought(
         }
         Holds::ZippedFile(entry) => unpack_file(&download, entry, &place)?,
         Holds::ZippedFolder(folder) => {
-            talk.say(format!("unpacking {} to {}", download.display(), place.display()));
+            console.say(format!("unpacking {} to {}", download.display(), place.display()));
             unpack_folder(&download, folder, &place, &mut |_, _| {})?;
         }
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use specimen_datasets::scenes::{Colour, SIDE, Scene, Shape, VAL_SEED, sheet};
 use specimen_record::write_atomic;
 
-use crate::talk::Talk;
+use crate::console::Console;
 
 /// The generated dataset to render.
 #[derive(Debug, Subcommand)]
@@ -46,17 +46,17 @@ pub struct ScenesArgs {
 const MAX_EDGE: usize = 20;
 
 /// Writes the images that the arguments name.
-pub(super) fn render(command: &RenderCommand, talk: &Talk) -> anyhow::Result<()> {
+pub(super) fn render(command: &RenderCommand, console: &Console) -> anyhow::Result<()> {
     let RenderCommand::Scenes(args) = command;
     if let Some(folder) = &args.out {
         pictures(args, folder)?;
-        talk.say(format!("{} scenes: {}", args.n, folder.display()));
+        console.say(format!("{} scenes: {}", args.n, folder.display()));
     }
     if let Some(path) = &args.sheet {
         let (rows, columns) = grid(args.n);
         let (width, height, rgb) = sheet(args.seed, args.first, rows, columns);
         write_png(path, &rgb, width, height)?;
-        talk.say(format!("sheet of {rows} x {columns} scenes: {}", path.display()));
+        console.say(format!("sheet of {rows} x {columns} scenes: {}", path.display()));
     }
     Ok(())
 }

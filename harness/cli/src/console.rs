@@ -17,7 +17,7 @@ const COMMAND: &str = "    specimen ";
 
 /// What is printed on stderr, and how.
 #[derive(Clone, Debug)]
-pub struct Talk {
+pub struct Console {
     format: Format,
     /// -1: errors only; 0: as usual; 1 and up: details.
     level: i8,
@@ -26,7 +26,7 @@ pub struct Talk {
     has_colour: bool,
 }
 
-impl Talk {
+impl Console {
     /// As the arguments specify. JSON is for programs, so it silences all but errors unless `-v` is given.
     #[must_use]
     pub fn new(shared: &Shared) -> Self {
@@ -225,9 +225,9 @@ mod tests {
 
     #[test]
     fn only_a_terminal_gets_colour() {
-        let mut talk = Talk::plain(Format::Human);
-        assert_eq!(talk.painted("error:", "31"), "error:");
-        talk.has_colour = true;
-        assert_eq!(talk.painted("error:", "31"), "\u{1b}[1;31merror:\u{1b}[0m");
+        let mut console = Console::plain(Format::Human);
+        assert_eq!(console.painted("error:", "31"), "error:");
+        console.has_colour = true;
+        assert_eq!(console.painted("error:", "31"), "\u{1b}[1;31merror:\u{1b}[0m");
     }
 }
