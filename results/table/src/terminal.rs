@@ -37,7 +37,7 @@ impl Table {
                 out.push('\n');
             };
             line(panel.iter().map(|&at| heads[at][0].as_str()).collect());
-            if panel.iter().any(|&at| !heads[at][1].is_empty()) {
+            if panel.iter().any(|&at| !heads[at][1].trim().is_empty()) {
                 line(panel.iter().map(|&at| heads[at][1].as_str()).collect());
             }
             let rules: Vec<String> = panel.iter().map(|&at| "─".repeat(widths[at])).collect();

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 use specimen_record::{Part, RunDir, write_atomic};
+use specimen_table::{Column, Entry, Table};
 use specimen_verdicts::{
     reproduce::{
         paper::{Paper, PaperTable},
@@ -15,17 +17,20 @@ use specimen_verdicts::{
 use crate::{
     args::Format,
     cmd::compare::Layout,
-    console::Console,
+    console::{Console, answer, answer_json},
     exit::CliError,
     seal_check::{SealArgs, Unverified},
 };
 
+/// In place of a paper: every one.
+const ALL: &str = "all";
+
 /// What to reproduce.
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// `cascade` or `vvs`, for all its tables, or one of them, as in `cascade:table3b`
+    /// A paper, for all its tables; one of them, as in `cascade:table3b`; or `all` papers [default: list the tables]
     #[arg(value_name = "PAPER[:TABLE]")]
-    pub paper: String,
+    pub paper: Option<String>,
     /// Model of the twins
     #[arg(long, value_name = "NAME", default_value = "tiny")]
     pub model: String,
@@ -49,28 +54,17 @@ pub struct ReproduceArgs {
 
 /// Compares tables of a paper with runs, and writes the result into the report of each run.
 pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
-    let (paper, table) = match args.paper.split_once(':') {
-        Some((paper, table)) => (paper, Some(table)),
-        None => (args.paper.as_str(), None),
-    };
-    let paper = Paper::named(paper)?;
-    let tables: Vec<&PaperTable> = match table {
-        Some(table) => vec![paper.table(table)?],
-        None => paper.tables.iter().filter(|table| table.specs.contains_key(&args.model)).collect(),
-    };
-    if args.run.is_some() && table.is_none() {
-        let why = format!("--run is a run of one table; name it, as in {}:{}", paper.id, paper.tables[0].id);
-        return Err(CliError::Usage(why).into());
-    }
+    let Some(asked) = &args.paper else { return list(args, console) };
+    let tables = tables(args, asked)?;
     let mut found = Vec::new();
     let unverified = Unverified::check(&args.run, Part::Values, &args.seal, console)?;
-    for table in tables {
+    for (paper, table) in &tables {
         let folder = match &args.run {
             Some(folder) => folder.clone(),
             None => make(args, table, console)?,
         };
         let run = RunDir::open(&folder)?;
-        let reproduction = set_beside(&paper, table, &RunValues::read(&run)?)?;
+        let reproduction = set_beside(paper, table, &RunValues::read(&run)?)?;
         write(&run.report(), &reproduction, console)?;
         found.push(reproduction);
     }
@@ -78,6 +72,50 @@ pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Resu
         Format::Json => unverified.answer_json(&found),
         Format::Human => unverified.answer(&said(&found, args.layout)),
     }
+}
+
+/// The tables that are asked for, each with its paper.
+fn tables(args: &ReproduceArgs, asked: &str) -> anyhow::Result<Vec<(Paper, PaperTable)>> {
+    let (name, table) = match asked.split_once(':') {
+        Some((paper, table)) => (paper, Some(table)),
+        None => (asked, None),
+    };
+    let papers = if name == ALL { Paper::all()? } else { vec![Paper::named(name)?] };
+    if args.run.is_some() && table.is_none() {
+        let first = format!("{}:{}", papers[0].id, papers[0].tables[0].id);
+        return Err(CliError::Usage(format!("--run is a run of one table; name it, as in {first}")).into());
+    }
+    let mut tables = Vec::new();
+    for paper in papers {
+        let of_paper = match table {
+            Some(table) => vec![paper.table(table)?.clone()],
+            None => {
+                paper.tables.iter().filter(|table| table.specs.contains_key(&args.model)).cloned().collect()
+            }
+        };
+        tables.extend(of_paper.into_iter().map(|table| (paper.clone(), table)));
+    }
+    Ok(tables)
+}
+
+/// Prints what can be reproduced, and on which models.
+fn list(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
+    let papers = Paper::all()?;
+    let rows = || papers.iter().flat_map(|paper| paper.tables.iter().map(move |table| (paper, table)));
+    if console.format() == Format::Json {
+        let named = rows().map(|(paper, table)| json!({ "table": format!("{}:{}", paper.id, table.id), "title": table.title, "specs": table.specs }));
+        return answer_json(&json!({ "schema": 1, "tables": named.collect::<Vec<_>>() }));
+    }
+    let mut shown = Table { id: "papers".to_owned(), ..Table::default() };
+    shown.rows = vec![Vec::new(); rows().count()];
+    let mut column = |name: &str, of: &dyn Fn(&Paper, &PaperTable) -> String| {
+        let entries = rows().map(|(paper, table)| Entry::plain(&of(paper, table))).collect();
+        shown.push(Column::text(name), entries);
+    };
+    column("table", &|paper, table| format!("{}:{}", paper.id, table.id));
+    column("title", &|_, table| table.title.clone());
+    column("models", &|_, table| table.specs.keys().cloned().collect::<Vec<_>>().join(", "));
+    answer(&args.layout.of(&shown))
 }
 
 fn said(found: &[Reproduction], layout: Layout) -> String {

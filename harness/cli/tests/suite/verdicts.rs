@@ -173,6 +173,11 @@ fn a_run_that_is_no_twin_of_a_papers_table_is_refused_and_left_alone() {
         assert!(!desk.path("r/report").join(name).exists(), "{name}");
     }
     desk.fails(&["reproduce", "cascade:table9", "--run", "r"], 2, &["no table `table9`", "table3b"]);
+    let listed = desk.succeeds(&["reproduce"]).out;
+    for table in ["cascade:table1", "vvs:table6", "sjdvp:fig4", "tiny"] {
+        assert!(listed.contains(table), "{listed}");
+    }
+    desk.fails(&["reproduce", "all", "--run", "r"], 2, &["name it, as in cascade:table1"]);
     desk.fails(&["reproduce", "nobody"], 2, &["nobody", "cascade, vvs"]);
     desk.fails(&["reproduce", "cascade", "--run", "r"], 2, &["name it, as in cascade:table1"]);
     desk.fails(

@@ -206,6 +206,14 @@ impl Paper {
             .map_err(|e| VerdictError::BadPaper { file: format!("{id}.toml"), reason: e.to_string() })
     }
 
+    /// All papers.
+    ///
+    /// # Errors
+    /// When a file is malformed, which a test excludes.
+    pub fn all() -> Result<Vec<Paper>, VerdictError> {
+        names().map(Paper::named).collect()
+    }
+
     /// The table of this name.
     ///
     /// # Errors
