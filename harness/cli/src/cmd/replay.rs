@@ -112,18 +112,21 @@ fn choose<'r>(
 fn named<'r>(key: &str, records: &'r [Record]) -> anyhow::Result<&'r Record> {
     // As the files spell it, with escapes, or as tables do: `casc[tau_pos=0.85]/3/0`.
     let wanted: Option<ItemKey> = key.parse().ok();
-    let is_it = |record: &&Record| {
-        let plain = || format!("{}/{}/{}", record.cell, record.prompt_id, record.sample);
-        wanted.as_ref() == Some(&record.key) || plain() == key
-    };
+    let is_it = |record: &&Record| wanted.as_ref() == Some(&record.key) || plain(&record.key) == key;
     records.iter().find(is_it).ok_or_else(|| {
-        let example = records.first().map_or_else(String::new, |r| format!("; the first is {}", r.key));
+        let example =
+            records.first().map_or_else(String::new, |r| format!("; the first is {}", plain(&r.key)));
         CliError::Usage(format!("the run has no image of the item {key}{example}")).into()
     })
 }
 
+/// A key as tables spell it: `casc[tau_pos=0.85]/3/0`.
+fn plain(key: &ItemKey) -> String {
+    format!("{}/{}/{}", key.cell(), key.prompt_id(), key.sample())
+}
+
 fn words(outcome: &Replayed) -> String {
-    let key = &outcome.key;
+    let key = plain(&outcome.key);
     match (&outcome.err, outcome.first_different_token) {
         (Some(why), _) => format!("{key}: not made: {why}"),
         (None, Some(at)) => format!("{key}: token {at} differs"),

@@ -214,7 +214,12 @@ fn what_cannot_be_fetched_is_reported_with_what_to_do() {
     refused(&fetch, &[("HF_ENDPOINT", "http://127.0.0.1:1")], 6, &["run the same command again"]);
     let xl = ["data", "fetch", "llamagen-t2i-xl-521"];
     refused(&xl, &[], 2, &["no model or dataset `llamagen-t2i-xl-521`; did you mean `llamagen-t2i-xl-512`"]);
-    refused(&["data", "fetch", "dall-e"], &[], 2, &["unknown model `dall-e`, expected one of anole-7b, "]);
+    refused(
+        &["data", "fetch", "dall-e"],
+        &[],
+        2,
+        &["no model or dataset `dall-e`; expected one of anole-7b, "],
+    );
     let by_hand = ["data", "fetch", "chameleon-vqgan"];
     refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);
 }

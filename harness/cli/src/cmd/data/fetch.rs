@@ -1,6 +1,6 @@
 //! `specimen data fetch`: published models, from where they are published to safetensors, and the files of datasets.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -199,9 +199,8 @@ fn wanted_models<'n>(
 /// What to say of a name that is neither a model nor a dataset.
 fn unknown_name(name: &str) -> String {
     let models = entry::published().map(|entry| entry.name.as_str());
-    let datasets = ITEMS.iter().flat_map(|item| item.groups.iter().copied().chain([item.key]));
-    let mut known: Vec<&str> = datasets.chain(models).collect();
-    known.dedup();
+    let datasets = ITEMS.iter().flat_map(|item| item.groups.iter().copied());
+    let known: BTreeSet<&str> = datasets.chain(models).collect();
     format!("no model or dataset `{name}`; {}", suggestion(name, known))
 }
 
