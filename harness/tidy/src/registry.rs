@@ -19,7 +19,11 @@ pub struct Registry {
 pub const REGISTRIES: [Registry; 2] = [
     Registry {
         folder: "harness/decode/src/methods/",
-        named_in: &["harness/decode/src/method.rs", "harness/decode/src/method/"],
+        named_in: &[
+            "harness/decode/src/method.rs",
+            "harness/decode/src/method/",
+            "harness/decode/src/methods/mod.rs",
+        ],
         thing: "method",
         is_folder: false,
     },

@@ -48,7 +48,7 @@ pub enum DecodeError {
         width: u64,
         /// Declared height in pixels.
         height: u64,
-        /// [`crate::decode::MAX_PIXELS`].
+        /// `MAX_PIXELS` of `decode`.
         limit: u64,
     },
 }

@@ -67,8 +67,8 @@ fn a_model_of_the_paper_is_found_by_its_name_in_the_data() {
     let twin = paper.table("table1").unwrap().twin("llamagen-t2i-xl-512").unwrap();
     assert_eq!((twin.name.as_str(), twin.dataset.limit), ("cascade-table1-llamagen-coco", Some(5000)));
     assert_eq!(paper.models["llamagen-t2i-xl-512"], "LlamaGen-XL-Stage2");
-    let message = paper.table("table3b").unwrap().twin("llamagen-t2i-xl-512").unwrap_err().to_string();
-    assert!(message.contains("there is one for tiny"), "{message}");
+    let message = paper.table("table3b").unwrap().twin("janus-pro-7b").unwrap_err().to_string();
+    assert!(message.contains("there is one for llamagen-t2i-xl-512, tiny"), "{message}");
 }
 
 /// A made-up run of the twin of CASCADE's Table 3(b).

@@ -24,10 +24,10 @@ pub(crate) fn modified_z_scores(values: &[f64]) -> Result<Vec<f64>, StatsError> 
     Ok(values.iter().map(|x| (x - centre) / deviation).collect())
 }
 
-/// Returns the indices of values whose score exceeds [`OUTLIER_THRESHOLD`] in size, ascending.
+/// Returns the indices of values whose score exceeds `OUTLIER_THRESHOLD` in size, ascending.
 ///
 /// # Errors
-/// As [`modified_z_scores`].
+/// As `modified_z_scores`.
 pub fn outliers(values: &[f64]) -> Result<Vec<usize>, StatsError> {
     let scores = modified_z_scores(values)?;
     Ok((0..scores.len()).filter(|&i| scores[i].abs() > OUTLIER_THRESHOLD).collect())

@@ -49,7 +49,7 @@ pub fn chi_square_power(alpha: f64, degrees_of_freedom: u64, lambda: f64) -> Res
     Ok((power / total).clamp(0.0, 1.0))
 }
 
-/// The `lambda` at which a test on level `alpha` has the power [`POWER`].
+/// The `lambda` at which a test on level `alpha` has the power `POWER`.
 ///
 /// # Errors
 /// As [`chi_square_power`].
@@ -68,7 +68,7 @@ pub fn detectable_lambda(alpha: f64, degrees_of_freedom: u64) -> Result<f64, Sta
 }
 
 /// The smallest total variation that a test of `n` observations in `n_cells` equally probable cells finds with the
-/// power [`POWER`] wherever it lies: a departure is hardest to find where it is spread evenly, half of the cells
+/// power `POWER` wherever it lies: a departure is hardest to find where it is spread evenly, half of the cells
 /// gaining what the others lose, for which `lambda = 4 n tv^2`.
 ///
 /// # Errors

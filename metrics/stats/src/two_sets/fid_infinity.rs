@@ -37,7 +37,7 @@ pub struct FidInfinity {
     pub points: Vec<(usize, f64)>,
 }
 
-/// Returns dgm-eval's sizes for `n` rows: [`PUBLISHED_SIZES`] evenly spaced from the smaller of 5000 and `n / 10` to
+/// Returns dgm-eval's sizes for `n` rows: `PUBLISHED_SIZES` evenly spaced from the smaller of 5000 and `n / 10` to
 /// `n`, rounded down.
 ///
 /// # Errors
