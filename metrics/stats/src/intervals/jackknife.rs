@@ -23,7 +23,7 @@ pub struct JackknifePlan {
 }
 
 impl JackknifePlan {
-    /// Takes a seed, the number of groups (at least [`MIN_GROUPS`]) and the two-sided level in (0, 1).
+    /// Takes a seed, the number of groups (at least `MIN_GROUPS`) and the two-sided level in (0, 1).
     ///
     /// # Errors
     /// Fewer groups, another level.
