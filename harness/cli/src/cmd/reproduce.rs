@@ -95,6 +95,13 @@ fn tables(args: &ReproduceArgs, asked: &str) -> anyhow::Result<Vec<(Paper, Paper
         };
         tables.extend(of_paper.into_iter().map(|table| (paper.clone(), table)));
     }
+    if tables.is_empty() {
+        let why = format!(
+            "no table of `{asked}` has a spec for the model `{}`; `specimen reproduce` lists them",
+            args.model
+        );
+        return Err(CliError::Usage(why).into());
+    }
     Ok(tables)
 }
 

@@ -177,6 +177,7 @@ fn a_run_that_is_no_twin_of_a_papers_table_is_refused_and_left_alone() {
     for table in ["cascade:table1", "vvs:table6", "sjdvp:fig4", "tiny"] {
         assert!(listed.contains(table), "{listed}");
     }
+    desk.fails(&["reproduce", "all", "--model", "large"], 2, &["no table of `all`", "`large`"]);
     desk.fails(&["reproduce", "all", "--run", "r"], 2, &["name it, as in cascade:table1"]);
     desk.fails(&["reproduce", "nobody"], 2, &["nobody", "cascade, vvs"]);
     desk.fails(&["reproduce", "cascade", "--run", "r"], 2, &["name it, as in cascade:table1"]);
