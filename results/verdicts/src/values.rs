@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_record::{
-    MetricFile, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
+    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
 };
 
 use crate::VerdictError;
@@ -14,6 +14,15 @@ pub type ByPrompt = BTreeMap<String, f64>;
 
 /// Quantities that every image has; metrics and times come on top.
 pub const COUNTED: [&str; 5] = ["nfe", "accepted_per_step", "tokens_per_forward", "tpf", "tvd_spent"];
+
+/// The span of an image that is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// From the prefill to the last token; unknown for images of another program.
+    Decode,
+    /// From the prompt to the saved image.
+    EndToEnd,
+}
 
 /// A run with its values by prompt.
 #[derive(Clone, Debug)]
@@ -70,7 +79,7 @@ impl RunValues {
         let timed: BTreeSet<&str> = summary
             .cells
             .iter()
-            .filter(|cell| cell.wall_s.decode.is_some())
+            .filter(|cell| cell.wall_s.e2e.is_some())
             .map(|cell| cell.id.as_str())
             .collect();
         let mut times: BTreeMap<String, Vec<Timed>> = BTreeMap::new();
@@ -109,12 +118,12 @@ impl RunValues {
         self.seeds.iter().find(differs).map(|(image, _)| image.clone())
     }
 
-    /// Seconds of decoding of each image of a cell, by prompt; empty where nothing was timed.
+    /// Seconds of each image of a cell, by prompt; empty where nothing was timed or the span is unknown.
     #[must_use]
-    pub fn decode_s(&self, cell: &str) -> ByPrompt {
+    pub fn seconds(&self, cell: &str, span: Span) -> ByPrompt {
         let mut mean = Mean::new();
-        for timed in self.times_of(cell) {
-            add(&mut mean, &timed.row.key.prompt_id(), timed.row.decode_ns as f64 * 1e-9);
+        for timed in self.times_of(cell, span) {
+            add(&mut mean, &timed.row.key.prompt_id(), span.seconds(timed));
         }
         means(&mean)
     }
@@ -122,27 +131,42 @@ impl RunValues {
     /// The times of a cell and its baseline's, paired within attempts; `None` where the cell is its own baseline, has
     /// none, or shares no attempt with it.
     #[must_use]
-    pub fn paired_times(&self, cell: &str) -> Option<PairedTimes> {
+    pub fn paired_times(&self, cell: &str, span: Span) -> Option<PairedTimes> {
         let baseline = self.summary.cell(cell)?.baseline.as_deref().filter(|id| *id != cell)?;
         let of = |cell: &str| -> BTreeMap<(u32, u32, String, u32), &Timed> {
             let place = |timed: &&Timed| {
                 let key = &timed.row.key;
                 (timed.shard, timed.row.attempt, key.prompt_id(), key.sample())
             };
-            self.times_of(cell).map(|timed| (place(&timed), timed)).collect()
+            self.times_of(cell, span).map(|timed| (place(&timed), timed)).collect()
         };
         let (method, baseline) = (of(cell), of(baseline));
         let (mut above, mut below) = (Mean::new(), Mean::new());
         for (place, time) in &method {
             let Some(reference) = baseline.get(place) else { continue };
-            add(&mut above, &place.2, reference.row.decode_ns as f64 * 1e-9);
-            add(&mut below, &place.2, time.row.decode_ns as f64 * 1e-9);
+            add(&mut above, &place.2, span.seconds(reference));
+            add(&mut below, &place.2, span.seconds(time));
         }
         (!above.is_empty()).then(|| PairedTimes { baseline: means(&above), method: means(&below) })
     }
 
-    fn times_of(&self, cell: &str) -> impl Iterator<Item = &Timed> {
-        self.times.get(cell).into_iter().flatten()
+    /// The times of a cell; none where its summary has no time of the span.
+    fn times_of(&self, cell: &str, span: Span) -> impl Iterator<Item = &Timed> {
+        let is_known = self.summary.cell(cell).is_some_and(|cell| match span {
+            Span::Decode => cell.wall_s.decode.is_some(),
+            Span::EndToEnd => cell.wall_s.e2e.is_some() && cell.origin != Some(Origin::Imported),
+        });
+        self.times.get(cell).filter(|_| is_known).into_iter().flatten()
+    }
+}
+
+impl Span {
+    fn seconds(self, timed: &Timed) -> f64 {
+        let ns = match self {
+            Span::Decode => timed.row.decode_ns,
+            Span::EndToEnd => timed.row.e2e_ns,
+        };
+        ns as f64 * 1e-9
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
-use specimen_record::TimingQuality;
+use specimen_record::{Origin, TimingQuality};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::cell_pair::cell_pair;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
@@ -43,6 +43,42 @@ fn a_run_against_its_copy_shows_no_difference_anywhere() {
         assert_eq!(row.estimate.value, none, "{} {}", row.cell, row.measure);
         assert!(!row.significant);
     }
+}
+
+#[test]
+fn where_decoding_is_unknown_seconds_to_the_saved_image_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    for cell in &mut run.summary.cells {
+        cell.wall_s.decode = None;
+    }
+    let options = Options { cells: vec![("chain".into(), "tree".into())], ..Options::default() };
+    let found = compare(&run, &run, &options).unwrap();
+    let seconds = row(&found, "chain = tree", "e2e_s");
+    assert!((seconds.estimate.value - 2.0 / 1.6).abs() < 0.05, "{seconds:?}");
+    let speedup = row(&found, "chain = tree", "speedup_e2e");
+    assert!((speedup.estimate.value - 0.4).abs() < 0.05, "{speedup:?}");
+    assert!(found.refused.is_empty(), "{:?}", found.refused);
+}
+
+#[test]
+fn missing_times_are_given_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    let (mut imported, mut untimed) = (run.clone(), run.clone());
+    imported.summary.cells[1].origin = Some(Origin::Imported);
+    imported.summary.cells[1].wall_s.decode = None;
+    untimed.summary.cells[1].wall_s.decode = None;
+    untimed.summary.cells[1].wall_s.e2e = None;
+    let why = |other: &RunValues| {
+        let options = Options { cells: vec![("chain".into(), "chain".into())], ..Options::default() };
+        let found = compare(&run, other, &options).unwrap();
+        let refused: Vec<String> =
+            found.refused.iter().map(|refused| format!("{}: {}", refused.measure, refused.why)).collect();
+        refused.join("; ")
+    };
+    assert_eq!(why(&imported), "e2e_s: the times of chain are of another program's clock");
+    assert_eq!(why(&untimed), "e2e_s: chain is not timed");
 }
 
 #[test]

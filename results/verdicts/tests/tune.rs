@@ -15,7 +15,7 @@ use specimen_verdicts::{
         trial::{Evidence, Trial},
         tuning::{Confirmation, Rung, Setting, Tuning, Verdict},
     },
-    values::RunValues,
+    values::{RunValues, Span},
 };
 
 /// A bound of 10 with this slack and half width of its interval.
@@ -227,14 +227,14 @@ fn a_rung_judges_by_the_prompts_of_all_rungs_so_far() {
     let part = |name, prompts| RunValues::read(&of(name, prompts).write(folder.path())).unwrap();
     let parts = [part("one", [0, 8]), part("two", [8, 24])];
     let goal = |objective: &str| Goal { objective: objective.into(), budget: Vec::new(), ..goal() };
-    for objective in ["accepted_per_step", "decode_s", "speedup", "clip"] {
+    for objective in ["accepted_per_step", "decode_s", "e2e_s", "speedup", "speedup_e2e", "clip"] {
         let together = Evidence::read(&parts, &goal(objective), "chain", 0.95).unwrap();
         let at_once = Evidence::read(std::slice::from_ref(&whole), &goal(objective), "chain", 0.95).unwrap();
         assert_eq!(together, at_once, "{objective}");
     }
     // The value over prompts of a speedup is the ratio of mean times, as in the run's table.
     let speedup = Evidence::read(std::slice::from_ref(&whole), &goal("speedup"), "chain", 0.95).unwrap();
-    let times = whole.paired_times("chain").unwrap();
+    let times = whole.paired_times("chain", Span::Decode).unwrap();
     let sum = |side: &specimen_verdicts::values::ByPrompt| side.values().sum::<f64>();
     let ratio = sum(&times.baseline) / sum(&times.method);
     assert!((speedup.trial.objective.value.unwrap() - ratio).abs() < 1e-9, "{speedup:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use specimen_record::{CellSummary, TimingQuality};
+use specimen_record::{CellSummary, Origin, TimingQuality};
 use specimen_stats::multiple_tests::holm;
 
 pub use super::pair::{Estimate, Scale, estimate};
@@ -11,7 +11,7 @@ pub use super::pair::{Estimate, Scale, estimate};
 use super::mix::{Kind, other_device, other_identity};
 use super::pair::change_of_speedup;
 use crate::VerdictError;
-use crate::values::{ByPrompt, COUNTED, RunValues};
+use crate::values::{ByPrompt, COUNTED, RunValues, Span};
 
 /// What a comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -197,23 +197,39 @@ impl Both<'_> {
     }
 
     /// Seconds of A over those of B, and speedup of B minus that of A: each formed within its own run, so that the
-    /// second holds where the machine's speed differed between the runs.
+    /// second holds where the machine's speed differed between the runs. Where a cell's decoding is unknown, seconds
+    /// from the prompt to the saved image.
     fn times(&self, found: &mut Comparison) -> Result<(), VerdictError> {
-        let (a, b) = (self.a.decode_s(&self.cell_a.id), self.b.decode_s(&self.cell_b.id));
-        if a.is_empty() || b.is_empty() {
+        let of = |span| (self.a.seconds(&self.cell_a.id, span), self.b.seconds(&self.cell_b.id, span));
+        let decode = of(Span::Decode);
+        let is_known = !decode.0.is_empty() && !decode.1.is_empty();
+        let (span, (a, b)) =
+            if is_known { (Span::Decode, decode) } else { (Span::EndToEnd, of(Span::EndToEnd)) };
+        let (seconds, speedup) = match span {
+            Span::Decode => ("decode_s", "speedup"),
+            Span::EndToEnd => ("e2e_s", "speedup_e2e"),
+        };
+        if let Some((cell, _)) =
+            [(self.cell_a, &a), (self.cell_b, &b)].into_iter().find(|(_, side)| side.is_empty())
+        {
+            let why = match cell.origin {
+                Some(Origin::Imported) => format!("the times of {} are of another program's clock", cell.id),
+                _ => format!("{} is not timed", cell.id),
+            };
+            self.refuse(found, seconds, None, &why);
             return Ok(());
         }
         if let Some(why) = self.device {
-            self.refuse(found, "decode_s", Some(Kind::Device), why);
-            self.refuse(found, "speedup", Some(Kind::Device), why);
+            self.refuse(found, seconds, Some(Kind::Device), why);
+            self.refuse(found, speedup, Some(Kind::Device), why);
             return Ok(());
         }
-        self.push(found, "decode_s", None, &a, &b, Scale::Ratio)?;
+        self.push(found, seconds, None, &a, &b, Scale::Ratio)?;
         if let (Some(a), Some(b)) =
-            (self.a.paired_times(&self.cell_a.id), self.b.paired_times(&self.cell_b.id))
+            (self.a.paired_times(&self.cell_a.id, span), self.b.paired_times(&self.cell_b.id, span))
         {
             let change = change_of_speedup(&a, &b, self.seed())?;
-            self.keep(found, "speedup", None, change);
+            self.keep(found, speedup, None, change);
         }
         Ok(())
     }

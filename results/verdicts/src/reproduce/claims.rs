@@ -12,7 +12,7 @@ use crate::VerdictError;
 use crate::compare::comparison::{Estimate, Scale, estimate};
 use crate::gate::rules::percent as share_in_percent;
 use crate::measured;
-use crate::values::{ByPrompt, RunValues};
+use crate::values::{ByPrompt, RunValues, Span};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -233,7 +233,9 @@ impl Tester<'_> {
     ) -> Result<Result<(Ends, String), String>, VerdictError> {
         let (ours, theirs, scale) = match measure {
             // A speedup over the shared baseline is compared by the times themselves: both ran interleaved.
-            "speedup" => (self.run.decode_s(cell), self.run.decode_s(other), Scale::Ratio),
+            "speedup" => {
+                (self.run.seconds(cell, Span::Decode), self.run.seconds(other, Span::Decode), Scale::Ratio)
+            }
             _ => (self.run.by_prompt(cell, measure), self.run.by_prompt(other, measure), Scale::Difference),
         };
         if ours.is_empty() || theirs.is_empty() {

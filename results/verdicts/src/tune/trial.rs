@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     VerdictError, measured,
-    values::{ByPrompt, PairedTimes, RunValues},
+    values::{ByPrompt, PairedTimes, RunValues, Span},
 };
 
 /// One setting in one rung.
@@ -179,8 +179,10 @@ fn sample(rungs: &[RunValues], id: &str, measure: &str) -> Sample {
     };
     let of = |read: &dyn Fn(&RunValues) -> ByPrompt| -> ByPrompt { rungs.iter().flat_map(read).collect() };
     let by_prompt = match measure {
-        "speedup" => speedups(rungs, id),
-        "decode_s" => of(&|values| values.decode_s(id)),
+        "speedup" => speedups(rungs, id, Span::Decode),
+        "speedup_e2e" => speedups(rungs, id, Span::EndToEnd),
+        "decode_s" => of(&|values| values.seconds(id, Span::Decode)),
+        "e2e_s" => of(&|values| values.seconds(id, Span::EndToEnd)),
         _ => of(&|values| values.by_prompt(id, measure)),
     };
     match by_prompt.is_empty() {
@@ -191,9 +193,9 @@ fn sample(rungs: &[RunValues], id: &str, measure: &str) -> Sample {
 
 /// A value for each prompt whose mean is the speedup (the baseline's mean time over the cell's) and whose spread is that
 /// of the linearised ratio: `s + (b_i - s t_i) / mean(t)`.
-fn speedups(rungs: &[RunValues], id: &str) -> ByPrompt {
+fn speedups(rungs: &[RunValues], id: &str, span: Span) -> ByPrompt {
     let mut times = PairedTimes { baseline: BTreeMap::new(), method: BTreeMap::new() };
-    for paired in rungs.iter().filter_map(|values| values.paired_times(id)) {
+    for paired in rungs.iter().filter_map(|values| values.paired_times(id, span)) {
         times.baseline.extend(paired.baseline);
         times.method.extend(paired.method);
     }
