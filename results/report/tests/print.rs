@@ -72,6 +72,7 @@ fn a_figure_has_its_width_on_paper_in_every_format() {
         assert!((wide - mm * 72.0 / 25.4).abs() < 0.01, "{wide}");
         let png = image::load_from_memory(&read("png")).unwrap();
         assert_eq!(f64::from(png.width()), 3.0 * units);
+        assert_eq!(f64::from(dots_per_inch(&read("png"))), (f64::from(png.width()) * 25.4 / mm).round());
     }
 }
 
@@ -137,4 +138,12 @@ fn a_table_has_the_columns_that_were_asked_for_in_their_order() {
         error.to_string().starts_with("no column `fid`; the table has output, drafter, n, speedup"),
         "{error}"
     );
+}
+
+/// What a PNG file says of its size on paper.
+fn dots_per_inch(png: &[u8]) -> u32 {
+    let at = png.windows(4).position(|word| word == b"pHYs").unwrap() + 4;
+    let per_metre = u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+    assert_eq!(png[at + 8], 1, "the unit is a metre");
+    (f64::from(per_metre) * 0.0254).round() as u32
 }

@@ -122,6 +122,25 @@ fn dominated_cells_are_told_apart() {
 }
 
 #[test]
+fn a_dominated_cell_dominates_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    // Each is nearer to the baseline than the one before it, only the last beyond its interval of the first.
+    for (id, speedup, difference) in [("cascade+vvs", 2.3, 0.5), ("cascade", 2.2, 0.3), ("lantern", 2.1, 0.1)]
+    {
+        let cell = summary.cells.iter_mut().find(|cell| cell.id == id).unwrap();
+        cell.speedup.value = Some(speedup);
+        let versus = cell.metrics[0].vs_baseline.as_mut().unwrap();
+        (versus.difference, versus.ci95) = (difference, Some([difference - 0.25, difference + 0.25]));
+    }
+    let run = run_of(folder.path(), &summary);
+    report(&run, &options()).unwrap();
+    let rows = pareto_rows(&run);
+    let is_dominated = |cell: &str| &rows.iter().find(|row| &row[0] == cell).unwrap()[12] == "true";
+    assert_eq!(["cascade+vvs", "cascade", "lantern"].map(is_dominated), [false, true, false]);
+}
+
+#[test]
 fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = fixture::summary();
@@ -139,7 +158,7 @@ fn only_a_faster_cell_dominates_and_only_what_is_known_to_be_better_resists() {
     // Slower than it: nearer to the baseline beyond its interval, and far off with tokens that are too likely.
     set(&mut summary, "cascade", 2.06, -0.05);
     set(&mut summary, "lantern", 1.83, -0.5);
-    // Slower than an exact cell, and not better than its law beyond the interval.
+    // Slower than an exact cell, and not better than its distribution beyond the interval.
     set(&mut summary, "gsd", 1.35, -0.02);
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();

@@ -144,7 +144,7 @@ impl Figure {
             let area = Enlarged { canvas: &mut canvas, factor }.into_drawing_area();
             titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
         }
-        let png = canvas.averaged(OVERSAMPLING).png(&words.name)?;
+        let png = canvas.averaged(OVERSAMPLING).png(&words.name, style.width_mm)?;
         Ok(Figure { words, svg, bare_svg, png, pdf, csv })
     }
 }

@@ -76,6 +76,56 @@ pub(crate) fn sized_symbol<DB: DrawingBackend>(
     area.draw(&Polygon::new(corners, *color))
 }
 
+/// What tells marks of one family apart without colour: nothing inside the first, a dot in the second, a level bar in the
+/// third, an upright one in those that follow.
+pub(crate) fn inner_mark<DB: DrawingBackend>(
+    area: &DrawingArea<DB, Shift>,
+    (x, y): (i32, i32),
+    n_alike: usize,
+    color: &RGBAColor,
+) -> Drawn<DB> {
+    match n_alike {
+        0 => Ok(()),
+        1 => area.draw(&Circle::new((x, y), 3, color.filled())),
+        2 => area.draw(&Rectangle::new([(x - 4, y - 1), (x + 4, y + 2)], color.filled())),
+        _ => area.draw(&Rectangle::new([(x - 1, y - 4), (x + 2, y + 4)], color.filled())),
+    }
+}
+
+/// A line as stretches: whole for the first of its kind, dashes of other lengths for those that follow. Dashes run on
+/// around the bends, so that a line of many short parts is broken too.
+pub(crate) fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]> {
+    let (on, off) = match n_alike {
+        0 => return line.windows(2).map(|pair| [pair[0], pair[1]]).collect(),
+        1 => (9.0, 5.0),
+        2 => (3.0, 4.0),
+        _ => (14.0, 4.0),
+    };
+    let mut stretches = Vec::new();
+    // How far into a dash and the gap behind it the line has come.
+    let mut phase: f64 = 0.0;
+    for pair in line.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
+        let long = dx.hypot(dy);
+        let at = |along: f64| {
+            let part = along / long;
+            (from.0 + (dx * part).round() as i32, from.1 + (dy * part).round() as i32)
+        };
+        let mut along = 0.0;
+        while along < long {
+            let is_dash = phase < on;
+            let step = (if is_dash { on - phase } else { on + off - phase }).min(long - along);
+            if is_dash {
+                stretches.push([at(along), at(along + step)]);
+            }
+            along += step;
+            phase = if is_dash { phase + step } else { (phase + step) % (on + off) };
+        }
+    }
+    stretches
+}
+
 /// An interval: a bar with caps.
 pub(crate) fn whisker<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,

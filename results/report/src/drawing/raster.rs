@@ -3,7 +3,7 @@
 //! surplus of pixels is averaged away and leaves smooth edges.
 
 use ab_glyph::{Font, ScaleFont, point};
-use image::{ImageFormat, RgbImage};
+use image::RgbImage;
 use plotters_backend::text_anchor::{HPos, VPos};
 use plotters_backend::{
     BackendColor, BackendCoord, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontStyle,
@@ -97,13 +97,22 @@ impl Canvas {
         small
     }
 
-    /// The canvas as a PNG file.
-    pub(crate) fn png(&self, figure: &str) -> Result<Vec<u8>, ReportError> {
-        let mut bytes = std::io::Cursor::new(Vec::new());
-        self.pixels
-            .write_to(&mut bytes, ImageFormat::Png)
+    /// The canvas as a PNG file, which says its width on paper where it has one, in millimetres.
+    pub(crate) fn png(&self, figure: &str, width_mm: Option<f64>) -> Result<Vec<u8>, ReportError> {
+        let (width, height) = self.pixels.dimensions();
+        let mut info = png::Info::with_size(width, height);
+        info.color_type = png::ColorType::Rgb;
+        info.pixel_dims = width_mm.map(|mm| {
+            let per_metre = (1000.0 * f64::from(width) / mm).round() as u32;
+            png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit: png::Unit::Meter }
+        });
+        let mut bytes = Vec::new();
+        let written = png::Encoder::with_info(&mut bytes, info)
+            .and_then(png::Encoder::write_header)
+            .and_then(|mut writer| writer.write_image_data(self.pixels.as_raw()));
+        written
             .map_err(|error| ReportError::Drawing { figure: figure.to_owned(), reason: error.to_string() })?;
-        Ok(bytes.into_inner())
+        Ok(bytes)
     }
 }
 

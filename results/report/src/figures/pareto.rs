@@ -168,11 +168,17 @@ impl Pareto {
         }
     }
 
+    /// From fast to slow, so that only a cell that nothing dominates dominates another: "not shown to be better" does not
+    /// carry over from one pair to the next.
     fn mark_dominated(&mut self) {
-        let is_dominated = |p: &Point| self.points.iter().any(|o| self.dominates(o, p));
-        let dominated: Vec<bool> = self.points.iter().map(is_dominated).collect();
-        for (point, is_dominated) in self.points.iter_mut().zip(dominated) {
-            point.is_dominated = is_dominated;
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
+        order.sort_by(|&a, &b| self.points[b].speedup.total_cmp(&self.points[a].speedup));
+        for (nth, &at) in order.iter().enumerate() {
+            let is_dominated = order[..nth].iter().any(|&faster| {
+                let faster = &self.points[faster];
+                !faster.is_dominated && self.dominates(faster, &self.points[at])
+            });
+            self.points[at].is_dominated = is_dominated;
         }
     }
 
@@ -303,7 +309,7 @@ impl Pareto {
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
             "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
-             another of its model, dataset and baseline is faster and it is not shown to be better. Exact cells sample the same \
+             one of the frontier, of its model, dataset and baseline, is faster and it is not shown to be better. Exact cells sample the same \
              distribution: the faster dominates, and their vertical distance is chance.",
             match self.baselines(summary).as_slice() {
                 [only] => (*only).to_owned(),

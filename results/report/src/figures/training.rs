@@ -9,9 +9,9 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::ReportError;
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
-use crate::drawing::charts::curves::broken;
 use crate::drawing::figure::{Drawing, Drawn, EDGE, Figure, NAME, Style, Words};
 use crate::drawing::labels::stacked;
+use crate::drawing::marks::broken;
 use crate::drawing::marks::{text_width, write};
 use crate::drawing::palette::INK;
 

@@ -101,7 +101,7 @@ impl Grid {
                 }
             }
         }
-        canvas.png("grid")
+        canvas.png("grid", None)
     }
 
     /// Width of the captions; of a model without prompts only their numbers.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use specimen_record::{Manifest, Summary};
 
-use crate::tables::legend::faults;
+use crate::tables::legend::{faults, few_images};
 use specimen_table::fixed;
 
 /// A drift of the baseline beyond this factor, either way, is a warning.
@@ -11,9 +11,6 @@ const DRIFT: f64 = 1.1;
 
 /// A share of the machine beyond this, taken by other processes, is a warning.
 const OTHERS: f64 = 0.1;
-
-/// Fewer images a cell than this are a warning.
-const FEW: u64 = 30;
 
 /// One warning.
 #[derive(Debug, Serialize)]
@@ -56,9 +53,8 @@ pub(crate) fn warnings(
         let text = "The summary is older than the families of methods: all methods have one colour and mark.";
         caution("No families", text.to_owned());
     }
-    let fewest = summary.cells.iter().filter(|cell| cell.n_images > 0).map(|cell| cell.n_images).min();
-    if let Some(n) = fewest.filter(|n| *n < FEW) {
-        caution("Few images", format!("n = {n} a cell: intervals from so few prompts are not reliable."));
+    if let Some(text) = few_images(summary) {
+        caution("Few images", text);
     }
     of_times(summary, &mut caution);
     found

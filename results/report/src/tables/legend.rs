@@ -5,6 +5,9 @@ use specimen_table::{fixed, with_interval};
 
 use crate::tables::measure::{Measure, measures};
 
+/// Fewer images a cell than this are a warning.
+const FEW: u64 = 30;
+
 /// What the columns mean.
 pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     let measures = measures(summary);
@@ -26,6 +29,7 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
              speedup at the bound: that bound over the measured time of the method."
         )
     }));
+    lines.extend(few_images(summary));
     lines.extend(external_cells(summary));
     lines.extend(timing(summary));
     if measures.iter().any(|m| matches!(m, Measure::Metric { .. })) {
@@ -50,6 +54,13 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// That cells have too few images for intervals that can be relied on, where it is so.
+pub(crate) fn few_images(summary: &Summary) -> Option<String> {
+    let fewest = summary.cells.iter().map(|cell| cell.n_images).filter(|n| *n > 0).min();
+    let n = fewest.filter(|n| *n < FEW)?;
+    Some(format!("n = {n} a cell: intervals from so few prompts are not reliable."))
 }
 
 /// Total variation distance that acceptance rules spent, of cells that are relaxed in nothing else.
@@ -103,7 +114,10 @@ fn timing(summary: &Summary) -> Option<String> {
     let others = quality
         .others_busy_mean
         .map(|share| format!("other processes used {} % of the machine", fixed(100.0 * share, 0)));
-    let outliers = format!("{n_outliers} of {n_timed} times are outliers (kept)");
+    let n_images: u64 =
+        summary.cells.iter().filter(|cell| cell.timing_quality.is_some()).map(|cell| cell.n_images).sum();
+    let repeated = if n_timed > n_images { ", repeated timings included," } else { "" };
+    let outliers = format!("{n_outliers} of {n_timed} times{repeated} are outliers (kept)");
     let parts: Vec<String> = [drift, others, Some(outliers)].into_iter().flatten().collect();
     Some(format!("Timing: {}.", parts.join("; ")))
 }

@@ -11,7 +11,9 @@ use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, overlap, place, stacked};
-use crate::drawing::marks::{RADIUS, around, dashed, symbol, text_width, whisker, write, write_note};
+use crate::drawing::marks::{
+    RADIUS, around, broken, dashed, inner_mark, symbol, text_width, whisker, write, write_note,
+};
 use crate::drawing::palette::{GREY, INK, PAPER};
 use crate::drawing::short_names::{ShortNames, short_names};
 
@@ -210,20 +212,13 @@ impl CurvePanel {
                 let at = axes.at(*x, *y);
                 symbol(area, at, curve.family, curve.guarantee, &color)?;
                 let inner = if curve.guarantee == Guarantee::Exact { PAPER.mix(1.0) } else { color };
-                match self.n_alike(nth) {
-                    0 => {}
-                    1 => area.draw(&Circle::new(at, 3, inner.filled()))?,
-                    _ => area.draw(&Rectangle::new(
-                        [(at.0 - 4, at.1 - 1), (at.0 + 4, at.1 + 2)],
-                        inner.filled(),
-                    ))?,
-                }
+                inner_mark(area, at, self.n_alike(nth), &inner)?;
             }
         }
         self.names(area, axes, names)
     }
 
-    /// Lines of the same family before this one: the marks of the second have a dot inside, those of later ones a bar.
+    /// Lines of the same family before this one.
     fn n_alike(&self, nth: usize) -> usize {
         self.curves[..nth].iter().filter(|other| other.family == self.curves[nth].family).count()
     }
@@ -329,40 +324,6 @@ impl CurvePanel {
         }
         Ok(())
     }
-}
-
-/// A line as stretches: whole for the first of its kind, dashes of other lengths for those that follow. Dashes run on
-/// around the bends, so that a line of many short parts is broken too.
-pub(crate) fn broken(line: &[(i32, i32)], n_alike: usize) -> Vec<[(i32, i32); 2]> {
-    let (on, off) = match n_alike {
-        0 => return line.windows(2).map(|pair| [pair[0], pair[1]]).collect(),
-        1 => (9.0, 5.0),
-        2 => (3.0, 4.0),
-        _ => (14.0, 4.0),
-    };
-    let mut stretches = Vec::new();
-    // How far into a dash and the gap behind it the line has come.
-    let mut phase: f64 = 0.0;
-    for pair in line.windows(2) {
-        let (from, to) = (pair[0], pair[1]);
-        let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
-        let long = dx.hypot(dy);
-        let at = |along: f64| {
-            let part = along / long;
-            (from.0 + (dx * part).round() as i32, from.1 + (dy * part).round() as i32)
-        };
-        let mut along = 0.0;
-        while along < long {
-            let is_dash = phase < on;
-            let step = (if is_dash { on - phase } else { on + off - phase }).min(long - along);
-            if is_dash {
-                stretches.push([at(along), at(along + step)]);
-            }
-            along += step;
-            phase = if is_dash { phase + step } else { (phase + step) % (on + off) };
-        }
-    }
-    stretches
 }
 
 #[cfg(test)]

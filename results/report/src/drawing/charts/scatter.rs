@@ -11,8 +11,10 @@ use crate::drawing::families::{FamilyStyle, style};
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, place};
-use crate::drawing::marks::{RADIUS, around, dashed, sized_symbol, symbol, text_width, whisker, write};
-use crate::drawing::palette::{FRONTIER, GREY, INK};
+use crate::drawing::marks::{
+    RADIUS, around, broken, dashed, inner_mark, sized_symbol, symbol, text_width, whisker, write,
+};
+use crate::drawing::palette::{FRONTIER, GREY, INK, PAPER};
 use crate::drawing::short_names::{ShortNames, short_names};
 use crate::figures::setting_lines::{Line, place as place_on, size_words};
 
@@ -98,7 +100,9 @@ impl Drawing for Scatter {
         }
         for line in self.drawn_lines() {
             let spots: Vec<(i32, i32)> = self.on(line).map(|dot| axes.at(dot.x, dot.y)).collect();
-            area.draw(&PathElement::new(spots.clone(), line.color.mix(LINE_ALPHA).stroke_width(3)))?;
+            for stretch in broken(&spots, self.n_alike(line)) {
+                area.draw(&PathElement::new(stretch.to_vec(), line.color.mix(LINE_ALPHA).stroke_width(3)))?;
+            }
             for pair in spots.windows(2) {
                 let along = |from: i32, to: i32, part: i32| from + (to - from) * part / 8;
                 lines.extend((0..8).map(|part| {
@@ -118,9 +122,13 @@ impl Drawing for Scatter {
             }
         }
         for dot in &self.dots {
-            let radius = place_on(&self.lines, &dot.name).map_or(RADIUS, |(_, radius)| radius);
+            let line = place_on(&self.lines, &dot.name);
+            let radius = line.map_or(RADIUS, |(_, radius)| radius);
             let at = axes.at(dot.x, dot.y);
             sized_symbol(area, at, radius, dot.family, dot.guarantee, &self.color(dot))?;
+            if let Some((line, _)) = line {
+                self.inner(area, at, line, &self.color(dot))?;
+            }
         }
         self.names(area, &axes, &lines)
     }
@@ -148,6 +156,24 @@ impl Scatter {
     /// The lines that have two dots here.
     fn drawn_lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(|line| self.on(line).count() > 1)
+    }
+
+    /// Lines of the same family before this one.
+    fn n_alike(&self, line: &Line) -> usize {
+        let before = self.drawn_lines().take_while(|other| other.name != line.name);
+        before.filter(|other| other.family == line.family).count()
+    }
+
+    /// What tells the marks of a line from those of the lines before it.
+    fn inner<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        at: (i32, i32),
+        line: &Line,
+        color: &RGBAColor,
+    ) -> Drawn<DB> {
+        let inner = if line.guarantee == Guarantee::Exact { PAPER.mix(1.0) } else { *color };
+        inner_mark(area, at, self.n_alike(line), &inner)
     }
 
     /// That of its line, or of its family.
@@ -281,6 +307,7 @@ impl Scatter {
                         area.draw(&PathElement::new(path, line.color.mix(LINE_ALPHA).stroke_width(3)))?;
                         let color = line.color.mix(1.0);
                         sized_symbol(area, (x, y), RADIUS - 1, line.family, line.guarantee, &color)?;
+                        self.inner(area, (x, y), line, &color)?;
                     }
                 }
                 write(area, &text, (x + 14, y), NOTE, INK, HPos::Left, VPos::Center)?;
