@@ -1,7 +1,10 @@
 //! The weights and data that a spec needs besides its prompts, and the size of a model's images. Needs no libtorch, so
 //! that a plan can be made anywhere.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use specimen_catalog::{
     Entry, entry,
@@ -16,6 +19,7 @@ use specimen_datasets::{
 };
 use specimen_experiments::{
     estimate::{FetchSize, Footprint, Missing},
+    external::External,
     spec::{Cell, MetricSpec, ModelSpec, Spec},
 };
 use specimen_foundation::folders::DATA_VARIABLE;
@@ -66,7 +70,8 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let by_name = names_of(spec).into_iter().flat_map(|name| unfetched(name, &places));
     let given = spec.models().into_iter().flat_map(|model| missing_of_given(model, root, &places));
     let mut missing: Vec<Missing> = Vec::new();
-    for entry in by_name.chain(given).chain(missing_data(spec, root)) {
+    let commands = spec.cells.iter().filter_map(|cell| absent_command(cell.external.as_ref()?));
+    for entry in by_name.chain(given).chain(missing_data(spec, root)).chain(commands) {
         if !missing.contains(&entry) {
             missing.push(entry);
         }
@@ -145,6 +150,23 @@ pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missin
             fetch: item.n_bytes().map(|n_bytes| FetchSize { n_bytes, n_unknown: 0 }),
         })
         .collect()
+}
+
+/// The program of an external cell, where it is neither at its path nor in a folder of `PATH`.
+fn absent_command(external: &External) -> Option<Missing> {
+    let program = Path::new(external.command.first()?);
+    let is_path = program.components().count() > 1;
+    let is_there = match is_path {
+        true => Path::new(&external.cwd).join(program).is_file(),
+        false => env::split_paths(&env::var_os("PATH").unwrap_or_default())
+            .any(|folder| folder.join(program).is_file()),
+    };
+    let remedy = match is_path {
+        true => format!("no such file in {}; mend `command` or `cwd`", external.cwd),
+        false => "it is in no folder of PATH; install it, or give its path in `command`".to_owned(),
+    };
+    let what = format!("program {} of an external cell", program.display());
+    (!is_there).then_some(Missing { what, remedy, fetch: None })
 }
 
 fn wants_lenet(spec: &Spec) -> bool {
@@ -338,6 +360,22 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert!(!weights_of(&with(&given), None).contains(&"inception-fid"));
         assert_eq!(whats(&with(&given)), ["weights, for fid:lantern"]);
         assert_eq!(whats(&with(r#"{ name = "target-nll" }"#)), [""; 0]);
+    }
+
+    #[test]
+    fn a_program_of_an_external_cell_that_is_not_there_is_missed() {
+        let with = |command: &str| {
+            let cell = format!(r#"{{ name = "other", external = {{ command = ["{command}"] }} }},"#);
+            let text = SPEC.replace("  { name = \"sd\"", &format!("  {cell}\n  {{ name = \"sd\""));
+            let spec = SpecText::parse("t.toml", &text).unwrap().resolve().unwrap();
+            let found = missing(&spec, None).into_iter().map(|entry| entry.what);
+            found.filter(|what| what.starts_with("program")).collect::<Vec<_>>()
+        };
+        assert_eq!(with("sh"), [""; 0]);
+        assert_eq!(with("/bin/sh"), [""; 0]);
+        for absent in ["no-such-program", "./no-such-program"] {
+            assert_eq!(with(absent), [format!("program {absent} of an external cell")]);
+        }
     }
 
     #[test]

@@ -115,8 +115,10 @@ impl CostTable {
     /// When it cannot be read or is not a cost table; the line is named.
     pub fn read(path: &Path) -> Result<CostTable, BadCosts> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| BadCosts { place: file.clone(), reason: error.to_string() })?;
+        let text = std::fs::read_to_string(path).map_err(|error| BadCosts {
+            place: file.clone(),
+            reason: format!("{error}; `specimen costs MODEL` makes a table of this machine"),
+        })?;
         CostTable::parse(&file, &text)
     }
 

@@ -29,7 +29,8 @@ pub struct ReportArgs {
     /// Print the ablation instead: cells by the settings in which they differ
     #[arg(long)]
     pub ablation: bool,
-    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order
+    /// Columns of the table after the methods, by their heads or by their names in table.csv, in this order; the
+    /// report's table files get the same columns
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
     #[command(flatten)]
@@ -43,8 +44,8 @@ pub struct ReportArgs {
 /// Which figures to draw alone, and how.
 #[derive(Debug, Args)]
 pub struct FigureArgs {
-    /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths (`pareto`, `phases`, `projected`, `acceptance`, `tvd`,
-    /// `features`, `paths`, `sweep-NAME`, or `sweep` for all sweeps); may be repeated
+    /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths: `pareto` or another by its name on the page,
+    /// or `sweep` for all sweeps; may be repeated
     #[arg(long = "figure", value_name = "NAME")]
     pub names: Vec<String>,
     /// Its width on paper: `column` (85 mm), `page` (174 mm) or millimetres from 60 to 400

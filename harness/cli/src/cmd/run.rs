@@ -86,7 +86,8 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     let left = left(&out, &plan, args.resume)?;
     let n_left: u64 = left.iter().map(|(_, n)| n).sum();
     let n_cells = plan.spec.cells.len();
-    console.say(format!(
+    // Said once the folder is accepted: a run that is refused makes nothing.
+    let mut to_make = Some(format!(
         "run {} into {}: {} to make in {}",
         plan.spec.name,
         out.display(),
@@ -118,8 +119,12 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
         disk_wait: args.disk_wait.map(Duration::from_secs),
     };
     let mut progress = Progress::new(console, &left);
-    let outcome =
-        driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| progress.on(&stage));
+    let outcome = driver::run(&plan, &prompts, &options, &stop, &mut |stage: DriverEvent| {
+        if matches!(stage, DriverEvent::Resuming { .. } | DriverEvent::Generating { .. }) {
+            to_make.take().into_iter().for_each(|text| console.say(text));
+        }
+        progress.on(&stage);
+    });
     drop(progress);
     let outcome = match outcome? {
         Ending::Finished(outcome) => outcome,

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use specimen_catalog::METRICS;
 use specimen_experiments::spec::MetricSpec;
+use specimen_foundation::names::suggestion;
 use specimen_measure::protocol::Protocol;
 use specimen_record::RunDir;
 use specimen_runner::{
@@ -22,7 +24,7 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub protocol: Vec<String>,
     /// Of those, only these
-    #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',', requires = "protocol")]
+    #[arg(long, value_name = "NAME,NAME…", value_delimiter = ',')]
     pub metric: Vec<String>,
     /// What images are compared with: pictures, features or statistics, as for `specimen fid`
     #[arg(long, value_name = "PATH", requires = "protocol")]
@@ -57,6 +59,14 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
 impl ScoreArgs {
     /// The metrics that the protocols define and the arguments ask for.
     fn metrics(&self) -> anyhow::Result<Vec<MetricSpec>> {
+        if let Some(first) = self.metric.first().filter(|_| self.protocol.is_empty()) {
+            let known: Vec<&str> = METRICS.iter().map(|metric| metric.name.as_str()).collect();
+            let why = match known.contains(&first.as_str()) {
+                true => format!("--metric {first} needs --protocol, which defines it"),
+                false => format!("there is no metric `{first}`, {}", suggestion(first, known)),
+            };
+            return Err(CliError::Usage(why).into());
+        }
         let absolute = |path: &Option<PathBuf>| -> anyhow::Result<Option<String>> {
             let path = path.as_ref().map(std::path::absolute).transpose()?;
             Ok(path.map(|path| path.to_string_lossy().into_owned()))

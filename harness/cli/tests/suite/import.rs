@@ -124,7 +124,11 @@ fn a_cell_with_brackets_and_equal_signs_is_taken_wherever_a_name_is() {
     let table = desk.file("named.csv", &named);
     desk.succeeds(&import(&table, &["--out", "run"]));
     // The name is found; what was taken in has no values to compare.
-    desk.fails(&["compare", "run", "run", "--cell", &format!("{NAME}=ar")], 1, &["no cell with values"]);
+    desk.fails(
+        &["compare", "run", "run", "--cell", &format!("{NAME}=ar")],
+        1,
+        &["are of another program's clock"],
+    );
     let unknown = ["compare", "run", "run", "--cell", "lantern[tau_pos=0.9]=ar"];
     desk.fails(&unknown, 2, &["no cell `lantern[tau_pos=0.9]`; it has ar, lantern[tau_pos=0.85,k=100]"]);
     // An image that this program did not make is never made again; its key is found first.

@@ -174,7 +174,7 @@ fn published_files_are_checked_and_a_wrong_one_is_named() {
     let listed = desk.json(&["data", "list"]);
     let statuses: Vec<&str> =
         listed["items"].as_array().unwrap().iter().map(|item| item["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["absent", "absent", "found", "absent", "absent"]);
+    assert_eq!(statuses, ["absent", "absent", "mismatch", "absent", "absent"]);
     desk.fails(&["data", "verify"], 4, &["parti-prompts"]);
     desk.fails(&["data", "verify", "mnist-test-images"], 4, &["mnist-test-images"]);
     let alone = Desk::as_data_folder();
