@@ -14,7 +14,11 @@ use std::{
 };
 
 use clap::CommandFactory;
-use specimen_catalog::entry::{ENTRIES, Known};
+use specimen_catalog::{
+    METRICS,
+    entry::{ENTRIES, Known},
+    metric::{Direction, Needs},
+};
 use specimen_cli::args::Cli;
 use specimen_datasets::{catalog::ENTRIES as DATASETS, manifest::ITEMS};
 use specimen_experiments::bundled::summaries;
@@ -38,9 +42,10 @@ fn the_reference_pages_are_up_to_date() {
     assert!(stale.is_empty(), "not up to date in docs/reference: {}; run `make reference`", stale.join(", "));
 }
 
-fn pages() -> [(&'static str, String); 6] {
+fn pages() -> [(&'static str, String); 7] {
     [
         ("commands.md", commands()),
+        ("metrics.md", metrics()),
         ("protocols.md", protocols()),
         ("models.md", models()),
         ("datasets.md", datasets()),
@@ -103,6 +108,43 @@ fn one_command(text: &mut String, command: &clap::Command) {
     help.trim_end().lines().for_each(|line| writeln!(text, "{}", line.trim_end()).unwrap());
     text.push_str("```\n");
     command.get_subcommands().filter(is_shown).for_each(|sub| one_command(text, sub));
+}
+
+fn metrics() -> String {
+    let mut text = "# Metrics\nWhat `name` in `[[metric]]` may be. Each is one file in \
+                    [harness/catalog/metrics](../../harness/catalog/metrics). [Metrics](../metrics.md) says which \
+                    command replaces which tool.\n\n"
+        .to_owned();
+    let row = |metric: &specimen_catalog::Metric| {
+        let better = match metric.direction {
+            Direction::Lower => "lower",
+            Direction::Higher => "higher",
+        };
+        let needs = match metric.needs {
+            Needs::Nothing => "",
+            Needs::Protocol => "`protocol`",
+            Needs::ProtocolAndReal => "`protocol`, `real`",
+        };
+        let values: Vec<String> = metric.values.iter().map(|value| code(value)).collect();
+        let command =
+            metric.command.as_ref().map_or_else(String::new, |_| format!("`specimen {}`", metric.name));
+        vec![
+            code(&metric.name),
+            metric.what.clone(),
+            values.join(", "),
+            metric.unit.clone(),
+            better.to_owned(),
+            needs.to_owned(),
+            command,
+        ]
+    };
+    let heads = ["name", "what it is", "values", "unit", "better", "needs in a spec", "command"];
+    text.push_str(&table(&heads, METRICS.iter().map(row)));
+    text.push_str(
+        "\nFor relaxed cells reports show the absolute difference of `target-nll` from the baseline's: nearer to 0 is \
+         better.\n",
+    );
+    text
 }
 
 fn protocols() -> String {
