@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use serde_json::Value;
 use specimen_record::{PublishedSchema, schemas};
+use specimen_report::{image_columns, table_columns};
 
 use crate::{code, table};
 
@@ -29,7 +30,27 @@ pub(crate) fn outputs() -> String {
             }
         }
     }
+    columns(&mut text);
     text
+}
+
+/// The columns of the files that are tables.
+fn columns(text: &mut String) {
+    text.push_str(
+        "\n## report/table.csv\nOne row a cell. A measure with an interval has its ends in `NAME_lo` and `NAME_hi`. Measures \
+         that no cell has are left out. Metrics follow under their own names, and `METRIC_distance` where nearer to the \
+         baseline is better.\n\n",
+    );
+    let row = |(name, unit, what): (String, String, &str)| vec![code(&name), unit, what.to_owned()];
+    text.push_str(&table(&["column", "unit", "what it is"], table_columns().into_iter().map(row)));
+    text.push_str(
+        "\n## Images as a table\n`specimen records RUN… --out FILE.csv|FILE.parquet`: one row an image. Further columns: \
+         `param:NAME`, a setting in which cells differ; `prompt:NAME`, a fact of the prompt from its dataset, such as its \
+         category; `score:METRIC@PROTOCOL`. `report/images.csv` has columns of the same names; its `image` is the path from \
+         the report.\n\n",
+    );
+    let row = |(name, kind, what): (&str, String, &str)| vec![code(name), kind, what.to_owned()];
+    text.push_str(&table(&["column", "type", "what it is"], image_columns().map(row)));
 }
 
 /// The fields of an object, or the values of what is none.

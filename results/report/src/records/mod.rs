@@ -32,6 +32,12 @@ const PARAM: &str = "param:";
 /// What every column begins with that holds a fact of the prompt from its dataset.
 const PROMPT: &str = "prompt:";
 
+/// The columns that every table of images has, in order: name, type, meaning. Those named `param:`, `prompt:` and `score:`
+/// follow.
+pub fn image_columns() -> impl Iterator<Item = (&'static str, String, &'static str)> {
+    of_run::COLUMNS.into_iter().map(|(name, kind, what)| (name, kind.to_string(), what))
+}
+
 /// The images of runs as columns.
 #[derive(Clone, Debug)]
 pub struct ImageRecords {

@@ -105,7 +105,7 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
     }
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<String> = schema.get_fields().iter().map(|field| field.name().to_owned()).collect();
-    if let Some((missing, _)) = COLUMNS.iter().find(|(name, _)| !names.iter().any(|found| found == name)) {
+    if let Some((missing, ..)) = COLUMNS.iter().find(|(name, ..)| !names.iter().any(|found| found == name)) {
         return Err(wrong(format!(
             "no column `{missing}`; `specimen records RUN --out FILE.parquet` writes such files"
         )));
@@ -123,8 +123,8 @@ pub(super) fn read(path: &Path) -> Result<DataFrame, ReportError> {
             .filter(|field| field.name() == name)
             .any(|field| field.is_primitive() && field.get_physical_type() == Physical::BYTE_ARRAY)
     };
-    let kind = |name: &str| match COLUMNS.iter().find(|(known, _)| *known == name) {
-        Some((_, kind)) => Ok(kind.clone()),
+    let kind = |name: &str| match COLUMNS.iter().find(|(known, ..)| *known == name) {
+        Some((_, kind, _)) => Ok(kind.clone()),
         None if name.starts_with(PROMPT) => Ok(DataType::String),
         None if name.starts_with(PARAM) && is_text(name) => Ok(DataType::String),
         None if name.starts_with(PARAM) || name.starts_with(SCORE) => Ok(DataType::Float64),

@@ -13,12 +13,21 @@ pub(crate) struct CellFrame {
     pub(crate) measures: Vec<Measure>,
 }
 
-/// Columns that are text.
-pub(crate) const TEXTS: [&str; 9] =
-    ["cell", "model", "dataset", "dtype", "device", "drafter", "method", "guarantee", "baseline_cell"];
+/// Columns that are text, with their meaning.
+pub(crate) const TEXTS: [(&str, &str); 9] = [
+    ("cell", "the cell"),
+    ("model", "the target"),
+    ("dataset", "the dataset of the prompts"),
+    ("dtype", "element type of the weights"),
+    ("device", "`cpu` or `cuda:N`"),
+    ("drafter", "what drafts, in words"),
+    ("method", "drafter, rule and schedule as the spec resolves them"),
+    ("guarantee", "`exact`, `relaxed`, or `unknown` for another program's images"),
+    ("baseline_cell", "the cell that it is compared with"),
+];
 
-/// Columns that are counts.
-pub(crate) const COUNTS: [&str; 2] = ["n_images", "n_failed"];
+/// Columns that are counts, with their meaning.
+pub(crate) const COUNTS: [(&str, &str); 2] = [("n_images", "images made"), ("n_failed", "items that failed")];
 
 impl CellFrame {
     /// One row a cell, in the summary's order.

@@ -107,6 +107,25 @@ pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
 }
 
 impl Measure {
+    /// Those that are no metric, in reading order, with their meaning.
+    pub(crate) const FIXED: [(Measure, &'static str); 15] = [
+        (Measure::Speedup, "decode time of the baseline over that of the cell"),
+        (Measure::SpeedupE2e, "time from prompt to image of the baseline over that of the cell"),
+        (Measure::SpeedupGeomean, "geometric mean of the speedup over prompts"),
+        (Measure::SpeedupMedian, "median of the speedup over prompts"),
+        (Measure::Accepted, "draft tokens accepted a step (alpha)"),
+        (Measure::TokensPerForward, "tokens a verification emits (tau)"),
+        (Measure::Tpf, "the same with the tokens of skipped steps"),
+        (Measure::Nfe, "forwards of the target"),
+        (Measure::Seconds, "time of decoding"),
+        (Measure::SecondsE2e, "time from prompt to image"),
+        (Measure::Overhead, "decode time outside prefill, target and draft, as a share"),
+        (Measure::MeasuredToPredicted, "measured speedup over the predicted one"),
+        (Measure::Projected, "speedup under the cost table given"),
+        (Measure::BaselineEfficiency, "time at the memory's bandwidth over the baseline's"),
+        (Measure::SpeedupAtBound, "time at the memory's bandwidth over the cell's"),
+    ];
+
     /// Its column in the data frame and the CSV.
     pub(crate) fn key(&self) -> String {
         let key = match self {

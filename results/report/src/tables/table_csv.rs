@@ -6,6 +6,7 @@ use specimen_table::csv_field;
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::tables::frame::{COUNTS, CellFrame, TEXTS};
+use crate::tables::measure::Measure;
 
 /// The CSV of a summary, with a head line.
 pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
@@ -17,15 +18,15 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         .filter(|name| !is_empty_interval(&frame, name))
         .collect();
     let mut out = CsvText::new();
-    let head = TEXTS.iter().chain(&COUNTS).map(|name| (*name).to_owned());
+    let head = TEXTS.iter().chain(&COUNTS).map(|(name, _)| (*name).to_owned());
     let head = head.chain(number_columns.iter().map(|name| csv_field(name)));
     out.write_record(head.chain(["why".to_owned()]))?;
     for (row, cell) in summary.cells.iter().enumerate() {
         let mut line = Vec::new();
-        for name in TEXTS {
+        for (name, _) in TEXTS {
             line.push(csv_field(&frame.text(name, row)?));
         }
-        for name in COUNTS {
+        for (name, _) in COUNTS {
             line.push(frame.count(name, row)?.to_string());
         }
         for name in &number_columns {
@@ -39,6 +40,16 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         out.write_record(&line)?;
     }
     Ok(out.into_text())
+}
+
+/// The columns that the CSV of a run may have, in order: name, unit, meaning. A measure has its interval in `_lo` and
+/// `_hi`; metrics follow under their own names.
+#[must_use]
+pub fn table_columns() -> Vec<(String, String, &'static str)> {
+    let texts = TEXTS.iter().chain(&COUNTS).map(|(name, what)| ((*name).to_owned(), String::new(), *what));
+    let measures =
+        Measure::FIXED.iter().map(|(measure, what)| (measure.key(), measure.unit().to_owned(), *what));
+    texts.chain(measures).chain([("why".to_owned(), String::new(), "why values are missing")]).collect()
 }
 
 /// Intervals that no cell has get no column.
