@@ -16,6 +16,7 @@ fn spec_files(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.unwrap().path())
         .flat_map(|path| if path.is_dir() { spec_files(&path) } else { vec![path] })
         .collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "toml"));
     files.sort();
     files
 }
@@ -34,62 +35,6 @@ fn specs() -> BTreeMap<String, Spec> {
 #[test]
 fn every_committed_spec_resolves_under_a_name_of_its_own_and_explains_itself() {
     let specs = specs();
-    let expected = [
-        "ci/methods_tiny.toml",
-        "ci/models_toy.toml",
-        "ci/smoke.toml",
-        "full.toml",
-        "paper/cascade_fig13_llamagen_parti.toml",
-        "paper/cascade_fig13_tiny.toml",
-        "paper/cascade_fig4_llamagen_coco.toml",
-        "paper/cascade_fig4_tiny.toml",
-        "paper/cascade_table1_janus_coco.toml",
-        "paper/cascade_table1_llamagen_coco.toml",
-        "paper/cascade_table1_llamagen_parti.toml",
-        "paper/cascade_table1_lumina_coco.toml",
-        "paper/cascade_table1_tiny.toml",
-        "paper/cascade_table2_llamagen_coco.toml",
-        "paper/cascade_table2_tiny.toml",
-        "paper/cascade_table3a_llamagen_parti.toml",
-        "paper/cascade_table3a_tiny.toml",
-        "paper/cascade_table3b_llamagen_coco.toml",
-        "paper/cascade_table3b_llamagen_parti.toml",
-        "paper/cascade_table3b_tiny.toml",
-        "paper/sjd_llamagen_coco.toml",
-        "paper/sjd_lumina_coco.toml",
-        "paper/sjd_lumina_parti.toml",
-        "paper/sjd_vp_tiny.toml",
-        "paper/vvs_d_sweep_coco.toml",
-        "paper/vvs_d_sweep_tiny.toml",
-        "paper/vvs_selector_coco.toml",
-        "paper/vvs_selector_tiny.toml",
-        "paper/vvs_staleness_coco.toml",
-        "paper/vvs_staleness_tiny.toml",
-        "paper/vvs_table1_stage1_coco.toml",
-        "paper/vvs_table1_stage2_coco.toml",
-        "paper/vvs_table4_coco.toml",
-        "paper/vvs_table4_tiny.toml",
-        "paper/vvs_table5_coco.toml",
-        "paper/vvs_table5_tiny.toml",
-        "paper/vvs_table6_coco.toml",
-        "paper/vvs_table6_tiny.toml",
-        "paper/vvs_u_sweep_tiny.toml",
-        "quickstart.toml",
-        "real/anole.toml",
-        "real/coco_plan.toml",
-        "real/igpt_mnist.toml",
-        "real/igpt_mnist_fd.toml",
-        "real/lumina_768.toml",
-        "real/parti_plan.toml",
-        "sweep/cascade_thresholds_llamagen_parti.toml",
-        "sweep/cascade_thresholds_tiny.toml",
-        "sweep/drafter_depth.toml",
-        "sweep/lantern_residuals_coco.toml",
-        "sweep/lantern_residuals_tiny.toml",
-    ];
-    for file in expected {
-        assert!(specs.contains_key(file), "{file} is missing");
-    }
     let mut names: Vec<&str> = specs.values().map(|spec| spec.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();

@@ -12,7 +12,7 @@ use specimen_measure::{
     images::BATCH,
     input::Input,
     measurement::Measurement,
-    meter::{INTERVAL_GROUPS, Meter, Settings},
+    meter::{FEWEST_FOR_INTERVAL, Meter, Settings},
     metrics::{CaptionsOf, Outcome, Sides},
     protocol::Protocol,
     published::Published,
@@ -23,9 +23,6 @@ use crate::{
     error::RunError,
     score::{CellImages, blank, fill, known, why_not},
 };
-
-/// Images below which no interval is computed: groups that are left out should hold several.
-const FEWEST_FOR_INTERVAL: usize = 5 * INTERVAL_GROUPS;
 
 /// Fails when a metric of `spec` could not be computed after a night of generating: a protocol that does not
 /// exist or does not define the metric, weights or pictures that are not there.

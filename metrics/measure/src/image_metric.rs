@@ -7,12 +7,13 @@ use rayon::prelude::*;
 use serde_json::Map;
 use specimen_pixels::{Image, Source, network::NetworkFault};
 use specimen_stats::{
-    averages::mean_over_groups, frechet::frechet_distance, gaussian::Gaussian, moments::Moments,
-    statistic::Statistic,
+    averages::mean_over_groups, features::FeatureRows, frechet::frechet_distance,
+    frechet_interval::frechet_interval, gaussian::Gaussian, moments::Moments, statistic::Statistic,
 };
 
 use crate::error::{InMetric, MeasureError};
 use crate::measurement::{Measurement, SCHEMA};
+use crate::meter::{FEWEST_FOR_INTERVAL, interval_plan};
 use crate::metrics::{Outcome, PictureScore};
 use crate::network::{Batch, FeatureNetwork};
 
@@ -107,19 +108,26 @@ pub(crate) fn gaussian(metric: &'static str, rows: &[f32], n_dims: usize) -> Res
     Moments::of_rows(rows, n_dims).and_then(|moments| moments.value()).in_metric(metric, &[])
 }
 
-/// The Frechet distance of the features of `images` from those of `n_reference` pictures.
+/// The Frechet distance of rows of features from those of `n_reference` pictures; of enough rows with an interval, the
+/// jackknife of the protocols' distances.
 pub(crate) fn distance(
     metric: &'static str,
     extractor: String,
     (reference, n_reference): (&Gaussian, u64),
-    generated: &Gaussian,
+    rows: Vec<f32>,
 ) -> Result<Outcome, MeasureError> {
-    let distance = frechet_distance(reference, generated).in_metric(metric, &[])?;
-    let n = generated.n().unwrap_or_default();
-    let measured = measurement(metric, extractor, distance.value(), n)
+    let rows = FeatureRows::new(rows, reference.mean().len()).in_metric(metric, &[])?;
+    let generated = gaussian(metric, rows.values(), rows.d())?;
+    let distance = frechet_distance(reference, &generated).in_metric(metric, &[])?;
+    let interval = (FEWEST_FOR_INTERVAL <= rows.n())
+        .then(|| frechet_interval(&reference.factor()?, &rows, &interval_plan()))
+        .transpose()
+        .in_metric(metric, &[])?;
+    let measured = measurement(metric, extractor, distance.value(), rows.n() as u64)
         .with_detail("mean_term", distance.mean_term)
         .with_detail("covariance_term", distance.covariance_term)
-        .with_detail("n_reference", n_reference);
+        .with_detail("n_reference", n_reference)
+        .with_interval_from(interval.map(|estimate| estimate.interval), 0.0);
     Ok(measured.into())
 }
 

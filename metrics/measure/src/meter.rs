@@ -25,6 +25,14 @@ pub const INTERVAL_GROUPS: usize = 20;
 pub(crate) const INTERVAL_SEED: u64 = 1;
 /// The level of intervals.
 pub(crate) const INTERVAL_LEVEL: f64 = 0.95;
+/// Images below which no interval of a run's cell is computed: groups that are left out should hold several.
+pub const FEWEST_FOR_INTERVAL: usize = 5 * INTERVAL_GROUPS;
+
+/// How rows are dealt to groups for an interval.
+pub(crate) fn interval_plan() -> JackknifePlan {
+    JackknifePlan::new(INTERVAL_SEED, INTERVAL_GROUPS, INTERVAL_LEVEL)
+        .expect("the constants are in their ranges")
+}
 
 /// Rows that are read from a file at a time.
 const ROWS_AT_ONCE: usize = 256;
@@ -201,8 +209,7 @@ impl<'a> Meter<'a> {
 
     /// How to deal rows to groups, where an interval was asked for.
     pub(crate) fn interval(&self) -> Option<JackknifePlan> {
-        let plan = || JackknifePlan::new(INTERVAL_SEED, INTERVAL_GROUPS, INTERVAL_LEVEL);
-        self.settings.interval.then(|| plan().expect("the constants are in their ranges"))
+        self.settings.interval.then(interval_plan)
     }
 
     /// What the protocol and the network `identity` make of pictures.

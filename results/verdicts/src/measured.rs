@@ -37,6 +37,14 @@ pub(crate) const QUANTITIES: [&str; 12] = [
     "e2e_s",
 ];
 
+/// The name under which a cell has the metric `measure`: its own, or that under a protocol (`fid:lantern` for `fid`).
+pub(crate) fn name_in<'a>(cell: &'a CellSummary, measure: &'a str) -> &'a str {
+    let names = || cell.metrics.iter().map(|metric| metric.metric.as_str());
+    let exact = names().find(|name| *name == measure);
+    let under = || names().find(|name| name.split_once(':').is_some_and(|(metric, _)| metric == measure));
+    exact.or_else(under).unwrap_or(measure)
+}
+
 /// The measure of this name, of a cell: a quantity of its summary, or a metric.
 pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
     let counted = |value: Option<f64>| Measured {
@@ -67,7 +75,7 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
         "speedup_e2e" => ratio(&cell.speedup_e2e),
         "decode_s" => timed(cell.wall_s.decode),
         "e2e_s" => timed(cell.wall_s.e2e),
-        metric => match cell.metrics.iter().find(|m| m.metric == metric) {
+        metric => match cell.metrics.iter().find(|m| m.metric == name_in(cell, metric)) {
             Some(m) => Measured {
                 value: m.value,
                 ci95: m.ci95,

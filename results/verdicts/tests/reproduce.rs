@@ -3,12 +3,15 @@
 
 mod fixture;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
 use fixture::run::Made;
 use insta::assert_snapshot;
 use specimen_verdicts::compare::comparison::{Scale, estimate};
 use specimen_verdicts::papers;
 use specimen_verdicts::reproduce::claims::{ClaimVerdict, TestedClaim, test};
-use specimen_verdicts::reproduce::paper::{Claim, Paper, Test, names};
+use specimen_verdicts::reproduce::paper::{Claim, Paper, Test, names, spec_named};
 use specimen_verdicts::reproduce::reproduction::{Reproduction, ValueVerdict, reproduce};
 use specimen_verdicts::values::RunValues;
 
@@ -35,8 +38,10 @@ fn every_table_fits_its_numbers_and_every_claim_the_cells_of_its_twin() {
                 let twin = table.twin(model).unwrap();
                 for claim in paper.claims.iter().filter(|claim| claim.table == table.id) {
                     for cell in claim.test.cells() {
+                        let names = paper.roles.get(cell).cloned().unwrap_or_else(|| vec![cell.to_owned()]);
                         // A published block may lack a method; the claim is then not testable on that model.
-                        let known = twin.cells.iter().any(|spec| spec.name == cell) || model != "tiny";
+                        let known =
+                            twin.cells.iter().any(|spec| names.contains(&spec.name)) || model != "tiny";
                         assert!(known, "{name}: claim {} names {cell}", claim.id);
                     }
                 }
@@ -87,7 +92,7 @@ fn table3b(accepted: [f64; 5], model: &str) -> Reproduction {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&made.write(folder.path())).unwrap();
     run.summary.cells.iter_mut().for_each(|cell| cell.model = model.into());
-    reproduce(&paper, &table, &run).unwrap()
+    reproduce(&paper, &table, &run, &BTreeMap::new()).unwrap()
 }
 
 fn verdict(found: &Reproduction, id: &str) -> ClaimVerdict {
@@ -153,7 +158,7 @@ fn plain_decoding_accepts_one_token_a_step_by_the_convention_of_the_papers() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&made.write(folder.path())).unwrap();
     run.summary.cells.iter_mut().for_each(|cell| cell.model = "llamagen".into());
-    let found = reproduce(&paper, &table, &run).unwrap();
+    let found = reproduce(&paper, &table, &run, &BTreeMap::new()).unwrap();
     let row = found.rows.iter().find(|row| row.cell.as_deref() == Some("ar")).unwrap();
     let value = row.values.iter().flatten().find(|value| value.measure == "accepted_per_step").unwrap();
     assert_eq!((value.printed, value.ours, value.verdict), (1.0, Some(1.0), ValueVerdict::Agrees));
@@ -168,35 +173,50 @@ fn the_tables_read_as_printed() {
     assert_snapshot!("claims", found.claims_table().markdown());
 }
 
-fn claim(test: Test) -> Claim {
-    Claim { id: "c".into(), table: "t".into(), text: "made up".into(), test }
-}
-
-fn tested(test_: Test) -> ClaimVerdict {
+fn tested(measure: &str, condition: Test) -> ClaimVerdict {
     let folder = tempfile::tempdir().unwrap();
     let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
-    tested_on("tiny", &run, test_).verdict
+    tested_on("tiny", &run, measure, condition).verdict
 }
 
 /// Tested as if `model` were the only model of the paper.
-fn tested_on(model: &str, run: &RunValues, test_: Test) -> TestedClaim {
-    test(&claim(test_), &[(model.to_owned(), "Large".to_owned())].into(), run).unwrap()
+fn tested_on(model: &str, run: &RunValues, measure: &str, condition: Test) -> TestedClaim {
+    tested_by(model, run, &[measure], condition)
+}
+
+/// Tested by the first of `measures` that the run has, as if `model` were the only model of the paper and `bush` the role of a
+/// cell.
+fn tested_by(model: &str, run: &RunValues, measures: &[&str], condition: Test) -> TestedClaim {
+    let paper = Paper {
+        models: [(model.to_owned(), "Large".to_owned())].into(),
+        roles: [("bush".to_owned(), vec!["shrub".to_owned(), "tree".to_owned()])].into(),
+        ..Paper::named("cascade").unwrap()
+    };
+    let measure = measures.iter().map(|measure| (*measure).to_owned()).collect();
+    let claim = Claim {
+        id: "c".into(),
+        table: "t".into(),
+        text: "made up".into(),
+        measure,
+        test: condition,
+        specs: BTreeMap::new(),
+    };
+    test(&claim, &paper, run).unwrap()
 }
 
 #[test]
 fn an_absolute_magnitude_is_not_comparable_on_another_model() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
-    let between = |low, high| Test::Between { measure: "nfe".into(), cell: "tree".into(), low, high };
+    let between = |low, high| Test::Between { cell: "tree".into(), low, high };
     for (low, high) in [(70.0, 80.0), (80.0, 90.0)] {
-        let found = tested_on("large", &run, between(low, high));
+        let found = tested_on("large", &run, "nfe", between(low, high));
         assert_eq!(found.verdict, ClaimVerdict::NotComparable);
         assert!(found.evidence.contains("tiny is none of the paper's models"), "{}", found.evidence);
     }
     // A ratio of two cells of one model is no absolute magnitude.
-    let ratio =
-        Test::Ratio { measure: "nfe".into(), cell: "tree".into(), of: "ar".into(), low: 0.9, high: 1.1 };
-    assert_eq!(tested_on("large", &run, ratio).verdict, ClaimVerdict::DoesNotHold);
+    let ratio = Test::Ratio { cell: "tree".into(), of: "ar".into(), low: 0.9, high: 1.1 };
+    assert_eq!(tested_on("large", &run, "nfe", ratio).verdict, ClaimVerdict::DoesNotHold);
 }
 
 #[test]
@@ -206,9 +226,8 @@ fn the_evidence_has_the_digits_that_the_decision_needs() {
     for cell in run.summary.cells.iter_mut().filter(|cell| cell.id == "tree") {
         cell.tvd_spent = Some(0.003_000_4);
     }
-    let between =
-        Test::Between { measure: "tvd_spent".into(), cell: "tree".into(), low: 0.0003, high: 0.003 };
-    let found = tested_on("tiny", &run, between);
+    let between = Test::Between { cell: "tree".into(), low: 0.0003, high: 0.003 };
+    let found = tested_on("tiny", &run, "tvd_spent", between);
     assert_eq!(found.verdict, ClaimVerdict::DoesNotHold);
     assert_eq!(found.evidence, "tvd_spent of tree is 0.0030004, claimed: 0.0003 to 0.003");
 }
@@ -225,7 +244,7 @@ fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
     // bring the end to the edge.
     let within = value + (high - value) / 5.0;
     let cells = vec!["chain".to_owned(), "tree".to_owned()];
-    let found = tested_on("tiny", &run, Test::Alike { measure: "accepted_per_step".into(), cells, within });
+    let found = tested_on("tiny", &run, "accepted_per_step", Test::Alike { cells, within });
     assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
     assert!(found.prompts_to_decide.unwrap().abs_diff(600) <= 1, "{found:?}");
 }
@@ -260,48 +279,114 @@ fn the_claims_are_counted_in_a_line() {
 fn each_kind_of_claim_holds_fails_and_stays_open() {
     use ClaimVerdict::{DoesNotHold, Holds, NotTestable};
     let text = str::to_owned;
-    let greater = |measure: &str, cell: &str, than: &str| Test::Greater {
-        measure: measure.into(),
-        cell: cell.into(),
-        than: vec![than.into()],
+    let greater = |cell: &str, than: &str| Test::Greater { cell: cell.into(), than: vec![than.into()] };
+    assert_eq!(tested("accepted_per_step", greater("tree", "chain")), Holds);
+    assert_eq!(tested("accepted_per_step", greater("chain", "tree")), DoesNotHold);
+    assert_eq!(tested("speedup", greater("tree", "chain")), Holds);
+    assert_eq!(tested("speedup", greater("ar", "chain")), DoesNotHold);
+    assert_eq!(tested("fid", greater("tree", "chain")), NotTestable);
+    assert_eq!(tested("nfe", greater("tree", "nobody")), NotTestable);
+    let rises = |cells: [&str; 3]| Test::Rises { cells: cells.map(text).to_vec() };
+    assert_eq!(tested("tokens_per_forward", rises(["ar", "chain", "tree"])), Holds);
+    assert_eq!(tested("tokens_per_forward", rises(["ar", "tree", "chain"])), DoesNotHold);
+    let alike = |within| Test::Alike { cells: ["chain", "tree"].map(text).to_vec(), within };
+    assert_eq!(tested("clip", alike(0.05)), Holds);
+    assert_eq!(tested("nfe", alike(0.05)), DoesNotHold);
+    let ratio = |low, high| Test::Ratio { cell: text("chain"), of: text("tree"), low, high };
+    assert_eq!(tested("tokens_per_forward", ratio(0.6, 0.8)), Holds);
+    assert_eq!(tested("tokens_per_forward", ratio(0.9, 1.0)), DoesNotHold);
+    let between = |low, high| Test::Between { cell: text("tree"), low, high };
+    assert_eq!(tested("nfe", between(70.0, 80.0)), Holds);
+    assert_eq!(tested("nfe", between(80.0, 90.0)), DoesNotHold);
+    let no_less = |within| Test::NotLess { cell: text("tree"), than: vec![text("chain")], within };
+    assert_eq!(tested("clip", no_less(0.05)), Holds);
+    assert_eq!(tested("clip", no_less(0.0)), DoesNotHold);
+}
+
+#[test]
+fn one_value_of_the_evidence_turns_the_verdict_of_each_kind() {
+    use ClaimVerdict::{DoesNotHold, Holds};
+    let text = str::to_owned;
+    let kinds = [
+        ("fid", Test::Greater { cell: text("tree"), than: vec![text("chain")] }, 12.0, 8.0),
+        ("fid", Test::NotLess { cell: text("tree"), than: vec![text("chain")], within: 0.1 }, 10.0, 7.0),
+        ("fid", Test::Alike { cells: vec![text("chain"), text("tree")], within: 0.1 }, 10.0, 12.0),
+        ("fid", Test::Rises { cells: vec![text("chain"), text("tree")] }, 12.0, 8.0),
+        ("fid", Test::Between { cell: text("tree"), low: 9.0, high: 11.0 }, 10.0, 12.0),
+        ("fid", Test::Ratio { cell: text("tree"), of: text("chain"), low: 0.9, high: 1.1 }, 10.0, 12.0),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    for (measure, condition, holds, fails) in kinds {
+        for (of_tree, expected) in [(holds, Holds), (fails, DoesNotHold)] {
+            for (cell, value) in [("chain", 10.0), ("tree", of_tree)] {
+                let cell = run.summary.cells.iter_mut().find(|known| known.id == cell).unwrap();
+                let metric = cell.metrics.iter_mut().find(|metric| metric.metric == measure).unwrap();
+                (metric.value, metric.ci95, metric.why) =
+                    (Some(value), Some([value - 0.1, value + 0.1]), None);
+            }
+            let found = tested_on("tiny", &run, measure, condition.clone());
+            assert_eq!(found.verdict, expected, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_measure_that_the_cells_have_is_compared_and_roles_name_cells() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    let bush = Test::Greater { cell: "chain".into(), than: vec!["bush".into()] };
+    // The fixture's `fid` has no value, its `clip` has one for every image.
+    let found = tested_by("tiny", &run, &["fid", "clip"], bush.clone());
+    assert!(found.evidence.starts_with("clip 0."), "{}", found.evidence);
+    assert!(found.evidence.contains(" of tree"), "{}", found.evidence);
+    for cell in &mut run.summary.cells {
+        cell.metrics.iter_mut().for_each(|metric| metric.metric = format!("{}:lantern", metric.metric));
+        let fid = cell.metrics.iter_mut().find(|metric| metric.metric == "fid:lantern").unwrap();
+        let value = if cell.id == "tree" { 10.0 } else { 12.0 };
+        (fid.value, fid.ci95, fid.why) = (Some(value), Some([value - 0.1, value + 0.1]), None);
+    }
+    let found = tested_by("tiny", &run, &["fid", "clip"], bush);
+    assert_eq!(found.verdict, ClaimVerdict::Holds);
+    assert!(
+        found.evidence.starts_with("fid:lantern 12.0 of chain against 10.0 of tree"),
+        "{}",
+        found.evidence
+    );
+}
+
+#[test]
+fn a_distance_of_too_few_images_says_how_many_the_spec_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    run.summary.spec = serde_json::json!({ "metrics": [{ "name": "fid", "min_n": 500 }] });
+    let found =
+        tested_on("tiny", &run, "fid", Test::Greater { cell: "tree".into(), than: vec!["chain".into()] });
+    assert_eq!((found.verdict, found.prompts_to_decide), (ClaimVerdict::NotTestable, Some(500)));
+}
+
+#[test]
+fn every_spec_of_a_paper_belongs_to_one_of_its_tables_figures_or_claims() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/paper");
+    let here =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let papers: Vec<Paper> = names().map(|name| Paper::named(name).unwrap()).collect();
+    let of_paper = |paper: &Paper| -> Vec<String> {
+        let tables = paper.tables.iter().map(|table| &table.specs);
+        let specs = tables.chain(paper.items.iter().map(|item| &item.specs));
+        let longer = paper.claims.iter().flat_map(|claim| claim.specs.values().cloned());
+        specs.flat_map(BTreeMap::values).flatten().cloned().chain(longer).collect()
     };
-    assert_eq!(tested(greater("accepted_per_step", "tree", "chain")), Holds);
-    assert_eq!(tested(greater("accepted_per_step", "chain", "tree")), DoesNotHold);
-    assert_eq!(tested(greater("speedup", "tree", "chain")), Holds);
-    assert_eq!(tested(greater("speedup", "ar", "chain")), DoesNotHold);
-    assert_eq!(tested(greater("fid", "tree", "chain")), NotTestable);
-    assert_eq!(tested(greater("nfe", "tree", "nobody")), NotTestable);
-    let rises = |cells: [&str; 3]| Test::Rises {
-        measure: text("tokens_per_forward"),
-        cells: cells.map(text).to_vec(),
-    };
-    assert_eq!(tested(rises(["ar", "chain", "tree"])), Holds);
-    assert_eq!(tested(rises(["ar", "tree", "chain"])), DoesNotHold);
-    let alike = |measure: &str, within| Test::Alike {
-        measure: text(measure),
-        cells: ["chain", "tree"].map(text).to_vec(),
-        within,
-    };
-    assert_eq!(tested(alike("clip", 0.05)), Holds);
-    assert_eq!(tested(alike("nfe", 0.05)), DoesNotHold);
-    let ratio = |low, high| Test::Ratio {
-        measure: text("tokens_per_forward"),
-        cell: text("chain"),
-        of: text("tree"),
-        low,
-        high,
-    };
-    assert_eq!(tested(ratio(0.6, 0.8)), Holds);
-    assert_eq!(tested(ratio(0.9, 1.0)), DoesNotHold);
-    let between = |low, high| Test::Between { measure: text("nfe"), cell: text("tree"), low, high };
-    assert_eq!(tested(between(70.0, 80.0)), Holds);
-    assert_eq!(tested(between(80.0, 90.0)), DoesNotHold);
-    let no_less = |within| Test::NotLess {
-        measure: text("clip"),
-        cell: text("tree"),
-        than: vec![text("chain")],
-        within,
-    };
-    assert_eq!(tested(no_less(0.05)), Holds);
-    assert_eq!(tested(no_less(0.0)), DoesNotHold);
+    let named: BTreeSet<String> = papers.iter().flat_map(of_paper).collect();
+    assert_eq!(here.collect::<BTreeSet<_>>(), named);
+    for claim in papers.iter().flat_map(|paper| &paper.claims) {
+        for name in claim.specs.values() {
+            let spec = spec_named(name).unwrap().resolve().unwrap();
+            let lacking = claim.test.cells().into_iter().filter(|cell| {
+                let is_role = papers.iter().any(|paper| paper.roles.contains_key(*cell));
+                !is_role && !spec.cells.iter().any(|known| known.name == **cell)
+            });
+            assert_eq!(lacking.collect::<Vec<_>>(), [""; 0], "{name}");
+        }
+    }
 }

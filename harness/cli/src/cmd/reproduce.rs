@@ -1,14 +1,18 @@
 //! `specimen reproduce`: a paper's table and a run of its twin, with a verdict on every value and claim.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde_json::json;
+use specimen_experiments::parse::SpecText;
 use specimen_record::{Part, RunDir, write_atomic};
-use specimen_table::{Column, Entry, Table};
+use specimen_table::{Column, Table};
 use specimen_verdicts::{
     reproduce::{
-        paper::{Paper, PaperTable},
+        paper::{Paper, PaperTable, spec_named},
         reproduction::{Reproduction, reproduce as set_beside},
     },
     values::RunValues,
@@ -45,6 +49,10 @@ pub struct ReproduceArgs {
     #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", conflicts_with = "run", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
+    /// Also make the longer runs that claims about distances need; `all` makes them without it
+    #[cfg(feature = "torch")]
+    #[arg(long, conflicts_with = "run")]
+    pub long: bool,
     /// How the tables are written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
     pub layout: Layout,
@@ -58,13 +66,20 @@ pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Resu
     let tables = tables(args, asked)?;
     let mut found = Vec::new();
     let unverified = Unverified::check(&args.run, Part::Values, &args.seal, console)?;
+    let mut longer = BTreeMap::new();
     for (paper, table) in &tables {
         let folder = match &args.run {
             Some(folder) => folder.clone(),
-            None => make(args, table, console)?,
+            None => make(args, table.spec(&args.model)?, console)?,
         };
         let run = RunDir::open(&folder)?;
-        let reproduction = set_beside(paper, table, &RunValues::read(&run)?)?;
+        for name in longer_specs(args, paper, table) {
+            if let Entry::Vacant(place) = longer.entry(name) {
+                let folder = make(args, spec_named(place.key())?, console)?;
+                place.insert(RunValues::read(&RunDir::open(&folder)?)?);
+            }
+        }
+        let reproduction = set_beside(paper, table, &RunValues::read(&run)?, &longer)?;
         write(&run.report(), &reproduction, console)?;
         found.push(reproduction);
     }
@@ -72,6 +87,25 @@ pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Resu
         Format::Json => unverified.answer_json(&found),
         Format::Human => unverified.answer(&said(&found, args.layout)),
     }
+}
+
+/// Specs that claims of a table have for themselves, where they are made.
+fn longer_specs(args: &ReproduceArgs, paper: &Paper, table: &PaperTable) -> Vec<String> {
+    if args.run.is_some() || !is_long(args) {
+        return Vec::new();
+    }
+    let claims = paper.claims.iter().filter(|claim| claim.table == table.id);
+    claims.filter_map(|claim| claim.specs.get(&args.model).cloned()).collect()
+}
+
+#[cfg(feature = "torch")]
+fn is_long(args: &ReproduceArgs) -> bool {
+    args.long || args.paper.as_deref() == Some(ALL)
+}
+
+#[cfg(not(feature = "torch"))]
+fn is_long(_: &ReproduceArgs) -> bool {
+    false
 }
 
 /// The tables that are asked for, each with its paper.
@@ -116,7 +150,7 @@ fn list(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
     let mut shown = Table { id: "papers".to_owned(), ..Table::default() };
     shown.rows = vec![Vec::new(); rows().count()];
     let mut column = |name: &str, of: &dyn Fn(&Paper, &PaperTable) -> String| {
-        let entries = rows().map(|(paper, table)| Entry::plain(&of(paper, table))).collect();
+        let entries = rows().map(|(paper, table)| specimen_table::Entry::plain(&of(paper, table))).collect();
         shown.push(Column::text(name), entries);
     };
     column("table", &|paper, table| format!("{}:{}", paper.id, table.id));
@@ -147,9 +181,9 @@ fn write(folder: &Path, found: &Reproduction, console: &Console) -> anyhow::Resu
     Ok(())
 }
 
+/// Makes the run of a spec, or continues it; its folder.
 #[cfg(feature = "torch")]
-fn make(args: &ReproduceArgs, table: &PaperTable, console: &Console) -> anyhow::Result<PathBuf> {
-    let mut text = table.spec(&args.model)?;
+fn make(args: &ReproduceArgs, mut text: SpecText, console: &Console) -> anyhow::Result<PathBuf> {
     if let Some(limit) = args.limit {
         text.set(&format!("dataset.limit={limit}"))?;
     }
@@ -162,7 +196,7 @@ fn make(args: &ReproduceArgs, table: &PaperTable, console: &Console) -> anyhow::
 }
 
 #[cfg(not(feature = "torch"))]
-fn make(_: &ReproduceArgs, table: &PaperTable, _: &Console) -> anyhow::Result<PathBuf> {
-    let why = format!("this build cannot run anything; give a run of the twin of {} with --run", table.id);
-    Err(CliError::Usage(why).into())
+fn make(_: &ReproduceArgs, _: SpecText, _: &Console) -> anyhow::Result<PathBuf> {
+    let why = "this build cannot run anything; give a run of the table's twin with --run";
+    Err(CliError::Usage(why.to_owned()).into())
 }

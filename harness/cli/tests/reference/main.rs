@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod outputs;
+mod papers;
 
 use std::{
     fmt::Write,
@@ -39,10 +40,14 @@ fn the_reference_pages_are_up_to_date() {
             stale.push(name);
         }
     }
-    assert!(stale.is_empty(), "not up to date in docs/reference: {}; run `make reference`", stale.join(", "));
+    assert!(
+        stale.is_empty(),
+        "not up to date below docs/reference: {}; run `make reference`",
+        stale.join(", ")
+    );
 }
 
-fn pages() -> [(&'static str, String); 7] {
+fn pages() -> [(&'static str, String); 8] {
     [
         ("commands.md", commands()),
         ("metrics.md", metrics()),
@@ -51,6 +56,7 @@ fn pages() -> [(&'static str, String); 7] {
         ("datasets.md", datasets()),
         ("specs.md", bundled_specs()),
         ("outputs.md", outputs::outputs()),
+        ("../../experiments/specs/README.md", papers::index()),
     ]
 }
 

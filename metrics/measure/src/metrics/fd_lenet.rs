@@ -59,8 +59,8 @@ impl ImageMeasure for FdLenet {
             self.reference = Some((gaussian(NAME, &rows, self.net.n_dims())?, digits.len() as u64));
         }
         let (reference, n) = self.reference.as_ref().expect("it was made above");
-        let generated = gaussian(NAME, &LENET.features(&self.net, images)?, self.net.n_dims())?;
-        distance(NAME, self.net.identity(), (reference, *n), &generated)
+        let generated = LENET.features(&self.net, images)?;
+        distance(NAME, self.net.identity(), (reference, *n), generated)
     }
 }
 

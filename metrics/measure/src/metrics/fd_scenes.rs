@@ -33,7 +33,7 @@ impl ImageMeasure for FdScenes {
 
     fn measure(&mut self, images: &[CellImage<'_>]) -> Result<Outcome, MeasureError> {
         let Self { net, reference } = self;
-        let generated = gaussian(NAME, &SCENES.features(net, images)?, net.n_dims())?;
+        let generated = SCENES.features(net, images)?;
         let reference = match reference {
             Some(reference) => reference,
             empty => {
@@ -46,6 +46,6 @@ impl ImageMeasure for FdScenes {
                 empty.insert(gaussian(NAME, &rows, net.n_dims())?)
             }
         };
-        distance(NAME, net.identity(), (reference, N_REFERENCE), &generated)
+        distance(NAME, net.identity(), (reference, N_REFERENCE), generated)
     }
 }

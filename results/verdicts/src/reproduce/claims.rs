@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use specimen_table::{deciding, fixed};
 
-use super::paper::{Claim, Test};
+use super::paper::{Claim, Paper, Test};
 use crate::VerdictError;
 use crate::compare::comparison::{Estimate, Scale, estimate};
 use crate::gate::rules::percent as share_in_percent;
@@ -53,6 +53,13 @@ struct Ends {
     n: Option<usize>,
 }
 
+/// A value of a cell, with its interval and the images it is over.
+struct Known {
+    value: f64,
+    ci95: Option<[f64; 2]>,
+    n: u64,
+}
+
 /// One part of a condition: what it says and how it came out.
 struct Part {
     verdict: ClaimVerdict,
@@ -73,8 +80,15 @@ impl Part {
             (_, true) => ClaimVerdict::DoesNotHold,
             _ => ClaimVerdict::NotTestable,
         };
-        let is_open = verdict == ClaimVerdict::NotTestable;
-        Part { verdict, said, prompts: if is_open { ends.prompts_to_decide(low, high) } else { None } }
+        if verdict != ClaimVerdict::NotTestable {
+            return Part::decided(verdict, said);
+        }
+        let prompts = ends.prompts_to_decide(low, high);
+        let said = match prompts {
+            Some(_) => said,
+            None => format!("{said}; a million prompts would not decide it"),
+        };
+        Part { verdict, said, prompts }
     }
 }
 
@@ -94,19 +108,28 @@ impl Ends {
     }
 }
 
-/// Tests a claim on a run. `models` are the paper's name of each model of ours that is one of its models.
+/// Tests a claim of a paper on a run.
 ///
 /// # Errors
 /// When a value of the run is not finite.
-pub fn test(
-    claim: &Claim,
-    models: &BTreeMap<String, String>,
-    run: &RunValues,
-) -> Result<TestedClaim, VerdictError> {
-    let absent = claim.test.cells().into_iter().find(|cell| run.summary.cell(cell).is_none());
-    let parts = match absent {
+pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim, VerdictError> {
+    let has = |cell: &str| run.summary.cell(cell).is_some();
+    let of_role = |name: &str| {
+        let names = paper.roles.get(name).into_iter().flatten();
+        names
+            .clone()
+            .find(|name| has(name))
+            .or(names.clone().next())
+            .cloned()
+            .unwrap_or_else(|| name.to_owned())
+    };
+    let condition = claim.test.clone().with_cells(of_role);
+    let cells = condition.cells();
+    let parts = match cells.iter().find(|cell| !has(cell)) {
         Some(cell) => vec![not_testable(format!("the run has no cell `{cell}`"))],
-        None => Tester { run, models }.parts(&claim.test)?,
+        None => {
+            Tester { run, models: &paper.models, measure: measure(claim, &cells, run) }.parts(&condition)?
+        }
     };
     // One part that fails refutes the claim; one that is undecided leaves the rest without a verdict.
     let has = |verdict| parts.iter().any(|part: &Part| part.verdict == verdict);
@@ -121,48 +144,62 @@ pub fn test(
     Ok(TestedClaim { id, text, verdict, evidence, prompts_to_decide })
 }
 
+/// The measure of a claim that all of its cells have; else the first that one of them was scored by; else the first.
+fn measure(claim: &Claim, cells: &[&str], run: &RunValues) -> String {
+    let of = |cell: &&str, measure: &str| run.summary.cell(cell).map(|cell| measured::of(cell, measure));
+    let is_known = |measure: &&String| {
+        cells.iter().all(|cell| of(cell, measure).is_some_and(|found| found.value.is_some()))
+    };
+    let is_scored = |measure: &&String| {
+        cells.iter().any(|cell| of(cell, measure).is_some_and(|found| found.protocol.is_some()))
+    };
+    let measures = || claim.measure.iter();
+    let chosen = measures().find(is_known).or_else(|| measures().find(is_scored)).or(claim.measure.first());
+    let chosen = chosen.map_or("", String::as_str);
+    let cell = cells.first().and_then(|cell| run.summary.cell(cell));
+    cell.map_or(chosen, |cell| measured::name_in(cell, chosen)).to_owned()
+}
+
 fn not_testable(why: String) -> Part {
     Part::decided(ClaimVerdict::NotTestable, why)
 }
 
 struct Tester<'a> {
     run: &'a RunValues,
+    /// The paper's name of each model of ours that is one of its models.
     models: &'a BTreeMap<String, String>,
+    measure: String,
 }
 
 impl Tester<'_> {
     fn parts(&self, test: &Test) -> Result<Vec<Part>, VerdictError> {
         match test {
-            Test::Greater { measure, cell, than } => {
-                than.iter().map(|other| self.above(measure, cell, other, 0.0)).collect()
+            Test::Greater { cell, than } => than.iter().map(|other| self.above(cell, other, 0.0)).collect(),
+            Test::NotLess { cell, than, within } => {
+                than.iter().map(|other| self.above(cell, other, -within)).collect()
             }
-            Test::NotLess { measure, cell, than, within } => {
-                than.iter().map(|other| self.above(measure, cell, other, -within)).collect()
+            Test::Alike { cells, within } => {
+                cells[1..].iter().map(|cell| self.alike(cell, &cells[0], *within)).collect()
             }
-            Test::Alike { measure, cells, within } => {
-                cells[1..].iter().map(|cell| self.alike(measure, cell, &cells[0], *within)).collect()
-            }
-            Test::Rises { measure, cells } => self.rises(measure, cells),
-            Test::Between { measure, cell, low, high } => Ok(vec![self.between(measure, cell, *low, *high)]),
-            Test::Ratio { measure, cell, of, low, high } => {
-                Ok(vec![self.ratio(measure, cell, of, *low, *high)?])
-            }
+            Test::Rises { cells } => self.rises(cells),
+            Test::Between { cell, low, high } => Ok(vec![self.between(cell, *low, *high)]),
+            Test::Ratio { cell, of, low, high } => Ok(vec![self.ratio(cell, of, *low, *high)?]),
         }
     }
 
     /// `cell` over `other` minus 1 is above `least`.
-    fn above(&self, measure: &str, cell: &str, other: &str, least: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, other, &[least])? {
-            Err(why) => not_testable(why),
+    fn above(&self, cell: &str, other: &str, least: f64) -> Result<Part, VerdictError> {
+        Ok(match self.excess(cell, other, &[least])? {
+            Err(open) => open,
             // An interval that ends at the bound is not above it.
             Ok((ends, said)) if ends.low == least && ends.high > least => not_testable(said),
             Ok((ends, said)) => Part::of_interval(&ends, least, f64::INFINITY, said),
         })
     }
 
-    fn alike(&self, measure: &str, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, other, &[-within, within])? {
-            Err(why) => not_testable(why),
+    fn alike(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
+        Ok(match self.excess(cell, other, &[-within, within])? {
+            Err(open) => open,
             Ok((ends, said)) => {
                 let said = format!("{said}, {} % allowed", share_in_percent(within));
                 Part::of_interval(&ends, -within, within, said)
@@ -171,11 +208,11 @@ impl Tester<'_> {
     }
 
     /// No step falls beyond chance, and from first to last it rises.
-    fn rises(&self, measure: &str, cells: &[String]) -> Result<Vec<Part>, VerdictError> {
+    fn rises(&self, cells: &[String]) -> Result<Vec<Part>, VerdictError> {
         let mut parts = Vec::new();
         for pair in cells.windows(2) {
-            parts.push(match self.excess(measure, &pair[1], &pair[0], &[0.0])? {
-                Err(why) => not_testable(why),
+            parts.push(match self.excess(&pair[1], &pair[0], &[0.0])? {
+                Err(open) => open,
                 Ok((ends, said)) => {
                     let falls = ends.high < 0.0;
                     Part::decided(if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds }, said)
@@ -183,18 +220,19 @@ impl Tester<'_> {
             });
         }
         if let [first, .., last] = cells {
-            parts.push(self.above(measure, last, first, 0.0)?);
+            parts.push(self.above(last, first, 0.0)?);
         }
         Ok(parts)
     }
 
     /// The only condition on an absolute magnitude.
-    fn between(&self, measure: &str, cell: &str, low: f64, high: f64) -> Part {
-        let value = match self.value(measure, cell) {
-            Err(why) => return not_testable(why),
+    fn between(&self, cell: &str, low: f64, high: f64) -> Part {
+        let value = match self.value(cell) {
+            Err(open) => return open,
             Ok(value) => value,
         };
         let shown = faithful(value, &[low, high]);
+        let measure = &self.measure;
         let said = format!("{measure} of {cell} is {shown}, claimed: {low} to {high}");
         let model = self.run.summary.cell(cell).map_or("the model", |cell| cell.model.as_str());
         if !self.models.contains_key(model) {
@@ -207,12 +245,13 @@ impl Tester<'_> {
         Part::decided(if holds { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold }, said)
     }
 
-    fn ratio(&self, measure: &str, cell: &str, of: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(measure, cell, of, &[low - 1.0, high - 1.0])? {
-            Err(why) => not_testable(why),
+    fn ratio(&self, cell: &str, of: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
+        Ok(match self.excess(cell, of, &[low - 1.0, high - 1.0])? {
+            Err(open) => open,
             Ok((ends, _)) => {
                 let [value, from, to] = [ends.value, ends.low, ends.high].map(|excess| 1.0 + excess);
                 let shown = [value, from, to].map(|end| deciding(end, &[low, high], 3));
+                let measure = &self.measure;
                 let said = format!(
                     "{measure} of {cell} over that of {of} is {} [{}, {}], claimed: {low} to {high}",
                     shown[0], shown[1], shown[2]
@@ -226,11 +265,11 @@ impl Tester<'_> {
     /// be told. The words have the digits that show on which side of each of `bounds` it is.
     fn excess(
         &self,
-        measure: &str,
         cell: &str,
         other: &str,
         bounds: &[f64],
-    ) -> Result<Result<(Ends, String), String>, VerdictError> {
+    ) -> Result<Result<(Ends, String), Part>, VerdictError> {
+        let measure = self.measure.as_str();
         let (ours, theirs, scale) = match measure {
             // A speedup over the shared baseline is compared by the times themselves: both ran interleaved.
             "speedup" => {
@@ -239,13 +278,13 @@ impl Tester<'_> {
             _ => (self.run.by_prompt(cell, measure), self.run.by_prompt(other, measure), Scale::Difference),
         };
         if ours.is_empty() || theirs.is_empty() {
-            return Ok(self.excess_of_summaries(measure, cell, other, bounds));
+            return Ok(self.excess_of_summaries(cell, other, bounds));
         }
         let Some(found) = self.paired(&theirs, &ours, scale)? else {
-            return Ok(Err(format!("{cell} and {other} share fewer than two prompts")));
+            return Ok(Err(not_testable(format!("{cell} and {other} share fewer than two prompts"))));
         };
         if scale == Scale::Difference && found.a == 0.0 {
-            return Ok(Err(format!("{measure} of {other} is 0, so no share of it")));
+            return Ok(Err(not_testable(format!("{measure} of {other} is 0, so no share of it"))));
         }
         let share = |end: f64| if scale == Scale::Ratio { end - 1.0 } else { end / found.a.abs() };
         let [low, high] = found.ci95.map(share);
@@ -269,63 +308,64 @@ impl Tester<'_> {
         Ok(Ok((ends, format!("{said} over {} prompts", found.n))))
     }
 
-    /// From the cells' own values and intervals, for measures without a value for each image. Without intervals nothing
-    /// is told apart.
-    fn excess_of_summaries(
-        &self,
-        measure: &str,
-        cell: &str,
-        other: &str,
-        bounds: &[f64],
-    ) -> Result<(Ends, String), String> {
+    /// From the cells' own values and intervals, for measures without a value for each image; the interval of the
+    /// difference by the method of variance estimates recovery (Zou and Donner 2008), as if the cells were independent.
+    /// Without intervals nothing is told apart.
+    fn excess_of_summaries(&self, cell: &str, other: &str, bounds: &[f64]) -> Result<(Ends, String), Part> {
+        let measure = &self.measure;
         let (ours, theirs) = (self.summary_of(measure, cell)?, self.summary_of(measure, other)?);
-        let ([low, high], [their_low, their_high]) = match (ours.1, theirs.1) {
-            (Some(ours), Some(theirs)) => (ours, theirs),
-            _ => {
-                return Err(format!(
-                    "{measure} {} of {cell} against {} of {other}, without intervals",
-                    short(ours.0),
-                    short(theirs.0)
-                ));
-            }
+        let values =
+            format!("{measure} {} of {cell} against {} of {other}", short(ours.value), short(theirs.value));
+        let (Some(ours_ci95), Some(their_ci95)) = (ours.ci95, theirs.ci95) else {
+            return Err(not_testable(format!("{values}, without intervals")));
         };
-        if theirs.0 == 0.0 {
-            return Err(format!("{measure} of {other} is 0, so no share of it"));
+        if theirs.value == 0.0 {
+            return Err(not_testable(format!("{measure} of {other} is 0, so no share of it")));
         }
-        let scale = theirs.0.abs();
+        let scale = theirs.value.abs();
+        let difference = ours.value - theirs.value;
+        let below = (ours.value - ours_ci95[0]).hypot(their_ci95[1] - theirs.value);
+        let above = (ours_ci95[1] - ours.value).hypot(theirs.value - their_ci95[0]);
         let ends = Ends {
-            value: (ours.0 - theirs.0) / scale,
-            low: (low - their_high) / scale,
-            high: (high - their_low) / scale,
-            n: None,
+            value: difference / scale,
+            low: (difference - below) / scale,
+            high: (difference + above) / scale,
+            n: Some(ours.n.min(theirs.n) as usize),
         };
-        let said = format!(
-            "{measure} {} of {cell} against {} of {other}: {}",
-            short(ours.0),
-            short(theirs.0),
-            percent(&ends, bounds)
-        );
+        let said = format!("{values}: {}", percent(&ends, bounds));
         Ok((ends, said))
     }
 
-    fn value(&self, measure: &str, cell: &str) -> Result<f64, String> {
-        if measure == "tvd_per_token" {
+    fn value(&self, cell: &str) -> Result<f64, Part> {
+        if self.measure == "tvd_per_token" {
             // Plain decoding makes one forward a token.
-            let summary = self.run.summary.cell(cell).ok_or_else(|| format!("there is no cell {cell}"))?;
-            let baseline = summary.baseline.as_deref().and_then(|id| self.run.summary.cell(id));
-            let n_tokens = baseline.and_then(|cell| cell.nfe);
-            let n_tokens =
-                n_tokens.ok_or_else(|| "without a baseline the tokens are not known".to_owned())?;
-            return Ok(self.summary_of("tvd_spent", cell)?.0 / n_tokens);
+            let baseline = self.run.summary.cell(cell).and_then(|cell| cell.baseline.as_deref());
+            let n_tokens = baseline
+                .and_then(|id| self.run.summary.cell(id)?.nfe)
+                .ok_or_else(|| not_testable("without a baseline the tokens are not known".to_owned()))?;
+            return Ok(self.summary_of("tvd_spent", cell)?.value / n_tokens);
         }
-        Ok(self.summary_of(measure, cell)?.0)
+        Ok(self.summary_of(&self.measure, cell)?.value)
     }
 
-    fn summary_of(&self, measure: &str, cell: &str) -> Result<(f64, Option<[f64; 2]>), String> {
-        let summary = self.run.summary.cell(cell).ok_or_else(|| format!("there is no cell {cell}"))?;
-        let found = measured::of(summary, measure);
-        let why = || found.why.clone().unwrap_or_else(|| "there is no value".to_owned());
-        found.value.map(|value| (value, found.ci95)).ok_or_else(|| format!("{measure} of {cell}: {}", why()))
+    /// The cell's value; where it has none, why, and the images that the spec asks for before there is one.
+    fn summary_of(&self, measure: &str, cell: &str) -> Result<Known, Part> {
+        let summary = self.run.summary.cell(cell);
+        let found = summary.map(|summary| measured::of(summary, measure)).unwrap_or_default();
+        let why = found.why.unwrap_or_else(|| "there is no value".to_owned());
+        let Some(value) = found.value else {
+            let n_images = summary.map_or(0, |cell| cell.n_images);
+            let prompts = self.least_images(measure).filter(|least| n_images < *least);
+            return Err(Part { prompts, ..not_testable(format!("{measure} of {cell}: {why}")) });
+        };
+        Ok(Known { value, ci95: found.ci95, n: found.n })
+    }
+
+    /// Images below which the spec gives a metric no value.
+    fn least_images(&self, measure: &str) -> Option<u64> {
+        let name = measure.split(':').next();
+        let metrics = self.run.summary.spec["metrics"].as_array()?;
+        metrics.iter().find(|metric| metric["name"].as_str() == name)?["min_n"].as_u64()
     }
 
     fn paired(&self, a: &ByPrompt, b: &ByPrompt, scale: Scale) -> Result<Option<Estimate>, VerdictError> {

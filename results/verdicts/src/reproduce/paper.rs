@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use specimen_experiments::bundled::bundled;
 use specimen_experiments::parse::SpecText;
 use specimen_experiments::spec::Spec;
@@ -29,9 +29,15 @@ pub struct Paper {
     pub title: String,
     /// The paper's name of each model of ours that is one of its models; values are compared for these only.
     pub models: BTreeMap<String, String>,
+    /// Cells of claims by the part they play, with the names that runs give them.
+    #[serde(default)]
+    pub roles: BTreeMap<String, Vec<String>>,
     /// Its tables.
     #[serde(rename = "table")]
     pub tables: Vec<PaperTable>,
+    /// Its figures and statements that are no table here.
+    #[serde(default, rename = "item")]
+    pub items: Vec<PaperItem>,
     /// What it claims.
     #[serde(rename = "claim")]
     pub claims: Vec<Claim>,
@@ -53,10 +59,28 @@ pub struct PaperTable {
     pub rows: Vec<String>,
     /// Its measures, in order.
     pub columns: Vec<PaperColumn>,
-    /// The twin of the table, by model of ours.
-    pub specs: BTreeMap<String, String>,
+    /// Its specs, by model of ours: the first is the one that `reproduce` makes.
+    #[serde(deserialize_with = "specs_by_model")]
+    pub specs: BTreeMap<String, Vec<String>>,
+    /// What of it no spec gives, and why.
+    pub why: Option<String>,
     /// Under which conditions the paper measured.
     pub protocol: String,
+}
+
+/// A figure or statement of a paper, and what shows it here.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaperItem {
+    /// Number and subject.
+    pub title: String,
+    /// Specs, by model of ours.
+    #[serde(default, deserialize_with = "specs_by_model")]
+    pub specs: BTreeMap<String, Vec<String>>,
+    /// The figure or file of a report, or the command, that shows it.
+    pub shown: Option<String>,
+    /// What of it no spec gives, and why.
+    pub why: Option<String>,
 }
 
 /// A measure of a table.
@@ -100,8 +124,42 @@ pub struct Claim {
     pub table: String,
     /// In words.
     pub text: String,
+    /// What is compared: the first that the run has.
+    #[serde(deserialize_with = "one_or_several")]
+    pub measure: Vec<String>,
     /// The condition.
     pub test: Test,
+    /// Specs with as many images as it needs, by model of ours, where those of its table have fewer.
+    #[serde(default)]
+    pub specs: BTreeMap<String, String>,
+}
+
+/// A text, or a list of texts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl From<Texts> for Vec<String> {
+    fn from(texts: Texts) -> Self {
+        match texts {
+            Texts::One(text) => vec![text],
+            Texts::Several(texts) => texts,
+        }
+    }
+}
+
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Texts::deserialize(deserializer).map(Texts::into)
+}
+
+fn specs_by_model<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    let specs: BTreeMap<String, Texts> = BTreeMap::deserialize(deserializer)?;
+    Ok(specs.into_iter().map(|(model, texts)| (model, texts.into())).collect())
 }
 
 /// A condition on cells. Differences are paired by prompt where the measure has a value for each image.
@@ -110,8 +168,6 @@ pub struct Claim {
 pub enum Test {
     /// A cell has more of a measure than each of others.
     Greater {
-        /// The measure.
-        measure: String,
         /// The cell.
         cell: String,
         /// The others.
@@ -119,8 +175,6 @@ pub enum Test {
     },
     /// A cell has no less of a measure than each of others, up to a share of theirs.
     NotLess {
-        /// The measure.
-        measure: String,
         /// The cell.
         cell: String,
         /// The others.
@@ -130,8 +184,6 @@ pub enum Test {
     },
     /// Cells differ from the first by at most a share of it.
     Alike {
-        /// The measure.
-        measure: String,
         /// The cells.
         cells: Vec<String>,
         /// The share.
@@ -139,15 +191,11 @@ pub enum Test {
     },
     /// No cell has less than the one before it, and the last has more than the first.
     Rises {
-        /// The measure.
-        measure: String,
         /// The cells, in order.
         cells: Vec<String>,
     },
     /// A cell's value is between two ends.
     Between {
-        /// The measure.
-        measure: String,
         /// The cell.
         cell: String,
         /// Lowest.
@@ -157,8 +205,6 @@ pub enum Test {
     },
     /// A cell's value over another's is between two ends.
     Ratio {
-        /// The measure.
-        measure: String,
         /// The cell.
         cell: String,
         /// The other.
@@ -184,6 +230,21 @@ impl Test {
             Test::Between { cell, .. } => vec![cell],
             Test::Ratio { cell, of, .. } => vec![cell, of],
         }
+    }
+
+    /// The same of cells under other names.
+    #[must_use]
+    pub fn with_cells(mut self, name: impl Fn(&str) -> String) -> Test {
+        let rename = |cell: &mut String| *cell = name(cell);
+        match &mut self {
+            Test::Greater { cell, than, .. } | Test::NotLess { cell, than, .. } => {
+                std::iter::once(cell).chain(than).for_each(rename);
+            }
+            Test::Alike { cells, .. } | Test::Rises { cells, .. } => cells.iter_mut().for_each(rename),
+            Test::Between { cell, .. } => rename(cell),
+            Test::Ratio { cell, of, .. } => [cell, of].into_iter().for_each(rename),
+        }
+        self
     }
 }
 
@@ -233,19 +294,14 @@ impl PaperTable {
     /// # Errors
     /// When there is none.
     pub fn spec(&self, model: &str) -> Result<SpecText, VerdictError> {
-        let known = self
-            .specs
-            .get(model)
-            .and_then(|name| Some((name, bundled(&format!("paper/{}", name.trim_end_matches(".toml")))?)));
-        let Some((name, found)) = known else {
-            return Err(VerdictError::NoTwin {
+        match self.specs.get(model).and_then(|specs| specs.first()) {
+            Some(name) => spec_named(name),
+            None => Err(VerdictError::NoTwin {
                 table: self.id.clone(),
                 model: model.to_owned(),
                 known: self.specs.keys().cloned().collect::<Vec<_>>().join(", "),
-            });
-        };
-        SpecText::parse(name, found.text)
-            .map_err(|e| VerdictError::BadPaper { file: name.clone(), reason: e.to_string() })
+            }),
+        }
     }
 
     /// The same, resolved.
@@ -257,4 +313,15 @@ impl PaperTable {
             .resolve()
             .map_err(|e| VerdictError::BadPaper { file: self.id.clone(), reason: e.to_string() })
     }
+}
+
+/// The committed spec of a paper with this file name.
+///
+/// # Errors
+/// When there is none, which a test excludes.
+pub fn spec_named(name: &str) -> Result<SpecText, VerdictError> {
+    let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
+    let found = bundled(&format!("paper/{}", name.trim_end_matches(".toml")));
+    let found = found.ok_or_else(|| bad("there is no such spec in experiments/specs/paper".to_owned()))?;
+    SpecText::parse(name, found.text).map_err(|error| bad(error.to_string()))
 }

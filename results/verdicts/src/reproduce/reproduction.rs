@@ -1,5 +1,7 @@
 //! A table of a paper and a run: each printed value with ours and a verdict, and each claim.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use specimen_experiments::expect::PublishedRef;
 use specimen_experiments::spec::Spec;
@@ -7,7 +9,7 @@ use specimen_record::CellSummary;
 use specimen_table::deciding;
 
 use super::claims::{ClaimVerdict, TestedClaim, test};
-use super::paper::{Paper, PaperColumn, PaperTable};
+use super::paper::{Claim, Paper, PaperColumn, PaperTable};
 use crate::VerdictError;
 use crate::gate::rules::percent;
 use crate::measured::{self, Measured};
@@ -132,11 +134,17 @@ impl Reproduction {
     }
 }
 
-/// Compares a table of a paper with a run.
+/// Compares a table of a paper with a run. `longer` are runs of specs that claims have for themselves, by file name; a claim
+/// without one is tested on `run`.
 ///
 /// # Errors
 /// When the run's spec cannot be read, no cell of it belongs to a row of the table, or a value of it is not finite.
-pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<Reproduction, VerdictError> {
+pub fn reproduce(
+    paper: &Paper,
+    table: &PaperTable,
+    run: &RunValues,
+    longer: &BTreeMap<String, RunValues>,
+) -> Result<Reproduction, VerdictError> {
     let summary = &run.summary;
     let spec: Spec = serde_json::from_value(summary.spec.clone())
         .map_err(|e| VerdictError::ForeignSpec { run: summary.name.clone(), reason: e.to_string() })?;
@@ -144,6 +152,8 @@ pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<R
     models.dedup();
     let claims_only = !models.iter().any(|model| paper.models.contains_key(*model));
     let claims = paper.claims.iter().filter(|claim| claim.table == table.id);
+    let run_of =
+        |claim: &Claim| models.iter().find_map(|model| longer.get(claim.specs.get(*model)?)).unwrap_or(run);
     let mut printed = Vec::new();
     for group in groups(table)? {
         printed.extend(rows_of_group(paper, table, &group, run, &spec.published));
@@ -166,7 +176,7 @@ pub fn reproduce(paper: &Paper, table: &PaperTable, run: &RunValues) -> Result<R
         conditions: conditions(run),
         run: [summary.name.clone(), summary.result_digest.as_str().to_owned()],
         rows: printed,
-        claims: claims.map(|claim| test(claim, &paper.models, run)).collect::<Result<_, _>>()?,
+        claims: claims.map(|claim| test(claim, paper, run_of(claim))).collect::<Result<_, _>>()?,
         columns: table
             .columns
             .iter()
