@@ -64,7 +64,7 @@ pub enum DatasetError {
     /// The content does not follow its format.
     #[error("{path}: {place}: expected {expected}, found {found}", path = path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Where in the file (of the uncompressed content, when it is gzipped).
         place: Place,
@@ -79,7 +79,7 @@ pub enum DatasetError {
         path = path.display()
     )]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Which size: `the file` or `the uncompressed content`.
         what: &'static str,
@@ -119,19 +119,19 @@ pub enum DatasetError {
     /// An image file whose path is no text.
     #[error("{path}: the path is not UTF-8; rename it", path = path.display())]
     NameNotUtf8 {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
     },
     /// A folder without a single image.
     #[error("{path}: no image files (png, jpg, jpeg, webp, bmp) in it", path = path.display())]
     NoImages {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
     /// A table and a folder of images do not hold the same images.
     #[error("{table}: it does not fit the images in {folder}: {problem}", table = table.display(), folder = folder.display())]
     ImagesAndRows {
-        /// The table.
+        /// Path of the table.
         table: PathBuf,
         /// The folder of images.
         folder: PathBuf,
@@ -160,7 +160,7 @@ pub enum DatasetError {
         path = path.display()
     )]
     DigestMismatch {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// sha256 of the published content (uncompressed).
         expected: Digest,

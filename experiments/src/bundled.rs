@@ -29,7 +29,7 @@ pub struct SpecSummary {
     pub published: Vec<String>,
     /// Models, in the order of the cells.
     pub models: Vec<String>,
-    /// The dataset.
+    /// Name of the dataset.
     pub dataset: String,
     /// Cells, axes multiplied out.
     pub n_cells: usize,

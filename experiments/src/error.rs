@@ -44,7 +44,7 @@ pub enum Fault {
     /// A key that the grammar does not have.
     #[error("unknown key `{key}` in {table}{}", hint(.nearest, .known))]
     UnknownKey {
-        /// The key.
+        /// Name of the key.
         key: String,
         /// The table it stands in, as a spec writes it.
         table: String,
@@ -56,9 +56,9 @@ pub enum Fault {
     /// A key that must be there is not.
     #[error("{table} has no `{key}`, which must be given: {why}")]
     MissingKey {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// The key.
+        /// Name of the key.
         key: String,
         /// What it is needed for.
         why: String,
@@ -181,9 +181,9 @@ pub enum PlanError {
     /// A method on a model that does not have what it needs.
     #[error("cell `{cell}`: its method needs {what}, which model `{model}` does not have; {remedy}")]
     Lacking {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
-        /// Its model.
+        /// Name of its model.
         model: String,
         /// What the method needs.
         what: String,
@@ -195,7 +195,7 @@ pub enum PlanError {
         "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {known}"
     )]
     NoSuchBaseline {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
         /// The baseline that it names.
         found: String,

@@ -197,14 +197,14 @@ impl MetricSpec {
 impl Cell {
     /// Whether the images are another program's.
     #[must_use]
-    pub fn is_elsewhere(&self) -> bool {
+    pub fn is_of_another_program(&self) -> bool {
         self.external.is_some() || self.imported.is_some()
     }
 
     /// Whether this program decodes and drafts nothing: one token per forward of the target.
     #[must_use]
     pub fn is_autoregressive(&self) -> bool {
-        !self.is_elsewhere() && self.method.drafter.proposer == Proposer::None
+        !self.is_of_another_program() && self.method.drafter.proposer == Proposer::None
     }
 }
 
@@ -234,7 +234,7 @@ impl Spec {
     #[must_use]
     pub fn models(&self) -> Vec<&ModelSpec> {
         let mut models: Vec<&ModelSpec> = Vec::new();
-        for cell in self.cells.iter().filter(|cell| !cell.is_elsewhere()) {
+        for cell in self.cells.iter().filter(|cell| !cell.is_of_another_program()) {
             if !models.contains(&&cell.model) {
                 models.push(&cell.model);
             }

@@ -30,7 +30,7 @@ pub enum Warning {
     },
     /// A metric that will be null, because cells have fewer images than it asks for.
     TooFewImages {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
         /// Images that it asks for.
         min_n: usize,
@@ -39,7 +39,7 @@ pub enum Warning {
     },
     /// A metric that compares distributions without saying how many images it needs.
     NoLeastNumber {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
     /// The dataset is smaller than the limit.
@@ -51,7 +51,7 @@ pub enum Warning {
     },
     /// Prompts that a model cannot take: their images will fail.
     PromptsNotTaken {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// How many prompts it cannot take.
         n: usize,

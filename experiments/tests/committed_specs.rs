@@ -123,11 +123,11 @@ fn specs_over_published_prompts_plan_all_of_them() {
         assert_eq!(plan.items.len(), n_items, "{file}");
         // The two templates name the embedded model, which knows the words of few of these prompts.
         let templates = file.starts_with("real/");
-        let told = plan.warnings();
+        let reported = plan.warnings();
         let is_about_words =
-            |told: &Warning| matches!(told, Warning::PromptsNotTaken { n, .. } if *n > n_items / 2);
-        assert_eq!(told.len(), usize::from(templates), "{file}: {told:?}");
-        assert!(told.iter().all(is_about_words), "{file}: {told:?}");
+            |reported: &Warning| matches!(reported, Warning::PromptsNotTaken { n, .. } if *n > n_items / 2);
+        assert_eq!(reported.len(), usize::from(templates), "{file}: {reported:?}");
+        assert!(reported.iter().all(is_about_words), "{file}: {reported:?}");
     }
 }
 

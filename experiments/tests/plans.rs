@@ -291,16 +291,16 @@ fn cells_that_are_one_method_under_two_names_are_told_beforehand() {
         "[[cell]]\nname = \"sd-again\"\ndrafter = { proposer = \"eagle1\", shape = \"chain\", depth = 2 }\n";
     // An axis that crosses a cell that was written out, and an untimed cell of the same method.
     let text = format!("{SPEC}{again}[axes]\n\"cell.sd.drafter.depth\" = [1, 2, 3]\n");
-    let told = warnings(&text);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported = warnings(&text);
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(
-        told[0].starts_with(
+        reported[0].starts_with(
             "sd[depth=2], images, sd-again are the same method under 3 names: their images will"
         ),
-        "{told:?}"
+        "{reported:?}"
     );
     let other = again.replace("depth = 2 }", "depth = 2 }\nsampling = { top_k = 5 }");
-    assert!(warnings(&format!("{SPEC}{other}")).iter().all(|told| !told.contains("same method")));
+    assert!(warnings(&format!("{SPEC}{other}")).iter().all(|reported| !reported.contains("same method")));
 }
 
 #[test]
@@ -311,14 +311,14 @@ fn prompts_that_the_embedded_model_cannot_take_are_told_beforehand() {
         .zip(texts)
         .map(|(id, text)| specimen_datasets::Prompt::new(specimen_datasets::PromptId::number(id), text));
     let prompts = PromptSet::new("p.txt", prompts.collect()).unwrap();
-    let told = Plan::new(own, &prompts).unwrap().warnings();
-    let [told] = &told[..] else { panic!("one warning: {told:?}") };
-    let told = told.to_string();
+    let reported = Plan::new(own, &prompts).unwrap().warnings();
+    let [reported] = &reported[..] else { panic!("one warning: {reported:?}") };
+    let reported = reported.to_string();
     assert!(
-        told.starts_with("`tiny` cannot take 2 of 3 prompts, whose images will fail; the first is `1`: "),
-        "{told}"
+        reported.starts_with("`tiny` cannot take 2 of 3 prompts, whose images will fail; the first is `1`: "),
+        "{reported}"
     );
-    assert!(told.contains("portrait"), "{told}");
+    assert!(reported.contains("portrait"), "{reported}");
 }
 
 #[test]

@@ -19,8 +19,11 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_too_small_is_reported_and_an_unknown_one_is_not() {
-        let told = complaint(Some(5_000_001), Some(4_000_000));
-        assert!(told.is_some_and(|told| told.contains("at most 6 MB") && told.contains("4 MB left")));
+        let reported = complaint(Some(5_000_001), Some(4_000_000));
+        assert!(
+            reported
+                .is_some_and(|reported| reported.contains("at most 6 MB") && reported.contains("4 MB left"))
+        );
         assert_eq!(
             [complaint(Some(1), Some(1)), complaint(None, Some(1)), complaint(Some(1), None)],
             [None, None, None]

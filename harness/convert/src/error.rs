@@ -10,7 +10,7 @@ pub enum ConvertError {
     /// A file that cannot be opened or mapped.
     #[error("{path}: cannot read it: {source}")]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -26,7 +26,7 @@ pub enum ConvertError {
     /// A container that is not what it should be.
     #[error("{path}: byte {offset}: expected {expected}, found {found}; {remedy}")]
     Format {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Where in it.
         offset: u64,
@@ -40,7 +40,7 @@ pub enum ConvertError {
     /// A pickle that does not hold together, or asks for what is never done.
     #[error("{path}: byte {offset}, opcode {opcode}: expected {expected}, found {found}; {remedy}")]
     Pickle {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Where in it the opcode stands.
         offset: u64,
@@ -56,7 +56,7 @@ pub enum ConvertError {
     /// A tensor that is not inside its storage, or cannot be written as asked.
     #[error("{path}: tensor `{name}`: expected {expected}, found {found}; {remedy}")]
     Tensor {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The tensor's name, or the key of its storage.
         name: String,
@@ -70,7 +70,7 @@ pub enum ConvertError {
     /// A file without tensors by name.
     #[error("{path}: expected tensors by name, found {found}; {remedy}")]
     NoTensors {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is there instead.
         found: String,
@@ -80,7 +80,7 @@ pub enum ConvertError {
     /// A file that does not hold what is to be written.
     #[error("{path}: expected {expected}, found {found}; {remedy}")]
     Lacks {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is to be written.
         expected: String,
@@ -92,7 +92,7 @@ pub enum ConvertError {
     /// Names that do not fit the recipe.
     #[error("{path}: the recipe {recipe}: {reason}")]
     Recipe {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The recipe's name.
         recipe: String,

@@ -48,7 +48,7 @@ pub(crate) fn write(
     };
     put(&(header.len() as u64).to_le_bytes(), &mut out).map_err(error)?;
     put(header.as_bytes(), &mut out).map_err(error)?;
-    let mut told = Progress { n_done: 0, n_total: n_data };
+    let mut reported = Progress { n_done: 0, n_total: n_data };
     let mut cast = Vec::new();
     for (_, view) in order {
         let (from, to) = (view.element(), element(view));
@@ -62,8 +62,8 @@ pub(crate) fn write(
                     &cast
                 };
                 put(block, &mut out)?;
-                told.n_done += block.len() as u64;
-                progress(&told);
+                reported.n_done += block.len() as u64;
+                progress(&reported);
                 Ok(())
             })
             .map_err(error)?;

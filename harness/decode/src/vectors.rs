@@ -36,7 +36,7 @@ pub enum VectorsError {
     /// A NaN or an infinity.
     #[error("the vector of token {token} has an entry that is not finite")]
     NotFinite {
-        /// The token.
+        /// Number of the token.
         token: usize,
     },
     /// Rows of different lengths.
@@ -44,7 +44,7 @@ pub enum VectorsError {
         "the neighbours of token {token} are {found}, those of token 0 are {expected}; rows have one length"
     )]
     RowLength {
-        /// The token.
+        /// Number of the token.
         token: usize,
         /// Length of the first row.
         expected: usize,
@@ -54,7 +54,7 @@ pub enum VectorsError {
     /// A neighbour that cannot be one.
     #[error("token {token} lists {neighbour} as a neighbour, which is {why}")]
     BadNeighbour {
-        /// The token.
+        /// Number of the token.
         token: usize,
         /// What it lists.
         neighbour: u32,

@@ -51,7 +51,13 @@ impl FailureKind {
     /// The failure with which another process of this program ended; a bug if the code is none of ours.
     #[must_use]
     pub fn of_exit_code(code: Option<i32>) -> Self {
-        Self::ALL.into_iter().find(|kind| code == Some(i32::from(kind.exit_code()))).unwrap_or(Self::Bug)
+        Self::known(code).unwrap_or(Self::Bug)
+    }
+
+    /// The failure with this exit code; absent if the code is none of ours.
+    #[must_use]
+    pub fn known(code: Option<i32>) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| code == Some(i32::from(kind.exit_code())))
     }
 }
 

@@ -27,7 +27,7 @@ pub enum HubError {
     /// Files that no address is known for.
     #[error("{file}: cannot be fetched by a program: {how}; put it at {place}")]
     ByHand {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// How to get it.
         how: String,
@@ -87,7 +87,7 @@ pub enum HubError {
     /// An archive that does not hold what it should.
     #[error("{archive}: {found}; {remedy}")]
     Archive {
-        /// The archive.
+        /// Path of the archive.
         archive: PathBuf,
         /// What is wrong with it.
         found: String,
@@ -97,7 +97,7 @@ pub enum HubError {
     /// A file of this machine that cannot be read or written.
     #[error("{path}: {action}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What was tried.
         action: &'static str,

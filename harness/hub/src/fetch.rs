@@ -147,9 +147,10 @@ impl Fetching<'_> {
             let found = "an answer without ETag or commit, so no hub".to_owned();
             return Err(HubError::Answer { url, found });
         }
-        let told = |name: &str| head.header(name).and_then(|n| n.parse::<u64>().ok());
-        let is_elsewhere = head.status() >= 300;
-        let n_bytes = told("x-linked-size").or_else(|| told("content-length").filter(|_| !is_elsewhere));
+        let reported = |name: &str| head.header(name).and_then(|n| n.parse::<u64>().ok());
+        let is_redirect = head.status() >= 300;
+        let n_bytes =
+            reported("x-linked-size").or_else(|| reported("content-length").filter(|_| !is_redirect));
         if let (Some(expected), Some(found)) = (file.n_bytes.get(), n_bytes)
             && *expected != found
         {

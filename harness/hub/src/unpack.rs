@@ -155,9 +155,9 @@ mod tests {
         unpack_file(&zip, "notes.txt", &desk.path().join("a/notes.txt")).unwrap();
         assert_eq!(fs::read(desk.path().join("a/notes.txt")).unwrap(), b"n");
 
-        let (to, mut told) = (desk.path().join("b/val"), Vec::new());
-        let n = unpack_folder(&zip, "val", &to, &mut |done, all| told.push((done, all))).unwrap();
-        assert_eq!((n, told), (2, vec![(1, 2), (2, 2)]));
+        let (to, mut reported) = (desk.path().join("b/val"), Vec::new());
+        let n = unpack_folder(&zip, "val", &to, &mut |done, all| reported.push((done, all))).unwrap();
+        assert_eq!((n, reported), (2, vec![(1, 2), (2, 2)]));
         assert_eq!(fs::read(to.join("2.jpg")).unwrap(), b"two");
         assert!(!to.join("deep").exists() && !desk.path().join("b/val.incomplete").exists());
         let again = unpack_folder(&zip, "val", &to, &mut |_, _| {}).unwrap_err().to_string();

@@ -43,7 +43,7 @@ pub enum RunError {
     /// A file outside the run's records.
     #[error("{path}: cannot {what}: {}", specimen_record::io_words(.source))]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What was tried.
         what: &'static str,
@@ -80,7 +80,7 @@ pub enum RunError {
          those, or choose another --out"
     )]
     OtherWeights {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
         /// Model and role.
         name: String,
@@ -95,7 +95,7 @@ pub enum RunError {
          that file, or choose another --out"
     )]
     OtherFile {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
         /// The `[[cell]]`.
         cell: Box<str>,
@@ -117,7 +117,7 @@ pub enum RunError {
     /// Another process works here.
     #[error("{path}: {holder} is working on this run; wait until it ends, or end it")]
     Locked {
-        /// The lock.
+        /// Path of the lock.
         path: PathBuf,
         /// The process, its machine, and since when.
         holder: String,
@@ -125,7 +125,7 @@ pub enum RunError {
     /// A later worker took the shard over.
     #[error("{path}: {holder} has taken this shard over; nothing more is written here")]
     Superseded {
-        /// The lease.
+        /// Path of the lease.
         path: PathBuf,
         /// Who has it now.
         holder: String,
@@ -153,7 +153,7 @@ pub enum RunError {
         "the worker of shard {shard} ended with {status} before its shard was done: {why}; its log: {log}"
     )]
     Worker {
-        /// The shard.
+        /// Number of the shard.
         shard: u32,
         /// How it ended.
         status: String,

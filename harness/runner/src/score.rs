@@ -212,15 +212,15 @@ fn target_nll(
     models: &mut Models,
 ) -> Result<MetricFile, RunError> {
     let mut file = of_catalog(metric, images)?;
-    let is_elsewhere = images.cell.is_elsewhere();
-    if is_elsewhere && images.records.iter().any(|record| record.tokens.is_empty()) {
+    let is_of_another_program = images.cell.is_of_another_program();
+    if is_of_another_program && images.records.iter().any(|record| record.tokens.is_empty()) {
         let why = "the images are another program's, which returned no tokens for them; with `tokens` in its answers it \
                    could be computed";
         file.why = Some(why.to_owned());
         return Ok(file);
     }
     let model = match models.get(&images.cell.model) {
-        Err(error) if is_elsewhere => {
+        Err(error) if is_of_another_program => {
             let name = &images.cell.model.name;
             file.why = Some(format!(
                 "the tokens are another program's, and `{name}` cannot be opened here: {error}"
@@ -236,7 +236,7 @@ fn target_nll(
         let n_vocab = Generation::n_vocab(&generation);
         let is_known = |token: &u32| (*token as usize) < n_vocab;
         let are_whole = record.tokens.len() == model.n_tokens && record.tokens.iter().all(is_known);
-        if is_elsewhere && !are_whole {
+        if is_of_another_program && !are_whole {
             file.why = Some(format!(
                 "{}: {} tokens were returned, expected {} below {n_vocab}: image tokens of `{}`",
                 record.key,

@@ -189,11 +189,11 @@ fn check_caught(
     let mut cases = vec![Case::new("sound", method("eagle1-static"))];
     cases.extend(faults.into_iter().map(|(case, _)| case));
     let found = examined(subject, &cases, n_images);
-    let told = |m: &Examined| {
+    let reported = |m: &Examined| {
         let tests = m.tests.iter().map(|test| format!("{} {:.1e}", test.what, test.p));
         format!("{}: {:?} ({})\n", m.name, m.verdict, tests.collect::<Vec<_>>().join(", "))
     };
-    let table: String = found.methods.iter().map(told).collect();
+    let table: String = found.methods.iter().map(reported).collect();
     assert_eq!(found.with_verdict(Verdict::Kept), ["sound"], "{table}");
     assert_eq!(found.with_verdict(Verdict::Broken).len(), n_faults, "{table}");
     assert!(!found.passed);

@@ -46,7 +46,7 @@ pub enum CudaError {
          fill the folder again with `make libtorch CUDA=1`"
     )]
     Unused {
-        /// The library.
+        /// Path of the library.
         path: PathBuf,
     },
     /// There are not so many GPUs.

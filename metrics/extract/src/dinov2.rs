@@ -17,7 +17,7 @@ use crate::{
 /// What the release adds to a side of the new grid before it forms the scale.
 const OFFSET: f64 = 0.1;
 
-/// Whose names the tensors have.
+/// The publisher whose names the tensors have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DinoLayout {
     /// `blocks.0.attn.qkv.weight`

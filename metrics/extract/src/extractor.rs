@@ -38,7 +38,7 @@ pub enum ExtractError {
     /// A layer that a network does not have.
     #[error("{network} has no layer `{found}`; it has {known}")]
     Layer {
-        /// The network.
+        /// Name of the network.
         network: &'static str,
         /// The layer that was asked for.
         found: String,
@@ -48,7 +48,7 @@ pub enum ExtractError {
     /// A batch that a network does not take.
     #[error("{network} takes {expected}, found {found}")]
     Batch {
-        /// The network.
+        /// Name of the network.
         network: String,
         /// What it takes.
         expected: String,
@@ -58,7 +58,7 @@ pub enum ExtractError {
     /// A vocabulary that is not the one the network was trained with, or cannot be read.
     #[error("{path}: {reason}")]
     Vocabulary {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong and what to do.
         reason: String,

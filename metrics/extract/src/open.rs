@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     clip::{
-        shape::{ClipLayout, VisionShape, is_told, words},
+        shape::{ClipLayout, VisionShape, is_configured, words},
         vision::ClipVision,
     },
     conv::channels_last,
@@ -163,10 +163,10 @@ fn clip_vision(
         });
     }
     checkpoint.ignore(|name| layout.is_beside_vision(name));
-    let is_told = is_told(checkpoint, layout);
-    let stands_in = shape.stack != published.stack || !is_told;
+    let is_configured = is_configured(checkpoint, layout);
+    let stands_in = shape.stack != published.stack || !is_configured;
     Ok(Loaded {
-        stand_in: stands_in.then(|| words(&shape.stack, is_told)),
+        stand_in: stands_in.then(|| words(&shape.stack, is_configured)),
         n_dims: Some(shape.n_joint as usize),
         ..Loaded::published(ClipVision::new(checkpoint, layout, &shape, kind)?)
     })

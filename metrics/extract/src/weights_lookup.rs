@@ -82,7 +82,7 @@ pub enum LookupError {
          with SPECIMEN_DATA naming a folder for data; of a file that is here already: {command}"
     )]
     Absent {
-        /// The network.
+        /// Name of the network.
         network: &'static str,
         /// The files that have them, with size and SHA-256 where these are known.
         files: String,
@@ -96,7 +96,7 @@ pub enum LookupError {
         "{path}: whole ({checked}), but a pickle, and only safetensors are read; convert it once: {command}"
     )]
     Unconverted {
-        /// The pickle.
+        /// Path of the pickle.
         path: PathBuf,
         /// What was compared.
         checked: String,
@@ -112,7 +112,7 @@ pub enum LookupError {
          one's own by name, and fetch the published ones again"
     )]
     OtherSource {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The published digest.
         expected: &'static str,

@@ -2,7 +2,7 @@
 //!
 //! A file's name is the content of the picture (BLAKE3) below a folder for what was done to it: the pixel steps and
 //! the network's identity. A second metric over the same pictures runs no network. Files are written aside and
-//! renamed, and carry a digest: a damaged one is found, told and made again. Any number of processes may share it.
+//! renamed, and carry a digest: a damaged one is found, reported and made again. Any number of processes may share it.
 
 use std::path::{Path, PathBuf};
 

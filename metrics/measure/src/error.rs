@@ -33,9 +33,9 @@ pub enum MeasureError {
         "the protocol `{protocol}` has no table `[{metric}]`, so the metric is not defined; protocols that have one: {known}"
     )]
     NoRule {
-        /// The protocol.
+        /// Name of the protocol.
         protocol: String,
-        /// The metric.
+        /// Name of the metric.
         metric: String,
         /// The protocols that do.
         known: String,
@@ -43,7 +43,7 @@ pub enum MeasureError {
     /// A table in a format that is not written here.
     #[error("{path}: tables are written as .csv or .parquet; give the file one of these extensions", path = path.display())]
     TableFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A source of pictures, or one picture of it.
@@ -58,7 +58,7 @@ pub enum MeasureError {
     /// A picture that the protocol's steps do not fit.
     #[error("{path}: {source}", path = path.display())]
     Step {
-        /// The picture.
+        /// Path of the picture.
         path: PathBuf,
         /// Why.
         source: StepError,
@@ -66,7 +66,7 @@ pub enum MeasureError {
     /// Settings of a metric that do not fit the protocol's estimator, or that make no sense.
     #[error("the protocol `{protocol}`: {why}")]
     Setting {
-        /// The protocol.
+        /// Name of the protocol.
         protocol: String,
         /// What is wrong, and what to do.
         why: String,
@@ -74,7 +74,7 @@ pub enum MeasureError {
     /// Nothing is left of a source whose broken pictures were left out.
     #[error("{path}: no picture is left, {all} cannot be read; the first: {first}", path = path.display(), all = counted(n, "picture"))]
     NothingLeft {
-        /// The source.
+        /// Path of the source.
         path: PathBuf,
         /// How many there were.
         n: usize,
@@ -84,7 +84,7 @@ pub enum MeasureError {
     /// A file of features or statistics.
     #[error("{path}: {source}", path = path.display())]
     Array {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Why.
         source: StatsError,
@@ -92,9 +92,9 @@ pub enum MeasureError {
     /// A feature that is no number.
     #[error("{path}: row {row}, column {column} (from 0) is {value}; features are finite numbers", path = path.display())]
     NotFinite {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The row.
+        /// Number of the row.
         row: usize,
         /// The feature.
         column: usize,
@@ -108,7 +108,7 @@ pub enum MeasureError {
         path = path.display()
     )]
     NotConverted {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Statistics where the rows behind them are needed.
@@ -118,7 +118,7 @@ pub enum MeasureError {
         path = path.display()
     )]
     NeedsRows {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What needs the rows.
         metric: String,
@@ -129,7 +129,7 @@ pub enum MeasureError {
         path = path.display()
     )]
     NeedsPictures {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What needs the pictures.
         metric: String,
@@ -140,9 +140,9 @@ pub enum MeasureError {
         path = path.display()
     )]
     OtherLayer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The metric.
+        /// Name of the metric.
         metric: &'static str,
         /// Its layer.
         layer: String,
@@ -150,13 +150,13 @@ pub enum MeasureError {
     /// A metric that no two sets of pictures have.
     #[error("`{metric}` needs captions; measure it by `specimen {metric} IMAGES CAPTIONS`")]
     NeedsCaptions {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
     },
     /// The statistic itself.
     #[error("{metric} of {of}: {source}")]
     Statistic {
-        /// The metric.
+        /// Name of the metric.
         metric: &'static str,
         /// The sides.
         of: String,
@@ -170,11 +170,11 @@ pub enum MeasureError {
         path = path.display()
     )]
     OtherRecipe {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What made them.
         found: String,
-        /// The protocol.
+        /// Name of the protocol.
         protocol: String,
         /// What it says.
         expected: String,
@@ -212,7 +212,7 @@ pub enum MeasureError {
     /// A network, or its weights.
     #[error("{}", of_network(network, source))]
     Network {
-        /// The network.
+        /// Name of the network.
         network: String,
         /// Why.
         source: NetworkFault,
@@ -223,13 +223,13 @@ pub enum MeasureError {
          features (.npy) or statistics (.npz)"
     )]
     NoNetworks {
-        /// The network.
+        /// Name of the network.
         network: String,
     },
     /// A file of captions that cannot be used.
     #[error("{path}: {place}: expected {expected}, found {found}", path = path.display())]
     Captions {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, row or record.
         place: String,

@@ -46,7 +46,7 @@ pub trait ImageMeasure {
 pub struct CellImage<'a> {
     /// Its name in the run.
     pub name: &'a str,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// The prompt's id: images of one prompt are not independent.
     pub prompt_id: &'a str,

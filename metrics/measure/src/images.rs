@@ -62,7 +62,7 @@ pub enum Event {
     },
     /// A cache entry was not what had been written; it is made again.
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: std::path::PathBuf,
     },
     /// A network was opened.

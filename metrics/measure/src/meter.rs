@@ -64,7 +64,7 @@ pub struct Meter<'a> {
     lists: BTreeMap<PathBuf, Vec<(String, PathBuf)>>,
     broken: Vec<(PathBuf, Broken)>,
     /// Events of given features, which are reported once.
-    told: Vec<(PathBuf, Event)>,
+    reported: Vec<(PathBuf, Event)>,
     n_forward: usize,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Meter<'a> {
             held: BTreeMap::new(),
             lists: BTreeMap::new(),
             broken: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             n_forward: 0,
         }
     }
@@ -176,7 +176,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Fails when a side cannot be opened, holds statistics only where a metric is named with it that needs rows, or has
-    /// another width than the side before: told before another side has gone through a network or takes memory.
+    /// another width than the side before: reported before another side has gone through a network or takes memory.
     pub(crate) fn check_sides(&self, sides: &[(&Path, Option<&str>)]) -> Result<(), MeasureError> {
         let mut before: Option<(&Path, usize)> = None;
         for &(path, needs_rows) in sides {
@@ -389,9 +389,9 @@ impl<'a> Meter<'a> {
 
     /// Tells of what is odd about given features, once, however many metrics read them.
     fn tell_once(&mut self, path: &Path, event: Event) {
-        let told = (path.to_path_buf(), event.clone());
-        if !self.told.contains(&told) {
-            self.told.push(told);
+        let reported = (path.to_path_buf(), event.clone());
+        if !self.reported.contains(&reported) {
+            self.reported.push(reported);
             (self.on)(path, event);
         }
     }

@@ -75,7 +75,7 @@ pub enum PixelError {
     /// The container itself (archive, list, array) does not follow its format.
     #[error("{path}: expected {expected}, found {found}", path = path.display())]
     Malformed {
-        /// The container.
+        /// Path of the container.
         path: PathBuf,
         /// What the format asks for.
         expected: String,
@@ -88,7 +88,7 @@ pub enum PixelError {
         path = path.display()
     )]
     Empty {
-        /// The source.
+        /// Path of the source.
         path: PathBuf,
         /// Number of visible files with other extensions.
         n_ignored: usize,
@@ -96,7 +96,7 @@ pub enum PixelError {
     /// One name stands twice, so that order could matter.
     #[error("{path}: `{key}` is in it twice; names must be unique, remove one", path = path.display())]
     Duplicate {
-        /// The source.
+        /// Path of the source.
         path: PathBuf,
         /// The name.
         key: String,
@@ -104,7 +104,7 @@ pub enum PixelError {
     /// A single file is larger than is accepted.
     #[error("{path}: {n_bytes} bytes, at most {limit} are accepted; is this the right file?", path = path.display())]
     FileTooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Its size, or the size that its archive declares.
         n_bytes: u64,

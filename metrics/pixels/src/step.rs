@@ -27,7 +27,7 @@ pub enum Step {
     Resize {
         /// The new size.
         to: Target,
-        /// Whose arithmetic.
+        /// The library whose arithmetic is followed.
         by: Resampler,
     },
     /// Limits floats to 0 to 255.
@@ -82,7 +82,7 @@ pub enum Target {
     ShortestSide(usize),
 }
 
-/// Whose resampling.
+/// The library whose resampling is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "engine", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Resampler {
@@ -90,7 +90,7 @@ pub enum Resampler {
     PilU8 {
         /// Pillow's filter.
         filter: Filter,
-        /// Whose order of passes; that of Pillow 12 is not written, so that it is in no digest.
+        /// The library version whose order of passes is followed; that of Pillow 12 is not written, so that it is in no digest.
         #[serde(default, skip_serializing_if = "PassOrder::is_pillow_12")]
         passes: PassOrder,
     },

@@ -8,7 +8,7 @@ pub enum StatsError {
     /// Fewer observations than the definition needs.
     #[error("{what}: needs at least {needed} observations, found {found}")]
     TooFew {
-        /// The statistic.
+        /// Name of the statistic.
         what: &'static str,
         /// The smallest number for which it is defined.
         needed: u64,
@@ -38,7 +38,7 @@ pub enum StatsError {
     /// An input is NaN or infinite.
     #[error("{what}: element {at} is {value}, expected a finite number")]
     NotFinite {
-        /// The input.
+        /// Name of the input.
         what: &'static str,
         /// Flat index of the first such element.
         at: usize,
@@ -48,7 +48,7 @@ pub enum StatsError {
     /// An input lies outside its range.
     #[error("{what}: element {at} is {value}, expected {range}")]
     OutOfRange {
-        /// The input.
+        /// Name of the input.
         what: &'static str,
         /// Flat index of the element, 0 for a single number.
         at: usize,
@@ -60,7 +60,7 @@ pub enum StatsError {
     /// All observations are equal where the definition divides by their spread.
     #[error("{what}: the {found} observations have no spread, so no scale can be formed")]
     NoSpread {
-        /// The statistic.
+        /// Name of the statistic.
         what: &'static str,
         /// How many observations there were.
         found: u64,
@@ -70,7 +70,7 @@ pub enum StatsError {
         "{what}: not a covariance matrix ({why}); was it written transposed, truncated or in half precision?"
     )]
     NotCovariance {
-        /// Whose covariance.
+        /// The side that the covariance is of.
         what: &'static str,
         /// The property that fails, with numbers.
         why: String,

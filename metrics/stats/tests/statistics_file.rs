@@ -265,8 +265,8 @@ fn an_array_that_declares_more_than_the_limit_is_refused_unread() {
     let declare =
         |bytes: &mut Vec<u8>, size: u32| bytes[entry + 24..entry + 28].copy_from_slice(&size.to_le_bytes());
     declare(&mut bytes, (2 << 30) + 1);
-    let told = |bytes: &[u8]| Npz::open(bytes).unwrap().array("mu").err().unwrap().to_string();
-    assert!(told(&bytes).contains("at most 2147483648 bytes"), "{}", told(&bytes));
+    let reported = |bytes: &[u8]| Npz::open(bytes).unwrap().array("mu").err().unwrap().to_string();
+    assert!(reported(&bytes).contains("at most 2147483648 bytes"), "{}", reported(&bytes));
     declare(&mut bytes, 2 << 30);
-    assert!(!told(&bytes).contains("at most"), "{}", told(&bytes));
+    assert!(!reported(&bytes).contains("at most"), "{}", reported(&bytes));
 }

@@ -35,7 +35,7 @@ pub enum RecordError {
     /// A file or row that no run has.
     #[error("{path}: a {what} of more than {most} bytes, which no run has; is it the right file?")]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is too large ("file", "row").
         what: &'static str,
@@ -45,7 +45,7 @@ pub enum RecordError {
     /// A line or file is not the JSON it should be.
     #[error("{path}:{line}:{column}: not a valid {kind}: {reason}")]
     Syntax {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -59,7 +59,7 @@ pub enum RecordError {
     /// The JSON is well formed, but its fields contradict one another.
     #[error("{path}:{line}: not a valid {kind}: {reason}")]
     Inconsistent {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -74,7 +74,7 @@ pub enum RecordError {
          read it with the version that wrote it or a newer one"
     )]
     NewerSchema {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
@@ -108,13 +108,13 @@ pub enum RecordError {
     /// An appender whose earlier write failed and could not be undone.
     #[error("{path}: an earlier row could not be written whole; start a new attempt")]
     Broken {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A run is already there.
     #[error("{path}: a run is here already ({found}); resume it or name another folder")]
     RunExists {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// The file that shows it.
         found: &'static str,
@@ -128,7 +128,7 @@ pub enum RecordError {
     /// No run is there.
     #[error("{path}: not a run directory: {missing} is missing")]
     NotARun {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// The file that should be there.
         missing: &'static str,
@@ -170,13 +170,13 @@ pub enum RecordError {
     /// A file of a finished run that was not there when it was finished.
     #[error("{path}: the checksums do not list it; it came after the run was finished")]
     NotListed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file of a finished run that is no longer there.
     #[error("{path}: the file is gone; the checksums list it")]
     Gone {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The list that the seal names is not there.
@@ -190,13 +190,13 @@ pub enum RecordError {
     /// A run that is not sealed.
     #[error("{path}: the run is not sealed: it is not at its end, or was taken up again")]
     NotSealed {
-        /// Its manifest.
+        /// Path of its manifest.
         path: PathBuf,
     },
     /// A folder of a shard or an attempt that no run makes.
     #[error("{path}: no shard and no attempt has a number above {most}; remove the folder")]
     NumberTooLarge {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// The largest number that is used.
         most: u32,
@@ -206,9 +206,9 @@ pub enum RecordError {
         "{path}: the pixels of {key} have digest {found}, its record says {expected}; the image was changed"
     )]
     OtherPixels {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
-        /// The item.
+        /// Key of the item.
         key: ItemKey,
         /// Of the record.
         expected: Digest,
@@ -230,21 +230,21 @@ pub enum RecordError {
     /// A record of an item that the plan does not have.
     #[error("{path}:{line}: item {key} is not in the plan; was this attempt made for another plan?")]
     NotInPlan {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// The item.
+        /// Key of the item.
         key: ItemKey,
     },
     /// A record whose seed is not the planned one.
     #[error("{path}:{line}: item {key} ran with seed {found}, the plan says {expected}")]
     WrongSeed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Line, from 1.
         line: usize,
-        /// The item.
+        /// Key of the item.
         key: ItemKey,
         /// The plan's seed.
         expected: crate::Seed,
@@ -257,7 +257,7 @@ pub enum RecordError {
          generation was not deterministic, or two machines were mixed"
     )]
     Conflict {
-        /// The item.
+        /// Key of the item.
         key: ItemKey,
         /// First field that differs.
         field: String,

@@ -155,17 +155,17 @@ fn submissions() -> Submissions {
 
 #[test]
 fn submissions_that_contradict_themselves_are_refused() {
-    let told = |edit: &dyn Fn(&mut Submissions)| {
+    let reported = |edit: &dyn Fn(&mut Submissions)| {
         let mut list = submissions();
         edit(&mut list);
         list.check().unwrap_err()
     };
     assert_eq!(submissions().check(), Ok(()));
-    assert!(told(&|list| list.run_id = "0a1b".to_owned()).contains("eight hex digits"));
-    assert!(told(&|list| list.untimed = 0).contains("owes shard 4"));
-    assert!(told(&|list| list.arrays[0].first_shard = 4).contains("owes shard 3"));
+    assert!(reported(&|list| list.run_id = "0a1b".to_owned()).contains("eight hex digits"));
+    assert!(reported(&|list| list.untimed = 0).contains("owes shard 4"));
+    assert!(reported(&|list| list.arrays[0].first_shard = 4).contains("owes shard 3"));
     assert!(
-        told(&|list| {
+        reported(&|list| {
             let twice = list.arrays[0].clone();
             list.arrays.push(twice);
         })

@@ -25,7 +25,7 @@ pub enum ReportError {
     /// An image of the run is not readable as one.
     #[error("{path}: not a readable image: {source}")]
     BadImage {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The decoder's reason.
         source: image::ImageError,
@@ -33,7 +33,7 @@ pub enum ReportError {
     /// An image has another size than its record says.
     #[error("{path}: the image is {found:?} pixels, its record says {expected:?}")]
     WrongSize {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Width and height in the record.
         expected: (u32, u32),
@@ -43,7 +43,7 @@ pub enum ReportError {
     /// A folder of images cannot be listed.
     #[error("{path}: cannot list the folder: {source}")]
     Unlisted {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
@@ -54,7 +54,7 @@ pub enum ReportError {
     /// An old file of the report could not be taken away.
     #[error("{path}: cannot remove the figure of an earlier report: {source}")]
     Stale {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
@@ -62,7 +62,7 @@ pub enum ReportError {
     /// A document that cannot be read.
     #[error("{path}: cannot read: {source}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
@@ -87,7 +87,7 @@ pub enum ReportError {
     OneName {
         /// The name that was given.
         name: String,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Runs in it.
         n: usize,
@@ -111,7 +111,7 @@ pub enum ReportError {
     /// A file that is no frame of images.
     #[error("{path}: not a table of images: {reason}")]
     NotImages {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What was found.
         reason: String,
@@ -131,7 +131,7 @@ pub enum ReportError {
     /// A file that is no training curve.
     #[error("{path}: line {line}: expected {expected}, found `{found}`")]
     BadCurve {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Counted from 1.
         line: usize,
@@ -143,7 +143,7 @@ pub enum ReportError {
     /// A document in which a table's place is not marked.
     #[error("{path}: {reason}")]
     NoMark {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What is missing.
         reason: String,

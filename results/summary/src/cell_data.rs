@@ -59,7 +59,7 @@ impl<'a> CellData<'a> {
             .iter()
             .map(|timed| (PairKey::new((timed.shard, timed.row.attempt), &timed.row.key), &timed.row))
             .collect();
-        let counts = if cell.is_elsewhere() { None } else { counts(&ok, steps)? };
+        let counts = if cell.is_of_another_program() { None } else { counts(&ok, steps)? };
         let nodes = nodes_per_verification(&ok, steps);
         Ok(Self { cell, timings: rows, timed, records: ok, counts, nodes })
     }

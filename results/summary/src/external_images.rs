@@ -26,7 +26,7 @@ pub(crate) struct ReportedCounts {
 
 /// What is reported of `records`, the images of `cell`; `None` where this program made them.
 pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
-    if !cell.is_elsewhere() {
+    if !cell.is_of_another_program() {
         return None;
     }
     let n = records.len() as f64;

@@ -51,7 +51,7 @@ pub(crate) fn method_words(cell: &Cell) -> String {
 
 /// The kind of a cell's method: by its scheduler, then by its rules that relax, then by its drafter.
 pub(crate) fn family(cell: &Cell) -> Family {
-    if cell.is_elsewhere() {
+    if cell.is_of_another_program() {
         return Family::External;
     }
     if !matches!(cell.method.schedule, ScheduleConfig::Always {}) {
@@ -76,7 +76,7 @@ pub(crate) fn family(cell: &Cell) -> Family {
 /// Hyper-parameters by name: axis values, then the drafter's.
 pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
     let mut params = cell.params.clone();
-    if cell.is_elsewhere() {
+    if cell.is_of_another_program() {
         return params;
     }
     if let Ok(Value::Object(drafter)) = serde_json::to_value(&cell.method.drafter) {

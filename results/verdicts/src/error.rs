@@ -21,7 +21,7 @@ pub enum VerdictError {
     /// A file of published numbers that cannot be read.
     #[error("{file}: not a table of published numbers: {reason}")]
     BadPaper {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// What is wrong with it.
         reason: String,
@@ -31,7 +31,7 @@ pub enum VerdictError {
     Unresolved {
         /// The cell that the numbers belong to.
         cell: String,
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The columns asked for.
         columns: String,
@@ -47,7 +47,7 @@ pub enum VerdictError {
     /// A file that cannot be read.
     #[error("{path}: cannot {action}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
@@ -115,7 +115,7 @@ pub enum VerdictError {
     /// A cell that a run does not have.
     #[error("run `{run}` has no cell `{cell}`; it has {known}")]
     NoSuchCell {
-        /// The run.
+        /// Name of the run.
         run: String,
         /// The name asked for.
         cell: String,
@@ -143,7 +143,7 @@ pub enum VerdictError {
     /// A table that a paper does not have.
     #[error("{paper} has no table `{table}`; there are {known}")]
     NoSuchTable {
-        /// The paper.
+        /// Name of the paper.
         paper: String,
         /// The name asked for.
         table: String,
@@ -155,7 +155,7 @@ pub enum VerdictError {
         "no spec reproduces `{table}` on model `{model}`; there is one for {known}; give a run of your own with --run"
     )]
     NoTwin {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// The model asked for.
         model: String,
@@ -178,7 +178,7 @@ pub enum VerdictError {
     /// A run whose spec this program cannot read.
     #[error("run `{run}`: another version of the program wrote its spec: {reason}")]
     ForeignSpec {
-        /// The run.
+        /// Name of the run.
         run: String,
         /// What does not fit.
         reason: String,

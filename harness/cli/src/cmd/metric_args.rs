@@ -23,8 +23,8 @@ use crate::{
 /// How to measure.
 #[derive(Debug, Args)]
 pub struct MetricArgs {
-    /// Break off at nothing that concerns one picture only: leave out broken ones, and those without a caption where captions
-    /// are asked for, list and count them
+    /// Go on after a picture that cannot be used: broken ones, and those without a caption where captions are needed, are
+    /// left out and listed, and the exit code is 5
     #[arg(long)]
     pub keep_going: bool,
     /// Compute an interval of 95 %: 20 groups of rows are left out in turn
@@ -182,7 +182,7 @@ pub(crate) enum Answer {
     },
     /// A file was written.
     Written {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What it holds.
         what: String,

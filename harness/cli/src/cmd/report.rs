@@ -109,7 +109,7 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> anyhow::Result<()>
     let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
     let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
     if let Some(file) = &args.splice {
-        specimen_report::splice(file, &summaries)?;
+        specimen_report::splice(file, &summaries, &args.columns)?;
         console.say(format!("{}: tables renewed", file.display()));
     }
     if args.ablation && console.format() == Format::Human {
@@ -183,7 +183,7 @@ pub(crate) struct Written {
     summary: Summary,
     /// Columns of the table; all where none is named.
     columns: Vec<String>,
-    /// Its page.
+    /// Path of its page.
     page: PathBuf,
 }
 

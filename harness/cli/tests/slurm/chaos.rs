@@ -163,9 +163,11 @@ fn no_disturbance_of_a_cluster_changes_a_digest_or_loses_an_item() {
         let (n_again, n_finished, n_lost) =
             (sum(|r| r.n_again), sum(|r| r.n_finished_again), sum(|r| r.n_lost));
         let n_told = sum(|round| usize::from(round.is_told));
-        let told = if fault.reports().is_empty() { "nothing lost".to_owned() } else { n_told.to_string() };
+        let reported =
+            if fault.reports().is_empty() { "nothing lost".to_owned() } else { n_told.to_string() };
         let name = fault.name();
-        table.push(format!("| {name} | {n} | {n_equal} | {n_again} | {n_finished} | {n_lost} | {told} |"));
+        table
+            .push(format!("| {name} | {n} | {n_equal} | {n_again} | {n_finished} | {n_lost} | {reported} |"));
         println!("{}", table[table.len() - 1]);
         let all = rounds.len();
         assert_eq!((n_equal, n_finished, n_lost, n_told), (all, 0, 0, all), "{name}");

@@ -172,9 +172,9 @@ fn a_run_goes_on_with_another_cut_and_says_what_is_there_and_who_made_it() {
     let rows = rows_of(&desk, path);
     fs::write(desk.path(path), rows[..rows.len() - 1].join("\n") + "\n").unwrap();
     let env = desk.path("r/shards/1/attempts/0/env.json");
-    let mut told: serde_json::Value = serde_json::from_slice(&fs::read(&env).unwrap()).unwrap();
-    told["host_cpu"] = "Example CPU".into();
-    fs::write(&env, told.to_string()).unwrap();
+    let mut reported: serde_json::Value = serde_json::from_slice(&fs::read(&env).unwrap()).unwrap();
+    reported["host_cpu"] = "Example CPU".into();
+    fs::write(&env, reported.to_string()).unwrap();
     fs::write(desk.path("r/shards/1/images/.unfinished-a"), "half").unwrap();
 
     let args = ["run", &spec("ci/stub.toml"), "--limit", "12", "--out", "r", "--resume", "--jobs", "1"];

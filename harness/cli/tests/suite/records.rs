@@ -17,9 +17,9 @@ fn images_of_runs_and_of_files_stand_in_one_table_whole() {
     let desk = Desk::new();
     stub(&desk, "a", &[]);
     stub(&desk, "b", &["--set", "seed=7"]);
-    let told = desk.json(&["records", "a", "b", "--out", "both.parquet"]);
+    let reported = desk.json(&["records", "a", "b", "--out", "both.parquet"]);
     let n_images = fs::read_to_string(desk.path("a/merged/records.jsonl")).unwrap().lines().count();
-    assert_eq!(told["images"], 2 * n_images);
+    assert_eq!(reported["images"], 2 * n_images);
     // A file in the place of its run, and the file again: the same bytes.
     desk.succeeds(&["records", "a", "--out", "a.parquet"]);
     desk.succeeds(&["records", "a.parquet", "b", "--out", "again.parquet"]);

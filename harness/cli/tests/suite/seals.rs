@@ -79,21 +79,25 @@ fn what_verify_refuses_no_reader_accepts_unless_it_is_told_to() {
         readers[1..].iter().for_each(|reader| desk.fails(reader, 4, &parts));
         // A gate reads the summary alone, and says so where it is allowed to read what does not hold.
         desk.succeeds(readers[0]);
-        let told = desk.succeeds(&[readers[1], &["--unverified"]].concat());
-        assert!(told.out.starts_with("not verified: r: 1 complaint: r/merged/records.jsonl"), "{}", told.out);
-        let told = desk.json(&[readers[2], &["--unverified"]].concat());
-        assert!(told["unverified"][0].as_str().unwrap().contains("records.jsonl"), "{told}");
+        let reported = desk.succeeds(&[readers[1], &["--unverified"]].concat());
+        assert!(
+            reported.out.starts_with("not verified: r: 1 complaint: r/merged/records.jsonl"),
+            "{}",
+            reported.out
+        );
+        let reported = desk.json(&[readers[2], &["--unverified"]].concat());
+        assert!(reported["unverified"][0].as_str().unwrap().contains("records.jsonl"), "{reported}");
     });
     with_changed(
         &desk,
         "r/merged/summary.json",
         |bytes| Some([bytes, b"\n".to_vec()].concat()),
         || {
-            let told = desk.succeeds(&[readers[0], &["--unverified", "--markdown", "gate.md"]].concat());
+            let reported = desk.succeeds(&[readers[0], &["--unverified", "--markdown", "gate.md"]].concat());
             assert!(
-                told.out.starts_with("not verified: r: 1 complaint: r/merged/summary.json"),
+                reported.out.starts_with("not verified: r: 1 complaint: r/merged/summary.json"),
                 "{}",
-                told.out
+                reported.out
             );
             assert!(fs::read_to_string(desk.path("gate.md")).unwrap().starts_with("**not verified: r: "));
             let page = desk.succeeds(&[readers[3], &["--unverified"]].concat());
@@ -234,9 +238,9 @@ fn what_dead_processes_left_under_way_is_listed_and_the_next_holder_removes_it()
     run(&desk, "r", &[]);
     let left = ["r/shards/0/images/.unfinished-a", "r/report/.unfinished-b"];
     left.iter().for_each(|name| drop(desk.file(name, "half")));
-    let told = desk.succeeds(&["verify", "r"]).out;
+    let reported = desk.succeeds(&["verify", "r"]).out;
     for name in left {
-        assert!(told.contains(&format!("left     {name}: a process died")), "{told}");
+        assert!(reported.contains(&format!("left     {name}: a process died")), "{reported}");
     }
     let json = desk.json(&["verify", "r"]);
     assert_eq!(json["unfinished"].as_array().unwrap().len(), 2, "{json}");

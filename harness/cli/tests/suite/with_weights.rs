@@ -69,7 +69,7 @@ fn this_machine_is_healthy() {
     // For who compares with an installed Pillow.
     let pillow = checks.iter().find(|check| check["name"] == "Pillow").unwrap();
     assert!(pillow["found"].as_str().unwrap().contains("+pillow-13"), "{pillow:#}");
-    // With or without one, what stands in the way of a GPU is told.
+    // With or without one, what stands in the way of a GPU is reported.
     let gpus = checks.iter().find(|check| check["name"] == "GPUs").unwrap();
     assert!(gpus["found"].as_str().unwrap().contains("libtorch"), "{gpus:#}");
 }

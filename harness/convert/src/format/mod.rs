@@ -137,7 +137,7 @@ fn view(
                 .map(|(from, n_bytes)| Storage { start: storage.start + from, n_bytes, ..storage })
         }
     };
-    let told = |expected: String, found: String, remedy: &str| ConvertError::Tensor {
+    let reported = |expected: String, found: String, remedy: &str| ConvertError::Tensor {
         path: file.path().to_owned(),
         name: name.to_owned(),
         expected,
@@ -145,9 +145,9 @@ fn view(
         remedy: remedy.to_owned(),
     };
     check_stored(heap, tensor).map_err(|Unresolved { found, remedy }| {
-        told("a tensor whose values are those in the file".to_owned(), found, remedy)
+        reported("a tensor whose values are those in the file".to_owned(), found, remedy)
     })?;
-    let error = |expected: String, found: String| told(expected, found, FETCH_AGAIN);
+    let error = |expected: String, found: String| reported(expected, found, FETCH_AGAIN);
     let within = within.ok_or_else(|| {
         error(format!("a part of a storage of {} bytes", storage.n_bytes), format!("{part:?}"))
     })?;

@@ -78,13 +78,13 @@ fn features_are_the_tools_alone_and_by_layer() {
 
 #[test]
 fn what_is_in_a_file_is_named_where_it_is_not_what_was_asked_for() {
-    let told = |file: &str, key: Option<&str>| {
+    let reported = |file: &str, key: Option<&str>| {
         let opened = open(&cached(file), key).unwrap();
         let [statistics, features] = [opened.statistics().map(|_| ()), opened.features(None).map(|_| ())]
             .map(|r| r.unwrap_err().to_string());
         (statistics, features)
     };
-    let (statistics, features) = told("a-layers.pt", None);
+    let (statistics, features) = reported("a-layers.pt", None);
     for part in ["a-layers.pt: expected one layer", "`means` [12, 3], `six` [12, 6]", "--key"] {
         assert!(features.contains(part), "{features}");
     }
@@ -92,7 +92,7 @@ fn what_is_in_a_file_is_named_where_it_is_not_what_was_asked_for() {
         statistics.contains("statistics (`mu` and `sigma`)") && statistics.contains("`six`"),
         "{statistics}"
     );
-    let (_, features) = told("a-layers.pt", Some("pool"));
+    let (_, features) = reported("a-layers.pt", Some("pool"));
     assert!(features.contains("nothing named `pool`, but `means` [12, 3]"), "{features}");
     let features = open(&cached("a-small-stat-fid-six.pt"), None).unwrap().features(None).unwrap_err();
     assert!(features.to_string().contains("OUT.npz"), "{features}");

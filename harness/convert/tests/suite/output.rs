@@ -51,10 +51,11 @@ fn safetensors_can_be_cast_and_renamed_too() {
 fn a_file_says_what_it_was_made_from_and_reports_its_own_digest() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("new/folder/out.safetensors");
-    let mut told = Vec::new();
-    let report =
-        specimen_convert::convert(&fixture("views.pt"), &to, &plain(), &mut |progress| told.push(*progress))
-            .unwrap();
+    let mut reported = Vec::new();
+    let report = specimen_convert::convert(&fixture("views.pt"), &to, &plain(), &mut |progress| {
+        reported.push(*progress)
+    })
+    .unwrap();
     let bytes = std::fs::read(&to).unwrap();
     let sha256: String = Sha256::digest(std::fs::read(fixture("views.pt")).unwrap())
         .iter()
@@ -68,7 +69,7 @@ fn a_file_says_what_it_was_made_from_and_reports_its_own_digest() {
         (report.n_bytes, &report.blake3),
         (bytes.len() as u64, &blake3::hash(&bytes).to_hex().to_string())
     );
-    let last = told.last().unwrap();
+    let last = reported.last().unwrap();
     assert_eq!(last.n_done, last.n_total);
     assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o600, 0o600);
     assert_eq!(std::fs::read_dir(to.parent().unwrap()).unwrap().count(), 1);

@@ -14,7 +14,7 @@ pub enum ModelError {
     /// A prompt the model does not take.
     #[error("model `{model}` cannot take the prompt: {reason}")]
     Prompt {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// Why, and what it would take.
         reason: String,
@@ -25,9 +25,9 @@ pub enum ModelError {
          SPECIMEN_CACHE to another folder"
     )]
     NotKept {
-        /// The model.
+        /// Name of the model.
         model: String,
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -35,7 +35,7 @@ pub enum ModelError {
     /// A drafter this model has no weights for.
     #[error("model `{model}` has no drafter `{drafter}`; it has: {known}")]
     Drafter {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// What was asked for.
         drafter: String,
@@ -67,7 +67,7 @@ pub enum ModelError {
     /// `weights` of a spec that are not those of its model.
     #[error("model `{model}`: {path} has no {role}; expected a file of tensors, or a folder with {expected}")]
     Given {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// What the spec names.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum ModelError {
         "model `{model}` takes no `weights`, found {path}: its own are part of the program; leave the key out"
     )]
     NoFiles {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// What the spec names.
         path: PathBuf,
@@ -89,7 +89,7 @@ pub enum ModelError {
     /// Sampling settings the model cannot follow.
     #[error("model `{model}`: {reason}")]
     Sampling {
-        /// The model.
+        /// Name of the model.
         model: String,
         /// What is wrong and what is possible.
         reason: String,

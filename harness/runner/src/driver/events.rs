@@ -16,7 +16,7 @@ pub enum DriverEvent {
     Worker(WorkerEvent),
     /// A worker died; its shard is started again.
     WorkerDied {
-        /// The shard.
+        /// Number of the shard.
         shard: u32,
         /// How it ended.
         status: String,
@@ -46,7 +46,7 @@ pub enum DriverEvent {
     },
     /// A task of the cluster ended before its shard was done.
     TaskEnded {
-        /// The shard.
+        /// Number of the shard.
         shard: u32,
         /// How it ended, in words.
         how: String,
@@ -89,9 +89,9 @@ pub enum DriverEvent {
     },
     /// A metric of a cell is computed.
     Scoring {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
-        /// The cell.
+        /// Name of the cell.
         cell: String,
     },
 }

@@ -22,7 +22,7 @@ use crate::{
 /// What came of one record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Replayed {
-    /// The item.
+    /// Key of the item.
     pub key: ItemKey,
     /// Position of the first token that differs; `None` when all are equal.
     pub first_different_token: Option<usize>,
@@ -75,7 +75,7 @@ impl<'a> Replay<'a> {
     /// Whether this program made the record's image, so that it can be made again.
     #[must_use]
     pub fn is_made_here(&self, record: &Record) -> bool {
-        self.spec.cells.iter().any(|cell| cell.name == record.cell && !cell.is_elsewhere())
+        self.spec.cells.iter().any(|cell| cell.name == record.cell && !cell.is_of_another_program())
     }
 
     /// Makes one record's item again.
@@ -88,7 +88,7 @@ impl<'a> Replay<'a> {
             || RunError::Spec(format!("{}: there is no item {}", self.run.plan().display(), record.key));
         let item = self.items.get(&record.key).ok_or_else(unknown)?;
         let cell = self.spec.cells.iter().find(|cell| cell.name == record.cell).ok_or_else(unknown)?;
-        if cell.is_elsewhere() {
+        if cell.is_of_another_program() {
             let why = format!("{}: another program made it, which replay does not start", record.key);
             return Err(RunError::Spec(why));
         }

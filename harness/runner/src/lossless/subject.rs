@@ -140,7 +140,7 @@ impl Subject for Toy {
 pub struct ModelPrompt {
     /// The model; in f32, so that a forward over a tree and one over a sequence give the same distribution.
     pub model: Rc<LoadedModel>,
-    /// The prompt.
+    /// Name of the prompt.
     pub prompt: String,
     /// How tokens are drawn.
     pub sampling: Sampling,

@@ -22,7 +22,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// A write that the disk has no space for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// What the system said.
     pub why: String,

@@ -17,12 +17,12 @@ use signal_hook::{
     iterator::Signals,
 };
 
+use specimen_foundation::failure::FailureKind;
+
 use crate::error::RunError;
 
 /// How long a process may take to notice that it is to stop at once.
 const GRACE: Duration = Duration::from_secs(2);
-/// Exit code of a process that was stopped at once.
-const ABORTED: i32 = 130;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ impl StopRequest {
                 if n_interrupts > 1 {
                     // Code that looks at requests does so at once; a long computation that does not is ended.
                     std::thread::sleep(GRACE);
-                    std::process::exit(ABORTED);
+                    std::process::exit(FailureKind::Aborted.exit_code().into());
                 }
             }
         });

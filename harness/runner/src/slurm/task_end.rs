@@ -1,16 +1,15 @@
 //! How a worker of the cluster ended, and what follows. The error that it left counts first, then its state
 //! in the queue; a worker with neither was killed.
 
+use specimen_foundation::failure::FailureKind;
 use specimen_record::WorkerEnd;
 
 use crate::work::heartbeat::DiskState;
 
 use super::client::Task;
 
-/// Exit code of a worker that was asked to stop.
-const INTERRUPTED: i32 = 75;
-/// Exit codes that another attempt may not repeat: the node's environment, a lock, a bug, a wait broken off.
-const PASSING: [i32; 4] = [6, 7, 70, INTERRUPTED];
+/// Failures that another attempt may not repeat: the node's environment, a lock, a bug.
+const PASSING: [FailureKind; 3] = [FailureKind::Environment, FailureKind::Locked, FailureKind::Bug];
 
 /// How a worker ended that did not finish its shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +50,9 @@ impl TaskEnd {
 
     fn known(words: Option<WorkerEnd>, task: Option<&Task>) -> Self {
         if let Some(words) = words {
-            return match words.code {
-                INTERRUPTED => Self::Interrupted,
-                code if PASSING.contains(&code) => Self::Failed(words),
+            return match FailureKind::known(Some(words.code)) {
+                Some(FailureKind::Interrupted) => Self::Interrupted,
+                Some(kind) if PASSING.contains(&kind) => Self::Failed(words),
                 _ => Self::Refused(words),
             };
         }

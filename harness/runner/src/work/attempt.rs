@@ -355,13 +355,13 @@ fn write_environment(
     allocation: Option<&Allocation>,
     elapsed: Duration,
 ) -> Result<(), RunError> {
-    let maker = Provenance::this();
+    let provenance = Provenance::this();
     let environment = Environment {
         schema: SCHEMA,
-        host_cpu: maker.host_cpu,
-        cpu_features: Some(maker.cpu_features),
-        program: maker.program,
-        libtorch: Some(maker.libtorch),
+        host_cpu: provenance.host_cpu,
+        cpu_features: Some(provenance.cpu_features),
+        program: provenance.program,
+        libtorch: Some(provenance.libtorch),
         gpus: Some(gpus.to_vec()),
         allocation: allocation.cloned(),
         load_average: machine::load_average(),

@@ -20,7 +20,7 @@ use crate::{
 
 /// The right to write to a shard.
 pub(crate) struct Claim {
-    /// The shard.
+    /// Number of the shard.
     pub(crate) shard: u32,
     /// The attempt that may write to it.
     pub(crate) number: u32,

@@ -11,7 +11,7 @@ use crate::{plan::shard_map::ShardMap, process::disk_wait::DiskWait, work::worke
 /// The part of a run that one worker does.
 #[derive(Clone, Debug)]
 pub struct Share {
-    /// Its shard.
+    /// Number of its shard.
     pub shard: u32,
     /// How the plan is cut.
     pub map: ShardMap,

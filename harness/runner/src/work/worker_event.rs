@@ -11,12 +11,12 @@ use crate::process::disk_wait::{Shortage, Wait};
 pub enum WorkerEvent {
     /// An image is begun; if the worker dies next, this image may be the cause.
     Begin {
-        /// The item.
+        /// Key of the item.
         key: ItemKey,
     },
     /// An item has its row.
     Item {
-        /// Its cell.
+        /// Name of its cell.
         cell: String,
         /// Whether it gave an image.
         ok: bool,
@@ -25,7 +25,7 @@ pub enum WorkerEvent {
     },
     /// A warm-up image was made.
     Warmup {
-        /// Its cell.
+        /// Name of its cell.
         cell: String,
     },
     /// The disk is full, and writes wait.

@@ -23,7 +23,7 @@ const EPS: f64 = 1e-5;
 /// Width of an attention head where no configuration says otherwise.
 const HEAD: i64 = 64;
 
-/// Whose names the tensors have.
+/// The publisher whose names the tensors have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClipLayout {
     /// OpenAI's release and open_clip: `visual.transformer.resblocks.0.attn.in_proj_weight`.
@@ -194,19 +194,19 @@ impl ClipLayout {
 
 /// What identities say about a stack: width, depth, heads and activation, as `768x12,h12,quick-gelu`, and `,assumed`
 /// where heads and activation are OpenAI's rule, because nothing beside the weights says them.
-pub(crate) fn words(stack: &StackShape, is_told: bool) -> String {
+pub(crate) fn words(stack: &StackShape, is_configured: bool) -> String {
     let StackShape { width, depth, n_heads, activation, .. } = stack;
     let activation = match activation {
         Activation::QuickGelu => "quick-gelu",
         Activation::Gelu => "gelu",
     };
-    let assumed = if is_told { "" } else { ",assumed" };
+    let assumed = if is_configured { "" } else { ",assumed" };
     format!("{width}x{depth},h{n_heads},{activation}{assumed}")
 }
 
 /// Whether heads and activation are known: from the configuration beside the weights, or because they were made of
 /// OpenAI's release, whose SHA-256 they name.
-pub(crate) fn is_told(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
+pub(crate) fn is_configured(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
     let source = checkpoint.note(SOURCE_KEY);
     let mut releases = NetworkName::CLIP.into_iter().flat_map(|network| published_digests(network.entry()));
     let is_release = source.is_some_and(|source| releases.any(|release| release == source));
@@ -215,7 +215,7 @@ pub(crate) fn is_told(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
 
 /// What the configuration beside the weights says about one tower.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct Configured {
     n_heads: Option<i64>,
     activation: Option<Activation>,
 }
@@ -306,7 +306,7 @@ fn stack(
     let norm = |idx: usize| format!("{prefix}{idx}.{}.weight", block.norms[0]);
     let depth = (0..).take_while(|&idx| checkpoint.shape(&norm(idx)).is_some()).count();
     let [mlp, _] = *shape_of::<2>(checkpoint, &format!("{prefix}0.{}.weight", block.mlp[0]))?;
-    let Told { n_heads, activation } = told(checkpoint.path(), layout, tower, width)?;
+    let Configured { n_heads, activation } = configured(checkpoint.path(), layout, tower, width)?;
     let n_heads = n_heads.unwrap_or(width / HEAD);
     if n_heads <= 0 || width % n_heads != 0 {
         return Err(LoadError::Config {
@@ -329,13 +329,13 @@ fn config_name(layout: ClipLayout) -> &'static str {
     }
 }
 
-/// Reads the configuration beside `weights`; nothing is told when there is none.
-fn told(weights: &Path, layout: ClipLayout, tower: &str, width: i64) -> Result<Told, LoadError> {
+/// Reads the configuration beside `weights`; nothing is configured where there is none.
+fn configured(weights: &Path, layout: ClipLayout, tower: &str, width: i64) -> Result<Configured, LoadError> {
     let path = weights.with_file_name(config_name(layout));
     let bad = |reason: String| LoadError::Config { path: path.clone(), reason };
     let text = match read_side_text(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Told::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Configured::default()),
         Err(source) => return Err(LoadError::Read { path: path.clone(), source }),
     };
     let json: Value = serde_json::from_str(&text).map_err(|error| bad(format!("no JSON: {error}")))?;
@@ -359,5 +359,5 @@ fn told(weights: &Path, layout: ClipLayout, tower: &str, width: i64) -> Result<T
             }
         },
     };
-    Ok(Told { n_heads, activation: Some(activation) })
+    Ok(Configured { n_heads, activation: Some(activation) })
 }

@@ -11,7 +11,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     clip::{
-        shape::{ClipLayout, TextShape, is_told, words},
+        shape::{ClipLayout, TextShape, is_configured, words},
         tokenizer::{CONTEXT, ClipTokenizer, END, TextPrefix, TextRule},
     },
     extractor::{ExtractError, Features},
@@ -36,7 +36,7 @@ pub struct TextTower {
     logit_scale: f64,
     dtype: Dtype,
     /// Whether heads and activation are known.
-    is_told: bool,
+    is_configured: bool,
     /// First 12 digits of the weights' digest; absent where they come from no file.
     digest: Option<String>,
 }
@@ -110,11 +110,11 @@ impl TextTower {
         let layout = ClipLayout::of(&checkpoint)?;
         let shape = TextShape::of(&checkpoint, layout)?;
         let digest = checkpoint.digest()[..12].to_owned();
-        let is_told = is_told(&checkpoint, layout);
+        let is_configured = is_configured(&checkpoint, layout);
         checkpoint.ignore(|name| layout.is_beside_text(name));
         let tower = Self::new(&mut checkpoint, layout, &shape, kind_of(dtype))?;
         checkpoint.finish()?;
-        Ok(Self { digest: Some(digest), dtype, is_told, ..tower })
+        Ok(Self { digest: Some(digest), dtype, is_configured, ..tower })
     }
 
     /// Width, depth, heads, activation, element type and weights, as
@@ -123,7 +123,7 @@ impl TextTower {
     #[must_use]
     pub fn identity(&self) -> String {
         let digest = self.digest.as_deref().unwrap_or("recipe");
-        let shape = words(&self.shape.stack, self.is_told);
+        let shape = words(&self.shape.stack, self.is_configured);
         format!("clip-text[{shape}]-embedding-{}@{digest}", self.dtype.name())
     }
 
@@ -152,7 +152,7 @@ impl TextTower {
             joint: Linear::of(layout.upright(joint)),
             shape: *shape,
             dtype: if kind == Kind::BFloat16 { Dtype::Bf16 } else { Dtype::F32 },
-            is_told: true,
+            is_configured: true,
             digest: None,
         })
     }

@@ -59,7 +59,7 @@ pub enum TextPrefix {
     Ids,
 }
 
-/// Whose cleaning and whose cut.
+/// The tool whose cleaning and cutting of texts is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextRule {
     /// OpenAI and open_clip: ftfy and HTML entities are mended; a text that is too long ends with the end token.

@@ -176,15 +176,15 @@ fn text_shape(file: &str, config: Option<(&str, &str)>) -> Result<TextShape, Str
 #[test]
 fn what_tensors_do_not_say_is_read_from_the_configuration_beside_them() {
     let [(_, _, hf), (_, _, openai)] = LAYOUTS;
-    let told = text_shape(
+    let reported = text_shape(
         hf,
         Some(("config.json", r#"{"text_config": {"num_attention_heads": 2, "hidden_act": "gelu"}}"#)),
     );
-    let stack = told.unwrap().stack;
+    let stack = reported.unwrap().stack;
     assert_eq!((stack.n_heads, stack.activation), (2, Activation::Gelu));
-    let told =
+    let reported =
         text_shape(openai, Some(("open_clip_config.json", r#"{"model_cfg": {"text_cfg": {"heads": 8}}}"#)));
-    let stack = told.unwrap().stack;
+    let stack = reported.unwrap().stack;
     assert_eq!((stack.n_heads, stack.activation), (8, Activation::Gelu));
     // A width of 32 is no multiple of 64.
     let untold = text_shape(openai, None).unwrap_err();

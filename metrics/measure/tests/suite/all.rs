@@ -178,12 +178,12 @@ fn doubles_and_fortran_order_give_the_value_of_the_same_rows_and_rounding_is_tol
     let fortran = write_npy_bytes(&[n, d], "<f8", &bytes);
     let at = fortran.windows(5).position(|window| window == b"False").unwrap();
     let fortran = file("fortran.npy", [&fortran[..at], b"True ", &fortran[at + 5..]].concat());
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     {
         let mut meter = Meter::new(Protocol::named("pytorch-fid").unwrap(), &NoNetworks);
         meter.listen(|path, event| {
             if let Event::Rounded { n } = event {
-                told.push((path.to_path_buf(), n));
+                reported.push((path.to_path_buf(), n));
             }
         });
         let expected = meter.rows(&single, "kid").unwrap();
@@ -195,7 +195,7 @@ fn doubles_and_fortran_order_give_the_value_of_the_same_rows_and_rounding_is_tol
     let n_rounded = rows.iter().filter(|&&x| f64::from(x as f32) != x).count() as u64;
     assert!(n_rounded > 0);
     // Each once, however often it is read.
-    assert_eq!(told, [(double, n_rounded), (fortran, n_rounded)]);
+    assert_eq!(reported, [(double, n_rounded), (fortran, n_rounded)]);
 }
 
 #[test]

@@ -106,16 +106,16 @@ fn a_cache_that_cannot_be_written_is_told_once_and_the_value_stays() {
     // Three passes.
     let folder = folder_of(root.path(), "real", 40);
     let networks = StandIns::default();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     {
         let mut meter = meter(&networks, &not_a_folder, "clean");
         meter.listen(|_, event| {
             if let Event::NotKept { why } = event {
-                told.push(why);
+                reported.push(why);
             }
         });
         assert_eq!(meter.rows(&folder, "kid").unwrap().features.n(), 40);
     }
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("cannot make the folder"), "{told:?}");
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].contains("cannot make the folder"), "{reported:?}");
 }

@@ -99,7 +99,7 @@ fn a_broken_picture_is_left_out_and_not_kept_from_before() {
     let cache = root.path().join("cache");
     let networks = StandIns::default();
     // What is there after the last picture: of 20 done, how many were kept and left out.
-    let told = |cache: Option<&Path>| {
+    let reported = |cache: Option<&Path>| {
         let mut last = None;
         {
             let keep_going = Settings { keep_going: true, cache: cache.map(Path::to_owned), ..settings(4) };
@@ -113,9 +113,9 @@ fn a_broken_picture_is_left_out_and_not_kept_from_before() {
         }
         last.unwrap()
     };
-    assert_eq!(told(None), (20, 0, 2));
-    assert_eq!(told(Some(&cache)), (20, 0, 2));
-    assert_eq!(told(Some(&cache)), (20, 18, 2));
+    assert_eq!(reported(None), (20, 0, 2));
+    assert_eq!(reported(Some(&cache)), (20, 0, 2));
+    assert_eq!(reported(Some(&cache)), (20, 18, 2));
 }
 
 #[test]

@@ -266,10 +266,10 @@ mod tests {
                 covariance[3 * j + i] = 0.1 + share * ASYMMETRY * scale;
                 let checked = check_symmetry(&covariance, 3);
                 assert_eq!(checked.is_ok(), is_fine, "({i}, {j}) {share}");
-                let told = checked.err().map(|error| error.to_string()).unwrap_or_default();
+                let reported = checked.err().map(|error| error.to_string()).unwrap_or_default();
                 assert!(
-                    is_fine || told.contains(&format!("entry ({i}, {j}) is 0.1 and entry ({j}, {i})")),
-                    "{told}"
+                    is_fine || reported.contains(&format!("entry ({i}, {j}) is 0.1 and entry ({j}, {i})")),
+                    "{reported}"
                 );
             }
         }

@@ -6,7 +6,7 @@
 use crate::cosine_score::CosineScores;
 use crate::error::{StatsError, require_count, require_finite};
 
-/// Whose scale a CLIP score is on.
+/// The tool whose scale a CLIP score is on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClipScaling {
     /// `mean(2.5 max(cos, 0))`: CLIPScore (Hessel et al. 2021, eq. 1; jmhessel/clipscore). Usual network ViT-B/32, texts

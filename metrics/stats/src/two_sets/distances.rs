@@ -105,7 +105,7 @@ impl<'a> CentredRows<'a> {
     }
 
     /// Returns row `i`'s part of a margin of `share` times both squared lengths and [`underflow`](Self::underflow), never
-    /// smaller for being f32; infinite where f32 may not hold the distances, so that whatever they are told to be lies
+    /// smaller for being f32; infinite where f32 may not hold the distances, so that whatever is reported of them is
     /// within the margin.
     pub(crate) fn margin(&self, i: usize, share: f64) -> f32 {
         match self.squares[i] < LARGEST_SQUARE {

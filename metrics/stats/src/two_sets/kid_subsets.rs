@@ -12,7 +12,7 @@ use crate::kernel_sums::widen;
 use crate::kid::unbiased_discrepancy;
 use crate::numpy_random::NumpyRandom;
 
-/// Whose subsets are drawn.
+/// The tool whose way of drawing subsets is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubsetRule {
     /// torch-fidelity: a subset of the first set, then one of the second, of exactly the size asked for; a smaller set

@@ -45,7 +45,7 @@ pub struct Rows<T> {
 /// A last line without its newline: the writer died while it wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// The line's number, from 1.
     pub line: usize,

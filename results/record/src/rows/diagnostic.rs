@@ -31,7 +31,7 @@ pub struct DiagnosticFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureRows {
-    /// The image.
+    /// Key of the image.
     pub key: ItemKey,
     /// Token rows of it.
     pub n_rows: u32,

@@ -37,7 +37,7 @@ mod zero_is_none {
 pub struct Record {
     /// Schema number.
     pub schema: u32,
-    /// The item.
+    /// Key of the item.
     pub key: ItemKey,
     /// Name of the cell.
     pub cell: String,
@@ -177,7 +177,7 @@ impl Document for Record {
 pub struct StepsRow {
     /// Schema number.
     pub schema: u32,
-    /// The item.
+    /// Key of the item.
     pub key: ItemKey,
     /// Per step: drafted, accepted, emitted, target forwards, draft forwards; `[n_steps, 5]`.
     pub steps: Vec<[u32; 5]>,

@@ -39,7 +39,7 @@ pub struct Phases {
 pub struct TimingRow {
     /// Schema number.
     pub schema: u32,
-    /// The item.
+    /// Key of the item.
     pub key: ItemKey,
     /// The attempt of its shard in which it ran; ratios are formed within one attempt only.
     pub attempt: u32,

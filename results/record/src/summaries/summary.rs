@@ -354,7 +354,7 @@ impl Summary {
     /// What makes the images of a cell, as the spec has it; its drafter and method where the spec does not
     /// name it.
     #[must_use]
-    pub fn maker(&self, cell: &CellSummary) -> String {
+    pub fn made_by(&self, cell: &CellSummary) -> String {
         let cells = self.spec.get("cells").and_then(Value::as_array);
         let spec = cells.and_then(|cells| cells.iter().find(|spec| spec["name"] == cell.id.as_str()));
         spec.map_or_else(

@@ -328,6 +328,6 @@ fn identity(summary: &Summary, cell: &CellSummary) -> String {
         s.top_k,
         s.top_p,
         s.guidance,
-        summary.maker(cell)
+        summary.made_by(cell)
     )
 }

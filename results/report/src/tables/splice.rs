@@ -8,7 +8,7 @@ use specimen_record::{Summary, read_bounded, write_atomic};
 use specimen_table::Table;
 
 use crate::ReportError;
-use crate::tables::table::table;
+use crate::tables::table::table_of;
 
 /// Bytes of a document, at most.
 const MAX_BYTES: u64 = 64 << 20;
@@ -19,18 +19,19 @@ const END: &str = "<!-- /specimen:table -->";
 const BRIEF: &str = "The run's report/table.md has the meaning of the columns, all warnings and the paired differences. Bold: the best of \
                      its group, italic: the second.";
 
-/// Puts the tables of runs into a file, each wherever its name is marked.
+/// Puts the tables of runs into a file, each wherever its name is marked, with these columns or all.
 ///
 /// # Errors
-/// When the file cannot be read or written, a run is marked nowhere, or a mark has no end; the file is as it was then.
-pub fn splice(path: &Path, summaries: &[Summary]) -> Result<(), ReportError> {
+/// When the file cannot be read or written, a run is marked nowhere, a mark has no end, or there is no such column; the file
+/// is as it was then.
+pub fn splice(path: &Path, summaries: &[Summary], columns: &[String]) -> Result<(), ReportError> {
     let text = String::from_utf8(read_bounded(path, MAX_BYTES)?).map_err(|error| {
         ReportError::Unreadable { path: path.to_owned(), source: std::io::Error::other(error) }
     })?;
     let mut renewed = text.clone();
     for summary in summaries {
         let refuse = |reason: String| ReportError::NoMark { path: path.to_owned(), reason };
-        let whole = table(summary)?;
+        let whole = table_of(summary, columns)?;
         let brief = Table { legend: vec![BRIEF.to_owned()], marked: None, ..whole.clone() };
         renewed = replaced(&renewed, &summary.name, &whole.markdown(), &brief.markdown()).map_err(refuse)?;
     }

@@ -53,7 +53,7 @@ pub fn other_identity(a: (&Summary, &CellSummary), b: (&Summary, &CellSummary)) 
     };
     let (one, two) = (a.1, b.1);
     differing(&[
-        ("method", a.0.maker(one), b.0.maker(two)),
+        ("method", a.0.made_by(one), b.0.made_by(two)),
         ("model", one.model.clone(), two.model.clone()),
         ("dataset", one.dataset.clone(), two.dataset.clone()),
         ("sampling", text(one), text(two)),

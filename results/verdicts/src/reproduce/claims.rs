@@ -261,8 +261,8 @@ impl Tester<'_> {
         })
     }
 
-    /// How much more `cell` has than `other`, as a share of what `other` has, with its 95 % interval; or why that cannot
-    /// be told. The words have the digits that show on which side of each of `bounds` it is.
+    /// How much more `cell` has than `other`, as a share of what `other` has, with its 95 % interval; or why that is
+    /// unknown. The words have the digits that show on which side of each of `bounds` it is.
     fn excess(
         &self,
         cell: &str,

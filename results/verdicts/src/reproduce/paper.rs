@@ -168,14 +168,14 @@ fn specs_by_model<'de, D: Deserializer<'de>>(
 pub enum Test {
     /// A cell has more of a measure than each of others.
     Greater {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
         /// The others.
         than: Vec<String>,
     },
     /// A cell has no less of a measure than each of others, up to a share of theirs.
     NotLess {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
         /// The others.
         than: Vec<String>,
@@ -196,7 +196,7 @@ pub enum Test {
     },
     /// A cell's value is between two ends.
     Between {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
         /// Lowest.
         low: f64,
@@ -205,7 +205,7 @@ pub enum Test {
     },
     /// A cell's value over another's is between two ends.
     Ratio {
-        /// The cell.
+        /// Name of the cell.
         cell: String,
         /// The other.
         of: String,

@@ -52,7 +52,7 @@ pub enum Verdict {
 /// A bound that the prompts do not decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undecided {
-    /// The setting.
+    /// Name of the setting.
     pub setting: String,
     /// The constraint as typed.
     pub constraint: String,
@@ -65,7 +65,7 @@ pub struct Undecided {
 /// The bound that a setting misses most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NearMiss {
-    /// The setting.
+    /// Name of the setting.
     pub setting: String,
     /// The constraint as typed.
     pub constraint: String,

@@ -110,7 +110,7 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
         args.names.iter().map(String::as_str).filter(|name| !items_of(name).is_empty()).collect();
     let mut items: Vec<DataItem> = of_datasets.iter().flat_map(|name| items_of(name)).collect();
     let n_named = items.len();
-    // Without a data folder there is no place for them: a person gets told so below.
+    // Without a data folder there is no place for them: a message says so below.
     items.extend(
         spec.iter()
             .filter(|_| root.is_some())

@@ -22,7 +22,7 @@ pub enum PromptFormat {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sizes {
-    /// Whose way of writing prompts and images it has.
+    /// The model whose way of writing prompts and images it has.
     writes: PromptFormat,
     rows: usize,
     columns: usize,

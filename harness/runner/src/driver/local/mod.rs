@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use specimen_foundation::failure::FailureKind;
 use specimen_record::ItemKey;
 
 use self::{
@@ -41,8 +42,6 @@ const MAX_DEATHS_BEFORE_AN_ITEM: u32 = 2;
 const MAX_DEATHS_IN_A_ROW: u32 = 8;
 /// How often requests to stop are looked at while no worker reports anything.
 const STOP_CHECK: Duration = Duration::from_millis(100);
-/// Exit code of a worker that was asked to stop.
-const INTERRUPTED: i32 = 75;
 
 /// Workers of this machine.
 pub struct Local<'a> {
@@ -199,7 +198,8 @@ impl LocalRun<'_> {
         if status.success() {
             return Ok(false);
         }
-        if status.code() == Some(INTERRUPTED) && disk.stop().now() != Request::Continue {
+        let kind = FailureKind::known(status.code());
+        if kind == Some(FailureKind::Interrupted) && disk.stop().now() != Request::Continue {
             return Ok(false);
         }
         let failed = || RunError::Worker {
@@ -210,7 +210,9 @@ impl LocalRun<'_> {
             code: status.code(),
         };
         // It reported what is wrong, and another attempt would end the same way.
-        if status.code().is_some_and(|code| (1..INTERRUPTED).contains(&code) && code != 70) {
+        let is_passing =
+            |kind| matches!(kind, FailureKind::Bug | FailureKind::Interrupted | FailureKind::Aborted);
+        if kind.is_some_and(|kind| !is_passing(kind)) {
             return Err(failed());
         }
         report(DriverEvent::WorkerDied { shard, status: words(status), item: item.clone() });

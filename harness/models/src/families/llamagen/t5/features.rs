@@ -29,7 +29,7 @@ pub enum CaptionError {
     /// They cannot be written to the folder in which they are kept.
     #[error("its features cannot be kept in {folder}: {source}")]
     NotKept {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// What the system said.
         source: io::Error,
