@@ -5,8 +5,8 @@
 
 use crate::error::{DatasetError, Result};
 use crate::prompt::PromptId;
+use specimen_foundation::file_walk::files_below;
 use std::path::Path;
-use walkdir::WalkDir;
 
 /// Extensions of image files, compared without case.
 const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "bmp"];
@@ -35,24 +35,17 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>> {
         let path = root.to_path_buf();
         return Err(DatasetError::WrongKind { path, expected: "a folder of images", found: "a file" });
     }
-    let is_visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
-    };
     let mut names = Vec::new();
-    for entry in WalkDir::new(root).follow_links(true).into_iter().filter_entry(is_visible) {
-        let entry = entry.map_err(|e| {
+    for file in files_below(root) {
+        let file = file.map_err(|e| {
             let path = e.path().unwrap_or(root).to_path_buf();
             DatasetError::Io { path, source: e.into() }
         })?;
         let is_image =
-            entry.path().extension().is_some_and(|e| EXTENSIONS.iter().any(|x| e.eq_ignore_ascii_case(x)));
-        if !(entry.file_type().is_file() && is_image) {
-            continue;
+            file.path.extension().is_some_and(|e| EXTENSIONS.iter().any(|x| e.eq_ignore_ascii_case(x)));
+        if is_image {
+            names.push(file.name().ok_or(DatasetError::NameNotUtf8 { path: file.path })?);
         }
-        let inside = entry.path().strip_prefix(root).expect("walkdir stays below its root");
-        let parts: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
-        let name = parts.ok_or_else(|| DatasetError::NameNotUtf8 { path: entry.path().to_path_buf() })?;
-        names.push(name.join("/"));
     }
     names.sort();
     Ok(names)

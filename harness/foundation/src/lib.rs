@@ -1,5 +1,5 @@
-//! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the folders of
-//! the environment, names and their nearest match, one-line texts, element types and the kinds of failure.
+//! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the files below
+//! a folder, the folders of the environment, names and their nearest match, one-line texts, element types and the kinds of failure.
 //!
 //! Nothing here knows models, metrics or runs.
 
@@ -7,6 +7,7 @@ pub mod bounded_read;
 pub mod digest;
 pub mod dtype;
 pub mod failure;
+pub mod file_walk;
 pub mod folders;
 pub mod names;
 pub mod text;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
+use specimen_foundation::file_walk::files_below;
 
 use super::{Unlisted, is_image, unread_format};
 use crate::error::PixelError;
@@ -21,13 +21,10 @@ pub(super) struct Found {
 /// Walks `root` to the bottom. Hidden files and folders are skipped, links are followed. Fails when `root` itself
 /// cannot be read.
 pub(super) fn scan(root: &Path) -> Result<Found, PixelError> {
-    let is_visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
-    };
     let mut found = Found { files: Vec::new(), n_ignored: 0, unlisted: Vec::new() };
-    for entry in WalkDir::new(root).follow_links(true).into_iter().filter_entry(is_visible) {
-        let entry = match entry {
-            Ok(entry) => entry,
+    for file in files_below(root) {
+        let file = match file {
+            Ok(file) => file,
             Err(error) => {
                 let (path, depth) = (error.path().unwrap_or(root).to_path_buf(), error.depth());
                 let key = escaped(path.strip_prefix(root).unwrap_or(&path));
@@ -39,26 +36,17 @@ pub(super) fn scan(root: &Path) -> Result<Found, PixelError> {
                 continue;
             }
         };
-        if !entry.file_type().is_file() {
-            continue;
-        }
-        let inside = entry.path().strip_prefix(root).expect("walkdir stays below its root");
-        if let Some(error) = unread_format(entry.path(), entry.path()) {
-            found.unlisted.push(Unlisted { key: escaped(inside), error });
-            continue;
-        }
-        if !is_image(entry.path()) {
+        if let Some(error) = unread_format(&file.path, &file.path) {
+            found.unlisted.push(Unlisted { key: escaped(&file.inside), error });
+        } else if !is_image(&file.path) {
             found.n_ignored += 1;
-            continue;
-        }
-        let parts: Option<Vec<&str>> = inside.components().map(|part| part.as_os_str().to_str()).collect();
-        let Some(parts) = parts else {
-            let key = escaped(inside);
+        } else if let Some(name) = file.name() {
+            found.files.push((name, file.path));
+        } else {
+            let key = escaped(&file.inside);
             let error = PixelError::malformed(root, "names in UTF-8", format!("`{key}`; rename it"));
             found.unlisted.push(Unlisted { key, error });
-            continue;
-        };
-        found.files.push((parts.join("/"), entry.into_path()));
+        }
     }
     found.unlisted.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(found)
