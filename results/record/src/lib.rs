@@ -50,9 +50,10 @@ pub use run::submission::{Submissions, SubmittedArray, WorkerEnd};
 pub use run::timestamp::Timestamp;
 pub use specimen_foundation::digest::Digest;
 pub use summaries::better::{Better, TARGET_NLL, distances};
+pub use summaries::cell_quantity::CellQuantity;
 pub use summaries::family::Family;
 pub use summaries::summary::{
     CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Projection, Ratio, Sampling,
     Summary, VsBaseline, WallSeconds,
 };
-pub use summaries::timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality};
+pub use summaries::timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality, TimingQuantity};

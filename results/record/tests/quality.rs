@@ -51,7 +51,8 @@ fn the_quality_of_times_survives_a_round_trip_or_is_absent() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("summary.json");
     let mut with = summary();
-    let why = [("others_busy_mean".to_owned(), "the system does not tell".to_owned())].into();
+    let why = [(specimen_record::TimingQuantity::OthersBusyMean, "the system does not report it".to_owned())]
+        .into();
     with.timing_quality = Some(TimingQuality { drift: Some(1.02), others_busy_mean: None, why });
     with.cells[0].timing_quality =
         Some(CellTimingQuality { n_timed: 100, n_outliers: 1, outliers: vec![ItemKey::new("ar", "7", 0)] });

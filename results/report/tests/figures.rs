@@ -118,7 +118,7 @@ fn a_figure_that_has_nothing_to_show_says_why() {
     let mut untimed = fixture::summary();
     for cell in &mut untimed.cells {
         cell.wall_s.decode = None;
-        cell.why.insert("wall_s".into(), "the cell is not timed".into());
+        cell.why.insert(specimen_record::CellQuantity::WallS, "the cell is not timed".into());
         cell.acceptance_by_depth.clear();
     }
     let (_, made) = self::made(folder.path(), &untimed);

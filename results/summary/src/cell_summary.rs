@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::{self, Cell};
-use specimen_record::{CellSummary, Guarantee, Pooled, PredictedSpeedup, Ratio, Sampling, WallSeconds};
+use specimen_record::{
+    CellQuantity, CellSummary, Guarantee, Pooled, PredictedSpeedup, Ratio, Sampling, WallSeconds,
+};
 use specimen_stats::bootstrap::BootstrapPlan;
 
 use crate::{
@@ -35,11 +37,11 @@ pub(crate) fn cell_summary(
     let micro = data.counts.as_ref().map(|counts| &counts.micro);
     let mut why = reported.as_ref().map_or_else(|| reasons(data), |reported| reported.why.clone());
     let absent = [
-        ("wall_s", wall_s.e2e.is_none()),
-        ("overhead_fraction", overhead_fraction.is_none() && reported.is_none()),
+        (CellQuantity::WallS, wall_s.e2e.is_none()),
+        (CellQuantity::OverheadFraction, overhead_fraction.is_none() && reported.is_none()),
     ];
     let untimed = if cell.timed { "nothing was timed" } else { "the cell is untimed" };
-    why.extend(absent.iter().filter(|(_, is)| *is).map(|(name, _)| ((*name).to_owned(), untimed.to_owned())));
+    why.extend(absent.into_iter().filter(|(_, is)| *is).map(|(quantity, _)| (quantity, untimed.to_owned())));
     let n = data.records.len() as f64;
     let tvd = data.records.iter().map(|record| record.tvd_spent).sum::<f64>();
     Ok(CellSummary {
@@ -143,8 +145,9 @@ fn times(
 }
 
 /// Why quantities of a cell of this program's images are null, times apart.
-fn reasons(data: &CellData<'_>) -> BTreeMap<String, String> {
-    let counted = ["accepted_per_step", "tokens_per_forward", "tpf", "nfe", "step_compression", "tvd_spent"];
-    let names = counted.into_iter().filter(|_| data.counts.is_none());
-    names.map(|name| (name.to_owned(), "no image".to_owned())).collect()
+fn reasons(data: &CellData<'_>) -> BTreeMap<CellQuantity, String> {
+    use CellQuantity::{AcceptedPerStep, Nfe, StepCompression, TokensPerForward, Tpf, TvdSpent};
+    let counted = [AcceptedPerStep, TokensPerForward, Tpf, Nfe, StepCompression, TvdSpent];
+    let absent = counted.into_iter().filter(|_| data.counts.is_none());
+    absent.map(|quantity| (quantity, "no image".to_owned())).collect()
 }

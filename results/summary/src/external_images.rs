@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::Cell;
-use specimen_record::{Origin, Record, WallSeconds};
+use specimen_record::{CellQuantity, Origin, Record, WallSeconds};
 
 /// Why there is no ratio of decode times.
 pub(crate) const NO_INSIDE: &str =
@@ -21,7 +21,7 @@ pub(crate) struct ReportedCounts {
     /// Mean tokens per target forward, where it reports both of every image.
     pub(crate) step_compression: Option<f64>,
     /// Why the rest is null, by quantity.
-    pub(crate) why: BTreeMap<String, String>,
+    pub(crate) why: BTreeMap<CellQuantity, String>,
 }
 
 /// What is reported of `records`, the images of `cell`; `None` where this program made them.
@@ -40,15 +40,16 @@ pub(crate) fn of(cell: &Cell, records: &[&Record]) -> Option<ReportedCounts> {
     let nfe = has_forwards.then(|| mean(|_, nfe| nfe));
     let step_compression = has_both.then(|| mean(|record, nfe| record.n_tokens as f64 / nfe));
     let mut why = BTreeMap::new();
-    for name in ["accepted_per_step", "tokens_per_forward", "tpf", "overhead_fraction", "tvd_spent"] {
-        why.insert(name.to_owned(), NO_STEPS.to_owned());
+    use CellQuantity::{AcceptedPerStep, OverheadFraction, TokensPerForward, Tpf, TvdSpent};
+    for quantity in [AcceptedPerStep, TokensPerForward, Tpf, OverheadFraction, TvdSpent] {
+        why.insert(quantity, NO_STEPS.to_owned());
     }
-    why.insert("wall_s".to_owned(), NO_INSIDE.to_owned());
+    why.insert(CellQuantity::WallS, NO_INSIDE.to_owned());
     let reason =
         if records.is_empty() { "no image" } else { "the program that made the images does not report it" };
-    for (name, value) in [("nfe", nfe), ("step_compression", step_compression)] {
+    for (quantity, value) in [(CellQuantity::Nfe, nfe), (CellQuantity::StepCompression, step_compression)] {
         if value.is_none() {
-            why.insert(name.to_owned(), reason.to_owned());
+            why.insert(quantity, reason.to_owned());
         }
     }
     let origin = if cell.imported.is_some() { Origin::Imported } else { Origin::External };

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use specimen_record::{
-    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, RunDir, Timed, TimingQuality, read_rows,
+    CellTimingQuality, ItemKey, MOST_OUTLIERS, MachineRow, RunDir, Timed, TimingQuality, TimingQuantity,
+    read_rows,
 };
 use specimen_stats::{order_statistics::median, outliers::outliers};
 
@@ -34,7 +35,7 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
     let mut why = BTreeMap::new();
     let drift = drift(baseline)?;
     if drift.is_none() {
-        why.insert("drift".to_owned(), "the baseline was timed in fewer than three blocks".to_owned());
+        why.insert(TimingQuantity::Drift, "the baseline was timed in fewer than three blocks".to_owned());
     }
     let mut others = Vec::new();
     for shard in run.shards()? {
@@ -53,7 +54,7 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
     let others_busy_mean = (!others.is_empty()).then(|| others.iter().sum::<f64>() / others.len() as f64);
     if others_busy_mean.is_none() {
         why.insert(
-            "others_busy_mean".to_owned(),
+            TimingQuantity::OthersBusyMean,
             "the system did not report it, or nothing was timed".to_owned(),
         );
     }

@@ -1,6 +1,6 @@
 //! What a cell has of a measure that a rule, a claim or a layout names.
 
-use specimen_record::{Better, CellSummary};
+use specimen_record::{Better, CellQuantity, CellSummary};
 
 /// A value with its interval and the images behind it, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,14 +47,9 @@ pub(crate) fn name_in<'a>(cell: &'a CellSummary, measure: &'a str) -> &'a str {
 
 /// The measure of this name, of a cell: a quantity of its summary, or a metric.
 pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
-    let counted = |value: Option<f64>| Measured {
-        value,
-        n: cell.n_images,
-        why: value.is_none().then(|| cell.why.get(measure).cloned()).flatten(),
-        ..Measured::default()
-    };
-    let timed = |value: Option<f64>| Measured {
-        why: value.is_none().then(|| cell.why.get("wall_s").cloned()).flatten(),
+    let counted = |value: Option<f64>| Measured { value, n: cell.n_images, ..Measured::default() };
+    let with_reason = |value: Option<f64>, quantity: CellQuantity| Measured {
+        why: value.is_none().then(|| cell.why.get(&quantity).cloned()).flatten(),
         ..counted(value)
     };
     let ratio = |ratio: &specimen_record::Ratio| Measured {
@@ -62,19 +57,16 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
         why: ratio.why.clone(),
         ..counted(ratio.value)
     };
+    if let Some(quantity) = CellQuantity::named(measure) {
+        return with_reason(quantity.of(cell), quantity);
+    }
     match measure {
-        "nfe" => counted(cell.nfe),
-        "tokens_per_forward" => counted(cell.tokens_per_forward),
-        "accepted_per_step" => counted(cell.accepted_per_step),
-        "tpf" => counted(cell.tpf),
-        "step_compression" => counted(cell.step_compression),
-        "tvd_spent" => counted(cell.tvd_spent),
         "out_of_support" => counted(Some(cell.out_of_support as f64)),
         "n_failed" => counted(Some(cell.n_failed as f64)),
         "speedup" => ratio(&cell.speedup),
         "speedup_e2e" => ratio(&cell.speedup_e2e),
-        "decode_s" => timed(cell.wall_s.decode),
-        "e2e_s" => timed(cell.wall_s.e2e),
+        "decode_s" => with_reason(cell.wall_s.decode, CellQuantity::WallS),
+        "e2e_s" => with_reason(cell.wall_s.e2e, CellQuantity::WallS),
         metric => match cell.metrics.iter().find(|m| m.metric == name_in(cell, metric)) {
             Some(m) => Measured {
                 value: m.value,

@@ -1,6 +1,7 @@
 //! What a run measured, cell by cell.
 
 pub(crate) mod better;
+pub(crate) mod cell_quantity;
 pub(crate) mod family;
 pub(crate) mod summary;
 pub(crate) mod timing_quality;

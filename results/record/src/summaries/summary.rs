@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::rows::metric::check_reasoned;
-use crate::{CellTimingQuality, Digest, Document, Family, TimingQuality};
+use crate::{CellQuantity, CellTimingQuality, Digest, Document, Family, TimingQuality};
 
 /// The summary of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -166,8 +166,8 @@ pub struct CellSummary {
     pub timing_quality: Option<CellTimingQuality>,
     /// Metrics of the images.
     pub metrics: Vec<MetricSummary>,
-    /// Why a quantity of this cell is null, by the quantity's name.
-    pub why: BTreeMap<String, String>,
+    /// Why a quantity of this cell is null.
+    pub why: BTreeMap<CellQuantity, String>,
 }
 
 /// A ratio of times.
@@ -385,22 +385,6 @@ impl CellSummary {
             counted => (counted, None),
         }
     }
-
-    /// Quantities that are null and whose reason, if any, is in the cell's `why`.
-    fn nulls(&self) -> impl Iterator<Item = &'static str> {
-        [
-            ("accepted_per_step", self.accepted_per_step.is_none()),
-            ("tokens_per_forward", self.tokens_per_forward.is_none()),
-            ("tpf", self.tpf.is_none()),
-            ("nfe", self.nfe.is_none()),
-            ("step_compression", self.step_compression.is_none()),
-            ("wall_s", self.wall_s.decode.is_none() || self.wall_s.e2e.is_none()),
-            ("overhead_fraction", self.overhead_fraction.is_none()),
-            ("tvd_spent", self.tvd_spent.is_none()),
-        ]
-        .into_iter()
-        .filter_map(|(name, is_null)| is_null.then_some(name))
-    }
 }
 
 impl Document for Summary {
@@ -421,8 +405,10 @@ impl Document for Summary {
                 return Err(format!("cell `{id}` is there twice"));
             }
             let at = |reason| format!("cell `{id}`: {reason}");
-            for name in cell.nulls() {
-                check_reasoned(name, false, cell.why.get(name).map(String::as_str)).map_err(at)?;
+            for (quantity, name) in CellQuantity::ALL {
+                let is_seconds = quantity == CellQuantity::WallS;
+                let has_value = quantity.of(cell).is_some() && !(is_seconds && cell.wall_s.e2e.is_none());
+                check_reasoned(name, has_value, cell.why.get(&quantity).map(String::as_str)).map_err(at)?;
             }
             if let Some(quality) = &cell.timing_quality {
                 quality.check().map_err(|reason| at(format!("timing_quality: {reason}")))?;

@@ -22,8 +22,29 @@ pub struct TimingQuality {
     pub drift: Option<f64>,
     /// Share of all cores that other processes took, mean over blocks, in [0, 1].
     pub others_busy_mean: Option<f64>,
-    /// Why a quantity is null, by its name.
-    pub why: BTreeMap<String, String>,
+    /// Why a quantity is null.
+    pub why: BTreeMap<TimingQuantity, String>,
+}
+
+/// A quantity of the machine over the course of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimingQuantity {
+    /// The drift of the baseline.
+    Drift,
+    /// The share of other processes.
+    OthersBusyMean,
+}
+
+impl TimingQuantity {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drift => "drift",
+            Self::OthersBusyMean => "others_busy_mean",
+        }
+    }
 }
 
 /// The times of one cell.
@@ -57,9 +78,11 @@ impl TimingQuality {
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
-        let why = |name: &str| self.why.get(name).map(String::as_str);
-        check_reasoned("drift", self.drift.is_some(), why("drift"))?;
-        check_reasoned("others_busy_mean", self.others_busy_mean.is_some(), why("others_busy_mean"))
+        let check = |quantity: TimingQuantity, has_value| {
+            check_reasoned(quantity.name(), has_value, self.why.get(&quantity).map(String::as_str))
+        };
+        check(TimingQuantity::Drift, self.drift.is_some())?;
+        check(TimingQuantity::OthersBusyMean, self.others_busy_mean.is_some())
     }
 }
 

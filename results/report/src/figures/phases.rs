@@ -1,7 +1,7 @@
 //! What one step costs, phase by phase, in steps of the baseline: bars that say where the time goes, and a tick
 //! at the tokens a step gives. Where the bar ends left of its tick, the method is faster than its baseline.
 
-use specimen_record::{CellSummary, Summary};
+use specimen_record::{CellQuantity, CellSummary, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
@@ -137,8 +137,8 @@ fn row(summary: &Summary, cell: &CellSummary) -> Result<Row, String> {
 
 /// Seconds of each phase for one verification; the prefill is a forward and no step.
 fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
-    let why = |name: &str| cell.why.get(name).cloned().unwrap_or_else(|| format!("`{name}` is not known"));
-    let nfe = cell.nfe.ok_or_else(|| why("nfe"))?;
+    let why = |quantity| cell.why.get(&quantity).cloned().unwrap_or_else(|| "no reason is given".to_owned());
+    let nfe = cell.nfe.ok_or_else(|| why(CellQuantity::Nfe))?;
     if nfe <= 1.0 {
         return Err("it took no step after the prefill".to_owned());
     }
@@ -147,7 +147,7 @@ fn seconds_per_step(cell: &CellSummary) -> Result<[f64; 6], String> {
     let (Some(decode), Some(prefill), [Some(target), Some(draft), Some(verify), Some(update)]) =
         (wall.decode, wall.prefill, named)
     else {
-        return Err(why("wall_s"));
+        return Err(why(CellQuantity::WallS));
     };
     // Clocks of phases and of the whole are read one after the other: the rest may fall below nothing.
     // Earlier versions counted the schedule as bookkeeping.

@@ -1,6 +1,6 @@
 //! Total variation distance spent against speedup: what a relaxed method pays for its speed.
 
-use specimen_record::Summary;
+use specimen_record::{CellQuantity, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
@@ -41,7 +41,9 @@ impl TvdSpent {
                     y,
                     y_ci95: cell.speedup.ci95.filter(|_| !cell.is_baseline()),
                 }),
-                (None, _) => spent.left_out.push((cell.id.clone(), because(cell.why.get("tvd_spent")))),
+                (None, _) => {
+                    spent.left_out.push((cell.id.clone(), because(cell.why.get(&CellQuantity::TvdSpent))))
+                }
                 (_, None) => spent.left_out.push((cell.id.clone(), because(cell.speedup.why.as_ref()))),
             }
         }

@@ -47,16 +47,16 @@ pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]
             let why = Measure::MeasuredToPredicted.of(cell).why;
             add("measured over predicted speedup", why.as_deref().unwrap_or(NO_REASON), id);
         }
-        for (what, why) in &cell.why {
-            add(what, why, id);
+        for (quantity, why) in &cell.why {
+            add(quantity.name(), why, id);
         }
         for metric in cell.metrics.iter().filter(|metric| metric.value.is_none()) {
             add(&metric.metric, metric.why.as_deref().unwrap_or(NO_REASON), id);
         }
     }
     if let Some(quality) = &summary.timing_quality {
-        for (what, why) in &quality.why {
-            add(what, why, None);
+        for (quantity, why) in &quality.why {
+            add(quantity.name(), why, None);
         }
     }
     for (figure, what) in DIAGNOSTICS {

@@ -1,7 +1,7 @@
 //! The columns of numbers: what each is called, which direction is better, and where the summary keeps
 //! it. A new quantity of the summary is one variant here.
 
-use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Projection, Summary};
+use specimen_record::{Better, CellQuantity, CellSummary, Guarantee, MetricSummary, Projection, Summary};
 
 /// The reason shown for a null without a reason in the summary.
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
@@ -227,11 +227,12 @@ impl Measure {
 
     /// What a cell has of it.
     pub(crate) fn of(&self, cell: &CellSummary) -> Quantity {
-        let plain = |value: Option<f64>, name: &str| Quantity {
+        let with_reason = |value: Option<f64>, quantity: CellQuantity| Quantity {
             value,
             ci95: None,
-            why: value.is_none().then(|| cell.why.get(name).cloned()).flatten(),
+            why: value.is_none().then(|| cell.why.get(&quantity).cloned()).flatten(),
         };
+        let plain = |quantity: CellQuantity| with_reason(quantity.of(cell), quantity);
         let predicted = &cell.predicted_speedup;
         let projected = |of: fn(&Projection) -> (Option<f64>, &Option<String>)| {
             let (value, why) = cell.projection.as_ref().map_or((None, &None), of);
@@ -255,13 +256,13 @@ impl Measure {
                 let e2e = &cell.speedup_e2e;
                 Quantity { value: e2e.value, ci95: e2e.ci95, why: e2e.why.clone() }
             }
-            Measure::Accepted => plain(cell.accepted_per_step, "accepted_per_step"),
-            Measure::TokensPerForward => plain(cell.tokens_per_forward, "tokens_per_forward"),
-            Measure::Tpf => plain(cell.tpf, "tpf"),
-            Measure::Nfe => plain(cell.nfe, "nfe"),
-            Measure::Seconds => plain(cell.wall_s.decode, "wall_s"),
-            Measure::SecondsE2e => plain(cell.wall_s.e2e, "wall_s"),
-            Measure::Overhead => plain(cell.overhead_fraction, "overhead_fraction"),
+            Measure::Accepted => plain(CellQuantity::AcceptedPerStep),
+            Measure::TokensPerForward => plain(CellQuantity::TokensPerForward),
+            Measure::Tpf => plain(CellQuantity::Tpf),
+            Measure::Nfe => plain(CellQuantity::Nfe),
+            Measure::Seconds => plain(CellQuantity::WallS),
+            Measure::SecondsE2e => with_reason(cell.wall_s.e2e, CellQuantity::WallS),
+            Measure::Overhead => plain(CellQuantity::OverheadFraction),
             Measure::MeasuredToPredicted => Quantity {
                 value: predicted.ratio_measured_to_predicted,
                 ci95: None,
