@@ -143,12 +143,17 @@ pub(crate) fn run(args: &RunArgs, console: &Console) -> anyhow::Result<()> {
     expectations::missed(&plan.spec.expect, &summary).iter().for_each(|warning| console.warn(warning));
     let checked = outcome.check();
     if checked.is_err() && plan.spec.cells.iter().any(|cell| cell.external.is_some()) {
-        let run = RunDir::open(&out)?;
-        for log in run.shards()?.into_iter().map(|shard| run.worker_log(shard)).filter(|log| log.exists()) {
-            console.warn(format!("the stderr of the processes is in {}", log.display()));
-        }
+        name_logs(&RunDir::open(&out)?, console)?;
     }
     Ok(checked?)
+}
+
+/// Says where the messages of external processes are.
+fn name_logs(run: &RunDir, console: &Console) -> anyhow::Result<()> {
+    for log in run.shards()?.into_iter().map(|shard| run.worker_log(shard)).filter(|log| log.exists()) {
+        console.warn(format!("the stderr of the processes is in {}", log.display()));
+    }
+    Ok(())
 }
 
 /// Refuses arguments that do nothing, and warns of a full disk and of times that disturb each other.
