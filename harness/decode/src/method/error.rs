@@ -117,16 +117,6 @@ pub enum MethodError {
         /// Neighbours per token in the table.
         found: usize,
     },
-    /// More neighbours per token than there are other tokens.
-    #[error("{of}: k = {k} is above the {most} other tokens that the model has")]
-    TooManyNeighbours {
-        /// What asks for them.
-        of: &'static str,
-        /// Neighbours per token that it asks for.
-        k: usize,
-        /// Tokens of the vocabulary without one.
-        most: usize,
-    },
     /// A network was handed in that nothing would use.
     #[error("drafter with {of} was built with a draft model it would not use")]
     UnusedDraftModel {

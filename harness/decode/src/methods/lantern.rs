@@ -24,7 +24,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanternConfig {
-    /// Neighbours a candidate may borrow from, nearest first.
+    /// Neighbours a candidate may borrow from, nearest first; all other tokens where there are fewer.
     pub k: usize,
     /// Most mass one candidate borrows, in `[0, 1]`.
     pub delta: f64,
@@ -37,7 +37,7 @@ pub struct LanternConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanternPlusPlusConfig {
-    /// Neighbours a candidate may borrow from, nearest first.
+    /// Neighbours a candidate may borrow from, nearest first; all other tokens where there are fewer.
     pub k: usize,
     /// A candidate's relaxed mass is at most `lambda * g[x]`. At least 1, where nothing is borrowed.
     pub lambda: f64,
@@ -100,16 +100,6 @@ impl Residual {
     fn n_nearest(self, k: usize) -> usize {
         k + usize::from(self == Self::Refcode)
     }
-
-    /// The table of neighbours for `k`, which must be below the size of the vocabulary.
-    fn table(self, of: &'static str, k: usize, parts: &Parts) -> Result<Rc<Neighbours>, MethodError> {
-        let table = parts.neighbours(of, self.n_nearest(k))?;
-        let most = table.n_vocab().saturating_sub(1);
-        if k > most {
-            return Err(MethodError::TooManyNeighbours { of, k, most });
-        }
-        Ok(table)
-    }
 }
 
 impl RuleSettings for LanternConfig {
@@ -137,7 +127,7 @@ impl RuleSettings for LanternConfig {
         inner: Box<dyn AcceptanceRule>,
         parts: &Parts,
     ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
-        let neighbours = self.residual.table(of, self.k, parts)?;
+        let neighbours = parts.neighbours(of, self.residual.n_nearest(self.k))?;
         Ok(Box::new(Lantern::new(inner, neighbours, self.k, Bound::Absolute(self.delta), self.residual)))
     }
 }
@@ -167,7 +157,7 @@ impl RuleSettings for LanternPlusPlusConfig {
         inner: Box<dyn AcceptanceRule>,
         parts: &Parts,
     ) -> Result<Box<dyn AcceptanceRule>, MethodError> {
-        let neighbours = self.residual.table(of, self.k, parts)?;
+        let neighbours = parts.neighbours(of, self.residual.n_nearest(self.k))?;
         Ok(Box::new(Lantern::new(inner, neighbours, self.k, Bound::Relative(self.lambda), self.residual)))
     }
 }
@@ -303,16 +293,6 @@ mod tests {
             claim(&mut lantern(Box::new(Lossless), delta, Residual::Paper), Proposal::Chosen).0.target
         };
         assert_eq!([0.2, 0.25, 0.49, 0.5, 1.0].map(target), [0.25, 0.5, 0.5, 0.75, 0.75]);
-    }
-
-    #[test]
-    fn more_neighbours_than_other_tokens_are_refused() {
-        let parts = Parts { neighbours: Some(neighbours()), ..Parts::default() };
-        for residual in [Residual::Paper, Residual::Refcode] {
-            assert!(residual.table("lantern", 3, &parts).is_ok());
-            let error = residual.table("lantern", 4, &parts).err().unwrap().to_string();
-            assert_eq!(error, "lantern: k = 4 is above the 3 other tokens that the model has");
-        }
     }
 
     #[test]

@@ -395,7 +395,7 @@ fn a_table_of_neighbours_is_needed_in_full() {
         "accept rule lantern needs 4 neighbours per token, the table lists 3"
     );
     assert!(build(9, 4).is_ok());
-    assert!(build(4, 4).is_ok(), "three others are all there are");
+    assert!(build(3, 4).is_ok(), "two others are all there are");
     assert_eq!(
         config.build(None).err().unwrap().to_string(),
         "accept rule lantern was built without a table of neighbours; the model must provide it"
