@@ -38,6 +38,13 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         let node = fields.required("device", "the default is a device")?;
         return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
     }
+    if let Some(weights) =
+        fields.get("weights").filter(|_| specimen_catalog::entry::published_entry(name).is_err())
+    {
+        let conflict = format!("model `{name}` takes no `weights`: its own are part of the program");
+        let fault = Fault::Conflict { conflict, remedy: "leave the key out".to_owned() };
+        return Err(fault.at(weights.place.clone()));
+    }
     let third = fields.get("three_way_guidance");
     Ok(ModelSpec {
         name: name.to_owned(),

@@ -287,12 +287,10 @@ mod torch {
         desk.file("mine.safetensors", "\u{8}\0\0\0\0\0\0\0{\"a\":{\"d");
         let damaged = ["mine.safetensors: not a whole safetensors file (16 bytes)"];
         with("real/igpt_mnist.toml", "mine.safetensors", 4, &damaged);
-        with(
-            "ci/smoke.toml",
-            "mine.safetensors",
-            3,
-            &["model `tiny` takes no `weights`", "leave the key out"],
-        );
+        let none = ["model `tiny` takes no `weights`", "leave the key out"];
+        with("ci/smoke.toml", "mine.safetensors", 3, &none);
+        let set = "model.weights=\"mine.safetensors\"";
+        desk.fails(&["plan", &spec("ci/smoke.toml"), "--set", set], 3, &none);
     }
 
     #[test]
