@@ -4,6 +4,7 @@
 //! files, an item in [`crate::manifest`].
 
 use crate::caption::CaptionPolicy;
+use crate::cascade_figures;
 use crate::coco::CocoCaptions;
 use crate::data_root::DataRoot;
 use crate::error::{DatasetError, Result};
@@ -38,7 +39,7 @@ pub struct Entry {
 }
 
 /// All datasets with a name, in the order of `data list`.
-pub const ENTRIES: [Entry; 5] = [
+pub const ENTRIES: [Entry; 6] = [
     Entry {
         name: "coco2017-val",
         what: "COCO val2017 captions, one an image by the caption policy",
@@ -50,6 +51,12 @@ pub const ENTRIES: [Entry; 5] = [
         what: "PartiPrompts, with category and challenge",
         n_prompts: Some(1_632),
         needs: &[PARTI_PROMPTS],
+    },
+    Entry {
+        name: cascade_figures::NAME,
+        what: "the prompts that CASCADE prints below its figures 1, 3, 9 and 11 to 14",
+        n_prompts: Some(31),
+        needs: &[],
     },
     Entry {
         name: "scenes-val",
@@ -101,6 +108,7 @@ pub fn open(name: &str, options: &OpenOptions) -> Result<PromptSet> {
             CocoCaptions::read(&COCO_CAPTIONS.locate_verified(root)?)?.prompts(name, caption)?
         }
         "parti-prompts" => parti::read(&PARTI_PROMPTS.locate_verified(root)?, name)?,
+        cascade_figures::NAME => cascade_figures::prompts()?,
         "scenes-val" => scenes(name, VAL_SEED, n_generated(name, options, Some(N_SCENES_VAL))?)?,
         "scenes-train" => scenes(name, TRAIN_SEED, n_generated(name, options, Some(N_SCENES_TRAIN))?)?,
         "unconditional" => PromptSet::unconditional(name, n_generated(name, options, None)?)?,

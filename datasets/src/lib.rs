@@ -18,6 +18,7 @@ pub mod prompt_set;
 pub mod subset;
 
 // The formats.
+mod cascade_figures;
 pub mod coco;
 pub mod mnist;
 pub mod parti;

@@ -25,7 +25,10 @@ pub const BASELINE: &str = "ar";
 /// Looks into a cell's images that no number sums up, each with what it is; a `[[diagnostic]]` asks for one.
 pub const DIAGNOSTICS: &[(&str, &str)] = &[
     ("feature-rows", "cosines of the target's features between image rows and within the last one"),
+    ("feature-pairs", "cosines of the target's features between positions of the whole image, at most 128"),
     ("draft-paths", "how alike the paths of each draft tree are in the codebook, as VVS measures it"),
+    ("confidence", "the target's largest probabilities, and acceptance by the drafter's probability"),
+    ("risen-tokens", "of a Jacobi window's guesses whose probability rose: how many are accepted or correct"),
 ];
 
 /// The most images that a diagnostic looks at: its file stays below a few megabytes for any model.

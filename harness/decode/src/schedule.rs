@@ -1,5 +1,7 @@
 //! When to spend a target forward.
 
+use std::{cell::RefCell, rc::Rc};
+
 use crate::{
     dist::TokenId,
     generation::Scores,
@@ -59,17 +61,31 @@ impl Scheduler for AlwaysVerify {
     }
 }
 
-/// A scheduler that shows every draft to somebody before it decides, and decides as the one inside would.
+/// Sees every step of an image and has no say in it.
+pub trait Observer {
+    /// A draft, before the scheduler decides. `tokens` are all tokens sampled so far, the last one being the root of
+    /// `tree`.
+    fn drafted(&mut self, tree: &TokenTree, tokens: &[TokenId]) {
+        let _ = (tree, tokens);
+    }
+
+    /// The outcome of a verification, after the scheduler revised it.
+    fn verified(&mut self, verified: &Verified<'_>, verdict: &Verdict) {
+        let _ = (verified, verdict);
+    }
+}
+
+/// A scheduler that shows every step to an observer, and decides as the one inside does.
 pub struct Watched {
     inside: Box<dyn Scheduler>,
-    watch: Box<dyn FnMut(&TokenTree)>,
+    observer: Rc<RefCell<dyn Observer>>,
 }
 
 impl Watched {
-    /// Puts `watch` before `inside`.
+    /// Shows the steps of `inside` to `observer`.
     #[must_use]
-    pub fn new(inside: Box<dyn Scheduler>, watch: Box<dyn FnMut(&TokenTree)>) -> Self {
-        Self { inside, watch }
+    pub fn new(inside: Box<dyn Scheduler>, observer: Rc<RefCell<dyn Observer>>) -> Self {
+        Self { inside, observer }
     }
 }
 
@@ -79,11 +95,13 @@ impl Scheduler for Watched {
     }
 
     fn decide(&mut self, tree: &TokenTree, tokens: &[TokenId], step: u32, uniforms: &Uniforms) -> Decision {
-        (self.watch)(tree);
+        self.observer.borrow_mut().drafted(tree, tokens);
         self.inside.decide(tree, tokens, step, uniforms)
     }
 
     fn revise(&mut self, verified: &Verified<'_>, verdict: Verdict) -> Verdict {
-        self.inside.revise(verified, verdict)
+        let verdict = self.inside.revise(verified, verdict);
+        self.observer.borrow_mut().verified(verified, &verdict);
+        verdict
     }
 }

@@ -110,12 +110,8 @@ fn what_is_written_is_valid_under_its_schema() {
         last_row: vec![1.0],
     };
     let diagnostic = specimen_record::DiagnosticFile {
-        schema: 1,
-        diagnostic: "feature-rows".into(),
-        cell: "ar".into(),
         feature_rows: vec![rows(2)],
-        draft_paths: None,
-        why: None,
+        ..specimen_record::DiagnosticFile::new("feature-rows", "ar")
     };
     check_valid("diagnostic.schema.json", &diagnostic);
     assert_eq!(diagnostic.check(), Ok(()));

@@ -7,9 +7,9 @@ use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atom
 
 use crate::ReportError;
 use crate::drawing::figure::Style;
+use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
 use crate::figures::pareto::Quality;
 use crate::figures::{NamedFigure, figures};
-use crate::figures::{draft_paths, feature_rows};
 use crate::images::by_prompt::ImagesByPrompt;
 use crate::images::grid::Grid;
 use crate::page::{MOST_ROWS, page};
@@ -149,7 +149,7 @@ fn diagnostics(run: &RunDir, summary: &Summary) -> Result<Vec<DiagnosticFile>, R
     let asked = summary.spec.get("diagnostics").and_then(|asked| asked.as_array());
     let is_asked = |name: &&str| asked.is_some_and(|asked| asked.iter().any(|one| one["name"] == **name));
     let mut found = Vec::new();
-    for name in [feature_rows::NAME, draft_paths::NAME].iter().filter(|name| is_asked(name)) {
+    for name in DIAGNOSTIC_FIGURES.iter().map(|figure| figure.diagnostic).filter(|name| is_asked(name)) {
         for cell in &summary.cells {
             let path = run.diagnostic(name, &cell.id);
             if path.is_file() {

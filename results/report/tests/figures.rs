@@ -11,7 +11,10 @@ use std::path::Path;
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use specimen_record::{DiagnosticFile, DraftPaths, FeatureRows, ItemKey, RunDir, Summary, write_document};
+use specimen_record::{
+    Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, ItemKey, RisenTokens, RunDir, Summary,
+    write_document,
+};
 use specimen_report::{Options, Outcome, Quality, Report, report};
 
 fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
@@ -26,12 +29,11 @@ fn made(folder: &Path, summary: &Summary) -> (RunDir, Report) {
 /// What was looked at in the images of every cell: features of two regions, and paths that are alike.
 fn looked_at(run: &RunDir, summary: &Summary) {
     let blank = |diagnostic: &str, cell: &str| DiagnosticFile {
-        schema: 1,
-        diagnostic: diagnostic.into(),
-        cell: cell.into(),
-        feature_rows: Vec::new(),
-        draft_paths: None,
         why: Some("it drafts nothing".into()),
+        ..DiagnosticFile::new(diagnostic, cell)
+    };
+    let put = |file: DiagnosticFile| {
+        write_document(&run.diagnostic(&file.diagnostic, &file.cell), &file).unwrap();
     };
     for (at, cell) in (0_u64..).zip(&summary.cells) {
         let region = |place: u32| place < 6;
@@ -47,7 +49,39 @@ fn looked_at(run: &RunDir, summary: &Summary) {
             last_row: square(16),
         };
         let rows = DiagnosticFile { feature_rows: vec![image], why: None, ..blank("feature-rows", &cell.id) };
-        write_document(&run.diagnostic("feature-rows", &cell.id), &rows).unwrap();
+        put(rows);
+        let pairs = FeaturePairs {
+            key: ItemKey::new(&cell.id, "17", 0),
+            n_tokens: 32,
+            positions: (0..16).map(|at| 2 * at).collect(),
+            cosines: square(16),
+        };
+        put(DiagnosticFile { feature_pairs: vec![pairs], why: None, ..blank("feature-pairs", &cell.id) });
+        let is_plain = cell.drafter == "none";
+        let confidence = Confidence {
+            target: (0..20).map(|bin| 40 - bin).collect(),
+            target_mean: 0.4,
+            tested: if is_plain { vec![] } else { vec![50; 19].into_iter().chain([3]).collect() },
+            accepted: if is_plain { vec![] } else { (0..20).map(|bin| (2 * bin).min(3 + at)).collect() },
+            n_images: 2,
+            n_repeated: 2,
+        };
+        put(DiagnosticFile { confidence: Some(confidence), why: None, ..blank("confidence", &cell.id) });
+        let risen = RisenTokens {
+            log2_ratio: (-4..=4).map(f64::from).collect(),
+            guesses: vec![100, 90, 80, 70, 60, 50, 40, 30, 5],
+            accepted: vec![1, 2, 3, 4, 5, 6, 7, 8, 5],
+            correct: vec![11, 12, 13, 14, 15, 16, 17, 18, 5],
+            risen: [125, 26, 56],
+            not_risen: [400, 15, 65],
+            n_images: 2,
+            n_repeated: 2,
+        };
+        if is_plain {
+            put(blank("risen-tokens", &cell.id));
+        } else {
+            put(DiagnosticFile { risen_tokens: Some(risen), why: None, ..blank("risen-tokens", &cell.id) });
+        }
         let counts: Vec<u64> = (0..40).map(|bin| if bin < 22 { 0 } else { (bin * (7 + at)) % 23 }).collect();
         let paths = DraftPaths {
             alpha: 0.9,
@@ -58,12 +92,11 @@ fn looked_at(run: &RunDir, summary: &Summary) {
             n_images: 2,
             n_repeated: if at == 3 { 1 } else { 2 },
         };
-        let mut paths =
-            DiagnosticFile { draft_paths: Some(paths), why: None, ..blank("draft-paths", &cell.id) };
-        if cell.drafter == "none" {
-            paths = blank("draft-paths", &cell.id);
+        if is_plain {
+            put(blank("draft-paths", &cell.id));
+        } else {
+            put(DiagnosticFile { draft_paths: Some(paths), why: None, ..blank("draft-paths", &cell.id) });
         }
-        write_document(&run.diagnostic("draft-paths", &cell.id), &paths).unwrap();
     }
 }
 
@@ -101,7 +134,8 @@ fn swept() -> Summary {
         cells.push(json!({"name": cell.id, "method": {"accept": accept, "schedule": {"kind": "always"}}}));
         summary.cells.push(cell);
     }
-    let diagnostics = json!([{"name": "feature-rows", "images": 1}, {"name": "draft-paths", "images": 2}]);
+    let names = ["feature-rows", "feature-pairs", "draft-paths", "confidence", "risen-tokens"];
+    let diagnostics: Vec<Value> = names.iter().map(|name| json!({"name": name, "images": 2})).collect();
     summary.spec = json!({"name": "made-up", "cells": cells, "diagnostics": diagnostics});
     summary
 }

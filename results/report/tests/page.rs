@@ -119,14 +119,7 @@ fn what_a_figure_shows_is_not_listed_as_not_measured() {
         between: vec![1.0, 0.5, 0.5, 1.0],
         last_row: vec![1.0, 0.5, 0.5, 1.0],
     };
-    let file = DiagnosticFile {
-        schema: 1,
-        diagnostic: "feature-rows".into(),
-        cell: "ar".into(),
-        feature_rows: vec![rows],
-        draft_paths: None,
-        why: None,
-    };
+    let file = DiagnosticFile { feature_rows: vec![rows], ..DiagnosticFile::new("feature-rows", "ar") };
     write_document(&run.diagnostic("feature-rows", "ar"), &file).unwrap();
     let page = page(&run);
     assert!(

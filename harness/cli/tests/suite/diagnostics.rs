@@ -15,13 +15,24 @@ images = 2
 [[diagnostic]]
 name   = \"draft-paths\"
 images = 3
+[[diagnostic]]
+name   = \"feature-pairs\"
+images = 1
+[[diagnostic]]
+name   = \"confidence\"
+images = 2
+[[diagnostic]]
+name   = \"risen-tokens\"
+images = 2
 ";
 
 /// A tree over the network that draws noise, in place of a chain, which has one path only.
 fn asked(desk: &Desk) -> String {
     let text = fs::read_to_string(spec("ci/stub.toml")).unwrap();
     let tree = "shape = \"static\", tree = [[0], [1], [2], [0, 0], [1, 0], [2, 0]]";
-    desk.file("asked.toml", &(text.replace("shape = \"chain\", depth = 2", tree) + ASKED))
+    let jacobi =
+        "\n[[cell]]\nname = \"sjd\"\ndrafter = { proposer = \"jacobi\", window = 8, init = \"random\" }\n";
+    desk.file("asked.toml", &(text.replace("shape = \"chain\", depth = 2", tree) + jacobi + ASKED))
 }
 
 fn read(desk: &Desk, file: &str) -> Value {
@@ -38,11 +49,19 @@ fn a_finished_run_is_looked_into_again_without_making_an_image() {
     assert!(!desk.path("r/diagnostics").exists());
     let again = desk.succeeds(&["run", &file, "--limit", "4", "--out", "r", "--resume"]);
     assert!(again.err.contains(": 0 images to make"), "{}", again.err);
-    for name in ["features.svg", "features.csv", "paths.png", "paths.csv"] {
-        assert!(desk.path("r/report").join(name).is_file(), "{name}");
+    for name in ["features", "feature-pairs", "paths", "confidence", "risen-tokens"]
+        .iter()
+        .flat_map(|name| ["svg", "csv"].map(|ending| format!("{name}.{ending}")))
+    {
+        assert!(desk.path("r/report").join(&name).is_file(), "{name}");
     }
     desk.succeeds(&["run", &file, "--limit", "4", "--out", "whole"]);
-    for name in ["feature-rows/ar.json", "feature-rows/sd-chain2.json", "draft-paths/sd-chain2.json"] {
+    for name in [
+        "feature-rows/ar.json",
+        "feature-rows/sd-chain2.json",
+        "draft-paths/sd-chain2.json",
+        "risen-tokens/sjd.json",
+    ] {
         let of = |run: &str| fs::read(desk.path(run).join("diagnostics").join(name)).unwrap();
         assert_eq!(of("r"), of("whole"), "{name}");
     }
@@ -79,4 +98,54 @@ fn features_and_paths_are_those_of_the_first_images() {
         alone["mean"].is_null() && alone["n_single"].as_u64().unwrap() > 0,
         "a chain has one path: {alone}"
     );
+}
+
+fn sum(counts: &Value) -> u64 {
+    counts.as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
+}
+
+/// The records of a cell's first `n` images.
+fn first_records(desk: &Desk, cell: &str, n: usize) -> Vec<Value> {
+    let text = fs::read_to_string(desk.path("r/merged/records.jsonl")).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records.filter(|record| record["cell"] == cell).take(n).collect()
+}
+
+#[test]
+fn confidence_and_risen_guesses_agree_with_the_records() {
+    let desk = Desk::new();
+    let file = asked(&desk);
+    desk.succeeds(&["run", &file, "--limit", "4", "--out", "r"]);
+    // Plain decoding: every token but the first is sampled from one verification.
+    let plain = &read(&desk, "r/diagnostics/confidence/ar.json")["confidence"];
+    let records = first_records(&desk, "ar", 2);
+    let n_tokens: usize = records.iter().map(|record| record["tokens"].as_array().unwrap().len()).sum();
+    assert_eq!(sum(&plain["target"]), n_tokens as u64 - 2, "{plain:#}");
+    assert!(plain["tested"].as_array().unwrap().is_empty(), "{plain:#}");
+    // A chain has one candidate a level, so the candidates that were tested first are all.
+    let chain = &read(&desk, "r/diagnostics/confidence/quality.json")["confidence"];
+    for (of_diagnostic, of_records) in [("tested", "tested_by_depth"), ("accepted", "accepted_by_depth")] {
+        let recorded: u64 =
+            first_records(&desk, "quality", 2).iter().map(|record| sum(&record[of_records])).sum();
+        assert_eq!(sum(&chain[of_diagnostic]), recorded, "{of_diagnostic}");
+    }
+    let jacobi = &read(&desk, "r/diagnostics/risen-tokens/sjd.json")["risen_tokens"];
+    let total = |of: usize| ["risen", "not_risen"].map(|part| jacobi[part][of].as_u64().unwrap());
+    for (of, name) in ["guesses", "accepted", "correct"].iter().enumerate() {
+        assert_eq!(sum(&jacobi[name]), total(of).iter().sum::<u64>(), "{name}: {jacobi:#}");
+    }
+    assert!(total(0)[0] > 0 && total(0)[1] > 0, "{jacobi:#}");
+    let accepted: u64 =
+        first_records(&desk, "sjd", 2).iter().map(|record| sum(&record["accepted_by_depth"])).sum();
+    assert!(total(1).iter().sum::<u64>() <= accepted, "guesses that were scored once are accepted too");
+    assert!(total(1).iter().zip(total(2)).all(|(accepted, correct)| *accepted <= correct), "{jacobi:#}");
+    assert_eq!(
+        read(&desk, "r/diagnostics/risen-tokens/quality.json")["why"],
+        "it keeps no window of guesses from iteration to iteration"
+    );
+    let pairs = &read(&desk, "r/diagnostics/feature-pairs/ar.json")["feature_pairs"][0];
+    let n = pairs["positions"].as_array().unwrap().len();
+    let cosine = |at: usize| pairs["cosines"][at].as_f64().unwrap();
+    assert!(n > 1 && (0..n).all(|at| cosine(at * n + at) == 1.0), "a position is like itself");
+    assert!((0..n * n).all(|at| cosine(at) == cosine((at % n) * n + at / n)), "likeness is mutual");
 }

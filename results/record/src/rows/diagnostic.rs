@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Document, ItemKey};
+use crate::{Document, ItemKey, SCHEMA};
 
 /// One diagnostic of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,9 +20,18 @@ pub struct DiagnosticFile {
     /// Cosines of features, one entry an image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feature_rows: Vec<FeatureRows>,
+    /// Cosines of features between positions of the whole image, one entry an image.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feature_pairs: Vec<FeaturePairs>,
     /// How alike the paths of draft trees are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft_paths: Option<DraftPaths>,
+    /// How sure target and drafter are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// Guesses of Jacobi windows by the change of their probability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risen_tokens: Option<RisenTokens>,
     /// Why there is nothing.
     pub why: Option<String>,
 }
@@ -41,6 +50,63 @@ pub struct FeatureRows {
     pub between: Vec<f64>,
     /// `[n_cols, n_cols]`: within the last image row.
     pub last_row: Vec<f64>,
+}
+
+/// Cosines of the target's features at some positions of one image, rounded to four decimals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeaturePairs {
+    /// Key of the image.
+    pub key: ItemKey,
+    /// Tokens of the image, those that the format forces included.
+    pub n_tokens: u32,
+    /// The positions, from 0, evenly spread over the image, at most 128 of them.
+    pub positions: Vec<u32>,
+    /// `[positions, positions]`.
+    pub cosines: Vec<f64>,
+}
+
+/// How sure target and drafter are, and how often a draft token of such a probability is accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confidence {
+    /// Sampled tokens by the largest probability of the target's distribution they came from or were tested against;
+    /// bins of equal width from 0 to 1.
+    pub target: Vec<u64>,
+    /// Mean of that probability.
+    pub target_mean: f64,
+    /// Candidates that were tested first among their siblings, by the drafter's probability of them; bins as above.
+    /// Empty if candidates are chosen, so that they have no probability.
+    pub tested: Vec<u64>,
+    /// Those of them that were accepted.
+    pub accepted: Vec<u64>,
+    /// Images that were decoded again for it.
+    pub n_images: u64,
+    /// Those of them whose tokens came out as recorded: fewer on another machine than the run's.
+    pub n_repeated: u64,
+}
+
+/// Guesses of Jacobi windows that the target also scored in the iteration before, by the base-2 logarithm of their
+/// probability now over their probability then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RisenTokens {
+    /// Middle of each bin, of width 1; the outer bins hold all that is beyond them.
+    pub log2_ratio: Vec<f64>,
+    /// Guesses by bin.
+    pub guesses: Vec<u64>,
+    /// Those of them that were accepted in this iteration.
+    pub accepted: Vec<u64>,
+    /// Those of them that are the image's token at their position in the end.
+    pub correct: Vec<u64>,
+    /// Guesses whose probability rose, and those of them that were accepted and that are correct.
+    pub risen: [u64; 3],
+    /// The same of guesses whose probability fell or stayed.
+    pub not_risen: [u64; 3],
+    /// Images that were decoded again for it.
+    pub n_images: u64,
+    /// Those of them whose tokens came out as recorded: fewer on another machine than the run's.
+    pub n_repeated: u64,
 }
 
 /// A histogram of the similarity of the paths of draft trees.
@@ -71,8 +137,7 @@ impl Document for DiagnosticFile {
     }
 
     fn check(&self) -> Result<(), String> {
-        let is_empty = self.feature_rows.is_empty() && self.draft_paths.is_none();
-        if is_empty && self.why.as_deref().is_none_or(|why| why.trim().is_empty()) {
+        if self.is_empty() && self.why.as_deref().is_none_or(|why| why.trim().is_empty()) {
             return Err(format!("`{}` shows nothing and has no `why`", self.diagnostic));
         }
         for image in &self.feature_rows {
@@ -84,6 +149,49 @@ impl Document for DiagnosticFile {
                 ));
             }
         }
+        for image in &self.feature_pairs {
+            let n = image.positions.len();
+            if image.cosines.len() != n * n {
+                return Err(format!("{}: {n} positions have {} cosines", image.key, image.cosines.len()));
+            }
+        }
+        let bins = |name: &str, parts: &[&Vec<u64>], n: usize| match parts.iter().all(|part| part.len() == n)
+        {
+            true => Ok(()),
+            false => Err(format!("`{name}` has parts of other lengths than {n} bins")),
+        };
+        if let Some(found) = &self.confidence {
+            bins("confidence", &[&found.accepted], found.tested.len())?;
+        }
+        if let Some(found) = &self.risen_tokens {
+            let parts = [&found.guesses, &found.accepted, &found.correct];
+            bins("risen_tokens", &parts, found.log2_ratio.len())?;
+        }
         Ok(())
+    }
+}
+
+impl DiagnosticFile {
+    /// A file that shows nothing yet.
+    #[must_use]
+    pub fn new(diagnostic: &str, cell: &str) -> DiagnosticFile {
+        DiagnosticFile {
+            schema: SCHEMA,
+            diagnostic: diagnostic.to_owned(),
+            cell: cell.to_owned(),
+            feature_rows: Vec::new(),
+            feature_pairs: Vec::new(),
+            draft_paths: None,
+            confidence: None,
+            risen_tokens: None,
+            why: None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        let has_maps = !self.feature_rows.is_empty() || !self.feature_pairs.is_empty();
+        let has_counts =
+            self.draft_paths.is_some() || self.confidence.is_some() || self.risen_tokens.is_some();
+        !has_maps && !has_counts
     }
 }

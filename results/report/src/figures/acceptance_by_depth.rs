@@ -1,14 +1,13 @@
 //! Acceptance by depth: of the draft tokens that were tested at each depth of the tree, the share that was
 //! accepted.
 
-use specimen_record::{Guarantee, Summary};
+use specimen_record::{CellSummary, Guarantee, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves};
-use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::figures::setting_lines::{lines, place};
+use crate::figures::setting_lines::curve;
 use crate::tables::conditions::conditions;
 
 /// One line a cell; the depth counts from 1.
@@ -19,19 +18,12 @@ pub(crate) struct Depths {
 impl Depths {
     /// The lines of a summary, or the reason why there are none.
     pub(crate) fn of(summary: &Summary) -> Result<Depths, String> {
-        let mut curves = Vec::new();
-        let lines = lines(summary);
-        for cell in &summary.cells {
+        let of_cell = |cell: &CellSummary| {
             let rates = (1_u32..).zip(&cell.acceptance_by_depth);
-            let points: Vec<_> =
-                rates.filter_map(|(depth, rate)| rate.map(|rate| (f64::from(depth), rate, None))).collect();
-            if !points.is_empty() {
-                let family = style_of(cell);
-                let color = place(&lines, &cell.id).map_or(family.color, |(line, _)| line.color);
-                let (name, guarantee) = (cell.id.clone(), cell.guarantee);
-                curves.push(Curve { name, family, guarantee, color, points });
-            }
-        }
+            let points = rates.filter_map(|(depth, rate)| rate.map(|rate| (f64::from(depth), rate, None)));
+            curve(summary, &cell.id, points.collect())
+        };
+        let curves: Vec<Curve> = summary.cells.iter().filter_map(of_cell).collect();
         if curves.is_empty() { Err("no cell tested a draft token".to_owned()) } else { Ok(Depths { curves }) }
     }
 

@@ -7,40 +7,29 @@ use crate::csv_text::CsvText;
 use crate::drawing::charts::histograms::{Histogram, Histograms};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
+use crate::figures::diagnostics::ByCell;
 use crate::tables::conditions::conditions_of;
 
-/// The name of the diagnostic.
-pub(crate) const NAME: &str = "draft-paths";
+/// The similarity above which VVS counts trees: three quarters of them on LlamaGen (its supplement, section 3).
+const ALIKE: f64 = 0.7;
 
-/// The histogram of each cell that has one.
+/// The histogram of each cell that has one, with its mean.
 pub(crate) struct PathSimilarities<'d> {
-    cells: Vec<(&'d str, &'d DraftPaths, f64)>,
-    left_out: Vec<(&'d str, &'d str)>,
+    found: ByCell<'d, (&'d DraftPaths, f64)>,
 }
 
 impl<'d> PathSimilarities<'d> {
     /// Those among `files`, or the reason why there are none.
     pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<PathSimilarities<'d>, String> {
-        let mut found = PathSimilarities { cells: Vec::new(), left_out: Vec::new() };
-        for file in files.iter().filter(|file| file.diagnostic == NAME) {
-            match file.draft_paths.as_ref().and_then(|paths| Some((paths, paths.mean?))) {
-                Some((paths, mean)) => found.cells.push((&file.cell, paths, mean)),
-                None => {
-                    let why = file.why.as_deref().unwrap_or("no tree has two paths to compare");
-                    found.left_out.push((&file.cell, why));
-                }
-            }
-        }
-        match (found.cells.is_empty(), found.left_out.first()) {
-            (false, _) => Ok(found),
-            (true, Some((cell, why))) => Err(format!("{cell}: {why}")),
-            (true, None) => Err(format!("the spec asks for no [[diagnostic]] `{NAME}`")),
-        }
+        let read =
+            |file: &'d DiagnosticFile| file.draft_paths.as_ref().and_then(|paths| Some((paths, paths.mean?)));
+        let missing = "no tree has two paths to compare";
+        Ok(PathSimilarities { found: ByCell::of(files, "draft-paths", read, missing)? })
     }
 
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
-        let first = self.cells[0].1;
+        let (_, (first, _)) = self.found.cells[0];
         let mut caption = format!(
             "Draft trees by the similarity of their paths: the mean over pairs of every second path of the cosines \
              between code vectors at equal depth, a position weighing {} of the one before it; shared prefixes count \
@@ -48,27 +37,20 @@ impl<'d> PathSimilarities<'d> {
              their mean.",
             first.alpha, first.n_images
         );
-        let other: Vec<String> = self
-            .cells
-            .iter()
-            .filter(|(_, paths, _)| paths.n_repeated < paths.n_images)
-            .map(|(cell, paths, _)| format!("{cell} {} of {}", paths.n_repeated, paths.n_images))
-            .collect();
-        if !other.is_empty() {
-            caption += &format!(" Only some came out as recorded: {}.", other.join("; "));
-        }
-        if !self.left_out.is_empty() {
-            let left_out = self.left_out.iter().map(|(cell, why)| format!("{cell} ({why})"));
-            caption += &format!(" Without a row: {}.", left_out.collect::<Vec<_>>().join("; "));
-        }
+        let above = |(cell, (paths, _)): &(&str, (&DraftPaths, f64))| {
+            format!("{cell} {:.0} %", 100.0 * share_above(paths, ALIKE))
+        };
+        let above: Vec<String> = self.found.cells.iter().map(above).collect();
+        caption += &format!(" Trees above {ALIKE}: {}.", above.join(", "));
+        caption += &self.found.caption_end(|(paths, _)| [paths.n_repeated, paths.n_images]);
         let words = Words {
             name: "paths".to_owned(),
             title: format!("{}: how alike draft paths are", summary.name),
-            conditions: conditions_of(summary, &format!("n = {} images a cell", self.n_images())),
+            conditions: conditions_of(summary, &self.found.n_images(|(paths, _)| paths.n_images)),
             caption,
         };
         let drawing = Histograms {
-            rows: self.cells.iter().filter_map(|cell| ridge(summary, cell)).collect(),
+            rows: self.found.cells.iter().filter_map(|cell| ridge(summary, cell)).collect(),
             x: self.shown(),
             x_name: "Similarity of the paths of a draft tree".to_owned(),
             mean_name: "mean".to_owned(),
@@ -76,18 +58,9 @@ impl<'d> PathSimilarities<'d> {
         Figure::of(words, &drawing, self.csv()?, style)
     }
 
-    /// Images of a cell that were decoded again, in words.
-    fn n_images(&self) -> String {
-        let n = || self.cells.iter().map(|(_, paths, _)| paths.n_images);
-        match (n().min(), n().max()) {
-            (Some(low), Some(high)) if low != high => format!("{low} to {high}"),
-            (low, _) => low.unwrap_or(0).to_string(),
-        }
-    }
-
     /// From the first bin that any cell fills to the last.
     fn shown(&self) -> [f64; 2] {
-        let filled = self.cells.iter().flat_map(|(_, paths, _)| bins(paths)).filter(|(_, n)| *n > 0);
+        let filled = self.found.cells.iter().flat_map(|(_, (paths, _))| bins(paths)).filter(|(_, n)| *n > 0);
         filled.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], ([from, to], _)| {
             [low.min(from), high.max(to)]
         })
@@ -106,7 +79,7 @@ impl<'d> PathSimilarities<'d> {
             "repeated",
             "why",
         ])?;
-        for (cell, paths, mean) in &self.cells {
+        for (cell, (paths, mean)) in &self.found.cells {
             for ([from, to], n) in bins(paths) {
                 let numbers = [from.to_string(), to.to_string(), n.to_string(), mean.to_string()];
                 let counts = [paths.n_single, paths.n_images, paths.n_repeated].map(|n| n.to_string());
@@ -114,7 +87,7 @@ impl<'d> PathSimilarities<'d> {
                 out.write_record(line.chain([String::new()]))?;
             }
         }
-        for (cell, why) in &self.left_out {
+        for (cell, why) in &self.found.left_out {
             out.write_record([*cell, "", "", "", "", "", "", "", *why])?;
         }
         Ok(out.into_text())
@@ -128,7 +101,14 @@ fn bins(paths: &DraftPaths) -> Vec<([f64; 2], u64)> {
     paths.counts.iter().enumerate().map(|(at, count)| ([end(at), end(at + 1)], *count)).collect()
 }
 
-fn ridge(summary: &Summary, (cell, paths, mean): &(&str, &DraftPaths, f64)) -> Option<Histogram> {
+/// The share of trees in bins from `least` on, which is the end of a bin.
+fn share_above(paths: &DraftPaths, least: f64) -> f64 {
+    let n: u64 = paths.counts.iter().sum();
+    let above = bins(paths).into_iter().filter(|([from, _], _)| *from > least - 1e-9);
+    above.map(|(_, count)| count).sum::<u64>() as f64 / n as f64
+}
+
+fn ridge(summary: &Summary, (cell, (paths, mean)): &(&str, (&DraftPaths, f64))) -> Option<Histogram> {
     let of = summary.cell(cell)?;
     let n: u64 = paths.counts.iter().sum();
     let share = |(ends, count): ([f64; 2], u64)| (ends, count as f64 / n as f64);

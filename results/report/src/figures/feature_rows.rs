@@ -1,4 +1,4 @@
-//! How alike the target's features are along an image: CASCADE's Figures 3, 9 and 10. One image of the first cell that
+//! How alike the target's features are along an image: CASCADE's Figure 3. One image of the first cell that
 //! has the diagnostic is drawn; all are in the data.
 
 use specimen_record::{DiagnosticFile, Summary};
@@ -7,10 +7,8 @@ use crate::ReportError;
 use crate::csv_text::CsvText;
 use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
 use crate::drawing::figure::{Figure, Style, Words};
+use crate::figures::diagnostics::ByCell;
 use crate::tables::conditions::conditions_of;
-
-/// The name of the diagnostic.
-pub(crate) const NAME: &str = "feature-rows";
 
 /// Cosines of every image that was looked at, cell by cell.
 pub(crate) struct FeatureMaps<'d> {
@@ -20,16 +18,9 @@ pub(crate) struct FeatureMaps<'d> {
 impl<'d> FeatureMaps<'d> {
     /// Those among `files`, or the reason why there are none.
     pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<FeatureMaps<'d>, String> {
-        let ours: Vec<&DiagnosticFile> = files.iter().filter(|file| file.diagnostic == NAME).collect();
-        let Some(first) = ours.first() else {
-            return Err(format!("the spec asks for no [[diagnostic]] `{NAME}`"));
-        };
-        let cells: Vec<&DiagnosticFile> =
-            ours.iter().filter(|file| !file.feature_rows.is_empty()).copied().collect();
-        match cells.is_empty() {
-            true => Err(first.why.clone().unwrap_or_else(|| "no cell has any".to_owned())),
-            false => Ok(FeatureMaps { cells }),
-        }
+        let read = |file: &'d DiagnosticFile| Some(file).filter(|file| !file.feature_rows.is_empty());
+        let found = ByCell::of(files, "feature-rows", read, "no image has any")?;
+        Ok(FeatureMaps { cells: found.cells.into_iter().map(|(_, file)| file).collect() })
     }
 
     /// The figure.
@@ -90,7 +81,7 @@ impl<'d> FeatureMaps<'d> {
 }
 
 /// From the tenth below the lowest value to 1.
-fn range(maps: &[HeatMap]) -> [f64; 2] {
+pub(crate) fn range(maps: &[HeatMap]) -> [f64; 2] {
     let lowest = maps.iter().flat_map(|map| &map.values).copied().fold(0.9, f64::min);
     [(lowest * 10.0).floor() / 10.0, 1.0]
 }

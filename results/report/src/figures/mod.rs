@@ -2,13 +2,17 @@
 //! cannot be drawn has its reason.
 
 mod acceptance_by_depth;
-pub(crate) mod draft_paths;
-pub(crate) mod feature_rows;
+mod confidence;
+pub(crate) mod diagnostics;
+mod draft_paths;
+mod feature_pairs;
+mod feature_rows;
 mod hypervolume;
 pub(crate) mod pareto;
 mod phases;
 mod projected;
 mod reasons;
+mod risen_tokens;
 pub(crate) mod setting_lines;
 mod sweep;
 pub(crate) mod training;
@@ -21,8 +25,7 @@ use specimen_record::{DiagnosticFile, Summary};
 use crate::ReportError;
 use crate::drawing::figure::{Figure, Style};
 use crate::figures::acceptance_by_depth::Depths;
-use crate::figures::draft_paths::PathSimilarities;
-use crate::figures::feature_rows::FeatureMaps;
+use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
 use crate::figures::pareto::{Pareto, Quality};
 use crate::figures::phases::StepCosts;
 use crate::figures::projected::Projected;
@@ -75,10 +78,9 @@ pub(crate) fn figures(
     named_figures
         .add("acceptance", || Ok(Depths::of(summary).map(|depths| depths.figure(summary, style))))?;
     named_figures.add("tvd", || Ok(TvdSpent::of(summary).map(|spent| spent.figure(summary, style))))?;
-    named_figures
-        .add("features", || Ok(FeatureMaps::of(diagnostics).map(|maps| maps.figure(summary, style))))?;
-    named_figures
-        .add("paths", || Ok(PathSimilarities::of(diagnostics).map(|paths| paths.figure(summary, style))))?;
+    for figure in &DIAGNOSTIC_FIGURES {
+        named_figures.add(figure.name, || Ok((figure.draw)(diagnostics, summary, style)))?;
+    }
     let is_known = |name: &&String| named_figures.known.contains(name) || *name == SWEEP;
     if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
         let known = suggestion(unknown, named_figures.known.iter().map(String::as_str));

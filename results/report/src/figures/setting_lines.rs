@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use plotters::style::RGBColor;
 use specimen_record::{Guarantee, Summary};
 
+use crate::drawing::charts::curves::{Curve, CurvePoint};
 use crate::drawing::families::{FAMILIES, FamilyStyle, style, style_of};
 use crate::drawing::marks::RADIUS;
 use crate::drawing::palette::series_color;
@@ -49,6 +50,15 @@ pub(crate) fn lines(summary: &Summary) -> Vec<Line> {
     color(&mut lines);
     number_equal_names(&mut lines);
     lines
+}
+
+/// A curve of one cell, in the colour of its line of settings or of its family. `None` without points, and for a cell
+/// that the summary does not have.
+pub(crate) fn curve(summary: &Summary, cell: &str, points: Vec<CurvePoint>) -> Option<Curve> {
+    let cell = summary.cell(cell).filter(|_| !points.is_empty())?;
+    let family = style_of(cell);
+    let color = place(&lines(summary), &cell.id).map_or(family.color, |(line, _)| line.color);
+    Some(Curve { name: cell.id.clone(), family, guarantee: cell.guarantee, color, points })
 }
 
 /// What cells of one group share: where they come from, and everything but the numbers of their method.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use specimen_record::Summary;
 
-use crate::figures::NamedFigure;
+use crate::figures::{NamedFigure, diagnostics::DIAGNOSTIC_FIGURES};
 use crate::tables::measure::{Measure, NO_REASON};
 
 /// A quantity that is absent.
@@ -14,12 +14,6 @@ pub(crate) struct AbsentQuantity {
     /// Cells without it; empty where it is no cell's.
     pub(crate) cells: Vec<String>,
 }
-
-/// Figures of diagnostics, and what each shows.
-const DIAGNOSTICS: [(&str, &str); 2] = [
-    ("paths", "similarity of draft paths (VVS, Fig. 10)"),
-    ("features", "cosine similarity of the target's features by image row (CASCADE, Fig. 3)"),
-];
 
 /// The gaps of a run, in the order in which they are met. What a figure of the report shows is no gap.
 pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]) -> Vec<AbsentQuantity> {
@@ -59,10 +53,10 @@ pub(crate) fn absent_quantities(summary: &Summary, named_figures: &[NamedFigure]
             add(quantity.name(), why, None);
         }
     }
-    for (figure, what) in DIAGNOSTICS {
-        let named = named_figures.iter().find(|named| named.name == figure);
+    for figure in &DIAGNOSTIC_FIGURES {
+        let named = named_figures.iter().find(|named| named.name == figure.name);
         if let Some(Err(why)) = named.map(|named| &named.drawn) {
-            add(what, why, None);
+            add(figure.shows, why, None);
         }
     }
     gaps

@@ -53,6 +53,9 @@ pub struct PaperTable {
     pub title: String,
     /// File of published numbers.
     pub published: String,
+    /// Values of columns of that file that its rows have; without any, all rows are of the table.
+    #[serde(default, rename = "where")]
+    pub only: BTreeMap<String, String>,
     /// Columns of that file that make a block.
     pub blocks: Vec<String>,
     /// Columns of that file that name a row.

@@ -200,7 +200,10 @@ struct Group {
 /// The rows of a paper's table, in its order.
 fn groups(table: &PaperTable) -> Result<Vec<Group>, VerdictError> {
     let mut groups: Vec<Group> = Vec::new();
-    let is_shown = |row: &PublishedRow| table.columns.iter().any(|column| column.published == row.metric);
+    let is_shown = |row: &PublishedRow| {
+        let is_of_table = table.only.iter().all(|(column, text)| row.column(column) == Some(text.as_str()));
+        is_of_table && table.columns.iter().any(|column| column.published == row.metric)
+    };
     for value in rows(&table.published)?.into_iter().filter(is_shown) {
         let named = |columns: &[String]| {
             let parts =

@@ -24,6 +24,9 @@ const APART: f64 = 20.0;
 /// Units between the bars of two lines at one place, at most.
 const DODGE: f64 = 8.0;
 
+/// Place, value, interval.
+pub(crate) type CurvePoint = (f64, f64, Option<[f64; 2]>);
+
 /// One line of one panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Curve {
@@ -32,8 +35,8 @@ pub(crate) struct Curve {
     pub(crate) guarantee: Guarantee,
     /// That of its family, or its own among lines of one family.
     pub(crate) color: RGBColor,
-    /// Place, value, interval; in the order of the places.
-    pub(crate) points: Vec<(f64, f64, Option<[f64; 2]>)>,
+    /// In the order of the places.
+    pub(crate) points: Vec<CurvePoint>,
 }
 
 /// One panel.

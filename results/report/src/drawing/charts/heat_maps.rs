@@ -63,8 +63,10 @@ impl Drawing for HeatMaps {
 impl HeatMaps {
     /// Units of a map, each way.
     fn side(&self, wide: i32) -> i32 {
-        let n = i32::try_from(self.maps.len().max(2)).expect("a figure has a few maps");
-        (wide - 2 * EDGE - LEFT - (n - 1) * BETWEEN) / n
+        let n = i32::try_from(self.maps.len()).expect("a figure has a few maps");
+        let free = wide - 2 * EDGE - LEFT - (n - 1) * BETWEEN;
+        // A single map leaves room, so that the figure is not taller than wide.
+        if n == 1 { free * 3 / 4 } else { free / n }
     }
 }
 

@@ -1,0 +1,67 @@
+//! How alike the target's features are over a whole image: CASCADE's Figures 9 and 10, left. One image of the first cell
+//! that has the diagnostic is drawn; all are in the data.
+
+use specimen_record::{DiagnosticFile, FeaturePairs, Summary};
+
+use crate::ReportError;
+use crate::csv_text::CsvText;
+use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
+use crate::drawing::figure::{Figure, Style, Words};
+use crate::figures::diagnostics::ByCell;
+use crate::figures::feature_rows::range;
+use crate::tables::conditions::conditions_of;
+
+/// Cosines of every image that was looked at, cell by cell.
+pub(crate) struct PairMaps<'d> {
+    found: ByCell<'d, &'d [FeaturePairs]>,
+}
+
+impl<'d> PairMaps<'d> {
+    /// Those among `files`, or the reason why there are none.
+    pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<PairMaps<'d>, String> {
+        let read =
+            |file: &'d DiagnosticFile| Some(file.feature_pairs.as_slice()).filter(|all| !all.is_empty());
+        Ok(PairMaps { found: ByCell::of(files, "feature-pairs", read, "no image has any")? })
+    }
+
+    /// The figure.
+    pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
+        let (cell, images) = self.found.cells[0];
+        let image = &images[0];
+        let (prompt, n) = (image.key.prompt_id(), image.positions.len());
+        let n_images: usize = self.found.cells.iter().map(|(_, images)| images.len()).sum();
+        let words = Words {
+            name: "feature-pairs".to_owned(),
+            title: format!("{}: target features, cell {cell}", summary.name),
+            conditions: conditions_of(
+                summary,
+                &format!("n = 1 image, prompt {prompt}, of {n_images} in the data"),
+            ),
+            caption: format!(
+                "Cosines of the target's features between {n} positions of the {} tokens of prompt {prompt} in cell \
+                 {cell}, in the order in which they are drawn, row by row; from one pass over the tokens. The axes \
+                 count the positions that were taken. Light and dark stripes repeat with the rows of the image. The data have the cosines of {n_images} images.",
+                image.n_tokens
+            ),
+        };
+        let title = format!("position × position, {n} of {} tokens", image.n_tokens);
+        let maps = vec![HeatMap { title, n, values: image.cosines.clone() }];
+        let drawing = HeatMaps { range: range(&maps), maps, scale_name: "cosine of features".to_owned() };
+        Figure::of(words, &drawing, self.csv()?, style)
+    }
+
+    fn csv(&self) -> Result<String, ReportError> {
+        let mut out = CsvText::new();
+        out.write_record(["cell", "image", "position", "other_position", "cosine"])?;
+        for (cell, images) in &self.found.cells {
+            for image in *images {
+                let (key, n) = (image.key.to_string(), image.positions.len());
+                for (at, cosine) in image.cosines.iter().enumerate() {
+                    let [one, other] = [at / n, at % n].map(|at| image.positions[at].to_string());
+                    out.write_record([*cell, &key, &one, &other, &cosine.to_string()])?;
+                }
+            }
+        }
+        Ok(out.into_text())
+    }
+}
