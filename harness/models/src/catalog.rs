@@ -31,6 +31,9 @@ pub struct OpenModel {
     /// The model's own weights where a user names them: one file of tensors, or a folder with all its files. What it
     /// needs from other entries of the catalog, and its heads, are looked for as always.
     pub weights: Option<PathBuf>,
+    /// Weights from a seed in place of the published ones, of the same sizes: costs are those of the model, images mean
+    /// nothing. For LlamaGen, Janus-Pro and the Chameleon family.
+    pub is_made: bool,
     /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
     /// model.
     pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
@@ -55,8 +58,9 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         let reason = format!("its guidance has two rows; a third one have: {}", able.join(", "));
         return Err(ModelError::Sampling { model: name.to_owned(), reason });
     }
-    let &OpenModel { kind, device, ref data_root, ref weights, encode_caption, three_way_guidance } = options;
-    let is_made = model.files.is_empty();
+    let &OpenModel { kind, device, ref data_root, ref weights, encode_caption, three_way_guidance, .. } =
+        options;
+    let is_made = options.is_made || model.files.is_empty();
     let mut places = places(data_root.as_deref());
     if let Some(path) = weights {
         if is_made {
@@ -67,19 +71,21 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     let loaded = match target.family {
         Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
         Family::Stub => stub::open(kind, device)?,
+        Family::Igpt if is_made => return Err(ModelError::NotMade { model: name.to_owned() }),
         Family::Igpt => igpt::open(model, &places, kind, device)?,
-        Family::Llamagen if is_made => LlamaGen::toy(model, kind, device)?.into_model(device)?,
+        Family::Llamagen if is_made => LlamaGen::made(model, kind, device)?.into_model(device)?,
         Family::Llamagen => {
             LlamaGen::open(&LlamaGenWeights::of(model), &places, kind, device)?.into_model(device)?
         }
-        Family::Janus if is_made => Janus::toy(model, kind, device)?.into_model(device)?,
+        Family::Janus if is_made => Janus::made(model, kind, device)?.into_model(device)?,
         Family::Janus => Janus::open(&JanusWeights::of(model), &places, kind, device)?.into_model(device)?,
         Family::Chameleon => {
-            let vqgan = if is_made { chameleon::toy::vqgan() } else { VqganConfig::chameleon() };
+            let vqgan =
+                if model.files.is_empty() { chameleon::made::vqgan() } else { VqganConfig::chameleon() };
             let recipe = Recipe::of(model, vqgan);
             let recipe = if three_way_guidance { recipe.with_image_row() } else { recipe };
             let read = if is_made {
-                chameleon::toy::open(recipe, kind, device)?
+                chameleon::made::made(model, recipe, kind, device)?
             } else {
                 Chameleon::load(recipe, &Source::of(model).locate(&places)?, kind, device)?
             };

@@ -34,6 +34,9 @@ const EMBEDDED: &str = "tiny";
 pub struct CostsArgs {
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Time random weights of the published sizes: no files are needed
+    #[arg(long)]
+    pub made: bool,
     /// The prompt [default: "a large red circle on sand at sunset"; empty for models without prompts]
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
@@ -61,7 +64,8 @@ pub struct CostsArgs {
 pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(args.threads as usize);
     let cell = cell_of(&args.model, "ar")?;
-    let model = Models::new(data_root()).get(&cell.model)?;
+    let mut models = if args.made { Models::made() } else { Models::new(data_root()) };
+    let model = models.get(&cell.model)?;
     let device = device_of(&cell.model.device)?;
     let mut nodes = args.nodes.clone();
     nodes.sort_unstable();
@@ -87,10 +91,10 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let table = CostTable {
         schema: SCHEMA,
         model: cell.model.name.clone(),
-        weights: match entry(&cell.model.name)?.files.is_empty() {
-            false => Weights::Published,
-            true if cell.model.name == EMBEDDED => Weights::Embedded,
-            true => Weights::Made,
+        weights: match cell.model.name.as_str() {
+            EMBEDDED => Weights::Embedded,
+            name if args.made || entry(name)?.files.is_empty() => Weights::Made,
+            _ => Weights::Published,
         },
         machine: computed_on(&cell.model.device),
         device: cell.model.device.clone(),

@@ -14,7 +14,7 @@ use specimen_runner::{
 };
 
 use crate::{
-    cmd::run::{is_finished, left},
+    cmd::run::{is_finished, left, n_cores},
     console::Console,
     progress::Progress,
     provenance,
@@ -32,7 +32,7 @@ pub(crate) fn rerun(folder: &Path, number: usize, console: &Console) -> anyhow::
     run(spec, &folder.with_file_name(format!("{name}.rerun-{number}")), console)
 }
 
-/// Runs a spec into `out`, one worker at a time for what is timed; an unfinished run is continued, and one that is
+/// Runs a spec into `out`, one worker at a time for what is timed, and one for each core where nothing is; an unfinished run is continued, and one that is
 /// finished is left as it is.
 pub(crate) fn run(spec: Spec, out: &Path, console: &Console) -> anyhow::Result<PathBuf> {
     let stop = StopRequest::on_signals()?;
@@ -45,10 +45,13 @@ pub(crate) fn run(spec: Spec, out: &Path, console: &Console) -> anyhow::Result<P
     }
     let left = left(out, &plan, true)?;
     let program = std::env::current_exe().context("the path of this program is needed to start workers")?;
+    // Where nothing is timed, the processor's cores share the images; a GPU is left to one worker.
+    let is_alone = plan.spec.cells.iter().any(|cell| cell.timed || cell.model.device != "cpu");
+    let n_workers = if is_alone { 1 } else { n_cores() };
     let executor = Local {
         program: &program,
-        n_shards: 1,
-        n_jobs: 1,
+        n_shards: n_workers,
+        n_jobs: n_workers,
         n_timed_jobs: 1,
         gpus: Vec::new(),
         fail_fast: false,

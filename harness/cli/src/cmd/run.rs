@@ -200,7 +200,7 @@ fn check_executor(args: &RunArgs) -> Result<(), CliError> {
     }
 }
 
-fn n_cores() -> u32 {
+pub(crate) fn n_cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 

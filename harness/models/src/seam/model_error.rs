@@ -86,6 +86,15 @@ pub enum ModelError {
         /// What the spec names.
         path: PathBuf,
     },
+    /// Made weights for a model whose network has no way of being made.
+    #[error(
+        "model `{model}` cannot have made weights: only LlamaGen, Janus-Pro, Lumina-mGPT and Anole can; fetch its own: \
+         specimen data fetch {model}"
+    )]
+    NotMade {
+        /// Name of the model.
+        model: String,
+    },
     /// Sampling settings the model cannot follow.
     #[error("model `{model}`: {reason}")]
     Sampling {
@@ -101,7 +110,9 @@ impl Failure for ModelError {
         Some(match self {
             Self::Weights(_) | Self::Unfetched { .. } | Self::Given { .. } => FailureKind::Missing,
             Self::Prompt { .. } | Self::Unknown { .. } => FailureKind::Usage,
-            Self::Drafter { .. } | Self::Sampling { .. } | Self::NoFiles { .. } => FailureKind::Spec,
+            Self::Drafter { .. } | Self::Sampling { .. } | Self::NoFiles { .. } | Self::NotMade { .. } => {
+                FailureKind::Spec
+            }
             Self::NotKept { .. } => FailureKind::Environment,
         })
     }

@@ -9,7 +9,7 @@ use specimen_decode::{
     tree::{NodeId, TokenTree},
 };
 use specimen_models::{
-    families::chameleon::{ChameleonImage, PromptRows, Vocabulary, toy},
+    families::chameleon::{ChameleonImage, PromptRows, Vocabulary, made},
     llama::padded::Padding,
     seam::{backbone::Backbone, generation::ModelGeneration, likelihood::teacher_forced},
 };
@@ -124,7 +124,7 @@ fn logits_alone(model: &crate::support::Model, words: &[i64], tokens: &[TokenId]
 }
 
 fn prompt_rows(recipe: &specimen_models::families::chameleon::Recipe) -> PromptRows {
-    let vocabulary = Vocabulary::parse("toy".as_ref(), toy::TOKENIZER, 16).unwrap();
+    let vocabulary = Vocabulary::parse("toy".as_ref(), made::TOKENIZER, 16).unwrap();
     recipe.prompt_rows(&vocabulary, PROMPT, true).unwrap().unwrap()
 }
 

@@ -10,7 +10,8 @@ use specimen_hub::{Places, places::Given};
 use specimen_models::{
     catalog::{OpenModel, open},
     families::chameleon::{
-        Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Source, inventory, toy,
+        Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Source, inventory,
+        made,
     },
     seam::model_error::ModelError,
 };
@@ -52,7 +53,7 @@ fn picture_inventory() -> Inventory {
 /// Writes the files of a model into `folder`: two shards with their index, or one file in Meta's layout.
 fn lay_out(folder: &Path, qk_norm: QkNormShape, layout: KeyLayout) {
     std::fs::create_dir_all(folder).unwrap();
-    let config = ChameleonConfig { qk_norm, ..toy::config() };
+    let config = ChameleonConfig { qk_norm, ..made::config() };
     let all = inventory(&config, layout);
     match layout {
         KeyLayout::Meta => write(&folder.join("consolidated.safetensors"), &all),
@@ -71,7 +72,7 @@ fn lay_out(folder: &Path, qk_norm: QkNormShape, layout: KeyLayout) {
             std::fs::write(folder.join("model.safetensors.index.json"), index.to_string()).unwrap();
         }
     }
-    std::fs::write(folder.join("tokenizer.json"), toy::TOKENIZER).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), made::TOKENIZER).unwrap();
     let beside =
         [("encoder.conv_in.weight", vec![2, 3]), ("quant_conv.bias", vec![2]), ("loss.logvar", vec![1])];
     let beside = beside.map(|(name, shape)| (name.to_owned(), shape));
@@ -181,7 +182,7 @@ fn metas_layout_is_told_by_its_names() {
 
 #[test]
 fn every_tensor_of_the_inventory_is_needed_in_its_shape() {
-    let config = ChameleonConfig { qk_norm: QkNormShape::Rows(1), ..toy::config() };
+    let config = ChameleonConfig { qk_norm: QkNormShape::Rows(1), ..made::config() };
     let desk = Desk::new();
     for (name, shape) in inventory(&config, KeyLayout::Hf) {
         let file = ["a.safetensors", "b.safetensors"]
@@ -252,7 +253,7 @@ fn a_tensor_that_picture_decoder_or_head_lacks_or_has_in_another_shape_is_named(
 fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
     assert_eq!(Desk::new().load().unwrap().warnings, [""; 0]);
     let name = "embed_tokens.weight";
-    let words = values(KeyLayout::Hf.embedding(), &[toy::config().n_words, toy::config().d_model]);
+    let words = values(KeyLayout::Hf.embedding(), &[made::config().n_words, made::config().d_model]);
     for (kind, shown) in [(Kind::BFloat16, "BFloat16"), (Kind::Half, "Half")] {
         let desk = Desk::new();
         let path = desk.change("drafter.safetensors", |tensors| {
@@ -304,7 +305,7 @@ fn parts_that_do_not_belong_together_are_refused() {
 
     let desk = Desk::new();
     let tokenizer =
-        std::str::from_utf8(toy::TOKENIZER).unwrap().replace("<reserved08799>", "<reserved09799>");
+        std::str::from_utf8(made::TOKENIZER).unwrap().replace("<reserved08799>", "<reserved09799>");
     std::fs::write(desk.folder().join("tokenizer.json"), tokenizer).unwrap();
     desk.check_refused(&["tokenizer.json", "no word `<reserved08799>`"]);
 }
@@ -393,6 +394,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             device: Device::Cpu,
             data_root: Some(data.path().to_owned()),
             weights: None,
+            is_made: false,
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,
         };

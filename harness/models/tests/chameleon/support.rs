@@ -11,7 +11,7 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    families::chameleon::{Chameleon, ChameleonNetwork, Recipe, toy},
+    families::chameleon::{Chameleon, ChameleonNetwork, Recipe, made},
     seam::{generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel},
 };
 use tch::{Device, Kind};
@@ -30,12 +30,12 @@ pub(crate) const PROMPT: &str = "a red circle";
 
 /// Oblong images of 4 x 6 codes, written as Lumina-mGPT writes them.
 pub(crate) fn lumina() -> Recipe {
-    Recipe::of(entry("lumina-toy").unwrap(), toy::vqgan())
+    Recipe::of(entry("lumina-toy").unwrap(), made::vqgan())
 }
 
 /// Images of 4 x 4 codes, written as Anole writes them.
 pub(crate) fn anole() -> Recipe {
-    Recipe::of(entry("anole-toy").unwrap(), toy::vqgan())
+    Recipe::of(entry("anole-toy").unwrap(), made::vqgan())
 }
 
 /// Both families at toy width, each with its own way to leave the prompt out, and the one with three rows of guidance.
@@ -65,7 +65,7 @@ impl From<Chameleon> for Model {
 
 /// The model of `recipe`, in f32.
 pub(crate) fn model(recipe: Recipe) -> Model {
-    toy::open(recipe, Kind::Float, Device::Cpu).unwrap().into()
+    made::open(recipe, Kind::Float, Device::Cpu).unwrap().into()
 }
 
 /// Every family with and without guidance: the model, and what opens one image again and again.

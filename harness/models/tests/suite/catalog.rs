@@ -14,6 +14,7 @@ fn options(data_root: Option<PathBuf>) -> OpenModel {
         device: Device::Cpu,
         data_root,
         weights: None,
+        is_made: false,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,
     }
@@ -75,4 +76,16 @@ fn weights_that_a_user_names_must_be_there_and_be_of_a_model_that_has_files() {
         &["has no weights; expected a file of tensors, or a folder with"],
     );
     check_message(&refusal("tiny", "none"), &["model `tiny` takes no `weights`", "leave the key out"]);
+}
+
+/// LlamaGen-B is the smallest published model that can be made.
+#[test]
+fn made_weights_have_the_published_sizes_and_need_no_files() {
+    use specimen_decode::generation::Generation;
+    let made = OpenModel { kind: Kind::BFloat16, is_made: true, ..options(None) };
+    let model = open("llamagen-c2i-b-256", &made).unwrap();
+    let mut generation = model.open("3", &crate::support::GUIDED, 1).unwrap();
+    assert_eq!((model.n_tokens, generation.prefill().len()), (256, 16_384));
+    let error = open("igpt-mnist", &made).map(|_| ()).unwrap_err();
+    check_message(&error, &["`igpt-mnist`", "cannot have made weights", "specimen data fetch igpt-mnist"]);
 }

@@ -13,7 +13,7 @@ use specimen_hub::Places;
 use specimen_models::{
     families::{
         chameleon::{
-            self, Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Vqgan, toy,
+            self, Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Vqgan, made,
         },
         igpt::{IgptBackbone, IgptConfig},
         janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
@@ -362,10 +362,10 @@ fn chameleon_and_its_head_have_the_distributions_of_the_reference_from_the_promp
         all.into_iter().map(|(name, shape)| Expected { name, shape }).collect()
     };
     desk.write("target.safetensors", &named(chameleon::inventory(&config, KeyLayout::Hf)), 1.0);
-    let recipe = chameleon::Recipe::of(specimen_catalog::entry("anole-toy").unwrap(), toy::vqgan());
+    let recipe = chameleon::Recipe::of(specimen_catalog::entry("anole-toy").unwrap(), made::vqgan());
     let picture = inventory(|source| Vqgan::new(source, &recipe.vqgan).map(|_| ())).unwrap();
     desk.write("vqgan.safetensors", &picture, 1.0);
-    std::fs::write(desk.file("tokenizer.json"), toy::TOKENIZER).unwrap();
+    std::fs::write(desk.file("tokenizer.json"), made::TOKENIZER).unwrap();
     let mut head: BTreeMap<String, Tensor> = all_by_recipe(&named(ChameleonHead::inventory(&config, true)));
     let words = by_recipe(KeyLayout::Hf.embedding(), &[352, 30]);
     head.insert(ChameleonHead::embedding_name().to_owned(), words);

@@ -483,7 +483,7 @@ fn every_model_of_the_catalog_has_the_sizes_of_its_family() {
             Family::Chameleon => {
                 let is_toy = model.files.is_empty();
                 let vqgan =
-                    if is_toy { chameleon::toy::vqgan() } else { chameleon::VqganConfig::chameleon() };
+                    if is_toy { chameleon::made::vqgan() } else { chameleon::VqganConfig::chameleon() };
                 let recipe = chameleon::Recipe::of(model, vqgan);
                 assert_eq!(recipe.form.n_tokens(), n_tokens, "{name}");
                 assert_eq!(recipe.pixels(), [target.width, target.height], "{name}");

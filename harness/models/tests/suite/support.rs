@@ -110,7 +110,7 @@ pub(crate) type Open = fn() -> ModelGeneration;
 
 /// An image of LlamaGen at toy width under way; its caption leaves slots empty.
 pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    let model = LlamaGen::toy(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
+    let model = LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();
@@ -119,7 +119,7 @@ pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    let model = Janus::toy(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu)
+    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();

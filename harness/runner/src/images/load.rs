@@ -22,6 +22,7 @@ pub const ANY_GPU: &str = "cuda";
 /// The models of a run, loaded when first asked for.
 pub struct Models {
     data_root: Option<DataRoot>,
+    is_made: bool,
     loaded: BTreeMap<ModelSpec, Rc<LoadedModel>>,
 }
 
@@ -29,7 +30,13 @@ impl Models {
     /// None loaded yet; published weights are looked for under `data_root`.
     #[must_use]
     pub fn new(data_root: Option<DataRoot>) -> Self {
-        Self { data_root, loaded: BTreeMap::new() }
+        Self { data_root, is_made: false, loaded: BTreeMap::new() }
+    }
+
+    /// None made yet: published models have weights from a seed, of the published sizes, and need no files.
+    #[must_use]
+    pub fn made() -> Self {
+        Self { data_root: None, is_made: true, loaded: BTreeMap::new() }
     }
 
     /// None loaded yet, for the models of `spec`: libtorch's CUDA part is open before their first tensor
@@ -55,6 +62,7 @@ impl Models {
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             weights: spec.weights.as_ref().map(|path| DataRoot::place(self.data_root.as_ref(), path)),
+            is_made: self.is_made,
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
         };

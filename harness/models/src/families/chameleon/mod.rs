@@ -11,10 +11,10 @@ mod grammar;
 mod head;
 mod keys;
 mod layer;
+pub mod made;
 mod model;
 mod recipe;
 mod repeated;
-pub mod toy;
 mod vocabulary;
 mod vqgan;
 

@@ -2,10 +2,10 @@
 //! them, through an aligner on the way in and a second head on the way out.
 
 mod config;
+mod made;
 mod model;
 mod network;
 mod published;
-mod toy;
 
 pub use config::JanusConfig;
 pub use model::{Janus, JanusPrompt, drafter_config};

@@ -3,11 +3,11 @@
 
 mod config;
 mod heads;
+mod made;
 mod model;
 mod network;
 mod published;
 pub mod t5;
-mod toy;
 
 pub use config::{Condition, LlamaGenConfig};
 pub use heads::{HeadLayout, HeadSource, drafter_config, eagle3_config};

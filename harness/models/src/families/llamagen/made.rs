@@ -1,6 +1,6 @@
-//! LlamaGen at toy width with weights from a seed: everything from the prompt to the pixels is there, and the pictures
-//! mean nothing. Distributions of such a network are far from uniform, every norm and bias matters, and an image takes
-//! milliseconds.
+//! LlamaGen with weights from a seed: everything from the prompt to the pixels is there, and the pictures mean nothing. At
+//! toy width distributions are far from uniform, every norm and bias matters, and an image takes milliseconds; at published
+//! sizes the transformer and its heads cost what the published ones do, and text encoder and picture decoder stay small.
 
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
@@ -17,7 +17,7 @@ use crate::{
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
-/// The toy's text encoder.
+/// The text encoder of a toy; of published sizes its output is as wide as captions are there.
 const TEXT: T5Config = T5Config {
     n_layers: 2,
     n_heads: 2,
@@ -34,14 +34,14 @@ const TEXT: T5Config = T5Config {
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/t5-tokenizer.json");
 
 impl LlamaGen {
-    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`.
+    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn made(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
         let config = &LlamaGenConfig::of(model);
-        let mut random = RandomWeights::new(1);
+        let mut random = RandomWeights::of(model, 1);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
         let head = LanternHead::new(
@@ -52,7 +52,7 @@ impl LlamaGen {
             config.n_vocab,
         )?;
         // From a seed of its own, so that the other networks stay what they were before there was an EAGLE-3 head.
-        let mut further = RandomWeights::new(3);
+        let mut further = RandomWeights::of(model, 3);
         let eagle3 = LanternHead::eagle3(
             &mut Placed::new(&mut further, kind, device),
             &eagle3_config(config, config.norm_eps),
@@ -65,9 +65,13 @@ impl LlamaGen {
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let captions = match config.condition {
             Condition::Class { .. } => None,
-            Condition::Caption { .. } => {
+            Condition::Caption { d_caption, .. } => {
                 let tokenizer = TextTokenizer::of_bytes("toy/t5-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
-                Some(CaptionFeatures::new(tokenizer, T5Encoder::new(&mut placed, &TEXT)?, None))
+                Some(CaptionFeatures::new(
+                    tokenizer,
+                    T5Encoder::new(&mut placed, &T5Config { d_model: d_caption, ..TEXT })?,
+                    None,
+                ))
             }
         };
         let heads = vec![(DrafterKind::Eagle1(None), Ok(head)), (DrafterKind::Eagle3(None), Ok(eagle3))];

@@ -1,5 +1,5 @@
-//! Janus-Pro at toy width with weights from a seed, an EAGLE-1 head included: everything from the prompt to the pixels
-//! is there, and the pictures mean nothing.
+//! Janus-Pro with weights from a seed, at toy width or of published sizes, an EAGLE-1 head included: everything from the
+//! prompt to the pixels is there, and the pictures mean nothing. The picture decoder is small at any size.
 
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
@@ -17,15 +17,15 @@ use crate::{
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/janus-tokenizer.json");
 
 impl Janus {
-    /// The toy that is `model` in the catalog, the same every time, in `kind` on `device`. Its head is built as the
-    /// published ones of other models: input vectors and logits are the target's.
+    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`. Its head is built as
+    /// the published ones of other models: input vectors and logits are the target's.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn toy(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn made(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
         let sizes = &JanusConfig::of(model);
-        let mut random = RandomWeights::new(2);
+        let mut random = RandomWeights::of(model, 2);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
         let config = drafter_config(sizes, sizes.norm_eps);
