@@ -43,6 +43,6 @@ mod tests {
         let figures = ["fig1", "fig3", "fig9", "fig11", "fig12", "fig13", "fig14"];
         assert_eq!(figures.map(n_of), [14, 2, 1, 4, 4, 1, 5]);
         assert_eq!(set.n_prompts(), 31);
-        assert_eq!(set.prompts()[0].text, "A grey dog with a black collar sits outside in the sun");
+        assert_eq!(set.prompts()[3].text, "A grey dog with a black collar sits outside in the sun");
     }
 }

@@ -28,7 +28,10 @@ pub const DIAGNOSTICS: &[(&str, &str)] = &[
     ("feature-pairs", "cosines of the target's features between positions of the whole image, at most 128"),
     ("draft-paths", "how alike the paths of each draft tree are in the codebook, as VVS measures it"),
     ("confidence", "the target's largest probabilities, and acceptance by the drafter's probability"),
-    ("risen-tokens", "of a Jacobi window's guesses whose probability rose: how many are accepted or correct"),
+    (
+        "risen-tokens",
+        "guesses of a Jacobi window by the change of their probability: how many are correct, or accepted later",
+    ),
 ];
 
 /// The most images that a diagnostic looks at: its file stays below a few megabytes for any model.

@@ -147,9 +147,17 @@ pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missin
         .map(|item| Missing {
             what: item.key.to_owned(),
             remedy: item.command(),
-            fetch: item.n_bytes().map(|n_bytes| FetchSize { n_bytes, n_unknown: 0 }),
+            fetch: Some(fetch_size(item)),
         })
         .collect()
+}
+
+/// What fetching a dataset takes.
+fn fetch_size(item: &DataItem) -> FetchSize {
+    match item.n_bytes() {
+        Some(n_bytes) => FetchSize { n_bytes, n_unknown: 0 },
+        None => FetchSize { n_bytes: 0, n_unknown: 1 },
+    }
 }
 
 /// The program of an external cell, where it is neither at its path nor in a folder of `PATH`.
@@ -166,7 +174,20 @@ fn absent_command(external: &External) -> Option<Missing> {
         false => "it is in no folder of PATH; install it, or give its path in `command`".to_owned(),
     };
     let what = format!("program {} of an external cell", program.display());
-    (!is_there).then_some(Missing { what, remedy, fetch: None })
+    (!is_there).then_some(Missing { what, remedy, fetch: None }).or_else(|| absent_script(external))
+}
+
+/// An argument of an external cell's command that is called like a script and is no file.
+fn absent_script(external: &External) -> Option<Missing> {
+    const ENDINGS: [&str; 5] = ["py", "sh", "js", "jl", "lua"];
+    let is_script = |argument: &&String| {
+        let ending = Path::new(argument).extension().and_then(|ending| ending.to_str());
+        !argument.starts_with('-') && ending.is_some_and(|ending| ENDINGS.contains(&ending))
+    };
+    let is_absent = |argument: &&String| !Path::new(&external.cwd).join(argument).is_file();
+    let script = external.command.iter().skip(1).filter(is_script).find(is_absent)?;
+    let remedy = format!("no such file in {}; mend `command` or `cwd`", external.cwd);
+    Some(Missing { what: format!("script {script} of an external cell"), remedy, fetch: None })
 }
 
 fn wants_lenet(spec: &Spec) -> bool {
@@ -194,7 +215,8 @@ fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
                 Some(item) => item.remedy(root),
                 None => format!("put it at {}, or give another path", path.display()),
             };
-            missing.push(Missing { what: format!("{what}, for {value}"), remedy, fetch: None });
+            let fetch = published.map(fetch_size);
+            missing.push(Missing { what: format!("{what}, for {value}"), remedy, fetch });
         }
     }
     missing
@@ -369,13 +391,16 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             let text = SPEC.replace("  { name = \"sd\"", &format!("  {cell}\n  {{ name = \"sd\""));
             let spec = SpecText::parse("t.toml", &text).unwrap().resolve().unwrap();
             let found = missing(&spec, None).into_iter().map(|entry| entry.what);
-            found.filter(|what| what.starts_with("program")).collect::<Vec<_>>()
+            let of_cell = |what: &String| what.starts_with("program") || what.starts_with("script");
+            found.filter(of_cell).collect::<Vec<_>>()
         };
         assert_eq!(with("sh"), [""; 0]);
         assert_eq!(with("/bin/sh"), [""; 0]);
         for absent in ["no-such-program", "./no-such-program"] {
             assert_eq!(with(absent), [format!("program {absent} of an external cell")]);
         }
+        assert_eq!(with(r#"sh", "no-such.sh"#), ["script no-such.sh of an external cell"]);
+        assert_eq!(with(r#"sh", "--script=no-such.sh"#), [""; 0]);
     }
 
     #[test]

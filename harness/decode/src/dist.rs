@@ -143,6 +143,21 @@ impl Dist {
         best.into_iter().map(|(_, v)| TokenId(v)).collect()
     }
 
+    /// This distribution given one of its `k` most probable tokens; tokens as probable as the last of them survive too.
+    /// All of it for a `k` of 0, or one above the number of tokens.
+    ///
+    /// # Panics
+    /// Never: what is most probable has mass.
+    #[must_use]
+    pub fn filtered(&self, k: usize) -> Dist {
+        let Some(last) = self.top_k(k).last().copied().filter(|_| k < self.len()) else {
+            return self.clone();
+        };
+        let least = self.prob(last);
+        let kept = self.probs.iter().map(|&p| if least <= p { p } else { 0.0 }).collect();
+        Self::from_weights(kept).expect("the most probable token has mass")
+    }
+
     /// The most probable token, ties to the lowest id.
     #[must_use]
     pub fn argmax(&self) -> TokenId {

@@ -40,6 +40,40 @@ pub trait DraftModel {
     }
 }
 
+/// A network whose distributions keep their most probable tokens only: LANTERN's `drafter_top_k`. A `top_k` at or above
+/// that of the sampling changes nothing, since drafters are sampled as the target is.
+pub struct FilteredDraft {
+    inside: Box<dyn DraftModel>,
+    top_k: usize,
+}
+
+impl FilteredDraft {
+    /// Keeps the `top_k` most probable tokens of what `inside` says, with those as probable as the last of them.
+    #[must_use]
+    pub fn new(inside: Box<dyn DraftModel>, top_k: usize) -> Self {
+        Self { inside, top_k }
+    }
+}
+
+impl DraftModel for FilteredDraft {
+    fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        Rc::new(self.inside.begin(tokens).filtered(self.top_k))
+    }
+
+    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+        let distributions = self.inside.expand(tree, nodes);
+        distributions.into_iter().map(|distribution| Rc::new(distribution.filtered(self.top_k))).collect()
+    }
+
+    fn reuse_features(&mut self, ages: &[usize]) {
+        self.inside.reuse_features(ages);
+    }
+
+    fn is_greedy(&self) -> bool {
+        self.inside.is_greedy()
+    }
+}
+
 /// Grows the draft tree of each step.
 pub trait Drafter {
     /// Called once per image, before its first draft: image tokens, size of their vocabulary, and how many of its

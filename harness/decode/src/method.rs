@@ -24,7 +24,7 @@ pub use self::{
 pub use crate::methods::{RULE_KEYS, RULE_KINDS, RuleConfig, rule_examples};
 use crate::{
     decoder::Method,
-    drafter::{DraftModel, Drafter},
+    drafter::{DraftModel, Drafter, FilteredDraft},
     features::{FeaturedModel, FeaturesConfig},
     methods::{
         ar::NoDraft,
@@ -109,7 +109,11 @@ impl MethodConfig {
     /// that is missing or too small.
     pub fn build_with(&self, mut parts: Parts) -> Result<Method, MethodError> {
         self.validate()?;
-        let draft_model = parts.draft_model.take();
+        let filtered = |model: Box<dyn DraftModel>| match self.drafter.filter_top_k {
+            Some(k) => Box::new(FilteredDraft::new(model, k)) as Box<dyn DraftModel>,
+            None => model,
+        };
+        let draft_model = parts.draft_model.take().map(filtered);
         let features = self.drafter.features.clone().unwrap_or_else(FeaturesConfig::fresh);
         let featured = |model| match self.drafter.proposer {
             Proposer::Model => FeaturedModel::without_features(model),

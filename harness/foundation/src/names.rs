@@ -31,6 +31,16 @@ pub fn suggestion<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> 
     format!("did you mean {}?", near.join(" or "))
 }
 
+/// All known names, and those that `found` may have meant: `a, b, c; did you mean `b`?`.
+pub fn known_names<'n>(found: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let all = known.join(", ");
+    match nearest(found, known.iter().copied()).is_empty() {
+        true => all,
+        false => format!("{all}; {}", suggestion(found, known)),
+    }
+}
+
 /// Insertions, deletions, replacements and swaps of neighbours between two texts, in code points (optimal string
 /// alignment).
 #[must_use]

@@ -13,7 +13,7 @@ use crate::words::counted;
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// A protocol by a name that none has.
-    #[error("unknown protocol `{found}`, expected one of {known}, or the path of a .toml file")]
+    #[error("unknown protocol `{found}`, expected the path of a .toml file or one of {known}")]
     UnknownProtocol {
         /// What was asked for.
         found: String,

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PROTOCOLS;
-use specimen_foundation::text::joined_lines;
+use specimen_foundation::{names::known_names, text::joined_lines};
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::bounded;
@@ -149,7 +149,7 @@ impl Protocol {
         match PROTOCOLS.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Self::parse(name, text),
             None => {
-                let known = Self::names().collect::<Vec<_>>().join(", ");
+                let known = known_names(name, Self::names());
                 Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
             }
         }

@@ -5,17 +5,21 @@
 //! so the number of shards or threads never changes a digit. A value that cannot be computed is an error that says
 //! why, or an `Option` whose absence is explained where it is declared; no function returns NaN.
 //!
-//! A Frechet distance from rows of features:
+//! Read [`features`] first (rows, checked once), then the statistic that you want in the list of modules.
+//! A Frechet distance and precision and recall from rows of features:
 //!
 //! ```
 //! use specimen_stats::{StatsError, features::FeatureRows, frechet::frechet_distance_factored, gaussian::FactoredGaussian};
+//! use specimen_stats::prdc::prdc;
 //!
 //! # fn main() -> Result<(), StatsError> {
 //! let real = FeatureRows::new(vec![0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 2.0, 2.0], 2)?;
 //! let generated = FeatureRows::new(vec![1.0, 0.0, 3.0, 0.0, 1.0, 2.0, 3.0, 2.0], 2)?;
 //! let reference = FactoredGaussian::of_rows(&real)?;
 //! let distance = frechet_distance_factored(&reference, &FactoredGaussian::of_rows(&generated)?)?;
-//! assert!((distance.mean_term - 1.0).abs() < 1e-12 && distance.covariance_term < 1e-12);
+//! assert!((distance.value() - 1.0).abs() < 1e-12, "the means are 1 apart, the covariances are equal");
+//! let closed = prdc(&real, &generated, 2)?.closed;
+//! assert_eq!((closed.precision, closed.recall), (1.0, 1.0));
 //! # Ok(())
 //! # }
 //! ```

@@ -32,7 +32,9 @@ pub use files::schema::{PublishedSchema, schemas};
 pub use merging::attempts::{Coverage, Timed, Timings, coverage, read_timings};
 pub use merging::merge::{Merged, merge};
 pub use merging::progress::{CellProgress, RunProgress, run_progress};
-pub use rows::diagnostic::{Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, RisenTokens};
+pub use rows::diagnostic::{
+    Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, RisenTokens,
+};
 pub use rows::key::{ItemKey, decode_part, encode_part};
 pub use rows::machine::{Allocation, Environment, MachineRow};
 pub use rows::metric::MetricFile;

@@ -106,6 +106,7 @@ fn what_is_written_is_valid_under_its_schema() {
         key: ItemKey::new("ar", "1", 0),
         n_rows: n,
         n_cols: 1,
+        neighbours: Some(0.68),
         between: vec![1.0; (n * n) as usize],
         last_row: vec![1.0],
     };

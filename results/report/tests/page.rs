@@ -109,22 +109,21 @@ fn what_a_figure_shows_is_not_listed_as_not_measured() {
     };
     let without = gaps(&page(&run));
     let why = "the spec asks for no [[diagnostic]] `feature-rows`";
-    assert!(without.contains("cosine similarity of the target") && without.contains(why), "{without}");
+    assert!(without.contains("features by image row") && without.contains(why), "{without}");
     assert!(!without.contains("features are not kept"));
     changed(&run, |summary| summary.spec["diagnostics"] = serde_json::json!([{"name": "feature-rows"}]));
     let rows = FeatureRows {
         key: ItemKey::new("ar", "1", 0),
         n_rows: 2,
         n_cols: 2,
+        neighbours: Some(0.68),
         between: vec![1.0, 0.5, 0.5, 1.0],
         last_row: vec![1.0, 0.5, 0.5, 1.0],
     };
     let file = DiagnosticFile { feature_rows: vec![rows], ..DiagnosticFile::new("feature-rows", "ar") };
     write_document(&run.diagnostic("feature-rows", "ar"), &file).unwrap();
     let page = page(&run);
-    assert!(
-        page.contains("id=\"figure-features\"") && !gaps(&page).contains("cosine similarity of the target")
-    );
+    assert!(page.contains("id=\"figure-features\"") && !gaps(&page).contains("features by image row"));
 }
 
 #[test]

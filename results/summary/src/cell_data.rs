@@ -33,6 +33,9 @@ pub(crate) struct CellData<'a> {
     pub(crate) records: Vec<&'a Record>,
     /// Times without warm-ups; none of an untimed cell.
     pub(crate) timings: BTreeMap<PairKey, &'a TimingRow>,
+    /// Attempts that timed every timed cell of the run; all attempts if there is no such. Mean times of a table are
+    /// theirs, so that its rows can be compared where cells were added to a run.
+    pub(crate) whole_attempts: Option<BTreeSet<(u32, u32)>>,
     /// The same rows with the shard they were measured in.
     pub(crate) timed: Vec<&'a Timed>,
     /// Absent without an image, and for images of another program.
@@ -61,7 +64,24 @@ impl<'a> CellData<'a> {
             .collect();
         let counts = if cell.is_of_another_program() { None } else { counts(&ok, steps)? };
         let nodes = nodes_per_verification(&ok, steps);
-        Ok(Self { cell, timings: rows, timed, records: ok, counts, nodes })
+        Ok(Self { cell, timings: rows, whole_attempts: None, timed, records: ok, counts, nodes })
+    }
+}
+
+impl CellData<'_> {
+    /// Whether a time counts in the mean times of tables.
+    pub(crate) fn is_in_tables(&self, key: &PairKey) -> bool {
+        self.whole_attempts.as_ref().is_none_or(|whole| whole.contains(&key.attempt))
+    }
+}
+
+/// Finds the attempts that timed every timed cell, for each cell.
+pub(crate) fn find_whole_attempts(all: &mut [CellData<'_>]) {
+    let of = |data: &CellData<'_>| data.timings.keys().map(|key| key.attempt).collect::<BTreeSet<_>>();
+    let timed = all.iter().filter(|data| !data.timings.is_empty()).map(of);
+    let whole = timed.reduce(|a, b| &a & &b).filter(|whole| !whole.is_empty());
+    for data in all {
+        data.whole_attempts.clone_from(&whole);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     cell_data::{CellData, by_prompt},
     error::SummaryError,
     hardware::Devices,
-    wall_times::mean_s,
+    wall_times::mean_where,
 };
 
 /// Baseline time over this cell's, paired.
@@ -86,17 +86,23 @@ pub(crate) fn predict(
     let Some(baseline) = baseline else {
         return Ok(no_prediction("there is no baseline to take costs from"));
     };
-    let per_forward = |data: &CellData<'_>| -> Option<f64> {
-        let total: f64 = mean_s(data, |row| row.phases_ns.target)?;
+    // Costs are ratios of times, so both are of the attempts that timed both cells.
+    let mean_s = |data: &CellData<'_>, other: &CellData<'_>, of: fn(&TimingRow) -> u64| {
+        mean_where(data, |key| other.timings.contains_key(key), of)
+    };
+    let per_forward = |data: &CellData<'_>, other: &CellData<'_>| -> Option<f64> {
+        let total: f64 = mean_s(data, other, |row| row.phases_ns.target)?;
         let forwards = n_verifies(data) as f64;
         (forwards > 0.0).then(|| total * data.records.len() as f64 / forwards)
     };
-    let (Some(counts), Some(verify), Some(step)) = (&data.counts, per_forward(data), per_forward(baseline))
+    let (Some(counts), Some(verify), Some(step)) =
+        (&data.counts, per_forward(data, baseline), per_forward(baseline, data))
     else {
         return Ok(no_prediction("nothing was timed"));
     };
     let n_draft = data.records.iter().map(|record| record.n_draft_forwards).sum::<u64>() as f64;
-    let draft_s = mean_s(data, |row| row.phases_ns.draft).unwrap_or(0.0) * data.records.len() as f64;
+    let draft_s =
+        mean_s(data, baseline, |row| row.phases_ns.draft).unwrap_or(0.0) * data.records.len() as f64;
     let costs = StepCosts {
         r_verify: verify / step,
         n_draft: drafts_per_verification(data).unwrap_or(0.0),

@@ -11,7 +11,10 @@ use specimen_record::{
 use specimen_stats::bootstrap::BootstrapPlan;
 
 use crate::{
-    cell_data::CellData, cell_summary::cell_summary, error::SummaryError, hardware::RunHardware,
+    cell_data::{CellData, find_whole_attempts},
+    cell_summary::cell_summary,
+    error::SummaryError,
+    hardware::RunHardware,
     timing_checks,
 };
 
@@ -48,7 +51,8 @@ pub fn summarise(inputs: &Inputs<'_>) -> Result<Summary, SummaryError> {
         .map(|row| (row.key.clone(), row))
         .collect();
     let of_cell = |cell| CellData::of(cell, records, &timings, &steps);
-    let all: Vec<CellData<'_>> = spec.cells.iter().map(of_cell).collect::<Result<_, _>>()?;
+    let mut all: Vec<CellData<'_>> = spec.cells.iter().map(of_cell).collect::<Result<_, _>>()?;
+    find_whole_attempts(&mut all);
     let resamples = BootstrapPlan::new(spec.seed, N_RESAMPLES, 0.95)?;
     let mut cells = Vec::new();
     for data in &all {

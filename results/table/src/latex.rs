@@ -12,6 +12,9 @@ use crate::{Entry, Rank, Table, words::joined};
 /// Points across and down that a page of `article` has for a float; other classes have more.
 const PAGE: [f64; 2] = [345.0, 530.0];
 
+/// The widest that a column of text gets, in points; longer entries are broken into lines.
+const WIDEST_TEXT: f64 = 130.0;
+
 /// Points between two columns.
 const BETWEEN: usize = 6;
 
@@ -39,7 +42,7 @@ impl Table {
         let mut floats: Vec<Vec<Part>> = vec![Vec::new()];
         let mut used = self.caption_height();
         for part in self.parts() {
-            let height = LINE * (part.rows.len() + 1) as f64 + AROUND;
+            let height = LINE * (self.n_lines(part.rows.clone()) + 1.0) + AROUND;
             if used + height > PAGE[1] && floats.last().is_some_and(|float| !float.is_empty()) {
                 floats.push(Vec::new());
                 used = 2.0 * CAPTION;
@@ -92,7 +95,15 @@ impl Table {
 
     fn push_tabular(&self, out: &mut String, part: &Part) {
         let columns = || part.columns.iter().map(|&at| &self.columns[at]);
-        let alignment: String = columns().map(|c| if c.is_number { 'r' } else { 'l' }).collect();
+        let alignment: String = part
+            .columns
+            .iter()
+            .map(|&at| match (self.columns[at].is_number, self.is_broken(at)) {
+                (true, _) => "r".to_owned(),
+                (false, false) => "l".to_owned(),
+                (false, true) => format!("p{{{WIDEST_TEXT}pt}}"),
+            })
+            .collect();
         let _ = writeln!(out, "\\begin{{tabular}}{{@{{}}{alignment}@{{}}}}\n\\toprule");
         let heads = columns().map(|c| escape(&joined(&[&c.name, c.arrow()])));
         let _ = writeln!(out, "{} \\\\", heads.collect::<Vec<_>>().join(" & "));
@@ -125,7 +136,10 @@ impl Table {
         for columns in panels {
             let mut from = 0;
             loop {
-                let to = self.rows.len().min(from + most);
+                let mut to = self.rows.len().min(from + most);
+                while to > from + 1 && self.n_lines(from..to) > most as f64 {
+                    to -= 1;
+                }
                 parts.push(Part { columns: columns.clone(), rows: from..to });
                 from = to;
                 if from >= self.rows.len() {
@@ -136,15 +150,36 @@ impl Table {
         parts
     }
 
+    /// Whether entries of a column are broken into lines.
+    fn is_broken(&self, at: usize) -> bool {
+        !self.columns[at].is_number && self.natural_points(at) > WIDEST_TEXT
+    }
+
+    /// Lines of these rows.
+    fn n_lines(&self, rows: std::ops::Range<usize>) -> f64 {
+        let broken: Vec<usize> = (0..self.columns.len()).filter(|&at| self.is_broken(at)).collect();
+        let of_row = |row: &Vec<Entry>| {
+            let lines = broken.iter().map(|&at| (1.1 * width(&row[at].text, EM) / WIDEST_TEXT).ceil());
+            lines.fold(1.0, f64::max)
+        };
+        self.rows[rows].iter().map(of_row).sum()
+    }
+
     /// Points that a column takes.
     fn points(&self, at: usize) -> usize {
+        let most = if self.is_broken(at) { WIDEST_TEXT } else { f64::INFINITY };
+        self.natural_points(at).min(most).ceil() as usize
+    }
+
+    /// Points that a column takes in one line.
+    fn natural_points(&self, at: usize) -> f64 {
         let column = &self.columns[at];
         let head = width(&joined(&[&column.name, column.arrow()]), EM).max(width(&column.unit, EM));
         let entries = self.rows.iter().map(|row| {
             let bold = if row[at].rank == Rank::Best { 1.15 } else { 1.0 };
             bold * width(&row[at].text, EM)
         });
-        entries.fold(head, f64::max).ceil() as usize
+        entries.fold(head, f64::max)
     }
 
     fn caption_height(&self) -> f64 {

@@ -233,13 +233,25 @@ fn the_evidence_has_the_digits_that_the_decision_needs() {
 }
 
 #[test]
+fn cells_that_are_equal_prompt_by_prompt_are_not_greater() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    let verdict = |test: Test| tested_on("tiny", &run, "accepted_per_step", test).verdict;
+    let (cell, than) = ("tree".to_owned(), vec!["tree".to_owned()]);
+    assert_eq!(verdict(Test::Greater { cell: cell.clone(), than: than.clone() }), ClaimVerdict::DoesNotHold);
+    assert_eq!(verdict(Test::NotLess { cell, than, within: 0.02 }), ClaimVerdict::Holds);
+    let cells = vec!["tree".to_owned(), "tree".to_owned()];
+    assert_eq!(verdict(Test::Rises { cells }), ClaimVerdict::DoesNotHold);
+}
+
+#[test]
 fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
     let seed = u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap();
     let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
-    let excess = estimate(&of("chain"), &of("tree"), Scale::Difference, seed).unwrap().unwrap();
-    let (value, high) = (excess.value / excess.a, excess.ci95[1] / excess.a);
+    let ratio = estimate(&of("tree"), &of("chain"), Scale::Ratio, seed).unwrap().unwrap();
+    let (value, high) = (ratio.value - 1.0, ratio.ci95[1] - 1.0);
     // The edge of the claim is a fifth of the way from the value to the end of its interval, so 25 times the 24 prompts
     // bring the end to the edge.
     let within = value + (high - value) / 5.0;

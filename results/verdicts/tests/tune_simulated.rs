@@ -1,6 +1,6 @@
 //! Tunings of grids whose truth is known: how often the best setting inside the budget survives the rungs and is chosen,
 //! and how many images that takes. Every number is drawn from a counter, so a run gives the table of the one before; it
-//! stands in `docs/gates.md`.
+//! stands in `docs/sweeps-and-tune.md`.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
 use std::fmt::Write;
@@ -214,6 +214,9 @@ fn the_best_setting_inside_the_budget_survives_in_95_of_100_tunings() {
             assert!(survived >= 95.0, "{}, {n_prompts} prompts: {survived} %", grid.name);
         }
     }
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gates.md");
-    assert!(std::fs::read_to_string(page).unwrap().contains(&table), "docs/gates.md should have\n{table}");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sweeps-and-tune.md");
+    assert!(
+        std::fs::read_to_string(page).unwrap().contains(&table),
+        "docs/sweeps-and-tune.md should have\n{table}"
+    );
 }

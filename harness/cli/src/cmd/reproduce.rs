@@ -68,25 +68,46 @@ pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Resu
     let unverified = Unverified::check(&args.run, Part::Values, &args.seal, console)?;
     let mut longer = BTreeMap::new();
     for (paper, table) in &tables {
-        let folder = match &args.run {
-            Some(folder) => folder.clone(),
-            None => make(args, table.spec(&args.model)?, console)?,
+        let folders = match &args.run {
+            Some(folder) => vec![folder.clone()],
+            None => {
+                let specs = table.specs(&args.model)?.into_iter();
+                specs.map(|spec| make(args, spec, console)).collect::<anyhow::Result<_>>()?
+            }
         };
-        let run = RunDir::open(&folder)?;
         for name in longer_specs(args, paper, table) {
             if let Entry::Vacant(place) = longer.entry(name) {
                 let folder = make(args, spec_named(place.key())?, console)?;
                 place.insert(RunValues::read(&RunDir::open(&folder)?)?);
             }
         }
-        let reproduction = set_beside(paper, table, &RunValues::read(&run)?, &longer)?;
-        write(&run.report(), &reproduction, console)?;
-        found.push(reproduction);
+        for folder in folders {
+            let run = RunDir::open(&folder)?;
+            let reproduction = set_beside(paper, table, &RunValues::read(&run)?, &longer)?;
+            write(&run.report(), &reproduction, console)?;
+            found.push(reproduction);
+        }
+    }
+    if args.run.is_none() && !asked.contains(':') {
+        make_items(args, asked, console)?;
     }
     match console.format() {
         Format::Json => unverified.answer_json(&found),
         Format::Human => unverified.answer(&said(&found, args.layout)),
     }
+}
+
+/// Makes the runs that show what is no table of the papers, and says where each is to be seen.
+fn make_items(args: &ReproduceArgs, asked: &str, console: &Console) -> anyhow::Result<()> {
+    let papers = if asked == ALL { Paper::all()? } else { vec![Paper::named(asked)?] };
+    for item in papers.iter().flat_map(|paper| &paper.items) {
+        for name in item.specs.get(&args.model).into_iter().flatten() {
+            let folder = make(args, spec_named(name)?, console)?;
+            let shown = item.shown.as_deref().unwrap_or("the report");
+            console.say(format!("{}: {shown} of {}", item.title, folder.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Specs that claims of a table have for themselves, where they are made.

@@ -10,8 +10,8 @@ use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_measure::words::counted;
 use specimen_record::{
-    Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, run_progress, seal_complaints,
-    verify_plan,
+    CellProgress, Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, run_progress,
+    seal_complaints, verify_plan,
 };
 use specimen_runner::plan::stored_plan::{plan_file, plan_of};
 use specimen_runner::{
@@ -224,18 +224,29 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     Ok(progress.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
 }
 
-/// Images of each cell that are still to be made, judged by what is at `out`; all where it is no part of this plan, which
-/// the driver refuses, or nothing.
+/// Images of each cell that are still to be made, those of timed blocks that are timed again included, judged by what is at
+/// `out`; all where it is no part of this plan, which the driver refuses, or nothing.
 pub(crate) fn left(out: &Path, plan: &Plan, resume: bool) -> anyhow::Result<Vec<(String, u64)>> {
     let per_cell = (plan.prompts.len() * plan.spec.dataset.samples as usize) as u64;
     let all = || plan.spec.cells.iter().map(|cell| (cell.name.clone(), per_cell)).collect();
     if !resume || !out.join("manifest.json").exists() {
         return Ok(all());
     }
-    match run_progress(&RunDir::open(out)?, &plan_file(plan)?) {
-        Err(RecordError::NotInPlan { .. }) => Ok(all()),
-        found => {
-            Ok(found?.cells.into_iter().map(|cell| (cell.cell, cell.n_failed + cell.n_missing)).collect())
+    let file = plan_file(plan)?;
+    let progress = match run_progress(&RunDir::open(out)?, &file) {
+        Err(RecordError::NotInPlan { .. }) => return Ok(all()),
+        found => found?,
+    };
+    let is_timed = |name: &str| plan.spec.cells.iter().any(|cell| cell.timed && cell.name == name);
+    let left = |cell: CellProgress| {
+        let missing = cell.n_failed + cell.n_missing;
+        if !is_timed(&cell.cell) {
+            return (cell.cell, missing);
         }
-    }
+        let begun = file.blocks.iter().filter(|block| progress.begun.contains(&block.index));
+        let keys = begun.flat_map(|block| &block.items).filter(|key| key.cell() == cell.cell);
+        let again = keys.filter(|key| !progress.unmade.contains(*key)).count() as u64;
+        (cell.cell, missing + again)
+    };
+    Ok(progress.cells.clone().into_iter().map(left).collect())
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use specimen_catalog::METRICS;
+use specimen_catalog::{METRICS, metric::Needs};
 use specimen_experiments::spec::MetricSpec;
 use specimen_foundation::names::suggestion;
 use specimen_measure::protocol::Protocol;
@@ -59,7 +59,13 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
 impl ScoreArgs {
     /// The metrics that the protocols define and the arguments ask for.
     fn metrics(&self) -> anyhow::Result<Vec<MetricSpec>> {
-        if let Some(first) = self.metric.first().filter(|_| self.protocol.is_empty()) {
+        let needs_nothing = |name: &&String| {
+            METRICS.iter().any(|metric| metric.name == **name && metric.needs == Needs::Nothing)
+        };
+        let mut metrics: Vec<MetricSpec> =
+            self.metric.iter().filter(needs_nothing).map(|name| MetricSpec::named(name)).collect();
+        let wanted: Vec<&String> = self.metric.iter().filter(|name| !needs_nothing(name)).collect();
+        if let Some(first) = wanted.first().filter(|_| self.protocol.is_empty()) {
             let known: Vec<&str> = METRICS.iter().map(|metric| metric.name.as_str()).collect();
             let why = match known.contains(&first.as_str()) {
                 true => format!("--metric {first} needs --protocol, which defines it"),
@@ -72,14 +78,13 @@ impl ScoreArgs {
             Ok(path.map(|path| path.to_string_lossy().into_owned()))
         };
         let (real, weights) = (absolute(&self.real)?, absolute(&self.weights)?);
-        let mut metrics = Vec::new();
         let mut defined = Vec::new();
         for name in &self.protocol {
             let protocol = Protocol::find(name)?;
             for metric in protocol.recipe().metrics() {
                 let (metric, compares) = (metric.name, metric.compares());
                 defined.push(metric);
-                if !self.metric.is_empty() && !self.metric.iter().any(|wanted| wanted == metric) {
+                if !self.metric.is_empty() && !wanted.iter().any(|wanted| *wanted == metric) {
                     continue;
                 }
                 if compares && real.is_none() {
@@ -97,7 +102,7 @@ impl ScoreArgs {
                 });
             }
         }
-        if let Some(unknown) = self.metric.iter().find(|wanted| !defined.contains(&wanted.as_str())) {
+        if let Some(unknown) = wanted.iter().find(|wanted| !defined.contains(&wanted.as_str())) {
             let known = defined.join(", ");
             return Err(
                 CliError::Usage(format!("no protocol given defines `{unknown}`, only {known}")).into()

@@ -160,6 +160,8 @@ impl Tuner<'_> {
             let direction = self.rungs.last().and_then(|values| Trial::direction(values, objective));
             tuning.higher_is_better = direction.ok_or_else(why)?;
         }
+        let last = self.rungs.last();
+        tuning.is_distance = last.is_some_and(|values| Trial::is_distance(values, &self.goal.objective));
         let trials = place(found, &tuning.round())?;
         tuning.rungs.push(Rung { run, result_digest, prompts, n_images, trials });
         Ok(())

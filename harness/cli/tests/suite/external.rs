@@ -256,12 +256,22 @@ fn a_program_that_is_not_there_ends_the_run_with_its_name() {
 
 #[test]
 fn a_declared_file_may_change_until_images_were_made_with_it() {
+    check_that_a_program_is_fixed_once_it_made_images(true);
+}
+
+#[test]
+fn so_may_a_script_that_only_the_command_names() {
+    check_that_a_program_is_fixed_once_it_made_images(false);
+}
+
+fn check_that_a_program_is_fixed_once_it_made_images(is_declared: bool) {
     let desk = Desk::new();
     let refuses = r#"echo "{\"protocol\": 1, \"id\": \"$id\", \"error\": \"not yet\"}""#;
     let program = desk.file("program.sh", &script(refuses));
     let spec = spec_of(&desk, &[("good", "x")]);
     let text = std::fs::read_to_string(&spec).unwrap();
-    let text = text.replace(r#"["sh","-c","x"]"#, &format!("[\"sh\", {program:?}], files = [{program:?}]"));
+    let files = if is_declared { format!(", files = [{program:?}]") } else { String::new() };
+    let text = text.replace(r#"["sh","-c","x"]"#, &format!("[\"sh\", {program:?}]{files}"));
     let spec = desk.file("s.toml", &text);
     let log = "the stderr of the processes is in run/shards/0/worker.log";
     let ran = desk.run(&["run", &spec, "--out", "run"]);

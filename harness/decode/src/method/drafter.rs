@@ -23,6 +23,8 @@ pub struct DrafterConfig {
     pub weights: Option<String>,
     /// The window; present exactly for [`Proposer::Jacobi`].
     pub jacobi: Option<JacobiConfig>,
+    /// Tokens that the drafter's distributions keep, at least 1; `None`: as many as the sampling keeps. For networks only.
+    pub filter_top_k: Option<usize>,
     /// Staleness of the features an EAGLE head continues from; `None`: fresh wherever there are fresh ones.
     pub features: Option<FeaturesConfig>,
 }
@@ -93,6 +95,7 @@ pub const DRAFTER_KEYS: &[&str] = &[
     "active",
     "refresh",
     "features",
+    "filter_top_k",
 ];
 
 impl DrafterConfig {
@@ -116,6 +119,7 @@ impl DrafterConfig {
             model: None,
             weights: None,
             jacobi: None,
+            filter_top_k: None,
             features: None,
         }
     }
@@ -149,6 +153,13 @@ impl DrafterConfig {
             (Proposer::Eagle1 | Proposer::Eagle3, Some(features)) => features.validate()?,
             (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "features" }),
         }
+        match (self.proposer, self.filter_top_k) {
+            (_, None) => {}
+            (Proposer::None | Proposer::Jacobi, Some(_)) => {
+                return Err(MethodError::MisplacedKey { of: of(), key: "filter_top_k" });
+            }
+            (_, Some(k)) => MethodError::check_range("filter_top_k", 1..=1 << 20, k)?,
+        }
         match (self.proposer, &self.weights) {
             (_, None) | (Proposer::Eagle1 | Proposer::Eagle3, Some(_)) => {}
             (_, Some(_)) => return Err(MethodError::MisplacedKey { of: of(), key: "weights" }),
@@ -171,6 +182,10 @@ impl DrafterConfig {
         let proposer = match &self.weights {
             None => proposer,
             Some(weights) => format!("{proposer}(weights={weights})"),
+        };
+        let proposer = match self.filter_top_k {
+            None => proposer,
+            Some(k) => format!("{proposer}(filter_top_k={k})"),
         };
         let shape = match &self.shape {
             None => return proposer,

@@ -45,6 +45,8 @@ pub(crate) struct WireDrafter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<Refresh>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    filter_top_k: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     features: Option<FeaturesConfig>,
 }
 
@@ -86,9 +88,9 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             Proposer::Jacobi => Some(wire.take_jacobi(&of)?),
             _ => None,
         };
-        let WireDrafter { proposer, ref model, ref weights, ref features, .. } = wire;
+        let WireDrafter { proposer, ref model, ref weights, filter_top_k, ref features, .. } = wire;
         let (model, weights, features) = (model.clone(), weights.clone(), features.clone());
-        let config = Self { proposer, shape, model, weights, jacobi, features };
+        let config = Self { proposer, shape, model, weights, jacobi, filter_top_k, features };
         // A proposer without its shape is the cause of keys out of place, so it is reported first.
         config.validate()?;
         let left = [
@@ -140,6 +142,7 @@ impl WireDrafter {
             width: None,
             active: None,
             refresh: None,
+            filter_top_k: None,
             features: None,
         }
     }
@@ -158,8 +161,8 @@ impl WireDrafter {
 
 impl From<DrafterConfig> for WireDrafter {
     fn from(config: DrafterConfig) -> Self {
-        let DrafterConfig { proposer, shape, model, weights, jacobi, features } = config;
-        let bare = Self { weights, features, ..Self::bare(proposer, model) };
+        let DrafterConfig { proposer, shape, model, weights, jacobi, filter_top_k, features } = config;
+        let bare = Self { weights, filter_top_k, features, ..Self::bare(proposer, model) };
         let bare = match jacobi {
             Some(jacobi) => bare.with_jacobi(jacobi),
             None => bare,

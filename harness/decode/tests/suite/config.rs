@@ -52,6 +52,7 @@ fn every_shape_is_read() {
             CHAIN_3.replace("eagle1\"", "eagle1\", weights = \"cascade\""),
             "eagle1(weights=cascade)/chain(depth=3)",
         ),
+        (CHAIN_3.replace("eagle1\"", "eagle1\", filter_top_k = 2"), "eagle1(filter_top_k=2)/chain(depth=3)"),
         (JACOBI.to_owned(), "jacobi(window=3,init=random)"),
         (JACOBI_ABOVE.to_owned(), "jacobi(window=3,init=repeat-above,width=2)"),
         (
@@ -486,7 +487,7 @@ fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
 fn unknown_keys_and_values_are_errors() {
     check_error(
         r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
-        "unknown field `dept`, expected one of `proposer`, `model`, `weights`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `features`",
+        "unknown field `dept`, expected one of `proposer`, `model`, `weights`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `filter_top_k`, `features`",
     );
     check_error(
         r#"drafter = { proposer = "eagle9" }"#,

@@ -330,3 +330,13 @@ fn tokens_taken_without_the_target_change_the_distribution() {
     let distribution = distribution_of(|seed| image(with(2), target(), N_TOKENS, seed).tokens);
     assert!(distribution.p_value < P_MIN, "{distribution:?}");
 }
+
+/// LANTERN's `drafter_top_k`: with 1 only the drafter's first choice is drafted, and the tokens keep the target's
+/// distribution.
+#[test]
+fn a_drafter_that_keeps_its_best_tokens_only_is_lossless() {
+    for (table, k) in [(CHAIN_3, 1), (CHAIN_3, 2), (STATIC_321, 2), (DYNAMIC, 2)] {
+        let table = table.replace("eagle1\"", &format!("eagle1\", filter_top_k = {k}"));
+        check_distribution(|| method(&table, crate::support::drafter()));
+    }
+}

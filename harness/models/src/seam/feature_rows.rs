@@ -14,6 +14,8 @@ pub struct FeatureRows {
     pub n: usize,
     /// `[n, n]`: mean over columns of the cosine between the features of two image rows in that column.
     pub between: Vec<f64>,
+    /// Mean cosine between the features of tokens that follow each other, in the order in which they are drawn.
+    pub neighbours: f64,
     /// `[n, n]`: cosines between the features of the last image row.
     pub last_row: Vec<f64>,
 }
@@ -34,11 +36,20 @@ pub fn feature_rows(generation: &ModelGeneration, tokens: &[TokenId]) -> Result<
         return Err(picture.len());
     }
     // `[n, n, d]`, every feature of length 1.
-    let unit = unit_features(generation, tokens, &picture).view([n as i64, n as i64, -1]);
+    let unit = unit_features(generation, tokens, &picture);
+    let (n_tokens, following) = ((n * n) as i64, (n * n).saturating_sub(1).max(1) as i64);
+    let products = unit.narrow(0, 0, n_tokens - 1) * unit.narrow(0, 1, n_tokens - 1);
+    let neighbours = products.sum(Kind::Double).double_value(&[]) / following as f64;
+    let unit = unit.view([n as i64, n as i64, -1]);
     let columns = unit.transpose(0, 1);
     let between = columns.matmul(&columns.transpose(1, 2)).mean_dim([0_i64].as_slice(), false, None::<Kind>);
     let last = unit.select(0, n as i64 - 1);
-    Ok(FeatureRows { n, between: host(&between), last_row: host(&last.matmul(&last.transpose(0, 1))) })
+    Ok(FeatureRows {
+        n,
+        neighbours,
+        between: host(&between),
+        last_row: host(&last.matmul(&last.transpose(0, 1))),
+    })
 }
 
 /// `[positions, positions]`: cosines between the features of `tokens`, a whole image, at these positions.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Bins of a probability.
-type Bins = Histogram<20>;
+type Bins = Histogram<10>;
 
 struct Seen {
     is_forced: Vec<bool>,

@@ -33,6 +33,7 @@ pub(crate) fn rows(
             key: record.key.clone(),
             n_rows: n,
             n_cols: n,
+            neighbours: Some(rounded(found.neighbours)),
             between: found.between.into_iter().map(rounded).collect(),
             last_row: found.last_row.into_iter().map(rounded).collect(),
         });

@@ -1,5 +1,10 @@
-//! Guesses of a Jacobi window whose probability rose since the iteration before: how many of them are accepted, and how
-//! many are the image's token in the end. SJD-VP rests on this (arXiv 2603.27115, Figs. 2 and 3).
+//! Guesses of a Jacobi window by the change of their probability: how many of those that rose are accepted, and how many
+//! are the image's token in the end. SJD-VP rests on this (arXiv 2603.27115, Figs. 2 and 3).
+//!
+//! Acceptance itself compares the probability of a guess now with that of the iteration before, from which it was drawn.
+//! So the rise that is compared with acceptance is the one before it: of two iterations that the test does not see. The
+//! rise that is compared with the image's token is of guesses behind the first rejection, which no test has looked at;
+//! they are drawn anew before they are tested, and correct if the image has their token there all the same.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -11,7 +16,7 @@ use specimen_decode::{
     verify::Verdict,
 };
 use specimen_models::seam::loaded_model::LoadedModel;
-use specimen_record::{DiagnosticFile, RisenTokens};
+use specimen_record::{DiagnosticFile, GuessTally, RisenTokens};
 
 use crate::{
     diagnostics::{ImageObserver, decode_again, histogram::Histogram},
@@ -24,32 +29,31 @@ type Bins = Histogram<9>;
 
 const RANGE: [f64; 2] = [-4.5, 4.5];
 
-/// Guesses, those accepted, those that are the image's token.
+/// Guesses and hits among them.
 struct Counts {
     guesses: Bins,
-    accepted: Bins,
-    correct: Bins,
-    /// By whether the probability rose.
-    totals: [[u64; 3]; 2],
+    hits: Bins,
+    /// Guesses and hits, by whether the probability rose.
+    totals: [[u64; 2]; 2],
 }
 
-/// A guess that was scored in two iterations.
-struct Guess {
+/// A guess behind the first rejection.
+struct Waiting {
     position: usize,
     token: TokenId,
     /// The target's probability of it in this iteration, and in the one before.
     probability: [f64; 2],
-    is_accepted: bool,
 }
 
 struct Windows {
     is_forced: Vec<bool>,
     n_tokens: usize,
-    /// The target's distributions of the iteration before, by position.
-    before: BTreeMap<usize, Rc<Dist>>,
+    /// The target's distributions of the last iteration and of the one before, by position.
+    before: [BTreeMap<usize, Rc<Dist>>; 2],
     /// Guesses of this image.
-    guesses: Vec<Guess>,
-    counts: Counts,
+    waiting: Vec<Waiting>,
+    accepted: Counts,
+    correct: Counts,
 }
 
 impl Observer for Windows {
@@ -67,47 +71,62 @@ impl Observer for Windows {
                 continue;
             }
             let distribution = verified.scores.dist(node);
-            if let (Some(guess), Some(before)) = (tree.children(node).next(), self.before.get(&position)) {
+            let [last, earlier] = [0, 1].map(|age| self.before[age].get(&position));
+            if let (Some(guess), Some(last)) = (tree.children(node).next(), last) {
                 let token = tree[guess].token;
-                self.guesses.push(Guess {
-                    position,
-                    token,
-                    probability: [distribution.prob(token), before.prob(token)].map(f64::from),
-                    is_accepted: verdict.path.contains(&guess),
-                });
+                let [current, last, earlier] = [Some(&distribution), Some(last), earlier]
+                    .map(|of| of.map(|of| f64::from(of.prob(token))));
+                let is_tested = tree[guess].depth <= verdict.n_levels_tested;
+                match (is_tested, current, last, earlier) {
+                    (true, _, Some(last), Some(earlier)) => {
+                        self.accepted.push([last, earlier], verdict.path.contains(&guess));
+                    }
+                    (false, Some(current), Some(last), _) => {
+                        self.waiting.push(Waiting { position, token, probability: [current, last] });
+                    }
+                    _ => {}
+                }
             }
             now.insert(position, distribution);
         }
-        self.before = now;
+        let [last, _] = std::mem::take(&mut self.before);
+        self.before = [now, last];
     }
 }
 
 impl ImageObserver for Windows {
     fn begin(&mut self, is_forced: &[bool]) {
         self.is_forced = is_forced.to_vec();
-        self.before.clear();
+        self.before = Default::default();
     }
 
     fn end(&mut self, tokens: &[TokenId]) {
-        for guess in std::mem::take(&mut self.guesses) {
-            self.counts.push(&guess, tokens[guess.position] == guess.token);
+        for guess in std::mem::take(&mut self.waiting) {
+            self.correct.push(guess.probability, tokens[guess.position] == guess.token);
         }
     }
 }
 
 impl Counts {
-    fn push(&mut self, guess: &Guess, is_correct: bool) {
-        let [now, before] = guess.probability;
+    fn new() -> Self {
+        Self { guesses: Bins::new(RANGE), hits: Bins::new(RANGE), totals: [[0; 2]; 2] }
+    }
+
+    /// Counts a guess whose probability is `now` after `before`.
+    fn push(&mut self, [now, before]: [f64; 2], is_hit: bool) {
         let ratio = if now == before { 0.0 } else { (now / before).log2() };
-        let totals = &mut self.totals[usize::from(now > before)];
-        let counted = [true, guess.is_accepted, is_correct];
-        let bins = [&mut self.guesses, &mut self.accepted, &mut self.correct];
-        for ((bins, total), counts) in bins.into_iter().zip(totals).zip(counted) {
-            if counts {
-                bins.push(ratio);
-                *total += 1;
-            }
+        let total = &mut self.totals[usize::from(now > before)];
+        self.guesses.push(ratio);
+        total[0] += 1;
+        if is_hit {
+            self.hits.push(ratio);
+            total[1] += 1;
         }
+    }
+
+    fn tally(&self) -> GuessTally {
+        let [not_risen, risen] = self.totals;
+        GuessTally { guesses: self.guesses.counts(), hits: self.hits.counts(), risen, not_risen }
     }
 }
 
@@ -120,21 +139,20 @@ pub(crate) fn look(
         file.why = Some("it keeps no window of guesses from iteration to iteration".to_owned());
         return Ok(());
     }
-    let bins = || Bins::new(RANGE);
-    let counts = Counts { guesses: bins(), accepted: bins(), correct: bins(), totals: [[0; 3]; 2] };
-    let seen =
-        Windows { is_forced: Vec::new(), n_tokens: 0, before: BTreeMap::new(), guesses: Vec::new(), counts };
-    let seen = Rc::new(RefCell::new(seen));
+    let seen = Rc::new(RefCell::new(Windows {
+        is_forced: Vec::new(),
+        n_tokens: 0,
+        before: Default::default(),
+        waiting: Vec::new(),
+        accepted: Counts::new(),
+        correct: Counts::new(),
+    }));
     let n_repeated = decode_again(images, model, &seen)?;
     let seen = seen.borrow();
-    let Counts { guesses, accepted, correct, totals: [not_risen, risen] } = &seen.counts;
     file.risen_tokens = Some(RisenTokens {
         log2_ratio: (-4..=4).map(f64::from).collect(),
-        guesses: guesses.counts(),
-        accepted: accepted.counts(),
-        correct: correct.counts(),
-        risen: *risen,
-        not_risen: *not_risen,
+        accepted: seen.accepted.tally(),
+        correct: seen.correct.tally(),
         n_images: images.records.len() as u64,
         n_repeated,
     });
@@ -147,19 +165,15 @@ mod tests {
 
     #[test]
     fn a_guess_is_counted_by_the_change_of_its_probability() {
-        let bins = || Bins::new(RANGE);
-        let mut counts = Counts { guesses: bins(), accepted: bins(), correct: bins(), totals: [[0; 3]; 2] };
-        let mut push = |probability: [f64; 2], is_accepted: bool, is_correct: bool| {
-            counts.push(&Guess { position: 0, token: TokenId(0), probability, is_accepted }, is_correct);
-        };
-        push([0.4, 0.1], true, true);
-        push([0.1, 0.0], false, true);
-        push([0.1, 0.4], true, false);
-        push([0.0, 0.4], false, false);
-        push([0.0, 0.0], false, false);
-        assert_eq!(counts.guesses.counts(), [1, 0, 1, 0, 1, 0, 1, 0, 1]);
-        assert_eq!(counts.accepted.counts(), [0, 0, 1, 0, 0, 0, 1, 0, 0]);
-        assert_eq!(counts.correct.counts(), [0, 0, 0, 0, 0, 0, 1, 0, 1]);
-        assert_eq!(counts.totals, [[3, 1, 0], [2, 1, 2]], "fell or stayed, rose");
+        let mut counts = Counts::new();
+        counts.push([0.4, 0.1], true);
+        counts.push([0.1, 0.0], true);
+        counts.push([0.1, 0.4], true);
+        counts.push([0.0, 0.4], false);
+        counts.push([0.0, 0.0], false);
+        let found = counts.tally();
+        assert_eq!(found.guesses, [1, 0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(found.hits, [0, 0, 1, 0, 0, 0, 1, 0, 1]);
+        assert_eq!((found.risen, found.not_risen), ([2, 2], [3, 1]), "what fell or stayed did not rise");
     }
 }

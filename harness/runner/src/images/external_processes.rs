@@ -29,6 +29,9 @@ use crate::{error::RunError, plan::stored_plan::word_of};
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;
 
+/// Bytes of an argument that counts as a script, at most.
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
+
 /// What is between a cell and its file in the names of digests.
 const FILE_OF: &str = " file ";
 
@@ -188,14 +191,31 @@ fn request(cell: &Cell, item: &Item, folder: &Path) -> Result<Request, RunError>
     })
 }
 
-/// The digests of the files that external cells declare, as the manifest keeps them next to those of weights.
+/// The files that decide what an external cell makes: those that it declares, and arguments of its command that are
+/// files of at most [`MAX_SCRIPT_BYTES`], which are scripts as a rule.
+fn named_files(external: &External) -> Vec<String> {
+    let mut names = external.files.clone();
+    let (program, arguments) = external.command.split_first().expect("a command has a program");
+    let own = Some(program).filter(|program| program.starts_with('.'));
+    for argument in own.into_iter().chain(arguments) {
+        let path = Path::new(&external.cwd).join(argument);
+        let name = if external.cwd == "." { argument.clone() } else { path.display().to_string() };
+        let is_script = std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= MAX_SCRIPT_BYTES);
+        if is_script && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The digests of the files of external cells, as the manifest keeps them next to those of weights.
 ///
 /// # Errors
 /// A file that is absent, no regular file, or larger than can be digested in reasonable time.
 pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
     let mut files = Vec::new();
     for cell in &spec.cells {
-        for name in cell.external.iter().flat_map(|external| &external.files) {
+        for name in &cell.external.iter().flat_map(named_files).collect::<Vec<_>>() {
             let path = Path::new(name);
             let metadata = std::fs::metadata(path).map_err(|e| absent(cell, name, &e.to_string()))?;
             if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {

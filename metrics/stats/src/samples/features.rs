@@ -15,7 +15,7 @@ pub struct FeatureRows {
 }
 
 impl FeatureRows {
-    /// Takes `rows`, `[n, d]` by rows, `n` of 0 and more.
+    /// Takes `n * d` values in row-major order; `n` may be 0.
     ///
     /// # Errors
     /// `d = 0`, a ragged last row and a value that is not finite.

@@ -44,7 +44,9 @@ impl FrechetDistance {
     }
 }
 
-/// Returns the Fréchet distance; symmetric in its arguments to rounding.
+/// Returns the Fréchet distance of two fitted Gaussians, whose statistics come from files or from
+/// [`Moments`](crate::moments::Moments); symmetric in its arguments to rounding. From rows of features take
+/// [`frechet_distance_factored`].
 ///
 /// # Errors
 /// Unequal feature counts and a matrix that is not a covariance.

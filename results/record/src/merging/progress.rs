@@ -22,6 +22,8 @@ pub struct RunProgress {
     pub finished: Vec<u32>,
     /// Blocks with some of their images and not all, ascending.
     pub begun: Vec<u32>,
+    /// Items without an image.
+    pub unmade: BTreeSet<ItemKey>,
     /// Images that records name and no shard has, each where its record's shard should have it.
     pub lost: Vec<PathBuf>,
     /// Records that were never finished; of a run under way, perhaps one that is being written.
@@ -97,7 +99,9 @@ pub fn run_progress(run: &RunDir, plan: &PlanFile) -> Result<RunProgress, Record
     let is_begun = |block: &&Block| (1..block.items.len()).contains(&n_made(&block.items));
     let begun = plan.blocks.iter().filter(is_begun).map(|block| block.index).collect();
     let lost = lost.into_iter().collect();
-    Ok(RunProgress { cells: by_cell(plan, &found), shards, finished, begun, lost, torn })
+    let unmade = plan.items.iter().zip(&found).filter(|(_, status)| **status != Some(Status::Ok));
+    let unmade = unmade.map(|(item, _)| item.key.clone()).collect();
+    Ok(RunProgress { cells: by_cell(plan, &found), shards, finished, begun, unmade, lost, torn })
 }
 
 /// `found` holds the status of each item, `[n_items]`.

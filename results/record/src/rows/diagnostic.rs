@@ -46,6 +46,9 @@ pub struct FeatureRows {
     pub n_rows: u32,
     /// Tokens of a row.
     pub n_cols: u32,
+    /// Mean between tokens that follow each other; absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<f64>,
     /// `[n_rows, n_rows]`: between two image rows, mean over columns.
     pub between: Vec<f64>,
     /// `[n_cols, n_cols]`: within the last image row.
@@ -86,27 +89,35 @@ pub struct Confidence {
     pub n_repeated: u64,
 }
 
-/// Guesses of Jacobi windows that the target also scored in the iteration before, by the base-2 logarithm of their
-/// probability now over their probability then.
+/// Guesses of Jacobi windows by the base-2 logarithm of the target's probability of them in one iteration over that in
+/// the iteration before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RisenTokens {
     /// Middle of each bin, of width 1; the outer bins hold all that is beyond them.
     pub log2_ratio: Vec<f64>,
-    /// Guesses by bin.
-    pub guesses: Vec<u64>,
-    /// Those of them that were accepted in this iteration.
-    pub accepted: Vec<u64>,
-    /// Those of them that are the image's token at their position in the end.
-    pub correct: Vec<u64>,
-    /// Guesses whose probability rose, and those of them that were accepted and that are correct.
-    pub risen: [u64; 3],
-    /// The same of guesses whose probability fell or stayed.
-    pub not_risen: [u64; 3],
+    /// Guesses that were tested, by the change between the two iterations before the test; a hit was accepted.
+    pub accepted: GuessTally,
+    /// Guesses behind the first rejection, by the change up to that iteration; a hit is the image's token in the end.
+    pub correct: GuessTally,
     /// Images that were decoded again for it.
     pub n_images: u64,
     /// Those of them whose tokens came out as recorded: fewer on another machine than the run's.
     pub n_repeated: u64,
+}
+
+/// Guesses and hits among them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuessTally {
+    /// Guesses by bin.
+    pub guesses: Vec<u64>,
+    /// Hits by bin.
+    pub hits: Vec<u64>,
+    /// Guesses whose probability rose, and hits among them.
+    pub risen: [u64; 2],
+    /// Guesses whose probability fell or stayed, and hits among them.
+    pub not_risen: [u64; 2],
 }
 
 /// A histogram of the similarity of the paths of draft trees.
@@ -164,8 +175,8 @@ impl Document for DiagnosticFile {
             bins("confidence", &[&found.accepted], found.tested.len())?;
         }
         if let Some(found) = &self.risen_tokens {
-            let parts = [&found.guesses, &found.accepted, &found.correct];
-            bins("risen_tokens", &parts, found.log2_ratio.len())?;
+            let parts = [&found.accepted, &found.correct].map(|tally| [&tally.guesses, &tally.hits]);
+            bins("risen_tokens", parts.as_flattened(), found.log2_ratio.len())?;
         }
         Ok(())
     }

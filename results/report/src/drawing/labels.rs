@@ -18,6 +18,9 @@ const DISTANCES: [f64; 6] = [13.0, 22.0, 36.0, 54.0, 78.0, 108.0];
 /// A name this far off gets a line back to its point.
 pub(crate) const FAR: f64 = 30.0;
 
+/// What it costs that a name is nearer to another mark than to its own.
+const MISLEADING: f64 = 20.0;
+
 /// Places for all names: `obstacles` are to be kept free, `lines` better too, `bounds` is never left.
 pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], bounds: Rect) -> Vec<Rect> {
     let mut placed: Vec<Option<Rect>> = vec![None; anchors.len()];
@@ -32,7 +35,8 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
                 let crossed = |rects: &[Rect]| crossed(anchor.at, rect, rects) as f64;
                 let leader = 60.0 * (crossed(obstacles) + crossed(&others)) + 8.0 * crossed(lines);
                 let covered = 20.0 * (over(obstacles) + over(&others)) + 3.0 * over(lines);
-                distance + 100.0 * outside + covered + leader
+                let misleading = obstacles.iter().filter(|other| is_nearer(anchor.at, rect, other)).count();
+                distance + 100.0 * outside + covered + leader + MISLEADING * misleading as f64
             };
             let candidates = candidates(anchor, bounds);
             let cheapest = candidates.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
@@ -81,6 +85,24 @@ pub(crate) fn stacked(wanted: &[f64], apart: f64, [low, high]: [f64; 2]) -> Vec<
 /// The point of a name that is nearest to what it belongs to.
 pub(crate) fn nearest(at: (f64, f64), name: &Rect) -> (f64, f64) {
     (at.0.max(name[0]).min(name[2]), at.1.max(name[1]).min(name[3]))
+}
+
+/// Whether a name needs a line back to its point: it is far off, or nearer to another of `marks`.
+pub(crate) fn needs_leader(at: (f64, f64), name: &Rect, marks: &[Rect]) -> bool {
+    distance(at, name) > FAR || marks.iter().any(|other| is_nearer(at, name, other))
+}
+
+fn distance(at: (f64, f64), name: &Rect) -> f64 {
+    let near = nearest(at, name);
+    (near.0 - at.0).hypot(near.1 - at.1)
+}
+
+/// Whether a name is nearer to another mark than to its own point `at`.
+fn is_nearer(at: (f64, f64), name: &Rect, other: &Rect) -> bool {
+    let middle = (f64::midpoint(other[0], other[2]), f64::midpoint(other[1], other[3]));
+    // Marks are placed on whole units, so the own mark is less than one off.
+    let is_own = (middle.0 - at.0).abs() < 1.0 && (middle.1 - at.1).abs() < 1.0;
+    !is_own && distance(middle, name) < distance(at, name)
 }
 
 /// How many rectangles the line from a point to its name goes through, if it is far enough to have one; what the point
@@ -177,6 +199,22 @@ mod tests {
         assert_eq!(crossed((110.0, 300.0), &[190.0, 291.0, 240.0, 309.0], &[dot(110.0), dot(150.0)]), 1);
         assert_eq!(crossed((110.0, 300.0), &[190.0, 200.0, 240.0, 218.0], &[dot(110.0), dot(150.0)]), 0);
         assert_eq!(crossed((110.0, 300.0), &[125.0, 291.0, 240.0, 309.0], &[dot(130.0)]), 0);
+    }
+
+    #[test]
+    fn a_name_that_is_nearer_to_another_mark_has_a_leader() {
+        let dot = |x: f64| [x - 10.0, 90.0, x + 10.0, 110.0];
+        let marks = [dot(100.0), dot(200.0)];
+        let beside = [212.0, 91.0, 260.0, 109.0];
+        assert!(needs_leader((100.0, 100.0), &beside, &marks), "it is far, and beside the other");
+        assert!(!needs_leader((200.0, 100.0), &beside, &marks));
+        let between = [162.0, 91.0, 186.0, 109.0];
+        assert!(!needs_leader((200.0, 100.0), &between, &marks));
+        let near = [dot(100.0), dot(130.0)];
+        assert!(
+            needs_leader((100.0, 100.0), &[118.0, 112.0, 160.0, 130.0], &near),
+            "near, and nearer to the other"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How alike the target's features are over a whole image: CASCADE's Figures 9 and 10, left. One image of the first cell
-//! that has the diagnostic is drawn; all are in the data.
+//! How alike the target's features are over a whole image: CASCADE's Figures 9 and 10, left. The first images of the
+//! first cell that has the diagnostic are drawn; all are in the data.
 
 use specimen_record::{DiagnosticFile, FeaturePairs, Summary};
 
@@ -10,6 +10,9 @@ use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
 use crate::figures::feature_rows::range;
 use crate::tables::conditions::conditions_of;
+
+/// The most images that are drawn; all are in the data.
+const MOST_DRAWN: usize = 3;
 
 /// Cosines of every image that was looked at, cell by cell.
 pub(crate) struct PairMaps<'d> {
@@ -27,25 +30,29 @@ impl<'d> PairMaps<'d> {
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let (cell, images) = self.found.cells[0];
-        let image = &images[0];
-        let (prompt, n) = (image.key.prompt_id(), image.positions.len());
+        let drawn = &images[..images.len().min(MOST_DRAWN)];
+        let prompts = drawn.iter().map(|image| image.key.prompt_id()).collect::<Vec<_>>().join(", ");
         let n_images: usize = self.found.cells.iter().map(|(_, images)| images.len()).sum();
         let words = Words {
             name: "feature-pairs".to_owned(),
             title: format!("{}: target features, cell {cell}", summary.name),
             conditions: conditions_of(
                 summary,
-                &format!("n = 1 image, prompt {prompt}, of {n_images} in the data"),
+                &format!("n = {} of {n_images} images, prompts {prompts}", drawn.len()),
             ),
             caption: format!(
-                "Cosines of the target's features between {n} positions of the {} tokens of prompt {prompt} in cell \
-                 {cell}, in the order in which they are drawn, row by row; from one pass over the tokens. The axes \
-                 count the positions that were taken. Light and dark stripes repeat with the rows of the image. The data have the cosines of {n_images} images.",
-                image.n_tokens
+                "Cosines of the target's features between positions of the tokens of prompts {prompts} in cell {cell}, \
+                 evenly spread, in the order in which they are drawn, row by row; from one pass over the tokens. The axes \
+                 count the positions that were taken. Stripes repeat with the rows of the image. The data have the \
+                 cosines of {n_images} images."
             ),
         };
-        let title = format!("position × position, {n} of {} tokens", image.n_tokens);
-        let maps = vec![HeatMap { title, n, values: image.cosines.clone() }];
+        let map = |image: &FeaturePairs| HeatMap {
+            title: format!("{}, {} of {}", image.key.prompt_id(), image.positions.len(), image.n_tokens),
+            n: image.positions.len(),
+            values: image.cosines.clone(),
+        };
+        let maps: Vec<HeatMap> = drawn.iter().map(map).collect();
         let drawing = HeatMaps { range: range(&maps), maps, scale_name: "cosine of features".to_owned() };
         Figure::of(words, &drawing, self.csv()?, style)
     }

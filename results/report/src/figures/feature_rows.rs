@@ -27,6 +27,20 @@ impl<'d> FeatureMaps<'d> {
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let (cell, image) = (&self.cells[0].cell, &self.cells[0].feature_rows[0]);
         let n_images: usize = self.cells.iter().map(|file| file.feature_rows.len()).sum();
+        let mut caption = format!(
+            "Cosines of the target's features of prompt {} in cell {cell}, from one pass over its tokens. Left: between \
+             two image rows, mean over columns; right: between two tokens of the last image row. Dark squares beside the \
+             diagonal are stretches that the target sees as one thing. The data have the cosines of {n_images} images.",
+            image.key.prompt_id()
+        );
+        for file in &self.cells {
+            let known: Vec<f64> = file.feature_rows.iter().filter_map(|image| image.neighbours).collect();
+            if !known.is_empty() {
+                let mean = known.iter().sum::<f64>() / known.len() as f64;
+                caption +=
+                    &format!(" Mean cosine of tokens that follow each other, {}: {mean:.2}.", file.cell);
+            }
+        }
         let words = Words {
             name: "features".to_owned(),
             title: format!("{}: target features, cell {cell}", summary.name),
@@ -34,13 +48,7 @@ impl<'d> FeatureMaps<'d> {
                 summary,
                 &format!("n = 1 image, prompt {}, of {n_images} in the data", image.key.prompt_id()),
             ),
-            caption: format!(
-                "Cosines of the target's features of prompt {} in cell {cell}, from one pass over its tokens. Left: \
-                 between two image rows, mean over columns; right: between two tokens of the last image row. Dark \
-                 squares beside the diagonal are stretches that the target sees as one thing. The data have the \
-                 cosines of {n_images} images.",
-                image.key.prompt_id()
-            ),
+            caption,
         };
         let map = |title: &str, n: u32, values: &[f64]| HeatMap {
             title: title.to_owned(),

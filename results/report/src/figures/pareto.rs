@@ -1,6 +1,7 @@
 //! The data of the Pareto plot: speed against one quality metric, which cells are dominated, and which
 //! have no point and why.
 
+use specimen_foundation::names::known_names;
 use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, VsBaseline};
 
 use crate::ReportError;
@@ -91,7 +92,8 @@ impl Pareto {
             let mut known: Vec<&str> = metrics.map(|m| m.metric.as_str()).collect();
             known.sort_unstable();
             known.dedup();
-            let known = if known.is_empty() { "no metric at all".to_owned() } else { known.join(", ") };
+            let known =
+                if known.is_empty() { "no metric at all".to_owned() } else { known_names(name, known) };
             return Err(format!("no cell has the metric `{name}`; the run has {known}"));
         };
         let Some(better) = summary.better(name) else {

@@ -1,7 +1,7 @@
 //! Guesses of Jacobi windows by the change of their probability, and how many of them are accepted or correct: SJD-VP's
 //! Figures 2 and 3.
 
-use specimen_record::{DiagnosticFile, RisenTokens, Summary};
+use specimen_record::{DiagnosticFile, GuessTally, RisenTokens, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
@@ -22,7 +22,7 @@ pub(crate) struct WindowGuesses<'d> {
 impl<'d> WindowGuesses<'d> {
     /// Those among `files`, or the reason why there are none.
     pub(crate) fn of(files: &'d [DiagnosticFile]) -> Result<WindowGuesses<'d>, String> {
-        let is_enough = |found: &&RisenTokens| found.guesses.iter().any(|n| *n >= LEAST);
+        let is_enough = |found: &&RisenTokens| found.correct.guesses.iter().any(|n| *n >= LEAST);
         let read = |file: &'d DiagnosticFile| file.risen_tokens.as_ref().filter(is_enough);
         let missing = "too few guesses were scored in two iterations";
         Ok(WindowGuesses { found: ByCell::of(files, "risen-tokens", read, missing)? })
@@ -31,22 +31,23 @@ impl<'d> WindowGuesses<'d> {
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let mut caption = format!(
-            "Guesses of Jacobi windows that the target scored in two iterations, by the change of the target's \
-             probability of them between the two. Above: the share that is the image's token at its position in the \
-             end. Below: the share accepted in that iteration; a guess behind the first rejection is not accepted, \
-             whatever its probability. The outer marks hold all beyond them; marks of fewer than {LEAST} guesses are \
-             left out."
+            "Guesses of Jacobi windows by the change of the target's probability of them between two iterations. Above: \
+             guesses behind the first rejection, and the share that is the image's token at its position in the end; \
+             they are drawn anew before they are tested. Below: tested guesses, by the change between the two iterations \
+             before the test, and the share that was accepted. The outer marks hold all beyond them; marks of fewer than \
+             {LEAST} guesses are left out."
         );
         for (cell, found) in &self.found.cells {
-            let share = |[n, accepted, correct]: [u64; 3]| {
-                let of =
-                    |part: u64| if n > 0 { format!("{:.3}", part as f64 / n as f64) } else { "-".to_owned() };
-                format!("{n} guesses, {} correct, {} accepted", of(correct), of(accepted))
+            let share = |[n, hits]: [u64; 2]| match n {
+                0 => "none".to_owned(),
+                n => format!("{:.3} of {n}", hits as f64 / n as f64),
             };
+            let shares =
+                |tally: &GuessTally| format!("{} against {}", share(tally.risen), share(tally.not_risen));
             caption += &format!(
-                " {cell}: probability rose: {}; fell or stayed: {}.",
-                share(found.risen),
-                share(found.not_risen)
+                " {cell}, risen against not risen: {} correct, {} accepted.",
+                shares(&found.correct),
+                shares(&found.accepted)
             );
         }
         caption += &self.found.caption_end(|found| [found.n_repeated, found.n_images]);
@@ -56,11 +57,12 @@ impl<'d> WindowGuesses<'d> {
             conditions: conditions_of(summary, &self.found.n_images(|found| found.n_images)),
             caption,
         };
-        let panel = |y_name: &str, part: &dyn Fn(&RisenTokens) -> &[u64]| {
+        let panel = |y_name: &str, part: &dyn Fn(&RisenTokens) -> &GuessTally| {
             let curves = self.found.cells.iter().filter_map(|(cell, found)| {
-                let counts = found.guesses.iter().zip(part(found)).zip(&found.log2_ratio);
+                let tally = part(found);
+                let counts = tally.guesses.iter().zip(&tally.hits).zip(&found.log2_ratio);
                 let enough = counts.filter(|((n, _), _)| **n >= LEAST);
-                let points = enough.map(|((n, part), place)| (*place, *part as f64 / *n as f64, None));
+                let points = enough.map(|((n, hits), place)| (*place, *hits as f64 / *n as f64, None));
                 curve(summary, cell, points.collect())
             });
             CurvePanel {
@@ -71,8 +73,8 @@ impl<'d> WindowGuesses<'d> {
             }
         };
         let panels = vec![
-            panel("Correct of guesses", &|found| &found.correct),
-            panel("Accepted of guesses", &|found| &found.accepted),
+            panel("Correct of untested", &|found| &found.correct),
+            panel("Accepted of tested", &|found| &found.accepted),
         ];
         let drawing = Curves {
             panels,
@@ -86,28 +88,19 @@ impl<'d> WindowGuesses<'d> {
 
     fn csv(&self) -> Result<String, ReportError> {
         let mut out = CsvText::new();
-        out.write_record([
-            "cell",
-            "log2_ratio",
-            "guesses",
-            "accepted",
-            "correct",
-            "images",
-            "repeated",
-            "why",
-        ])?;
+        let head = ["cell", "of", "log2_ratio", "guesses", "hits", "images", "repeated", "why"];
+        out.write_record(head)?;
         for (cell, found) in &self.found.cells {
-            let n_of = [found.n_images, found.n_repeated];
-            for (bin, place) in found.log2_ratio.iter().enumerate() {
-                let counts = [found.guesses[bin], found.accepted[bin], found.correct[bin]];
-                let numbers = counts.into_iter().chain(n_of).map(|n| n.to_string());
-                let line = [(*cell).to_owned(), place.to_string()].into_iter().chain(numbers);
-                out.write_record(line.chain([String::new()]))?;
-            }
-            for (change, [n, accepted, correct]) in [("risen", found.risen), ("not risen", found.not_risen)] {
-                let numbers = [n, accepted, correct].into_iter().chain(n_of).map(|n| n.to_string());
-                let line = [*cell, change].into_iter().map(str::to_owned).chain(numbers);
-                out.write_record(line.chain([String::new()]))?;
+            for (of, tally) in [("correct", &found.correct), ("accepted", &found.accepted)] {
+                let bins = found.log2_ratio.iter().map(f64::to_string);
+                let bins = bins.zip(tally.guesses.iter().zip(&tally.hits).map(|(n, hits)| [*n, *hits]));
+                let totals = [("risen", tally.risen), ("not risen", tally.not_risen)];
+                let totals = totals.map(|(change, counts)| (change.to_owned(), counts));
+                for (change, counts) in bins.chain(totals) {
+                    let numbers = counts.into_iter().chain([found.n_images, found.n_repeated]);
+                    let line = [(*cell).to_owned(), of.to_owned(), change].into_iter();
+                    out.write_record(line.chain(numbers.map(|n| n.to_string())).chain([String::new()]))?;
+                }
             }
         }
         for (cell, why) in &self.found.left_out {

@@ -1,6 +1,6 @@
 //! Total variation distance spent against speedup: what a relaxed method pays for its speed.
 
-use specimen_record::{CellQuantity, Summary};
+use specimen_record::{CellQuantity, Guarantee, Summary};
 
 use crate::ReportError;
 use crate::csv_text::CsvText;
@@ -29,6 +29,13 @@ impl TvdSpent {
         for cell in &summary.cells {
             let because = |why: Option<&String>| why.cloned().unwrap_or_else(|| "no reason given".to_owned());
             let speed = if cell.is_baseline() { Some(1.0) } else { cell.speedup.value };
+            // What a schedule skips is not in the distance that the rule moves.
+            let spends_elsewhere = cell.guarantee == Guarantee::Relaxed && cell.tvd_spent == Some(0.0);
+            if spends_elsewhere {
+                let why = "its rule moves none; what it changes besides is not in this distance";
+                spent.left_out.push((cell.id.clone(), why.to_owned()));
+                continue;
+            }
             match (cell.tvd_spent, speed) {
                 (Some(x), Some(y)) => spent.dots.push(Dot {
                     name: cell.id.clone(),

@@ -186,22 +186,22 @@ fn why_empty(cell_image: &CellImage) -> String {
     }
 }
 
-/// Tokens, forwards, steps, draft forwards, accepted, accepted a step, skipped steps, distance spent.
+/// Tokens, forwards, steps, draft forwards, accepted, accepted a step, skipped steps, distance spent. What another program
+/// did not report is a dash.
 fn counts(record: &Record) -> [String; 8] {
-    let n_verified = record.nfe.map_or(0, |nfe| nfe - 1);
-    let rate = match n_verified {
-        0 => "—".to_owned(),
-        n => fixed(record.accepted as f64 / n as f64, 2),
-    };
+    const UNKNOWN: &str = "—";
+    let known = |is_known: bool, text: String| if is_known { text } else { UNKNOWN.to_owned() };
+    let n_verified = record.nfe.map_or(0, |nfe| nfe.saturating_sub(1));
+    let has_steps = record.n_steps > 0;
     [
-        record.n_tokens.to_string(),
-        record.nfe.map_or_else(|| "—".to_owned(), |nfe| nfe.to_string()),
-        record.n_steps.to_string(),
-        record.n_draft_forwards.to_string(),
-        record.accepted.to_string(),
-        rate,
-        record.skipped_steps.to_string(),
-        fixed(record.tvd_spent, 3),
+        known(record.n_tokens > 0, record.n_tokens.to_string()),
+        record.nfe.map_or_else(|| UNKNOWN.to_owned(), |nfe| nfe.to_string()),
+        known(has_steps, record.n_steps.to_string()),
+        known(has_steps, record.n_draft_forwards.to_string()),
+        known(has_steps, record.accepted.to_string()),
+        known(has_steps && n_verified > 0, fixed(record.accepted as f64 / n_verified.max(1) as f64, 2)),
+        known(has_steps, record.skipped_steps.to_string()),
+        known(has_steps, fixed(record.tvd_spent, 3)),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! The table of a run: one row a cell, built once from the data frame; `specimen-table` lays it out.
 
+use specimen_foundation::names::known_names;
 use specimen_record::Summary;
 use specimen_table::{Column, Entry, Rank, Table, column_decimals, fixed, ranks, with_interval};
 
@@ -110,7 +111,8 @@ impl<'c> Builder<'c> {
         if let Some(at) = (0..self.wanted.len()).find(missing) {
             // The methods are always there.
             if !self.wanted[at].eq_ignore_ascii_case("method") {
-                let (name, known) = (self.wanted[at].clone(), self.known.join(", "));
+                let name = self.wanted[at].clone();
+                let known = known_names(&name, self.known.iter().map(String::as_str));
                 return Err(ReportError::NoColumn { name, known });
             }
         }

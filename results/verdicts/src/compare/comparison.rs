@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use specimen_foundation::names::known_names;
 use specimen_record::{CellSummary, Origin, TimingQuality};
 use specimen_stats::multiple_tests::holm;
 
@@ -144,7 +145,7 @@ fn pairs<'a>(
         run.summary.cell(id).ok_or_else(|| VerdictError::NoSuchCell {
             run: run.summary.name.clone(),
             cell: id.to_owned(),
-            known: run.summary.cells.iter().map(|cell| cell.id.as_str()).collect::<Vec<_>>().join(", "),
+            known: known_names(id, run.summary.cells.iter().map(|cell| cell.id.as_str())),
         })
     };
     options.cells.iter().map(|(one, two)| Ok((find(a, one)?, find(b, two)?))).collect()
@@ -269,7 +270,7 @@ impl Both<'_> {
                 p_holm: None,
                 significant: false,
             }),
-            None => self.refuse(found, measure, None, "fewer than two prompts are in both runs"),
+            None => self.refuse(found, measure, None, "fewer than two prompts have a value in both runs"),
         }
     }
 

@@ -174,9 +174,9 @@ struct Tester<'a> {
 impl Tester<'_> {
     fn parts(&self, test: &Test) -> Result<Vec<Part>, VerdictError> {
         match test {
-            Test::Greater { cell, than } => than.iter().map(|other| self.above(cell, other, 0.0)).collect(),
+            Test::Greater { cell, than } => than.iter().map(|other| self.greater(cell, other)).collect(),
             Test::NotLess { cell, than, within } => {
-                than.iter().map(|other| self.above(cell, other, -within)).collect()
+                than.iter().map(|other| self.not_less(cell, other, *within)).collect()
             }
             Test::Alike { cells, within } => {
                 cells[1..].iter().map(|cell| self.alike(cell, &cells[0], *within)).collect()
@@ -187,13 +187,22 @@ impl Tester<'_> {
         }
     }
 
-    /// `cell` over `other` minus 1 is above `least`.
-    fn above(&self, cell: &str, other: &str, least: f64) -> Result<Part, VerdictError> {
-        Ok(match self.excess(cell, other, &[least])? {
+    /// `cell` has more than `other`. Equal values are not greater.
+    fn greater(&self, cell: &str, other: &str) -> Result<Part, VerdictError> {
+        Ok(match self.excess(cell, other, &[0.0])? {
             Err(open) => open,
+            Ok((ends, said)) if ends.high <= 0.0 => Part::decided(ClaimVerdict::DoesNotHold, said),
             // An interval that ends at the bound is not above it.
-            Ok((ends, said)) if ends.low == least && ends.high > least => not_testable(said),
-            Ok((ends, said)) => Part::of_interval(&ends, least, f64::INFINITY, said),
+            Ok((ends, said)) if ends.low == 0.0 => not_testable(said),
+            Ok((ends, said)) => Part::of_interval(&ends, 0.0, f64::INFINITY, said),
+        })
+    }
+
+    /// `cell` has at least what `other` has, up to a share of it.
+    fn not_less(&self, cell: &str, other: &str, within: f64) -> Result<Part, VerdictError> {
+        Ok(match self.excess(cell, other, &[-within])? {
+            Err(open) => open,
+            Ok((ends, said)) => Part::of_interval(&ends, -within, f64::INFINITY, said),
         })
     }
 
@@ -220,7 +229,7 @@ impl Tester<'_> {
             });
         }
         if let [first, .., last] = cells {
-            parts.push(self.above(last, first, 0.0)?);
+            parts.push(self.greater(last, first)?);
         }
         Ok(parts)
     }
@@ -286,9 +295,19 @@ impl Tester<'_> {
         if scale == Scale::Difference && found.a == 0.0 {
             return Ok(Err(not_testable(format!("{measure} of {other} is 0, so no share of it"))));
         }
-        let share = |end: f64| if scale == Scale::Ratio { end - 1.0 } else { end / found.a.abs() };
-        let [low, high] = found.ci95.map(share);
-        let ends = Ends { value: share(found.value), low, high, n: Some(found.n) };
+        // A share is a ratio of means, whose denominator varies too. Where a value is not above 0 there is no such
+        // ratio, and the difference is divided by the mean as it is.
+        let is_positive = ours.values().chain(theirs.values()).all(|value| *value > 0.0);
+        let ratio = match scale {
+            Scale::Ratio => Some(found.clone()),
+            Scale::Difference if is_positive => self.paired(&ours, &theirs, Scale::Ratio)?,
+            Scale::Difference => None,
+        };
+        let ([low, high], value) = match ratio {
+            Some(ratio) => (ratio.ci95.map(|end| end - 1.0), ratio.value - 1.0),
+            None => (found.ci95.map(|end| end / found.a.abs()), found.value / found.a.abs()),
+        };
+        let ends = Ends { value, low, high, n: Some(found.n) };
         let factors: Vec<f64> = bounds.iter().map(|bound| 1.0 + bound).collect();
         let factor = |value: f64| deciding(value, &factors, 2);
         let said = match scale {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use specimen_experiments::bundled::bundled;
 use specimen_experiments::parse::SpecText;
 use specimen_experiments::spec::Spec;
+use specimen_foundation::names::known_names;
 
 use crate::VerdictError;
 
@@ -62,7 +63,7 @@ pub struct PaperTable {
     pub rows: Vec<String>,
     /// Its measures, in order.
     pub columns: Vec<PaperColumn>,
-    /// Its specs, by model of ours: the first is the one that `reproduce` makes.
+    /// Its specs, by model of ours; one for each part of the table.
     #[serde(deserialize_with = "specs_by_model")]
     pub specs: BTreeMap<String, Vec<String>>,
     /// What of it no spec gives, and why.
@@ -286,33 +287,34 @@ impl Paper {
         self.tables.iter().find(|table| table.id == id).ok_or_else(|| VerdictError::NoSuchTable {
             paper: self.id.clone(),
             table: id.to_owned(),
-            known: self.tables.iter().map(|table| table.id.as_str()).collect::<Vec<_>>().join(", "),
+            known: known_names(id, self.tables.iter().map(|table| table.id.as_str())),
         })
     }
 }
 
 impl PaperTable {
-    /// The twin of the table on a model.
+    /// The specs of the table on a model.
     ///
     /// # Errors
     /// When there is none.
-    pub fn spec(&self, model: &str) -> Result<SpecText, VerdictError> {
-        match self.specs.get(model).and_then(|specs| specs.first()) {
-            Some(name) => spec_named(name),
+    pub fn specs(&self, model: &str) -> Result<Vec<SpecText>, VerdictError> {
+        match self.specs.get(model) {
+            Some(names) => names.iter().map(|name| spec_named(name)).collect(),
             None => Err(VerdictError::NoTwin {
                 table: self.id.clone(),
                 model: model.to_owned(),
-                known: self.specs.keys().cloned().collect::<Vec<_>>().join(", "),
+                known: known_names(model, self.specs.keys().map(String::as_str)),
             }),
         }
     }
 
-    /// The same, resolved.
+    /// The first of them, resolved.
     ///
     /// # Errors
-    /// As [`PaperTable::spec`]; when a value of it is invalid.
+    /// As [`PaperTable::specs`]; when a value of it is invalid.
     pub fn twin(&self, model: &str) -> Result<Spec, VerdictError> {
-        self.spec(model)?
+        self.specs(model)?
+            .swap_remove(0)
             .resolve()
             .map_err(|e| VerdictError::BadPaper { file: self.id.clone(), reason: e.to_string() })
     }

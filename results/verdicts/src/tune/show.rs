@@ -26,7 +26,7 @@ impl Tuning {
         table
             .push(Column::text("setting"), rows.iter().map(|row| Entry::plain(&row.trial.setting)).collect());
         let objectives: Vec<&Reading> = rows.iter().map(|row| &row.trial.objective).collect();
-        let column = Column::number(&self.objective, "", Some(self.higher_is_better));
+        let column = Column::number(&self.objective_name(), "", Some(self.higher_is_better));
         let texts = readings(&objectives, &mut table);
         table.push(column, texts);
         for (at, constraint) in self.budget.iter().enumerate() {
@@ -163,7 +163,12 @@ impl Tuning {
             false => format!(" subject to {}", self.budget.join(", ")),
         };
         let n = self.settings.len();
-        format!("Tuning of {}: the {best} {} of {n} settings{budget}.", self.name, self.objective)
+        format!("Tuning of {}: the {best} {} of {n} settings{budget}.", self.name, self.objective_name())
+    }
+
+    /// The objective as tables name it: a distance from the baseline's value is called one.
+    fn objective_name(&self) -> String {
+        if self.is_distance { format!("abs. Δ {}", self.objective) } else { self.objective.clone() }
     }
 
     fn rows(&self) -> (Vec<Row<'_>>, Vec<Section>) {

@@ -69,6 +69,14 @@ impl Trial {
     }
 }
 
+impl Trial {
+    /// Whether a measure counts by how far it is from the baseline's.
+    #[must_use]
+    pub fn is_distance(values: &RunValues, measure: &str) -> bool {
+        values.summary.better(measure) == Some(Better::NearerToBaseline)
+    }
+}
+
 impl Evidence {
     /// From the objective and the bounds.
     ///
@@ -122,8 +130,7 @@ fn objective(
     baseline: Option<&str>,
     measure: &str,
 ) -> Result<Sample, VerdictError> {
-    let is_distance =
-        rungs.last().and_then(|last| last.summary.better(measure)) == Some(Better::NearerToBaseline);
+    let is_distance = rungs.last().is_some_and(|last| Trial::is_distance(last, measure));
     let value = sample(rungs, &cell.id, measure);
     let Some(baseline) = baseline.filter(|_| is_distance) else { return Ok(value) };
     if cell.guarantee == Guarantee::Exact {

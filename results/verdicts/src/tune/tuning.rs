@@ -25,6 +25,9 @@ pub struct Tuning {
     pub objective: String,
     /// Whether more of it is better.
     pub higher_is_better: bool,
+    /// Whether it is the distance from the baseline's value.
+    #[serde(default)]
+    pub is_distance: bool,
     /// The budget, as typed.
     pub budget: Vec<String>,
     /// The settings in the order of the spec, each with its method in full.
@@ -94,6 +97,7 @@ impl Tuning {
             name: name.to_owned(),
             objective: goal.objective.clone(),
             higher_is_better: goal.higher_is_better.unwrap_or(true),
+            is_distance: false,
             budget: goal.budget.iter().map(|constraint| constraint.text.clone()).collect(),
             settings,
             schedule,

@@ -10,7 +10,7 @@ use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
 use crate::drawing::families::{FamilyStyle, style};
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
-use crate::drawing::labels::{Anchor, FAR, Rect, nearest, place};
+use crate::drawing::labels::{Anchor, FAR, Rect, nearest, needs_leader, place};
 use crate::drawing::marks::{
     RADIUS, around, broken, dashed, inner_mark, sized_symbol, symbol, text_width, whisker, write,
 };
@@ -20,6 +20,8 @@ use crate::figures::setting_lines::{Line, place as place_on, size_words};
 
 /// Opacity of what is dominated.
 const FADED: f64 = 0.4;
+/// Leaders that are shorter are not drawn, in units.
+const SHORTEST_LEADER: f64 = 16.0;
 /// Opacity of lines.
 const LINE_ALPHA: f64 = 0.7;
 /// Units of the plane itself, and what each point beyond a few adds.
@@ -352,9 +354,11 @@ impl Scatter {
         for ((((dot, _), name), anchor), rect) in named.iter().zip(&names).zip(&anchors).zip(places) {
             let near = nearest(anchor.at, &rect);
             let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
-            // Straight above or below the point its interval leads to the name.
-            let is_led = dot.y_ci95.is_some() && near.0 == anchor.at.0;
-            if away > FAR && !is_led {
+            // Straight above or below the point its interval leads to the name, if it ends there.
+            let ends = dot.y_ci95.map(|ends| ends.map(|end| f64::from(axes.at(dot.x, end).1)));
+            let reaches = |end: &f64| (*end - near.1).abs() <= FAR;
+            let is_led = near.0 == anchor.at.0 && ends.is_some_and(|ends| ends.iter().any(reaches));
+            if needs_leader(anchor.at, &rect, &dots) && away > SHORTEST_LEADER && !is_led {
                 let start = |along: f64| {
                     let mix = |from: f64, to: f64| (from + (to - from) * along).round() as i32;
                     (mix(anchor.at.0, near.0), mix(anchor.at.1, near.1))
