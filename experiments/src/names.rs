@@ -25,7 +25,7 @@ pub const BASELINE: &str = "ar";
 /// Looks into a cell's images that no number sums up, each with what it is; a `[[diagnostic]]` asks for one.
 pub const DIAGNOSTICS: &[(&str, &str)] = &[
     ("feature-rows", "cosines of the target's features between image rows and within the last one"),
-    ("feature-pairs", "cosines of the target's features between positions of the whole image, at most 128"),
+    ("feature-pairs", "cosines of the target's features between positions of the whole image, at most 64"),
     ("draft-paths", "how alike the paths of each draft tree are in the codebook, as VVS measures it"),
     ("confidence", "the target's largest probabilities, and acceptance by the drafter's probability"),
     (

@@ -233,6 +233,19 @@ fn the_evidence_has_the_digits_that_the_decision_needs() {
 }
 
 #[test]
+fn a_claim_is_not_decided_by_fewer_than_eight_prompts() {
+    for (n_prompts, expected) in [(7, (ClaimVerdict::NotTestable, Some(8))), (8, (ClaimVerdict::Holds, None))]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let made = Made { n_prompts, ..Made::plain("run") };
+        let run = RunValues::read(&made.write(folder.path())).unwrap();
+        let test = Test::Greater { cell: "tree".to_owned(), than: vec!["chain".to_owned()] };
+        let found = tested_on("tiny", &run, "accepted_per_step", test);
+        assert_eq!((found.verdict, found.prompts_to_decide), expected, "{found:?}");
+    }
+}
+
+#[test]
 fn cells_that_are_equal_prompt_by_prompt_are_not_greater() {
     let folder = tempfile::tempdir().unwrap();
     let run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
@@ -278,11 +291,11 @@ fn the_claims_are_counted_in_a_line() {
         claim(NotTestable, Some(60)),
         claim(NotTestable, Some(40)),
     ]);
-    assert_eq!(found.counts(), "4 hold, 1 does not, 2 cannot be decided (60 prompts would)");
+    assert_eq!(found.counts(), "4 hold, 1 does not, 2 cannot be decided (40 to 60 prompts would)");
     found.claims.push(claim(NotTestable, None));
     found.claims.push(claim(NotComparable, None));
     found.claims.retain(|claim| claim.verdict != Holds);
-    let said = "0 hold, 1 does not, 3 cannot be decided (60 prompts would for 2), 1 is not comparable";
+    let said = "0 hold, 1 does not, 3 cannot be decided (40 to 60 prompts would for 2), 1 is not comparable";
     assert_eq!(found.counts(), said);
     assert!(found.claims_table().markdown().contains(said));
 }

@@ -9,8 +9,8 @@ use specimen_record::{DiagnosticFile, FeaturePairs, FeatureRows, Record};
 
 use crate::{error::RunError, score::CellImages};
 
-/// The most positions of an image whose pairs are compared: 16,384 cosines, about 100 kB a file.
-const MOST_POSITIONS: usize = 128;
+/// The most positions of an image whose pairs are compared: 4,096 cosines, about 25 kB an image.
+const MOST_POSITIONS: usize = 64;
 
 /// Between image rows, and within the last one.
 pub(crate) fn rows(
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn positions_are_spread_over_the_image() {
-        assert_eq!(spread(3, 128), [0, 1, 2]);
+        assert_eq!(spread(3, 64), [0, 1, 2]);
         assert_eq!(spread(10, 4), [0, 2, 5, 7]);
         assert!(spread(0, 4).is_empty());
         let all = spread(2356, 128);

@@ -63,7 +63,7 @@ pub struct FeaturePairs {
     pub key: ItemKey,
     /// Tokens of the image, those that the format forces included.
     pub n_tokens: u32,
-    /// The positions, from 0, evenly spread over the image, at most 128 of them.
+    /// The positions, from 0, evenly spread over the image, at most 64 of them.
     pub positions: Vec<u32>,
     /// `[positions, positions]`.
     pub cosines: Vec<f64>,

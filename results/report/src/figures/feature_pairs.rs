@@ -12,7 +12,7 @@ use crate::figures::feature_rows::range;
 use crate::tables::conditions::conditions_of;
 
 /// The most images that are drawn; all are in the data.
-const MOST_DRAWN: usize = 3;
+const MOST_DRAWN: usize = 2;
 
 /// Cosines of every image that was looked at, cell by cell.
 pub(crate) struct PairMaps<'d> {

@@ -66,11 +66,26 @@ struct Part {
     said: String,
     /// Prompts that would decide it.
     prompts: Option<u64>,
+    /// Prompts that it rests on, where it is decided by an interval.
+    n: Option<usize>,
 }
+
+/// Fewest prompts that decide a claim: a bootstrap of fewer gives intervals that are too narrow.
+const FEWEST: usize = 8;
 
 impl Part {
     fn decided(verdict: ClaimVerdict, said: String) -> Part {
-        Part { verdict, said, prompts: None }
+        Part { verdict, said, prompts: None, n: None }
+    }
+
+    /// Takes back what was decided by too few prompts.
+    fn refuse_few_prompts(&mut self) {
+        let is_decided = matches!(self.verdict, ClaimVerdict::Holds | ClaimVerdict::DoesNotHold);
+        if is_decided && self.n.is_some_and(|n| n < FEWEST) {
+            self.verdict = ClaimVerdict::NotTestable;
+            self.prompts = Some(FEWEST as u64);
+            self.said += &format!("; fewer than {FEWEST} prompts decide no claim");
+        }
     }
 
     /// What an interval says that has to be inside `(low, high)`, either of which may be infinite.
@@ -81,14 +96,14 @@ impl Part {
             _ => ClaimVerdict::NotTestable,
         };
         if verdict != ClaimVerdict::NotTestable {
-            return Part::decided(verdict, said);
+            return Part { n: ends.n, ..Part::decided(verdict, said) };
         }
         let prompts = ends.prompts_to_decide(low, high);
         let said = match prompts {
             Some(_) => said,
             None => format!("{said}; a million prompts would not decide it"),
         };
-        Part { verdict, said, prompts }
+        Part { verdict, said, prompts, n: ends.n }
     }
 }
 
@@ -125,12 +140,15 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
     };
     let condition = claim.test.clone().with_cells(of_role);
     let cells = condition.cells();
-    let parts = match cells.iter().find(|cell| !has(cell)) {
+    let mut parts = match cells.iter().find(|cell| !has(cell)) {
         Some(cell) => vec![not_testable(format!("the run has no cell `{cell}`"))],
         None => {
             Tester { run, models: &paper.models, measure: measure(claim, &cells, run) }.parts(&condition)?
         }
     };
+    for part in &mut parts {
+        part.refuse_few_prompts();
+    }
     // One part that fails refutes the claim; one that is undecided leaves the rest without a verdict.
     let has = |verdict| parts.iter().any(|part: &Part| part.verdict == verdict);
     let order = [ClaimVerdict::NotComparable, ClaimVerdict::DoesNotHold, ClaimVerdict::NotTestable];
@@ -139,7 +157,10 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
     let needed: Option<Vec<u64>> = open.map(|part| part.prompts).collect();
     let prompts_to_decide =
         needed.and_then(|needed| needed.into_iter().max()).filter(|_| verdict == ClaimVerdict::NotTestable);
-    let said: Vec<String> = parts.into_iter().map(|part| part.said).collect();
+    let mut said: Vec<String> = parts.into_iter().map(|part| part.said).collect();
+    if let Some(prompts) = prompts_to_decide {
+        said.push(format!("about {prompts} prompts would decide it"));
+    }
     let (id, text, evidence) = (claim.id.clone(), claim.text.clone(), said.join("; "));
     Ok(TestedClaim { id, text, verdict, evidence, prompts_to_decide })
 }
@@ -191,7 +212,9 @@ impl Tester<'_> {
     fn greater(&self, cell: &str, other: &str) -> Result<Part, VerdictError> {
         Ok(match self.excess(cell, other, &[0.0])? {
             Err(open) => open,
-            Ok((ends, said)) if ends.high <= 0.0 => Part::decided(ClaimVerdict::DoesNotHold, said),
+            Ok((ends, said)) if ends.high <= 0.0 => {
+                Part { n: ends.n, ..Part::decided(ClaimVerdict::DoesNotHold, said) }
+            }
             // An interval that ends at the bound is not above it.
             Ok((ends, said)) if ends.low == 0.0 => not_testable(said),
             Ok((ends, said)) => Part::of_interval(&ends, 0.0, f64::INFINITY, said),
@@ -224,7 +247,8 @@ impl Tester<'_> {
                 Err(open) => open,
                 Ok((ends, said)) => {
                     let falls = ends.high < 0.0;
-                    Part::decided(if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds }, said)
+                    let verdict = if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds };
+                    Part { n: ends.n, ..Part::decided(verdict, said) }
                 }
             });
         }

@@ -116,10 +116,14 @@ impl Reproduction {
         let known: Vec<u64> =
             of(ClaimVerdict::NotTestable).filter_map(|claim| claim.prompts_to_decide).collect();
         let n_open = n(ClaimVerdict::NotTestable);
-        let would = match (known.iter().max(), known.len() == n_open) {
-            (None, _) => String::new(),
-            (Some(prompts), true) => format!(" ({prompts} prompts would)"),
-            (Some(prompts), false) => format!(" ({prompts} prompts would for {})", known.len()),
+        let range = match (known.iter().min(), known.iter().max()) {
+            (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
+            (least, _) => least.map_or_else(String::new, u64::to_string),
+        };
+        let would = match (known.is_empty(), known.len() == n_open) {
+            (true, _) => String::new(),
+            (false, true) => format!(" ({range} prompts would)"),
+            (false, false) => format!(" ({range} prompts would for {})", known.len()),
         };
         let verb = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
         let mut parts = vec![

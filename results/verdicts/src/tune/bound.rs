@@ -80,7 +80,9 @@ impl BoundCheck {
     ) -> Result<BoundCheck, VerdictError> {
         let Sides { value, baseline, is_by_construction, is_nearer } = sides;
         let text = constraint.text.clone();
-        let constraint = &match is_nearer && constraint.of_baseline == 1.0 {
+        // A bound that the baseline itself misses asks for more than being near it, and is taken as it is.
+        let is_around = constraint.of_baseline == 1.0 && sign(constraint) * constraint.plus >= 0.0;
+        let constraint = &match is_nearer && is_around {
             true => nearer_side(constraint, value, baseline),
             false => constraint.clone(),
         };
@@ -275,6 +277,11 @@ mod tests {
             BudgetStatus::Meets,
             "a plain number stays one-sided"
         );
+        // The bound is 0.3 below the baseline: being 0.2 below or 0.5 above misses it, 0.5 below meets it.
+        let below = at_most(1.0, -0.3);
+        assert_eq!(standing(&below, -0.2), (BudgetStatus::Misses, -0.1));
+        assert_eq!(standing(&below, 0.5), (BudgetStatus::Misses, -0.8));
+        assert_eq!(standing(&below, -0.5), (BudgetStatus::Meets, 0.2));
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Tuning {
         let (made, whole) = self.images();
         let share = fixed(100.0 * made as f64 / whole.max(1) as f64, 0);
         format!(
-            "The rungs made {made} images, {share} % of the {whole} of all {} settings on {} prompts.",
+            "The rungs made {made} images, {share} % of the {whole} that the baseline and all {} settings take on {} prompts.",
             self.settings.len(),
             self.schedule.n_search()
         )
