@@ -72,6 +72,13 @@ mod tests {
     }
 
     #[test]
+    fn known_names_end_with_the_one_that_was_meant() {
+        let said = |found: &str| known_names(found, ["table1", "table2", "fig13"]);
+        assert_eq!(said("tabel2"), "table1, table2, fig13; did you mean `table2` or `table1`?");
+        assert_eq!(said("quite-other"), "table1, table2, fig13");
+    }
+
+    #[test]
     fn a_slip_of_the_hand_finds_the_name_that_was_meant() {
         check_nearest("scenes-vla", &["scenes-val"]);
         check_nearest("Scenes_val", &["scenes-val"]);

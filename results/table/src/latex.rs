@@ -297,6 +297,19 @@ mod tests {
     }
 
     #[test]
+    fn long_text_is_broken_into_lines_of_a_column_that_fits() {
+        let mut table = Table::default();
+        let texts = |text: &str| vec![Entry::plain(&text.repeat(40)), Entry::plain("short")];
+        table.push(Column::text("claim"), texts("a claim "));
+        table.push(Column::text("verdict"), vec![Entry::plain("holds"), Entry::plain("open")]);
+        table.push(Column::text("evidence"), texts("evidence "));
+        let out = table.latex();
+        assert!(out.contains("{@{}p{130pt}lp{130pt}@{}}"), "{out}");
+        assert_eq!(table.parts().len(), 1);
+        assert!(table.n_lines(0..1) > 9.0 && table.n_lines(1..2) == 1.0, "{} lines", table.n_lines(0..1));
+    }
+
+    #[test]
     fn a_high_table_becomes_several_floats_and_keeps_every_row() {
         let mut table = table(3, 120);
         table.sections.push(Section { first_row: 0, title: "one".into() });

@@ -141,3 +141,23 @@ fn what_changes_the_meaning_of_an_image_is_refused_with_what_differs() {
     run(&desk, "r", "3", &[CELLS], &[&["--resume"], &of_file[..]].concat());
     check_equal(&desk, "r", "whole");
 }
+
+/// Adding a timed cell times every block again: all images of timed cells are made, and only those.
+#[test]
+fn images_of_blocks_that_are_timed_again_are_announced() {
+    let desk = Desk::new();
+    run(&desk, "r", "4", &[CELLS, UNTIMED], &[]);
+    let before = n_made(&desk, "r");
+    let said = run(&desk, "r", "4", &[CELLS, UNTIMED, TIMED], &["--resume"]);
+    let n = n_made(&desk, "r") - before;
+    assert_eq!(n, 3 * 4, "ar, sd-chain2 and the new cell");
+    assert!(said.contains(&format!(": {n} images to make in 4 cells")), "{said}");
+    // Only the last attempt timed all cells, so its times are those of the table, and their ratio is the speedup.
+    let summary: Value =
+        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
+    let cell =
+        |id: &str| summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == id).unwrap().clone();
+    let decode = |id: &str| cell(id)["wall_s"]["decode"].as_f64().unwrap();
+    let speedup = cell("timed")["speedup"]["value"].as_f64().unwrap();
+    assert!((decode("ar") / decode("timed") / speedup - 1.0).abs() < 1e-9, "{speedup}");
+}
