@@ -5,7 +5,6 @@
 //! `tables` says what is shown of a cell, `drawing` draws, `figures` has one file a figure, `images` the images of a
 //! run, `page` the HTML page, `records` the images of several runs as one data frame.
 
-mod csv_text;
 mod drawing;
 mod error;
 mod figures;
@@ -15,12 +14,13 @@ mod records;
 mod report;
 mod tables;
 
-pub use drawing::figure::Style;
+pub use drawing::figure::{DrawnFigure, Style};
 pub use error::ReportError;
 pub use figures::pareto::{Quality, check_quality};
-pub use figures::training::{TrainingFigure, training_figure};
+pub use figures::printed::{PrintedPlane, PrintedPoint, WithInterval, printed_figure};
+pub use figures::training::training_figure;
 pub use records::{ImageRecords, Mix, Source, image_columns};
-pub use report::{Options, Outcome, Report, draw, grid, report};
+pub use report::{Asked, Options, Outcome, Report, draw, drawn, grid, grid_picture, report};
 pub use tables::splice::splice;
 pub use tables::table::{table, table_csv, table_of};
 pub use tables::table_csv::table_columns;

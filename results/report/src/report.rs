@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
 
 use crate::ReportError;
-use crate::drawing::figure::Style;
+use crate::drawing::figure::{DrawnFigure, Style};
 use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
 use crate::figures::pareto::Quality;
 use crate::figures::{NamedFigure, figures};
@@ -123,6 +123,31 @@ pub fn draw(
 ) -> Result<Vec<(String, Outcome)>, ReportError> {
     let named_figures = figures(summary, &diagnostics(run, summary)?, quality, names, style)?;
     named_figures.iter().map(|named| Ok((named.name.clone(), write_figure(folder, named)?))).collect()
+}
+
+/// A figure by its name, drawn or with the reason why it is not there.
+pub type Asked = (String, Result<DrawnFigure, String>);
+
+/// Some figures of a run; `sweep` names all sweeps.
+///
+/// # Errors
+/// As [`draw`].
+pub fn drawn(run: &RunDir, names: &[String], quality: &Quality) -> Result<Vec<Asked>, ReportError> {
+    let summary = read_summary(run)?;
+    let named_figures = figures(&summary, &diagnostics(run, &summary)?, quality, names, &Style::SCREEN)?;
+    Ok(named_figures.into_iter().map(|named| (named.name, named.drawn.map(DrawnFigure::from))).collect())
+}
+
+/// The images of a run's cells side by side as a PNG file, with so many prompts; or why there is none.
+///
+/// # Errors
+/// As [`report`].
+pub fn grid_picture(run: &RunDir, n_prompts: usize) -> Result<Result<Vec<u8>, String>, ReportError> {
+    let summary = read_summary(run)?;
+    match ImagesByPrompt::of(run, &summary, n_prompts)? {
+        Ok(by_prompt) => Ok(Ok(Grid::of(run, &summary, &by_prompt, n_prompts)?.png()?)),
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Writes `report/grid.png` alone, with so many prompts.

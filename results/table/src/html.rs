@@ -54,12 +54,11 @@ impl Table {
     }
 }
 
-/// A page of its own around tables: nothing is loaded, and it is light or dark as the reader's screen is.
-#[must_use]
-pub fn page(title: &str, tables: &str) -> String {
+/// A page of its own around HTML: it has its style, and is light or dark as the reader's screen is.
+pub(crate) fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
-         </head>\n<body>\n{tables}</body>\n</html>\n",
+         </head>\n<body>\n{body}</body>\n</html>\n",
         escape(title)
     )
 }
@@ -68,7 +67,9 @@ pub fn page(title: &str, tables: &str) -> String {
 const STYLE: &str = "
 :root { color-scheme: light dark }
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
+h1, h2, h3 { line-height: 1.25; margin: 2.2rem 0 .8rem }
 figure { margin: 0 0 2.5rem; overflow-x: auto }
+img { max-width: 100%; height: auto; background: #fff }
 figcaption { margin-bottom: .7rem }
 table { border-collapse: collapse; border-top: 2px solid; border-bottom: 2px solid }
 th, td { padding: .3rem .7rem; text-align: left; vertical-align: top; font-weight: normal }
@@ -101,7 +102,7 @@ fn class(is_number: bool, rank: Rank) -> String {
 }
 
 /// Keeps a text from being read as HTML, in an element or a quoted attribute.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in one_line(text).chars() {
         match c {

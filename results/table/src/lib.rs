@@ -2,20 +2,23 @@
 //!
 //! A [`Table`] holds texts that are ready to be read and what they mean (which direction is better, which entry is the
 //! best); a writer decides how that looks and keeps every text from being read as markup, formula or terminal control.
-//! Nothing here knows what the numbers are.
+//! A document ([`Block`]) sets tables and pictures below headings. Nothing here knows what the numbers are.
 
 mod number;
 mod rank;
 mod table;
 
 mod csv;
+mod csv_text;
+mod document;
 mod html;
 mod latex;
 mod markdown;
 mod terminal;
 mod words;
 
-pub use html::page;
+pub use csv_text::CsvText;
+pub use document::{Block, html_page, markdown_page};
 pub use number::{column_decimals, deciding, fixed, mark, plain, with_interval};
 pub use rank::{Rank, ranks};
 pub use table::{Column, Entry, Section, Table};

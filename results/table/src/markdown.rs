@@ -74,7 +74,7 @@ pub(crate) fn pad(text: &str, width: usize, right: bool) -> String {
 }
 
 /// Keeps names from being read as Markdown; intervals in brackets stay as they are.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in one_line(text).chars() {
         match c {

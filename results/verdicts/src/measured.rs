@@ -1,6 +1,6 @@
 //! What a cell has of a measure that a rule, a claim or a layout names.
 
-use specimen_record::{Better, CellQuantity, CellSummary};
+use specimen_record::{Better, CellQuantity, CellSummary, Summary};
 
 /// A value with its interval and the images behind it, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -77,5 +77,34 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
             },
             None => Measured { why: Some("not scored for this cell".to_owned()), ..Measured::default() },
         },
+    }
+}
+
+/// As [`of`], or a quantity of the cell over one of its baseline: `tvd_per_token` (spent an image, over the baseline's
+/// forwards, of which it makes one a token) and `schedule_share` (the scheduler's time over the baseline's decode time).
+pub(crate) fn of_run(summary: &Summary, cell: &CellSummary, measure: &str) -> Measured {
+    let baseline = cell.baseline.as_deref().and_then(|id| summary.cell(id));
+    let (what, whole_is, own, whole) = match measure {
+        "tvd_per_token" => {
+            ("the spent distance", "the number of forwards", cell.tvd_spent, baseline.and_then(|b| b.nfe))
+        }
+        "schedule_share" => (
+            "the scheduler's time",
+            "the decode time",
+            cell.wall_s.schedule,
+            baseline.and_then(|b| b.wall_s.decode),
+        ),
+        other => return of(cell, other),
+    };
+    match (own, whole) {
+        (Some(own), Some(whole)) => {
+            Measured { value: Some(own / whole), n: cell.n_images, ..Measured::default() }
+        }
+        (None, _) => {
+            Measured { why: Some(format!("{what} of the cell is not known")), ..Measured::default() }
+        }
+        (_, None) => {
+            Measured { why: Some(format!("{whole_is} of its baseline is not known")), ..Measured::default() }
+        }
     }
 }

@@ -106,7 +106,7 @@ pub fn rows(file: &str) -> Result<Vec<PublishedRow>, VerdictError> {
 pub fn resolve(reference: &PublishedRef) -> Result<Vec<PublishedRow>, VerdictError> {
     let is_meant = |row: &PublishedRow| {
         let has = |(column, text): (&String, &String)| row.column(column) == Some(text.as_str());
-        row.value.is_some() && reference.columns.iter().all(has)
+        reference.columns.iter().all(has)
     };
     let meant: Vec<PublishedRow> = rows(&reference.from)?.into_iter().filter(is_meant).collect();
     let columns: Vec<String> =
@@ -118,7 +118,7 @@ pub fn resolve(reference: &PublishedRef) -> Result<Vec<PublishedRow>, VerdictErr
         found,
     };
     if meant.is_empty() {
-        return Err(refuse("no printed value".to_owned()));
+        return Err(refuse("no row".to_owned()));
     }
     for (at, row) in meant.iter().enumerate() {
         if meant[..at].iter().any(|earlier| earlier.metric == row.metric) {

@@ -250,18 +250,24 @@ fn show_checked(written: &Written, unverified: &Unverified, console: &Console) -
     Ok(())
 }
 
-/// The metric that was asked for; else the likelihood under the target, else the first that the run has. One by which no
-/// cell can be drawn gives way to the next.
+/// The metric that was asked for, or the default.
 fn quality(summary: &Summary, look: &Look) -> Quality {
-    let of = |name: &str| match name {
+    look.quality.as_deref().map_or_else(|| default_quality(summary), quality_by)
+}
+
+/// The likelihood under the target, else the first metric that the run has. One by which no cell can be drawn gives way to
+/// the next.
+pub(crate) fn default_quality(summary: &Summary) -> Quality {
+    let metrics = || summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.as_str());
+    let first =
+        || metrics().find(|name| *name == DEFAULT_QUALITY).into_iter().chain(metrics()).map(quality_by);
+    let drawn = first().find(|quality| check_quality(summary, quality).is_ok());
+    drawn.or_else(|| first().next()).unwrap_or_else(|| quality_by(DEFAULT_QUALITY))
+}
+
+fn quality_by(name: &str) -> Quality {
+    match name {
         DEFAULT_QUALITY => Quality::Difference(DEFAULT_QUALITY.to_owned()),
         other => Quality::Value(other.to_owned()),
-    };
-    if let Some(chosen) = &look.quality {
-        return of(chosen);
     }
-    let metrics = || summary.cells.iter().flat_map(|cell| &cell.metrics).map(|metric| metric.metric.as_str());
-    let first = || metrics().find(|name| *name == DEFAULT_QUALITY).into_iter().chain(metrics()).map(of);
-    let drawn = first().find(|quality| check_quality(summary, quality).is_ok());
-    drawn.or_else(|| first().next()).unwrap_or_else(|| of(DEFAULT_QUALITY))
 }

@@ -1,5 +1,7 @@
 //! `specimen reproduce`: a paper's table and a run of its twin, with a verdict on every value and claim.
 
+mod page;
+
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     path::{Path, PathBuf},
@@ -9,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 use specimen_experiments::parse::SpecText;
 use specimen_record::{Part, RunDir, write_atomic};
-use specimen_table::{Column, Table};
+use specimen_table::{Block, Column, Table, html_page};
 use specimen_verdicts::{
     reproduce::{
         paper::{Paper, PaperTable, spec_named},
@@ -25,6 +27,7 @@ use crate::{
     exit::CliError,
     seal_check::{SealArgs, Unverified},
 };
+use page::{MadeItem, MadeTable};
 
 /// In place of a paper: every one.
 const ALL: &str = "all";
@@ -60,14 +63,35 @@ pub struct ReproduceArgs {
     pub seal: SealArgs,
 }
 
-/// Compares tables of a paper with runs, and writes the result into the report of each run.
+/// Compares tables of a paper with runs, and writes the result into the report of each run. A whole paper, and all of
+/// them, become a page.
 pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
     let Some(asked) = &args.paper else { return list(args, console) };
     let tables = tables(args, asked)?;
-    let mut found = Vec::new();
     let unverified = Unverified::check(&args.run, Part::Values, &args.seal, console)?;
+    let made = compared(args, tables, console)?;
+    if args.run.is_none() && !asked.contains(':') {
+        let items = items(args, asked, console)?;
+        let page = page::write(&out(args, &format!("reproduce-{asked}")), &made, &items, console)?;
+        console.say(format!("page: {}", page.display()));
+    }
+    let found: Vec<Reproduction> = made.into_iter().map(|made| made.found).collect();
+    match console.format() {
+        Format::Json => unverified.answer_json(&found),
+        Format::Human => unverified.answer(&said(&found, args.layout)),
+    }
+}
+
+/// Makes the runs of the tables, or continues them, and compares each.
+fn compared(
+    args: &ReproduceArgs,
+    tables: Vec<(Paper, PaperTable)>,
+    console: &Console,
+) -> anyhow::Result<Vec<MadeTable>> {
+    let mut made = Vec::new();
     let mut longer = BTreeMap::new();
-    for (paper, table) in &tables {
+    let mut longer_folders = BTreeMap::new();
+    for (paper, table) in tables {
         let folders = match &args.run {
             Some(folder) => vec![folder.clone()],
             None => {
@@ -75,39 +99,39 @@ pub(crate) fn reproduce(args: &ReproduceArgs, console: &Console) -> anyhow::Resu
                 specs.map(|spec| make(args, spec, console)).collect::<anyhow::Result<_>>()?
             }
         };
-        for name in longer_specs(args, paper, table) {
-            if let Entry::Vacant(place) = longer.entry(name) {
-                let folder = make(args, spec_named(place.key())?, console)?;
+        let names = longer_specs(args, &paper, &table);
+        for name in &names {
+            if let Entry::Vacant(place) = longer.entry(name.clone()) {
+                let folder = make(args, spec_named(name)?, console)?;
                 place.insert(RunValues::read(&RunDir::open(&folder)?)?);
+                longer_folders.insert(name.clone(), folder);
             }
         }
+        let of_table = |name: &String| Some((name.clone(), longer_folders.get(name)?.clone()));
+        let longer_folders: BTreeMap<String, PathBuf> = names.iter().filter_map(of_table).collect();
         for folder in folders {
             let run = RunDir::open(&folder)?;
-            let reproduction = set_beside(paper, table, &RunValues::read(&run)?, &longer)?;
-            write(&run.report(), &reproduction, console)?;
-            found.push(reproduction);
+            let found = set_beside(&paper, &table, &RunValues::read(&run)?, &longer)?;
+            write(&run.report(), &found, console)?;
+            made.push(MadeTable { table: table.clone(), run: folder, found, longer: longer_folders.clone() });
         }
     }
-    if args.run.is_none() && !asked.contains(':') {
-        make_items(args, asked, console)?;
-    }
-    match console.format() {
-        Format::Json => unverified.answer_json(&found),
-        Format::Human => unverified.answer(&said(&found, args.layout)),
-    }
+    Ok(made)
 }
 
-/// Makes the runs that show what is no table of the papers, and says where each is to be seen.
-fn make_items(args: &ReproduceArgs, asked: &str, console: &Console) -> anyhow::Result<()> {
+/// Makes the runs that show what is no table of the papers.
+fn items(args: &ReproduceArgs, asked: &str, console: &Console) -> anyhow::Result<Vec<MadeItem>> {
     let papers = if asked == ALL { Paper::all()? } else { vec![Paper::named(asked)?] };
-    for item in papers.iter().flat_map(|paper| &paper.items) {
-        for name in item.specs.get(&args.model).into_iter().flatten() {
-            let folder = make(args, spec_named(name)?, console)?;
-            let shown = item.shown.as_deref().unwrap_or("the report");
-            console.say(format!("{}: {shown} of {}", item.title, folder.display()));
+    let mut made = Vec::new();
+    for paper in papers {
+        for item in paper.items {
+            let names = item.specs.get(&args.model).into_iter().flatten();
+            let runs = names.map(|name| make(args, spec_named(name)?, console));
+            let runs = runs.collect::<anyhow::Result<_>>()?;
+            made.push(MadeItem { paper: paper.title.clone(), item, runs });
         }
     }
-    Ok(())
+    Ok(made)
 }
 
 /// Specs that claims of a table have for themselves, where they are made.
@@ -181,10 +205,12 @@ fn list(args: &ReproduceArgs, console: &Console) -> anyhow::Result<()> {
 }
 
 fn said(found: &[Reproduction], layout: Layout) -> String {
-    let texts = found.iter().flat_map(|one| [one.values_table(), one.claims_table()]);
-    let text = texts.map(|table| layout.of(&table)).collect::<Vec<_>>().join("\n");
-    let title = || found.iter().map(|one| one.id.as_str()).collect::<Vec<_>>().join(", ");
-    if layout == Layout::Html { specimen_table::page(&title(), &text) } else { text }
+    let tables = found.iter().flat_map(|one| [one.values_table(), one.claims_table()]);
+    if layout == Layout::Html {
+        let title = found.iter().map(|one| one.id.as_str()).collect::<Vec<_>>().join(", ");
+        return html_page(&title, &tables.map(Block::Table).collect::<Vec<_>>());
+    }
+    tables.map(|table| layout.of(&table)).collect::<Vec<_>>().join("\n")
 }
 
 /// `reproduce.md`, `.tex`, `.html` and `.json`.
@@ -209,11 +235,19 @@ fn make(args: &ReproduceArgs, mut text: SpecText, console: &Console) -> anyhow::
         text.set(&format!("dataset.limit={limit}"))?;
     }
     let spec = text.resolve()?;
-    let out = match &args.out {
-        Some(folder) => folder.join(&spec.name),
-        None => crate::spec_args::default_out(&spec.name),
-    };
-    super::rerun::run(spec, &out, console)
+    let folder = out(args, &spec.name);
+    super::rerun::run(spec, &folder, console)
+}
+
+/// A folder of this name where runs are made.
+#[cfg(feature = "torch")]
+fn out(args: &ReproduceArgs, name: &str) -> PathBuf {
+    args.out.as_ref().map_or_else(|| crate::spec_args::default_out(name), |folder| folder.join(name))
+}
+
+#[cfg(not(feature = "torch"))]
+fn out(_: &ReproduceArgs, name: &str) -> PathBuf {
+    PathBuf::from(name)
 }
 
 #[cfg(not(feature = "torch"))]

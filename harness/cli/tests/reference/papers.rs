@@ -22,9 +22,8 @@ pub(crate) fn index() -> String {
             let shown = format!("`specimen reproduce {}:{}`", paper.id, table.id);
             row(&table.title, &table.specs, &shown, table.why.as_deref())
         });
-        let items = paper.items.iter().map(|item| {
-            row(&item.title, &item.specs, item.shown.as_deref().unwrap_or_default(), item.why.as_deref())
-        });
+        let items =
+            paper.items.iter().map(|item| row(&item.title, &item.specs, &item.shown(), item.why.as_deref()));
         let heads = ["table or figure", "full size", "twin", "shown by", "what is not here, and why"];
         text.push_str(&table(&heads, tables.chain(items)));
     }

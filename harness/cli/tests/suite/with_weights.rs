@@ -243,3 +243,30 @@ fn a_run_folder_that_cannot_be_made_is_named() {
     let out = format!("{file}/run");
     desk.fails(&["run", &spec("ci/smoke.toml"), "--limit", "1", "--out", &out], 6, &["a_file"]);
 }
+
+#[test]
+fn a_whole_paper_becomes_a_page_that_is_made_again_without_another_image() {
+    let desk = Desk::new();
+    let reproduce = ["reproduce", "sjdvp", "--limit", "2", "--out", "runs"];
+    desk.succeeds(&reproduce);
+    let page = desk.path("runs/reproduce-sjdvp");
+    let text = |name: &str| fs::read_to_string(page.join(name)).unwrap();
+    let readme = text("README.md");
+    for part in
+        ["## Claims", "Without a verdict, and why", "Fig. 4: target forwards saved", "## Runs", "sjd-vp-tiny"]
+    {
+        assert!(readme.contains(part), "{part}: {readme}");
+    }
+    // Every picture that the page names is there.
+    let named: Vec<&str> =
+        readme.split("](figures/").skip(1).map(|rest| rest.split(')').next().unwrap()).collect();
+    assert_eq!(named.len(), 1, "{named:?}");
+    assert!(named.iter().all(|name| page.join("figures").join(name).is_file()), "{named:?}");
+    assert!(text("index.html").contains(&format!("figures/{}", named[0])));
+    assert!(text("claims.csv").contains("sjdvp:fig4,fewer-forwards,"));
+    assert!(text("values.csv").starts_with("table,block,row,cell,column,printed,"));
+    let records = fs::read(desk.path("runs/sjd-vp-tiny/merged/records.jsonl")).unwrap();
+    desk.succeeds(&reproduce);
+    assert_eq!(fs::read(desk.path("runs/sjd-vp-tiny/merged/records.jsonl")).unwrap(), records);
+    assert_eq!(text("README.md"), readme);
+}

@@ -102,6 +102,26 @@ pub(crate) struct Figure {
     pub(crate) csv: String,
 }
 
+/// A drawn figure: the files that another page shows it by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawnFigure {
+    /// What it shows, and of which data.
+    pub caption: String,
+    /// An SVG document.
+    pub svg: String,
+    /// A PNG file.
+    pub png: Vec<u8>,
+    /// The data.
+    pub csv: String,
+}
+
+impl From<Figure> for DrawnFigure {
+    fn from(figure: Figure) -> Self {
+        let Figure { words, svg, png, csv, .. } = figure;
+        Self { caption: words.caption, svg, png, csv }
+    }
+}
+
 impl Figure {
     /// Draws. A heading that the style leaves out is in none of the files.
     pub(crate) fn of<D: Drawing>(

@@ -4,11 +4,11 @@
 use specimen_record::{CellSummary, Guarantee, Summary};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::setting_lines::curve;
 use crate::tables::conditions::conditions;
+use specimen_table::CsvText;
 
 /// One line a cell; the depth counts from 1.
 pub(crate) struct Depths {

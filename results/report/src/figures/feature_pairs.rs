@@ -4,12 +4,12 @@
 use specimen_record::{DiagnosticFile, FeaturePairs, Summary};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
 use crate::figures::feature_rows::range;
 use crate::tables::conditions::conditions_of;
+use specimen_table::CsvText;
 
 /// The most images that are drawn; all are in the data.
 const MOST_DRAWN: usize = 2;

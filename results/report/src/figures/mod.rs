@@ -10,6 +10,7 @@ mod feature_rows;
 mod hypervolume;
 pub(crate) mod pareto;
 mod phases;
+pub(crate) mod printed;
 mod projected;
 mod reasons;
 mod risen_tokens;

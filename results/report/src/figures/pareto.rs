@@ -5,7 +5,6 @@ use specimen_foundation::names::known_names;
 use specimen_record::{Better, CellSummary, Guarantee, MetricSummary, Summary, VsBaseline};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::{FamilyStyle, style_of};
 use crate::drawing::figure::{Figure, Style, Words};
@@ -14,6 +13,7 @@ use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
 use crate::tables::conditions::{baselines, conditions};
 use crate::tables::frame::guarantee;
+use specimen_table::CsvText;
 use specimen_table::fixed;
 
 /// The quantity on the vertical axis.

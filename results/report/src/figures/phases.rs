@@ -4,11 +4,11 @@
 use specimen_record::{CellQuantity, CellSummary, Summary};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
 use crate::tables::conditions::conditions;
+use specimen_table::CsvText;
 
 /// Phases of a step in the order in which they are stacked.
 pub(crate) const PHASES: [&str; 6] =

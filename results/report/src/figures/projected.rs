@@ -4,12 +4,12 @@
 use specimen_record::Summary;
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::stacked_bars::{StackedBar, StackedBars};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::reasons::by_reason;
 use crate::tables::conditions::conditions;
 use crate::tables::measure::NO_REASON;
+use specimen_table::CsvText;
 
 /// The speedups of every cell that has a projection.
 pub(crate) struct Projected {

@@ -4,12 +4,12 @@
 use specimen_record::{DiagnosticFile, GuessTally, RisenTokens, Summary};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::curves::{CurvePanel, Curves};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
 use crate::figures::setting_lines::curve;
 use crate::tables::conditions::conditions_of;
+use specimen_table::CsvText;
 
 /// Bins with fewer guesses have no mark: their share says little.
 const LEAST: u64 = 20;

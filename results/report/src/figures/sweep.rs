@@ -7,13 +7,13 @@ use serde_json::Value;
 use specimen_record::Summary;
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves, spans_a_log_axis};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::drawing::palette::series_color;
 use crate::figures::pareto::{Pareto, Point};
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, common_name, file_part, parameter, settings};
+use specimen_table::CsvText;
 
 /// Fewest values that make a sweep.
 const FEWEST: usize = 3;

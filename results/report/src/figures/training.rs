@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::ReportError;
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
-use crate::drawing::figure::{Drawing, Drawn, EDGE, Figure, NAME, Style, Words};
+use crate::drawing::figure::{Drawing, Drawn, DrawnFigure, EDGE, Figure, NAME, Style, Words};
 use crate::drawing::labels::stacked;
 use crate::drawing::marks::broken;
 use crate::drawing::marks::{text_width, write};
@@ -20,21 +20,12 @@ const TALL: i32 = 140;
 /// Distance between names.
 const APART: f64 = 20.0;
 
-/// A curve as files: SVG and PNG.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrainingFigure {
-    /// An SVG document.
-    pub svg: String,
-    /// A PNG file.
-    pub png: Vec<u8>,
-}
-
 /// Draws the curve of the network `name` from `csv`, the text of the file at `path` (named in errors), whose header
 /// is `step,seconds,` and the quantities. The vertical axes follow the values, in the units of the file.
 ///
 /// # Errors
 /// A header that begins otherwise, a row that is not as many finite numbers as the header has names, no row.
-pub fn training_figure(name: &str, path: &Path, csv: &str) -> Result<TrainingFigure, ReportError> {
+pub fn training_figure(name: &str, path: &Path, csv: &str) -> Result<DrawnFigure, ReportError> {
     let history = History::parse(path, csv)?;
     let last = &history.rows[history.rows.len() - 1];
     let words = Words {
@@ -44,7 +35,7 @@ pub fn training_figure(name: &str, path: &Path, csv: &str) -> Result<TrainingFig
         caption: String::new(),
     };
     let figure = Figure::of(words, &history, csv.to_owned(), &Style::SCREEN)?;
-    Ok(TrainingFigure { svg: figure.svg, png: figure.png })
+    Ok(figure.into())
 }
 
 fn duration(seconds: f64) -> String {

@@ -3,7 +3,6 @@
 use specimen_record::{CellQuantity, Guarantee, Summary};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
@@ -11,6 +10,7 @@ use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{Line, lines, place};
 use crate::tables::conditions::conditions;
 use crate::tables::frame::guarantee;
+use specimen_table::CsvText;
 
 /// One point a cell.
 pub(crate) struct TvdSpent {

@@ -6,12 +6,12 @@ use specimen_record::{CellSummary, Summary};
 use specimen_table::column_decimals;
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::drawing::charts::value_maps::{ValueMap, ValueMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::pareto::Pareto;
 use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, file_part, parameter, settings};
+use specimen_table::CsvText;
 
 /// Values of the first number, at least; the second has two at least.
 const FEWEST: usize = 3;

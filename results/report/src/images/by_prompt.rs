@@ -8,7 +8,7 @@ use specimen_record::{
 };
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
+use specimen_table::CsvText;
 
 /// The first prompts of a run, and where every image is.
 pub(crate) struct ImagesByPrompt {

@@ -19,7 +19,7 @@ use specimen_record::RunDir;
 use specimen_table::{Entry, Table, column_decimals, fixed};
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
+use specimen_table::CsvText;
 
 pub use mixing::Mix;
 

@@ -4,9 +4,9 @@ use specimen_record::Summary;
 use specimen_table::csv_field;
 
 use crate::ReportError;
-use crate::csv_text::CsvText;
 use crate::tables::frame::{COUNTS, CellFrame, TEXTS};
 use crate::tables::measure::Measure;
+use specimen_table::CsvText;
 
 /// The CSV of a summary, with a head line.
 pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use specimen_stats::averages::mean_over_groups;
 use specimen_table::{deciding, fixed};
 
 use super::paper::{Claim, Paper, Test};
@@ -26,6 +27,19 @@ pub enum ClaimVerdict {
     NotTestable,
     /// It is about an absolute magnitude, and the model is none of the paper's.
     NotComparable,
+}
+
+impl ClaimVerdict {
+    /// As a reader sees it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            ClaimVerdict::Holds => "holds",
+            ClaimVerdict::DoesNotHold => "DOES NOT HOLD",
+            ClaimVerdict::NotTestable => "not testable",
+            ClaimVerdict::NotComparable => "not comparable",
+        }
+    }
 }
 
 /// A claim with its verdict and the numbers behind it.
@@ -167,7 +181,9 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
 
 /// The measure of a claim that all of its cells have; else the first that one of them was scored by; else the first.
 fn measure(claim: &Claim, cells: &[&str], run: &RunValues) -> String {
-    let of = |cell: &&str, measure: &str| run.summary.cell(cell).map(|cell| measured::of(cell, measure));
+    let of = |cell: &&str, measure: &str| {
+        run.summary.cell(cell).map(|cell| measured::of_run(&run.summary, cell, measure))
+    };
     let is_known = |measure: &&String| {
         cells.iter().all(|cell| of(cell, measure).is_some_and(|found| found.value.is_some()))
     };
@@ -203,7 +219,7 @@ impl Tester<'_> {
                 cells[1..].iter().map(|cell| self.alike(cell, &cells[0], *within)).collect()
             }
             Test::Rises { cells } => self.rises(cells),
-            Test::Between { cell, low, high } => Ok(vec![self.between(cell, *low, *high)]),
+            Test::Between { cell, low, high } => Ok(vec![self.between(cell, *low, *high)?]),
             Test::Ratio { cell, of, low, high } => Ok(vec![self.ratio(cell, of, *low, *high)?]),
         }
     }
@@ -259,23 +275,33 @@ impl Tester<'_> {
     }
 
     /// The only condition on an absolute magnitude.
-    fn between(&self, cell: &str, low: f64, high: f64) -> Part {
-        let value = match self.value(cell) {
-            Err(open) => return open,
-            Ok(value) => value,
+    fn between(&self, cell: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
+        let known = match self.summary_of(&self.measure, cell) {
+            Err(open) => return Ok(open),
+            Ok(known) => known,
         };
-        let shown = faithful(value, &[low, high]);
+        let (value, ends) = (known.value, self.ends(cell, &known)?);
+        let shown = |value: f64| faithful(value, &[low, high]);
+        let interval = ends.as_ref().map(|ends| format!(" [{}, {}]", shown(ends.low), shown(ends.high)));
         let measure = &self.measure;
-        let said = format!("{measure} of {cell} is {shown}, claimed: {low} to {high}");
+        let said = format!(
+            "{measure} of {cell} is {}{}, claimed: {low} to {high}",
+            shown(value),
+            interval.unwrap_or_default()
+        );
         let model = self.run.summary.cell(cell).map_or("the model", |cell| cell.model.as_str());
         if !self.models.contains_key(model) {
             let why = format!(
                 "{said}; the claim is about an absolute magnitude, and {model} is none of the paper's models"
             );
-            return Part::decided(ClaimVerdict::NotComparable, why);
+            return Ok(Part::decided(ClaimVerdict::NotComparable, why));
         }
-        let holds = (low..=high).contains(&value);
-        Part::decided(if holds { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold }, said)
+        let holds =
+            if (low..=high).contains(&value) { ClaimVerdict::Holds } else { ClaimVerdict::DoesNotHold };
+        Ok(match ends {
+            Some(ends) => Part::of_interval(&ends, low, high, said),
+            None => Part { n: Some(known.n as usize), ..Part::decided(holds, said) },
+        })
     }
 
     fn ratio(&self, cell: &str, of: &str, low: f64, high: f64) -> Result<Part, VerdictError> {
@@ -379,22 +405,33 @@ impl Tester<'_> {
         Ok((ends, said))
     }
 
-    fn value(&self, cell: &str) -> Result<f64, Part> {
-        if self.measure == "tvd_per_token" {
-            // Plain decoding makes one forward a token.
-            let baseline = self.run.summary.cell(cell).and_then(|cell| cell.baseline.as_deref());
-            let n_tokens = baseline
-                .and_then(|id| self.run.summary.cell(id)?.nfe)
-                .ok_or_else(|| not_testable("without a baseline the tokens are not known".to_owned()))?;
-            return Ok(self.summary_of("tvd_spent", cell)?.value / n_tokens);
+    /// The 95 % interval of a cell's value and the prompts behind it: the summary's, else that of the mean over prompts where
+    /// the measure has a value for each image.
+    fn ends(&self, cell: &str, known: &Known) -> Result<Option<Ends>, VerdictError> {
+        let value = known.value;
+        if let Some([low, high]) = known.ci95 {
+            return Ok(Some(Ends { value, low, high, n: Some(known.n as usize) }));
         }
-        Ok(self.summary_of(&self.measure, cell)?.value)
+        let counted = if self.measure == "tvd_per_token" { "tvd_spent" } else { &self.measure };
+        let by_prompt = self.run.by_prompt(cell, counted);
+        let values: Vec<f64> = by_prompt.values().copied().collect();
+        let prompts: Vec<&str> = by_prompt.keys().map(String::as_str).collect();
+        if values.is_empty() {
+            return Ok(None);
+        }
+        let (mean, ends) = mean_over_groups(&values, &prompts)?;
+        let n = Some(values.len());
+        Ok(ends.filter(|_| mean != 0.0).map(|ends| {
+            let [low, high] = ends.map(|end| end / mean * value);
+            Ends { value, low, high, n }
+        }))
     }
 
     /// The cell's value; where it has none, why, and the images that the spec asks for before there is one.
     fn summary_of(&self, measure: &str, cell: &str) -> Result<Known, Part> {
         let summary = self.run.summary.cell(cell);
-        let found = summary.map(|summary| measured::of(summary, measure)).unwrap_or_default();
+        let found =
+            summary.map(|cell| measured::of_run(&self.run.summary, cell, measure)).unwrap_or_default();
         let why = found.why.unwrap_or_else(|| "there is no value".to_owned());
         let Some(value) = found.value else {
             let n_images = summary.map_or(0, |cell| cell.n_images);

@@ -63,6 +63,8 @@ pub struct PaperTable {
     pub rows: Vec<String>,
     /// Its measures, in order.
     pub columns: Vec<PaperColumn>,
+    /// What of it is drawn, printed beside ours; absent where nothing is.
+    pub plot: Option<Plot>,
     /// Its specs, by model of ours; one for each part of the table.
     #[serde(deserialize_with = "specs_by_model")]
     pub specs: BTreeMap<String, Vec<String>>,
@@ -81,10 +83,43 @@ pub struct PaperItem {
     /// Specs, by model of ours.
     #[serde(default, deserialize_with = "specs_by_model")]
     pub specs: BTreeMap<String, Vec<String>>,
-    /// The figure or file of a report, or the command, that shows it.
-    pub shown: Option<String>,
+    /// Figures of the run's report that show it, by name.
+    #[serde(default)]
+    pub figures: Vec<String>,
+    /// Whether the grid of images shows it.
+    #[serde(default)]
+    pub grid: bool,
+    /// Whether the table of the run shows it.
+    #[serde(default)]
+    pub table: bool,
     /// What of it no spec gives, and why.
     pub why: Option<String>,
+}
+
+impl PaperItem {
+    /// What shows it, in words; empty for an item that nothing shows.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let names: Vec<String> = self.figures.iter().map(|name| format!("`{name}`")).collect();
+        let figures = match names.as_slice() {
+            [] => None,
+            [one] => Some(format!("figure {one}")),
+            [first @ .., last] => Some(format!("figures {} and {last}", first.join(", "))),
+        };
+        let grid = self.grid.then(|| "`specimen grid RUN`".to_owned());
+        let table = self.table.then(|| "the table of the run".to_owned());
+        [grid, table, figures].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Columns of a table, by the paper's names, that are drawn as a plane.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// The level axis; without one it is the place in the table.
+    pub x: Option<String>,
+    /// The upright axis: the first of these that ours has for two rows.
+    pub y: Vec<String>,
 }
 
 /// A measure of a table.
@@ -313,10 +348,8 @@ impl PaperTable {
     /// # Errors
     /// As [`PaperTable::specs`]; when a value of it is invalid.
     pub fn twin(&self, model: &str) -> Result<Spec, VerdictError> {
-        self.specs(model)?
-            .swap_remove(0)
-            .resolve()
-            .map_err(|e| VerdictError::BadPaper { file: self.id.clone(), reason: e.to_string() })
+        self.specs(model)?;
+        resolved(&self.specs[model][0])
     }
 }
 
@@ -329,4 +362,13 @@ pub fn spec_named(name: &str) -> Result<SpecText, VerdictError> {
     let found = bundled(&format!("paper/{}", name.trim_end_matches(".toml")));
     let found = found.ok_or_else(|| bad("there is no such spec in experiments/specs/paper".to_owned()))?;
     SpecText::parse(name, found.text).map_err(|error| bad(error.to_string()))
+}
+
+/// The same, resolved.
+///
+/// # Errors
+/// As [`spec_named`]; when a value of it is invalid.
+pub fn resolved(name: &str) -> Result<Spec, VerdictError> {
+    let bad = |reason: String| VerdictError::BadPaper { file: name.to_owned(), reason };
+    spec_named(name)?.resolve().map_err(|error| bad(error.to_string()))
 }

@@ -9,11 +9,11 @@ use specimen_record::CellSummary;
 use specimen_table::deciding;
 
 use super::claims::{ClaimVerdict, TestedClaim, test};
-use super::paper::{Claim, Paper, PaperColumn, PaperTable};
+use super::paper::{Claim, Paper, PaperColumn, PaperTable, resolved};
 use crate::VerdictError;
 use crate::gate::rules::percent;
 use crate::measured::{self, Measured};
-use crate::papers::{PublishedRow, rows};
+use crate::papers::{PublishedRow, resolve, rows};
 use crate::values::RunValues;
 
 /// A table of a paper and a run.
@@ -76,8 +76,8 @@ pub struct PrintedRow {
 /// A printed value and ours.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrintedValue {
-    /// As printed.
-    pub printed: f64,
+    /// As printed; absent where it is drawn and not printed.
+    pub printed: Option<f64>,
     /// Our value.
     pub measure: String,
     /// Its value.
@@ -105,6 +105,22 @@ pub enum ValueVerdict {
     NotRun,
     /// Ours is a value of something else.
     NotReproducible,
+    /// The paper prints none.
+    NotPrinted,
+}
+
+impl ValueVerdict {
+    /// As a reader sees it.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            ValueVerdict::Agrees => "agrees",
+            ValueVerdict::Differs => "differs",
+            ValueVerdict::NotRun => "not run",
+            ValueVerdict::NotReproducible => "not comparable",
+            ValueVerdict::NotPrinted => "not printed",
+        }
+    }
 }
 
 impl Reproduction {
@@ -142,7 +158,8 @@ impl Reproduction {
 /// without one is tested on `run`.
 ///
 /// # Errors
-/// When the run's spec cannot be read, no cell of it belongs to a row of the table, or a value of it is not finite.
+/// When the run's spec cannot be read, a row that it names is not in the table or is several, no cell of it belongs to a row, or
+/// a value of it is not finite.
 pub fn reproduce(
     paper: &Paper,
     table: &PaperTable,
@@ -158,9 +175,10 @@ pub fn reproduce(
     let claims = paper.claims.iter().filter(|claim| claim.table == table.id);
     let run_of =
         |claim: &Claim| models.iter().find_map(|model| longer.get(claim.specs.get(*model)?)).unwrap_or(run);
+    let references = references(table, spec)?;
     let mut printed = Vec::new();
     for group in groups(table)? {
-        printed.extend(rows_of_group(paper, table, &group, run, &spec.published));
+        printed.extend(rows_of_group(paper, table, &group, run, &references));
     }
     if printed.iter().all(|row| row.cell.is_none()) {
         return Err(VerdictError::OtherTable {
@@ -170,7 +188,7 @@ pub fn reproduce(
         });
     }
     Ok(Reproduction {
-        schema: 1,
+        schema: 2,
         paper: paper.title.clone(),
         id: format!("{}:{}", paper.id, table.id),
         table: table.title.clone(),
@@ -192,6 +210,24 @@ pub fn reproduce(
             })
             .collect(),
     })
+}
+
+/// Which rows the cells of a run stand for: what the committed spec of its name says by now, since that is no part of a run's
+/// identity, and what the run's own says of other cells.
+fn references(table: &PaperTable, spec: Spec) -> Result<Vec<PublishedRef>, VerdictError> {
+    let mut references: Vec<PublishedRef> = Vec::new();
+    for name in table.specs.values().flatten() {
+        let committed = resolved(name)?;
+        references.extend(committed.published.into_iter().filter(|_| committed.name == spec.name));
+    }
+    let is_known =
+        |one: &PublishedRef| references.iter().any(|r| (&r.cell, &r.from) == (&one.cell, &one.from));
+    let own: Vec<PublishedRef> = spec.published.into_iter().filter(|one| !is_known(one)).collect();
+    references.extend(own);
+    for reference in references.iter().filter(|reference| reference.from == table.published) {
+        resolve(reference)?;
+    }
+    Ok(references)
 }
 
 /// The printed values of one row.
@@ -255,9 +291,8 @@ fn rows_of_group(
             .iter()
             .map(|column| {
                 let printed = group.values.iter().find(|value| value.metric == column.published)?;
-                Some(judge(paper, column, printed, cell))
+                Some(judge(paper, column, printed, run, cell))
             })
-            .map(|value| value.filter(|value| value.printed.is_finite()))
             .collect(),
     };
     cells.into_iter().map(row).collect()
@@ -267,12 +302,11 @@ fn judge(
     paper: &Paper,
     column: &PaperColumn,
     printed: &PublishedRow,
+    run: &RunValues,
     cell: Option<&CellSummary>,
 ) -> PrintedValue {
-    // A value that is drawn and not printed is left out by the caller.
-    let value = printed.value.unwrap_or(f64::INFINITY);
     let blank = PrintedValue {
-        printed: value,
+        printed: printed.value,
         measure: column.ours.first().cloned().unwrap_or_default(),
         ours: None,
         ci95: None,
@@ -283,7 +317,8 @@ fn judge(
     let Some(cell) = cell else {
         return PrintedValue { why: Some("the run has no cell for it".to_owned()), ..blank };
     };
-    let mut found = column.ours.iter().map(|measure| (measure, measured::of(cell, measure)));
+    let mut found =
+        column.ours.iter().map(|measure| (measure, measured::of_run(&run.summary, cell, measure)));
     let is_scored = |measure: &str| cell.metrics.iter().any(|m| m.metric == measure);
     let with_value = found.clone().find(|(_, ours)| ours.value.is_some());
     let (measure, ours) = match with_value {
@@ -308,6 +343,13 @@ fn judge(
     };
     let blank =
         PrintedValue { measure: measure.clone(), ours: ours.value, ci95: ours.ci95, convention, ..blank };
+    let Some(value) = printed.value else {
+        return PrintedValue { verdict: ValueVerdict::NotPrinted, ..blank };
+    };
+    if printed.is_second_hand() {
+        let why = "second-hand: taken from notes about the paper".to_owned();
+        return PrintedValue { verdict: ValueVerdict::NotReproducible, why: Some(why), ..blank };
+    }
     if paper.models.get(&cell.model) != Some(&printed.model) {
         let why = format!("{} is not {}", cell.model, printed.model);
         return PrintedValue { verdict: ValueVerdict::NotReproducible, why: Some(why), ..blank };

@@ -2,7 +2,6 @@
 
 use specimen_table::{Column, Entry, Rank, Section, Table, column_decimals, fixed, ranks, with_interval};
 
-use super::claims::ClaimVerdict;
 use super::reproduction::{PrintedColumn, PrintedRow, Reproduction, ValueVerdict};
 
 impl Reproduction {
@@ -54,12 +53,10 @@ impl Reproduction {
                 .collect();
             ranks(&rivals, column.higher_is_better)
         };
-        let printed = places(&|row| Some(row.values[at].as_ref()?.printed));
+        let printed = places(&|row| row.values[at].as_ref()?.printed);
         let entries = self.rows.iter().zip(printed).map(|(row, rank)| {
-            let text = match &row.values[at] {
-                Some(value) => fixed(value.printed, column.decimals),
-                None => "—".to_owned(),
-            };
+            let printed = row.values[at].as_ref().and_then(|value| value.printed);
+            let text = printed.map_or_else(|| "—".to_owned(), |value| fixed(value, column.decimals));
             Entry { text, rank }
         });
         table
@@ -91,7 +88,9 @@ impl Reproduction {
                 ValueVerdict::Differs => {
                     format!(" (differs{})", table.footnote(value.why.as_deref().unwrap_or("farther apart")))
                 }
-                ValueVerdict::NotRun | ValueVerdict::NotReproducible => String::new(),
+                ValueVerdict::NotRun | ValueVerdict::NotReproducible | ValueVerdict::NotPrinted => {
+                    String::new()
+                }
             };
             entries.push(Entry {
                 text: format!("{text}{said}"),
@@ -130,12 +129,7 @@ impl Reproduction {
             (0..self.claims.len()).map(|at| Entry::plain(&of(at))).collect()
         };
         table.push(Column::text("claim"), texts(&|at| self.claims[at].text.clone()));
-        let verdict = |at: usize| match self.claims[at].verdict {
-            ClaimVerdict::Holds => "holds".to_owned(),
-            ClaimVerdict::DoesNotHold => "DOES NOT HOLD".to_owned(),
-            ClaimVerdict::NotTestable => "not testable".to_owned(),
-            ClaimVerdict::NotComparable => "not comparable".to_owned(),
-        };
+        let verdict = |at: usize| self.claims[at].verdict.words().to_owned();
         table.push(Column::text("verdict"), texts(&verdict));
         table.push(Column::text("evidence"), texts(&|at| self.claims[at].evidence.clone()));
         table

@@ -1,14 +1,22 @@
 //! CSV in memory, whose every field passes [`csv_field`]: prompts, names and reasons are untrusted, and a spreadsheet
 //! that opens the file must not run them.
 
-use specimen_table::csv_field;
+use crate::csv_field;
 
 /// Lines of CSV under way.
-pub(crate) struct CsvText(csv::Writer<Vec<u8>>);
+#[derive(Debug)]
+pub struct CsvText(csv::Writer<Vec<u8>>);
+
+impl Default for CsvText {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl CsvText {
     /// None yet.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self(csv::Writer::from_writer(Vec::new()))
     }
 
@@ -16,7 +24,7 @@ impl CsvText {
     ///
     /// # Errors
     /// Another number of fields than the first line has.
-    pub(crate) fn write_record<T: AsRef<str>>(
+    pub fn write_record<T: AsRef<str>>(
         &mut self,
         fields: impl IntoIterator<Item = T>,
     ) -> Result<(), csv::Error> {
@@ -24,7 +32,11 @@ impl CsvText {
     }
 
     /// All lines.
-    pub(crate) fn into_text(self) -> String {
+    ///
+    /// # Panics
+    /// Never: writing into memory does not fail.
+    #[must_use]
+    pub fn into_text(self) -> String {
         let bytes = self.0.into_inner().expect("writing into memory does not fail");
         String::from_utf8(bytes).expect("what was written is text")
     }
