@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build test test-torch211 lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,10 @@ build: libtorch ## build everything, the binary `specimen` included
 
 test: libtorch ## run all tests; closes with what was skipped and the counts
 	scripts/test.sh
+
+test-torch211: ## build against torch 2.11.0 in a folder of its own, and run the tests of decoding, networks and metrics with it
+	TORCH=2.11.0 scripts/libtorch.sh $(CURDIR)/target/libtorch-2.11
+	LIBTORCH=$(CURDIR)/target/libtorch-2.11 CARGO_TARGET_DIR=$(CURDIR)/target/torch-2.11 cargo test --release -p specimen-decode -p specimen-models -p specimen-extract -p specimen-measure
 
 lint: libtorch ## formatting, clippy and the documentation, without a single warning
 	cargo fmt --all --check
@@ -56,5 +60,5 @@ chaos: chaos-local chaos-slurm ## both
 train-tiny: build ## train the embedded model again, all networks (hours on two cores)
 	for network in tokenizer target drafter drafter-further drafter-cascade drafter-eagle3 features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
 
-libtorch: ## fill .libtorch with libtorch 2.13.0 (CUDA=1: with its CUDA part)
+libtorch: ## fill .libtorch with the libtorch at hand, of 2.11 to 2.13, or download 2.13.0 (CUDA=1: with its CUDA part)
 	@scripts/libtorch.sh

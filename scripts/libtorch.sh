@@ -1,21 +1,26 @@
 #!/bin/sh
-# Fills .libtorch/ with libtorch 2.13.0, the version that the tch crate is made for.
+# Fills .libtorch/ with a libtorch of 2.11 to 2.13. The tch crate is made for 2.13.0; the headers of an older one get
+# what it lacks from scripts/torch_compat.h.
 #
 #   scripts/libtorch.sh [FOLDER]          FOLDER is .libtorch of this checkout unless given
 #
 # Takes the first that works:
 #   1. FOLDER is already filled: nothing to do.
-#   2. $LIBTORCH is a libtorch 2.13.0: its `lib` and `include` are linked.
-#   3. A python3 or python on PATH has torch 2.13.0: what is needed of it is linked.
-#   4. pip downloads the wheels (x86-64 Linux, CPython 3.10 or later): 540 MB to fetch, 1.3 GB of free disk
+#   2. $LIBTORCH is a libtorch of 2.11 to 2.13: its `lib` and `include` are linked.
+#   3. A python3 or python on PATH has a torch of 2.11 to 2.13: what is needed of it is linked.
+#   4. pip downloads the wheels of 2.13.0 (x86-64 Linux, CPython 3.10 or later): 540 MB to fetch, 1.3 GB of free disk
 #      while it unpacks, 0.5 GB afterwards.
-# CUDA=1 takes the CUDA libraries as well; by pip these are several GB more.
+# CUDA=1 takes the CUDA libraries as well; by pip these are several GB more. TORCH=2.11.0 downloads that version and looks
+# nowhere else.
 #
 # `build-version` is written last and is what marks a folder as filled, so an interrupted run never leaves
-# something that looks whole. A failure is one sentence on stderr and exit status 1.
+# something that looks whole; of an older libtorch it is `older-version`, since tch refuses what a `build-version` says
+# that is not 2.13.0. A failure is one sentence on stderr and exit status 1.
 set -eu
 
 want=2.13.0
+asked=${TORCH:-}
+served='2.11 to 2.13'
 cuda=${CUDA:-0}
 root=$(cd "$(dirname "$0")/.." && pwd)
 dest=${1:-$root/.libtorch}
@@ -28,9 +33,16 @@ fail() {
 
 say() { printf 'libtorch: %s\n' "$*"; }
 
+# Whether a version is one of those that are served.
+is_served() {
+    case $1 in 2.11.* | 2.12.* | "$want") true ;; *) false ;; esac
+}
+
 # The version of the libtorch or Python package torch in folder $1, without a suffix such as +cpu.
 version_of() {
-    if [ -f "$1/build-version" ]; then
+    if [ -f "$1/older-version" ]; then
+        sed -n '1s/[+[:space:]].*//; 1p' "$1/older-version"
+    elif [ -f "$1/build-version" ]; then
         sed -n '1s/[+[:space:]].*//; 1p' "$1/build-version"
     elif [ -f "$1/version.py" ]; then
         sed -n "s/^__version__[^'\"]*['\"]\([^'\"+]*\).*/\1/p" "$1/version.py"
@@ -63,31 +75,69 @@ begin() {
     mkdir "$tmp/wheels" "$tmp/pip"
 }
 
-# Moves what begin and its successors prepared into place.
+# Moves what begin and its successors prepared into place: libtorch $2 from $1.
 finish() {
     lacks=$(missing_in "$tmp")
     [ -z "$lacks" ] || fail "$1 lacks $lacks, so $dest was not filled"
-    rm -f "$dest/build-version"
+    marker=build-version
+    [ "$2" = "$want" ] || {
+        marker=older-version
+        complete_headers
+    }
+    rm -f "$dest/build-version" "$dest/older-version"
     rm -rf "$dest/lib" "$dest/include"
     mv "$tmp/include" "$dest/include"
     mv "$tmp/lib" "$dest/lib"
-    echo "$want" >"$tmp/build-version"
-    mv "$tmp/build-version" "$dest/build-version"
-    say "$dest holds libtorch $want from $1"
+    echo "$2" >"$tmp/$marker"
+    mv "$tmp/$marker" "$dest/$marker"
+    say "$dest holds libtorch $2 from $1"
     exit 0
 }
 
-# Links a whole libtorch: folder $1.
-link_folder() {
-    begin
-    ln -s "$1/lib" "$tmp/lib"
-    ln -s "$1/include" "$tmp/include"
-    finish "$1"
+# Gives the headers of an older libtorch a torch.h that declares what they lack; a link becomes folders of links.
+complete_headers() {
+    if [ ! -L "$tmp/include" ]; then
+        at=$tmp/include/torch/csrc/api/include/torch
+        mv "$at/torch.h" "$at/torch_as_published.h"
+        write_torch_h torch_as_published.h >"$at/torch.h"
+        return
+    fi
+    from=$headers
+    rm "$tmp/include"
+    at=$tmp/include
+    mkdir "$at"
+    for part in torch csrc api include torch torch.h; do
+        for entry in "$from"/*; do
+            [ "${entry##*/}" = $part ] || ln -s "$entry" "$at/"
+        done
+        from=$from/$part
+        at=$at/$part
+        [ $part = torch.h ] || mkdir "$at"
+    done
+    write_torch_h "$from" >"$at"
 }
 
-# Links what is needed of the Python package torch in folder $1; python $2 fetches what it stands on.
-link_package() {
+# A torch.h that includes the one at $1.
+write_torch_h() {
+    echo '#pragma once'
+    echo "#include \"$1\""
+    cat "$root/scripts/torch_compat.h"
+}
+
+# Links a whole libtorch: folder $1, version $2.
+link_folder() {
     begin
+    headers=$1/include
+    ln -s "$1/lib" "$tmp/lib"
+    ln -s "$1/include" "$tmp/include"
+    finish "$1" "$2"
+}
+
+# Links what is needed of the Python package torch in folder $1; python $2 fetches what it stands on. Version $3.
+link_package() {
+    version=$3
+    begin
+    headers=$1/include
     mkdir "$tmp/lib"
     ln -s "$1/include" "$tmp/include"
     site=$(dirname "$1")
@@ -108,7 +158,7 @@ link_package() {
             download "$python" --no-deps 'nvidia-cuda-runtime<14' 'nvidia-cuda-cupti<14'
         fi
     fi
-    finish "$package"
+    finish "$package" "$version"
 }
 
 # Downloads wheels with python $1 (further arguments go to pip) and unpacks what is needed of them.
@@ -149,30 +199,38 @@ PYTHON
 }
 
 # 1. Already filled. A link to a folder of someone else's is used as it is and never changed.
-if [ "$(version_of "$dest")" = "$want" ] && [ -z "$(missing_in "$dest")" ]; then
+[ -z "$asked" ] || is_served "$asked" || fail "TORCH=$asked is none of $served"
+if is_served "$(version_of "$dest")" && [ "${asked:-$(version_of "$dest")}" = "$(version_of "$dest")" ] && [ -z "$(missing_in "$dest")" ]; then
     filled=yes
 elif [ -L "$dest" ]; then
-    fail "$dest is a link to something that is not a whole libtorch $want; remove the link and try again"
+    fail "$dest is a link to something that is not a whole libtorch of $served; remove the link and try again"
 else
     filled=no
 fi
 
 # 2. $LIBTORCH. It is checked even when the folder is filled, because cargo lets it win.
-if [ -n "${LIBTORCH:-}" ] && [ "$LIBTORCH" != "$dest" ]; then
-    remedy="unset LIBTORCH or point it at libtorch $want"
+if [ -z "$asked" ] && [ -n "${LIBTORCH:-}" ] && [ "$LIBTORCH" != "$dest" ]; then
+    remedy="unset LIBTORCH or point it at a libtorch of $served"
     case $LIBTORCH in /*) ;; *) fail "LIBTORCH=$LIBTORCH is not an absolute path; $remedy" ;; esac
     [ -d "$LIBTORCH" ] || fail "LIBTORCH=$LIBTORCH is not a folder; $remedy"
     found=$(version_of "$LIBTORCH")
-    [ "$found" = "$want" ] ||
-        fail "LIBTORCH=$LIBTORCH holds version ${found:-unknown (it has no build-version)}, expected $want; $remedy"
+    is_served "$found" ||
+        fail "LIBTORCH=$LIBTORCH holds version ${found:-unknown (it has no build-version)}, expected $served; $remedy"
     lacks=$(missing_in "$LIBTORCH")
     [ -z "$lacks" ] || fail "LIBTORCH=$LIBTORCH lacks $lacks; $remedy"
-    [ $filled = yes ] || link_folder "$LIBTORCH"
+    # One that this script filled has headers that are complete.
+    if [ "$found" != "$want" ] && [ ! -f "$LIBTORCH/older-version" ]; then
+        [ $filled = no ] ||
+            fail "LIBTORCH=$LIBTORCH holds version $found, whose headers need completing, and $dest is filled already: remove $dest, or unset LIBTORCH"
+        (link_folder "$LIBTORCH" "$found") || exit 1
+        fail "$dest was filled from LIBTORCH=$LIBTORCH, whose headers needed completing: unset LIBTORCH, so that $dest is used"
+    fi
+    [ $filled = yes ] || link_folder "$LIBTORCH" "$found"
 fi
 [ $filled = no ] || exit 0
 
 [ "$(uname -s) $(uname -m)" = "Linux x86_64" ] ||
-    fail "only x86-64 Linux is served without help and this is $(uname -s) $(uname -m); set LIBTORCH to a libtorch $want for it"
+    fail "only x86-64 Linux is served without help and this is $(uname -s) $(uname -m); set LIBTORCH to a libtorch of $served for it"
 
 # 3. A Python that has torch; importing it would take seconds, so only its folder is looked up.
 note=
@@ -183,20 +241,20 @@ for python in python3 python; do
     package=$($python -c 'import importlib.util, os
 spec = importlib.util.find_spec("torch")
 print(os.path.dirname(spec.origin) if spec and spec.origin else "")' 2>/dev/null) || continue
-    [ -n "$package" ] || continue
+    [ -n "$package" ] && [ -z "$asked" ] || continue
     found=$(version_of "$package")
-    if [ "$found" = "$want" ] && [ -z "$(missing_in "$package")" ]; then link_package "$package" $python; fi
-    note=" (torch ${found:-of unknown version} in $package is not a whole $want)"
+    if is_served "$found" && [ -z "$(missing_in "$package")" ]; then link_package "$package" $python "$found"; fi
+    note=" (torch ${found:-of unknown version} in $package is not a whole torch of $served)"
 done
 
 # 4. The wheels.
 [ -n "$best" ] || fail "no python3 on PATH to download torch $want with; install Python 3.10 or later with pip, or set LIBTORCH"
 begin
 if [ "$cuda" = 1 ]; then
-    download $best "torch==$want"
+    download $best "torch==${asked:-$want}"
 else
     free_mb=$(df -Pk "$dest" | awk 'NR == 2 { print int($4 / 1000) }')
     [ "$free_mb" -ge 1300 ] || fail "unpacking torch $want takes 1300 MB in $dest and $free_mb MB are free$note"
-    download $best --no-deps "torch==$want" 'nvidia-cuda-runtime<14' 'nvidia-cuda-cupti<14'
+    download $best --no-deps "torch==${asked:-$want}" 'nvidia-cuda-runtime<14' 'nvidia-cuda-cupti<14'
 fi
-finish "the wheels of torch $want"
+finish "the wheels of torch ${asked:-$want}" "${asked:-$want}"

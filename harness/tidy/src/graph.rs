@@ -7,7 +7,7 @@ use crate::workspace::Member;
 
 /// Heavy libraries, and the crates whose manifest may name them.
 const CONFINED: [(&str, &[&str]); 4] = [
-    ("tch", &["weights", "models", "extract", "train", "runner"]),
+    ("tch", &["weights", "models", "operators", "extract", "train", "runner"]),
     ("polars", &["report"]),
     ("plotters", &["report"]),
     ("plotters-backend", &["report"]),

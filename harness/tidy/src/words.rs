@@ -47,7 +47,7 @@ const PLACES: [(&str, &[&str], &str); 3] = [
     ),
     (
         concat!("Ten", "sor::"),
-        &["harness/weights/", "harness/models/", "harness/train/", "metrics/extract/"],
+        &["harness/weights/", "harness/models/", "harness/operators/", "harness/train/", "metrics/extract/"],
         "tensors appear in weights, models, extract and train only",
     ),
 ];

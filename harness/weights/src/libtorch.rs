@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// The libtorch whose headers this program was built with, `2.13.0`; `unknown` where the build did not find it.
+pub const BUILT_FOR: &str = env!("SPECIMEN_LIBTORCH");
+
 /// A loaded libtorch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
@@ -32,7 +35,9 @@ fn folder_in(maps: &str) -> Option<PathBuf> {
 
 /// What `build-version` (an unpacked archive) or `version.py` (a wheel) says.
 fn version_in(folder: &Path) -> Option<String> {
-    if let Ok(text) = std::fs::read_to_string(folder.join("build-version")) {
+    let stated = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    // `older-version` is what `scripts/libtorch.sh` writes in place of the other.
+    if let Some(text) = stated("older-version").or_else(|| stated("build-version")) {
         return Some(text.trim().to_owned());
     }
     let text = std::fs::read_to_string(folder.join("version.py")).ok()?;

@@ -23,6 +23,11 @@ pub trait DraftHead {
         target.embed(tokens, positions)
     }
 
+    /// Entries of its cache before those of the image, which it fills itself.
+    fn n_front(&self) -> i64 {
+        0
+    }
+
     /// What the head continues from, made of the target's features: `[b, n, w]` to `[b, n, d]`, where `w` is
     /// `d` times the number of taps, or `d` without taps. Its own predictions are not passed through here.
     fn admit(&self, features: &Tensor) -> Tensor;

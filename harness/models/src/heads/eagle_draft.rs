@@ -19,7 +19,8 @@ use crate::{
         feature_tap::FeatureTap,
         generation::ModelGeneration,
         kv::{KvCache, KvShape},
-        mask::{ancestor_mask, causal_behind},
+        mask::{Mask, ancestor_mask, causal_behind},
+        transfers::upload,
     },
 };
 
@@ -115,7 +116,7 @@ impl EagleDraft {
             backbone,
         };
         Self {
-            cache: KvCache::new(shape, context.backbone.kind(), device),
+            cache: KvCache::with_front(shape, head.n_front(), context.backbone.kind(), device),
             tap: generation.tap(),
             prefix,
             reused: None,
@@ -133,22 +134,27 @@ impl EagleDraft {
     }
 
     /// Runs pairs at the image positions `positions` (0-based; negative in the prefix) behind `from` cached entries.
-    /// `tokens` are the last of them; those before are of the prefix. `features`: `[b, n, d]`, admitted or predicted.
+    /// `tokens` are the last of them; those before are of the prefix. `features`: `[b, n, d]`, admitted or predicted; where
+    /// `parents` has places, those of them.
     fn run(
         &mut self,
         tokens: &[i64],
         positions: &[i64],
-        features: &Tensor,
+        (features, parents): (&Tensor, &[i64]),
         from: i64,
-        mask: Option<&Tensor>,
+        mask: Option<&Mask>,
     ) -> Tensor {
         let Context { backbone, n_rows, n_prefix, device, .. } = &self.context;
         let last = backbone.shape().n_positions - 1;
         let n_before = positions.len() - tokens.len();
         let positions: Vec<i64> = positions.iter().map(|p| (n_prefix + p).min(last)).collect();
-        let positions = Tensor::from_slice(&positions).to_device(*device);
-        let of_tokens = positions.narrow(0, n_before as i64, tokens.len() as i64);
-        let tokens = Tensor::from_slice(tokens).to_device(*device);
+        let ([tokens, positions, parents], mask) =
+            upload([tokens, &positions, parents], mask, self.cache.kind(), *device);
+        let of_tokens = positions.narrow(0, n_before as i64, tokens.size()[0]);
+        let features = match parents.numel() {
+            0 => features.shallow_clone(),
+            _ => features.index_select(1, &parents),
+        };
         let embeddings = self.head.embed(&**backbone, &tokens, &of_tokens);
         let mut embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
         if n_before > 0 {
@@ -158,7 +164,7 @@ impl EagleDraft {
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
         let turns = turns.at(&positions, self.head.layer_shape().n_heads);
         let layer = &mut self.cache.layers_from(from)[0];
-        self.head.step(&embeddings, features, &turns, layer, mask)
+        self.head.step(&embeddings, &features, &turns, layer, mask.as_ref())
     }
 
     /// Distributions of the tokens at the image positions `next`, one a row; a forced one is drafted as surely as it
@@ -195,9 +201,7 @@ impl EagleDraft {
         let n_held = (stable - n_before).max(0) as usize;
         let new: Vec<i64> = tokens[n_held..].iter().map(|t| i64::from(t.0)).collect();
         let positions: Vec<i64> = (stable..stable + n).map(|slot| slot - n_before).collect();
-        let kind = self.cache.kind();
-        let mask = causal_behind(stable, n).map(|mask| mask.to_kind(kind).to_device(self.context.device));
-        let out = self.run(&new, &positions, &features, stable, mask.as_ref());
+        let out = self.run(&new, &positions, (&features, &[]), stable, causal_behind(stable, n).as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
@@ -220,13 +224,11 @@ impl EagleDraft {
         // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
         let place = |node| Some(stable + row_of(&self.rows, node) - 1);
         let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
-        let mask = mask.to_kind(self.cache.kind()).to_device(self.context.device);
         let root = stable - 1 - self.n_prefix_pairs();
         let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
         let positions: Vec<i64> = nodes.iter().map(|&node| root + tree[node].depth as i64).collect();
-        let index = Tensor::from_slice(&parents).to_device(self.context.device);
-        let features = self.predicted.index_select(1, &index);
-        let out = self.run(&tokens, &positions, &features, stable + n_run - 1, Some(&mask));
+        let known = self.predicted.shallow_clone();
+        let out = self.run(&tokens, &positions, (&known, &parents), stable + n_run - 1, Some(&mask));
         self.predicted = Tensor::cat(&[&self.predicted, &out], 1);
         self.distributions_of(&out, positions.iter().map(|position| position + 1))
     }

@@ -10,14 +10,15 @@ use specimen_decode::{
     pipeline::Sampling,
     tree::{NodeId, TokenTree},
 };
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
 use crate::seam::{
     backbone::Backbone,
     distributions::{DistributionRows, distributions},
     draft_time::DraftTime,
     kv::{KvCache, KvShape},
-    mask::{ancestor_mask, causal_behind},
+    mask::{Mask, ancestor_mask, causal_behind},
+    transfers::upload,
 };
 
 /// A bijection between the vocabularies of a target and of its drafter.
@@ -112,18 +113,28 @@ impl ModelDraft {
         self.prefix.size()[1]
     }
 
-    /// Input vectors of `tokens` at `positions` (prefix included), `[b, n, d]`.
-    fn embed(&self, tokens: impl Iterator<Item = TokenId>, positions: &Tensor) -> Tensor {
+    /// The drafter's ids of `tokens`.
+    fn ids(&self, tokens: impl Iterator<Item = TokenId>) -> Vec<i64> {
         let id = |token| self.vocabulary.as_ref().map_or(token, |map| map.drafter_id(token));
-        let ids: Vec<i64> = tokens.map(|token| i64::from(id(token).0)).collect();
-        let ids = Tensor::from_slice(&ids).to_device(self.prefix.device());
-        self.backbone.embed(&ids, positions).unsqueeze(0).expand([self.prefix.size()[0], -1, -1], false)
+        tokens.map(|token| i64::from(id(token).0)).collect()
+    }
+
+    /// Input vectors of `ids` at `positions` (prefix included), `[b, n, d]`.
+    fn embed(&self, ids: &Tensor, positions: &Tensor) -> Tensor {
+        self.backbone.embed(ids, positions).unsqueeze(0).expand([self.prefix.size()[0], -1, -1], false)
+    }
+
+    fn upload<const N: usize>(
+        &self,
+        lists: [&[i64]; N],
+        mask: Option<&Mask>,
+    ) -> ([Tensor; N], Option<Tensor>) {
+        upload(lists, mask, self.cache.kind(), self.prefix.device())
     }
 
     /// Runs slots behind the cache, which keeps them. `x`: `[b, n, d]`; returns features `[b, n, d]`.
     fn run(&mut self, x: &Tensor, positions: &Tensor, mask: Option<Tensor>) -> Tensor {
         let n = x.size()[1];
-        let mask = mask.map(|mask| mask.to_kind(self.cache.kind()).to_device(self.prefix.device()));
         let features = self.backbone.forward(x, positions, &mut self.cache, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         features
@@ -146,14 +157,17 @@ impl ModelDraft {
         let from = if is_first { 0 } else { self.n_prefix() + n_kept as i64 };
         self.cache.truncate(from);
         let end = self.n_prefix() + tokens.len() as i64;
-        let positions = Tensor::arange_start(from, end, (Kind::Int64, self.prefix.device()));
+        let positions: Vec<i64> = (from..end).collect();
+        let ids = self.ids(tokens[n_kept..].iter().copied());
+        let mask = causal_behind(from, end - from);
+        let ([ids, positions], mask) = self.upload([&ids, &positions], mask.as_ref());
         let n_new = (tokens.len() - n_kept) as i64;
         let image = positions.narrow(0, end - from - n_new, n_new);
-        let mut x = self.embed(tokens[n_kept..].iter().copied(), &image);
+        let mut x = self.embed(&ids, &image);
         if is_first {
             x = Tensor::cat(&[&self.prefix, &x], 1);
         }
-        let features = self.run(&x, &positions, causal_behind(from, end - from));
+        let features = self.run(&x, &positions, mask);
         self.taken.truncate(n_kept);
         self.taken.extend_from_slice(&tokens[n_kept..]);
         self.places.clear();
@@ -175,9 +189,10 @@ impl ModelDraft {
         let last = self.backbone.shape().n_positions - 1;
         let positions: Vec<i64> =
             nodes.iter().map(|&node| (stable - 1 + tree[node].depth as i64).min(last)).collect();
-        let positions = Tensor::from_slice(&positions).to_device(self.prefix.device());
-        let x = self.embed(nodes.iter().map(|&node| tree[node].token), &positions);
-        let features = self.run(&x, &positions, Some(mask));
+        let ids = self.ids(nodes.iter().map(|&node| tree[node].token));
+        let ([ids, positions], mask) = self.upload([&ids, &positions], Some(&mask));
+        let x = self.embed(&ids, &positions);
+        let features = self.run(&x, &positions, mask);
         self.distributions_of(&features)
     }
 }

@@ -112,7 +112,8 @@ pub struct Layer {
     eps: f64,
     /// `[d]`; absent in the LlamaGen EAGLE-1 head.
     attention_norm: Option<Tensor>,
-    /// `[3 * n_heads * d_head, d_input]`: query, key, value rows.
+    /// `[3 * n_heads * d_head, d_input]`: query, key, value rows. Once prepared, the two rows that a rotary angle mixes are
+    /// side by side, query and key heads alike: their products are unchanged, and turning is one complex product.
     qkv: Tensor,
     /// `[d, n_heads * d_head]`
     out: Tensor,
@@ -130,9 +131,6 @@ pub struct Layer {
 struct Decoding {
     attention_norm: Option<MirrorNorm>,
     ffn_norm: MirrorNorm,
-    /// `qkv` with the two rows that a rotary angle mixes side by side, query and key heads alike: their
-    /// products stay, and turning is one complex product.
-    paired: Tensor,
 }
 
 impl Layer {
@@ -200,22 +198,40 @@ impl Layer {
         })
     }
 
-    /// Builds what [`Layer::step`] needs.
+    /// Builds what [`Layer::step`] needs; the parameters are no longer those of the source, so nothing can train them.
     pub fn prepare(&mut self) {
         let _guard = tch::no_grad_guard();
-        let LayerShape { n_heads, d_head, .. } = self.shape;
-        let (n_turned, d_input) = (2 * n_heads * d_head, self.qkv.size()[1]);
-        let halves = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, 2, d_head / 2, d_input]);
-        let pairs = halves.transpose(1, 2).reshape([n_turned, d_input]);
+        if self.decoding.is_some() {
+            return;
+        }
+        self.qkv = self.reordered([2, self.shape.d_head / 2]);
         let norm = |weight: &Tensor| MirrorNorm::new(weight, self.eps);
         self.decoding = Some(Decoding {
             attention_norm: self.attention_norm.as_ref().map(norm),
             ffn_norm: norm(&self.ffn_norm),
-            paired: Tensor::cat(&[pairs, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0),
         });
     }
 
-    /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`.
+    /// `qkv` with the rows of each query and key head, which are `order[0]` groups of `order[1]`, as `order[1]` groups of
+    /// `order[0]`.
+    fn reordered(&self, [n_groups, n_in_group]: [i64; 2]) -> Tensor {
+        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let (n_turned, d_input) = (2 * n_heads * d_head, self.qkv.size()[1]);
+        let groups = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, n_groups, n_in_group, d_input]);
+        let turned = groups.transpose(1, 2).reshape([n_turned, d_input]);
+        Tensor::cat(&[turned, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0)
+    }
+
+    /// `qkv` in the order of the source.
+    fn qkv_in_halves(&self) -> Tensor {
+        match self.decoding {
+            Some(_) => self.reordered([self.shape.d_head / 2, 2]),
+            None => self.qkv.shallow_clone(),
+        }
+    }
+
+    /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`. Once prepared,
+    /// every call brings the rows back into the order of the source.
     pub fn project(&self, x: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
         self.project_from(&self.normed_input(x), rotary)
     }
@@ -224,7 +240,7 @@ impl Layer {
     pub fn project_from(&self, normed: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
         let LayerShape { n_heads, d_head, .. } = self.shape;
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
-        let qkv = normed.linear(&self.qkv, None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
+        let qkv = normed.linear(&self.qkv_in_halves(), None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
         let qk = qkv.narrow(2, 0, 2 * n_heads);
         let half = d_head / 2;
         let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
@@ -282,7 +298,7 @@ impl Layer {
         let LayerShape { n_heads, d_head, .. } = self.shape;
         let decoding = self.decoding();
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
-        let qkv = normed.linear(&decoding.paired, None::<&Tensor>).to_kind(Kind::Float);
+        let qkv = normed.linear(&self.qkv, None::<&Tensor>).to_kind(Kind::Float);
         let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
         let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]).transpose(1, 2);
         let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_heads));

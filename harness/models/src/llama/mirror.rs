@@ -15,7 +15,8 @@ impl Mirrored {
     /// `x`: `[b, n, d]`.
     #[must_use]
     pub fn new(x: &Tensor) -> Self {
-        let signs = Tensor::from_slice(&[1.0_f32, -1.0]).to_kind(x.kind()).to_device(x.device()).view([2, 1]);
+        // Made on the device: an upload would make the host wait.
+        let signs = Tensor::arange_start_step(1, -2, -2, (x.kind(), x.device())).view([2, 1]);
         Self { both: x.unsqueeze(2) * &signs, signs }
     }
 

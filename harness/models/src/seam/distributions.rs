@@ -2,13 +2,18 @@
 //! Guidance comes before any filter; ties at the k-th value survive top-k; the token that crosses top-p is
 //! kept. [`specimen_decode::pipeline`] is the reference in plain Rust.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 use specimen_decode::{
     dist::Dist,
     pipeline::{FilterOrder, Sampling},
 };
 use tch::{Kind, Tensor};
+
+use crate::seam::transfers::HostRows;
 
 /// Scale of the row of a prompt's pictures in three-way guidance: that of Anole's own decoder.
 pub const IMAGE_GUIDANCE: f64 = 1.2;
@@ -74,8 +79,9 @@ fn keep_top_k(logits: &mut Tensor, top_k: u32) {
     if k == 0 || n_vocab <= k {
         return;
     }
-    let (values, _) = logits.topk(k, -1, true, true);
-    let threshold = values.narrow(-1, k - 1, 1);
+    // Only the least of them is needed, so they need no order.
+    let (values, _) = logits.topk(k, -1, true, false);
+    let threshold = values.amin([-1_i64].as_slice(), true);
     *logits = logits.masked_fill(&logits.lt_tensor(&threshold), f64::NEG_INFINITY);
 }
 
@@ -90,10 +96,11 @@ fn keep_top_p(logits: &mut Tensor, top_p: f32) {
     *logits = logits.masked_fill(&mask, f64::NEG_INFINITY);
 }
 
-/// Rows of distributions on the device; each crosses to the host when it is first read.
+/// Rows of distributions on the device; all cross to the host together when the first is read.
 pub struct DistributionRows {
     /// `[n, v]`, f32
     distributions: Tensor,
+    on_host: OnceCell<HostRows>,
     rows: RefCell<Vec<Option<Rc<Dist>>>>,
 }
 
@@ -102,15 +109,17 @@ impl DistributionRows {
     #[must_use]
     pub fn new(distributions: Tensor) -> Self {
         let n = distributions.size()[0] as usize;
-        Self { distributions, rows: RefCell::new(vec![None; n]) }
+        Self { distributions, on_host: OnceCell::new(), rows: RefCell::new(vec![None; n]) }
     }
 
     /// Row `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> Rc<Dist> {
-        self.rows.borrow_mut()[i]
-            .get_or_insert_with(|| Rc::new(fetch(&self.distributions.get(i as i64))))
-            .clone()
+        let read = || {
+            let rows = self.on_host.get_or_init(|| HostRows::of(&self.distributions));
+            Rc::new(Dist::from_probs(rows.row(i).to_vec()))
+        };
+        self.rows.borrow_mut()[i].get_or_insert_with(read).clone()
     }
 
     /// Makes `distribution` row `i`, whatever the device has there.
@@ -124,12 +133,4 @@ impl DistributionRows {
         let n = self.rows.borrow().len();
         (0..n).map(|i| self.row(i)).collect()
     }
-}
-
-/// One distribution on the host. `row`: `[v]`, f32.
-fn fetch(row: &Tensor) -> Dist {
-    let n = row.numel();
-    let mut probs = vec![0.0_f32; n];
-    row.copy_data(&mut probs, n);
-    Dist::from_probs(probs)
 }

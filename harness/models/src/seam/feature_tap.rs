@@ -6,6 +6,8 @@
 
 use tch::Tensor;
 
+use crate::seam::transfers::upload_list;
+
 /// Features of the slots run so far. The first is the last prefix slot's, or the very first where the whole prefix
 /// was asked for.
 #[derive(Default)]
@@ -83,7 +85,7 @@ impl FeatureTap {
         let n = 1 + ages.iter().copied().max().expect("a head asks for at least one feature") as i64;
         let newest = self.newest(n);
         let index: Vec<i64> = ages.iter().map(|&age| n - 1 - age as i64).collect();
-        newest.index_select(1, &Tensor::from_slice(&index).to_device(newest.device()))
+        newest.index_select(1, &upload_list(&index, newest.device()))
     }
 
     fn newest(&self, n: i64) -> Tensor {

@@ -1,7 +1,10 @@
 //! One image under way: prefix, guidance rows, KV cache, tree mask and positions behind the decoder's three
 //! verbs. Written once for all networks.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 use specimen_decode::{
     dist::{Dist, TokenId},
@@ -17,6 +20,7 @@ use crate::seam::{
     feature_tap::FeatureTap,
     kv::{KvCache, KvShape},
     mask::tree_mask,
+    transfers::{HostRows, upload},
 };
 
 /// A generation over any [`Backbone`].
@@ -184,11 +188,10 @@ impl Generation for ModelGeneration {
         let root = self.cache.len() + n_queued;
         let below = tree.ids().map(|id| root + tree[id].depth as i64);
         let positions: Vec<i64> = (self.cache.len()..root).chain(below).map(|at| at.min(last)).collect();
-        let (tokens, positions) =
-            (Tensor::from_slice(&tokens).to_device(device), Tensor::from_slice(&positions).to_device(device));
+        let mask = tree_mask(tree, self.cache.len(), n_queued);
+        let ([tokens, positions], mask) =
+            upload([&tokens, &positions], mask.as_ref(), self.cache.kind(), device);
         let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
-        let mask = tree_mask(tree, self.cache.len(), n_queued)
-            .map(|m| m.to_kind(self.cache.kind()).to_device(device));
         let (mut features, mut tapped) = self.run(&x, &positions, mask.as_ref());
         if n_queued > 0 {
             // The missing keys and values are written; the tree comes after them.
@@ -200,18 +203,16 @@ impl Generation for ModelGeneration {
         let root = (root - self.n_prefix()) as usize;
         let distributions = self.distributions_of(&features, tree.ids().map(|id| root + tree[id].depth + 1));
         self.scored = Some(tapped);
-        Box::new(ModelScores { distributions, features })
+        Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
     }
 
     fn commit(&mut self, path: &[NodeId]) {
         let _guard = tch::no_grad_guard();
         let tapped = self.scored.take().expect("a tree was scored before it is committed");
         let offsets: Vec<i64> = path.iter().map(|node| node.0 as i64).collect();
-        self.cache.keep(&offsets);
-        let kept = if offsets.len() as i64 == tapped.size()[1] {
-            tapped
-        } else {
-            tapped.index_select(1, &Tensor::from_slice(&offsets).to_device(self.prefix.device()))
+        let kept = match self.cache.keep(&offsets) {
+            Some(offsets) => tapped.index_select(1, &offsets),
+            None => tapped.narrow(1, 0, offsets.len() as i64),
         };
         self.tap.borrow_mut().give(kept);
     }
@@ -234,6 +235,8 @@ struct ModelScores {
     distributions: DistributionRows,
     /// `[b, n, d]`
     features: Tensor,
+    /// Those of the row with the caption, `[n, d]`; they cross together when the first is read.
+    on_host: OnceCell<HostRows>,
 }
 
 impl Scores for ModelScores {
@@ -242,10 +245,7 @@ impl Scores for ModelScores {
     }
 
     fn feature(&self, node: NodeId) -> Rc<[f32]> {
-        let row = self.features.get(0).get(node.0 as i64).to_kind(Kind::Float);
-        let mut values = vec![0.0_f32; row.numel()];
-        let n = values.len();
-        row.copy_data(&mut values, n);
-        values.into()
+        let rows = self.on_host.get_or_init(|| HostRows::of(&self.features.get(0).to_kind(Kind::Float)));
+        rows.row(node.0).into()
     }
 }

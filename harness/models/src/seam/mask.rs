@@ -1,24 +1,59 @@
 //! Additive attention masks: 0 where a row may look, minus infinity elsewhere. Built in f32 on the host.
 
 use specimen_decode::tree::{NodeId, TokenTree};
-use tch::Tensor;
+
+/// Rows of a mask begin at multiples of so many entries: the attention kernels of a GPU copy any other mask first.
+const ALIGNED: usize = 8;
+
+/// A mask `[n, width]` on the host.
+pub(crate) struct Mask {
+    n: usize,
+    width: usize,
+    /// `[n, stride]`; what is behind `width` is no part of it.
+    values: Vec<f32>,
+}
+
+impl Mask {
+    /// Nothing is seen.
+    fn new(n: i64, width: i64) -> Self {
+        let (n, width) = (n as usize, width as usize);
+        Self { n, width, values: vec![f32::NEG_INFINITY; n * width.next_multiple_of(ALIGNED)] }
+    }
+
+    /// Rows, entries of a row, and entries from one row to the next.
+    pub(crate) fn shape(&self) -> [i64; 3] {
+        [self.n, self.width, self.stride()].map(|size| size as i64)
+    }
+
+    /// `[n, stride]`
+    pub(crate) fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    fn stride(&self) -> usize {
+        self.width.next_multiple_of(ALIGNED)
+    }
+
+    fn row(&mut self, at: usize) -> &mut [f32] {
+        let (from, width) = (at * self.stride(), self.width);
+        &mut self.values[from..from + width]
+    }
+}
 
 /// Mask `[n, n_cached + n]` of `n_chain` slots in sequence and a whole tree behind them, `n` together, after
 /// `n_cached` entries: a slot of the chain sees the cache and the chain up to itself, a node the cache, the
 /// chain, its ancestors and itself. `None` for a lone root, which sees everything.
-pub(crate) fn tree_mask(tree: &TokenTree, n_cached: i64, n_chain: i64) -> Option<Tensor> {
+pub(crate) fn tree_mask(tree: &TokenTree, n_cached: i64, n_chain: i64) -> Option<Mask> {
     if tree.len() == 1 {
         return causal_behind(n_cached, n_chain + 1);
     }
     let nodes: Vec<NodeId> = tree.ids().collect();
     let root = n_cached + n_chain;
-    let width = root + nodes.len() as i64;
-    let of_tree = ancestor_mask(tree, &nodes, root, width, |node| Some(root + node.0 as i64));
-    if n_chain == 0 {
-        return Some(of_tree);
-    }
-    let chain = Tensor::full([n_chain, width], f64::NEG_INFINITY, (tch::Kind::Float, tch::Device::Cpu));
-    Some(Tensor::cat(&[chain.triu(n_cached + 1), of_tree], 0))
+    let mut mask = Mask::new(n_chain + nodes.len() as i64, root + nodes.len() as i64);
+    see_in_sequence(&mut mask, n_cached, n_chain);
+    let place = |node: NodeId| Some(root + node.0 as i64);
+    see_ancestors(&mut mask, n_chain as usize, tree, &nodes, root, place);
+    Some(mask)
 }
 
 /// Mask `[nodes.len(), width]` by which each of `nodes` sees the first `n_seen` entries and, from itself
@@ -29,9 +64,39 @@ pub(crate) fn ancestor_mask(
     n_seen: i64,
     width: i64,
     place: impl Fn(NodeId) -> Option<i64>,
-) -> Tensor {
-    let mut mask = vec![f32::NEG_INFINITY; nodes.len() * width as usize];
-    for (row, &node) in mask.chunks_exact_mut(width as usize).zip(nodes) {
+) -> Mask {
+    let mut mask = Mask::new(nodes.len() as i64, width);
+    see_ancestors(&mut mask, 0, tree, nodes, n_seen, place);
+    mask
+}
+
+/// Mask `[n, n_seen + n]` of `n` slots in sequence behind `n_seen` entries; `None` for a single slot.
+pub(crate) fn causal_behind(n_seen: i64, n: i64) -> Option<Mask> {
+    (n > 1).then(|| {
+        let mut mask = Mask::new(n, n_seen + n);
+        see_in_sequence(&mut mask, n_seen, n);
+        mask
+    })
+}
+
+/// The first `n` rows see `n_seen` entries and, behind them, the rows up to themselves.
+fn see_in_sequence(mask: &mut Mask, n_seen: i64, n: i64) {
+    for at in 0..n as usize {
+        mask.row(at)[..=n_seen as usize + at].fill(0.0);
+    }
+}
+
+/// The rows from `first` on are those of `nodes`.
+fn see_ancestors(
+    mask: &mut Mask,
+    first: usize,
+    tree: &TokenTree,
+    nodes: &[NodeId],
+    n_seen: i64,
+    place: impl Fn(NodeId) -> Option<i64>,
+) {
+    for (at, &node) in nodes.iter().enumerate() {
+        let row = mask.row(first + at);
         row[..n_seen as usize].fill(0.0);
         let mut at = Some(node);
         while let Some((parent, column)) = at.and_then(|node| Some((tree[node].parent, place(node)?))) {
@@ -39,11 +104,4 @@ pub(crate) fn ancestor_mask(
             at = parent;
         }
     }
-    Tensor::from_slice(&mask).view([nodes.len() as i64, width])
-}
-
-/// Mask `[n, n_seen + n]` of `n` slots in sequence behind `n_seen` entries; `None` for a single slot.
-pub(crate) fn causal_behind(n_seen: i64, n: i64) -> Option<Tensor> {
-    let whole = || Tensor::full([n, n_seen + n], f64::NEG_INFINITY, (tch::Kind::Float, tch::Device::Cpu));
-    (n > 1).then(|| whole().triu(n_seen + 1))
 }

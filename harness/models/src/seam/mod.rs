@@ -1,8 +1,9 @@
 //! Between the decoder and the networks.
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`distributions`] (from logits to
-//! probabilities), [`feature_tap`] and [`generation`] (one image under way), [`token_tables`] and [`feature_rows`]
-//! (what methods and diagnostics read besides), [`loaded_model`] (a whole model), [`likelihood`].
+//! probabilities), [`transfers`] (what crosses to the device and back), [`feature_tap`] and [`generation`] (one image
+//! under way), [`token_tables`] and [`feature_rows`] (what methods and diagnostics read besides), [`loaded_model`] (a
+//! whole model), [`likelihood`].
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -10,6 +11,7 @@ pub mod kv;
 
 pub mod distributions;
 pub(crate) mod mask;
+pub mod transfers;
 
 pub mod feature_tap;
 pub mod generation;
@@ -18,6 +20,7 @@ pub mod clock;
 pub mod draft_time;
 
 pub mod feature_rows;
+mod neighbour_store;
 pub mod token_tables;
 
 pub mod loaded_model;

@@ -10,8 +10,11 @@ use specimen_decode::{
     method::{Needs, Parts},
     vectors::{Neighbours, TokenVectors},
 };
+use specimen_foundation::folders::cache_folder;
 use specimen_weights::LoadError;
 use tch::{Device, Kind, Tensor};
+
+use crate::seam::neighbour_store::neighbours;
 
 /// The tables of one model; each is absent where the model has none.
 #[derive(Default)]
@@ -52,7 +55,7 @@ impl TokenTables {
     }
 
     /// The tables that `needs` names, as far as there are any; no draft model. Making neighbours takes time
-    /// that grows with the square of the vocabulary, once a width.
+    /// that grows with the square of the vocabulary, once a width; those of large vocabularies are kept on disk.
     #[must_use]
     pub fn parts(&self, needs: &Needs) -> Parts {
         Parts {
@@ -71,7 +74,7 @@ impl TokenTables {
             n_nearest <= table.n_nearest() || table.n_nearest() + 1 == table.n_vocab()
         };
         if !held.as_ref().is_some_and(is_wide_enough) {
-            *held = Some(Rc::new(Neighbours::of_vectors(space, n_nearest)));
+            *held = Some(Rc::new(neighbours(space, n_nearest, cache_folder().as_deref())));
         }
         held.clone()
     }

@@ -35,7 +35,7 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
         let head = Rc::new(ChameleonHead::new(&mut ByRule(Kind::Float), &config, true).unwrap());
         let head = ImageHead::new(head, image.clone());
         let shape = KvShape { n_layers: 1, n_rows: 2, n_heads: 2, d_head: 8, capacity: 16 };
-        let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
+        let mut cache = KvCache::with_front(shape, head.n_front(), Kind::Float, Device::Cpu);
         let turns = |at: &Tensor| image.turns().unwrap().at(at, 2);
 
         // The first image token goes with the last feature of the prompt.

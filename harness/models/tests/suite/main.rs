@@ -15,6 +15,7 @@ mod golden_llama;
 mod golden_models;
 mod golden_text;
 mod guidance;
+mod kernels;
 mod kv_cache;
 mod likelihood;
 mod mirror;

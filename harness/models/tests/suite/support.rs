@@ -63,8 +63,13 @@ fn tiny_config() -> TargetConfig {
 }
 
 pub(crate) fn tiny_backbone() -> TinyBackbone {
+    tiny_backbone_with(tiny_config().n_layers)
+}
+
+fn tiny_backbone_with(n_layers: i64) -> TinyBackbone {
     no_grad(|| {
-        let mut backbone = TinyBackbone::new(&mut RandomWeights::new(1), &tiny_config()).unwrap();
+        let config = TargetConfig { n_layers, ..tiny_config() };
+        let mut backbone = TinyBackbone::new(&mut RandomWeights::new(1), &config).unwrap();
         backbone.prepare();
         backbone
     })
@@ -84,8 +89,13 @@ pub(crate) fn caption_rows(n_rows: i64) -> Tensor {
 
 /// An image of the tiny architecture under way; two rows exactly when guidance is not 1.
 pub(crate) fn tiny(sampling: Sampling) -> ModelGeneration {
+    tiny_with(tiny_config().n_layers, sampling)
+}
+
+/// The same with another number of layers.
+pub(crate) fn tiny_with(n_layers: i64, sampling: Sampling) -> ModelGeneration {
     let n_rows = if sampling.guidance == 1.0 { 1 } else { 2 };
-    let backbone = tiny_backbone();
+    let backbone = tiny_backbone_with(n_layers);
     let prefix = no_grad(|| backbone.embed_caption(&caption_rows(n_rows)));
     let n_tokens = tiny_config().n_tokens() as usize;
     ModelGeneration::new(Rc::new(backbone), sampling, prefix, n_tokens, MAX_TREE)

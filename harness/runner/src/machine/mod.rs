@@ -108,8 +108,8 @@ pub fn software() -> Software {
     }
 }
 
-/// The libtorch that tch is built against.
-pub const LIBTORCH: &str = "2.13.0";
+/// The libtorch that this program was built for.
+pub use specimen_weights::libtorch::BUILT_FOR as LIBTORCH;
 
 /// Which of the variables this program reads are set.
 #[must_use]

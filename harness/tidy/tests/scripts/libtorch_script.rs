@@ -91,7 +91,7 @@ fn a_bad_libtorch_variable_is_named_with_what_is_wrong() {
     fs::remove_file(sandbox.path("torn/lib/libc10.so")).unwrap();
     fs::create_dir(sandbox.path("empty")).unwrap();
     let at = |name: &str| sandbox.path(name).to_str().unwrap().to_owned();
-    check_failure(&sandbox, &[("LIBTORCH", &at("older"))], &[&at("older"), "2.9.1", "expected 2.13.0"]);
+    check_failure(&sandbox, &[("LIBTORCH", &at("older"))], &[&at("older"), "2.9.1", "expected 2.11 to 2.13"]);
     check_failure(&sandbox, &[("LIBTORCH", &at("torn"))], &["lacks lib/libc10.so"]);
     check_failure(&sandbox, &[("LIBTORCH", &at("empty"))], &["no build-version"]);
     check_failure(&sandbox, &[("LIBTORCH", &at("absent"))], &["is not a folder"]);
@@ -238,4 +238,57 @@ fn what_a_killed_run_left_is_cleared_by_the_next() {
     write_libtorch(&sandbox, "mine", "2.13.0");
     let outcome = run(&sandbox, &[("LIBTORCH", sandbox.path("mine").to_str().unwrap())]);
     check_filled(&sandbox, &outcome);
+}
+
+/// The folder is filled with an older libtorch: the marker that tch does not read, and a `torch.h` that includes the
+/// folder's own and declares what it lacks.
+#[track_caller]
+fn check_older(sandbox: &Sandbox, own: &str, version: &str) {
+    let out = sandbox.path("out");
+    assert_eq!(fs::read_to_string(out.join("older-version")).unwrap(), format!("{version}\n"));
+    assert!(!out.join("build-version").exists());
+    let header = "include/torch/csrc/api/include/torch/torch.h";
+    let text = fs::read_to_string(out.join(header)).unwrap();
+    let include = format!("#include \"{}\"", sandbox.path(own).join(header).display());
+    assert!(text.contains(&include) && text.contains("_philox_key_split"), "{text}");
+    // Headers beside it are those of the folder.
+    let beside = out.join("include/torch/csrc/api/include/torch/nn.h");
+    assert_eq!(fs::read_to_string(beside).unwrap(), "nn");
+    assert_eq!(fs::read_to_string(out.join("include/ATen/ATen.h")).unwrap(), "ATen");
+}
+
+fn write_older(sandbox: &Sandbox, folder: &str, version: &str) {
+    write_libtorch(sandbox, folder, version);
+    sandbox.write(&format!("{folder}/include/torch/csrc/api/include/torch/nn.h"), "nn");
+    sandbox.write(&format!("{folder}/include/ATen/ATen.h"), "ATen");
+}
+
+#[test]
+fn an_older_torch_of_python_is_taken_with_headers_that_are_completed() {
+    let sandbox = Sandbox::new();
+    write_older(&sandbox, "site/torch", "2.11.0+cu130");
+    write_nvidia(&sandbox, "site");
+    let torch = sandbox.path("site/torch");
+    python(&sandbox, torch.to_str().unwrap(), 0, "exit 1");
+    let outcome = run(&sandbox, &[]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{}", outcome.stdout);
+    check_older(&sandbox, "site/torch", "2.11.0");
+    // What was filled stays, and may be named.
+    let out = sandbox.path("out");
+    let again = run(&sandbox, &[("LIBTORCH", out.to_str().unwrap())]);
+    assert_eq!((again.code, again.stdout.as_str(), again.stderr.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn an_older_libtorch_variable_fills_the_folder_and_has_to_be_unset() {
+    let sandbox = Sandbox::new();
+    write_older(&sandbox, "mine", "2.12.1");
+    let mine = sandbox.path("mine");
+    let outcome = run(&sandbox, &[("LIBTORCH", mine.to_str().unwrap())]);
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (Some(1), 1), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unset LIBTORCH"), "{}", outcome.stderr);
+    check_older(&sandbox, "mine", "2.12.1");
+    let beside = run(&sandbox, &[("LIBTORCH", mine.to_str().unwrap())]);
+    assert!(beside.stderr.contains("is filled already"), "{}", beside.stderr);
+    assert_eq!(run(&sandbox, &[]).code, Some(0));
 }

@@ -5,7 +5,7 @@
 //! The head has seen whole sequences, prompt included. Slot `s` consumes word `s + 1` and the feature of slot `s`; the
 //! slots before the image are run once an image, and their keys and values stand before those of the image.
 
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::{Kind, Tensor};
@@ -103,15 +103,13 @@ impl ChameleonHead {
 pub struct ImageHead {
     head: Rc<ChameleonHead>,
     image: Rc<ChameleonImage>,
-    /// Keys and values of the slots before the image, `[b, n_heads, n_prefix - 1, d_head]` each, once they have run.
-    prompt: RefCell<Option<(Tensor, Tensor)>>,
 }
 
 impl ImageHead {
     /// `head` on `image`.
     #[must_use]
     pub fn new(head: Rc<ChameleonHead>, image: Rc<ChameleonImage>) -> Self {
-        Self { head, image, prompt: RefCell::default() }
+        Self { head, image }
     }
 
     /// Slots before those of the image: the last prefix slot's feature goes with the first image token.
@@ -119,17 +117,14 @@ impl ImageHead {
         self.image.n_prefix() - 1
     }
 
-    /// Keys and values of the slots before the image.
-    fn run_prompt(&self, kind: Kind) -> (Tensor, Tensor) {
+    /// Keys and values of the slots before the image, `[b, 2 * n_heads, n_prompt, d_head]`, keys first.
+    fn run_prompt(&self) -> Tensor {
         let (head, image, n) = (&self.head, &self.image, self.n_prompt());
-        let n_heads = head.config.n_heads;
         let embeddings = image.network().embed_words(&image.words().narrow(1, 1, n));
         let x = head.join(&embeddings, &image.prefix_features().narrow(1, 0, n));
         // A slot stands where the token it consumes stands, as in the image.
         let positions = Tensor::arange_start(1, n + 1, (Kind::Int64, x.device()));
-        let (_, kv) = head.layer.heads(&x, &image.network().turns_at(&positions));
-        let kv = kv.to_kind(kind);
-        (kv.narrow(1, 0, n_heads), kv.narrow(1, n_heads, n_heads))
+        head.layer.heads(&x, &image.network().turns_at(&positions)).1
     }
 }
 
@@ -142,6 +137,10 @@ impl DraftHead for ImageHead {
     /// None: it reads the feature after the final norm.
     fn taps(&self) -> &[usize] {
         &[]
+    }
+
+    fn n_front(&self) -> i64 {
+        self.n_prompt()
     }
 
     fn admit(&self, features: &Tensor) -> Tensor {
@@ -167,12 +166,12 @@ impl DraftHead for ImageHead {
         mask: Option<&Tensor>,
     ) -> Tensor {
         let (kind, n) = (cache.kind(), embeddings.size()[1]);
-        let mut prompt = self.prompt.borrow_mut();
-        let (prompt_k, prompt_v) = prompt.get_or_insert_with(|| self.run_prompt(kind));
+        if !cache.is_front_filled() {
+            cache.fill_front(&self.run_prompt());
+        }
         let x = self.head.join(embeddings, features);
         let (q, kv) = self.head.layer.heads(&x, &turns.narrow(1, 0, 1));
         let (k, v) = cache.append(&kv);
-        let (k, v) = (Tensor::cat(&[&*prompt_k, &k], 2), Tensor::cat(&[&*prompt_v, &v], 2));
         let n_prompt = self.n_prompt();
         let mask = mask.map(|mask| {
             Tensor::cat(&[mask.new_zeros([n, n_prompt], (kind, mask.device())), mask.shallow_clone()], 1)

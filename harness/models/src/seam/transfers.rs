@@ -1,0 +1,131 @@
+//! What crosses between host and device while an image is decoded. Each crossing makes the host wait for the device, so
+//! what belongs together crosses in one copy; crossings are counted, and tests hold budgets on them.
+
+use std::cell::Cell;
+
+use tch::{Device, Kind, Tensor};
+
+use crate::seam::mask::Mask;
+
+/// Vectors of a GPU are read in pieces of so many bytes.
+const ALIGNED_BYTES: usize = 16;
+
+thread_local! {
+    static CROSSINGS: Cell<Crossings> = const { Cell::new(Crossings { n_uploads: 0, n_downloads: 0 }) };
+}
+
+/// Copies between host and device, whether they are two memories or one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossings {
+    /// To the device.
+    pub n_uploads: u64,
+    /// To the host.
+    pub n_downloads: u64,
+}
+
+/// What `work` gives, and the copies it made on this thread.
+pub fn crossings<T>(work: impl FnOnce() -> T) -> (T, Crossings) {
+    let before = CROSSINGS.get();
+    let given = work();
+    let now = CROSSINGS.get();
+    let made = Crossings {
+        n_uploads: now.n_uploads - before.n_uploads,
+        n_downloads: now.n_downloads - before.n_downloads,
+    };
+    (given, made)
+}
+
+/// Rows of f32 numbers on the host.
+pub(crate) struct HostRows {
+    width: usize,
+    /// `[n, width]`
+    values: Vec<f32>,
+}
+
+impl HostRows {
+    /// Takes `rows` (`[n, width]`, f32) over in one copy.
+    pub(crate) fn of(rows: &Tensor) -> Self {
+        CROSSINGS.set(Crossings { n_downloads: CROSSINGS.get().n_downloads + 1, ..CROSSINGS.get() });
+        let (n, mut values) = (rows.numel(), vec![0.0_f32; rows.numel()]);
+        rows.copy_data(&mut values, n);
+        Self { width: rows.size()[1] as usize, values }
+    }
+
+    /// `[width]`
+    pub(crate) fn row(&self, at: usize) -> &[f32] {
+        &self.values[at * self.width..][..self.width]
+    }
+}
+
+/// One list on the device.
+pub(crate) fn upload_list(list: &[i64], device: Device) -> Tensor {
+    let ([list], _) = upload([list], None, Kind::Float, device);
+    list
+}
+
+/// Lists of ids or positions, and the mask `[n, width]` in `kind`, on the device.
+pub(crate) fn upload<const N: usize>(
+    lists: [&[i64]; N],
+    mask: Option<&Mask>,
+    kind: Kind,
+    device: Device,
+) -> ([Tensor; N], Option<Tensor>) {
+    CROSSINGS.set(Crossings { n_uploads: CROSSINGS.get().n_uploads + 1, ..CROSSINGS.get() });
+    let numbers = || lists.iter().copied().flatten();
+    let mut block: Vec<u8> = numbers().flat_map(|number| number.to_ne_bytes()).collect();
+    let n_bytes = block.len() as i64;
+    // What reads the mask wants its beginning aligned.
+    block.resize(block.len().next_multiple_of(ALIGNED_BYTES), 0);
+    let mask_at = block.len() as i64;
+    if let Some(mask) = mask {
+        block.extend(mask.values().iter().flat_map(|value| value.to_ne_bytes()));
+    }
+    let block = Tensor::from_slice(&block).to_device(device);
+    let numbers = block.narrow(0, 0, n_bytes).view_dtype(Kind::Int64);
+    let mut from = 0;
+    let on_device = lists.map(|list| {
+        let list = numbers.narrow(0, from, list.len() as i64);
+        from += list.size()[0];
+        list
+    });
+    let mask = mask.map(|mask| {
+        let [n, width, stride] = mask.shape();
+        let values = block.narrow(0, mask_at, n * stride * size_of::<f32>() as i64).view_dtype(Kind::Float);
+        // The kind changes while rows are whole, so that they stay aligned.
+        values.view([n, stride]).to_kind(kind).narrow(1, 0, width)
+    });
+    (on_device, mask)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+    use crate::seam::mask::causal_behind;
+
+    const HIDDEN: f32 = f32::NEG_INFINITY;
+
+    #[test]
+    fn lists_and_mask_come_out_as_they_went_in() {
+        let mask = causal_behind(2, 2);
+        let ([ids, none, places], mask) =
+            upload([&[7, -1, 1 << 40], &[], &[5]], mask.as_ref(), Kind::Float, Device::Cpu);
+        let list = |x: &Tensor| Vec::<i64>::try_from(x).unwrap();
+        assert_eq!((list(&ids), list(&none), list(&places)), (vec![7, -1, 1 << 40], vec![], vec![5]));
+        let mask = mask.unwrap();
+        assert_eq!(mask.size(), [2, 4]);
+        assert_eq!(mask.stride(), [8, 1], "rows are aligned");
+        assert_eq!(mask.storage_offset() % 4, 0, "the mask begins at a multiple of 16 bytes");
+        assert_eq!(
+            Vec::<f32>::try_from(mask.reshape([-1])).unwrap(),
+            [0.0, 0.0, 0.0, HIDDEN, 0.0, 0.0, 0.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn a_mask_in_another_kind_stays_aligned() {
+        let ([], mask) = upload([], causal_behind(8, 3).as_ref(), Kind::BFloat16, Device::Cpu);
+        let mask = mask.unwrap();
+        assert_eq!((mask.kind(), mask.size(), mask.stride()), (Kind::BFloat16, vec![3, 11], vec![16, 1]));
+    }
+}
