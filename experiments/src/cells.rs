@@ -21,6 +21,18 @@ pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "gu
 pub(crate) const CELL_KEYS: &[&str] =
     &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
 
+/// The name of a device; absent where the table has none.
+pub(crate) fn device(fields: &Fields<'_>) -> Result<Option<String>, SpecError> {
+    let Some(device) = optional_text(fields, "device")? else { return Ok(None) };
+    let numbered =
+        device.strip_prefix("cuda:").is_some_and(|n| n.parse::<u16>().is_ok_and(|m| m.to_string() == n));
+    if !(numbered || device == "cpu" || device == "cuda") {
+        let node = fields.required("device", "it was read above")?;
+        return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
+    }
+    Ok(Some(device))
+}
+
 /// Reads a `[model]` table at `path`.
 pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
     let fields = Fields::new(node, "[model]", path, MODEL_KEYS)?;
@@ -31,13 +43,6 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
     }
     let dtype =
         fields.required("dtype", "speed and digests depend on it; write for instance dtype = \"bf16\"")?;
-    let device = optional_text(&fields, "device")?.unwrap_or_else(|| "cpu".to_owned());
-    let numbered =
-        device.strip_prefix("cuda:").is_some_and(|n| n.parse::<u16>().is_ok_and(|m| m.to_string() == n));
-    if !(numbered || device == "cpu" || device == "cuda") {
-        let node = fields.required("device", "the default is a device")?;
-        return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
-    }
     if let Some(weights) =
         fields.get("weights").filter(|_| specimen_catalog::entry::published_entry(name).is_err())
     {
@@ -49,7 +54,7 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
     Ok(ModelSpec {
         name: name.to_owned(),
         dtype: choice(dtype, &fields.path("dtype"), "dtype", &Dtype::ALL)?,
-        device,
+        device: device(&fields)?.unwrap_or_else(|| "cpu".to_owned()),
         weights: optional_text(&fields, "weights")?,
         three_way_guidance: third
             .map_or(Ok(false), |node| fields::flag(node, &fields.path("three_way_guidance")))?,

@@ -46,7 +46,7 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
 pub(crate) const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
 pub(crate) const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
 pub(crate) const DIAGNOSTIC_KEYS: &[&str] = &["name", "images"];
-pub(crate) const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights"];
+pub(crate) const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights", "device"];
 
 /// A spec as written, before it is resolved. Overrides ([`set`](Self::set), [`sweep`](Self::sweep)) act here.
 #[derive(Clone, Debug)]
@@ -288,9 +288,12 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
             protocol: needed(&fields, "protocol", known.needs != Needs::Nothing, PROTOCOL_WHY)?,
             real: needed(&fields, "real", known.needs == Needs::ProtocolAndReal, REAL_WHY)?,
             weights: fields.get("weights").map(|node| filled(node, &fields.path("weights"))).transpose()?,
+            device: crate::cells::device(&fields)?,
         };
-        if known.needs == Needs::Nothing && metric.weights.is_some() {
-            return Err(no_use(&fields, "weights", name));
+        for (key, is_given) in [("weights", metric.weights.is_some()), ("device", metric.device.is_some())] {
+            if known.needs == Needs::Nothing && is_given {
+                return Err(no_use(&fields, key, name));
+            }
         }
         if let Some((_, first)) = metrics.iter().find(|(other, _)| other.values() == metric.values()) {
             return Err(duplicate("metric", &metric.values().join(", "), &name_node.place, first));

@@ -155,6 +155,9 @@ pub struct MetricSpec {
     /// Weights of the protocol's network, likewise a path; absent: where they are looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
+    /// Where the protocol's network computes: `cpu`, `cuda` or `cuda:N`; absent: on the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// A look into a few images of every cell.
@@ -171,7 +174,7 @@ impl MetricSpec {
     /// A metric that needs nothing else.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), min_n: None, protocol: None, real: None, weights: None }
+        Self { name: name.to_owned(), min_n: None, protocol: None, real: None, weights: None, device: None }
     }
 
     /// The values it gives, as tables and expectations call them: `target-nll`, `fid:lantern`, and for `prdc` one for

@@ -107,6 +107,7 @@ struct Ready {
     protocol: Protocol,
     real: Option<PathBuf>,
     weights: Option<PathBuf>,
+    device: String,
 }
 
 impl Ready {
@@ -114,11 +115,12 @@ impl Ready {
         let name = metric.protocol.as_deref().unwrap_or_default();
         let place = |path: &Option<String>| path.as_ref().map(|path| DataRoot::place(data_root, path));
         let protocol = Protocol::find(name)?;
-        Ok(Self { protocol, real: place(&metric.real), weights: place(&metric.weights) })
+        let device = metric.device.clone().unwrap_or_else(|| "cpu".to_owned());
+        Ok(Self { protocol, real: place(&metric.real), weights: place(&metric.weights), device })
     }
 
     fn networks(&self, data_root: Option<&DataRoot>) -> Published {
-        Published::new(data_root.map(DataRoot::path), self.weights.clone())
+        Published::new(data_root.map(DataRoot::path), self.weights.clone()).on(&self.device)
     }
 }
 

@@ -20,6 +20,12 @@ const SONAME: &str = "libtorch_cuda.so";
 /// Why there is no such GPU.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CudaError {
+    /// No name of a device.
+    #[error("device `{found}` is unknown; expected cpu, cuda or cuda:N")]
+    Unknown {
+        /// What was given.
+        found: String,
+    },
     /// This libtorch has no CUDA part.
     #[error(
         "this libtorch has no CUDA part: there is no {looked}; `make libtorch CUDA=1` brings it, without another \
@@ -60,6 +66,19 @@ pub enum CudaError {
         /// How many there are.
         n_devices: i64,
     },
+}
+
+/// The device that `cpu`, `cuda` or `cuda:N` names.
+///
+/// # Errors
+/// Another name, and as [`device`].
+pub fn named(name: &str) -> Result<Device, CudaError> {
+    let index = match name {
+        "cpu" => return Ok(Device::Cpu),
+        "cuda" => Some(0),
+        other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()),
+    };
+    device(index.ok_or_else(|| CudaError::Unknown { found: name.to_owned() })?)
 }
 
 /// The GPU of this index; opens libtorch's CUDA part if that was not done yet.

@@ -8,6 +8,8 @@ use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, Part};
 use specimen_weights::{Checkpoint, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 
+pub use specimen_weights::cuda::named;
+
 use crate::{
     clip::{
         shape::{ClipLayout, VisionShape, is_configured, words},
@@ -42,16 +44,33 @@ pub fn open(
     dtype: Dtype,
     weights: &Path,
 ) -> Result<OpenNet, ExtractError> {
+    open_on(Device::Cpu, network, layers, dtype, weights)
+}
+
+/// As [`open`], to compute on `device`.
+///
+/// # Errors
+/// As [`open`].
+///
+/// # Panics
+/// Without a layer.
+pub fn open_on(
+    device: Device,
+    network: NetworkName,
+    layers: &[&str],
+    dtype: Dtype,
+    weights: &Path,
+) -> Result<OpenNet, ExtractError> {
     assert!(!layers.is_empty(), "a network is opened for at least one layer");
     let layers = layers.iter().map(|name| network.layer(name)).collect::<Result<Vec<_>, _>>()?;
     let _guard = tch::no_grad_guard();
-    let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), Device::Cpu)?;
+    let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), device)?;
     let digest = checkpoint.digest()[..12].to_owned();
     let Loaded { net, stand_in, n_dims } = load(network, kind_of(dtype), &mut checkpoint)?;
     checkpoint.finish()?;
     let layers = layers.into_iter().map(|layer| Layer { n_dims: n_dims.unwrap_or(layer.n_dims), ..layer });
     let name = stand_in.map_or(network.to_string(), |size| format!("{network}[{size}]"));
-    Ok(OpenNet { network, name, layers: layers.collect(), dtype, digest, net })
+    Ok(OpenNet { network, name, layers: layers.collect(), dtype, device, digest, net })
 }
 
 /// Opens `network` with weights made from the names of its tensors, for several layers: known features for a machine
@@ -68,7 +87,8 @@ pub fn open_recipe(network: NetworkName, layers: &[&str], dtype: Dtype) -> Resul
     let _guard = tch::no_grad_guard();
     let net = published(network, &mut RecipeWeights::new(), kind_of(dtype))?;
     let name = network.to_string();
-    Ok(OpenNet { network, name, layers, dtype, digest: "recipe".to_owned(), net })
+    let device = Device::Cpu;
+    Ok(OpenNet { network, name, layers, dtype, device, digest: "recipe".to_owned(), net })
 }
 
 /// The weights of [`open_recipe`] by name, in the layout of the release; of CLIP, those of its tower of pictures.
@@ -185,6 +205,7 @@ pub struct OpenNet {
     name: String,
     layers: Vec<Layer>,
     dtype: Dtype,
+    device: Device,
     /// First 12 digits of the weights' digest.
     digest: String,
     net: Box<dyn Network>,
@@ -193,13 +214,14 @@ pub struct OpenNet {
 impl FeatureNetwork for OpenNet {
     fn parts(&self) -> Vec<Part> {
         let Self { name, layers, dtype, digest, .. } = self;
-        let identity = |layer: &Layer| format!("{name}-{}-{}@{digest}", layer.name, dtype.name());
+        let on = words_of(self.device);
+        let identity = |layer: &Layer| format!("{name}-{}-{}{on}@{digest}", layer.name, dtype.name());
         layers.iter().map(|layer| Part { identity: identity(layer), n_dims: layer.n_dims }).collect()
     }
 
     fn rows(&self, batch: &Batch) -> Result<Vec<f32>, NetworkFault> {
         let _guard = tch::no_grad_guard();
-        let x = to_tensor(batch, &self.name, self.network.input_side())?;
+        let x = to_tensor(batch, &self.name, self.network.input_side())?.to_device(self.device);
         let outputs = self.net.run(&channels_last(&x.to_kind(kind_of(self.dtype))), &self.layers);
         for (layer, output) in self.layers.iter().zip(&outputs) {
             let expected = [batch.n as i64, layer.n_dims as i64];
@@ -221,6 +243,17 @@ pub(crate) fn to_tensor(batch: &Batch, network: &str, side: usize) -> Result<Ten
         });
     }
     Ok(Tensor::from_slice(values).view([n as i64, 3, side as i64, side as i64]))
+}
+
+/// The part of an identity that says on which kind of device rows are computed; empty for the CPU. Other kinds round
+/// otherwise, so their rows are others.
+pub(crate) fn words_of(device: Device) -> &'static str {
+    match device {
+        Device::Cpu => "",
+        Device::Cuda(_) => "-cuda",
+        Device::Mps => "-mps",
+        Device::Vulkan => "-vulkan",
+    }
 }
 
 pub(crate) fn kind_of(dtype: Dtype) -> Kind {

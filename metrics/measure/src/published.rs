@@ -8,7 +8,7 @@ use specimen_extract::{
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
     network::NetworkName,
-    open::open,
+    open::{named, open_on},
     weights_lookup::{Found, Places, check_given, find, find_vocabulary},
 };
 
@@ -21,6 +21,8 @@ use crate::network::{NetworkFault, NetworkRule, Networks, Opened, Provenance, Te
 pub struct Published {
     places: Places,
     weights: Option<PathBuf>,
+    /// Name of the device.
+    device: String,
 }
 
 impl Published {
@@ -28,7 +30,13 @@ impl Published {
     /// network, as a file of both towers for CLIP.
     #[must_use]
     pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
-        Self { places: Places::of_this_process(data), weights }
+        Self { places: Places::of_this_process(data), weights, device: "cpu".to_owned() }
+    }
+
+    /// The same on the device that `cpu`, `cuda` or `cuda:N` names.
+    #[must_use]
+    pub fn on(self, device: &str) -> Self {
+        Self { device: device.to_owned(), ..self }
     }
 
     fn weights_of(&self, network: NetworkName) -> Result<Found, MeasureError> {
@@ -48,7 +56,9 @@ impl Networks for Published {
             network.layer(layer).map_err(fault(network.name()))?;
         }
         let weights = self.weights_of(network)?;
-        let net = open(network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
+        let device = named(&self.device).map_err(fault(network.name()))?;
+        let net =
+            open_on(device, network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
         let provenance = Provenance {
             words: format!("{}: {}", weights.path.display(), weights.provenance),
             is_published: weights.provenance.is_published(),
@@ -76,7 +86,8 @@ impl Networks for Published {
         let weights = self.weights_of(network)?;
         let vocabulary = find_vocabulary(&self.places).map_err(fault(network.name()))?;
         let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
-        let tower = TextTower::open(&weights.path, rule.dtype).map_err(fault(network.name()))?;
+        let device = named(&self.device).map_err(fault(network.name()))?;
+        let tower = TextTower::open_on(device, &weights.path, rule.dtype).map_err(fault(network.name()))?;
         let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;
         let rule = match texts.text {
             TextCleaning::OpenAi => TextRule::OpenAi,
@@ -155,7 +166,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let networks = Published {
             places: Places { own: vec![root.path().to_owned()], ..Places::default() },
-            weights: None,
+            ..Published::new(None, None)
         };
         let rule = Protocol::named("pytorch-fid").unwrap().recipe().network.clone();
         let Err(error) = networks.images(&rule, &[&rule.layer]) else { panic!("there are no weights") };

@@ -46,6 +46,11 @@ pub struct MetricArgs {
     #[cfg(feature = "torch")]
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Where the network computes: `cpu`, `cuda` or `cuda:N`. Features of a GPU are kept apart from those of the CPU, since
+    /// they round otherwise
+    #[cfg(feature = "torch")]
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
 }
 
 /// An element type.
@@ -140,7 +145,7 @@ impl MetricArgs {
     fn networks(&self) -> Box<dyn Networks> {
         let data = crate::spec_args::data_root();
         let data = data.as_ref().map(|root| root.path());
-        Box::new(specimen_measure::published::Published::new(data, self.weights.clone()))
+        Box::new(specimen_measure::published::Published::new(data, self.weights.clone()).on(&self.device))
     }
 
     #[cfg(not(feature = "torch"))]

@@ -32,6 +32,9 @@ pub struct ScoreArgs {
     /// The network's weights, instead of where they are looked for
     #[arg(long, value_name = "FILE", requires = "protocol")]
     pub weights: Option<PathBuf>,
+    /// Where the network computes: `cpu`, `cuda` or `cuda:N` [default: cpu]
+    #[arg(long, value_name = "DEVICE", requires = "protocol")]
+    pub device: Option<String>,
     /// With fewer images than this in a cell a distance is null, with the reason
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..))]
     pub min_n: u32,
@@ -98,6 +101,7 @@ impl ScoreArgs {
                     protocol: Some(name.clone()),
                     real: real.clone().filter(|_| compares),
                     weights: weights.clone(),
+                    device: self.device.clone(),
                     ..MetricSpec::named(metric)
                 });
             }

@@ -9,7 +9,7 @@ use specimen_models::{
     seam::loaded_model::{LoadedModel, WeightsId},
 };
 use specimen_record::{Digest, Manifest};
-use specimen_weights::cuda;
+use specimen_weights::cuda::{self, CudaError};
 use tch::{Device, Kind};
 
 use crate::{error::RunError, images::out_of_memory::within_memory};
@@ -117,13 +117,8 @@ pub fn kind_of(dtype: Dtype) -> Kind {
 /// # Errors
 /// A device this machine or this libtorch does not have.
 pub fn device_of(name: &str) -> Result<Device, RunError> {
-    let index = match name {
-        CPU => return Ok(Device::Cpu),
-        "cuda" => Some(0),
-        other => other.strip_prefix("cuda:").and_then(|n| n.parse::<usize>().ok()),
-    };
-    let Some(index) = index else {
-        return Err(RunError::Spec(format!("device `{name}` is unknown; expected cpu, cuda or cuda:N")));
-    };
-    cuda::device(index).map_err(|e| RunError::Environment(format!("device `{name}` cannot be used: {e}")))
+    cuda::named(name).map_err(|error| match error {
+        CudaError::Unknown { .. } => RunError::Spec(error.to_string()),
+        other => RunError::Environment(format!("device `{name}` cannot be used: {other}")),
+    })
 }

@@ -16,7 +16,7 @@ use crate::{
     },
     extractor::{ExtractError, Features},
     network::Dtype,
-    open::{kind_of, to_vec},
+    open::{kind_of, to_vec, words_of},
     transformer::{LayerNorm, Linear, Stack, fan_in},
 };
 
@@ -105,8 +105,16 @@ impl TextTower {
     /// # Errors
     /// Weights that are absent, damaged or another network's.
     pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
+        Self::open_on(Device::Cpu, weights, dtype)
+    }
+
+    /// As [`TextTower::open`], to compute on `device`.
+    ///
+    /// # Errors
+    /// As [`TextTower::open`].
+    pub fn open_on(device: Device, weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
         let _guard = tch::no_grad_guard();
-        let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), Device::Cpu)?;
+        let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), device)?;
         let layout = ClipLayout::of(&checkpoint)?;
         let shape = TextShape::of(&checkpoint, layout)?;
         let digest = checkpoint.digest()[..12].to_owned();
@@ -124,7 +132,8 @@ impl TextTower {
     pub fn identity(&self) -> String {
         let digest = self.digest.as_deref().unwrap_or("recipe");
         let shape = words(&self.shape.stack, self.is_configured);
-        format!("clip-text[{shape}]-embedding-{}@{digest}", self.dtype.name())
+        let on = words_of(self.words.device());
+        format!("clip-text[{shape}]-embedding-{}{on}@{digest}", self.dtype.name())
     }
 
     /// Reads the parameters of this tower and the temperature.
@@ -212,10 +221,13 @@ impl TextTower {
             ends.push(text.iter().position(|id| id == end).expect("the greatest id is among the ids") as i64);
         }
         let (n, n_tokens) = (batch.len() as i64, n_tokens as i64);
-        let width = self.shape.stack.width;
-        let words = self.words.index_select(0, &Tensor::from_slice(&ids)).view([n, n_tokens, width]);
+        let (width, device) = (self.shape.stack.width, self.words.device());
+        let words = self
+            .words
+            .index_select(0, &Tensor::from_slice(&ids).to_device(device))
+            .view([n, n_tokens, width]);
         let tokens = self.stack.forward(&(words + self.positions.narrow(0, 0, n_tokens)), true);
-        let ends = Tensor::from_slice(&ends).view([n, 1, 1]).expand([n, 1, width], false);
+        let ends = Tensor::from_slice(&ends).to_device(device).view([n, 1, 1]).expand([n, 1, width], false);
         let last = tokens.gather(1, &ends, false).squeeze_dim(1);
         self.joint.forward(&self.norm.forward(&last)).to_kind(Kind::Float)
     }
