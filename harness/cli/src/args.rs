@@ -95,7 +95,7 @@ pub enum Command {
     Reproduce(cmd::reproduce::ReproduceArgs),
     /// Compare a run with a baseline, by rules; ends with 1 if it is worse
     Gate(cmd::gate::GateArgs),
-    /// Find the best setting of a spec within a budget, by successive halving over prompts
+    /// Find the best setting of a spec within a budget, on more and more prompts
     #[cfg(feature = "torch")]
     Tune(cmd::tune::TuneArgs),
     /// The metrics.

@@ -3,6 +3,7 @@
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
 use specimen_measure::words::counted;
+use specimen_record::ItemKey;
 use specimen_runner::{driver::events::DriverEvent, work::worker_event::WorkerEvent};
 
 use crate::console::Console;
@@ -70,7 +71,7 @@ impl<'t> Progress<'t> {
             DriverEvent::WorkerDied { shard, status, item } => {
                 let item = item.as_ref().map_or_else(
                     || "before it started an image".to_owned(),
-                    |key| format!("while it made {key}, which is lost"),
+                    |key| format!("while it made {}", words(key)),
                 );
                 self.warn(&format!("the worker of shard {shard} died of {status} {item}"));
             }
@@ -85,7 +86,7 @@ impl<'t> Progress<'t> {
                  build are equal byte by byte"
             )),
             DriverEvent::TaskEnded { shard, how, item } => {
-                let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {key}, which is lost"));
+                let item = item.as_ref().map_or_else(String::new, |key| format!(" while it made {}", words(key)));
                 self.warn(&format!("the worker of shard {shard} {how}{item}"));
             }
             DriverEvent::SeveralDevices { what } => self.warn(what),
@@ -354,6 +355,11 @@ fn duration(seconds: u64) -> String {
         (0, m, s) => format!("{m} min {s:02} s"),
         (h, m, _) => format!("{h} h {m:02} min"),
     }
+}
+
+/// An image that was lost with its worker, in words.
+fn words(key: &ItemKey) -> String {
+    format!("the image of {} for prompt {}, which is made again", key.cell(), key.prompt_id())
 }
 
 #[cfg(test)]

@@ -120,7 +120,17 @@ fn names_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
 pub(crate) fn missing_data(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let mnist = [MNIST_IMAGES, MNIST_LABELS].into_iter().filter(|_| wants_lenet(spec));
     let mnist = mnist.filter_map(|item| absent_item(&item, root));
-    mnist.chain(spec.metrics.iter().flat_map(|metric| absent_paths(metric, root))).collect()
+    let mut missing: Vec<Missing> = mnist.collect();
+    for absent in spec.metrics.iter().flat_map(|metric| absent_paths(metric, root)) {
+        // What two metrics compare with is fetched once.
+        let known =
+            missing.iter_mut().find(|one| (&one.remedy, &one.fetch) == (&absent.remedy, &absent.fetch));
+        match known.and_then(|one| Some((one, absent.what.split_once(", for ")?.1.to_owned()))) {
+            Some((one, value)) => one.what = format!("{}, {value}", one.what),
+            None => missing.push(absent),
+        }
+    }
+    missing
 }
 
 /// Files and folders of datasets that `spec` needs and that are not there: its prompts, and what metrics compare with.
@@ -311,6 +321,20 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         for network in specimen_extract::network::NetworkName::ALL {
             assert!(!network.entry().files.is_empty(), "{network}");
         }
+    }
+
+    #[test]
+    fn what_two_metrics_compare_with_is_missing_once() {
+        let metrics = r#"metric = [
+  { name = "fid", protocol = "lantern", real = "coco/val2017", min_n = 2 },
+  { name = "kid", protocol = "clean", real = "coco/val2017", min_n = 2 },
+]"#;
+        let text = SPEC.replace(r#"metric = [{ name = "fd-lenet", min_n = 2 }]"#, metrics);
+        let spec = SpecText::parse("t.toml", &text).unwrap().resolve().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let root = DataRoot::new(folder.path());
+        let found: Vec<String> = missing_data(&spec, Some(&root)).into_iter().map(|one| one.what).collect();
+        assert_eq!(found, ["images to compare with, for fid:lantern, kid:clean"]);
     }
 
     #[test]

@@ -261,7 +261,7 @@ fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
     assert!(maps.contains("0.85,0.6,\"casc[tau_pos=0.85,tau_seq=0.6]\",1.9,"), "{maps}");
     let svg = read(&run, "sweep-tau_pos-tau_seq.svg");
     for words in
-        ["Speedup over ar, ×", "Δ target-nll, nat/token", "Draft tokens accepted per step", "\n1.850\n"]
+        ["Speedup over ar, ×", "|Δ target-nll|, nat/token (↓)", "Draft tokens accepted per step", "\n1.850\n"]
     {
         assert!(svg.contains(words), "{words}");
     }

@@ -10,7 +10,8 @@ use crate::terminal::panels;
 use crate::{Entry, Rank, Table, words::joined};
 
 /// Points across and down that a page of `article` has for a float; other classes have more.
-const PAGE: [f64; 2] = [345.0, 530.0];
+/// A little less, since widths of letters are estimates.
+const PAGE: [f64; 2] = [338.0, 530.0];
 
 /// The widest that a column of text gets, in points; longer entries are broken into lines.
 const WIDEST_TEXT: f64 = 130.0;
@@ -50,16 +51,29 @@ impl Table {
             used += height;
             floats.last_mut().expect("there is a float").push(part);
         }
-        let notes_height: f64 = below.iter().map(|line| SMALL * 1.2 * lines(line, SMALL)).sum();
+        let height_of = |line: &String| SMALL * 1.2 * lines(line, SMALL);
+        let notes_height: f64 = below.iter().map(height_of).sum();
         if used + notes_height > PAGE[1] && notes_height > 0.0 && used > PAGE[1] / 3.0 {
             floats.push(Vec::new());
+            used = 2.0 * CAPTION;
+        }
+        // Notes that are higher than a page continue on the next.
+        let mut notes: Vec<Vec<String>> = vec![Vec::new(); floats.len()];
+        for line in below {
+            if used + height_of(&line) > PAGE[1] && notes.last().is_some_and(|of_float| !of_float.is_empty())
+            {
+                floats.push(Vec::new());
+                notes.push(Vec::new());
+                used = 2.0 * CAPTION;
+            }
+            used += height_of(&line);
+            notes.last_mut().expect("there is a float").push(line);
         }
         let mut out = String::from(
             "% Needs \\usepackage{booktabs}. Widths are those of a page of the class article.\n",
         );
-        let last = floats.len() - 1;
-        for (at, parts) in floats.iter().enumerate() {
-            self.push_float(&mut out, at, parts, if at == last { &below } else { &[] });
+        for (at, (parts, notes)) in floats.iter().zip(&notes).enumerate() {
+            self.push_float(&mut out, at, parts, notes);
         }
         out
     }
@@ -314,6 +328,10 @@ mod tests {
         let mut table = table(3, 120);
         table.sections.push(Section { first_row: 0, title: "one".into() });
         table.legend = vec!["words ".repeat(300)];
+        let mut wordy = table.clone();
+        wordy.legend = vec!["words ".repeat(300); 12];
+        let notes = wordy.latex().matches("\\begin{minipage}").count();
+        assert!(notes > 1, "{notes} floats for notes of several pages");
         let out = table.latex();
         assert!(out.matches("\\begin{table}").count() > 2 && out.matches("(continued)").count() > 1);
         assert_eq!((out.matches("\\label").count(), out.matches("\\begin{minipage}").count()), (0, 1));

@@ -123,7 +123,7 @@ pub enum VerdictError {
         known: String,
     },
     /// A text that names no two cells.
-    #[error("`{text}` has no `=`; name a cell of each run, as in `naive=cascade`")]
+    #[error("`{text}` has no `=` between two names; name a cell of each run, as in `naive=cascade`")]
     NoPair {
         /// The text.
         text: String,

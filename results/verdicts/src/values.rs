@@ -37,6 +37,9 @@ pub struct RunValues {
     seeds: BTreeMap<(String, u32), Seed>,
     /// Times without warm-ups, of cells that are timed, by cell.
     times: BTreeMap<String, Vec<Timed>>,
+    /// Shard and number of the attempts that timed every timed cell, whose times alone are in mean times, as in tables;
+    /// absent where there are none.
+    whole_attempts: Option<BTreeSet<(u32, u32)>>,
 }
 
 /// Sums and counts by prompt.
@@ -89,7 +92,9 @@ impl RunValues {
                 times.entry(cell).or_default().push(time);
             }
         }
-        Ok(RunValues { values, protocols, seeds, times, summary })
+        let of = |times: &Vec<Timed>| times.iter().map(attempt).collect::<BTreeSet<_>>();
+        let whole_attempts = times.values().map(of).reduce(|a, b| &a & &b).filter(|whole| !whole.is_empty());
+        Ok(RunValues { values, protocols, seeds, times, whole_attempts, summary })
     }
 
     /// Mean of a measure over the samples of each prompt; empty where the cell has none.
@@ -118,11 +123,14 @@ impl RunValues {
         self.seeds.iter().find(differs).map(|(image, _)| image.clone())
     }
 
-    /// Seconds of each image of a cell, by prompt; empty where nothing was timed or the span is unknown.
+    /// Seconds of each image of a cell in the attempts that timed all cells, by prompt; empty where nothing was timed or the
+    /// span is unknown.
     #[must_use]
     pub fn seconds(&self, cell: &str, span: Span) -> ByPrompt {
         let mut mean = Mean::new();
-        for timed in self.times_of(cell, span) {
+        let is_whole =
+            |timed: &&Timed| self.whole_attempts.as_ref().is_none_or(|whole| whole.contains(&attempt(timed)));
+        for timed in self.times_of(cell, span).filter(is_whole) {
             add(&mut mean, &timed.row.key.prompt_id(), span.seconds(timed));
         }
         means(&mean)
@@ -160,6 +168,11 @@ impl RunValues {
     }
 }
 
+/// Shard and number of the attempt that timed an image.
+fn attempt(timed: &Timed) -> (u32, u32) {
+    (timed.shard, timed.row.attempt)
+}
+
 impl Span {
     fn seconds(self, timed: &Timed) -> f64 {
         let ns = match self {
@@ -172,12 +185,12 @@ impl Span {
 
 /// The quantities of one image, in the order of [`COUNTED`]; none of an item that failed.
 fn counted(record: &Record) -> Vec<(&'static str, f64)> {
-    // Each verification emits one token more than it accepts.
+    let Some(nfe) = record.nfe.filter(|_| record.status == Status::Ok) else { return Vec::new() };
+    // Each verification emits one token more than it accepts; another program may say neither.
     let n_verifies = record.emitted.saturating_sub(record.accepted);
-    if record.status != Status::Ok || n_verifies == 0 {
-        return Vec::new();
+    if n_verifies == 0 {
+        return vec![(COUNTED[0], nfe as f64)];
     }
-    let Some(nfe) = record.nfe else { return Vec::new() };
     let (accepted, verifies) = (record.accepted as f64, n_verifies as f64);
     let skipped = record.skipped_tokens as f64;
     let values = [

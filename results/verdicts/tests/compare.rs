@@ -216,6 +216,7 @@ fn cells_with_equal_signs_in_their_names_are_told_apart_in_a_pair() {
         assert!(said.contains(part), "`{part}` is not in `{said}`");
     };
     refused("tree", "no `=`");
+    refused("casc[tau_pos=0.85,tau_seq=0.5]", "no `=` between two names");
     refused("casc[tau_pos=0.9]=none", "no cell `none`; it has ar, chain");
     refused("casc[tau_pos=7]=tree", "no cell `casc[tau_pos=7]`");
     refused("casc[tau_pos=7]=casc[tau_pos=8]", "no cell `casc[tau_pos=7]`");

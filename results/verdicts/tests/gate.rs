@@ -235,6 +235,7 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
     let refused =
         check(&misspelt.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err().to_string();
     assert!(refused.contains("unknown measure `n_faild`, did you mean `n_failed`?"), "{refused}");
+    assert!(refused.starts_with("r:4:"), "{refused}");
 }
 
 #[test]

@@ -375,6 +375,26 @@ fn several_tables_are_counted_by_paper_and_open_claims_have_their_reasons() {
 }
 
 #[test]
+fn one_comparison_on_the_wrong_side_decides_a_claim_of_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
+    // Against 10 of `ar`: 5 % more, on the bound, and 15 % less, far outside it.
+    for (id, value, half) in [("ar", 10.0, 0.01), ("chain", 10.51, 1.0), ("tree", 8.5, 1.1)] {
+        let cell = run.summary.cells.iter_mut().find(|cell| cell.id == id).unwrap();
+        let fid = cell.metrics.iter_mut().find(|metric| metric.metric == "fid").unwrap();
+        (fid.value, fid.ci95, fid.why, fid.n) = (Some(value), Some([value - half, value + half]), None, 24);
+    }
+    let needed = |cells: &[&str]| {
+        let cells = std::iter::once("ar").chain(cells.iter().copied()).map(str::to_owned).collect();
+        let found = tested_on("tiny", &run, "fid", Test::Alike { cells, within: 0.05 });
+        assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
+        found.prompts_to_decide.unwrap()
+    };
+    assert!(needed(&["chain"]) > 1000 && needed(&["tree"]) < 100);
+    assert_eq!(needed(&["chain", "tree"]), needed(&["tree"]));
+}
+
+#[test]
 fn the_claims_are_counted_in_a_line() {
     let mut found = table3b([0.0, 1.3, 2.7, 2.7, 3.8], "tiny");
     let claim = |verdict, prompts_to_decide| TestedClaim {

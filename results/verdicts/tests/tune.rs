@@ -324,8 +324,12 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     let open = confirmed(four(), (0.5, 0.9));
     let text = "The 6 held-out prompts do not decide fid<=10 (about 40 prompts would, --limit 118).";
     assert!(open.said().contains(text), "{}", open.said());
-    let bad = confirmed(four(), (-0.5, 0.9));
+    let bad = confirmed(four(), (-0.5, 0.1));
     assert!(bad.said().contains("does not meet fid<=10 on held-out prompts"), "{}", bad.said());
+    let open = confirmed(four(), (-0.5, 0.9)).said();
+    let text =
+        "by its means it misses what they do not decide, fid<=10 (about 40 prompts would, --limit 118).";
+    assert!(open.contains(text) && !open.contains("does not meet"), "{open}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use specimen_record::{
 use specimen_runner::plan::stored_plan::{plan_file, plan_of};
 use specimen_runner::{
     driver::{self, Ending, Options, events::DriverEvent, local::Local},
-    images::load::ANY_GPU,
+    images::{external_processes::files_of, load::ANY_GPU},
     process::stop_request::StopRequest,
     slurm::Slurm,
 };
@@ -214,6 +214,10 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     let spec = serde_json::to_value(&plan.spec).context("a spec is plain data")?;
     let is_same = manifest.plan_digest == plan_file(plan)?.digest && manifest.spec == spec;
     if manifest.sealed.is_none() || !is_same {
+        return Ok(false);
+    }
+    // Another content of a script is refused where the run is continued.
+    if files_of(&plan.spec)?.iter().any(|file| !manifest.weights.contains(file)) {
         return Ok(false);
     }
     // What is not as it was sealed the driver makes again, or refuses.

@@ -103,6 +103,15 @@ fn settings(spec: &Spec, goal: &Goal) -> anyhow::Result<Vec<Setting>> {
     }
     cells
         .map(|cell| {
+            let own = cell.external.as_ref().and_then(|external| external.baseline.as_deref());
+            if let Some(own) = own.filter(|own| *own != BASELINE) {
+                let why = format!(
+                    "cell `{}` is compared with `{own}` (external.baseline), others with `{BASELINE}`: a tuning ranks settings \
+                     of one baseline; leave out `external.baseline`, or tune such cells in a spec of their own",
+                    cell.name
+                );
+                return Err(CliError::Spec(why).into());
+            }
             if goal.needs_baseline() && baseline(spec, cell).is_none() {
                 let why = format!(
                     "cell `{}` has no baseline: add a [[cell]] named `{BASELINE}` of its model and sampling, or take an \

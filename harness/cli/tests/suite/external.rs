@@ -290,6 +290,20 @@ fn check_that_a_program_is_fixed_once_it_made_images(is_declared: bool) {
 }
 
 #[test]
+fn a_finished_run_does_not_pass_for_one_of_a_script_that_changed_since() {
+    let desk = Desk::new();
+    let program = desk.file("program.sh", &script(GOOD));
+    let spec = spec_of(&desk, &[("good", "x")]);
+    let text = std::fs::read_to_string(&spec).unwrap();
+    let spec = desk.file("s.toml", &text.replace(r#"["sh","-c","x"]"#, &format!("[\"sh\", {program:?}]")));
+    desk.succeeds(&["run", &spec, "--out", "run"]);
+    let again = ["run", &spec, "--out", "run", "--resume"];
+    assert!(desk.succeeds(&again).err.contains("nothing is left to do"));
+    desk.file("program.sh", &format!("{}\n# mended", script(GOOD)));
+    desk.fails(&again, 4, &["cell `good` has made 2 images with another ", "program.sh (blake3 "]);
+}
+
+#[test]
 fn another_program_can_be_the_baseline_of_its_own_group() {
     let desk = Desk::new();
     let spec = spec_of(&desk, &[("py-ar", &script(GOOD)), ("py-fast", &script(GOOD))]);

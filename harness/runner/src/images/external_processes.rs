@@ -212,7 +212,7 @@ fn named_files(external: &External) -> Vec<String> {
 ///
 /// # Errors
 /// A file that is absent, no regular file, or larger than can be digested in reasonable time.
-pub(crate) fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
+pub fn files_of(spec: &Spec) -> Result<Vec<WeightsDigest>, RunError> {
     let mut files = Vec::new();
     for cell in &spec.cells {
         for name in &cell.external.iter().flat_map(named_files).collect::<Vec<_>>() {

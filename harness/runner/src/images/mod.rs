@@ -1,6 +1,6 @@
 //! One image: models by name, a method over a model, an image phase by phase; or an image of another process.
 
-pub(crate) mod external_processes;
+pub mod external_processes;
 pub(crate) mod external_rows;
 pub mod generate;
 pub mod load;

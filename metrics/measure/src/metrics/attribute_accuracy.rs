@@ -47,6 +47,9 @@ impl ImageMeasure for AttributeAccuracy {
             shares.push(found.iter().filter(|(_, hit)| *hit).count() as f64 / found.len() as f64);
         }
         let mut outcome = mean(NAME, self.net.identity(), images, &shares)?;
+        // It is a share.
+        let ends = &mut outcome.values[0].ci95;
+        *ends = ends.map(|ends| ends.map(|end| end.clamp(0.0, 1.0)));
         for (kind, counts) in by_kind {
             let accuracy = counts.accuracy(0.95).in_metric(NAME, &[])?.value;
             outcome.values[0].details.insert(format!("{kind}_accuracy"), accuracy.into());

@@ -301,10 +301,20 @@ impl Pareto {
         format!("{what}{unit} ({better} is better)")
     }
 
-    /// What is on the vertical axis in few words.
+    /// What is on the vertical axis in few words, and where it is better.
     pub(crate) fn short_quality_name(&self) -> String {
-        let what = if self.is_difference { format!("Δ {}", self.metric) } else { self.metric.clone() };
-        if self.unit.is_empty() { what } else { format!("{what}, {}", self.unit) }
+        let what = match (self.is_difference, self.better) {
+            (true, Better::NearerToBaseline) => format!("|Δ {}|", self.metric),
+            (true, _) => format!("Δ {}", self.metric),
+            (false, _) => self.metric.clone(),
+        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
+        let better = match (self.better, self.is_difference) {
+            (Better::Higher, _) => "↑",
+            (Better::Lower, _) | (Better::NearerToBaseline, true) => "↓",
+            (Better::NearerToBaseline, false) => "nearer to the baseline",
+        };
+        format!("{what}{unit} ({better})")
     }
 
     /// What is to be seen, the area the frontier covers, and who has no point.

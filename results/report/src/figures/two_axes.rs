@@ -134,7 +134,7 @@ impl TwoAxes {
         let nfe = |cell: &CellSummary| Some((cell.nfe?, None));
         let baseline = &summary.baseline;
         let maps = [
-            (format!("Speedup over {baseline}, ×"), self.map(summary, &speedup)),
+            (format!("Speedup over {baseline}, × (↑)"), self.map(summary, &speedup)),
             (plane.short_quality_name(), self.map(summary, &quality)),
             ("Draft tokens accepted per step".to_owned(), self.map(summary, &accepted)),
             ("Target forwards per image".to_owned(), self.map(summary, &nfe)),

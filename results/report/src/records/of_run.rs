@@ -40,7 +40,7 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("status", DataType::String, "`ok` or `err`"),
     ("error", DataType::String, "why there is no image"),
     ("image", DataType::String, "file name of the image"),
-    ("image_digest", DataType::String, "digest of the image file"),
+    ("image_digest", DataType::String, "digest of the raw RGB bytes of the image"),
     ("tokens_digest", DataType::String, "digest of the tokens"),
     ("width", DataType::UInt64, "pixels across"),
     ("height", DataType::UInt64, "pixels down"),

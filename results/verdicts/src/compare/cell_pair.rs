@@ -23,8 +23,8 @@ pub fn cell_pair(text: &str, a: &Summary, b: &Summary) -> Result<(String, String
     // Half of it may be a cell; the other half is then what is wrong.
     let by_one = splits.iter().find(|(one, _)| has_a(one)).map(|(_, two)| (b, *two));
     let by_two = || splits.iter().find(|(_, two)| has_b(two)).map(|(one, _)| (a, *one));
-    let outside =
-        || splits.iter().find(|(one, _)| is_closed(one)).or(splits.first()).map(|(one, _)| (a, *one));
+    // An `=` inside brackets belongs to a name.
+    let outside = || splits.iter().find(|(one, _)| is_closed(one)).map(|(one, _)| (a, *one));
     match by_one.or_else(by_two).or_else(outside) {
         None => Err(VerdictError::NoPair { text: text.to_owned() }),
         Some((run, name)) => Err(VerdictError::NoSuchCell {

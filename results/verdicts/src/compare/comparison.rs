@@ -62,7 +62,7 @@ pub struct Row {
     pub estimate: Estimate,
     /// p value after Holm's correction over the cells of this measure.
     pub p_holm: Option<f64>,
-    /// Whether that is below 0.05.
+    /// Whether that is below 0.05 and the interval excludes no change.
     pub significant: bool,
 }
 
@@ -310,8 +310,47 @@ fn correct(rows: &mut [Row]) -> Result<(), VerdictError> {
         let p_values: Vec<f64> = tested.iter().filter_map(|&at| rows[at].estimate.p).collect();
         for (at, corrected) in tested.into_iter().zip(holm(&p_values)?) {
             rows[at].p_holm = Some(corrected);
-            rows[at].significant = corrected < 0.05;
+            // The p value is of the logarithms, the interval of the ratio of means: both have to exclude no change.
+            let estimate = &rows[at].estimate;
+            let no_change = if estimate.scale == Scale::Ratio { 1.0 } else { 0.0 };
+            let [low, high] = estimate.ci95;
+            let is_apart = low > no_change || high < no_change;
+            rows[at].significant = corrected < 0.05 && is_apart;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_holds_no_change_is_no_difference_whatever_the_p_value() {
+        let row = |ci95: [f64; 2]| Row {
+            cell: "c".to_owned(),
+            measure: "decode_s".to_owned(),
+            protocol: None,
+            estimate: Estimate {
+                scale: Scale::Ratio,
+                n: 8,
+                a: 1.2,
+                b: 1.0,
+                value: 1.19,
+                ci95,
+                geomean: None,
+                median: None,
+                p: Some(0.01),
+                detectable: 1.1,
+            },
+            p_holm: None,
+            significant: false,
+        };
+        for (ci95, expected) in [([0.97, 1.28], false), ([1.01, 1.28], true)] {
+            let mut rows = [row(ci95)];
+            correct(&mut rows).unwrap();
+            assert_eq!((rows[0].significant, rows[0].p_holm), (expected, Some(0.01)));
+        }
+    }
 }

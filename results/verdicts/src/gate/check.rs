@@ -86,7 +86,7 @@ pub fn check(
         if !measured::QUANTITIES.contains(&measure.as_str()) && !known.contains(measure) {
             let names = measured::QUANTITIES.into_iter().chain(known.iter().map(String::as_str));
             return Err(VerdictError::UnknownMeasure {
-                place: rule.place.clone(),
+                place: rule.measure_place.clone(),
                 measure: measure.clone(),
                 nearest: nearest(measure, names.clone()).first().map(|name| (*name).to_owned()),
                 known: names.collect::<Vec<_>>().join(", "),

@@ -23,6 +23,8 @@ pub struct Rules {
 pub struct Rule {
     /// Where its `cells` are: file, line and column.
     pub place: String,
+    /// Where its `measure` is.
+    pub measure_place: String,
     /// Names of its cells; `*` matches any characters.
     pub cells: Vec<String>,
     /// A quantity of the summary (`nfe`, `tokens_per_forward`, `accepted_per_step`, `tpf`, `step_compression`,

@@ -76,8 +76,9 @@ impl Rules {
         }
         let rules = found.rules.into_iter().map(|rule| {
             let (at, rule) = (rule.span().start, rule.into_inner());
-            let place = places.at(rule.cells.span().start).to_string();
-            rule.checked(at, place).map_err(refuse)
+            let place = |at: usize| places.at(at).to_string();
+            let found = [place(rule.cells.span().start), place(rule.measure.span().start)];
+            rule.checked(at, found).map_err(refuse)
         });
         Ok(Rules { schema, rules: rules.collect::<Result<_, _>>()? })
     }
@@ -85,13 +86,14 @@ impl Rules {
 
 impl RuleText {
     /// The rule, whose table begins at `start`.
-    fn checked(self, start: usize, place: String) -> Result<Rule, Fault> {
+    fn checked(self, start: usize, [place, measure_place]: [String; 2]) -> Result<Rule, Fault> {
         let bound = self.bound()?;
         let legs_at = self.legs.as_ref().map(|legs| legs.span().start);
         let (measure_at, kind_at) = (self.measure.span().start, self.kind.span().start);
         let cells_at = self.cells.span().start;
         let rule = Rule {
             place,
+            measure_place,
             cells: self.cells.into_inner(),
             measure: self.measure.into_inner(),
             bound,

@@ -80,6 +80,8 @@ struct Part {
     said: String,
     /// Prompts that would decide it.
     prompts: Option<u64>,
+    /// Whether its value is on the wrong side, so that these prompts would refute it.
+    is_against: bool,
     /// Prompts that it rests on, where it is decided by an interval.
     n: Option<usize>,
 }
@@ -89,7 +91,7 @@ const FEWEST: usize = 8;
 
 impl Part {
     fn decided(verdict: ClaimVerdict, said: String) -> Part {
-        Part { verdict, said, prompts: None, n: None }
+        Part { verdict, said, prompts: None, is_against: false, n: None }
     }
 
     /// Takes back what was decided by too few prompts.
@@ -117,7 +119,8 @@ impl Part {
             Some(_) => said,
             None => format!("{said}; a million prompts would not decide it"),
         };
-        Part { verdict, said, prompts, n: ends.n }
+        let is_against = ends.value < low || ends.value > high;
+        Part { verdict, said, prompts, is_against, n: ends.n }
     }
 }
 
@@ -167,10 +170,11 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
     let has = |verdict| parts.iter().any(|part: &Part| part.verdict == verdict);
     let order = [ClaimVerdict::NotComparable, ClaimVerdict::DoesNotHold, ClaimVerdict::NotTestable];
     let verdict = order.into_iter().find(|verdict| has(*verdict)).unwrap_or(ClaimVerdict::Holds);
-    let open = parts.iter().filter(|part| part.verdict == ClaimVerdict::NotTestable);
-    let needed: Option<Vec<u64>> = open.map(|part| part.prompts).collect();
-    let prompts_to_decide =
-        needed.and_then(|needed| needed.into_iter().max()).filter(|_| verdict == ClaimVerdict::NotTestable);
+    let open = || parts.iter().filter(|part| part.verdict == ClaimVerdict::NotTestable);
+    // The first part that fails refutes the claim; without one that leans that way all have to hold.
+    let refuting = open().filter(|part| part.is_against).filter_map(|part| part.prompts).min();
+    let holding = || open().map(|part| part.prompts).collect::<Option<Vec<u64>>>()?.into_iter().max();
+    let prompts_to_decide = refuting.or_else(holding).filter(|_| verdict == ClaimVerdict::NotTestable);
     let mut said: Vec<String> = parts.into_iter().map(|part| part.said).collect();
     if let Some(prompts) = prompts_to_decide {
         said.push(format!("about {prompts} prompts would decide it"));

@@ -35,6 +35,9 @@ pub enum Verdict {
         setting: String,
         /// Bounds that it misses there, or that have no value.
         missed: Vec<String>,
+        /// Those of them that the held-out prompts do not decide.
+        #[serde(default)]
+        undecided: Vec<Undecided>,
     },
     /// No setting of the last rung met the budget.
     NoneMeets {
@@ -90,12 +93,15 @@ impl Tuning {
                 Verdict::Confirmed { undecided, rivals: self.rivals(best), setting }
             }
             BudgetStatus::Open | BudgetStatus::Misses => {
-                let missed =
-                    confirmation.trial.budget.iter().filter(|held| held.standing() != BudgetStatus::Meets);
-                Verdict::NotConfirmed {
-                    setting,
-                    missed: missed.map(|held| held.constraint.clone()).collect(),
-                }
+                let bounds = &confirmation.trial.budget;
+                let missed: Vec<String> = bounds
+                    .iter()
+                    .filter(|held| held.standing() != BudgetStatus::Meets)
+                    .map(|held| held.constraint.clone())
+                    .collect();
+                let mut undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
+                undecided.retain(|one| missed.contains(&one.constraint));
+                Verdict::NotConfirmed { setting, missed, undecided }
             }
         });
     }
@@ -171,10 +177,23 @@ impl Tuning {
                     "`{setting}` is the best inside the budget; held-out prompts confirm it{by}.{method}{open}{rivals}"
                 )
             }
-            Some(Verdict::NotConfirmed { setting, missed }) => format!(
-                "`{setting}` was the best inside the budget, but does not meet {} on held-out prompts.",
-                missed.join(", ")
-            ),
+            Some(Verdict::NotConfirmed { setting, missed, undecided }) => {
+                let is_open = |bound: &&String| undecided.iter().any(|one| one.constraint == **bound);
+                let (open, certain): (Vec<&String>, Vec<&String>) = missed.iter().partition(is_open);
+                let certain: Vec<&str> = certain.into_iter().map(String::as_str).collect();
+                let mut said = format!("`{setting}` was the best inside the budget");
+                if !certain.is_empty() {
+                    said += &format!(", but does not meet {} on held-out prompts", certain.join(", "));
+                }
+                said.push('.');
+                if !open.is_empty() {
+                    said += &format!(
+                        " Held-out prompts do not confirm it: by its means it misses what they do not decide, {}.",
+                        listed(undecided, |one| one.constraint.clone())
+                    );
+                }
+                said
+            }
             Some(Verdict::NoneMeets { nearest, earlier, undecided, open }) => {
                 let n = self.n_judged();
                 let mut said = match undecided.is_empty() && open.is_empty() {
