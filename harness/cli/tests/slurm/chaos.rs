@@ -99,7 +99,10 @@ impl Fault {
             // A task that has no worker yet, or whose worker is given no time, has no last words.
             Self::CancelTask => &["was asked to stop", "was ended by the cluster (CANCELLED)"],
             Self::KillDriver => &["images are there"],
-            Self::Poison => &["while it made ar/5/0", "while it made sd-chain2/5/0"],
+            Self::Poison => &[
+                "while it made the image of ar for prompt 5",
+                "while it made the image of sd-chain2 for prompt 5",
+            ],
             Self::FullDisk => &[": disk full (", "wait for disk space"],
             Self::TimeLimit => &["was asked to stop", "reached its time limit"],
             Self::Requeue | Self::LoseNode | Self::StopPastLease => {

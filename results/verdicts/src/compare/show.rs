@@ -100,13 +100,16 @@ fn p_value(p: Option<f64>) -> String {
 
 fn verdict(row: &Row) -> String {
     let (estimate, no_change) = (&row.estimate, if row.estimate.scale == Scale::Ratio { 1.0 } else { 0.0 });
+    let direction = match (estimate.scale, estimate.value > no_change) {
+        (Scale::Ratio, true) => "B is faster",
+        (Scale::Ratio, false) => "B is slower",
+        (Scale::Difference, true) => "B is higher",
+        (Scale::Difference, false) => "B is lower",
+    };
     match (estimate.p, row.significant) {
         (None, _) if estimate.value == no_change => "equal".to_owned(),
-        (None, _) => "the same on every prompt".to_owned(),
-        (_, true) if estimate.scale == Scale::Ratio && estimate.value > 1.0 => "B is faster".to_owned(),
-        (_, true) if estimate.scale == Scale::Ratio => "B is slower".to_owned(),
-        (_, true) if estimate.value > 0.0 => "B is higher".to_owned(),
-        (_, true) => "B is lower".to_owned(),
+        (None, _) => format!("{direction}, by the same on every prompt"),
+        (_, true) => direction.to_owned(),
         (_, false) => "could be chance".to_owned(),
     }
 }
