@@ -16,8 +16,10 @@ use crate::{
     spec::{Dtype, FilterOrder, ModelSpec, Sampling},
 };
 
-pub(crate) const MODEL_KEYS: &[&str] = &["name", "dtype", "device", "weights", "three_way_guidance"];
-pub(crate) const SAMPLING_KEYS: &[&str] = &["temperature", "top_k", "top_p", "guidance", "filter_order"];
+pub(crate) const MODEL_KEYS: &[&str] =
+    &["name", "dtype", "device", "weights", "three_way_guidance", "graphs"];
+pub(crate) const SAMPLING_KEYS: &[&str] =
+    &["temperature", "top_k", "top_p", "guidance", "filter_order", "coupled"];
 pub(crate) const CELL_KEYS: &[&str] =
     &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
 
@@ -50,14 +52,14 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         let fault = Fault::Conflict { conflict, remedy: "leave the key out".to_owned() };
         return Err(fault.at(weights.place.clone()));
     }
-    let third = fields.get("three_way_guidance");
+    let flag = |key: &str| fields.get(key).map(|node| fields::flag(node, &fields.path(key))).transpose();
     Ok(ModelSpec {
         name: name.to_owned(),
         dtype: choice(dtype, &fields.path("dtype"), "dtype", &Dtype::ALL)?,
         device: device(&fields)?.unwrap_or_else(|| "cpu".to_owned()),
         weights: optional_text(&fields, "weights")?,
-        three_way_guidance: third
-            .map_or(Ok(false), |node| fields::flag(node, &fields.path("three_way_guidance")))?,
+        three_way_guidance: flag("three_way_guidance")?.unwrap_or(false),
+        graphs: flag("graphs")?,
     })
 }
 
@@ -90,6 +92,7 @@ pub(crate) fn sampling(
         top_p: fields.real("top_p", "above 0, at most 1 (1 is off)", |p| p > 0.0 && p <= 1.0, why)?,
         guidance: fields.real("guidance", "at least 0 and finite (1 is off)", |s| s >= 0.0, why)?,
         filter_order: fields.get("filter_order").map_or(Ok(FilterOrder::TopKThenTopP), order)?,
+        coupled: fields.get("coupled").map_or(Ok(false), |node| fields::flag(node, "sampling.coupled"))?,
     })
 }
 

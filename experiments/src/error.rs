@@ -190,6 +190,17 @@ pub enum PlanError {
         /// What to do, or which models have it.
         remedy: String,
     },
+    /// Coupled seeds for a cell whose images they say nothing of.
+    #[error(
+        "cell `{cell}`: `sampling.coupled` is for lossless methods of this program, whose images are then those of `ar`; its \
+         method is {what}; give the cell `sampling = {{ coupled = false }}`, or leave it out"
+    )]
+    Coupled {
+        /// Name of the cell.
+        cell: String,
+        /// What its method is instead.
+        what: &'static str,
+    },
     /// An external cell that names a baseline there is none of.
     #[error(
         "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {known}"

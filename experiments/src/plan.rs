@@ -85,6 +85,7 @@ impl Plan {
         check_dataset(&spec, prompts)?;
         abilities::check(&spec)?;
         check_baselines(&spec)?;
+        check_coupled(&spec)?;
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
         if n_items.is_none_or(|n| n > MAX_ITEMS as usize) {
@@ -126,6 +127,19 @@ impl Plan {
             seed: format!("{:016x}", item.seed),
         }
     }
+}
+
+/// Refuses coupled seeds where they promise nothing.
+fn check_coupled(spec: &Spec) -> Result<(), PlanError> {
+    for cell in spec.cells.iter().filter(|cell| cell.sampling.coupled) {
+        let what = match (&cell.external, cell.method.is_lossless()) {
+            (Some(_), _) => "another program's",
+            (None, false) => "relaxed",
+            (None, true) => continue,
+        };
+        return Err(PlanError::Coupled { cell: cell.name.clone(), what });
+    }
+    Ok(())
 }
 
 /// Refuses an external cell whose baseline is not there.

@@ -88,6 +88,9 @@ pub struct ModelSpec {
     /// Whether guidance has a third row, of the prompt's pictures alone, as in Anole's own decoder.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub three_way_guidance: bool,
+    /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs. Absent: on a GPU that can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<bool>,
 }
 
 /// How timed cells are interleaved.

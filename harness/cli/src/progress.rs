@@ -103,6 +103,7 @@ impl<'t> Progress<'t> {
                 };
                 self.say(&text);
             }
+            DriverEvent::Worker(WorkerEvent::Warning { what }) => self.warn(what),
             DriverEvent::Worker(WorkerEvent::Warmup { cell }) => {
                 if !self.has_warmed_up {
                     self.show("warming up: the first images are not measured");

@@ -101,6 +101,20 @@ fn rule(accept: &str) -> Box<dyn AcceptanceRule> {
     config.build_with(parts).expect("nothing else is needed").rule
 }
 
+/// A window of 64 of which nothing is accepted, drawn from two distributions in turn.
+fn report_window(couple: &str, p: &Dist, q: &Dist, uniforms: &Uniforms) {
+    let text =
+        format!(r#"drafter = {{ proposer = "jacobi", window = 64, init = "random", couple = "{couple}" }}"#);
+    let config: MethodConfig = toml::from_str(&text).expect("the text is a cell");
+    let mut drafter = config.build(None).expect("a window needs nothing").drafter;
+    drafter.begin_image(9999, N_VOCAB, N_VOCAB);
+    let rows = [p, q].map(|row| Rows(Rc::new(row.clone()), Rc::from([])));
+    report(&format!("draft, window of 64, {couple}, top-k 2000"), |step| {
+        let tree = drafter.draft(&[TokenId(0)], 9999, step, uniforms);
+        drafter.observe(&tree, &[], Some(&rows[step as usize % 2]), step, uniforms);
+    });
+}
+
 fn main() {
     let (q, p, uniforms) = (flat(1), flat(2), Uniforms::new(3));
     let paths = named_tree("naive_extend_57").expect("the tree is in the table");
@@ -137,4 +151,7 @@ fn main() {
     report("draft, dynamic (60 nodes, distributions given)", |step| {
         black_box(eagle2.draft(&[TokenId(0)], 99, step, &uniforms));
     });
+    for couple in ["independent", "maximal", "gumbel"] {
+        report_window(couple, &p.filtered(2000), &q.filtered(2000), &uniforms);
+    }
 }

@@ -5,6 +5,7 @@ use crate::{
     dist::TokenId,
     drafter::Drafter,
     generation::Generation,
+    noise::Noise,
     rng::{Purpose, Uniforms},
     schedule::{Decision, Scheduler, Verified},
     trace::{Decoded, StepTrace},
@@ -41,7 +42,11 @@ pub fn decode(
     method.scheduler.begin_image();
     let mut total = Laps::start(clock);
     let mut laps = Laps::start(clock);
-    let first = generation.prefill().sample(uniforms.uniform(Purpose::Root, 0, 0));
+    let distribution = generation.prefill();
+    let first = match uniforms.is_coupled() {
+        true => Noise::default().first(&distribution, uniforms, n_tokens),
+        false => distribution.sample(uniforms.uniform(Purpose::Root, 0, 0)),
+    };
     let mut image = Decoded { tokens: vec![first], prefill_ns: laps.lap_ns(), ..Decoded::default() };
     while image.tokens.len() < n_tokens {
         let step = decode_step(method, generation, uniforms, &mut laps, &mut image);

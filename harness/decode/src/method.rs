@@ -64,6 +64,9 @@ impl MethodConfig {
     pub fn validate(&self) -> Result<(), MethodError> {
         self.drafter.validate()?;
         rule::validate(&self.accept)?;
+        if let Some(rule) = self.accept.iter().find(|rule| rule.needs_chain() && !self.drafter.is_chain()) {
+            return Err(MethodError::NeedsChain { kind: rule.kind() });
+        }
         self.schedule.validate(&self.drafter)
     }
 

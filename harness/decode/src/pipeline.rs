@@ -42,6 +42,10 @@ pub struct Sampling {
     pub guidance: f64,
     /// Which filter comes first.
     pub filter_order: FilterOrder,
+    /// Whether tokens are drawn by noise that belongs to the image: every lossless method then gives the image of plain
+    /// decoding, as [`Uniforms::coupled`](crate::rng::Uniforms::coupled) says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub coupled: bool,
 }
 
 impl Sampling {
@@ -153,6 +157,7 @@ mod tests {
         top_k: 0,
         top_p: 1.0,
         filter_order: FilterOrder::TopKThenTopP,
+        coupled: false,
     };
 
     #[track_caller]

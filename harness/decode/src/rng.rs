@@ -12,6 +12,8 @@
 //! | `Resample` | 0: the correction or bonus token, of which a step has one |
 //! | `Init` | `slot(0, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
+//! | `Couple` | `slot(0, window position)`: whether a guess stays |
+//! | `Gumbel` | the token; in place of the step, the tokens that the image misses from the position on |
 
 /// What a draw is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,19 +30,37 @@ pub enum Purpose {
     Init,
     /// The choice of a path that is taken without the target (VVS).
     Skip,
+    /// Whether a guess of a Jacobi window stays (SCD).
+    Couple,
+    /// Noise of a token at a position of the image (SCD, coupled seeds).
+    Gumbel,
 }
 
 /// All draws of one image, as a pure function of their address.
 #[derive(Clone, Copy, Debug)]
 pub struct Uniforms {
     key: [u32; 2],
+    is_coupled: bool,
 }
 
 impl Uniforms {
     /// The draws that belong to the seed of one image.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { key: [seed as u32, (seed >> 32) as u32] }
+        Self { key: [seed as u32, (seed >> 32) as u32], is_coupled: false }
+    }
+
+    /// The same draws; with `is_coupled`, tokens are drawn by the image's Gumbel noise, so that all lossless methods give the
+    /// image of plain decoding.
+    #[must_use]
+    pub fn coupled(self, is_coupled: bool) -> Self {
+        Self { is_coupled, ..self }
+    }
+
+    /// Whether tokens are drawn by the image's Gumbel noise.
+    #[must_use]
+    pub fn is_coupled(&self) -> bool {
+        self.is_coupled
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.

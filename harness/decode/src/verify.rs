@@ -10,6 +10,7 @@ use std::rc::Rc;
 use crate::{
     dist::{Dist, TokenId},
     generation::Scores,
+    noise::Noise,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
 };
@@ -144,7 +145,8 @@ pub struct Verdict {
 
 /// Walks `tree` from the root, accepting at most `n_left` candidates (tokens the image misses after the root).
 ///
-/// Reads only the distributions of accepted nodes and the root, plus what the rule asks for.
+/// Reads only the distributions of accepted nodes and the root, plus what the rule asks for. With coupled seeds the target's
+/// token is drawn first, a candidate is accepted that equals it, and the rule is not asked.
 pub fn verify(
     tree: &TokenTree,
     scores: &dyn Scores,
@@ -163,6 +165,18 @@ pub fn verify(
             break None;
         }
         let q = scores.dist(parent);
+        if uniforms.is_coupled() {
+            let token = Noise::default().first(&q, uniforms, n_left - path.len());
+            walk.n_levels_tested += usize::from(tree.children(parent).next().is_some());
+            match tree.children(parent).find(|&child| tree[child].token == token) {
+                Some(child) => {
+                    path.push(child);
+                    parent = child;
+                    continue;
+                }
+                None => break Some(token),
+            }
+        }
         match walk.test_children(parent, &q) {
             Tested::Accepted(child) => {
                 out_of_support += u32::from(q.prob(tree[child].token) == 0.0);

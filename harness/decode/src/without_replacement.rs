@@ -23,6 +23,14 @@ impl<'a> WithoutReplacement<'a> {
         }
     }
 
+    /// Starts with every token but `token`, which was drawn already.
+    #[must_use]
+    pub fn after(distribution: &'a Dist, token: TokenId) -> Self {
+        let mut draws = Self::new(distribution);
+        draws.take(token, token.idx() / BLOCK);
+        draws
+    }
+
     /// The next token by inverse CDF of `u` in `[0, 1)`, with the probability it had in this draw:
     /// `pc_i = p[x_i] / (1 - sum of earlier draws)`. `None` once no mass is left.
     pub fn draw(&mut self, u: f64) -> Option<(TokenId, f32)> {

@@ -112,15 +112,34 @@ impl Process {
     /// No answer in time, an end instead of one, a line that is none. The process is of no use after an
     /// error: it was ended, or what it says next would be taken for the answer to another request.
     pub fn ask(&mut self, request: &Request) -> Result<Answered, ExternalError> {
-        let asked = self.exchange(request);
+        let (bytes, wall_ns) = self.ask_line(request.line())?;
+        let answer = Answer::parse(&bytes, self.n_lines, &request.id);
+        if answer.is_err() {
+            self.end();
+        }
+        Ok(Answered { answer: answer?, wall_ns })
+    }
+
+    /// Writes `line`, which has its end, and waits for the line that answers it: its bytes without the end, and the
+    /// nanoseconds that it took.
+    ///
+    /// # Errors
+    /// As [`Process::ask`].
+    pub fn ask_line(&mut self, line: String) -> Result<(Vec<u8>, u64), ExternalError> {
+        let asked = self.exchange(line.into_bytes());
         if asked.is_err() {
             self.end();
         }
         asked
     }
 
-    fn exchange(&mut self, request: &Request) -> Result<Answered, ExternalError> {
-        let line = request.line().into_bytes();
+    /// Lines that it has written.
+    #[must_use]
+    pub fn n_lines(&self) -> u64 {
+        self.n_lines
+    }
+
+    fn exchange(&mut self, line: Vec<u8>) -> Result<(Vec<u8>, u64), ExternalError> {
         let (limit, key) = match self.has_answered {
             true => (self.timeout, "timeout_s"),
             false => (self.start_timeout, "start_timeout_s"),
@@ -146,10 +165,9 @@ impl Process {
             }
             Ok(Line::Whole(bytes, at)) => {
                 self.n_lines += 1;
-                let answer = Answer::parse(&bytes, self.n_lines, &request.id)?;
                 self.has_answered = true;
                 let wall = at.saturating_duration_since(started).as_nanos();
-                Ok(Answered { answer, wall_ns: u64::try_from(wall).unwrap_or(u64::MAX) })
+                Ok((bytes, u64::try_from(wall).unwrap_or(u64::MAX)))
             }
         }
     }

@@ -50,7 +50,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn main() {
     tch::set_num_threads(1);
     let (filter_order, guidance) = (FilterOrder::TopKThenTopP, 3.0);
-    let sampling = Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, guidance, filter_order };
+    let sampling =
+        Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, guidance, filter_order, coupled: false };
     let captions = Box::new(|_: &str| Ok(vec![2_u16; 20]));
     let model = tiny::embedded(Kind::BFloat16, Device::Cpu, captions).expect("the weights are in the binary");
     let mut generation = model.open("", &sampling, MAX_TREE).expect("the caption fits");

@@ -5,6 +5,7 @@ use std::{path::PathBuf, rc::Rc};
 use specimen_catalog::{Ability, Family, Target, entry};
 use specimen_foundation::names::edit_distance;
 use specimen_hub::places::Given;
+use specimen_weights::cuda_graph;
 use tch::{Device, Kind};
 
 use crate::{
@@ -39,6 +40,8 @@ pub struct OpenModel {
     pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
     /// Whether guidance has Anole's third row.
     pub three_way_guidance: bool,
+    /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs; absent: on a GPU that can.
+    pub graphs: Option<bool>,
 }
 
 /// Loads the model called `name`.
@@ -68,7 +71,7 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         }
         places.given = Some(Given::of(model, path.clone()));
     }
-    let loaded = match target.family {
+    let mut loaded = match target.family {
         Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
         Family::Stub => stub::open(kind, device)?,
         Family::Igpt if is_made => return Err(ModelError::NotMade { model: name.to_owned() }),
@@ -92,6 +95,12 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
             read.into_model(device)?
         }
     };
+    let refused = if device == Device::Cpu { None } else { cuda_graph::available().err() };
+    let can = device != Device::Cpu && refused.is_none();
+    loaded.steps = options.graphs.unwrap_or(can).then(Rc::default);
+    if let Some(why) = refused.filter(|_| options.graphs != Some(false)) {
+        loaded.warnings.push(format!("steps of `{name}` run without CUDA graphs and take longer: {why}"));
+    }
     Ok(Rc::new(loaded))
 }
 

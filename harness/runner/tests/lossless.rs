@@ -49,6 +49,7 @@ fn model(name: &str) -> Rc<LoadedModel> {
         device: "cpu".to_owned(),
         weights: None,
         three_way_guidance: false,
+        graphs: None,
     };
     Models::new(None).get(&spec).unwrap()
 }
@@ -61,6 +62,7 @@ fn stub() -> ModelPrompt {
         top_p: 1.0,
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+        coupled: false,
     };
     ModelPrompt { model: model("stub"), prompt: "a prompt".to_owned(), sampling, n_tokens: 12 }
 }
@@ -245,6 +247,7 @@ fn models_have_the_heads_that_the_catalog_names_and_no_others() {
         top_p: 1.0,
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+        coupled: false,
     };
     type Kind = fn(Option<String>) -> DrafterKind;
     let kinds: [(&str, Kind); 2] = [("eagle1", DrafterKind::Eagle1), ("eagle3", DrafterKind::Eagle3)];

@@ -26,7 +26,7 @@ const MACHINE_PATHS: [&str; 5] = [
 ];
 
 /// Calls, the path prefixes where they may stand, and what to do elsewhere.
-const PLACES: [(&str, &[&str], &str); 3] = [
+const PLACES: [(&str, &[&str], &str); 4] = [
     (
         concat!("manual_", "seed("),
         &["harness/train/"],
@@ -49,6 +49,18 @@ const PLACES: [(&str, &[&str], &str); 3] = [
         concat!("Ten", "sor::"),
         &["harness/weights/", "harness/models/", "harness/operators/", "harness/train/", "metrics/extract/"],
         "tensors appear in weights, models, extract and train only",
+    ),
+    (
+        concat!("copy_", "data("),
+        &[
+            "harness/models/src/seam/transfers.rs",
+            // Read once for a model or a picture.
+            "harness/models/src/seam/token_tables.rs",
+            "harness/models/src/picture/",
+            "harness/models/src/families/igpt/palette.rs",
+            "metrics/extract/",
+        ],
+        "a copy to the host makes it wait for the device; `seam::transfers` takes what a step needs over in one",
     ),
 ];
 

@@ -162,7 +162,7 @@ fn open_library(name: &OsStr) -> Result<(), String> {
 }
 
 /// What the loader said, without the name of the call.
-fn reason_of(error: &libloading::Error) -> String {
+pub(crate) fn reason_of(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map(ToString::to_string);
     cause.unwrap_or_else(|| error.to_string())
 }

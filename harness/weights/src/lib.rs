@@ -6,6 +6,7 @@
 
 mod checkpoint;
 pub mod cuda;
+pub mod cuda_graph;
 mod digest_cache;
 mod index;
 pub mod libtorch;

@@ -102,8 +102,8 @@ pub(crate) fn cell_summary(
 }
 
 fn sampling(cell: &Cell) -> Sampling {
-    let spec::Sampling { temperature, top_k, top_p, guidance, .. } = cell.sampling;
-    Sampling { temperature, top_k, top_p, guidance }
+    let spec::Sampling { temperature, top_k, top_p, guidance, coupled, .. } = cell.sampling;
+    Sampling { temperature, top_k, top_p, guidance, coupled }
 }
 
 /// What the times of a cell give.

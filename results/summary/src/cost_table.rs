@@ -51,6 +51,15 @@ pub struct CostTable {
     pub step_seconds: f64,
     /// Its 95 % interval.
     pub step_seconds_ci95: [f64; 2],
+    /// Median time of a prefill, in seconds; absent in tables of before it was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefill_seconds: Option<f64>,
+    /// Median time from an image's tokens to its picture, in seconds; absent likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture_seconds: Option<f64>,
+    /// Most memory of the host that the process had, in bytes; absent likewise, and where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_host_bytes: Option<u64>,
     /// Costs of verifications, by rising number of nodes.
     #[serde(rename = "verification", deserialize_with = "rising")]
     pub verifications: Vec<Verification>,
@@ -181,7 +190,8 @@ impl CostTable {
     }
 
     /// Least seconds of a plain step: its bytes over the bandwidth.
-    pub(crate) fn bound_s(&self) -> Option<f64> {
+    #[must_use]
+    pub fn bound_s(&self) -> Option<f64> {
         self.step_bytes.map(|bytes| bytes as f64 / self.bytes_per_second)
     }
 

@@ -60,6 +60,7 @@ pub(crate) fn family(cell: &Cell) -> Family {
     let of_rule = |rule: &RuleConfig| match rule {
         RuleConfig::Lossless {} => None,
         RuleConfig::Gsd(_) => Some(Family::Grouped),
+        RuleConfig::CoolSd(_) | RuleConfig::SjdSv(_) => None,
         RuleConfig::Lantern(_) | RuleConfig::LanternPlusPlus(_) => Some(Family::Lantern),
         RuleConfig::Cascade(_) => Some(Family::Cascade),
     };

@@ -153,7 +153,7 @@ fn cell(id: &str) -> CellSummary {
         baseline: Some("ar".to_owned()),
         dtype: "f32".to_owned(),
         device: "cpu".to_owned(),
-        sampling: Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, guidance: 1.0 },
+        sampling: Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, guidance: 1.0, coupled: false },
         params: std::collections::BTreeMap::new(),
         n_images: u64::from(N_PROMPTS * N_SAMPLES),
         n_failed: 0,

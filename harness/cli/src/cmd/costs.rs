@@ -12,7 +12,7 @@ use specimen_runner::{
         out_of_memory::within_memory,
         step_costs::{MedianEstimate, forward_costs},
     },
-    machine::{LIBTORCH, computed_on},
+    machine::{LIBTORCH, computed_on, peak_memory_mb},
 };
 use specimen_summary::cost_table::{CostTable, Draft, SCHEMA, Verification, Weights};
 
@@ -109,6 +109,9 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         step_bytes: streamed_bytes(&cell.model),
         step_seconds: rounded(costs.step_s.value),
         step_seconds_ci95: ends(&costs.step_s),
+        prefill_seconds: Some(rounded(costs.prefill_s.value)),
+        picture_seconds: Some(rounded(costs.picture_s.value)),
+        peak_host_bytes: peak_memory_mb().map(|mb| mb << 20),
         verifications: costs.verifications.iter().map(verification).collect(),
         drafters: costs.drafters.iter().map(draft).collect(),
     };

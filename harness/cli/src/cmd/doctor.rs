@@ -305,6 +305,7 @@ fn greedy_image() -> Result<Digest, RunError> {
         top_p: 1.0,
         guidance: 3.0,
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
+        coupled: false,
     };
     let request = Request { model: &model, method: &MethodConfig::ar(), sampling, prompt: &prompt, seed: 0 };
     let clock = DeviceClock::new(device_of(&spec.device)?);
@@ -318,5 +319,6 @@ fn tiny() -> ModelSpec {
         device: "cpu".to_owned(),
         weights: None,
         three_way_guidance: false,
+        graphs: None,
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
             device,
             weights: None,
             three_way_guidance: false,
+            graphs: None,
         },
         sampling: args.sampling()?,
         prompts: prompts.as_ref(),
@@ -141,7 +142,14 @@ impl ImportArgs {
         if !(guidance.is_finite() && guidance >= 0.0) {
             return bad("guidance", "at least 0", guidance);
         }
-        Ok(Sampling { temperature, top_k, top_p, guidance, filter_order: FilterOrder::TopKThenTopP })
+        Ok(Sampling {
+            temperature,
+            top_k,
+            top_p,
+            guidance,
+            filter_order: FilterOrder::TopKThenTopP,
+            coupled: false,
+        })
     }
 }
 

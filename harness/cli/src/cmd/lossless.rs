@@ -13,6 +13,7 @@ use specimen_runner::{
     images::load::Models,
     lossless::{
         Case, examine,
+        sampler::{EXTERNAL, SamplerToy},
         subject::{ModelPrompt, Subject, Toy},
         verdict::{Claim, Examination, Examined, Gap, Missing, TestResult, Verdict},
     },
@@ -46,6 +47,9 @@ pub struct LosslessArgs {
     /// Tokens that the embedded model keeps by top-k, 0 for all; the toy keeps 4 of its 5
     #[arg(long, requires = "lossless", value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub top_k: Option<u16>,
+    /// Test another program's sampler on a toy instead: the program and its arguments, to the end of the line
+    #[arg(long, requires = "lossless", value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["model", "tokens", "top_k", "only"])]
+    pub external: Vec<String>,
     /// Only the methods whose name contains this
     #[arg(long, requires = "lossless", value_name = "TEXT")]
     pub only: Option<String>,
@@ -68,6 +72,11 @@ struct LosslessAnswer<'e> {
     examination: &'e Examination,
 }
 
+/// The method of this program next to another program's sampler.
+const CONTROL: &str = "sd-chain";
+/// Images by which a sampler is tested: fewer miss what released samplers were found to do.
+const SAMPLER_IMAGES: u64 = 40_000;
+
 /// Fewer images of the toy leave too few of its 256 possible ones expected often enough to be counted.
 const TOY_MIN: u64 = 1000;
 
@@ -76,6 +85,12 @@ const TOY_MIN: u64 = 1000;
 pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let spec = SpecText::parse(METHODS.0, METHODS.1)?.resolve()?;
+    if !args.external.is_empty() {
+        let chain = spec.cells.iter().find(|cell| cell.name == CONTROL).expect("the spec has a chain");
+        let cases = [EXTERNAL, CONTROL].map(|name| Case::new(name, chain.method.clone()));
+        let toy = SamplerToy::start(&args.external)?;
+        return answered(&toy, &cases, args.samples.unwrap_or(SAMPLER_IMAGES), console);
+    }
     let sampling = spec.cells.first().map(|cell| cell.sampling);
     let wanted = |name: &str| args.only.as_deref().is_none_or(|text| name.contains(text));
     let cases: Vec<Case> = spec
@@ -106,6 +121,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
                 device: "cpu".to_owned(),
                 weights: None,
                 three_way_guidance: false,
+                graphs: None,
             };
             let model = Models::new(data_root()).get(&model)?;
             let prompt = Scene::new(VAL_SEED, 0).caption();
@@ -114,9 +130,14 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
             (Box::new(ModelPrompt { model, prompt, sampling, n_tokens: usize::from(args.tokens) }), 32)
         }
     };
+    answered(&*subject, &cases, args.samples.unwrap_or(n_images), console)
+}
+
+/// Tests `cases` and prints the results.
+fn answered(subject: &dyn Subject, cases: &[Case], n_images: u64, console: &Console) -> anyhow::Result<()> {
     let mut said =
         |examined: &Examined| console.say(format!("{}: p {}", examined.name, in_short(examined.p)));
-    let found = examine(&*subject, &cases, args.samples.unwrap_or(n_images), &mut said)?;
+    let found = examine(subject, cases, n_images, &mut said)?;
     match console.format() {
         Format::Json => answer_json(&LosslessAnswer { schema: 1, examination: &found })?,
         Format::Human => answer(&human(&found))?,

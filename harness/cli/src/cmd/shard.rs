@@ -125,6 +125,7 @@ fn note(progress: WorkerEvent) {
     let _ = match progress {
         WorkerEvent::DiskFull(shortage) => writeln!(log, "{shortage}"),
         WorkerEvent::DiskFree => writeln!(log, "there is disk space again"),
+        WorkerEvent::Warning { what } => writeln!(log, "warning: {what}"),
         _ => Ok(()),
     };
 }

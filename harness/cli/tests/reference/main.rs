@@ -147,8 +147,8 @@ fn metrics() -> String {
     let heads = ["name", "what it is", "values", "unit", "better", "needs in a spec", "command"];
     text.push_str(&table(&heads, METRICS.iter().map(row)));
     text.push_str(
-        "\nFor relaxed cells reports show the absolute difference of `target-nll` from the baseline's: nearer to 0 is \
-         better.\n",
+        "\nOf a relaxed cell, reports show the absolute difference of `target-nll` from the baseline's: nearer to 0 is \
+         better. An exact cell differs by chance only, so nothing is marked.\n",
     );
     text
 }

@@ -148,7 +148,7 @@ fn confidence_and_risen_guesses_agree_with_the_records() {
     assert!(tested <= of_records("tested_by_depth") && accepted <= of_records("accepted_by_depth"));
     assert_eq!(
         read(&desk, "r/diagnostics/risen-tokens/quality.json")["why"],
-        "it keeps no window of guesses from iteration to iteration"
+        "it keeps no chain of guesses from iteration to iteration"
     );
     let pairs = &read(&desk, "r/diagnostics/feature-pairs/ar.json")["feature_pairs"][0];
     let n = pairs["positions"].as_array().unwrap().len();

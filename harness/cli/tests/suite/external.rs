@@ -334,3 +334,46 @@ fn returned_tokens_are_scored_where_the_model_is_known_here() {
     let why = nll("short")["why"].as_str().unwrap().to_owned();
     assert!(why.contains("2 tokens were returned, expected 16 below 27"), "{why}");
 }
+
+#[test]
+fn another_programs_sampler_is_tested_and_a_wrong_one_is_found() {
+    if !has_python("another_programs_sampler_is_tested_and_a_wrong_one_is_found") {
+        return;
+    }
+    let desk = Desk::new();
+    let sampler = workspace("experiments/external/rejection_sampler.py");
+    let examine = |samples: &str, more: &[&str]| {
+        let args = ["doctor", "--lossless", "--samples", samples, "--external", "python3"];
+        desk.run(&[&args[..], &[sampler.to_str().unwrap()], more].concat())
+    };
+    let right = examine("20000", &[]);
+    assert_eq!(right.code, 0, "{}{}", right.out, right.err);
+    assert_eq!(right.out.matches("\nkept").count(), 2, "the sampler and the control: {}", right.out);
+    for mistake in ["residual", "bonus"] {
+        let wrong = examine("20000", &["--mistake", mistake]);
+        assert_eq!(wrong.code, 1, "{mistake}: {}{}", wrong.out, wrong.err);
+        assert!(wrong.err.contains("not lossless: external"), "{}", wrong.err);
+        assert_eq!(wrong.out.matches("\nkept").count(), 1, "the control: {}", wrong.out);
+    }
+}
+
+#[test]
+fn a_sampler_that_misbehaves_is_named_with_what_it_said() {
+    let desk = Desk::new();
+    let says = |line: &str| {
+        let program = format!("read line; echo '{line}'");
+        let args = ["doctor", "--lossless", "--samples", "1000", "--external", "sh", "-c"];
+        desk.run(&[&args[..], &[&program]].concat())
+    };
+    for (line, parts) in [
+        ("nonsense", ["line 1 of the program", "`nonsense`"]),
+        (r#"{"protocol": 1, "id": "0/0", "accepted": 9, "token": 0}"#, ["`accepted` up to 3", "found 9"]),
+        (r#"{"protocol": 1, "id": "0/0", "accepted": 0, "token": 4}"#, ["`token` below 4", "found 4"]),
+        (r#"{"protocol": 1, "id": "7/0", "accepted": 0, "token": 0}"#, ["id 0/0", "id 7/0"]),
+    ] {
+        let ran = says(line);
+        assert_eq!(ran.code, 6, "{}", ran.err);
+        assert!(parts.iter().all(|part| ran.err.contains(part)), "{line}: {}", ran.err);
+    }
+    desk.fails(&["doctor", "--lossless", "--external", "no-such-program"], 6, &["no-such-program"]);
+}

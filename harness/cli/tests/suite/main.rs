@@ -1,6 +1,8 @@
 //! The built binary from outside: exit codes, messages, files.
 
 #[cfg(feature = "torch")]
+mod bench_device;
+#[cfg(feature = "torch")]
 mod diagnostics;
 #[cfg(feature = "torch")]
 mod external;

@@ -191,3 +191,69 @@ fn help_names_every_model_and_a_model_of_captions_needs_its_guidance() {
     assert_eq!((&image["width"], &image["n_tokens"]), (&8.into(), &16.into()));
     desk.fails(&["generate", "x", "--seed", "1", "--model", "janus-toi"], 2, &["janus-toi"]);
 }
+
+/// The same tokens, in f32 on a CPU, whichever way a step runs: every drafter, and skipped verifications. A relaxed rule with a
+/// bound can fall on its other side where logits are rounded otherwise.
+#[test]
+fn steps_over_buffers_draw_the_same_tokens() {
+    let desk = Desk::new();
+    let images = |graphs: bool, out: &str| -> Vec<(Value, Value)> {
+        let model = format!("model={{ name = \"tiny\", dtype = \"f32\", graphs = {graphs} }}");
+        let run = ["run", &spec("ci/methods_tiny.toml"), "--limit", "1", "--out", out, "--set", &model];
+        desk.succeeds(&run);
+        let text = fs::read_to_string(desk.path(&format!("{out}/merged/records.jsonl"))).unwrap();
+        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.map(|row| (row["cell"].clone(), row["tokens"].clone())).collect()
+    };
+    let (plain, over_buffers) = (images(false, "plain"), images(true, "static"));
+    let summary: Value =
+        serde_json::from_str(&fs::read_to_string(desk.path("plain/merged/summary.json")).unwrap()).unwrap();
+    let is_exact = |cell: &Value| {
+        let cells = summary["cells"].as_array().unwrap();
+        cells.iter().any(|known| known["id"] == *cell && known["guarantee"] == "exact")
+    };
+    let mut n_exact = 0;
+    let mut others = Vec::new();
+    for ((cell, tokens), (_, found)) in plain.iter().zip(&over_buffers) {
+        assert!(tokens.is_array());
+        n_exact += usize::from(is_exact(cell));
+        if tokens != found {
+            assert!(!is_exact(cell), "{cell} draws other tokens");
+            others.push(cell);
+        }
+    }
+    assert!(n_exact > 15 && plain.len() > 30 && others.len() <= 2, "{n_exact} exact, others: {others:?}");
+}
+
+/// One image tests whether a method is lossless, on a network as on a toy.
+#[test]
+fn with_coupled_seeds_every_lossless_method_draws_the_image_of_plain_decoding() {
+    let desk = Desk::new();
+    let cells = r#"cell = [
+        { name = "ar" },
+        { name = "chain", drafter = { proposer = "eagle1", shape = "chain", depth = 3 } },
+        { name = "static", drafter = { proposer = "eagle1", shape = "static", tree = "tiny_13" } },
+        { name = "dynamic", drafter = { proposer = "eagle3", shape = "dynamic", top_k = 6, depth = 4, total_token = 26 } },
+        { name = "sjd", drafter = { proposer = "jacobi", window = 16, init = "random" } },
+        { name = "pac", drafter = { proposer = "jacobi", window = 32, init = "random", branch = { width = 4, depth = 3 } } },
+    ]"#
+    .replace('\n', " ");
+    let run = |out: &str, more: &[&str]| {
+        let args = ["run", &spec("ci/methods_tiny.toml"), "--limit", "2", "--out", out, "-q"];
+        let set = ["--set", "model.dtype=\"f32\"", "--set", "sampling.coupled=true"];
+        desk.run(&[&args[..], &set, more].concat())
+    };
+    let ran = run("coupled", &["--set", &cells]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let text = fs::read_to_string(desk.path("coupled/merged/records.jsonl")).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        let plain = rows.iter().find(|other| other["cell"] == "ar" && other["prompt_id"] == row["prompt_id"]);
+        assert!(row["tokens"].is_array());
+        assert_eq!(row["tokens"], plain.unwrap()["tokens"], "{}", row["cell"]);
+    }
+    let relaxed = run("relaxed", &[]);
+    assert_eq!(relaxed.code, 3, "{}", relaxed.err);
+    assert!(relaxed.err.contains("`sampling.coupled` is for lossless methods"), "{}", relaxed.err);
+}

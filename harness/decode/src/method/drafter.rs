@@ -94,6 +94,8 @@ pub const DRAFTER_KEYS: &[&str] = &[
     "width",
     "active",
     "refresh",
+    "couple",
+    "branch",
     "features",
     "filter_top_k",
 ];
@@ -122,6 +124,12 @@ impl DrafterConfig {
             filter_top_k: None,
             features: None,
         }
+    }
+
+    /// Whether each token that it proposes follows the one before it.
+    pub(super) fn is_chain(&self) -> bool {
+        let has_branch = self.jacobi.as_ref().is_some_and(|window| window.branch.is_some());
+        matches!(self.shape, None | Some(Shape::Chain { .. })) && !has_branch
     }
 
     /// Guesses of a Jacobi window; 0 for every other proposer.

@@ -71,6 +71,14 @@ pub enum MethodError {
         /// The drafter, as written.
         of: String,
     },
+    /// A rule that tests guesses together, over a tree.
+    #[error(
+        "accept rule {kind} tests a chain of guesses; use shape = \"chain\", or proposer = \"jacobi\" without `branch`"
+    )]
+    NeedsChain {
+        /// Its `kind` in a spec.
+        kind: &'static str,
+    },
     /// CASCADE without either of its sets.
     #[error("accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one")]
     NoThreshold,

@@ -44,6 +44,11 @@ pub(crate) trait RuleSettings {
         false
     }
 
+    /// Whether it tests guesses together, so that each must follow the one before it.
+    fn needs_chain(&self) -> bool {
+        false
+    }
+
     /// Whether its claim replaces that of an inner rule, so that only `lossless` can be inside it.
     fn replaces_inner(&self) -> bool {
         false
@@ -138,6 +143,12 @@ impl RuleConfig {
     /// Whether it provably keeps the target's distribution.
     pub(super) fn is_lossless(&self) -> bool {
         self.settings().is_none_or(|(_, settings)| settings.is_lossless())
+    }
+
+    /// Whether it is for chains and Jacobi windows only.
+    #[must_use]
+    pub fn needs_chain(&self) -> bool {
+        self.settings().is_some_and(|(_, settings)| settings.needs_chain())
     }
 
     /// The tables it takes from its parts.

@@ -10,7 +10,9 @@ use super::{DrafterConfig, MethodError, Proposer, RuleConfig, Shape, Tree, lossl
 use crate::{
     features::FeaturesConfig,
     methods::{
+        scd::Couple,
         sjd::{Init, InitKind, JacobiConfig},
+        sjd_pac::Branch,
         sjd_vp::Refresh,
     },
 };
@@ -44,6 +46,10 @@ pub(crate) struct WireDrafter {
     active: Option<[usize; 2]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<Refresh>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    couple: Option<Couple>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    branch: Option<Branch>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     filter_top_k: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,6 +109,8 @@ impl TryFrom<WireDrafter> for DrafterConfig {
             ("width", wire.width.is_some()),
             ("active", wire.active.is_some()),
             ("refresh", wire.refresh.is_some()),
+            ("couple", wire.couple.is_some()),
+            ("branch", wire.branch.is_some()),
         ];
         match left.into_iter().find(|&(_, is_left)| is_left) {
             Some((key, _)) => Err(MethodError::MisplacedKey { of, key }),
@@ -123,7 +131,9 @@ impl WireDrafter {
             }
         };
         let refresh = self.refresh.take().unwrap_or(Refresh::Plain {});
-        Ok(JacobiConfig { window, init, active: self.active.take(), refresh })
+        let couple = self.couple.take().unwrap_or_default();
+        let (active, branch) = (self.active.take(), self.branch.take());
+        Ok(JacobiConfig { window, init, active, refresh, couple, branch })
     }
 
     /// The table of a proposer alone.
@@ -142,20 +152,23 @@ impl WireDrafter {
             width: None,
             active: None,
             refresh: None,
+            couple: None,
+            branch: None,
             filter_top_k: None,
             features: None,
         }
     }
 
     fn with_jacobi(self, jacobi: JacobiConfig) -> Self {
-        let JacobiConfig { window, init, active, refresh } = jacobi;
+        let JacobiConfig { window, init, active, refresh, couple, branch } = jacobi;
         let (init, width) = match init {
             Init::Random => (InitKind::Random, None),
             Init::RepeatLeft => (InitKind::RepeatLeft, None),
             Init::RepeatAbove { width } => (InitKind::RepeatAbove, Some(width)),
         };
         let refresh = (refresh != Refresh::Plain {}).then_some(refresh);
-        Self { window: Some(window), init: Some(init), width, active, refresh, ..self }
+        let couple = (couple != Couple::Independent).then_some(couple);
+        Self { window: Some(window), init: Some(init), width, active, refresh, couple, branch, ..self }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     drafter::{DraftModel, Drafter},
     features::{FeaturedModel, FeaturesConfig},
     generation::Scores,
+    noise::Noise,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
     without_replacement::WithoutReplacement,
@@ -157,12 +158,13 @@ impl StaticTreeDrafter {
         Self { model, shape, n_forwards: 0 }
     }
 
-    /// Draws or, in greedy decoding, ranks the children of `parent`; returns those with their places in the shape.
+    /// Draws or, in greedy decoding, ranks the children of `parent`, from whose position on `left` tokens are missing; returns
+    /// those with their places in the shape.
     fn draw_children(
         &self,
         tree: &mut TokenTree,
         parent: &Parent,
-        step: u32,
+        (step, left): (u32, usize),
         uniforms: &Uniforms,
     ) -> Vec<(usize, NodeId)> {
         let children = self.shape.nodes[parent.shape_idx].children.clone();
@@ -171,15 +173,29 @@ impl StaticTreeDrafter {
             let push = |token| tree.push(parent.node, token, Proposal::Chosen);
             return children.zip(best.map(push)).collect();
         }
-        let mut draws = WithoutReplacement::new(&parent.distribution);
-        let mut drawn = Vec::new();
-        for (rank, shape_idx) in children.enumerate() {
-            let u = uniforms.uniform(Purpose::Draft, step, slot(parent.node.0, rank));
-            let Some((token, conditional)) = draws.draw(u) else { break };
+        let mut push = |shape_idx, (token, conditional)| {
             let proposal = Proposal::Sampled { distribution: Rc::clone(&parent.distribution), conditional };
-            drawn.push((shape_idx, tree.push(parent.node, token, proposal)));
+            (shape_idx, tree.push(parent.node, token, proposal))
+        };
+        if uniforms.is_coupled() {
+            let tokens = Noise::default().first_n(&parent.distribution, uniforms, left, children.len());
+            let mut remaining = 1.0;
+            let with_chance = |token| {
+                let conditional = parent.distribution.prob(token) / remaining;
+                remaining -= parent.distribution.prob(token);
+                (token, conditional)
+            };
+            return children
+                .zip(tokens.into_iter().map(with_chance))
+                .map(|(at, drawn)| push(at, drawn))
+                .collect();
         }
-        drawn
+        let mut draws = WithoutReplacement::new(&parent.distribution);
+        let draw = |(rank, shape_idx)| {
+            let u = uniforms.uniform(Purpose::Draft, step, slot(parent.node.0, rank));
+            Some(push(shape_idx, draws.draw(u)?))
+        };
+        children.enumerate().map_while(draw).collect()
     }
 }
 
@@ -192,7 +208,8 @@ impl Drafter for StaticTreeDrafter {
         for depth in 1..=n_left {
             let mut drawn = Vec::new();
             for parent in &parents {
-                drawn.extend(self.draw_children(&mut tree, parent, step, uniforms));
+                let at = (step, n_left + 1 - depth);
+                drawn.extend(self.draw_children(&mut tree, parent, at, uniforms));
             }
             drawn.retain(|&(shape_idx, _)| !self.shape.nodes[shape_idx].children.is_empty());
             if drawn.is_empty() || depth == n_left {

@@ -9,10 +9,14 @@ pub mod eagle1;
 pub mod eagle2;
 
 pub mod cascade;
+pub mod cool_sd;
 pub mod lantern;
 
 pub mod gsd;
+pub mod scd;
 pub mod sjd;
+pub mod sjd_pac;
+pub mod sjd_sv;
 pub mod sjd_vp;
 
 pub mod redundancy;
@@ -27,4 +31,8 @@ crate::method::rule::rules! {
     "cascade" => Cascade(self::cascade::CascadeConfig),
     /// Clusters of tokens of similar probability are compared.
     "gsd" => Gsd(self::gsd::GsdConfig),
+    /// Candidates are accepted more often the earlier they are in the draft.
+    "cool-sd" => CoolSd(self::cool_sd::CoolSdConfig),
+    /// Guesses of a chain are tested in runs of rising probability.
+    "sjd-sv" => SjdSv(self::sjd_sv::SjdSvConfig),
 }

@@ -16,7 +16,12 @@ use crate::{
     drafter::Drafter,
     generation::Scores,
     method::MethodError,
-    methods::sjd_vp::{Previous, Refresh, RefreshDistributions},
+    methods::{
+        scd::{Couple, Redrawn},
+        sjd_pac::Branch,
+        sjd_vp::{Previous, Refresh, RefreshDistributions},
+    },
+    noise::Noise,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
 };
@@ -33,6 +38,10 @@ pub struct JacobiConfig {
     pub active: Option<[usize; 2]>,
     /// What unsettled positions are drawn from.
     pub refresh: Refresh,
+    /// How what they are drawn to depends on what they held.
+    pub couple: Couple,
+    /// The tree at its front; `None`: the window is a chain.
+    pub branch: Option<Branch>,
 }
 
 /// The first guess for a position nothing is known about.
@@ -68,6 +77,9 @@ pub struct JacobiDrafter {
     window: Vec<Guess>,
     /// Tokens the image missed after the root at the last draft.
     n_left: usize,
+    /// Nodes of the last draft that hold the guesses, behind its root.
+    main: Vec<NodeId>,
+    noise: Noise,
 }
 
 struct Guess {
@@ -89,7 +101,14 @@ impl JacobiConfig {
         {
             return Err(MethodError::EmptyRange { start, end });
         }
+        self.branch.map_or(Ok(()), |branch| branch.validate(self.window))?;
         self.refresh.validate()
+    }
+
+    /// Positions after the newest sampled token that have a guess.
+    fn n_positions(&self) -> usize {
+        let on_tree = self.branch.map_or((1, 0), |branch| (branch.n_nodes(), branch.depth - 1));
+        self.window - on_tree.0 + on_tree.1
     }
 
     /// One line, for instance `jacobi(window=16,init=random)`.
@@ -101,7 +120,16 @@ impl JacobiConfig {
             Init::RepeatAbove { width } => format!("repeat-above,width={width}"),
         };
         let active = self.active.map_or(String::new(), |[start, end]| format!(",active={start}..{end}"));
-        format!("jacobi(window={},init={init}{active}{})", self.window, self.refresh.canonical())
+        let couple = match self.couple {
+            Couple::Independent => String::new(),
+            coupled => format!(",couple={}", coupled.name()),
+        };
+        let branch = self.branch.map_or_else(String::new, Branch::canonical);
+        format!(
+            "jacobi(window={},init={init}{active}{}{couple}{branch})",
+            self.window,
+            self.refresh.canonical()
+        )
     }
 }
 
@@ -109,7 +137,15 @@ impl JacobiDrafter {
     /// A drafter that has drafted nothing yet.
     #[must_use]
     pub fn new(config: JacobiConfig) -> Self {
-        Self { config, n_vocab: 0, n_codes: 0, window: Vec::new(), n_left: 0 }
+        Self {
+            config,
+            n_vocab: 0,
+            n_codes: 0,
+            window: Vec::new(),
+            n_left: 0,
+            main: Vec::new(),
+            noise: Noise::default(),
+        }
     }
 
     /// The first guess for the window's next position.
@@ -134,35 +170,52 @@ impl Drafter for JacobiDrafter {
     fn begin_image(&mut self, _: usize, n_vocab: usize, n_codes: usize) {
         (self.n_vocab, self.n_codes) = (n_vocab, n_codes);
         self.window.clear();
+        self.noise = Noise::default();
     }
 
     fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
-        self.n_left = n_left;
+        (self.n_left, self.main) = (n_left, vec![TokenTree::ROOT]);
+        self.noise.keep_within(n_left);
         let mut tree = TokenTree::new(*tokens.last().expect("the first token is sampled from the prefill"));
         let is_active = |[start, end]: [usize; 2]| (start..end).contains(&tokens.len());
         if !self.config.active.is_none_or(is_active) {
             self.window.clear();
             return tree;
         }
-        let n_guesses = (self.config.window - 1).min(n_left);
+        let n_guesses = self.config.n_positions().min(n_left);
         self.window.truncate(n_guesses);
         while self.window.len() < n_guesses {
             let token = self.first_guess(tokens, step, uniforms);
             let recorded = Rc::new(Dist::one_hot(self.n_vocab, token));
             self.window.push(Guess { token, recorded, target: None });
         }
-        let mut parent = TokenTree::ROOT;
-        for Guess { token, recorded, .. } in &self.window {
-            let proposal =
-                Proposal::Sampled { distribution: Rc::clone(recorded), conditional: recorded.prob(*token) };
-            parent = tree.push(parent, *token, proposal);
+        let mut level = self.main.clone();
+        for (place, Guess { token, recorded, .. }) in self.window.iter().enumerate() {
+            let branch = self.config.branch.filter(|branch| place + 1 < branch.depth);
+            let column = match branch {
+                Some(branch) => branch.column(*token, recorded, place, (step, uniforms)),
+                None => vec![(*token, recorded.prob(*token))],
+            };
+            // Behind the tree only the guesses go on.
+            if branch.is_none() {
+                level.truncate(1);
+            }
+            let mut next = Vec::new();
+            for &parent in &level {
+                for &(token, conditional) in &column {
+                    let distribution = Rc::clone(recorded);
+                    next.push(tree.push(parent, token, Proposal::Sampled { distribution, conditional }));
+                }
+            }
+            level = next;
+            self.main.push(level[0]);
         }
         tree
     }
 
     fn observe(
         &mut self,
-        tree: &TokenTree,
+        _: &TokenTree,
         path: &[NodeId],
         scores: Option<&dyn Scores>,
         step: u32,
@@ -171,16 +224,21 @@ impl Drafter for JacobiDrafter {
         let scores = scores.expect("a Jacobi window is drawn from the forward of every step");
         // The node at depth d predicts the position d + 1 after the root. The one after the accepted path
         // became the new root; the image's last position predicts nothing.
-        let unsettled = path.len() + 1..tree.len().min(self.n_left);
+        let unsettled = path.len() + 1..self.main.len().min(self.n_left);
+        // With coupled seeds the target's token of a position is that of the image's noise, so the guess is too.
+        let couple = if uniforms.is_coupled() { Couple::Gumbel } else { self.config.couple };
         let redraw = |depth: usize| {
-            let target = scores.dist(NodeId(depth));
-            let previous = self.window.get(depth).and_then(|guess| {
+            let target = scores.dist(self.main[depth]);
+            let held = self.window.get(depth);
+            let previous = held.and_then(|guess| {
                 let target = guess.target.as_deref()?;
                 Some(Previous { target, recorded: &guess.recorded })
             });
             let RefreshDistributions { drawn, recorded } =
                 self.config.refresh.distributions(Rc::clone(&target), previous);
-            let token = drawn.sample(uniforms.uniform(Purpose::Draft, step, slot(0, depth)));
+            let at = Redrawn { uniforms, step, place: depth, left: self.n_left - depth };
+            let held = held.map(|guess| (guess.token, &*guess.recorded));
+            let token = couple.draw(&drawn, held, &at, &mut self.noise);
             Guess { token, recorded, target: Some(target) }
         };
         self.window = unsettled.map(redraw).collect();

@@ -487,7 +487,7 @@ fn a_key_out_of_place_is_named_with_the_shape_that_lacks_it() {
 fn unknown_keys_and_values_are_errors() {
     check_error(
         r#"drafter = { proposer = "eagle1", shape = "chain", dept = 3 }"#,
-        "unknown field `dept`, expected one of `proposer`, `model`, `weights`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `filter_top_k`, `features`",
+        "unknown field `dept`, expected one of `proposer`, `model`, `weights`, `shape`, `depth`, `tree`, `top_k`, `total_token`, `window`, `init`, `width`, `active`, `refresh`, `couple`, `branch`, `filter_top_k`, `features`",
     );
     check_error(
         r#"drafter = { proposer = "eagle9" }"#,

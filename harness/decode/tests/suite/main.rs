@@ -2,7 +2,8 @@
 //!
 //! `distributions`: lossless methods keep the target's distribution; `rates`: they accept as often as the formula
 //! says; `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
-//! `cascade`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `mutations`: the checks find the classic mistakes
+//! `cascade`, `cool_sd`, `couplings`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `coupled_seeds`: one image for
+//! all lossless methods; `mutations`: the checks find the classic mistakes
 //! (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed; `samplers`: filters
 //! are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers and texts others read.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -10,6 +11,9 @@
 mod cascade;
 mod chi_square;
 mod config;
+mod cool_sd;
+mod coupled_seeds;
+mod couplings;
 mod distributions;
 mod golden;
 mod gsd;

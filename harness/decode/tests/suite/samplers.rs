@@ -43,7 +43,7 @@ fn golden() -> Golden {
 }
 
 fn sampling(temperature: f64, top_k: u32, top_p: f64, filter_order: FilterOrder) -> Sampling {
-    Sampling { guidance: 1.0, temperature, top_k, top_p, filter_order }
+    Sampling { guidance: 1.0, temperature, top_k, top_p, filter_order, coupled: false }
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub(crate) const SAMPLING: Sampling = Sampling {
     top_k: 4,
     top_p: 1.0,
     filter_order: FilterOrder::TopKThenTopP,
+    coupled: false,
 };
 
 pub(crate) fn target() -> ToyModel {

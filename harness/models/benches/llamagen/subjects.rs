@@ -117,7 +117,14 @@ fn ramp(shape: &[i64], device: Device) -> Tensor {
 
 fn sampling(n_vocab: i64) -> Sampling {
     let (guidance, top_k) = (4.0, (n_vocab / 8) as u32);
-    Sampling { guidance, temperature: 1.0, top_k, top_p: 1.0, filter_order: FilterOrder::TopKThenTopP }
+    Sampling {
+        guidance,
+        temperature: 1.0,
+        top_k,
+        top_p: 1.0,
+        filter_order: FilterOrder::TopKThenTopP,
+        coupled: false,
+    }
 }
 
 fn toy(kind: Kind, device: Device) -> Subject {

@@ -94,6 +94,7 @@ pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
         heads,
         weights: Vec::new(),
         warnings: Vec::new(),
+        steps: None,
     })
 }
 

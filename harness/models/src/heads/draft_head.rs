@@ -40,7 +40,8 @@ pub trait DraftHead {
     fn close(&self, x: &Tensor, context: &Tensor) -> Tensor;
 
     /// `n` nodes behind the cache. `embeddings`, `features` as in [`DraftHead::open`]; `turns` as from
-    /// [`Turns::at`](crate::llama::layer::Turns::at); `mask` as in [`Layer::step`](crate::llama::layer::Layer::step).
+    /// [`Turns::at`](crate::llama::layer::Turns::at); `mask` as in [`Layer::step`](crate::llama::layer::Layer::step), over the
+    /// entries of [`DraftHead::n_front`] as well.
     /// Returns predicted features `[b, n, d]`.
     fn step(
         &self,

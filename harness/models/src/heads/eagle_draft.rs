@@ -201,7 +201,8 @@ impl EagleDraft {
         let n_held = (stable - n_before).max(0) as usize;
         let new: Vec<i64> = tokens[n_held..].iter().map(|t| i64::from(t.0)).collect();
         let positions: Vec<i64> = (stable..stable + n).map(|slot| slot - n_before).collect();
-        let out = self.run(&new, &positions, (&features, &[]), stable, causal_behind(stable, n).as_ref());
+        let mask = causal_behind(self.head.n_front() + stable, n);
+        let out = self.run(&new, &positions, (&features, &[]), stable, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
@@ -222,8 +223,9 @@ impl EagleDraft {
             self.rows[node.0] = Some(n_run + i as i64);
         }
         // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
-        let place = |node| Some(stable + row_of(&self.rows, node) - 1);
-        let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
+        let seen = self.head.n_front() + stable;
+        let place = |node| Some(seen + row_of(&self.rows, node) - 1);
+        let mask = ancestor_mask(tree, nodes, seen, seen + n_run - 1 + n, place);
         let root = stable - 1 - self.n_prefix_pairs();
         let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
         let positions: Vec<i64> = nodes.iter().map(|&node| root + tree[node].depth as i64).collect();

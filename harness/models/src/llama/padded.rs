@@ -47,6 +47,21 @@ impl Padding {
         self.view.set(view);
     }
 
+    /// Pads at the front of each row.
+    pub(crate) fn n_pads(&self) -> &[i64] {
+        &self.n_pads
+    }
+
+    /// As [`Padding::hide`] for the slots `x` (`[b, n, d]`) behind the entries of `cache`; the mask as it is where that hides
+    /// them already.
+    #[must_use]
+    pub fn hide_before(&self, mask: Option<&Tensor>, x: &Tensor, cache: &KvCache) -> Option<Tensor> {
+        match cache.hides_pads() {
+            true => mask.map(Tensor::shallow_clone),
+            false => self.hide(mask, x.size()[1], cache.len(), cache.kind(), x),
+        }
+    }
+
     /// The mask that `n` slots need behind `n_before` entries: `mask` (additive `[n, n_before + n]`; absent when
     /// everything is visible) with the pads of every row hidden, `[b, 1, n, n_before + n]`, where `n` may be 1; or as
     /// it is, where no row is padded. In `kind`, which is that of `mask`, on the device of `like`.
@@ -121,7 +136,8 @@ impl Padding {
     }
 }
 
-/// One image's view of a network: the same network, with the pads of its prefix hidden.
+/// One image's view of a network: the same network, with the pads of its prefix hidden from the slots behind them, unless
+/// the cache has left them out.
 pub struct Padded {
     inner: Rc<dyn Backbone>,
     padding: Padding,
@@ -156,7 +172,7 @@ impl Backbone for Padded {
         mask: Option<&Tensor>,
         layers: &[usize],
     ) -> Tapped {
-        let mask = self.padding.hide(mask, x.size()[1], cache.len(), cache.kind(), x);
+        let mask = self.padding.hide_before(mask, x, cache);
         self.inner.forward_tapped(x, positions, cache, mask.as_ref(), layers)
     }
 
@@ -166,6 +182,10 @@ impl Backbone for Padded {
 
     fn turns(&self) -> Option<&Turns> {
         self.inner.turns()
+    }
+
+    fn pads(&self) -> &[i64] {
+        self.padding.n_pads()
     }
 
     fn set_pad_view(&self, view: PadView) {

@@ -28,6 +28,13 @@ impl Vq16Config {
     pub const PUBLISHED: Self =
         Self { n_codes: 16_384, d_code: 8, d_latent: 256, channels: &[512, 256, 256, 128, 128] };
 
+    /// The decoder of a model whose weights are made: the published one, and a small one for a toy with `n_codes` codes of
+    /// width `d_code`.
+    #[must_use]
+    pub fn made(is_toy: bool, n_codes: i64, d_code: i64) -> Self {
+        if is_toy { Self { n_codes, d_code, d_latent: 16, channels: &[64, 32] } } else { Self::PUBLISHED }
+    }
+
     /// Pixels along an edge of a token.
     #[must_use]
     pub fn patch(&self) -> i64 {

@@ -48,8 +48,8 @@ pub trait Backbone: Any {
 
     /// Features after the final norm, the input of the head, and the residual stream as it enters each of
     /// `layers` (0-based, ascending; repeats count). `x`: `[b, n, d]`; `positions`: `[n]`, i64; `mask`: additive
-    /// `[n, n_cached + n]`, absent when everything is visible. Writes keys and values behind the cache's end
-    /// without moving it.
+    /// `[n, n_cached + n]`, absent when everything is visible; in [`KvCache::at_places`] over all that is read, for every
+    /// row. Writes keys and values behind the cache's end without moving it.
     ///
     /// # Panics
     /// If a layer is none of the network's.
@@ -72,6 +72,11 @@ pub trait Backbone: Any {
 
     /// Rotary positions, where the network uses them; an EAGLE head shares them.
     fn turns(&self) -> Option<&Turns>;
+
+    /// Slots at the front of the prefix that are pads, one count a row; none where no row has any. No other slot sees them.
+    fn pads(&self) -> &[i64] {
+        &[]
+    }
 
     /// Says what slots of pads see before the first forward; a network without pads has nothing to do. Distributions
     /// of image tokens stay as they are to the bit: no other slot sees a pad.

@@ -19,7 +19,8 @@ use crate::seam::{
     distributions::{DistributionRows, distributions},
     feature_tap::FeatureTap,
     kv::{KvCache, KvShape},
-    mask::tree_mask,
+    mask::{Mask, tree_mask},
+    static_steps::{StaticSteps, StepBuffers},
     transfers::{HostRows, upload},
 };
 
@@ -33,6 +34,8 @@ pub struct ModelGeneration {
     /// The structural token at each image position, where one stands; empty if there are none.
     forced: Rc<[Option<TokenId>]>,
     cache: KvCache,
+    /// Absent where every step makes its tensors anew.
+    steps: Option<StaticSteps>,
     tap: Rc<RefCell<FeatureTap>>,
     /// Tokens accepted without a forward: the next one runs them before its tree.
     queued: Vec<TokenId>,
@@ -51,6 +54,18 @@ impl ModelGeneration {
         n_tokens: usize,
         max_tree: usize,
     ) -> Self {
+        Self::over(backbone, sampling, prefix, (n_tokens, max_tree), None)
+    }
+
+    /// The same; with `buffers`, its steps run over those.
+    #[must_use]
+    pub fn over(
+        backbone: Rc<dyn Backbone>,
+        sampling: Sampling,
+        prefix: Tensor,
+        (n_tokens, max_tree): (usize, usize),
+        buffers: Option<&Rc<StepBuffers>>,
+    ) -> Self {
         let shape = backbone.shape();
         let (n_rows, n_prefix, _) = prefix.size3().expect("a prefix has three axes");
         let capacity = n_prefix + n_tokens as i64 + max_tree as i64 + 2;
@@ -61,7 +76,14 @@ impl ModelGeneration {
             d_head: shape.d_head,
             capacity: (capacity + 7) / 8 * 8,
         };
-        let cache = KvCache::new(kv, backbone.kind(), prefix.device());
+        let (kind, device) = (backbone.kind(), prefix.device());
+        let (steps, cache) = match buffers {
+            None => (None, KvCache::new(kv, kind, device)),
+            Some(buffers) => {
+                let (steps, cache) = buffers.lend(kv, &sampling, kind, device);
+                (Some(steps), cache)
+            }
+        };
         Self {
             backbone,
             sampling,
@@ -69,6 +91,7 @@ impl ModelGeneration {
             n_tokens,
             forced: Rc::default(),
             cache,
+            steps,
             tap: Rc::default(),
             queued: Vec::new(),
             scored: None,
@@ -143,9 +166,33 @@ impl ModelGeneration {
         (features, tapped)
     }
 
-    /// Distributions of the tokens at the image positions `next`, one a row. `features`: `[b, n, d]`.
-    fn distributions_of(&self, features: &Tensor, next: impl Iterator<Item = usize>) -> DistributionRows {
-        let rows = DistributionRows::new(distributions(&self.backbone.logits(features), &self.sampling));
+    /// Runs `tokens` at `positions` behind the cache, as [`ModelGeneration::run`]; with the distributions `[n, n_vocab]`
+    /// where they come with the step.
+    fn step(
+        &mut self,
+        [tokens, positions]: [&[i64]; 2],
+        mask: Option<&Mask>,
+    ) -> (Tensor, Tensor, Option<Tensor>) {
+        if let Some(steps) = &mut self.steps {
+            let tap = self.tap.borrow();
+            let given = steps.run(&*self.backbone, &mut self.cache, [tokens, positions], mask, tap.layers());
+            return (given.features, given.tapped, Some(given.distributions));
+        }
+        let ([tokens, positions], mask) =
+            upload([tokens, positions], mask, self.cache.kind(), self.prefix.device());
+        let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
+        let (features, tapped) = self.run(&x, &positions, mask.as_ref());
+        (features, tapped, None)
+    }
+
+    /// Distributions of the tokens that follow `features` (`[b, n, d]`), `[n, n_vocab]`.
+    fn after(&self, features: &Tensor) -> Tensor {
+        distributions(&self.backbone.logits(features), &self.sampling)
+    }
+
+    /// `distributions` (`[n, n_vocab]`) of the tokens at the image positions `next`, one a row.
+    fn rows_of(&self, distributions: Tensor, next: impl Iterator<Item = usize>) -> DistributionRows {
+        let rows = DistributionRows::new(distributions);
         for (row, position) in next.enumerate() {
             if let Some(token) = self.forced(position) {
                 rows.put(row, Dist::one_hot(self.n_vocab(), token));
@@ -172,36 +219,41 @@ impl Generation for ModelGeneration {
             (n > 1).then(|| crate::llama::layer::causal_mask(n, self.cache.kind()).to_device(options.1));
         let positions = Tensor::arange(n, options);
         let (features, tapped) = self.run(&self.prefix.shallow_clone(), &positions, mask.as_ref());
-        self.cache.keep(&(0..n).collect::<Vec<_>>());
+        let pads = self.backbone.pads();
+        // Where all rows have as many, nothing of them stays.
+        let n_left_out = pads.first().copied().filter(|n| pads.iter().all(|other| other == n)).unwrap_or(0);
+        self.cache.begin(n_left_out, n);
+        if let Some(steps) = &mut self.steps {
+            steps.hide_pads(if n_left_out > 0 { &[] } else { pads });
+        }
         self.tap.borrow_mut().give_prefix(&tapped);
-        self.distributions_of(&features.narrow(1, n - 1, 1), std::iter::once(0)).row(0)
+        self.rows_of(self.after(&features.narrow(1, n - 1, 1)), std::iter::once(0)).row(0)
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
         let _guard = tch::no_grad_guard();
-        let device = self.prefix.device();
         let last = self.backbone.shape().n_positions - 1;
         let queued = std::mem::take(&mut self.queued);
         let n_queued = queued.len() as i64;
         let all = queued.into_iter().chain(tree.ids().map(|id| tree[id].token));
         let tokens: Vec<i64> = all.map(|token| i64::from(token.0)).collect();
-        let root = self.cache.len() + n_queued;
+        let first = self.cache.next_position();
+        let root = first + n_queued;
         let below = tree.ids().map(|id| root + tree[id].depth as i64);
-        let positions: Vec<i64> = (self.cache.len()..root).chain(below).map(|at| at.min(last)).collect();
+        let positions: Vec<i64> = (first..root).chain(below).map(|at| at.min(last)).collect();
         let mask = tree_mask(tree, self.cache.len(), n_queued);
-        let ([tokens, positions], mask) =
-            upload([&tokens, &positions], mask.as_ref(), self.cache.kind(), device);
-        let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
-        let (mut features, mut tapped) = self.run(&x, &positions, mask.as_ref());
+        let (mut features, mut tapped, mut distributions) = self.step([&tokens, &positions], mask.as_ref());
         if n_queued > 0 {
             // The missing keys and values are written; the tree comes after them.
             self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
             self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
             let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);
             (features, tapped) = (of_tree(&features), of_tree(&tapped));
+            distributions = distributions.map(|rows| rows.narrow(0, n_queued, tree.len() as i64));
         }
         let root = (root - self.n_prefix()) as usize;
-        let distributions = self.distributions_of(&features, tree.ids().map(|id| root + tree[id].depth + 1));
+        let distributions = distributions.unwrap_or_else(|| self.after(&features));
+        let distributions = self.rows_of(distributions, tree.ids().map(|id| root + tree[id].depth + 1));
         self.scored = Some(tapped);
         Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
     }

@@ -14,7 +14,19 @@ pub struct KvCache {
     all: Tensor,
     /// As [`LayerCache::n_front`].
     n_front: i64,
+    /// Slots whose entries were left out, see [`KvCache::begin`].
+    n_left_out: i64,
     len: i64,
+    /// See [`KvCache::at_places`].
+    places: Option<Places>,
+}
+
+/// Where a forward writes, and what it reads, as data on the device.
+struct Places {
+    /// Entries, `[n]`, i64.
+    written: Tensor,
+    /// The first so many are read, whatever they hold.
+    n_read: i64,
 }
 
 /// One layer's keys and values.
@@ -27,6 +39,7 @@ pub struct LayerCache {
     is_front_filled: bool,
     len: i64,
     capacity: i64,
+    places: Option<Places>,
 }
 
 /// Sizes of a cache.
@@ -60,6 +73,12 @@ impl KvCache {
         let KvShape { n_layers, n_rows, n_heads, d_head, capacity } = shape;
         let n_entries = n_front + capacity;
         let all = Tensor::zeros([n_layers, n_rows, 2 * n_heads, n_entries, d_head], (kind, device));
+        Self::over(all, shape, n_front)
+    }
+
+    /// An empty cache in the memory of `all`, `[n_layers, b, 2 * n_heads, n_front + capacity, d_head]`.
+    pub(crate) fn over(all: Tensor, shape: KvShape, n_front: i64) -> Self {
+        let KvShape { n_layers, n_heads, capacity, .. } = shape;
         let layer = |i: i64| LayerCache {
             entries: all.get(i),
             n_heads,
@@ -67,8 +86,9 @@ impl KvCache {
             is_front_filled: false,
             len: 0,
             capacity,
+            places: None,
         };
-        Self { layers: (0..n_layers).map(layer).collect(), all, n_front, len: 0 }
+        Self { layers: (0..n_layers).map(layer).collect(), all, n_front, n_left_out: 0, len: 0, places: None }
     }
 
     /// Element kind of keys, values and masks.
@@ -83,6 +103,12 @@ impl KvCache {
         self.len
     }
 
+    /// The position of the slot that comes next: one for every slot so far, left out or not.
+    #[must_use]
+    pub fn next_position(&self) -> i64 {
+        self.n_left_out + self.len
+    }
+
     /// Whether nothing is cached yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -92,14 +118,52 @@ impl KvCache {
     /// The layer views, for a forward that appends behind the valid entries.
     pub fn layers(&mut self) -> &mut [LayerCache] {
         let len = self.len;
-        self.layers.iter_mut().for_each(|layer| layer.len = len);
+        for layer in &mut self.layers {
+            layer.len = len;
+            layer.places = self.places.as_ref().map(Places::shallow_clone);
+        }
         &mut self.layers
+    }
+
+    /// Runs a forward that writes at `places` (`[n]`, i64, on the device) and reads the first `n_read` entries, whatever they
+    /// hold: no number of the host decides what it does. Its mask hides what is not valid, pads included.
+    pub(crate) fn at_places<T>(
+        &mut self,
+        places: &Tensor,
+        n_read: i64,
+        forward: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.places = Some(Places { written: places.shallow_clone(), n_read });
+        let given = forward(self);
+        self.places = None;
+        given
+    }
+
+    /// Whether pads are hidden already: left out, or by the mask of [`KvCache::at_places`].
+    #[must_use]
+    pub fn hides_pads(&self) -> bool {
+        self.n_left_out > 0 || self.places.is_some()
+    }
+
+    /// Memory of all layers, as in [`KvCache::over`].
+    pub(crate) fn memory(&self) -> &Tensor {
+        &self.all
     }
 
     /// Layer views that append behind entry `at` instead, leaving the valid length alone.
     pub fn layers_from(&mut self, at: i64) -> &mut [LayerCache] {
         self.layers.iter_mut().for_each(|layer| layer.len = at);
         &mut self.layers
+    }
+
+    /// Makes the first `n` entries valid but for those of the first `n_pads` slots, which no later slot sees.
+    ///
+    /// # Panics
+    /// If something is cached already.
+    pub(crate) fn begin(&mut self, n_pads: i64, n: i64) {
+        assert!(self.is_empty(), "a prefix begins a cache");
+        self.keep(&(n_pads..n).collect::<Vec<_>>());
+        self.n_left_out = n_pads;
     }
 
     /// Makes the entries `offsets` (relative to the valid end, ascending) the next valid ones. Returns them on the device where
@@ -123,6 +187,12 @@ impl KvCache {
     pub fn truncate(&mut self, len: i64) {
         assert!(len <= self.len, "a cache is truncated to a length it has");
         self.len = len;
+    }
+}
+
+impl Places {
+    fn shallow_clone(&self) -> Self {
+        Self { written: self.written.shallow_clone(), n_read: self.n_read }
     }
 }
 
@@ -151,11 +221,20 @@ impl LayerCache {
     /// # Panics
     /// If there is no room for them.
     pub fn append(&mut self, kv: &Tensor) -> (Tensor, Tensor) {
+        if let Some(Places { written, n_read }) = &self.places {
+            let _ = self.entries.index_copy_(2, written, &kv.to_kind(self.entries.kind()));
+            return self.heads(*n_read);
+        }
         let n = kv.size()[2];
         let (len, capacity) = (self.len, self.capacity);
         assert!(len + n <= capacity, "a cache of {capacity} entries that holds {len} has no room for {n}");
         self.entries.narrow(2, self.n_front + len, n).copy_(kv);
-        let seen = self.entries.narrow(2, 0, self.n_front + len + n);
+        self.heads(self.n_front + len + n)
+    }
+
+    /// Keys and values of the first `n` entries, `[b, n_heads, n, d_head]` each.
+    fn heads(&self, n: i64) -> (Tensor, Tensor) {
+        let seen = self.entries.narrow(2, 0, n);
         (seen.narrow(1, 0, self.n_heads), seen.narrow(1, self.n_heads, self.n_heads))
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     heads::drafters::{DrafterKind, Heads},
     seam::{
         backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, model_error::ModelError,
-        token_tables::TokenTables,
+        static_steps::StepBuffers, token_tables::TokenTables,
     },
 };
 
@@ -71,6 +71,8 @@ pub struct LoadedModel {
     pub weights: Vec<WeightsId>,
     /// What a user should know of these files, a sentence each; mostly nothing.
     pub warnings: Vec<String>,
+    /// Buffers of its steps, where they stay where they are.
+    pub steps: Option<Rc<StepBuffers>>,
 }
 
 impl LoadedModel {
@@ -86,7 +88,8 @@ impl LoadedModel {
     ) -> Result<ModelGeneration, ModelError> {
         let _guard = tch::no_grad_guard();
         let Prefix { backbone, slots } = (self.prompt)(prompt, sampling)?;
-        let generation = ModelGeneration::new(backbone, *sampling, slots, self.n_tokens, max_tree);
+        let sizes = (self.n_tokens, max_tree);
+        let generation = ModelGeneration::over(backbone, *sampling, slots, sizes, self.steps.as_ref());
         Ok(if self.forced.is_empty() { generation } else { generation.with_forced(self.forced.clone()) })
     }
 

@@ -79,6 +79,22 @@ pub(crate) fn causal_behind(n_seen: i64, n: i64) -> Option<Mask> {
     })
 }
 
+/// `mask` with rows of `width` entries, of which nothing behind the old ones is seen. Without a mask: one row that sees the
+/// first `n_seen`.
+pub(crate) fn widened(mask: Option<&Mask>, n_seen: i64, width: i64) -> Mask {
+    let n = mask.map_or(1, |mask| mask.n);
+    let mut wide = Mask::new(n as i64, width);
+    for at in 0..n {
+        match mask {
+            None => wide.row(at)[..n_seen as usize].fill(0.0),
+            Some(mask) => {
+                wide.row(at)[..mask.width].copy_from_slice(&mask.values[at * mask.stride()..][..mask.width]);
+            }
+        }
+    }
+    wide
+}
+
 /// The first `n` rows see `n_seen` entries and, behind them, the rows up to themselves.
 fn see_in_sequence(mask: &mut Mask, n_seen: i64, n: i64) {
     for at in 0..n as usize {

@@ -70,31 +70,71 @@ pub(crate) fn upload<const N: usize>(
     kind: Kind,
     device: Device,
 ) -> ([Tensor; N], Option<Tensor>) {
-    CROSSINGS.set(Crossings { n_uploads: CROSSINGS.get().n_uploads + 1, ..CROSSINGS.get() });
-    let numbers = || lists.iter().copied().flatten();
-    let mut block: Vec<u8> = numbers().flat_map(|number| number.to_ne_bytes()).collect();
-    let n_bytes = block.len() as i64;
-    // What reads the mask wants its beginning aligned.
-    block.resize(block.len().next_multiple_of(ALIGNED_BYTES), 0);
-    let mask_at = block.len() as i64;
-    if let Some(mask) = mask {
-        block.extend(mask.values().iter().flat_map(|value| value.to_ne_bytes()));
+    let packed = Packed::new(lists, mask);
+    let (lists, values) = packed.views(&packed.upload(device));
+    // The kind changes while rows are whole, so that they stay aligned.
+    let mask = mask.zip(values).map(|(mask, values)| values.to_kind(kind).narrow(1, 0, mask.shape()[1]));
+    (lists, mask)
+}
+
+/// Lists and a mask that go up in one copy.
+pub(crate) struct Packed<const N: usize> {
+    bytes: Vec<u8>,
+    lens: [usize; N],
+    mask_at: usize,
+    /// Rows of the mask, and entries from one to the next.
+    mask: Option<[i64; 2]>,
+}
+
+impl<const N: usize> Packed<N> {
+    pub(crate) fn new(lists: [&[i64]; N], mask: Option<&Mask>) -> Self {
+        let mut bytes: Vec<u8> =
+            lists.iter().copied().flatten().flat_map(|number| number.to_ne_bytes()).collect();
+        // What reads the mask wants its beginning aligned.
+        bytes.resize(bytes.len().next_multiple_of(ALIGNED_BYTES), 0);
+        let mask_at = bytes.len();
+        if let Some(mask) = mask {
+            bytes.extend(mask.values().iter().flat_map(|value| value.to_ne_bytes()));
+        }
+        let shape = |mask: &Mask| {
+            let [n, _, stride] = mask.shape();
+            [n, stride]
+        };
+        Self { bytes, lens: lists.map(<[i64]>::len), mask_at, mask: mask.map(shape) }
     }
-    let block = Tensor::from_slice(&block).to_device(device);
-    let numbers = block.narrow(0, 0, n_bytes).view_dtype(Kind::Int64);
-    let mut from = 0;
-    let on_device = lists.map(|list| {
-        let list = numbers.narrow(0, from, list.len() as i64);
-        from += list.size()[0];
-        list
-    });
-    let mask = mask.map(|mask| {
-        let [n, width, stride] = mask.shape();
-        let values = block.narrow(0, mask_at, n * stride * size_of::<f32>() as i64).view_dtype(Kind::Float);
-        // The kind changes while rows are whole, so that they stay aligned.
-        values.view([n, stride]).to_kind(kind).narrow(1, 0, width)
-    });
-    (on_device, mask)
+
+    /// A block on the device, u8.
+    pub(crate) fn upload(&self, device: Device) -> Tensor {
+        count_upload();
+        Tensor::from_slice(&self.bytes).to_device(device)
+    }
+
+    /// Writes it over `block`, which was uploaded with lists and a mask of the same sizes.
+    pub(crate) fn upload_into(&self, block: &mut Tensor) {
+        count_upload();
+        block.copy_(&Tensor::from_slice(&self.bytes));
+    }
+
+    /// The lists in `block`, and the mask with its rows whole, `[n, stride]` in f32.
+    pub(crate) fn views(&self, block: &Tensor) -> ([Tensor; N], Option<Tensor>) {
+        let n_numbers: usize = self.lens.iter().sum();
+        let numbers = block.narrow(0, 0, (n_numbers * size_of::<i64>()) as i64).view_dtype(Kind::Int64);
+        let mut from = 0;
+        let lists = self.lens.map(|len| {
+            let list = numbers.narrow(0, from, len as i64);
+            from += len as i64;
+            list
+        });
+        let mask = self.mask.map(|[n, stride]| {
+            let n_bytes = n * stride * size_of::<f32>() as i64;
+            block.narrow(0, self.mask_at as i64, n_bytes).view_dtype(Kind::Float).view([n, stride])
+        });
+        (lists, mask)
+    }
+}
+
+fn count_upload() {
+    CROSSINGS.set(Crossings { n_uploads: CROSSINGS.get().n_uploads + 1, ..CROSSINGS.get() });
 }
 
 #[cfg(test)]

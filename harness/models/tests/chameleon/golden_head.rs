@@ -38,8 +38,11 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
         let mut cache = KvCache::with_front(shape, head.n_front(), Kind::Float, Device::Cpu);
         let turns = |at: &Tensor| image.turns().unwrap().at(at, 2);
 
+        // All see the entries of the prompt.
+        let in_front = Tensor::zeros([N_CHAIN.max(N_TREE), head.n_front()], (Kind::Float, Device::Cpu));
+        let whole = |mask: &Tensor| Tensor::cat(&[&in_front.narrow(0, 0, mask.size()[0]), mask], 1);
         // The first image token goes with the last feature of the prompt.
-        let mask = causal_mask(N_CHAIN, Kind::Float);
+        let mask = whole(&causal_mask(N_CHAIN, Kind::Float));
         let paired = features.narrow(1, N_PREFIX - 1, N_CHAIN);
         let taken =
             head.step(&chain, &paired, &turns(&at(N_PREFIX, N_CHAIN)), &mut cache.layers()[0], Some(&mask));
@@ -57,7 +60,7 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
                 Some(parent) => predicted[parent as usize].shallow_clone(),
             };
             let turns = turns(&(depth.narrow(0, node, 1) + n));
-            let mask = mask.narrow(0, node, 1).narrow(1, 0, N_CHAIN + node + 1);
+            let mask = whole(&mask.narrow(0, node, 1).narrow(1, 0, N_CHAIN + node + 1));
             let layer = &mut cache.layers_from(N_CHAIN + node)[0];
             predicted.push(head.step(&tokens.narrow(1, node, 1), &joined, &turns, layer, Some(&mask)));
         }

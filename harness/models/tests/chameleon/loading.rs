@@ -397,6 +397,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             is_made: false,
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,
+            graphs: None,
         };
         let error = open(name, &options).map(|_| ()).unwrap_err();
         let message = error.to_string();

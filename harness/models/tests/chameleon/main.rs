@@ -6,6 +6,7 @@ mod distributions;
 mod golden_head;
 mod golden_network;
 mod golden_picture;
+mod kernels;
 mod loading;
 mod reference;
 mod rule;

@@ -22,6 +22,7 @@ pub(crate) const PLAIN: Sampling = Sampling {
     top_k: 0,
     top_p: 1.0,
     filter_order: FilterOrder::TopKThenTopP,
+    coupled: false,
 };
 pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
 
@@ -68,13 +69,15 @@ pub(crate) fn model(recipe: Recipe) -> Model {
     made::open(recipe, Kind::Float, Device::Cpu).unwrap().into()
 }
 
-/// Every family with and without guidance: the model, and what opens one image again and again.
+/// Every family with and without guidance, and as a CUDA graph would run it: the model, and what opens one image again and again.
 pub(crate) fn every_case() -> impl Iterator<Item = (String, Model, Sampling)> {
     EVERY_FAMILY.into_iter().flat_map(|recipe| {
-        [PLAIN, GUIDED].into_iter().map(move |sampling| {
-            let model = model(recipe());
+        [(PLAIN, false), (GUIDED, false), (GUIDED, true)].into_iter().map(move |(sampling, is_static)| {
+            let mut model = model(recipe());
+            model.loaded.steps = is_static.then(Rc::default);
             let rows = if model.recipe.has_image_row { " of three rows" } else { "" };
-            (format!("{}, guidance {}{rows}", model.name, sampling.guidance), model, sampling)
+            let steps = if is_static { ", static steps" } else { "" };
+            (format!("{}, guidance {}{rows}{steps}", model.name, sampling.guidance), model, sampling)
         })
     })
 }

@@ -17,6 +17,7 @@ fn options(data_root: Option<PathBuf>) -> OpenModel {
         is_made: false,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,
+        graphs: None,
     }
 }
 

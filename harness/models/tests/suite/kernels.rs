@@ -7,10 +7,16 @@ use specimen_decode::{
     generation::Generation,
     tree::{NodeId, Proposal, TokenTree},
 };
-use specimen_models::seam::transfers::{Crossings, crossings};
+use specimen_models::{
+    heads::model_draft::ModelDraft,
+    seam::{
+        draft_time::DraftTime,
+        transfers::{Crossings, crossings},
+    },
+};
 use specimen_operators::{Kernels, count};
 
-use crate::support::{EVERY_HEAD, EVERY_NETWORK, GUIDED, Open, PLAIN, draft_for, tiny, tiny_with};
+use crate::support::{EVERY_HEAD, EVERY_NETWORK, GUIDED, MAX_TREE, Open, PLAIN, draft_for, tiny, tiny_with};
 
 /// Kernels of a plain step, and of a verification of a tree of 13 nodes whose distributions are all read.
 const STEPS: [(&str, [u64; 2]); 7] = [
@@ -75,6 +81,15 @@ fn a_step_stays_within_its_kernels_and_crosses_once_each_way() {
 }
 
 #[test]
+fn a_step_over_buffers_crosses_once_each_way() {
+    for (name, open) in EVERY_NETWORK.into_iter().skip(STEPS.len()) {
+        for tree in [TokenTree::new(TokenId(2)), tree()] {
+            assert_eq!(costs(open, &tree).1, ONE, "{name}, {} nodes", tree.len());
+        }
+    }
+}
+
+#[test]
 fn a_layer_more_costs_its_budget() {
     let of = |n_layers: i64| {
         let mut generation = tiny_with(n_layers, PLAIN);
@@ -126,4 +141,25 @@ fn a_level_of_a_draft_stays_within_its_kernels_and_crosses_once_each_way() {
         assert_eq!((first, second), (ONE, ONE), "{name}");
     }
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
+}
+
+#[test]
+fn another_model_that_drafts_crosses_once_each_way() {
+    for (name, open) in EVERY_NETWORK {
+        let generation = open();
+        let mut draft = ModelDraft::new(
+            generation.backbone().clone(),
+            generation.prefix().shallow_clone(),
+            *generation.sampling(),
+            None,
+            generation.n_tokens() + MAX_TREE,
+            DraftTime::new(tch::Device::Cpu),
+        );
+        drop(draft.begin(&[TokenId(1)]));
+        let ((), taken) = crossings(|| drop(draft.begin(&[TokenId(1), TokenId(2)])));
+        let mut tree = TokenTree::new(TokenId(2));
+        let level = [2, 3, 5].map(|token| tree.push(TokenTree::ROOT, TokenId(token), Proposal::Chosen));
+        let (_, expanded) = crossings(|| draft.expand(&tree, &level));
+        assert_eq!((taken, expanded), (ONE, ONE), "{name}");
+    }
 }

@@ -288,6 +288,7 @@ fn weights_that_a_user_names_are_those_that_are_read() {
         is_made: false,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,
+        graphs: None,
     };
     let model = open("igpt-mnist", &options).unwrap();
     let digest = Digest::of(&std::fs::read(&mine).unwrap());

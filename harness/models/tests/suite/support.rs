@@ -1,7 +1,7 @@
 //! Small networks with random weights, generations over them, and the reference they are compared with:
 //! distributions from one forward over a whole sequence, without cache history and without tree.
 
-use std::rc::Rc;
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use specimen_catalog::{Choice, Part};
 use specimen_decode::{
@@ -28,7 +28,7 @@ use specimen_models::{
     },
     seam::{
         distributions::distributions, draft_time::DraftTime, generation::ModelGeneration,
-        likelihood::teacher_forced,
+        likelihood::teacher_forced, static_steps::StepBuffers,
     },
 };
 use tch::{Device, Kind, Tensor, no_grad};
@@ -39,6 +39,7 @@ pub(crate) const PLAIN: Sampling = Sampling {
     top_k: 0,
     top_p: 1.0,
     filter_order: FilterOrder::TopKThenTopP,
+    coupled: false,
 };
 pub(crate) const GUIDED: Sampling = Sampling { guidance: 2.5, temperature: 1.3, ..PLAIN };
 
@@ -136,8 +137,22 @@ pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
     model.open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
-/// Every architecture, with and without guidance.
-pub(crate) const EVERY_NETWORK: [(&str, Open); 7] = [
+thread_local! {
+    /// Buffers by network: images use them one after the other.
+    static BUFFERS: RefCell<BTreeMap<&'static str, Rc<StepBuffers>>> = RefCell::default();
+}
+
+/// The same image with steps over buffers that stay where they are.
+pub(crate) fn over_buffers(network: &'static str, open: Open) -> ModelGeneration {
+    let plain = open();
+    let buffers = BUFFERS.with_borrow_mut(|all| all.entry(network).or_default().clone());
+    let (backbone, prefix) = (plain.backbone().clone(), plain.prefix().shallow_clone());
+    let sizes = (plain.n_tokens(), MAX_TREE);
+    ModelGeneration::over(backbone, *plain.sampling(), prefix, sizes, Some(&buffers))
+}
+
+/// Every architecture, with and without guidance, and as a CUDA graph would run it.
+pub(crate) const EVERY_NETWORK: [(&str, Open); 12] = [
     ("tiny", || tiny(PLAIN)),
     ("guided tiny", || tiny(GUIDED)),
     ("igpt", || igpt(PLAIN)),
@@ -145,6 +160,11 @@ pub(crate) const EVERY_NETWORK: [(&str, Open); 7] = [
     ("guided llamagen", || llamagen(GUIDED)),
     ("janus", || janus(PLAIN)),
     ("guided janus", || janus(GUIDED)),
+    ("static tiny", || over_buffers("tiny", || tiny(PLAIN))),
+    ("static guided tiny", || over_buffers("tiny", || tiny(GUIDED))),
+    ("static igpt", || over_buffers("igpt", || igpt(PLAIN))),
+    ("static guided llamagen", || over_buffers("llamagen", || llamagen(GUIDED))),
+    ("static guided janus", || over_buffers("janus", || janus(GUIDED))),
 ];
 
 pub(crate) fn eagle_head() -> Rc<EagleHead> {

@@ -71,6 +71,7 @@ fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
         is_made: false,
         encode_caption: |_| Err("a toy has its own words".into()),
         three_way_guidance: false,
+        graphs: None,
     };
     open(name, &options).unwrap()
 }

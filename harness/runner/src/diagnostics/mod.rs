@@ -103,7 +103,7 @@ fn decode_again<O: ImageObserver + 'static>(
         let (mut method, _) = method_on(&cell.method, model, &generation)?;
         let inside = std::mem::replace(&mut method.scheduler, Box::new(AlwaysVerify));
         method.scheduler = Box::new(Watched::new(inside, observer.clone()));
-        let uniforms = Uniforms::new(record.seed.0);
+        let uniforms = Uniforms::new(record.seed.0).coupled(cell.sampling.coupled);
         let decoded = decode(&mut method, &mut generation, &uniforms, &MonotonicClock::new());
         observer.borrow_mut().end(&decoded.tokens);
         let is_same = decoded.tokens.iter().map(|token| token.0).eq(record.tokens.iter().copied());

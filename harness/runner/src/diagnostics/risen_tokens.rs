@@ -135,8 +135,11 @@ pub(crate) fn look(
     images: &CellImages<'_>,
     model: &LoadedModel,
 ) -> Result<(), RunError> {
-    if images.cell.method.drafter.proposer != Proposer::Jacobi {
-        file.why = Some("it keeps no window of guesses from iteration to iteration".to_owned());
+    let drafter = &images.cell.method.drafter;
+    if drafter.proposer != Proposer::Jacobi
+        || drafter.jacobi.as_ref().is_some_and(|window| window.branch.is_some())
+    {
+        file.why = Some("it keeps no chain of guesses from iteration to iteration".to_owned());
         return Ok(());
     }
     let seen = Rc::new(RefCell::new(Windows {

@@ -53,7 +53,8 @@ pub fn generate(request: &Request<'_>, clock: &dyn Clock) -> Result<Generated, R
 
     let (mut built, draft_time) = method_on(method, model, &generation)?;
     let ready = clock.now_ns();
-    let decoded = decode(&mut built, &mut generation, &Uniforms::new(*seed), clock);
+    let uniforms = Uniforms::new(*seed).coupled(sampling.coupled);
+    let decoded = decode(&mut built, &mut generation, &uniforms, clock);
     let done = clock.now_ns();
     let picture = model.picture(&decoded.tokens);
     let painted = clock.now_ns();

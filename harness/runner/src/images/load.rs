@@ -65,6 +65,7 @@ impl Models {
             is_made: self.is_made,
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
+            graphs: spec.graphs,
         };
         let model = within_memory(spec, None, || Ok(catalog::open(&spec.name, &options)?))?;
         self.loaded.insert(spec.clone(), model.clone());

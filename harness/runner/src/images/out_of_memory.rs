@@ -99,6 +99,7 @@ mod tests {
             device: "cuda:0".to_owned(),
             weights: None,
             three_way_guidance: false,
+            graphs: None,
         }
     }
 

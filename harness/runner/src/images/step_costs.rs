@@ -13,7 +13,9 @@ use specimen_decode::{
 };
 use specimen_models::{
     heads::drafters::DrafterKind,
-    seam::{clock::DeviceClock, generation::ModelGeneration, loaded_model::LoadedModel},
+    seam::{
+        clock::DeviceClock, generation::ModelGeneration, loaded_model::LoadedModel, model_error::ModelError,
+    },
 };
 pub use specimen_stats::median_interval::MedianEstimate;
 use specimen_stats::median_interval::median_interval;
@@ -28,6 +30,10 @@ const FEWEST: usize = 7;
 pub struct ForwardCosts {
     /// Seconds of a plain step.
     pub step_s: MedianEstimate,
+    /// Seconds of a prefill.
+    pub prefill_s: MedianEstimate,
+    /// Seconds from an image's tokens to its picture.
+    pub picture_s: MedianEstimate,
     /// Nodes of a verification, root included, and its cost over the plain step at the same place.
     pub verifications: Vec<(usize, MedianEstimate)>,
     /// What proposes, as specs name it, and the cost of one forward of it over the plain step at the same place.
@@ -87,13 +93,36 @@ pub fn forward_costs(
             drafters.push((proposer, median_interval(&costs, LEVEL)?));
         }
     }
+    let tokens: Vec<TokenId> =
+        (0..model.n_tokens).map(|at| model.forced.get(at).copied().flatten().unwrap_or(TokenId(0))).collect();
+    let picture_s = several_times(clock, || Ok(()), |()| drop(black_box(model.picture(&tokens))))?;
+    let prefill_s = several_times(clock, open, |mut generation| drop(black_box(generation.prefill())))?;
     let medians = sizes.iter().zip(&ratios).map(|(&n, ratios)| Ok((n, median_interval(ratios, LEVEL)?)));
     Ok(ForwardCosts {
         step_s: median_interval(&steps, LEVEL)?,
+        prefill_s,
+        picture_s,
         verifications: medians.collect::<Result<_, RunError>>()?,
         drafters,
         context: [places[0], places[places.len() - 1]],
     })
+}
+
+/// Seconds of `work`, which follows `begin` each time and runs once an image.
+fn several_times<T>(
+    clock: &DeviceClock,
+    begin: impl Fn() -> Result<T, ModelError>,
+    work: impl Fn(T),
+) -> Result<MedianEstimate, RunError> {
+    let once = |_| {
+        let begun = begin()?;
+        let started = clock.now_ns();
+        work(begun);
+        Ok((clock.now_ns() - started) as f64 * 1e-9)
+    };
+    let seconds: Vec<f64> = (0..FEWEST).map(once).collect::<Result<_, RunError>>()?;
+    // The first warms caches and kernels up.
+    Ok(median_interval(&seconds[1..], LEVEL)?)
 }
 
 /// As specs name it.

@@ -79,6 +79,7 @@ impl Toy {
             top_k: 4,
             top_p: 1.0,
             filter_order: FilterOrder::TopKThenTopP,
+            coupled: false,
         };
         let target = ToyModel { seed: 11, n_vocab: TOY_VOCAB, spread: 0.5, sampling };
         // 0, 2 and 4 lie near each other on the unit circle, and so do 1 and 3.

@@ -152,8 +152,13 @@ impl<'a> Attempt<'a> {
         };
         // A broken invariant in a decode step panics: the item becomes a row, the shard continues.
         let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
-        catch_unwind(AssertUnwindSafe(decode))
-            .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
+        let decoded = catch_unwind(AssertUnwindSafe(decode))
+            .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))));
+        if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
+            let what = format!("steps of `{}` run without a CUDA graph and take longer: {why}", model.name);
+            (self.work.report)(WorkerEvent::Warning { what });
+        }
+        decoded
     }
 
     /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again

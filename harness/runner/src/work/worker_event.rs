@@ -28,6 +28,11 @@ pub enum WorkerEvent {
         /// Name of its cell.
         cell: String,
     },
+    /// Something that a person should know; the work continues.
+    Warning {
+        /// In a sentence.
+        what: String,
+    },
     /// The disk is full, and writes wait.
     DiskFull(Shortage),
     /// The disk has space again.

@@ -5,6 +5,7 @@
 mod sandbox;
 mod torch;
 
+mod cuda_graphs_script;
 mod libtorch_script;
 mod libtorch_wheels;
 mod site_script;

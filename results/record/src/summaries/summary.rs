@@ -83,6 +83,9 @@ pub struct Sampling {
     pub top_p: f64,
     /// Scale of classifier-free guidance; 1 for none.
     pub guidance: f64,
+    /// Whether tokens are drawn by noise of the image, the same for all lossless methods; absent for false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub coupled: bool,
 }
 
 /// One cell: a method on a model and a dataset.

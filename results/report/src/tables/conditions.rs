@@ -109,7 +109,8 @@ fn describe_sampling(sampling: &Sampling) -> String {
     } else {
         format!("guidance {}", plain(sampling.guidance))
     };
-    format!("temperature {}, {top_k}, {top_p}, {guidance}", plain(sampling.temperature))
+    let coupled = if sampling.coupled { ", coupled seeds" } else { "" };
+    format!("temperature {}, {top_k}, {top_p}, {guidance}{coupled}", plain(sampling.temperature))
 }
 
 /// What all cells share, or the list of what they have.

@@ -202,7 +202,7 @@ impl Backbone for ChameleonImage {
     ) -> Tapped {
         let network = &self.network;
         let (n_cached, n) = (cache.len(), x.size()[1]);
-        let mask = self.padding.hide(mask, n, n_cached, cache.kind(), x);
+        let mask = self.padding.hide_before(mask, x, cache);
         let turns = network.turns_at(positions);
         let mut x = x.shallow_clone();
         let mut inner = Vec::new();
@@ -229,5 +229,9 @@ impl Backbone for ChameleonImage {
 
     fn turns(&self) -> Option<&Turns> {
         Some(&self.network.turns)
+    }
+
+    fn pads(&self) -> &[i64] {
+        self.padding.n_pads()
     }
 }

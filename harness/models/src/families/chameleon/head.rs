@@ -172,11 +172,7 @@ impl DraftHead for ImageHead {
         let x = self.head.join(embeddings, features);
         let (q, kv) = self.head.layer.heads(&x, &turns.narrow(1, 0, 1));
         let (k, v) = cache.append(&kv);
-        let n_prompt = self.n_prompt();
-        let mask = mask.map(|mask| {
-            Tensor::cat(&[mask.new_zeros([n, n_prompt], (kind, mask.device())), mask.shallow_clone()], 1)
-        });
-        let mask = self.image.padding().hide(mask.as_ref(), n, k.size()[2] - n, kind, &x);
+        let mask = self.image.padding().hide(mask, n, k.size()[2] - n, kind, &x);
         self.head.layer.finish(&x, &attend(&q.to_kind(kind), &k, &v, mask.as_ref()))
     }
 

@@ -96,6 +96,7 @@ impl Chameleon {
             }),
             weights,
             warnings,
+            steps: None,
         })
     }
 }

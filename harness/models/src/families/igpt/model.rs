@@ -122,6 +122,7 @@ pub fn open(
         }),
         weights,
         warnings: Vec::new(),
+        steps: None,
     })
 }
 

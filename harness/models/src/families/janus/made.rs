@@ -1,5 +1,5 @@
 //! Janus-Pro with weights from a seed, at toy width or of published sizes, an EAGLE-1 head included: everything from the
-//! prompt to the pixels is there, and the pictures mean nothing. The picture decoder is small at any size.
+//! prompt to the pixels is there, and the pictures mean nothing.
 
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
@@ -32,8 +32,7 @@ impl Janus {
         let mut head = EagleHead::new(&mut placed, &config, sizes.d_model)?;
         head.layer.prepare();
         let mut placed = Placed::new(&mut random, Kind::Float, device);
-        let vq_config =
-            Vq16Config { n_codes: sizes.n_vocab, d_code: sizes.d_code, d_latent: 16, channels: &[64, 32] };
+        let vq_config = Vq16Config::made(model.files.is_empty(), sizes.n_vocab, sizes.d_code);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
         let prompt = JanusPrompt::new(&model.name, network, text)?;

@@ -108,6 +108,7 @@ impl Janus {
             painter: painter([config.grid; 2], Rounding::Cut, device, move |ids| vq.decode(ids)),
             weights,
             warnings: Vec::new(),
+            steps: None,
         })
     }
 }

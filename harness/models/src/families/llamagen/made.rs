@@ -1,6 +1,6 @@
 //! LlamaGen with weights from a seed: everything from the prompt to the pixels is there, and the pictures mean nothing. At
 //! toy width distributions are far from uniform, every norm and bias matters, and an image takes milliseconds; at published
-//! sizes the transformer and its heads cost what the published ones do, and text encoder and picture decoder stay small.
+//! sizes the transformer, its heads and the picture decoder cost what the published ones do, and the text encoder stays small.
 
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
@@ -61,7 +61,7 @@ impl LlamaGen {
             Some(network.backbone().token_table()),
         )?;
         let mut placed = Placed::new(&mut random, Kind::Float, device);
-        let vq_config = Vq16Config { n_codes: config.n_vocab, d_code: 8, d_latent: 16, channels: &[64, 32] };
+        let vq_config = Vq16Config::made(model.files.is_empty(), config.n_vocab, 8);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let captions = match config.condition {
             Condition::Class { .. } => None,

@@ -109,6 +109,7 @@ impl LlamaGen {
             painter: painter([config.grid; 2], Rounding::Nearest, device, move |ids| vq.decode(ids)),
             weights,
             warnings: Vec::new(),
+            steps: None,
         })
     }
 }

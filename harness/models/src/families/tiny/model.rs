@@ -112,6 +112,7 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
         tables,
         weights,
         warnings: Vec::new(),
+        steps: None,
     })
 }
 

@@ -141,6 +141,7 @@ impl WorkerProcesses {
             WorkerEvent::DiskFull(_) => worker.waits_for_disk = true,
             WorkerEvent::DiskFree => worker.waits_for_disk = false,
             WorkerEvent::Failed { why } => worker.why = Some(why.clone()),
+            WorkerEvent::Warning { .. } => {}
         }
         None
     }

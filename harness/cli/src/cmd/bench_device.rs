@@ -1,0 +1,257 @@
+//! `specimen bench-device`: a cost table of each published model with made weights on one device, and a page of all.
+//!
+//! Each model is timed by a process of its own, so that one that is too large or hangs takes nothing from the others.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use clap::Args;
+use specimen_catalog::{Family, entry};
+use specimen_measure::words::counted;
+use specimen_record::write_atomic;
+use specimen_summary::cost_table::CostTable;
+use specimen_table::{Block, Column, Entry, Table, markdown_page};
+
+use crate::{
+    args::Format,
+    console::{Console, answer, answer_json},
+    exit::CliError,
+    table_width::table_width,
+};
+
+/// How often an unfinished process is looked at.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Nodes of the verifications that are timed, root included.
+const NODES: [u32; 6] = [2, 5, 14, 26, 32, 60];
+
+/// What to time, and where.
+#[derive(Debug, Args)]
+pub struct BenchDeviceArgs {
+    /// Where the models compute: cpu, cuda, cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cuda")]
+    pub device: String,
+    /// Models to time, with commas between them [default: all published ones whose weights can be made]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub models: Vec<String>,
+    /// Kind of number they compute in: bf16, f32, f16
+    #[arg(long, value_name = "KIND", default_value = "bf16")]
+    pub dtype: String,
+    /// Scale of guidance; a forward has two rows unless it is 1
+    #[arg(long, value_name = "SCALE", default_value_t = 3.0)]
+    pub guidance: f64,
+    /// Threads of a process
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub threads: u32,
+    /// Places of an image at which each forward is timed, at most
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(10..))]
+    pub repetitions: u32,
+    /// Seconds for all models; those that are left then are named
+    #[arg(long, value_name = "S", default_value_t = 480)]
+    pub seconds: u64,
+    /// Folder of the cost tables and the page; a model whose table is there is not timed again
+    #[arg(short, long, value_name = "DIR", default_value = "bench-device")]
+    pub out: PathBuf,
+}
+
+/// A model and what came of timing it.
+struct Timed {
+    model: String,
+    /// The table, or why there is none.
+    table: Result<CostTable, String>,
+}
+
+/// Times every model and writes the page.
+pub(crate) fn bench_device(args: &BenchDeviceArgs, console: &Console) -> anyhow::Result<()> {
+    let models = if args.models.is_empty() { published() } else { args.models.clone() };
+    if let Some(unknown) = models.iter().find(|name| entry::target(name).is_none()) {
+        let known = published().join(", ");
+        return Err(CliError::Usage(format!("--models: no model `{unknown}`; published are {known}")).into());
+    }
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("{}: cannot make the folder", args.out.display()))?;
+    let until = Instant::now() + Duration::from_secs(args.seconds);
+    let mut all = Vec::new();
+    for model in models {
+        let table = timed(args, &model, until, console)?;
+        if let Err(reason) = &table {
+            console.warn(format!("{model} is not timed: {reason}"));
+        }
+        all.push(Timed { model, table });
+    }
+    let tables: Vec<&CostTable> = all.iter().filter_map(|timed| timed.table.as_ref().ok()).collect();
+    if tables.is_empty() {
+        return Err(CliError::Environment("no model was timed; the reasons are above".to_owned()).into());
+    }
+    let page = args.out.join("README.md");
+    write_atomic(&page, markdown_page(&blocks(args, &all)).as_bytes())?;
+    match console.format() {
+        Format::Json => answer_json(&tables),
+        Format::Human => {
+            console.say(format!("page: {}", page.display()));
+            answer(&costs_of(&tables).text(table_width()))
+        }
+    }
+}
+
+/// Models with published files whose weights can be made, the smallest first.
+fn published() -> Vec<String> {
+    let can_be_made = |family| !matches!(family, Family::Igpt | Family::Tiny | Family::Stub);
+    let mut found: Vec<(u64, &str)> = entry::targets()
+        .filter(|(model, target)| can_be_made(target.family) && !model.files.is_empty())
+        .map(|(model, _)| (model.streamed_bytes(1).unwrap_or(0), model.name.as_str()))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// The cost table of `model`: the one that is in the folder, or that of a process that ends before `until`. Inside: why
+/// there is none.
+fn timed(
+    args: &BenchDeviceArgs,
+    model: &str,
+    until: Instant,
+    console: &Console,
+) -> anyhow::Result<Result<CostTable, String>> {
+    let path = args.out.join(format!("{model}.toml"));
+    if path.exists() {
+        console.say(format!("{model} was timed before: {}", path.display()));
+        return Ok(Ok(CostTable::read(&path)?));
+    }
+    if Instant::now() >= until {
+        return Ok(Err(format!("the {} s were over", args.seconds)));
+    }
+    console.say(format!("timing {model}; other work on this machine distorts it"));
+    let program = std::env::current_exe().context("the path of this program is needed to start processes")?;
+    let log = args.out.join(format!("{model}.log"));
+    let errors = fs::File::create(&log).with_context(|| format!("{}: cannot write it", log.display()))?;
+    let nodes = NODES.map(|n| n.to_string()).join(",");
+    let mut command = Command::new(program);
+    command
+        .args(["costs", "--made", "--format", "json", "--model", model, "--device", &args.device])
+        .args(["--dtype", &args.dtype, "--guidance", &args.guidance.to_string(), "--nodes", &nodes])
+        .args(["--threads", &args.threads.to_string(), "--repetitions", &args.repetitions.to_string()])
+        .arg("--out")
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors);
+    let Some(status) = ended(&mut command, until)? else {
+        return Ok(Err(format!("it was not done when the {} s were over", args.seconds)));
+    };
+    if status.success() {
+        fs::remove_file(&log).with_context(|| format!("{}: cannot remove it", log.display()))?;
+        return Ok(Ok(CostTable::read(&path)?));
+    }
+    Ok(Err(reason(&log)?.unwrap_or_else(|| format!("its process ended with {status}"))))
+}
+
+/// How a process ended; `None` if it was killed because it did not end before `until`.
+fn ended(command: &mut Command, until: Instant) -> anyhow::Result<Option<ExitStatus>> {
+    let mut child = command.spawn().context("cannot start a process of this program")?;
+    loop {
+        if let Some(status) = child.try_wait().context("cannot wait for a process")? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= until {
+            // It may have ended just now.
+            let _ = child.kill();
+            child.wait().context("cannot wait for a process")?;
+            return Ok(None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The message of the error that a process wrote last.
+fn reason(log: &Path) -> anyhow::Result<Option<String>> {
+    let text = fs::read_to_string(log).with_context(|| format!("{}: cannot read it", log.display()))?;
+    let error = text.lines().rev().find_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    Ok(error.and_then(|error| Some(error["error"]["message"].as_str()?.to_owned())))
+}
+
+/// The page: under what it was measured, the costs, and what was not timed.
+fn blocks(args: &BenchDeviceArgs, all: &[Timed]) -> Vec<Block> {
+    let tables: Vec<&CostTable> = all.iter().filter_map(|timed| timed.table.as_ref().ok()).collect();
+    let first = tables[0];
+    let mut blocks = vec![
+        Block::Heading(1, format!("Forwards of {} on {}", counted(tables.len(), "model"), first.machine)),
+        Block::Words(format!(
+            "{}, {}, libtorch {}, guidance {}, {} on the host; {}. specimen {}.",
+            first.device,
+            first.dtype,
+            first.libtorch,
+            first.guidance,
+            counted(first.threads as usize, "thread"),
+            first.date,
+            specimen_provenance::VERSION,
+        )),
+        Block::Words(format!(
+            "Command: specimen bench-device --device {} --dtype {}",
+            args.device, args.dtype
+        )),
+        Block::Table(costs_of(&tables)),
+    ];
+    let missing: Vec<(&str, &str)> = all
+        .iter()
+        .filter_map(|timed| Some((timed.model.as_str(), timed.table.as_ref().err()?.as_str())))
+        .collect();
+    if !missing.is_empty() {
+        let mut table = Table { id: "not-timed".to_owned(), ..Table::default() };
+        let entries = |texts: Vec<&str>| texts.into_iter().map(Entry::plain).collect();
+        table.push(Column::text("not timed"), entries(missing.iter().map(|(model, _)| *model).collect()));
+        table.push(Column::text("why"), entries(missing.iter().map(|(_, why)| *why).collect()));
+        blocks.push(Block::Table(table));
+    }
+    blocks
+}
+
+/// One row a model.
+fn costs_of(tables: &[&CostTable]) -> Table {
+    let mut shown = Table { id: "forwards".to_owned(), ..Table::default() };
+    let mut column = |column: Column, text: &dyn Fn(&CostTable) -> Option<String>| {
+        let entries = tables.iter().map(|table| Entry::plain(&text(table).unwrap_or_else(|| "—".to_owned())));
+        shown.push(column, entries.collect());
+    };
+    let ms = |seconds: f64| format!("{:.3}", seconds * 1e3);
+    column(Column::text("model"), &|table| Some(table.model.clone()));
+    column(Column::number("weights", "GB a step", None), &|table| {
+        Some(format!("{:.2}", table.step_bytes? as f64 * 1e-9))
+    });
+    column(Column::number("bandwidth", "GB/s", None), &|table| {
+        Some(format!("{:.0}", table.bytes_per_second * 1e-9))
+    });
+    column(Column::number("bound", "ms", None), &|table| Some(ms(table.bound_s()?)));
+    column(Column::number("plain step", "ms", Some(false)), &|table| Some(ms(table.step_seconds)));
+    column(Column::number("of the bound", "%", Some(true)), &|table| {
+        Some(format!("{:.0}", table.step_efficiency()? * 100.0))
+    });
+    for nodes in NODES {
+        column(Column::number(&format!("{nodes} nodes"), "steps", Some(false)), &|table| {
+            let cost = table.verifications.iter().find(|cost| cost.nodes == nodes)?;
+            Some(format!("{:.2}", cost.steps))
+        });
+    }
+    column(Column::text("drafters, steps"), &|table| {
+        let all: Vec<String> =
+            table.drafters.iter().map(|draft| format!("{} {:.3}", draft.proposer, draft.steps)).collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    });
+    column(Column::number("prefill", "ms", Some(false)), &|table| Some(ms(table.prefill_seconds?)));
+    column(Column::number("picture", "ms", Some(false)), &|table| Some(ms(table.picture_seconds?)));
+    column(Column::number("memory of the host", "GB", None), &|table| {
+        Some(format!("{:.1}", table.peak_host_bytes? as f64 * 1e-9))
+    });
+    shown.legend = vec![
+        "Weights are random numbers in the published sizes. Times are medians; the tables next to this page have 95 % intervals."
+            .to_owned(),
+        "bound: the bytes that a plain step must read, over the bandwidth that was measured just before. n nodes: a \
+         verification of n nodes, root included. drafters: one forward. All in plain steps at the same place of an image."
+            .to_owned(),
+    ];
+    shown
+}

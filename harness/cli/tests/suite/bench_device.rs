@@ -1,0 +1,42 @@
+//! Cost tables of several models, one process each.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+
+use crate::support::Desk;
+
+const BENCH: [&str; 8] =
+    ["bench-device", "--device", "cpu", "--dtype", "f32", "--repetitions", "10", "--out=bench"];
+
+#[test]
+fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
+    let desk = Desk::new();
+    let args = [&BENCH[..], &["--models", "llamagen-toy,igpt-mnist"]].concat();
+    let ran = desk.succeeds(&args);
+    assert!(ran.err.contains("timing llamagen-toy"), "{}", ran.err);
+    assert!(ran.err.contains("igpt-mnist is not timed: "), "{}", ran.err);
+    let page = fs::read_to_string(desk.path("bench/README.md")).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| llamagen-toy |")).unwrap();
+    // Every verification is there, and both drafters.
+    assert!(row.contains("eagle1 ") && row.contains("eagle3 "), "{row}");
+    let missing = page.lines().find(|line| line.starts_with("| igpt-mnist |")).unwrap();
+    assert!(missing.len() > "| igpt-mnist | | |".len(), "{missing}");
+
+    let table = fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap();
+    for part in ["prefill_seconds = ", "picture_seconds = ", "nodes = 60", "weights = \"made\""] {
+        assert!(table.contains(part), "{part} is not in {table}");
+    }
+    let again = desk.succeeds(&args);
+    assert!(again.err.contains("llamagen-toy was timed before"), "{}", again.err);
+    assert_eq!(fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap(), table);
+}
+
+#[test]
+fn without_time_or_a_known_model_there_is_no_page() {
+    let desk = Desk::new();
+    let over = [&BENCH[..], &["--models", "llamagen-toy", "--seconds", "0"]].concat();
+    desk.fails(&over, 6, &["no model was timed"]);
+    desk.fails(&[&BENCH[..], &["--models", "lamagen"]].concat(), 2, &["no model `lamagen`", "janus-pro-1b"]);
+    assert!(!desk.path("bench/README.md").exists());
+}

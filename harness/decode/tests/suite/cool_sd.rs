@@ -1,0 +1,51 @@
+//! Cool-SD: lossless with weights of at most 1, and otherwise as far from the target as its equations say.
+
+use crate::{
+    rates::{over_roots, wide},
+    relaxed::{ONE_SAMPLED, TREES, check_is_naive, check_second_token},
+    support::{
+        N_IMAGES, N_TOKENS, P_MIN, built, check_rate, distribution_of, drafter, image, target, with_rules,
+    },
+};
+
+/// Weight at depth 1 of `delta = 4`.
+const WEIGHT: f64 = 4.0 * 0.496_585_303_791_409_5;
+
+#[test]
+fn weights_of_one_are_the_lossless_rule() {
+    check_is_naive(r#"{ kind = "cool-sd", delta = 1.0, nu = 0.0 }"#);
+}
+
+#[test]
+fn weights_below_one_keep_the_target_distribution() {
+    for drafter_table in TREES {
+        let text = with_rules(drafter_table, r#"{ kind = "cool-sd", delta = 1.1 }"#);
+        assert!(crate::support::parsed(&text).is_lossless());
+        let found = distribution_of(|seed| image(built(&text, drafter()), target(), N_TOKENS, seed).tokens);
+        assert!(P_MIN < found.p_value, "{drafter_table}: {found:?}");
+    }
+    let relaxed = with_rules(TREES[0], r#"{ kind = "cool-sd", delta = 2.1 }"#);
+    assert!(!crate::support::parsed(&relaxed).is_lossless(), "2.1 exp(-0.7) is above 1");
+}
+
+#[test]
+fn one_sampled_candidate_follows_the_equations() {
+    let text = with_rules(ONE_SAMPLED, r#"{ kind = "cool-sd", delta = 4.0 }"#);
+    let accepted =
+        |q: &[f64], p: &[f64]| -> Vec<f64> { q.iter().zip(p).map(|(q, p)| p.min(WEIGHT * q)).collect() };
+    check_second_token(&text, |q, p| {
+        let taken = accepted(q, p);
+        let left: Vec<f64> = q.iter().zip(&taken).map(|(q, taken)| (q - taken).max(0.0)).collect();
+        let (total, rest) = (left.iter().sum::<f64>(), 1.0 - taken.iter().sum::<f64>());
+        // Without a residual the target's own distribution takes its place.
+        let left = if 1e-7 < total { left } else { q.to_vec() };
+        let total: f64 = left.iter().sum();
+        taken.iter().zip(&left).map(|(taken, left)| taken + rest * left / total).collect()
+    });
+    let expected = over_roots(|root| {
+        accepted(&wide(&target().distribution(root)), &wide(&drafter().distribution(root))).iter().sum()
+    });
+    let first =
+        |seed| u64::from(image(built(&text, drafter()), target(), N_TOKENS, seed).steps[0].n_accepted);
+    check_rate((0..N_IMAGES).map(first).sum(), N_IMAGES, expected);
+}

@@ -1,0 +1,195 @@
+//! Couplings of a Jacobi window, and the tree at its front: the target's distribution is kept, and mistakes of released code
+//! are found. That forwards are saved does not show on the toy, where one token changes all distributions behind it.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    drafter::Drafter,
+    generation::Scores,
+    rng::Uniforms,
+    toy::ToyModel,
+    tree::{NodeId, Proposal, TokenTree},
+};
+
+use crate::{
+    chi_square::{ChiSquare, chi_square},
+    support::{P_MIN, SAMPLING, greedy, image, method, target},
+};
+
+const COUPLED: [&str; 2] = ["maximal", "gumbel"];
+/// Effects of a wrong distribution add up over positions: shorter images hide them.
+const N_TOKENS: usize = 6;
+const N_VOCAB: usize = 4;
+const N_IMAGES: u64 = 40_000;
+
+fn window(couple: &str) -> String {
+    format!(r#"{{ proposer = "jacobi", window = 6, init = "random", couple = "{couple}" }}"#)
+}
+
+fn toy() -> ToyModel {
+    ToyModel { seed: 11, n_vocab: N_VOCAB, spread: 0.5, sampling: SAMPLING }
+}
+
+fn distribution_of(tokens: impl Fn(u64) -> Vec<TokenId>) -> ChiSquare {
+    let mut counts = vec![0; N_VOCAB.pow(N_TOKENS as u32)];
+    for seed in 0..N_IMAGES {
+        counts[tokens(seed).iter().fold(0, |cell, token| cell * N_VOCAB + token.idx())] += 1;
+    }
+    chi_square(&counts, &toy().joint(N_TOKENS))
+}
+
+#[test]
+fn every_coupling_keeps_the_distribution_of_six_tokens() {
+    for couple in ["independent", "maximal", "gumbel"] {
+        let table = window(couple);
+        let found = distribution_of(|seed| image(method(&table, toy()), toy(), N_TOKENS, seed).tokens);
+        assert!(P_MIN < found.p_value, "{couple}: {found:?}");
+    }
+}
+
+#[test]
+fn a_tree_at_the_front_of_the_window_keeps_the_distribution() {
+    for (width, depth, couple) in [(2, 2, "maximal"), (3, 2, "gumbel"), (2, 3, "maximal")] {
+        let branch = format!(", branch = {{ width = {width}, depth = {depth} }} }}");
+        let table = window(couple).replace("window = 6", "window = 9").replace(" }", &branch);
+        let found = distribution_of(|seed| image(method(&table, toy()), toy(), N_TOKENS, seed).tokens);
+        assert!(P_MIN < found.p_value, "{width} x {depth}, {couple}: {found:?}");
+    }
+}
+
+/// Tests siblings as if each had been drawn from the whole distribution, as the released code of SJD-PAC does.
+struct SiblingsTestedAsDrawnAlone(Box<dyn Drafter>);
+
+impl Drafter for SiblingsTestedAsDrawnAlone {
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize, n_codes: usize) {
+        self.0.begin_image(n_tokens, n_vocab, n_codes);
+    }
+
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        let right = self.0.draft(tokens, n_left, step, uniforms);
+        let mut wrong = TokenTree::new(right[TokenTree::ROOT].token);
+        for node in right.ids().skip(1) {
+            let (token, parent) = (right[node].token, right[node].parent.unwrap());
+            let Proposal::Sampled { distribution, .. } = &right[node].proposal else {
+                panic!("guesses are sampled")
+            };
+            let (distribution, conditional) = (distribution.clone(), distribution.prob(token));
+            wrong.push(parent, token, Proposal::Sampled { distribution, conditional });
+        }
+        wrong
+    }
+
+    fn observe(
+        &mut self,
+        tree: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        uniforms: &Uniforms,
+    ) {
+        self.0.observe(tree, path, scores, step, uniforms);
+    }
+
+    fn n_forwards(&self) -> u32 {
+        self.0.n_forwards()
+    }
+}
+
+#[test]
+fn siblings_that_are_tested_under_another_distribution_than_their_own_are_found() {
+    let table = window("maximal").replace(" }", ", branch = { width = 3, depth = 2 } }");
+    let found = distribution_of(|seed| {
+        let mut made = method(&table, toy());
+        let empty = method(&table, toy()).drafter;
+        let inner = std::mem::replace(&mut made.drafter, empty);
+        made.drafter = Box::new(SiblingsTestedAsDrawnAlone(inner));
+        image(made, toy(), N_TOKENS, seed).tokens
+    });
+    assert!(found.p_value < P_MIN, "the mistake went unnoticed: {found:?}");
+}
+
+/// Tests a token that stayed against what it was first drawn from, as the released code of SCD does.
+struct StaysRecorded {
+    inner: Box<dyn Drafter>,
+    /// By position: the guess, and what it was first drawn from.
+    first: BTreeMap<usize, (TokenId, Rc<Dist>)>,
+}
+
+impl Drafter for StaysRecorded {
+    fn begin_image(&mut self, n_tokens: usize, n_vocab: usize, n_codes: usize) {
+        self.inner.begin_image(n_tokens, n_vocab, n_codes);
+        self.first.clear();
+    }
+
+    fn draft(&mut self, tokens: &[TokenId], n_left: usize, step: u32, uniforms: &Uniforms) -> TokenTree {
+        let right = self.inner.draft(tokens, n_left, step, uniforms);
+        let mut wrong = TokenTree::new(right[TokenTree::ROOT].token);
+        for node in right.ids().skip(1) {
+            let (position, token) = (tokens.len() + node.0, right[node].token);
+            let Proposal::Sampled { distribution, .. } = &right[node].proposal else {
+                panic!("guesses are sampled")
+            };
+            let held = self.first.get(&position).filter(|(held, _)| *held == token);
+            let recorded = held.map_or(distribution, |(_, first)| first).clone();
+            self.first.insert(position, (token, recorded.clone()));
+            let conditional = recorded.prob(token);
+            wrong.push(
+                right[node].parent.unwrap(),
+                token,
+                Proposal::Sampled { distribution: recorded, conditional },
+            );
+        }
+        wrong
+    }
+
+    fn observe(
+        &mut self,
+        tree: &TokenTree,
+        path: &[NodeId],
+        scores: Option<&dyn Scores>,
+        step: u32,
+        uniforms: &Uniforms,
+    ) {
+        self.inner.observe(tree, path, scores, step, uniforms);
+    }
+
+    fn n_forwards(&self) -> u32 {
+        self.inner.n_forwards()
+    }
+}
+
+#[test]
+fn a_kept_guess_that_is_tested_against_its_old_distribution_is_found() {
+    let table = window("maximal");
+    let found = distribution_of(|seed| {
+        let mut made = method(&table, toy());
+        let empty = method(&table, toy()).drafter;
+        let inner = std::mem::replace(&mut made.drafter, empty);
+        made.drafter = Box::new(StaysRecorded { inner, first: BTreeMap::new() });
+        image(made, toy(), N_TOKENS, seed).tokens
+    });
+    assert!(found.p_value < P_MIN, "the mistake went unnoticed: {found:?}");
+}
+
+#[test]
+fn greedy_decoding_is_the_same_under_every_coupling() {
+    for seed in 0..50 {
+        let tokens = |couple: &str| {
+            image(method(&window(couple), greedy(target())), greedy(target()), 12, seed).tokens
+        };
+        for couple in COUPLED {
+            assert_eq!(tokens(couple), tokens("independent"), "{couple}");
+        }
+    }
+}
+
+#[test]
+fn a_coupling_is_part_of_the_line_and_of_a_window_only() {
+    let line = |table: &str| crate::support::config(table).canonical();
+    assert!(line(&window("gumbel")).contains("init=random,couple=gumbel"), "{}", line(&window("gumbel")));
+    assert_eq!(line(&window("independent")), line(r#"{ proposer = "jacobi", window = 6, init = "random" }"#));
+    let misplaced = r#"drafter = { proposer = "eagle1", shape = "chain", depth = 2, couple = "maximal" }"#;
+    let error = toml::from_str::<specimen_decode::method::MethodConfig>(misplaced).unwrap_err();
+    assert!(error.to_string().contains("couple"), "{error}");
+}

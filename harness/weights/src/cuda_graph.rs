@@ -1,0 +1,184 @@
+//! A captured piece of work of a GPU, which is done again by one call: CUDA graphs through `libspecimen_graphs.so`, a small
+//! library around libtorch's own. `scripts/cuda_graphs.sh` makes it; without it work is asked for kernel by kernel.
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use crate::{cuda, libtorch};
+
+/// The library: beside the program, or in libtorch's folder `lib`.
+const SONAME: &str = "libspecimen_graphs.so";
+/// Times that work runs on the side stream before it is captured: libraries make their workspaces then.
+const N_WARMUP: usize = 3;
+
+/// One step of a capture: 0 where it worked.
+type Call = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// What the library offers.
+struct Functions {
+    error: unsafe extern "C" fn() -> *const c_char,
+    new: unsafe extern "C" fn() -> *mut c_void,
+    begin: Call,
+    end: Call,
+    leave: Call,
+    replay: Call,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+/// Work that was captured. What it reads and writes has to stay where it was.
+pub struct Graph {
+    functions: &'static Functions,
+    capture: *mut c_void,
+}
+
+/// Whether work can be captured at all.
+///
+/// # Errors
+/// Why not, in words with the remedy.
+pub fn available() -> Result<(), String> {
+    functions().map(drop)
+}
+
+impl Graph {
+    /// Runs `work` a few times, then captures it; with what it gave while it was captured, whose tensors each
+    /// [`Graph::replay`] writes anew. The work must not read from the device, and not write to it from the host.
+    ///
+    /// # Errors
+    /// Why it cannot be captured.
+    pub fn capture<T>(mut work: impl FnMut() -> T) -> Result<(Self, T), String> {
+        let functions = functions()?;
+        #[expect(unsafe_code, reason = "the function takes nothing and gives a pointer or null")]
+        let capture = unsafe { (functions.new)() };
+        if capture.is_null() {
+            return Err(functions.reason());
+        }
+        let graph = Self { functions, capture };
+        let given = graph.warmed_up_and_captured(&mut work);
+        let left = graph.call(functions.leave);
+        // The first reason is the cause of the others.
+        let given = given?;
+        left.map(|()| (graph, given))
+    }
+
+    fn warmed_up_and_captured<T>(&self, work: &mut impl FnMut() -> T) -> Result<T, String> {
+        for _ in 0..N_WARMUP {
+            drop(caught(&mut *work)?);
+        }
+        self.call(self.functions.begin)?;
+        let given = caught(work);
+        let ended = self.call(self.functions.end);
+        let given = given?;
+        ended.map(|()| given)
+    }
+
+    /// Does the work again.
+    ///
+    /// # Panics
+    /// If the GPU does not take it.
+    pub fn replay(&self) {
+        if let Err(why) = self.call(self.functions.replay) {
+            panic!("a captured step was not replayed: {why}");
+        }
+    }
+
+    fn call(&self, function: Call) -> Result<(), String> {
+        #[expect(
+            unsafe_code,
+            reason = "`capture` is one that the library made, and it is freed at the end only"
+        )]
+        let failed = unsafe { function(self.capture) } != 0;
+        if failed { Err(self.functions.reason()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        #[expect(
+            unsafe_code,
+            reason = "`capture` is one of the library's own, and nothing uses it afterwards"
+        )]
+        unsafe {
+            (self.functions.free)(self.capture);
+        }
+    }
+}
+
+impl Functions {
+    /// Why the last call of this thread failed.
+    fn reason(&self) -> String {
+        #[expect(unsafe_code, reason = "the library's text ends in 0 and stays until its next call")]
+        let text = unsafe { CStr::from_ptr((self.error)()) };
+        text.to_string_lossy().lines().next().unwrap_or("no reason was given").to_owned()
+    }
+}
+
+fn functions() -> Result<&'static Functions, String> {
+    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
+    FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)
+}
+
+fn load() -> Result<Functions, String> {
+    cuda::open().map_err(|error| error.to_string())?;
+    let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(SONAME)));
+    let of_libtorch = libtorch::loaded().map(|loaded| loaded.folder.join("lib").join(SONAME));
+    let places: Vec<PathBuf> = beside.into_iter().chain(of_libtorch).collect();
+    match places.iter().find(|path| path.exists()) {
+        Some(path) => open(path)
+            .map_err(|error| format!("{} cannot be used: {}", path.display(), cuda::reason_of(&error))),
+        None => {
+            let looked: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
+            Err(format!("there is no {}; scripts/cuda_graphs.sh makes it", looked.join(" and no ")))
+        }
+    }
+}
+
+/// The functions of the library at `path`, which stays open.
+fn open(path: &Path) -> Result<Functions, libloading::Error> {
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    #[expect(unsafe_code, reason = "the library is made of our own file, and its functions have these types")]
+    unsafe {
+        let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)?;
+        let functions = Functions {
+            error: *library.get(b"specimen_graph_error")?,
+            new: *library.get(b"specimen_graph_new")?,
+            begin: *library.get(b"specimen_graph_begin")?,
+            end: *library.get(b"specimen_graph_end")?,
+            leave: *library.get(b"specimen_graph_leave")?,
+            replay: *library.get(b"specimen_graph_replay")?,
+            free: *library.get(b"specimen_graph_free")?,
+        };
+        std::mem::forget(library);
+        Ok(functions)
+    }
+}
+
+/// What `work` gives, or what it panicked with, in one line.
+fn caught<T>(work: impl FnMut() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        text.and_then(|text| text.lines().next()).unwrap_or("the work panicked").to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_cuda_part_the_reason_names_what_brings_it() {
+        // Where there is one, the library or what makes it is named.
+        let Err(why) = available() else { return };
+        assert!(why.contains("CUDA=1") || why.contains("cuda_graphs.sh"), "{why}");
+    }
+
+    #[test]
+    fn what_panics_gives_its_first_line() {
+        assert_eq!(caught(|| 3), Ok(3));
+        assert_eq!(caught(|| -> u8 { panic!("no room\nat all") }), Err("no room".to_owned()));
+    }
+}
