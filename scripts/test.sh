@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests of the whole workspace and closes with what was skipped and one line of counts:
-# `N passed, N failed, N skipped`. A passed test that says it skipped counts in both. Arguments go to cargo;
-# the exit status is cargo's.
+# Runs the tests of the whole workspace, then those of the Python package, and closes with what was skipped and one line
+# of counts: `N passed, N failed, N skipped`. A passed test of Rust that says it skipped counts in both. Arguments go to
+# cargo, and with any the Python tests do not run. The exit status is cargo's, or that of the Python tests where cargo's
+# is 0.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +13,12 @@ export SPECIMEN_SKIP_LOG="$scratch/skipped"
 
 cargo test --release --workspace --no-fail-fast "$@" | tee "$scratch/log"
 status=${PIPESTATUS[0]}
+
+if [ $# -eq 0 ]; then
+    scripts/python-tests.sh | tee -a "$scratch/log"
+    python_status=${PIPESTATUS[0]}
+    [ "$status" -ne 0 ] || status=$python_status
+fi
 
 sort -u "$SPECIMEN_SKIP_LOG" >"$scratch/skips"
 n_skipped=$(awk 'END { print NR }' "$scratch/skips")

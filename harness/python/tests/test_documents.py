@@ -1,0 +1,79 @@
+"""The examples of the page on Python run as they are printed."""
+
+import json
+import re
+import subprocess
+import sys
+
+import specimen
+from conftest import ROOT, blocks, program_path
+from specimen import protocol
+
+
+def test_the_examples_of_the_page_run(desk, page, tmp_path):
+    shown = [block for block in blocks(page, "python") if "specimen.serve(" not in block]
+    assert len(shown) == 2
+    outputs = []
+    for at, block in enumerate(shown):
+        file = tmp_path / f"example_{at}.py"
+        file.write_text(block, encoding="utf-8")
+        ran = subprocess.run([sys.executable, file], cwd=desk, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        outputs.append(ran.stdout.splitlines())
+    cells, last_run, cpu = outputs[0][:2], outputs[0][2], outputs[0][3]
+    assert [line.split()[0] for line in cells] == ["ar", "mine"]
+    assert re.fullmatch(r"mine 4 \d\S* \[\]", last_run), last_run
+    assert "scene-clip" in cpu
+    assert re.fullmatch(r"\d\S* \(\S+, \S+\) clean 56cb1d697a55 \(60, 60\)", outputs[1][0]), outputs[1]
+    assert outputs[1][1].endswith(" prdc+k-3") and outputs[1][2].startswith("4 "), outputs[1]
+
+
+def test_the_short_example_for_a_method_of_ones_own_runs(tmp_path):
+    document = (ROOT / "docs" / "measure-your-method.md").read_text(encoding="utf-8")
+    (block,) = blocks(document, "python")
+    model = """
+class my_model:
+    n_forwards = 3
+
+    def generate(prompt, seed, temperature, top_k, top_p, guidance):
+        assert (prompt, seed, temperature, top_k, top_p, guidance) == ("a red bus", 5, 1.0, 2000, 1.0, 3.0)
+        return [[(1, 2, 3)]]
+
+"""
+    (request, *_) = blocks((ROOT / "docs" / "external.md").read_text(encoding="utf-8"), "json")
+    line = json.dumps({**json.loads(request), "folder": str(tmp_path), "seed": 5}) + "\n"
+    ran = subprocess.run([sys.executable, "-c", model + block], input=line, capture_output=True, text=True, check=True)
+    answer = json.loads(ran.stdout)
+    assert (answer.get("image"), answer.get("forwards")) == ("image.png", 3), ran.stderr
+
+
+def test_the_served_method_was_measured_next_to_the_baseline(run_folder):
+    log = (run_folder / "shards" / "0" / "worker.log").read_text(encoding="utf-8")
+    assert "painting" in log and "at temperature 1.0" in log
+    run = specimen.load(run_folder, frame="rows")
+    mine = [row for row in run.records if row["cell"] == "mine"]
+    assert [(row["status"], row["width"], row["height"], row["nfe"]) for row in mine] == [("ok", 64, 64, 1)] * 2
+    assert mine[0]["image_digest"] != mine[1]["image_digest"]
+
+
+def test_the_commands_of_the_page_exist(page):
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    words = {line.split()[1] for line in lines if line.startswith("specimen ")}
+    assert words == {"quickstart", "run"}
+    for word in sorted(words):
+        subprocess.run([program_path(), word, "--help"], capture_output=True, check=True)
+
+
+def test_the_protocol_is_that_of_its_page_and_of_the_program():
+    document = (ROOT / "docs" / "external.md").read_text(encoding="utf-8")
+    (request, answer, *_) = blocks(document, "json")
+    found = protocol.parse_request(json.loads(request))
+    assert (found.prompt, found.seed, found.sampling.top_k) == ("a red bus", 5923482349823, 2000)
+    assert set(json.loads(answer)) == {"protocol", "id", "image", "tokens", "forwards", "draft_forwards", "phases_s"}
+    source = (ROOT / "harness" / "external" / "src" / "message.rs").read_text(encoding="utf-8")
+    limits = dict(re.findall(r"const (\w+): \w+ = ([^;]+);", source))
+    assert int(limits["PROTOCOL"]) == protocol.PROTOCOL
+    assert limits["MAX_TOKENS"] == "1 << 18" and protocol.MAX_TOKENS == 1 << 18
+    assert int(limits["MAX_PHASES"]) == protocol.MAX_PHASES
+    assert float(limits["MAX_SECONDS"].replace("_", "")) == protocol.MAX_SECONDS
+    assert int(limits["MAX_ERROR"]) == protocol.MAX_ERROR
