@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build test test-torch211 lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build wheel test test-torch211 lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,6 +21,9 @@ gate: build ## run the first experiment again and compare it with the baseline i
 
 build: libtorch ## build everything, the binary `specimen` included
 	cargo build --release
+
+wheel: build ## write dist/specimen_bench-*.whl: the program and the Python package; pip installs it next to a torch of the same version
+	python3 scripts/wheel.py
 
 test: libtorch ## run all tests; closes with what was skipped and the counts
 	scripts/test.sh
