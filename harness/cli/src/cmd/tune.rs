@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{
     goal::Goal,
@@ -74,6 +75,7 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
     }
     let mut tuner = Tuner { spec: &spec, goal: &goal, out: &out, console, rungs: Vec::new() };
     let mut tuning = Tuning::new(&spec.name, &goal, settings, schedule);
+    check_same(&out, &tuning)?;
     while tuning.wants_rung() {
         tuner.rung(&mut tuning)?;
         tuner.save(&tuning)?;
@@ -93,6 +95,28 @@ pub(crate) fn tune(args: &TuneArgs, console: &Console) -> anyhow::Result<()> {
         Some(Verdict::Confirmed { .. }) => Ok(()),
         _ => Err(CliError::Mismatch(tuning.said()).into()),
     }
+}
+
+/// Refuses a folder with another tuning, whose answer would be lost.
+fn check_same(out: &Path, tuning: &Tuning) -> anyhow::Result<()> {
+    let path = out.join("tune.json");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
+    let before: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{}: no tuning", path.display()))?;
+    let now = serde_json::to_value(tuning)?;
+    let differing: Vec<&str> = ["name", "objective", "budget", "settings", "schedule"]
+        .into_iter()
+        .filter(|key| before[key] != now[key])
+        .collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let differing = differing.join(", ");
+    Err(CliError::Usage(format!(
+        "--out: {} has another tuning; it differs in: {differing}; choose another folder",
+        out.display()
+    ))
+    .into())
 }
 
 /// The cells to choose from. Each needs its baseline in the spec where the goal speaks of it.

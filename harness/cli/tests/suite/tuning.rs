@@ -121,3 +121,21 @@ fn a_goal_a_spec_or_a_number_of_prompts_that_allows_no_tuning_is_refused_before_
     desk.fails(&["tune", &alone, "--objective", "nfe"], 3, &["no cell but the baseline"]);
     assert!(!desk.path("results").exists());
 }
+
+#[test]
+fn a_folder_with_another_tuning_is_refused_and_its_answer_kept() {
+    let desk = Desk::new();
+    let file = noise(&desk);
+    let tune = |bound: &str| {
+        let args = ["tune", &file, "--objective", "nfe", "--subject-to", bound, "--out", "t"];
+        desk.run(&args)
+    };
+    let first = tune("nfe<=ar");
+    let answer = trace(&desk, "t");
+    assert!(!answer["rungs"].as_array().unwrap().is_empty(), "{}", first.err);
+    let other = tune("nfe<=ar*0.9");
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("t has another tuning; it differs in: budget"), "{}", other.err);
+    assert_eq!(trace(&desk, "t"), answer);
+    assert_eq!(tune("nfe<=ar").code, first.code, "the same tuning continues");
+}

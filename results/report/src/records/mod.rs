@@ -263,9 +263,6 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
     let mean = |part: &DataFrame, name: &str| -> PolarsResult<Option<f64>> {
         Ok(part.column(name)?.as_materialized_series().mean())
     };
-    let sum = |name: &str| -> PolarsResult<f64> {
-        Ok(made.column(name)?.u64()?.iter().flatten().sum::<u64>() as f64)
-    };
     let count = |n: usize| vec![u64::try_from(n).unwrap_or(u64::MAX)];
     let mut columns: Vec<Column> = keys
         .iter()
@@ -274,8 +271,16 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
     columns.push(Column::new("images".into(), count(group.height())));
     columns.push(Column::new("failed".into(), count(group.height() - made.height())));
     columns.push(Column::new("nfe".into(), vec![mean(&made, "nfe")?]));
-    let compression = (made.height() > 0)
-        .then_some(sum("n_tokens")? / sum("nfe")?)
+    // As in the summary, the mean over images of tokens a forward.
+    let rates: Vec<f64> = made
+        .column("n_tokens")?
+        .u64()?
+        .iter()
+        .zip(made.column("nfe")?.u64()?.iter())
+        .filter_map(|(n_tokens, nfe)| Some(n_tokens? as f64 / nfe? as f64))
+        .collect();
+    let compression = (!rates.is_empty())
+        .then(|| rates.iter().sum::<f64>() / rates.len() as f64)
         .filter(|rate| rate.is_finite() && *rate > 0.0);
     columns.push(Column::new("step compression".into(), vec![compression]));
     for name in ["decode_s", "e2e_s"] {

@@ -256,5 +256,8 @@ fn human(answered: &FetchAnswer) -> String {
     for DataLine { what, remedy } in &answered.data {
         text.push_str(&format!("  missing    {what}: {remedy}\n"));
     }
+    if text.is_empty() {
+        text.push_str("Nothing is to be fetched.\n");
+    }
     text
 }
