@@ -127,12 +127,7 @@ impl KvCache {
 
     /// Runs a forward that writes at `places` (`[n]`, i64, on the device) and reads the first `n_read` entries, whatever they
     /// hold: no number of the host decides what it does. Its mask hides what is not valid, pads included.
-    pub(crate) fn at_places<T>(
-        &mut self,
-        places: &Tensor,
-        n_read: i64,
-        forward: impl FnOnce(&mut Self) -> T,
-    ) -> T {
+    pub fn at_places<T>(&mut self, places: &Tensor, n_read: i64, forward: impl FnOnce(&mut Self) -> T) -> T {
         self.places = Some(Places { written: places.shallow_clone(), n_read });
         let given = forward(self);
         self.places = None;

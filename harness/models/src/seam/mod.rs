@@ -1,9 +1,9 @@
 //! Between the decoder and the networks.
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`distributions`] (from logits to
-//! probabilities), [`transfers`] (what crosses to the device and back), [`feature_tap`] and [`generation`] (one image
-//! under way), [`static_steps`] (its steps as CUDA graphs), [`token_tables`] and [`feature_rows`] (what methods and diagnostics read besides), [`loaded_model`] (a
-//! whole model), [`likelihood`].
+//! probabilities), [`transfers`] (what crosses to the device and back), [`feature_tap`] and [`generation`] (one
+//! image under way), [`static_steps`] (its steps as CUDA graphs), [`token_tables`] and [`feature_rows`] (what
+//! methods and diagnostics read besides), [`loaded_model`] (a whole model), [`likelihood`].
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
