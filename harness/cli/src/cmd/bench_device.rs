@@ -120,7 +120,18 @@ fn timed(
     let path = args.out.join(format!("{model}.toml"));
     if path.exists() {
         console.say(format!("{model} was timed before: {}", path.display()));
-        return Ok(Ok(CostTable::read(&path)?));
+        let table = CostTable::read(&path)?;
+        if (&table.device, &table.dtype, table.guidance) != (&args.device, &args.dtype, args.guidance) {
+            return Err(CliError::Usage(format!(
+                "{}: it was timed on {} in {} with guidance {}; choose another --out",
+                path.display(),
+                table.device,
+                table.dtype,
+                table.guidance
+            ))
+            .into());
+        }
+        return Ok(Ok(table));
     }
     if Instant::now() >= until {
         return Ok(Err(format!("the {} s were over", args.seconds)));

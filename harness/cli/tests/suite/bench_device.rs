@@ -30,6 +30,8 @@ fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     let again = desk.succeeds(&args);
     assert!(again.err.contains("llamagen-toy was timed before"), "{}", again.err);
     assert_eq!(fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap(), table);
+    let other = [&args[..], &["--guidance", "2"]].concat();
+    desk.fails(&other, 2, &["llamagen-toy.toml", "with guidance 3; choose another --out"]);
 }
 
 #[test]

@@ -19,8 +19,8 @@ use specimen_external::{Process, Start};
 
 use super::{
     Case,
-    goodness_of_fit::{FitTests, of_joint},
-    subject::Subject,
+    goodness_of_fit::FitTests,
+    subject::{Subject, test_whole},
 };
 use crate::error::RunError;
 
@@ -192,13 +192,7 @@ impl Subject for SamplerToy {
     }
 
     fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError> {
-        let mut counts = vec![0; self.joint.len()];
-        for image in images {
-            counts[image.iter().fold(0, |cell, token| cell * N_VOCAB + token.idx())] += 1;
-        }
-        let total: f64 = self.joint.iter().sum();
-        let joint: Vec<f64> = self.joint.iter().map(|mass| mass / total).collect();
-        Ok(of_joint(&counts, &joint)?)
+        test_whole(images, N_VOCAB, &self.joint)
     }
 
     fn n_tests(&self) -> usize {

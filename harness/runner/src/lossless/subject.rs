@@ -119,13 +119,7 @@ impl Subject for Toy {
     }
 
     fn test(&self, images: &[Vec<TokenId>]) -> Result<FitTests, RunError> {
-        let mut counts = vec![0; self.joint.len()];
-        for image in images {
-            counts[image.iter().fold(0, |cell, token| cell * TOY_VOCAB + token.idx())] += 1;
-        }
-        let total: f64 = self.joint.iter().sum();
-        let joint: Vec<f64> = self.joint.iter().map(|mass| mass / total).collect();
-        Ok(of_joint(&counts, &joint)?)
+        test_whole(images, TOY_VOCAB, &self.joint)
     }
 
     fn n_tests(&self) -> usize {
@@ -184,6 +178,21 @@ impl Subject for ModelPrompt {
     fn counted(&self, n_images: u64) -> (&'static str, u64) {
         ("ranks", n_images * self.n_tokens as u64)
     }
+}
+
+/// Tests images of tokens below `n_vocab` against the probability of every image, `[n_vocab ^ n_tokens]`.
+pub(super) fn test_whole(
+    images: &[Vec<TokenId>],
+    n_vocab: usize,
+    joint: &[f64],
+) -> Result<FitTests, RunError> {
+    let mut counts = vec![0; joint.len()];
+    for image in images {
+        counts[image.iter().fold(0, |cell, token| cell * n_vocab + token.idx())] += 1;
+    }
+    let total: f64 = joint.iter().sum();
+    let joint: Vec<f64> = joint.iter().map(|mass| mass / total).collect();
+    Ok(of_joint(&counts, &joint)?)
 }
 
 fn changed(method: Method, case: &Case) -> Method {
