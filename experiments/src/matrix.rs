@@ -66,7 +66,8 @@ pub(crate) fn cells(spec: &Fields<'_>) -> Result<Vec<Cell>, SpecError> {
                 if is_excluded(&exclusions, &mut excluding, model, node, &combination) {
                     continue;
                 }
-                let cell = resolved(model, sampling, node, &combination)?;
+                let of = |combination: &Combination<'_>| resolved(model, sampling, node, combination);
+                let cell = of(&combination).map_err(|error| blamed(error, &combination, of))?;
                 if let Some((_, first)) = cells.iter().find(|(other, _)| other.name == cell.name) {
                     return Err(duplicate("cell", &cell.name, &node.place, first));
                 }
@@ -269,6 +270,27 @@ fn resolved(
         imported: None,
         timed: body.timed,
     })
+}
+
+/// The error of a cell at the place of the axis value without which there is none, if there is such a value.
+fn blamed(
+    error: SpecError,
+    combination: &Combination<'_>,
+    cell: impl Fn(&Combination<'_>) -> Result<Cell, SpecError>,
+) -> SpecError {
+    let places: Vec<&Place> = combination.iter().map(|(axis, at)| &axis.values[*at].place).collect();
+    let is_at_fault = |at: &usize| {
+        let mut others = combination.clone();
+        others.remove(*at);
+        cell(&others).is_ok()
+    };
+    if places.contains(&&error.place) {
+        return error;
+    }
+    match (0..places.len()).find(is_at_fault) {
+        Some(at) => SpecError { place: places[at].clone(), ..error },
+        None => error,
+    }
 }
 
 fn too_many(spec: &Fields<'_>, cell: &Place) -> SpecError {

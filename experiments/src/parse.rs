@@ -147,17 +147,37 @@ pub(crate) fn text_of(path: &Path) -> Result<String, SpecError> {
     String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))
 }
 
-/// Why a file cannot be opened, with the spec in the program that was probably meant.
+/// Why a file cannot be opened, with the file beside it or the spec in the program that was probably meant.
 fn unopened(path: &Path, error: &std::io::Error) -> String {
+    let near = match beside(path) {
+        Some(name) => format!("did you mean `{}`? ", path.with_file_name(name).display()),
+        None => bundled_near(path)
+            .map_or_else(String::new, |name| format!("did you mean `{name}`, which is in the program? ")),
+    };
+    format!("{error}; {near}`specimen specs list` names the specs in the program")
+}
+
+/// The name in the folder of `path` that is nearest to its own.
+fn beside(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".toml"))
+        .collect();
+    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))
+        .first()
+        .map(|name| (*name).to_owned())
+}
+
+/// The spec in the program whose name is nearest.
+fn bundled_near(path: &Path) -> Option<&'static str> {
     let typed = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let names = BUNDLED.iter().flat_map(|spec| [spec.name, last_part(spec.name)]);
-    let near = match bundled(typed) {
+    match bundled(typed) {
         Some(spec) => Some(spec.name),
         None => nearest(typed, names).first().copied(),
-    };
-    let near =
-        near.map(|name| format!("did you mean `{name}`, which is in the program? ")).unwrap_or_default();
-    format!("{error}; {near}`specimen specs list` names the specs in the program")
+    }
 }
 
 /// A name that is also a file name: 1 to 64 of `a-z 0-9 . _ + -`, a letter or digit first.

@@ -215,6 +215,26 @@ fn axes_in_the_spec_may_be_quoted_paths_or_nested_tables() {
 }
 
 #[test]
+fn a_wrong_value_of_an_axis_is_found_on_its_line() {
+    check_refused(
+        with("[axes]\n\"cell.sd.sampling.top_k\" = [0, 9]\n\"cell.sd.drafter.depth\" = [1,\n  200]\n"),
+        "s.toml:20:3: `cell.sd.drafter`: drafter key `depth` is 200, expected 1..=64",
+    );
+    check_refused(
+        with("[axes]\n\"cell.sd.drafter.depth\" = [\"x\"]\n"),
+        "s.toml:18:28: `cell.sd.drafter`: invalid type: string \"x\", expected a whole number",
+    );
+    // Without the value the cell is wrong all the same: its own line is named.
+    let wrong = SPEC.replacen("depth = 3", "depth = 300", 1);
+    let axes = "[axes]\n\"cell.sd.sampling.top_k\" = [0, 9]\n";
+    let text = SpecText::parse("s.toml", &format!("{wrong}{axes}")).unwrap();
+    check_refused(
+        text.resolve().map_err(|error| error.to_string()),
+        "s.toml:12:11: `cell.sd.drafter`: drafter key `depth` is 300, expected 1..=64",
+    );
+}
+
+#[test]
 fn two_axes_make_a_product_whose_last_varies_fastest() {
     let spec =
         with("[axes]\n\"cell.sd.drafter.depth\" = [1, 2]\n\"cell.sd.sampling.top_k\" = [0, 9]\n").unwrap();

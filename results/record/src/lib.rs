@@ -42,6 +42,7 @@ pub use rows::record::{Record, Status, StepsRow};
 pub use rows::seed::Seed;
 pub use rows::timing::{Phases, TimingRow};
 pub use run::images::restore_images;
+pub use run::json_differences::{Difference, compare as compare_json, described};
 pub use run::manifest::{
     DatasetDigest, EnvironmentFlag, FileDigest, Git, Hardware, Manifest, Seal, Software, WeightsDigest,
 };

@@ -220,6 +220,64 @@ fn timings_of_all_attempts_come_with_their_shard() {
 }
 
 #[test]
+fn times_of_an_interrupted_block_count_only_until_it_is_timed_again() {
+    use specimen_record::{Appender, Durability, MachineRow};
+    let folder = tempfile::tempdir().unwrap();
+    let run = fixture::new_run(folder.path());
+    let timing = |attempt, cell: &str, prompt: &str| TimingRow {
+        schema: 1,
+        key: ItemKey::new(cell, prompt, 0),
+        attempt,
+        block: 3,
+        order: 0,
+        warmup: false,
+        phases_ns: Phases::default(),
+        decode_ns: 1,
+        e2e_ns: 1,
+        told_ns: None,
+    };
+    let write = |attempt, items: &[(&str, &str)], is_ended: bool| {
+        let mut out = Appender::create(&run.attempt_timing(0, attempt), Durability::OnFinish).unwrap();
+        items.iter().for_each(|(cell, prompt)| out.append(&timing(attempt, cell, prompt)).unwrap());
+        out.finish().unwrap();
+        let mut out = Appender::create(&run.attempt_machine(0, attempt), Durability::OnFinish).unwrap();
+        if is_ended {
+            let (load_average, cpu_mhz, busy) = (None, None, None);
+            let row = MachineRow {
+                schema: 1,
+                block: 3,
+                seconds: 1.0,
+                load_average,
+                cpu_mhz,
+                busy,
+                own: None,
+                others: None,
+            };
+            out.append(&row).unwrap();
+        }
+        out.finish().unwrap();
+    };
+    let attempts = || -> Vec<(u32, String)> {
+        read_timings(&run).unwrap().rows.into_iter().map(|t| (t.row.attempt, t.row.key.to_string())).collect()
+    };
+    let named = |attempt, items: &[(&str, &str)]| -> Vec<(u32, String)> {
+        items.iter().map(|(cell, prompt)| (attempt, ItemKey::new(cell, prompt, 0).to_string())).collect()
+    };
+    // Interrupted: all that is known.
+    write(0, &[("ar", "1"), ("sjd", "1"), ("untimed", "1")], false);
+    assert_eq!(attempts(), named(0, &[("ar", "1"), ("sjd", "1"), ("untimed", "1")]));
+    // Timed again as a whole; what was not timed again stays.
+    write(1, &[("ar", "1"), ("sjd", "1"), ("ar", "2"), ("sjd", "2")], true);
+    let mut expected = named(0, &[("untimed", "1")]);
+    expected.extend(named(1, &[("ar", "1"), ("sjd", "1"), ("ar", "2"), ("sjd", "2")]));
+    assert_eq!(attempts(), expected);
+    // A run that grew times the block in one more attempt: both count.
+    write(2, &[("ar", "1"), ("sjd", "1"), ("gsd", "1")], true);
+    expected.extend(named(2, &[("ar", "1"), ("sjd", "1"), ("gsd", "1")]));
+    assert_eq!(attempts(), expected);
+}
+
+#[test]
 fn digests_and_seeds_have_one_spelling() {
     assert_eq!(Digest::of(b"").as_str(), "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262");
     assert_eq!(Digest::of_tokens(&[1, 258]), Digest::of(&[1, 0, 0, 0, 2, 1, 0, 0]));

@@ -90,8 +90,8 @@ pub enum VerdictError {
     },
     /// A run that is another experiment than the baseline.
     #[error(
-        "run `{run}` is another experiment than the baseline (plan {found}, the baseline's is {expected}); run the \
-         baseline's spec, or renew the baseline with --update-baseline and a reason"
+        "run `{run}` is another experiment than the baseline (plan {found}, the baseline's is {expected}): {differences}; run \
+         the baseline's spec, or renew the baseline with --update-baseline and a reason"
     )]
     OtherExperiment {
         /// Name of the run.
@@ -100,6 +100,8 @@ pub enum VerdictError {
         expected: String,
         /// Beginning of the run's.
         found: String,
+        /// In which settings, in words.
+        differences: String,
     },
     /// Two runs whose images were drawn from other random sources.
     #[error(

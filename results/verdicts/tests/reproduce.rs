@@ -44,7 +44,7 @@ fn every_table_fits_its_numbers_and_every_claim_the_cells_of_its_twin() {
                     for cell in claim.test.cells() {
                         let names = paper.roles.get(cell).cloned().unwrap_or_else(|| vec![cell.to_owned()]);
                         let known = twin.cells.iter().any(|spec| names.contains(&spec.name));
-                        // A published block may lack a method; the claim is then not testable on that model.
+                        // A published block may lack a method; the claim is then undecided on that model.
                         let lacks = LACKING.contains(&(claim.id.as_str(), model.as_str()));
                         assert!(known != lacks, "{name}: claim {} names {cell}, on {model}", claim.id);
                     }

@@ -123,6 +123,7 @@ fn metrics() -> String {
         .to_owned();
     let row = |metric: &specimen_catalog::Metric| {
         let better = match metric.direction {
+            Direction::Lower if metric.name == specimen_record::TARGET_NLL => "nearer to the baseline's",
             Direction::Lower => "lower",
             Direction::Higher => "higher",
         };

@@ -87,7 +87,7 @@ fn a_first_baseline_comes_with_rules_and_a_refusal_is_in_both_files() {
 
     desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "other"]);
     let other = ["gate", "other", "--baseline", "b.json", "--junit", "gate.xml", "--markdown", "gate.md"];
-    desk.fails(&other, 1, &["another experiment"]);
+    desk.fails(&other, 1, &["another experiment", "`dataset.limit` was "]);
     let junit = fs::read_to_string(desk.path("gate.xml")).unwrap();
     assert!(junit.contains("errors=\"1\"") && junit.contains("another experiment"), "{junit}");
     let markdown = fs::read_to_string(desk.path("gate.md")).unwrap();

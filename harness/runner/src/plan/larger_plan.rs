@@ -4,28 +4,22 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
-use specimen_record::{Item, PlanFile, RunDir, Submissions, read_document};
+use serde_json::Value;
+use specimen_record::{Item, PlanFile, RunDir, Submissions, compare_json, described, read_document};
 
-use crate::{error::RunError, plan::json_differences::compare};
+use crate::error::RunError;
 
 /// Settings of the dataset that say how many images are asked for, not what they are.
 const AMOUNTS: [&str; 3] = ["limit", "part", "samples"];
-/// Differences that are shown.
-const MAX_SHOWN: usize = 8;
 
 /// Where the new plan changes what the images of the old one mean or leaves one out, in words; `None` where
 /// it only asks for more. `before` and `now` are the resolved specs.
 pub(crate) fn obstacle(before: &Value, now: &Value, old: &PlanFile, new: &PlanFile) -> Option<String> {
     let (before, now) = (PlanFile::identity_of(before), PlanFile::identity_of(now));
     let cells = names(&before);
-    let found = compare(&meaning(&before, &cells), &meaning(&now, &cells));
-    if !found.is_empty() {
-        let shown = found.iter().take(MAX_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        return Some(match found.len() {
-            n if n > MAX_SHOWN => format!("{shown}, and {} more", n - MAX_SHOWN),
-            _ => shown,
-        });
+    let found = compare_json(&meaning(&before, &cells), &meaning(&now, &cells));
+    if let Some(differences) = described(&found) {
+        return Some(differences);
     }
     let planned = new.by_key();
     let same = |item: &&Item| {
@@ -39,7 +33,7 @@ pub(crate) fn obstacle(before: &Value, now: &Value, old: &PlanFile, new: &PlanFi
         Some((_, now)) if now.prompt != first.prompt => "has another prompt",
         Some(_) => "has another seed",
     };
-    let amounts = compare(&before["dataset"], &now["dataset"]);
+    let amounts = compare_json(&before["dataset"], &now["dataset"]);
     let amounts =
         amounts.iter().map(|difference| format!("; in the dataset {difference}")).collect::<String>();
     Some(format!("of {} image(s) the first, {}, {what}{amounts}", others.len(), first.key))
@@ -53,16 +47,13 @@ fn names(identity: &Value) -> Vec<&str> {
 
 /// What decides the images and times of these cells: everything but how many there are.
 fn meaning(identity: &Value, names: &[&str]) -> Value {
-    let mut meaning = identity.clone();
+    let mut meaning = PlanFile::with_cells_by_name(identity);
     if let Some(dataset) = meaning["dataset"].as_object_mut() {
         AMOUNTS.iter().for_each(|amount| drop(dataset.remove(*amount)));
     }
-    let cells = identity["cells"].as_array().map_or(&[][..], Vec::as_slice);
-    let of_name = |name: &&str| {
-        let cell = cells.iter().find(|cell| cell["name"] == **name)?;
-        Some(((*name).to_owned(), cell.clone()))
-    };
-    meaning["cells"] = Value::Object(names.iter().filter_map(of_name).collect::<Map<_, _>>());
+    if let Some(cells) = meaning["cells"].as_object_mut() {
+        cells.retain(|name, _| names.contains(&name.as_str()));
+    }
     meaning
 }
 

@@ -1,6 +1,5 @@
 //! The plan of a run on disk: how it is stored, cut into shards, and compared with a larger one.
 
-mod json_differences;
 pub(crate) mod larger_plan;
 pub mod shard_map;
 pub mod stored_plan;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use crate::files::canonical_row::{OpenFiles, RowPlace, for_each_placed};
 use crate::run::images::Images;
-use crate::{ItemKey, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail, read_rows};
+use crate::{
+    ItemKey, MachineRow, PlanFile, Record, RecordError, RunDir, Seed, Status, TimingRow, TornTail, read_rows,
+};
 
 /// How far a run is along its plan; all lists in plan order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,23 +104,36 @@ pub fn coverage(run: &RunDir, plan: &PlanFile) -> Result<Coverage, RecordError> 
     Ok(coverage)
 }
 
-/// Every timing row of every attempt, warm-ups included.
+/// The timing rows of all attempts, warm-ups included, without those of interrupted blocks: a row counts nowhere if its
+/// attempt did not end the block and one that did has timed the item again.
 ///
 /// # Errors
 /// When a file is not valid.
 pub fn read_timings(run: &RunDir) -> Result<Timings, RecordError> {
     let mut timings = Timings { rows: Vec::new(), torn: Vec::new() };
+    let mut ended: BTreeMap<u32, BTreeSet<(u32, u32)>> = BTreeMap::new();
     for shard in run.shards()? {
         for attempt in run.attempts(shard)? {
-            let path = run.attempt_timing(shard, attempt);
-            if !path.is_file() {
-                continue;
+            let (path, machine) = (run.attempt_timing(shard, attempt), run.attempt_machine(shard, attempt));
+            if path.is_file() {
+                let read = read_rows::<TimingRow>(&path)?;
+                timings.rows.extend(read.rows.into_iter().map(|row| Timed { shard, row }));
+                timings.torn.extend(read.torn);
             }
-            let read = read_rows::<TimingRow>(&path)?;
-            timings.rows.extend(read.rows.into_iter().map(|row| Timed { shard, row }));
-            timings.torn.extend(read.torn);
+            if machine.is_file() {
+                // The row is written when a block ends.
+                for row in read_rows::<MachineRow>(&machine)?.rows {
+                    ended.entry(row.block).or_default().insert((shard, attempt));
+                }
+            }
         }
     }
+    let is_whole = |timed: &Timed| {
+        ended.get(&timed.row.block).is_some_and(|by| by.contains(&(timed.shard, timed.row.attempt)))
+    };
+    let again: BTreeSet<ItemKey> =
+        timings.rows.iter().filter(|timed| is_whole(timed)).map(|timed| timed.row.key.clone()).collect();
+    timings.rows.retain(|timed| is_whole(timed) || !again.contains(&timed.row.key));
     Ok(timings)
 }
 

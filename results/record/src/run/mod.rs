@@ -2,6 +2,7 @@
 
 pub(crate) mod done;
 pub(crate) mod images;
+pub(crate) mod json_differences;
 pub(crate) mod manifest;
 pub(crate) mod plan;
 pub(crate) mod run_dir;

@@ -82,6 +82,16 @@ impl PlanFile {
         Value::Object(["cells", "dataset", "schema", "seed", "timing"].map(part).into_iter().collect())
     }
 
+    /// An identity whose list of cells is an object by their names, so that two can be compared cell by cell.
+    #[must_use]
+    pub fn with_cells_by_name(identity: &Value) -> Value {
+        let cells = identity["cells"].as_array().map_or(&[][..], Vec::as_slice);
+        let named = cells.iter().filter_map(|cell| Some((cell["name"].as_str()?.to_owned(), cell.clone())));
+        let mut by_name = identity.clone();
+        by_name["cells"] = Value::Object(named.collect());
+        by_name
+    }
+
     /// Digest of the canonical JSON of `{"items": …, "spec": …}`: object keys sorted, no spaces.
     #[must_use]
     pub fn digest_of(items: &[Item], resolved_spec: &Value) -> Digest {

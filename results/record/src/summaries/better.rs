@@ -27,10 +27,12 @@ impl Better {
 }
 
 impl MetricSummary {
-    /// Which value is better for a cell with this promise; `None` where no direction is.
+    /// Which value is better for a cell with this promise; `None` where no direction is. Exact cells share the baseline's
+    /// distribution, so that a difference of theirs in likelihood is chance.
     #[must_use]
     pub fn better(&self, guarantee: Guarantee) -> Option<Better> {
         match guarantee {
+            Guarantee::Exact if self.metric == TARGET_NLL => None,
             Guarantee::Relaxed | Guarantee::Unknown if self.metric == TARGET_NLL => {
                 Some(Better::NearerToBaseline)
             }
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn likelihood_under_the_target_has_no_lower_is_better_but_for_exact_cells() {
+    fn of_likelihoods_under_the_target_the_lower_is_never_better() {
         let metric = |name: &str| MetricSummary {
             metric: name.to_owned(),
             protocol: name.to_owned(),
@@ -95,7 +97,7 @@ mod tests {
             vs_baseline: None,
         };
         let nearer = Some(Better::NearerToBaseline);
-        assert_eq!(metric(TARGET_NLL).better(Guarantee::Exact), Some(Better::Lower));
+        assert_eq!(metric(TARGET_NLL).better(Guarantee::Exact), None);
         assert_eq!(metric(TARGET_NLL).better(Guarantee::Relaxed), nearer);
         assert_eq!(metric(TARGET_NLL).better(Guarantee::Unknown), nearer);
         assert_eq!(metric("fid").better(Guarantee::Relaxed), Some(Better::Lower));

@@ -112,6 +112,7 @@ impl<'d, T> ByCell<'d, T> {
         let n = || self.cells.iter().map(|(_, value)| n_images(value));
         match (n().min(), n().max()) {
             (Some(low), Some(high)) if low != high => format!("n = {low} to {high} images a cell"),
+            (Some(1), _) => "n = 1 image a cell".to_owned(),
             (low, _) => format!("n = {} images a cell", low.unwrap_or(0)),
         }
     }

@@ -10,12 +10,23 @@ pub(crate) struct Hypervolume {
     pub(crate) reference: f64,
 }
 
-/// The area that `points`, speedup and quality, dominate beyond a speedup of 1 and the worst quality among them; `None`
-/// without points.
-pub(crate) fn hypervolume(points: &[(f64, f64)], higher_is_better: bool) -> Option<Hypervolume> {
+/// A cell of the plane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trade {
+    /// Over the baseline.
+    pub(crate) speedup: f64,
+    /// In the unit of the metric.
+    pub(crate) quality: f64,
+    /// Whether no other cell dominates it.
+    pub(crate) is_on_frontier: bool,
+}
+
+/// The area that the frontier dominates beyond a speedup of 1 and the worst quality of all `cells`; `None` without cells.
+pub(crate) fn hypervolume(cells: &[Trade], higher_is_better: bool) -> Option<Hypervolume> {
     let sign = if higher_is_better { 1.0 } else { -1.0 };
-    let goods: Vec<(f64, f64)> = points.iter().map(|(speedup, quality)| (*speedup, sign * quality)).collect();
-    let worst = goods.iter().map(|(_, good)| *good).fold(f64::INFINITY, f64::min);
+    let worst = cells.iter().map(|cell| sign * cell.quality).fold(f64::INFINITY, f64::min);
+    let frontier = cells.iter().filter(|cell| cell.is_on_frontier);
+    let goods: Vec<(f64, f64)> = frontier.map(|cell| (cell.speedup, sign * cell.quality)).collect();
     worst.is_finite().then(|| Hypervolume { value: area(&goods, (1.0, worst)), reference: sign * worst })
 }
 
@@ -43,6 +54,15 @@ mod tests {
         assert_eq!(area(&[(2.0, 1.0)], (1.0, 0.0)), 1.0);
         assert_eq!(area(&[(2.0, 3.0), (3.0, 1.0)], (1.0, 0.0)), 4.0);
         assert_eq!(area(&[(3.0, 1.0), (2.0, 3.0), (2.0, 1.0)], (1.0, 0.0)), 4.0);
+    }
+
+    #[test]
+    fn a_cell_behind_the_frontier_moves_the_reference_and_adds_no_area() {
+        let cell = |speedup, quality, is_on_frontier| Trade { speedup, quality, is_on_frontier };
+        let cells = [cell(2.0, 1.0, true), cell(1.5, 2.0, false), cell(1.0, 0.5, false)];
+        assert_eq!(hypervolume(&cells, true), Some(Hypervolume { value: 0.5, reference: 0.5 }));
+        // Where lower is better the reference is the highest.
+        assert_eq!(hypervolume(&cells, false), Some(Hypervolume { value: 1.0, reference: 2.0 }));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::ReportError;
 use crate::drawing::charts::scatter::{Dot, Scatter};
 use crate::drawing::families::{FamilyStyle, style_of};
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::figures::hypervolume::hypervolume;
+use crate::figures::hypervolume::{Trade, hypervolume};
 use crate::figures::reasons::by_reason;
 use crate::figures::setting_lines::{lines, place};
 use crate::tables::conditions::{baselines, conditions};
@@ -59,7 +59,8 @@ pub(crate) struct Pareto {
     pub(crate) metric: String,
     pub(crate) unit: String,
     pub(crate) is_difference: bool,
-    pub(crate) better: Better,
+    /// `None` only where every cell is exact, so that quality decides nothing.
+    pub(crate) better: Option<Better>,
     /// Whether speedups are from the prompt to the image, since a cell has no other.
     pub(crate) is_end_to_end: bool,
     pub(crate) points: Vec<Point>,
@@ -96,9 +97,10 @@ impl Pareto {
                 if known.is_empty() { "no metric at all".to_owned() } else { known_names(name, known) };
             return Err(format!("no cell has the metric `{name}`; the run has {known}"));
         };
-        let Some(better) = summary.better(name) else {
+        let better = summary.better(name);
+        if better.is_none() && summary.cells.iter().any(|cell| cell.guarantee != Guarantee::Exact) {
             return Err(format!("neither direction of `{name}` is better, so nothing dominates"));
-        };
+        }
         let mut pareto = Pareto {
             metric: name.to_owned(),
             unit: first.unit.clone(),
@@ -165,8 +167,8 @@ impl Pareto {
     /// How far a cell is from its baseline: the difference, or how large it is where nearer is better.
     fn apart(&self, versus: VsBaseline) -> (f64, Option<[f64; 2]>) {
         match self.better {
-            Better::NearerToBaseline => versus.distance(),
-            Better::Higher | Better::Lower => (versus.difference, versus.ci95),
+            Some(Better::NearerToBaseline) => versus.distance(),
+            Some(Better::Higher | Better::Lower) | None => (versus.difference, versus.ci95),
         }
     }
 
@@ -208,12 +210,12 @@ impl Pareto {
             _ => ((p.quality, p.quality_ci95), o.quality),
         };
         let [low, high] = ci95.unwrap_or([value, value]);
-        if self.better == Better::Higher { low > other } else { high < other }
+        if self.better == Some(Better::Higher) { low > other } else { high < other }
     }
 
-    /// Speedup and quality of each point as the hypervolume counts them, exact cells with the quality of their baseline,
+    /// Speedup and quality of each cell as the hypervolume counts them, exact cells with the quality of their baseline,
     /// whose distribution they share; `None` where every cell is exact.
-    fn trades(&self) -> Option<Vec<(f64, f64)>> {
+    fn trades(&self) -> Option<Vec<Trade>> {
         let is_exact = |p: &&Point| p.guarantee == Guarantee::Exact;
         if self.points.iter().all(|p| is_exact(&p)) {
             return None;
@@ -221,10 +223,12 @@ impl Pareto {
         let baseline = self.points.iter().find(|p| p.is_baseline).map(|p| p.quality);
         let quality = |p: &Point| {
             let quality = baseline.filter(|_| is_exact(&p)).unwrap_or(p.quality);
-            let is_nearer = self.better == Better::NearerToBaseline;
+            let is_nearer = self.better == Some(Better::NearerToBaseline);
             baseline.filter(|_| is_nearer).map_or(quality, |baseline| (quality - baseline).abs())
         };
-        Some(self.points.iter().map(|p| (p.speedup, quality(p))).collect())
+        let trade =
+            |p: &Point| Trade { speedup: p.speedup, quality: quality(p), is_on_frontier: !p.is_dominated };
+        Some(self.points.iter().map(trade).collect())
     }
 
     /// Points that nothing dominates, group by group, each group from slow to fast.
@@ -287,34 +291,36 @@ impl Pareto {
     /// The vertical axis in words.
     pub(crate) fn quality_name(&self, baseline: &str) -> String {
         let what = match (self.is_difference, self.better) {
-            (true, Better::NearerToBaseline) => format!("|Δ {}| against {baseline}", self.metric),
+            (true, Some(Better::NearerToBaseline)) => format!("|Δ {}| against {baseline}", self.metric),
             (true, _) => format!("Δ {} against {baseline}", self.metric),
             (false, _) => self.metric.clone(),
         };
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
         let better = match (self.better, self.is_difference) {
-            (Better::Higher, _) => "↑ higher".to_owned(),
-            (Better::Lower, _) => "↓ lower".to_owned(),
-            (Better::NearerToBaseline, true) => "nearer to 0".to_owned(),
-            (Better::NearerToBaseline, false) => format!("nearer to {baseline}'s"),
+            (Some(Better::Higher), _) => "↑ higher is better".to_owned(),
+            (Some(Better::Lower), _) => "↓ lower is better".to_owned(),
+            (Some(Better::NearerToBaseline), true) => "nearer to 0 is better".to_owned(),
+            (Some(Better::NearerToBaseline), false) => format!("nearer to {baseline}'s is better"),
+            (None, _) => "differences are chance".to_owned(),
         };
-        format!("{what}{unit} ({better} is better)")
+        format!("{what}{unit} ({better})")
     }
 
     /// What is on the vertical axis in few words, and where it is better.
     pub(crate) fn short_quality_name(&self) -> String {
         let what = match (self.is_difference, self.better) {
-            (true, Better::NearerToBaseline) => format!("|Δ {}|", self.metric),
+            (true, Some(Better::NearerToBaseline)) => format!("|Δ {}|", self.metric),
             (true, _) => format!("Δ {}", self.metric),
             (false, _) => self.metric.clone(),
         };
         let unit = if self.unit.is_empty() { String::new() } else { format!(", {}", self.unit) };
         let better = match (self.better, self.is_difference) {
-            (Better::Higher, _) => "↑",
-            (Better::Lower, _) | (Better::NearerToBaseline, true) => "↓",
-            (Better::NearerToBaseline, false) => "nearer to the baseline",
+            (Some(Better::Higher), _) => " (↑)",
+            (Some(Better::Lower), _) | (Some(Better::NearerToBaseline), true) => " (↓)",
+            (Some(Better::NearerToBaseline), false) => " (nearer to the baseline)",
+            (None, _) => "",
         };
-        format!("{what}{unit} ({better})")
+        format!("{what}{unit}{better}")
     }
 
     /// What is to be seen, the area the frontier covers, and who has no point.
@@ -344,17 +350,17 @@ impl Pareto {
         if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
             caption += " A relaxed cell is better if its 95 % interval excludes the other; it never dominates an exact cell.";
         }
-        if self.better == Better::NearerToBaseline {
+        if self.better == Some(Better::NearerToBaseline) {
             caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely or too \
                         unlikely.";
         }
         if self.is_one_group()
             && let Some(area) =
-                self.trades().and_then(|points| hypervolume(&points, self.better == Better::Higher))
+                self.trades().and_then(|points| hypervolume(&points, self.better == Some(Better::Higher)))
         {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
             caption += &format!(
-                " Hypervolume {} ×{unit}, exact cells with the baseline's quality, from the reference point (1 ×, \
+                " Hypervolume of the frontier {} ×{unit}, exact cells with the baseline's quality, from the reference point (1 ×, \
                  {}{unit}): the baseline's speed and the worst quality of a cell here, so it compares figures with the \
                  same reference point only.",
                 fixed(area.value, 4),
@@ -377,7 +383,7 @@ impl Pareto {
 
     /// The word before a difference whose sign does not matter.
     fn absolute(&self) -> &'static str {
-        if self.better == Better::NearerToBaseline { "absolute " } else { "" }
+        if self.better == Some(Better::NearerToBaseline) { "absolute " } else { "" }
     }
 
     /// Whether all cells compete with one another.

@@ -184,7 +184,7 @@ impl ImageRecords {
             known: {
                 let columns = self.columns();
                 let own = columns.iter().map(String::as_str).filter(|known| !known.starts_with(SCORE));
-                suggestion(name, own.chain(["category", "challenge"]))
+                suggestion(name, own.chain(["category", "challenge"]).filter(|known| *known != name))
             },
         })
     }

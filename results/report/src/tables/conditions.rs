@@ -90,6 +90,7 @@ fn images(cells: &[CellSummary]) -> String {
     let (low, high) = (cells.iter().map(|c| c.n_images).min(), cells.iter().map(|c| c.n_images).max());
     let made = match (low, high) {
         (Some(low), Some(high)) if low != high => format!("n = {low} to {high} images a cell"),
+        (Some(1), _) => "n = 1 image a cell".to_owned(),
         (Some(n), _) => format!("n = {n} images a cell"),
         _ => "no cells".to_owned(),
     };

@@ -89,12 +89,13 @@ pub(crate) fn measures(summary: &Summary) -> Vec<Measure> {
         }
     }
     for m in &seen {
-        let is_distance = summary.better(&m.metric) == Some(Better::NearerToBaseline);
+        let better = summary.better(&m.metric);
+        let is_distance = better == Some(Better::NearerToBaseline);
         measures.push(Measure::Metric {
             metric: m.metric.clone(),
             protocol: m.protocol.clone(),
             unit: m.unit.clone(),
-            higher_is_better: m.higher_is_better.filter(|_| !is_distance),
+            higher_is_better: better.filter(|_| !is_distance).map(|better| better == Better::Higher),
             qualified: seen.iter().filter(|other| other.metric == m.metric).count() > 1,
         });
         measures.extend(is_distance.then(|| Measure::Distance {

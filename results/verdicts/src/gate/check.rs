@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use specimen_foundation::names::nearest;
-use specimen_record::{CellSummary, Summary};
+use specimen_record::{CellSummary, PlanFile, Summary, compare_json, described};
 
 use super::baseline::Baseline;
 use super::judge::judge;
@@ -57,6 +57,13 @@ pub struct Skipped {
     pub why: String,
 }
 
+/// In which settings a run is another experiment than the baseline's, in words.
+fn differences(baseline: &Summary, run: &Summary) -> String {
+    let of = |summary: &Summary| PlanFile::with_cells_by_name(&PlanFile::identity_of(&summary.spec));
+    described(&compare_json(&of(baseline), &of(run)))
+        .unwrap_or_else(|| "the specs are the same, but not the prompts or seeds of the images".to_owned())
+}
+
 /// Compares `runs` (the run, then its reruns) with the baseline. `runner` is the label of the machine that ran them.
 ///
 /// # Errors
@@ -73,6 +80,7 @@ pub fn check(
             run: other.name.clone(),
             expected: expected.as_str()[..12].to_owned(),
             found: other.plan_digest.as_str()[..12].to_owned(),
+            differences: differences(&baseline.summary, other),
         });
     }
     let mut gate = Gate { passed: true, checks: Vec::new(), skipped: Vec::new(), reruns_wanted: 0 };

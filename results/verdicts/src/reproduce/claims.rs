@@ -1,5 +1,5 @@
 //! Whether a claim holds in a run. A claim holds when the 95 % interval is on its side, fails when the interval is on
-//! the other, and is not testable where the interval spans both, a value is missing, or a cell was not run. A claim about
+//! the other, and cannot be decided where the interval spans both, a value is missing, or a cell was not run. A claim about
 //! an absolute magnitude is not comparable on a model that is none of the paper's.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ impl ClaimVerdict {
         match self {
             ClaimVerdict::Holds => "holds",
             ClaimVerdict::DoesNotHold => "DOES NOT HOLD",
-            ClaimVerdict::NotTestable => "not testable",
+            ClaimVerdict::NotTestable => "cannot be decided",
             ClaimVerdict::NotComparable => "not comparable",
         }
     }

@@ -379,10 +379,11 @@ fn conditions(run: &RunValues) -> String {
     let metrics: Vec<String> =
         cell.metrics.iter().map(|metric| format!("{} by {}", metric.metric, metric.protocol)).collect();
     format!(
-        "{} on {}, {} images a cell, T = {}, top-k {}, guidance {}, {} on {machine}; {}",
+        "{} on {}, {} image{} a cell, T = {}, top-k {}, guidance {}, {} on {machine}; {}",
         cell.model,
         cell.dataset,
         cell.n_images,
+        if cell.n_images == 1 { "" } else { "s" },
         sampling.temperature,
         sampling.top_k,
         sampling.guidance,

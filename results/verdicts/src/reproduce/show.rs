@@ -40,20 +40,17 @@ impl Reproduction {
 
     fn push_column(&self, table: &mut Table, at: usize, column: &PrintedColumn) {
         let higher = Some(column.higher_is_better);
-        let places = |of: &dyn Fn(&PrintedRow) -> Option<f64>| {
-            // A printed row with several cells is ranked once.
-            let first = |row: usize| {
-                let other = &self.rows[row];
-                self.rows[..row].iter().all(|r| (&r.block, &r.row) != (&other.block, &other.row))
-            };
-            let rivals: Vec<Option<(&str, f64)>> = (0..self.rows.len())
-                .map(|row| {
-                    of(&self.rows[row]).filter(|_| first(row)).map(|v| (self.rows[row].block.as_str(), v))
-                })
-                .collect();
+        let places = |of: &dyn Fn(usize, &PrintedRow) -> Option<f64>| {
+            let rivals = self.rows.iter().enumerate();
+            let rivals: Vec<Option<(&str, f64)>> =
+                rivals.map(|(at, row)| of(at, row).map(|value| (row.block.as_str(), value))).collect();
             ranks(&rivals, column.higher_is_better)
         };
-        let printed = places(&|row| row.values[at].as_ref()?.printed);
+        // What the paper prints in a row with several cells of ours is ranked once.
+        let is_first = |at: usize, row: &PrintedRow| {
+            self.rows[..at].iter().all(|r| (&r.block, &r.row) != (&row.block, &row.row))
+        };
+        let printed = places(&|nth, row| row.values[at].as_ref()?.printed.filter(|_| is_first(nth, row)));
         let entries = self.rows.iter().zip(printed).map(|(row, rank)| {
             let printed = row.values[at].as_ref().and_then(|value| value.printed);
             let text = printed.map_or_else(|| "—".to_owned(), |value| fixed(value, column.decimals));
@@ -69,7 +66,7 @@ impl Reproduction {
             .filter_map(|value| Some((value.ours?, value.ci95)))
             .collect();
         let decimals = column_decimals(&shown).min(column.decimals.max(2));
-        let ours = places(&|row| row.values[at].as_ref()?.ours);
+        let ours = places(&|_, row| row.values[at].as_ref()?.ours);
         let mut entries = Vec::new();
         for (row, rank) in self.rows.iter().zip(ours) {
             let Some(value) = &row.values[at] else {
@@ -118,7 +115,7 @@ impl Reproduction {
             head: vec![self.claims_head(), format!("{}.", self.counts())],
             legend: vec![
                 "A claim holds where the 95 % interval of the paired difference is on its side, does not hold where \
-                 it is on the other side, and is not testable where it includes both. A claim about an absolute \
+                 it is on the other side, and cannot be decided where it includes both. A claim about an absolute \
                  magnitude is not comparable on a model that is none of the paper's. A rise or fall over several \
                  cells holds where no step goes the other way beyond chance and the last cell differs from the first."
                     .to_owned(),

@@ -144,9 +144,11 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
                         .downcast_ref::<HubError>()
                         .is_some_and(|error| spec.is_some() || matches!(error, HubError::ByHand { .. })) =>
                 {
-                    let why = error.to_string();
-                    console.warn(&why);
-                    answered.failed.push(FailedLine { model: &model.name, file: &file.name, why });
+                    answered.failed.push(FailedLine {
+                        model: &model.name,
+                        file: &file.name,
+                        why: error.to_string(),
+                    });
                 }
                 Err(error) => return Err(error),
             }
@@ -158,19 +160,20 @@ pub(super) fn fetch(args: &FetchArgs, console: &Console) -> anyhow::Result<()> {
     let by_hand =
         by_hand.into_iter().chain(spec.as_ref().and_then(|spec| absent_prompts(spec, root.as_ref())));
     answered.data = by_hand.map(|Missing { what, remedy, .. }| DataLine { what, remedy }).collect();
-    for DataLine { what, remedy } in &answered.data {
-        console.warn(format!("{what}: {remedy}"));
-    }
     match console.format() {
         Format::Json => answer_json(&answered)?,
         Format::Human => answer(&human(&answered))?,
     }
     let data = answered.data.iter().map(|line| format!("{}: {}", line.what, line.remedy));
     let left: Vec<String> = answered.failed.iter().map(|line| line.why.clone()).chain(data).collect();
-    if left.is_empty() {
-        return Ok(());
-    }
-    Err(CliError::Missing(left.join("; ")).into())
+    let left = match left.as_slice() {
+        [] => return Ok(()),
+        [only] => only.clone(),
+        all => {
+            format!("{} files or folders could not be fetched; the list says why and what to do", all.len())
+        }
+    };
+    Err(CliError::Missing(left).into())
 }
 
 /// The entries of these models, of what they need and, where asked for, of their drafters, each once.

@@ -1,4 +1,4 @@
-//! Where two JSON values differ, place by place.
+//! Where two JSON values differ, place by place: what of an experiment is another.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// One place at which two values differ.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Difference {
+pub struct Difference {
     /// Keys and indices, joined with dots.
     place: String,
     old: Option<Value>,
@@ -15,6 +15,8 @@ pub(crate) struct Difference {
 
 /// Longest text of a value that is shown whole.
 const MAX_CHARS: usize = 60;
+/// Differences that are shown.
+const MAX_SHOWN: usize = 8;
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,10 +35,23 @@ impl fmt::Display for Difference {
 }
 
 /// The differences from `old` to `new`, the deepest place of each; objects by key, lists by index.
-pub(crate) fn compare(old: &Value, new: &Value) -> Vec<Difference> {
+#[must_use]
+pub fn compare(old: &Value, new: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     collect("", Some(old), Some(new), &mut found);
     found
+}
+
+/// The first of the differences in a line; `None` without one.
+#[must_use]
+pub fn described(differences: &[Difference]) -> Option<String> {
+    let shown: Vec<String> = differences.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    let shown = shown.join(", ");
+    match differences.len() {
+        0 => None,
+        n if n > MAX_SHOWN => Some(format!("{shown}, and {} more", n - MAX_SHOWN)),
+        _ => Some(shown),
+    }
 }
 
 fn collect(place: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<Difference>) {
@@ -74,6 +89,16 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert!(compare(&old, &old).is_empty());
+    }
+
+    #[test]
+    fn the_first_eight_are_shown() {
+        let old: Value =
+            (0..10).map(|n| (n.to_string(), Value::from(n))).collect::<serde_json::Map<_, _>>().into();
+        let found = compare(&old, &json!({}));
+        let text = described(&found).unwrap_or_default();
+        assert!(text.starts_with("`0` was 0, is absent, `1`") && text.ends_with(", and 2 more"), "{text}");
+        assert_eq!(described(&[]), None);
     }
 
     #[test]
