@@ -2,7 +2,8 @@
 
 use serde::de::DeserializeOwned;
 use specimen_decode::method::{
-    DRAFTER_KEYS, DrafterConfig, MethodConfig, Proposer, RULE_KEYS, RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
+    DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
+    RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
 };
 use specimen_foundation::names::suggestion;
 
@@ -21,7 +22,7 @@ pub(crate) const MODEL_KEYS: &[&str] =
 pub(crate) const SAMPLING_KEYS: &[&str] =
     &["temperature", "top_k", "top_p", "guidance", "filter_order", "coupled"];
 pub(crate) const CELL_KEYS: &[&str] =
-    &["name", "drafter", "accept", "schedule", "external", "sampling", "timed"];
+    &["name", "drafter", "accept", "schedule", "frontier", "external", "sampling", "timed"];
 
 /// The name of a device; absent where the table has none.
 pub(crate) fn device(fields: &Fields<'_>) -> Result<Option<String>, SpecError> {
@@ -109,12 +110,13 @@ pub(crate) fn cell(node: &Node, path: &str) -> Result<CellBody, SpecError> {
     let fields = Fields::new(node, &format!("`{path}`"), path, CELL_KEYS)?;
     let name = name(&fields, "results are filed under it")?;
     let method = method(node, &fields)?;
-    if name == BASELINE && method.drafter.proposer != Proposer::None {
+    if name == BASELINE && (method.drafter.proposer != Proposer::None || method.frontier.is_some()) {
+        let key = if method.frontier.is_some() { "frontier" } else { "drafter" };
         return Err(Fault::Conflict {
-            conflict: format!("the cell `{BASELINE}` is the autoregressive baseline, but has a drafter"),
-            remedy: "remove the drafter, or give the cell another name".to_owned(),
+            conflict: format!("the cell `{BASELINE}` is the autoregressive baseline, but has a {key}"),
+            remedy: format!("remove the {key}, or give the cell another name"),
         }
-        .at(fields.get("drafter").map_or(&node.place, |node| &node.place).clone()));
+        .at(fields.get(key).map_or(&node.place, |node| &node.place).clone()));
     }
     let external = fields.get("external").map(|node| external(&fields, node)).transpose()?;
     if name == BASELINE && external.is_some() {
@@ -150,9 +152,14 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
         Fields::new(schedule, "`schedule`", &path, SCHEDULE_KEYS)?;
         configured::<ScheduleConfig>(schedule, &path)?;
     }
-    // The three parts are sound; together they are read as one, so that defaults are the decoder's own.
-    let parts =
-        node.entries().iter().filter(|entry| ["drafter", "accept", "schedule"].contains(&entry.key.as_str()));
+    if let Some(frontier) = fields.get("frontier") {
+        let path = fields.path("frontier");
+        Fields::new(frontier, "`frontier`", &path, FRONTIER_KEYS)?;
+        configured::<FrontierConfig>(frontier, &path)?;
+    }
+    // The parts are sound; together they are read as one, so that defaults are the decoder's own.
+    const PARTS: [&str; 4] = ["drafter", "accept", "schedule", "frontier"];
+    let parts = node.entries().iter().filter(|entry| PARTS.contains(&entry.key.as_str()));
     let whole = table(&node.place, parts.cloned().collect());
     let method: MethodConfig = configured(&whole, fields.path("").trim_end_matches('.'))?;
     method.validate().map_err(|error| {

@@ -65,6 +65,7 @@ pub(crate) fn external(cell: &Fields<'_>, node: &Node) -> Result<External, SpecE
         ("drafter", "has its own drafter"),
         ("accept", "has its own rule"),
         ("schedule", "has its own schedule"),
+        ("frontier", "has its own order"),
     ] {
         if let Some(other) = cell.get(key) {
             return Err(Fault::Conflict {

@@ -207,10 +207,11 @@ impl Cell {
         self.external.is_some() || self.imported.is_some()
     }
 
-    /// Whether this program decodes and drafts nothing: one token per forward of the target.
+    /// Whether this program decodes, drafts nothing and keeps to the order: one token per forward of the target.
     #[must_use]
     pub fn is_autoregressive(&self) -> bool {
-        !self.is_of_another_program() && self.method.drafter.proposer == Proposer::None
+        let MethodConfig { drafter, frontier, .. } = &self.method;
+        !self.is_of_another_program() && drafter.proposer == Proposer::None && frontier.is_none()
     }
 }
 

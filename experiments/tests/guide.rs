@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use specimen_decode::{
-    method::{DRAFTER_KEYS, RULE_KEYS, RULE_KINDS, SCHEDULE_KEYS},
+    method::{DRAFTER_KEYS, FRONTIER_KEYS, RULE_KEYS, RULE_KINDS, SCHEDULE_KEYS},
     trees::NAMED_TREES,
 };
 use specimen_experiments::{
@@ -42,7 +42,8 @@ fn every_key_and_name_stands_in_it() {
     let guide = guide();
     let trees = NAMED_TREES.iter().map(|tree| tree.name);
     let diagnostics = DIAGNOSTICS.iter().map(|(name, _)| *name);
-    let methods = [DRAFTER_KEYS, RULE_KINDS, &RULE_KEYS, SCHEDULE_KEYS].into_iter().flatten().copied();
+    let methods =
+        [DRAFTER_KEYS, RULE_KINDS, &RULE_KEYS, SCHEDULE_KEYS, FRONTIER_KEYS].into_iter().flatten().copied();
     let words = names::keys().chain(methods).chain(trees).chain(diagnostics);
     let stands =
         |word: &&str| ["`", "[", "[[", "\""].iter().any(|before| guide.contains(&format!("{before}{word}")));

@@ -2,8 +2,9 @@
 
 use crate::{
     clock::{Clock, Laps},
-    dist::TokenId,
+    dist::{Dist, TokenId},
     drafter::Drafter,
+    frontier::Frontier,
     generation::Generation,
     noise::Noise,
     rng::{Purpose, Uniforms},
@@ -13,7 +14,7 @@ use crate::{
     verify::{AcceptanceRule, Verdict, verify},
 };
 
-/// A decoding method is one choice on each of three axes.
+/// A decoding method is one choice on each of three axes, or a frontier.
 pub struct Method {
     /// What proposes tokens.
     pub drafter: Box<dyn Drafter>,
@@ -21,6 +22,8 @@ pub struct Method {
     pub rule: Box<dyn AcceptanceRule>,
     /// When the target looks.
     pub scheduler: Box<dyn Scheduler>,
+    /// What decodes several rows at once, in place of the other three.
+    pub frontier: Option<Box<dyn Frontier>>,
 }
 
 /// Generates one image.
@@ -36,17 +39,16 @@ pub fn decode(
     uniforms: &Uniforms,
     clock: &dyn Clock,
 ) -> Decoded {
+    if let Some(frontier) = &mut method.frontier {
+        return frontier.decode(generation, uniforms, clock);
+    }
     let n_tokens = generation.n_tokens();
     method.drafter.begin_image(n_tokens, generation.n_vocab(), generation.n_codes());
     method.rule.begin_image();
     method.scheduler.begin_image();
     let mut total = Laps::start(clock);
     let mut laps = Laps::start(clock);
-    let distribution = generation.prefill();
-    let first = match uniforms.is_coupled() {
-        true => Noise::default().first(&distribution, uniforms, n_tokens),
-        false => distribution.sample(uniforms.uniform(Purpose::Root, 0, 0)),
-    };
+    let first = first_token(&generation.prefill(), uniforms, n_tokens);
     let mut image = Decoded { tokens: vec![first], prefill_ns: laps.lap_ns(), ..Decoded::default() };
     while image.tokens.len() < n_tokens {
         let step = decode_step(method, generation, uniforms, &mut laps, &mut image);
@@ -56,6 +58,14 @@ pub fn decode(
     image.forced = (0..n_tokens).filter(|&position| generation.forced(position).is_some()).count() as u32;
     image.total_ns = total.lap_ns();
     image
+}
+
+/// The first token of an image.
+pub(crate) fn first_token(distribution: &Dist, uniforms: &Uniforms, n_tokens: usize) -> TokenId {
+    match uniforms.is_coupled() {
+        true => Noise::default().first(distribution, uniforms, n_tokens),
+        false => distribution.sample(uniforms.uniform(Purpose::Root, 0, 0)),
+    }
 }
 
 /// One iteration: extends the tokens and the counters of `image`.

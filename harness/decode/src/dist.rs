@@ -174,6 +174,39 @@ impl Dist {
         left.subtract(&other.probs, 1.0, &[]).then_some(left)
     }
 
+    /// A draw of [`Dist::residual`] for `u` in `[0, 1)`, in one pass and without making it: what is summed is not scaled to 1,
+    /// so at the border of two tokens rounding can give the other one.
+    ///
+    /// # Panics
+    /// If the vocabularies differ.
+    #[must_use]
+    pub fn sample_residual(&self, other: &Dist, u: f64) -> Option<TokenId> {
+        assert_eq!(self.len(), other.len(), "a residual is of distributions over one vocabulary");
+        let mut left = [0.0_f32; BLOCK];
+        let mut left_of = |p: &[f32], q: &[f32]| {
+            for (left, (p, q)) in left.iter_mut().zip(p.iter().zip(q)) {
+                *left = (p - q).max(0.0);
+            }
+            block_sum(&left[..p.len()])
+        };
+        let blocks = || self.probs.chunks(BLOCK).zip(other.probs.chunks(BLOCK));
+        let sums: Vec<f64> = blocks().map(|(p, q)| left_of(p, q)).collect();
+        let target = u * sums.iter().sum::<f64>();
+        let mut cumulative = 0.0;
+        let mut chosen = None;
+        for (block, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| 0.0 < sum) {
+            chosen = Some((block * BLOCK, cumulative));
+            if target < cumulative + sum {
+                break;
+            }
+            cumulative += sum;
+        }
+        let (start, before) = chosen?;
+        let end = (start + BLOCK).min(self.len());
+        let entries = (start..end).map(|v| (v, (self.probs[v] - other.probs[v]).max(0.0)));
+        first_exceeding(entries, before, target)
+    }
+
     /// This distribution given that none of `tokens` occurs; `None` if nothing is left.
     #[must_use]
     pub fn without(&self, tokens: &[TokenId]) -> Option<Dist> {
@@ -279,6 +312,20 @@ mod tests {
         let drawn =
             [0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0 - f64::EPSILON / 2.0].map(|u| distribution.sample(u).0);
         assert_eq!(drawn, [1, 1, 3, 3, 4, 4]);
+    }
+
+    #[test]
+    fn a_draw_of_a_residual_is_one_of_the_residual_that_is_made() {
+        let row =
+            |seed: usize| distribution(&(0..1000).map(|v| ((v * 37 + seed) % 11) as f32).collect::<Vec<_>>());
+        let (p, q) = (row(1), row(5));
+        let made = p.residual(&q).unwrap();
+        for i in 0..2000 {
+            // Off the borders, where rounding decides.
+            let u = (f64::from(i) + 0.37) / 2000.0;
+            assert_eq!(p.sample_residual(&q, u), Some(made.sample(u)));
+        }
+        assert_eq!(p.sample_residual(&p, 0.5), None);
     }
 
     #[test]

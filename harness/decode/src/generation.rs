@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::{
     dist::{Dist, TokenId},
+    frontier::{PictureRows, Placed},
     tree::{NodeId, TokenTree},
 };
 
@@ -55,6 +56,31 @@ pub trait Generation {
             "{} tokens were accepted without a forward, but this generation cannot take unscored tokens",
             tokens.len()
         );
+    }
+
+    /// Where the rows of the picture lie.
+    ///
+    /// # Panics
+    /// Unless overridden: if the image's tokens are no square picture.
+    fn rows(&self) -> PictureRows {
+        PictureRows::square(self.n_tokens())
+    }
+
+    /// Scores tokens at positions of their own, by rising position, in one forward: one NFE. Node `i` of the scores is the
+    /// `i`-th of them.
+    ///
+    /// # Panics
+    /// Unless overridden: only generations under a [`Frontier`](crate::frontier::Frontier) need it.
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        panic!("{} tokens stand at positions of their own, which this generation cannot take", tokens.len());
+    }
+
+    /// Keeps these of the tokens that were placed last; the others are forgotten.
+    ///
+    /// # Panics
+    /// As [`Generation::score_placed`].
+    fn keep_placed(&mut self, kept: &[NodeId]) {
+        panic!("{} tokens stand at positions of their own, which this generation cannot take", kept.len());
     }
 
     /// The structural token (line break, image end) required at this 0-based image position, if any.

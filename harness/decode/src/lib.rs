@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`dist`], [`rng`], [`tree`] and [`vectors`] (values); [`generation`], [`drafter`] and
 //! [`features`] (what a model must offer); [`verify`] and [`schedule`] (the two decisions a method makes); [`decoder`]
-//! (the loop that joins them, with [`clock`] and [`trace`]); [`method`] (configuration and registry); then one file
+//! (the loop that joins them, with [`clock`] and [`trace`]; [`frontier`] for methods that decode several rows at once); [`method`] (configuration and registry); then one file
 //! per paper in [`methods`]. [`pipeline`] and [`toy`] are the exact references everything is tested against. In all
 //! formulas `q` is the target's distribution and `p` the drafter's.
 
@@ -24,6 +24,7 @@ pub mod verify;
 pub mod schedule;
 
 pub mod decoder;
+pub mod frontier;
 
 pub mod clock;
 pub mod trace;

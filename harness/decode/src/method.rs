@@ -6,6 +6,7 @@
 
 mod drafter;
 mod error;
+mod frontier;
 pub(crate) mod keys;
 mod parts;
 pub(crate) mod rule;
@@ -18,6 +19,7 @@ pub(crate) use self::rule::{RuleSettings, lossless_only};
 pub use self::{
     drafter::{DRAFTER_KEYS, DrafterConfig, Proposer, Shape, Tree},
     error::MethodError,
+    frontier::{FRONTIER_KEYS, FrontierConfig},
     parts::{Needs, Parts},
     schedule::{SCHEDULE_KEYS, ScheduleConfig},
 };
@@ -31,11 +33,11 @@ use crate::{
         eagle1::StaticTreeDrafter,
         eagle2::{DynamicTree, DynamicTreeDrafter},
         sd::chain,
-        sjd::JacobiDrafter,
+        sjd::{JacobiConfig, JacobiDrafter},
     },
 };
 
-/// One choice on each of three axes.
+/// One choice on each of three axes, or a frontier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodConfig {
@@ -48,13 +50,21 @@ pub struct MethodConfig {
     /// When the target looks; absent means at every step.
     #[serde(default = "ScheduleConfig::always")]
     pub schedule: ScheduleConfig,
+    /// What decodes several rows at once; then nothing is drafted, and the other three stay as they are when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frontier: Option<FrontierConfig>,
 }
 
 impl MethodConfig {
     /// The configuration of autoregressive decoding.
     #[must_use]
     pub fn ar() -> Self {
-        Self { drafter: DrafterConfig::none(), accept: lossless_only(), schedule: ScheduleConfig::always() }
+        Self {
+            drafter: DrafterConfig::none(),
+            accept: lossless_only(),
+            schedule: ScheduleConfig::always(),
+            frontier: None,
+        }
     }
 
     /// Checks what reading a spec checks, for a value made in code.
@@ -67,13 +77,17 @@ impl MethodConfig {
         if let Some(rule) = self.accept.iter().find(|rule| rule.needs_chain() && !self.drafter.is_chain()) {
             return Err(MethodError::NeedsChain { kind: rule.kind() });
         }
+        self.frontier.map_or(Ok(()), |frontier| frontier.validate(self))?;
         self.schedule.validate(&self.drafter)
     }
 
     /// Whether the method provably keeps the target's distribution.
     pub fn is_lossless(&self) -> bool {
-        let records = self.drafter.jacobi.as_ref().is_none_or(|jacobi| jacobi.refresh.is_lossless());
-        self.accept.iter().all(RuleConfig::is_lossless) && self.schedule.is_lossless() && records
+        let records = self.drafter.jacobi.as_ref().is_none_or(JacobiConfig::is_lossless);
+        self.accept.iter().all(RuleConfig::is_lossless)
+            && self.schedule.is_lossless()
+            && records
+            && self.frontier.is_none()
     }
 
     /// One line that is the same for equal configurations and different for different ones, for instance
@@ -83,7 +97,10 @@ impl MethodConfig {
         let accept = if self.accept.is_empty() { lossless_only() } else { self.accept.clone() };
         let accept: Vec<String> = accept.iter().map(RuleConfig::canonical).collect();
         let schedule = self.schedule.canonical();
-        format!("drafter={} accept={} schedule={schedule}", self.drafter.canonical(), accept.join(">"))
+        let frontier =
+            self.frontier.map_or_else(String::new, |frontier| format!(" frontier={}", frontier.canonical()));
+        let drafter = self.drafter.canonical();
+        format!("drafter={drafter} accept={} schedule={schedule}{frontier}", accept.join(">"))
     }
 
     /// What the method must be put together from.
@@ -146,7 +163,8 @@ impl MethodConfig {
         };
         let rule = rule::build(&self.accept, &parts)?;
         let scheduler = self.schedule.build(&parts)?;
-        Ok(Method { drafter, rule, scheduler })
+        let frontier = self.frontier.map(FrontierConfig::build);
+        Ok(Method { drafter, rule, scheduler, frontier })
     }
 
     /// Most nodes a draft tree can have, the root included: what KV buffers are sized for.
@@ -155,6 +173,9 @@ impl MethodConfig {
     /// If the configuration is invalid.
     #[must_use]
     pub fn max_tree_nodes(&self) -> usize {
+        if let Some(frontier) = self.frontier {
+            return frontier.most_placed();
+        }
         1 + match self.drafter.shape.as_ref() {
             None => self.drafter.n_guesses(),
             Some(Shape::Chain { depth }) => *depth,

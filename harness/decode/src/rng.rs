@@ -9,7 +9,7 @@
 //! | `Root` | 0, at step 0: the first token |
 //! | `Draft` | `slot(parent node, sibling rank)` in a tree; `slot(0, window position)` in a Jacobi window |
 //! | `Accept` | `slot(depth of the candidate, sibling rank)`: the walk visits one parent per depth |
-//! | `Resample` | 0: the correction or bonus token, of which a step has one |
+//! | `Resample` | 0: the correction or bonus token, of which a step has one; `slot(0, row)` where rows are decoded side by side |
 //! | `Init` | `slot(0, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
 //! | `Couple` | `slot(0, window position)`: whether a guess stays |

@@ -5,11 +5,12 @@
 //! [`pipeline`](crate::pipeline). The draft model is the same family under another seed: it overlaps with
 //! the target only in part. Both panic when the protocol of [`Generation`] or [`DraftModel`] is broken.
 
-use std::rc::Rc;
+use std::{collections::BTreeMap, rc::Rc};
 
 use crate::{
     dist::{Dist, TokenId},
     drafter::DraftModel,
+    frontier::{PictureRows, Placed},
     generation::{Generation, Scores},
     pipeline::{Sampling, distribution},
     tree::{NodeId, TokenTree},
@@ -69,14 +70,39 @@ pub struct ToyGeneration {
     /// Tokens taken without a forward, whose keys and values the next one writes.
     queued: Vec<TokenId>,
     scored: Option<Rc<TokenTree>>,
+    rows: PictureRows,
+    /// What was placed and kept, by position.
+    kept: BTreeMap<usize, TokenId>,
+    /// What was placed last.
+    placed: Vec<Placed>,
     n_forwards: u32,
 }
+
+/// Stands for a token that is not decoded yet.
+pub const MISSING: TokenId = TokenId(u32::MAX);
 
 impl ToyGeneration {
     /// An image of `n_tokens` tokens, before its prefill.
     #[must_use]
     pub fn new(model: ToyModel, n_tokens: usize) -> Self {
-        Self { model, n_tokens, committed: Vec::new(), queued: Vec::new(), scored: None, n_forwards: 0 }
+        Self {
+            model,
+            n_tokens,
+            committed: Vec::new(),
+            queued: Vec::new(),
+            scored: None,
+            rows: PictureRows { n_before: 0, len: n_tokens, n: 1 },
+            kept: BTreeMap::new(),
+            placed: Vec::new(),
+            n_forwards: 0,
+        }
+    }
+
+    /// The same image with rows of `len` tokens, the last one shorter if it must be.
+    #[must_use]
+    pub fn with_rows(self, len: usize) -> Self {
+        let rows = PictureRows { n_before: 0, len, n: self.n_tokens.div_ceil(len) };
+        Self { rows, ..self }
     }
 
     /// Forwards so far, the prefill included.
@@ -121,6 +147,45 @@ impl Generation for ToyGeneration {
 
     fn queue(&mut self, tokens: &[TokenId]) {
         self.queued.extend_from_slice(tokens);
+    }
+
+    fn rows(&self) -> PictureRows {
+        self.rows
+    }
+
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        self.n_forwards += 1;
+        self.placed = tokens.to_vec();
+        let mut seen = self.kept.clone();
+        let contexts = tokens.iter().map(|placed| {
+            seen.insert(placed.position, placed.token);
+            (0..=placed.position).map(|at| seen.get(&at).copied().unwrap_or(MISSING)).collect()
+        });
+        Box::new(ToyPlacedScores { model: self.model.clone(), contexts: contexts.collect() })
+    }
+
+    fn keep_placed(&mut self, kept: &[NodeId]) {
+        for &NodeId(at) in kept {
+            let Placed { position, token } = self.placed[at];
+            assert_eq!(self.kept.insert(position, token), None, "a position is kept once");
+        }
+        self.placed.clear();
+    }
+}
+
+struct ToyPlacedScores {
+    model: ToyModel,
+    /// What each token sees, itself last; [`MISSING`] where nothing is decoded.
+    contexts: Vec<Vec<TokenId>>,
+}
+
+impl Scores for ToyPlacedScores {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        Rc::new(self.model.distribution(&self.contexts[node.0]))
+    }
+
+    fn feature(&self, node: NodeId) -> Rc<[f32]> {
+        self.model.logits(0, &self.contexts[node.0]).into()
     }
 }
 

@@ -48,11 +48,7 @@ pub(crate) fn cell_summary(
         id: cell.name.clone(),
         model: cell.model.name.clone(),
         dataset: plan.dataset.clone(),
-        drafter: if reported.is_some() {
-            "not known".to_owned()
-        } else {
-            drafter_words(&cell.method.drafter)
-        },
+        drafter: if reported.is_some() { "not known".to_owned() } else { drafter_words(&cell.method) },
         method: method_words(cell),
         family: Some(family(cell)),
         guarantee: match &reported {

@@ -51,6 +51,9 @@ pub struct CostTable {
     pub step_seconds: f64,
     /// Its 95 % interval.
     pub step_seconds_ci95: [f64; 2],
+    /// Cost of a plain step that asks for kernel by kernel; present where the steps of the table run as CUDA graphs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eager_step: Option<EagerStep>,
     /// Median time of a prefill, in seconds; absent in tables of before it was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill_seconds: Option<f64>,
@@ -78,6 +81,17 @@ pub enum Weights {
     Published,
     /// Random numbers in the published sizes.
     Made,
+}
+
+/// The cost of a plain step that asks for kernel by kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EagerStep {
+    /// Median cost in plain steps of the table.
+    #[serde(deserialize_with = "positive")]
+    pub steps: f64,
+    /// Its 95 % interval.
+    pub ci95: [f64; 2],
 }
 
 /// The cost of a target forward over a tree.

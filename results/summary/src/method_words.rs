@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use specimen_decode::method::{DrafterConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree};
+use specimen_decode::method::{
+    DrafterConfig, MethodConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree,
+};
 use specimen_experiments::{names::BASELINE, spec::Cell};
 use specimen_record::Family;
 
@@ -11,8 +13,12 @@ fn head_words(proposer: &str, drafter: &DrafterConfig) -> String {
     drafter.weights.as_ref().map_or_else(|| proposer.to_owned(), |weights| format!("{proposer}/{weights}"))
 }
 
-/// Proposer and shape in words ("eagle1 static tiny_13"; "none").
-pub(crate) fn drafter_words(drafter: &DrafterConfig) -> String {
+/// Proposer and shape in words ("eagle1 static tiny_13"; "none"), or the frontier in their place.
+pub(crate) fn drafter_words(method: &MethodConfig) -> String {
+    if let Some(frontier) = method.frontier {
+        return frontier.canonical();
+    }
+    let drafter = &method.drafter;
     let proposer = match drafter.proposer {
         Proposer::None => return "none".to_owned(),
         Proposer::Eagle1 => head_words("eagle1", drafter),
@@ -43,16 +49,22 @@ pub(crate) fn method_words(cell: &Cell) -> String {
     if cell.is_autoregressive() {
         return BASELINE.to_owned();
     }
+    if cell.method.frontier.is_some() {
+        return "none".to_owned();
+    }
     let rules = serde_json::to_value(&cell.method.accept).unwrap_or_default();
     let kinds: Vec<&str> =
         rules.as_array().into_iter().flatten().filter_map(|rule| rule["kind"].as_str()).collect();
     if kinds.is_empty() { "lossless".to_owned() } else { kinds.join(" over ") }
 }
 
-/// The kind of a cell's method: by its scheduler, then by its rules that relax, then by its drafter.
+/// The kind of a cell's method: by its frontier, then by its scheduler, then by its rules that relax, then by its drafter.
 pub(crate) fn family(cell: &Cell) -> Family {
     if cell.is_of_another_program() {
         return Family::External;
+    }
+    if cell.method.frontier.is_some() {
+        return Family::Rows;
     }
     if !matches!(cell.method.schedule, ScheduleConfig::Always {}) {
         return Family::Skipping;
@@ -74,7 +86,7 @@ pub(crate) fn family(cell: &Cell) -> Family {
     cell.method.accept.iter().filter_map(of_rule).max().unwrap_or_else(of_drafter)
 }
 
-/// Hyper-parameters by name: axis values, then the drafter's.
+/// Hyper-parameters by name: axis values, then those of the drafter and of the frontier.
 pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
     let mut params = cell.params.clone();
     if cell.is_of_another_program() {
@@ -83,6 +95,11 @@ pub(crate) fn params(cell: &Cell) -> BTreeMap<String, Value> {
     if let Ok(Value::Object(drafter)) = serde_json::to_value(&cell.method.drafter) {
         for (name, value) in drafter {
             params.entry(format!("drafter.{name}")).or_insert(value);
+        }
+    }
+    if let Ok(Value::Object(frontier)) = serde_json::to_value(cell.method.frontier) {
+        for (name, value) in frontier {
+            params.entry(format!("frontier.{name}")).or_insert(value);
         }
     }
     params

@@ -7,7 +7,7 @@ use specimen_experiments::expect::PublishedRef;
 use crate::VerdictError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 18] = [
     ("cascade_fig4.csv", include_str!("../../papers/cascade_fig4.csv")),
     ("cascade_fig6.csv", include_str!("../../papers/cascade_fig6.csv")),
     ("cascade_qualitative_params.csv", include_str!("../../papers/cascade_qualitative_params.csv")),
@@ -18,6 +18,8 @@ const FILES: [(&str, &str); 16] = [
     ("cascade_text_and_appendix.csv", include_str!("../../papers/cascade_text_and_appendix.csv")),
     ("context_secondhand.csv", include_str!("../../papers/context_secondhand.csv")),
     ("scd_secondhand.csv", include_str!("../../papers/scd_secondhand.csv")),
+    ("sjdpac_secondhand.csv", include_str!("../../papers/sjdpac_secondhand.csv")),
+    ("sjdsv_secondhand.csv", include_str!("../../papers/sjdsv_secondhand.csv")),
     ("sjdvp_text.csv", include_str!("../../papers/sjdvp_text.csv")),
     ("vvs_main_secondhand.csv", include_str!("../../papers/vvs_main_secondhand.csv")),
     ("vvs_supp_table4.csv", include_str!("../../papers/vvs_supp_table4.csv")),

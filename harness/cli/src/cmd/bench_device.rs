@@ -44,6 +44,9 @@ pub struct BenchDeviceArgs {
     /// Scale of guidance; a forward has two rows unless it is 1
     #[arg(long, value_name = "SCALE", default_value_t = 3.0)]
     pub guidance: f64,
+    /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs [default: on a GPU that can]
+    #[arg(long, value_name = "BOOL")]
+    pub graphs: Option<bool>,
     /// Threads of a process
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: u32,
@@ -146,6 +149,7 @@ fn timed(
         .args(["costs", "--made", "--format", "json", "--model", model, "--device", &args.device])
         .args(["--dtype", &args.dtype, "--guidance", &args.guidance.to_string(), "--nodes", &nodes])
         .args(["--threads", &args.threads.to_string(), "--repetitions", &args.repetitions.to_string()])
+        .args(args.graphs.map(|graphs| format!("--graphs={graphs}")))
         .arg("--out")
         .arg(&path)
         .stdin(Stdio::null())
@@ -241,6 +245,9 @@ fn costs_of(tables: &[&CostTable]) -> Table {
     column(Column::number("of the bound", "%", Some(true)), &|table| {
         Some(format!("{:.0}", table.step_efficiency()? * 100.0))
     });
+    column(Column::number("eager step", "steps", None), &|table| {
+        Some(format!("{:.2}", table.eager_step?.steps))
+    });
     for nodes in NODES {
         column(Column::number(&format!("{nodes} nodes"), "steps", Some(false)), &|table| {
             let cost = table.verifications.iter().find(|cost| cost.nodes == nodes)?;
@@ -261,7 +268,7 @@ fn costs_of(tables: &[&CostTable]) -> Table {
         "Weights are random numbers in the published sizes. Times are medians; the tables next to this page have 95 % intervals."
             .to_owned(),
         "bound: the bytes that a plain step must read, over the bandwidth that was measured just before. n nodes: a \
-         verification of n nodes, root included. drafters: one forward. All in plain steps at the same place of an image."
+         verification of n nodes, root included. eager step: a plain step without CUDA graphs, where the others have them. drafters: one forward. All in plain steps at the same place of an image."
             .to_owned(),
     ];
     shown

@@ -14,7 +14,7 @@ use specimen_runner::{
     },
     machine::{LIBTORCH, computed_on, peak_memory_mb},
 };
-use specimen_summary::cost_table::{CostTable, Draft, SCHEMA, Verification, Weights};
+use specimen_summary::cost_table::{CostTable, Draft, EagerStep, SCHEMA, Verification, Weights};
 
 use crate::{
     args::Format,
@@ -37,6 +37,9 @@ pub struct CostsArgs {
     /// Time random weights of the published sizes: no files are needed
     #[arg(long)]
     pub made: bool,
+    /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs [default: on a GPU that can]
+    #[arg(long, value_name = "BOOL")]
+    pub graphs: Option<bool>,
     /// The prompt [default: "a large red circle on sand at sunset"; empty for models without prompts]
     #[arg(long, value_name = "TEXT")]
     pub prompt: Option<String>,
@@ -63,9 +66,11 @@ pub struct CostsArgs {
 /// Times the forwards and writes the table.
 pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(args.threads as usize);
-    let cell = cell_of(&args.model, "ar")?;
+    let mut cell = cell_of(&args.model, "ar")?;
+    cell.model.graphs = args.graphs;
     let mut models = if args.made { Models::made() } else { Models::new(data_root()) };
     let model = models.get(&cell.model)?;
+    model.warnings.iter().for_each(|what| console.warn(what));
     let device = device_of(&cell.model.device)?;
     let mut nodes = args.nodes.clone();
     nodes.sort_unstable();
@@ -78,6 +83,9 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let asked = (sizes.as_slice(), args.repetitions as usize);
     let costs =
         within_memory(&cell.model, None, || forward_costs(&model, prompt, &cell.sampling, asked, &clock))?;
+    if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
+        console.warn(format!("steps ran without CUDA graphs: {why}"));
+    }
     let verification = |(nodes, cost): &(usize, MedianEstimate)| Verification {
         nodes: *nodes as u32,
         steps: rounded(cost.value),
@@ -109,6 +117,10 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         step_bytes: streamed_bytes(&cell.model),
         step_seconds: rounded(costs.step_s.value),
         step_seconds_ci95: ends(&costs.step_s),
+        eager_step: costs
+            .eager_step
+            .as_ref()
+            .map(|cost| EagerStep { steps: rounded(cost.value), ci95: ends(cost) }),
         prefill_seconds: Some(rounded(costs.prefill_s.value)),
         picture_seconds: Some(rounded(costs.picture_s.value)),
         peak_host_bytes: peak_memory_mb().map(|mb| mb << 20),

@@ -30,8 +30,24 @@ fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     let again = desk.succeeds(&args);
     assert!(again.err.contains("llamagen-toy was timed before"), "{}", again.err);
     assert_eq!(fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap(), table);
+    assert!(!table.contains("eager_step"), "{table}");
     let other = [&args[..], &["--guidance", "2"]].concat();
     desk.fails(&other, 2, &["llamagen-toy.toml", "with guidance 3; choose another --out"]);
+}
+
+#[test]
+fn steps_over_buffers_stand_beside_eager_ones() {
+    let desk = Desk::new();
+    desk.succeeds(&[&BENCH[..], &["--models", "llamagen-toy", "--graphs", "true"]].concat());
+    let page = fs::read_to_string(desk.path("bench/README.md")).unwrap();
+    let head = page.lines().find(|line| line.starts_with("| model ")).unwrap();
+    let at = head.split('|').position(|name| name.contains("eager step")).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| llamagen-toy ")).unwrap();
+    let shown: f64 = row.split('|').nth(at).unwrap().trim().parse().unwrap();
+    let table = fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap();
+    let (_, eager) = table.split_once("[eager_step]\nsteps = ").unwrap();
+    let measured: f64 = eager.lines().next().unwrap().parse().unwrap();
+    assert!((shown - measured).abs() < 0.006, "{shown}, {measured}");
 }
 
 #[test]

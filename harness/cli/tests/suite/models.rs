@@ -142,7 +142,7 @@ fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
         let is_missing =
             |what: &str| missing.iter().any(|line| line.contains(&format!("weights of {what}:")));
         assert!(is_missing(model), "{file}: {missing:#?}");
-        let drafts = !file.starts_with("sjd");
+        let drafts = !["sjd", "scd"].iter().any(|method| file.starts_with(method));
         let is_of = |parts: &[&str]| parts.iter().any(|part| file.contains(part));
         for (head, is_needed) in [
             (format!("{model}-drafter"), drafts && !file.contains("table3a")),

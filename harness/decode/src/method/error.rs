@@ -79,6 +79,11 @@ pub enum MethodError {
         /// Its `kind` in a spec.
         kind: &'static str,
     },
+    /// A frontier beside a drafter, a rule or a schedule.
+    #[error(
+        "with `frontier` nothing is drafted and nothing is tested; remove `drafter`, `accept` and `schedule`"
+    )]
+    FrontierWithDrafts,
     /// CASCADE without either of its sets.
     #[error("accept rule cascade has neither `tau_pos` nor `tau_seq`; give at least one")]
     NoThreshold,

@@ -19,6 +19,8 @@ pub mod sjd_pac;
 pub mod sjd_sv;
 pub mod sjd_vp;
 
+pub mod zipar;
+
 pub mod redundancy;
 pub mod vvs;
 

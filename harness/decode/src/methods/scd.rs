@@ -57,7 +57,7 @@ impl Couple {
         at: &Redrawn<'_>,
         noise: &mut Noise,
     ) -> TokenId {
-        let fresh = |of: &Dist| of.sample(at.uniforms.uniform(Purpose::Draft, at.step, slot(0, at.place)));
+        let fresh = || at.uniforms.uniform(Purpose::Draft, at.step, slot(0, at.place));
         match (self, old) {
             (Self::Gumbel, _) => noise.first(new, at.uniforms, at.left),
             (Self::Maximal, Some((token, drawn_from))) => {
@@ -66,9 +66,9 @@ impl Couple {
                     return token;
                 }
                 // Nothing is left where rounding alone rejected.
-                new.residual(drawn_from).map_or(token, |left| fresh(&left))
+                new.sample_residual(drawn_from, fresh()).unwrap_or(token)
             }
-            (Self::Independent, _) | (Self::Maximal, None) => fresh(new),
+            (Self::Independent, _) | (Self::Maximal, None) => new.sample(fresh()),
         }
     }
 }

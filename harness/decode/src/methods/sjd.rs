@@ -18,7 +18,7 @@ use crate::{
     method::MethodError,
     methods::{
         scd::{Couple, Redrawn},
-        sjd_pac::Branch,
+        sjd_pac::{Branch, Drawn, Siblings},
         sjd_vp::{Previous, Refresh, RefreshDistributions},
     },
     noise::Noise,
@@ -88,6 +88,8 @@ struct Guess {
     recorded: Rc<Dist>,
     /// The target's distribution at its position in the last iteration; `None` if that has not been seen.
     target: Option<Rc<Dist>>,
+    /// What the guess before it left of that; only for [`Siblings::Refcode`].
+    residual: Option<Dist>,
 }
 
 impl JacobiConfig {
@@ -101,8 +103,13 @@ impl JacobiConfig {
         {
             return Err(MethodError::EmptyRange { start, end });
         }
-        self.branch.map_or(Ok(()), |branch| branch.validate(self.window))?;
+        self.branch.map_or(Ok(()), |branch| branch.validate(self.window, self.couple))?;
         self.refresh.validate()
+    }
+
+    /// Whether every guess is tested against what it was drawn from.
+    pub(crate) fn is_lossless(&self) -> bool {
+        self.refresh.is_lossless() && self.branch.is_none_or(|branch| branch.siblings.are_exact())
     }
 
     /// Positions after the newest sampled token that have a guess.
@@ -187,13 +194,16 @@ impl Drafter for JacobiDrafter {
         while self.window.len() < n_guesses {
             let token = self.first_guess(tokens, step, uniforms);
             let recorded = Rc::new(Dist::one_hot(self.n_vocab, token));
-            self.window.push(Guess { token, recorded, target: None });
+            self.window.push(Guess { token, recorded, target: None, residual: None });
         }
         let mut level = self.main.clone();
-        for (place, Guess { token, recorded, .. }) in self.window.iter().enumerate() {
+        for (place, Guess { token, recorded, residual, .. }) in self.window.iter().enumerate() {
             let branch = self.config.branch.filter(|branch| place + 1 < branch.depth);
             let column = match branch {
-                Some(branch) => branch.column(*token, recorded, place, (step, uniforms)),
+                Some(branch) => {
+                    let guess = Drawn { token: *token, recorded, residual: residual.as_ref() };
+                    branch.column(&guess, place, (step, uniforms))
+                }
                 None => vec![(*token, recorded.prob(*token))],
             };
             // Behind the tree only the guesses go on.
@@ -227,6 +237,7 @@ impl Drafter for JacobiDrafter {
         let unsettled = path.len() + 1..self.main.len().min(self.n_left);
         // With coupled seeds the target's token of a position is that of the image's noise, so the guess is too.
         let couple = if uniforms.is_coupled() { Couple::Gumbel } else { self.config.couple };
+        let of_residual = self.config.branch.filter(|branch| branch.siblings == Siblings::Refcode);
         let redraw = |depth: usize| {
             let target = scores.dist(self.main[depth]);
             let held = self.window.get(depth);
@@ -239,7 +250,10 @@ impl Drafter for JacobiDrafter {
             let at = Redrawn { uniforms, step, place: depth, left: self.n_left - depth };
             let held = held.map(|guess| (guess.token, &*guess.recorded));
             let token = couple.draw(&drawn, held, &at, &mut self.noise);
-            Guess { token, recorded, target: Some(target) }
+            // Only the first places of the new window have siblings.
+            let has_siblings = of_residual.is_some_and(|branch| depth - path.len() < branch.depth);
+            let residual = held.filter(|_| has_siblings).and_then(|(_, before)| drawn.residual(before));
+            Guess { token, recorded, target: Some(target), residual }
         };
         self.window = unsettled.map(redraw).collect();
     }

@@ -1,17 +1,18 @@
 //! The tree at the front of a Jacobi window: parallel drafting of SJD-PAC (arXiv 2603.18599; facts from the code
-//! KangJialiang/SJD-PAC). Its other part, adaptive continuation, is [`Couple::Maximal`](super::scd::Couple::Maximal).
+//! KangJialiang/SJD-PAC). Its other part, adaptive continuation, is [`Couple::Maximal`].
 //!
 //! The first `depth - 1` positions of the window are columns of `width` tokens, which all nodes of a level have as children;
 //! the first token of each column is the window's guess, and the rest of the window follows those alone. Siblings are drawn
 //! without replacement from the distribution that the guess was drawn from, and are tested under it, which keeps the target's
-//! distribution. The released code draws them from the residual of a rejected slot and tests them as drawn from the
-//! distribution itself, which does not; it is not offered.
+//! distribution. The released code draws them from what the guess before theirs left of it, and tests them as if from all of
+//! it, which does not: [`Siblings::Refcode`]. Its other deviation, a token drawn uniformly after a whole window, is not offered.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::{Dist, TokenId},
     method::MethodError,
+    methods::scd::Couple,
     rng::{Purpose, Uniforms, slot},
     without_replacement::WithoutReplacement,
 };
@@ -24,11 +25,46 @@ pub struct Branch {
     pub width: usize,
     /// `D`: levels of the tree, its root included, in `2..=5`.
     pub depth: usize,
+    /// What the tokens of a column behind its first are drawn from.
+    #[serde(default, skip_serializing_if = "Siblings::are_exact")]
+    pub siblings: Siblings,
+}
+
+/// What the tokens of a column behind its first are drawn from. All are tested as drawn from `P`, the guess's distribution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Siblings {
+    /// `P`: lossless.
+    #[default]
+    Exact,
+    /// `norm((P - Q)+)`, with `Q` of the guess that was there before, as the released code does: not lossless.
+    Refcode,
+}
+
+impl Siblings {
+    /// Whether they keep the target's distribution.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // the signature that serde asks for
+    pub(crate) fn are_exact(&self) -> bool {
+        *self == Self::Exact
+    }
+}
+
+/// The guess of a place, as far as its siblings need it.
+pub(crate) struct Drawn<'a> {
+    pub(crate) token: TokenId,
+    /// What it is tested against.
+    pub(crate) recorded: &'a Dist,
+    /// `norm((P - Q)+)`; `None` where nothing is left, nothing was there before, or siblings are exact.
+    pub(crate) residual: Option<&'a Dist>,
 }
 
 impl Branch {
-    /// Refuses what is out of range, and a tree of more nodes than the window has.
-    pub(crate) fn validate(self, window: usize) -> Result<(), MethodError> {
+    /// Refuses what is out of range, a tree of more nodes than the window has, and residuals of what has none.
+    pub(crate) fn validate(self, window: usize, couple: Couple) -> Result<(), MethodError> {
+        if self.siblings == Siblings::Refcode && couple != Couple::Maximal {
+            let of = format!("couple = \"{}\"", couple.name());
+            return Err(MethodError::MisplacedKey { of, key: "branch.siblings" });
+        }
         MethodError::check_range("branch.width", 2..=8, self.width)?;
         MethodError::check_range("branch.depth", 2..=5, self.depth)?;
         MethodError::check_range("window", self.n_nodes()..=1024, window)
@@ -41,22 +77,30 @@ impl Branch {
 
     /// As part of a line.
     pub(crate) fn canonical(self) -> String {
-        format!(",branch={}x{}", self.width, self.depth)
+        let siblings = if self.siblings.are_exact() { "" } else { ",siblings=refcode" };
+        format!(",branch={}x{}{siblings}", self.width, self.depth)
     }
 
-    /// Tokens of the column `column`, the guess first, each with its probability given those before it. `drawn_from`: what
-    /// the guess was drawn from.
+    /// Tokens of the column `column`, the guess first, each with the probability that it has in the distribution that it is
+    /// tested against, given those before it.
     pub(crate) fn column(
         self,
-        guess: TokenId,
-        drawn_from: &Dist,
+        guess: &Drawn<'_>,
         column: usize,
         (step, uniforms): (u32, &Uniforms),
     ) -> Vec<(TokenId, f32)> {
-        let mut draws = WithoutReplacement::after(drawn_from, guess);
-        let sibling = |rank| draws.draw(uniforms.uniform(Purpose::Draft, step, slot(1 + column, rank)));
-        let siblings = (1..self.width).map_while(sibling);
-        [(guess, drawn_from.prob(guess))].into_iter().chain(siblings).collect()
+        let mut draws = WithoutReplacement::after(guess.residual.unwrap_or(guess.recorded), guess.token);
+        let mut left = 1.0 - f64::from(guess.recorded.prob(guess.token));
+        let mut column_tokens = vec![(guess.token, guess.recorded.prob(guess.token))];
+        for rank in 1..self.width {
+            let u = uniforms.uniform(Purpose::Draft, step, slot(1 + column, rank));
+            let Some((token, conditional)) = draws.draw(u) else { break };
+            let recorded = f64::from(guess.recorded.prob(token));
+            let tested = if guess.residual.is_some() { (recorded / left) as f32 } else { conditional };
+            left -= recorded;
+            column_tokens.push((token, tested));
+        }
+        column_tokens
     }
 }
 
@@ -66,13 +110,14 @@ mod tests {
 
     #[test]
     fn a_column_has_different_tokens_until_none_is_left() {
-        let branch = Branch { width: 4, depth: 3 };
+        let branch = Branch { width: 4, depth: 3, siblings: Siblings::Exact };
         assert_eq!(branch.n_nodes(), 21);
         let uniforms = Uniforms::new(3);
+        let guess = |recorded| Drawn { token: TokenId(2), recorded, residual: None };
         let mass = Dist::one_hot(5, TokenId(2));
-        assert_eq!(branch.column(TokenId(2), &mass, 0, (0, &uniforms)), [(TokenId(2), 1.0)]);
+        assert_eq!(branch.column(&guess(&mass), 0, (0, &uniforms)), [(TokenId(2), 1.0)]);
         let uniform = Dist::uniform(5);
-        let mut column = branch.column(TokenId(2), &uniform, 1, (0, &uniforms));
+        let mut column = branch.column(&guess(&uniform), 1, (0, &uniforms));
         let left: Vec<f32> = column.iter().map(|&(_, conditional)| conditional).collect();
         for (found, expected) in left.iter().zip([0.2, 0.25, 1.0 / 3.0, 0.5]) {
             assert!((found - expected).abs() < 1e-6, "{left:?}");
@@ -80,5 +125,14 @@ mod tests {
         column.sort_by_key(|&(token, _)| token);
         column.dedup_by_key(|&mut (token, _)| token);
         assert_eq!(column.len(), 4);
+    }
+
+    #[test]
+    fn siblings_of_the_released_code_are_of_the_residual_and_tested_under_the_whole_distribution() {
+        let branch = Branch { width: 3, depth: 2, siblings: Siblings::Refcode };
+        let uniform = Dist::uniform(5);
+        let residual = Dist::one_hot(5, TokenId(4));
+        let guess = Drawn { token: TokenId(2), recorded: &uniform, residual: Some(&residual) };
+        assert_eq!(branch.column(&guess, 0, (0, &Uniforms::new(3))), [(TokenId(2), 0.2), (TokenId(4), 0.25)]);
     }
 }

@@ -32,11 +32,15 @@ fn toy() -> ToyModel {
 }
 
 fn distribution_of(tokens: impl Fn(u64) -> Vec<TokenId>) -> ChiSquare {
+    compared_with(toy(), tokens)
+}
+
+fn compared_with(toy: ToyModel, tokens: impl Fn(u64) -> Vec<TokenId>) -> ChiSquare {
     let mut counts = vec![0; N_VOCAB.pow(N_TOKENS as u32)];
     for seed in 0..N_IMAGES {
         counts[tokens(seed).iter().fold(0, |cell, token| cell * N_VOCAB + token.idx())] += 1;
     }
-    chi_square(&counts, &toy().joint(N_TOKENS))
+    chi_square(&counts, &toy.joint(N_TOKENS))
 }
 
 #[test]
@@ -56,6 +60,33 @@ fn a_tree_at_the_front_of_the_window_keeps_the_distribution() {
         let found = distribution_of(|seed| image(method(&table, toy()), toy(), N_TOKENS, seed).tokens);
         assert!(P_MIN < found.p_value, "{width} x {depth}, {couple}: {found:?}");
     }
+}
+
+#[test]
+fn siblings_as_in_the_released_code_are_found_and_their_table_is_marked_relaxed() {
+    let table = |couple: &str, siblings: &str| {
+        let branch = format!(", branch = {{ width = 2, depth = 2, siblings = \"{siblings}\" }} }}");
+        window(couple).replace(" }", &branch)
+    };
+    // Distributions that differ more, so that more guesses are rejected.
+    let toy = || ToyModel { spread: 1.5, ..toy() };
+    let found = |siblings| {
+        let tokens = |seed| image(method(&table("maximal", siblings), toy()), toy(), N_TOKENS, seed).tokens;
+        compared_with(toy(), tokens)
+    };
+    let (exact, refcode) = (found("exact"), found("refcode"));
+    assert!(P_MIN < exact.p_value, "the control: {exact:?}");
+    assert!(refcode.p_value < P_MIN, "the mistake went unnoticed: {refcode:?}");
+    let line = |siblings: &str| crate::support::config(&table("maximal", siblings));
+    assert!(!line("refcode").is_lossless() && line("exact").is_lossless());
+    let lines = ["exact", "refcode"].map(|siblings| line(siblings).canonical());
+    assert!(
+        lines[0].contains(",branch=2x2)") && lines[1].contains(",branch=2x2,siblings=refcode)"),
+        "{lines:?}"
+    );
+    let text = format!("drafter = {}", table("gumbel", "refcode"));
+    let error = toml::from_str::<specimen_decode::method::MethodConfig>(&text).unwrap_err().to_string();
+    assert!(error.contains("couple = \"gumbel\" has no key `branch.siblings`"), "{error}");
 }
 
 /// Tests siblings as if each had been drawn from the whole distribution, as the released code of SJD-PAC does.

@@ -2,7 +2,7 @@
 //!
 //! `distributions`: lossless methods keep the target's distribution; `rates`: they accept as often as the formula
 //! says; `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
-//! `cascade`, `cool_sd`, `couplings`, `gsd`, `jacobi`, `vvs`: the methods with more to say; `coupled_seeds`: one image for
+//! `cascade`, `cool_sd`, `couplings`, `gsd`, `jacobi`, `vvs`, `zipar`: the methods with more to say; `coupled_seeds`: one image for
 //! all lossless methods; `mutations`: the checks find the classic mistakes
 //! (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed; `samplers`: filters
 //! are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers and texts others read.
@@ -28,3 +28,4 @@ mod second_rules;
 mod support;
 mod traces;
 mod vvs;
+mod zipar;

@@ -290,6 +290,7 @@ fn a_jacobi_drafter_learns_through_observe_and_keeps_the_distribution() {
         drafter: Box::new(Jacobi { len: 2, n_left: 0, window: Vec::new() }),
         rule: Box::new(Lossless),
         scheduler: Box::new(AlwaysVerify),
+        frontier: None,
     };
     check_distribution(jacobi);
     let n_accepted: u32 = image(jacobi(), target(), 60, 1).steps.iter().map(|step| step.n_accepted).sum();

@@ -8,7 +8,7 @@
 
 use std::{rc::Rc, time::Duration};
 
-use specimen_decode::{dist::TokenId, vectors::TokenVectors};
+use specimen_decode::{dist::TokenId, frontier::PictureRows, vectors::TokenVectors};
 use specimen_weights::LoadError;
 use tch::{Device, Kind, Tensor};
 
@@ -87,6 +87,7 @@ pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
     Ok(LoadedModel {
         name: NAME,
         n_tokens: CONFIG.n_tokens() as usize,
+        rows: PictureRows::square(CONFIG.n_tokens() as usize),
         forced: Vec::new(),
         tables: TokenTables::of_codebook(colours(), vectors_of(NAME, backbone.token_table())?),
         prompt: prompt_format(Rc::new(backbone), device),

@@ -8,6 +8,7 @@ use std::{
 
 use specimen_decode::{
     dist::{Dist, TokenId},
+    frontier::{PictureRows, Placed},
     generation::{Generation, Scores},
     pipeline::Sampling,
     tree::{NodeId, TokenTree},
@@ -19,7 +20,7 @@ use crate::seam::{
     distributions::{DistributionRows, distributions},
     feature_tap::FeatureTap,
     kv::{KvCache, KvShape},
-    mask::{Mask, tree_mask},
+    mask::{Mask, placed_mask, tree_mask},
     static_steps::{StaticSteps, StepBuffers},
     transfers::{HostRows, upload},
 };
@@ -41,6 +42,12 @@ pub struct ModelGeneration {
     queued: Vec<TokenId>,
     /// What the tap is to get of the last scored tree, `[b, n, w]`.
     scored: Option<Tensor>,
+    /// Where the rows of the picture lie; a square where nothing was said.
+    rows: Option<PictureRows>,
+    /// Image positions of the entries behind the prefix, where tokens were placed at positions of their own.
+    kept: Vec<usize>,
+    /// Image positions that were placed last.
+    placed: Vec<usize>,
 }
 
 impl ModelGeneration {
@@ -95,7 +102,17 @@ impl ModelGeneration {
             tap: Rc::default(),
             queued: Vec::new(),
             scored: None,
+            rows: None,
+            kept: Vec::new(),
+            placed: Vec::new(),
         }
+    }
+
+    /// The same image with rows of its picture where `rows` says.
+    #[must_use]
+    pub fn with_rows(mut self, rows: PictureRows) -> Self {
+        self.rows = Some(rows);
+        self
     }
 
     /// The same image with the structural token of each position that `forced` names one for.
@@ -271,6 +288,30 @@ impl Generation for ModelGeneration {
 
     fn queue(&mut self, tokens: &[TokenId]) {
         self.queued.extend_from_slice(tokens);
+    }
+
+    fn rows(&self) -> PictureRows {
+        self.rows.unwrap_or_else(|| PictureRows::square(self.n_tokens))
+    }
+
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        let _guard = tch::no_grad_guard();
+        let last = self.backbone.shape().n_positions - 1;
+        self.placed = tokens.iter().map(|placed| placed.position).collect();
+        let ids: Vec<i64> = tokens.iter().map(|placed| i64::from(placed.token.0)).collect();
+        let first = self.n_prefix();
+        let positions: Vec<i64> = self.placed.iter().map(|&at| (first + at as i64).min(last)).collect();
+        let mask = placed_mask(self.cache.len() - self.kept.len() as i64, &self.kept, &self.placed);
+        let (features, _, distributions) = self.step([&ids, &positions], Some(&mask));
+        let distributions = distributions.unwrap_or_else(|| self.after(&features));
+        let distributions = self.rows_of(distributions, self.placed.iter().map(|at| at + 1));
+        Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
+    }
+
+    fn keep_placed(&mut self, kept: &[NodeId]) {
+        let _guard = tch::no_grad_guard();
+        self.cache.keep(&kept.iter().map(|node| node.0 as i64).collect::<Vec<_>>());
+        self.kept.extend(kept.iter().map(|node| self.placed[node.0]));
     }
 
     fn n_codes(&self) -> usize {

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use specimen_decode::{dist::TokenId, drafter::DraftModel, pipeline::Sampling};
+use specimen_decode::{dist::TokenId, drafter::DraftModel, frontier::PictureRows, pipeline::Sampling};
 use tch::Tensor;
 
 use crate::{
@@ -57,6 +57,8 @@ pub struct LoadedModel {
     pub name: &'static str,
     /// Tokens of an image.
     pub n_tokens: usize,
+    /// Where the rows of its picture lie among them.
+    pub rows: PictureRows,
     /// The structural token of each position that has one; empty for a model without structural tokens.
     pub forced: Vec<Option<TokenId>>,
     /// From a prompt to what is before the image; holds the network.
@@ -86,10 +88,34 @@ impl LoadedModel {
         sampling: &Sampling,
         max_tree: usize,
     ) -> Result<ModelGeneration, ModelError> {
+        self.open_over(prompt, sampling, max_tree, self.steps.as_ref())
+    }
+
+    /// The same, with steps that make their tensors anew even where [`LoadedModel::steps`] has buffers for them.
+    ///
+    /// # Errors
+    /// As [`LoadedModel::open`].
+    pub fn open_eager(
+        &self,
+        prompt: &str,
+        sampling: &Sampling,
+        max_tree: usize,
+    ) -> Result<ModelGeneration, ModelError> {
+        self.open_over(prompt, sampling, max_tree, None)
+    }
+
+    fn open_over(
+        &self,
+        prompt: &str,
+        sampling: &Sampling,
+        max_tree: usize,
+        buffers: Option<&Rc<StepBuffers>>,
+    ) -> Result<ModelGeneration, ModelError> {
         let _guard = tch::no_grad_guard();
         let Prefix { backbone, slots } = (self.prompt)(prompt, sampling)?;
         let sizes = (self.n_tokens, max_tree);
-        let generation = ModelGeneration::over(backbone, *sampling, slots, sizes, self.steps.as_ref());
+        let generation =
+            ModelGeneration::over(backbone, *sampling, slots, sizes, buffers).with_rows(self.rows);
         Ok(if self.forced.is_empty() { generation } else { generation.with_forced(self.forced.clone()) })
     }
 

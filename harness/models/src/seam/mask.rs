@@ -79,6 +79,24 @@ pub(crate) fn causal_behind(n_seen: i64, n: i64) -> Option<Mask> {
     })
 }
 
+/// Mask `[at.len(), n_seen + kept.len() + at.len()]` of slots at image positions `at`, behind `n_seen` entries that all see and
+/// entries of the image positions `kept`: a slot sees what stands before its position, and itself.
+pub(crate) fn placed_mask(n_seen: i64, kept: &[usize], at: &[usize]) -> Mask {
+    let (n_seen, n) = (n_seen as usize, at.len());
+    let mut mask = Mask::new(n as i64, (n_seen + kept.len() + n) as i64);
+    for (slot, &position) in at.iter().enumerate() {
+        let row = mask.row(slot);
+        row[..n_seen].fill(0.0);
+        for (entry, &other) in row[n_seen..].iter_mut().zip(kept.iter().chain(at)) {
+            if other < position {
+                *entry = 0.0;
+            }
+        }
+        row[n_seen + kept.len() + slot] = 0.0;
+    }
+    mask
+}
+
 /// `mask` with rows of `width` entries, of which nothing behind the old ones is seen. Without a mask: one row that sees the
 /// first `n_seen`.
 pub(crate) fn widened(mask: Option<&Mask>, n_seen: i64, width: i64) -> Mask {

@@ -23,8 +23,8 @@ const STEPS: [(&str, [u64; 2]); 7] = [
     ("tiny", [43, 43]),
     ("guided tiny", [47, 47]),
     ("igpt", [40, 40]),
-    ("llamagen", [43, 46]),
-    ("guided llamagen", [47, 51]),
+    ("llamagen", [43, 43]),
+    ("guided llamagen", [47, 47]),
     ("janus", [45, 45]),
     ("guided janus", [49, 49]),
 ];

@@ -20,6 +20,7 @@ mod kv_cache;
 mod likelihood;
 mod mirror;
 mod model_draft;
+mod placed;
 mod published_files;
 mod published_igpt;
 mod published_sizes;

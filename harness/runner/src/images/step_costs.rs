@@ -30,6 +30,9 @@ const FEWEST: usize = 7;
 pub struct ForwardCosts {
     /// Seconds of a plain step.
     pub step_s: MedianEstimate,
+    /// Cost of a plain step that asks for kernel by kernel, over the plain step at the same place; where steps run over
+    /// buffers that stay where they are.
+    pub eager_step: Option<MedianEstimate>,
     /// Seconds of a prefill.
     pub prefill_s: MedianEstimate,
     /// Seconds from an image's tokens to its picture.
@@ -69,19 +72,32 @@ pub fn forward_costs(
     let open = || model.open(prompt, sampling, max_tree);
     let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock };
     walk.begin(stride);
+    let mut eager = match &model.steps {
+        Some(_) => {
+            let generation = model.open_eager(prompt, sampling, max_tree)?;
+            Some(Walk { generation, tokens: Vec::new(), clock })
+        }
+        None => None,
+    };
+    eager.iter_mut().for_each(|eager| eager.begin(stride));
     let mut steps = Vec::new();
+    let mut eager_steps = Vec::new();
     let mut ratios = vec![Vec::new(); sizes.len()];
     for nth in 0..places.len() {
         let step = walk.score(1);
+        let eager_cost = eager.as_mut().map(|eager| eager.score(1) / step);
         let costs: Vec<f64> = sizes.iter().map(|&n| walk.score(n) / step).collect();
         // The first place warms caches and kernels up.
         if nth > 0 {
             steps.push(step);
+            eager_steps.extend(eager_cost);
             ratios.iter_mut().zip(costs).for_each(|(ratios, cost)| ratios.push(cost));
         }
         // The tree that is scored last is the one that is kept.
         walk.advance(stride);
+        eager.iter_mut().for_each(|eager| eager.advance(stride));
     }
+    drop(eager);
     let mut drafters: Vec<(&str, MedianEstimate)> = Vec::new();
     for kind in model.heads.here() {
         let proposer = proposer(kind);
@@ -100,6 +116,10 @@ pub fn forward_costs(
     let medians = sizes.iter().zip(&ratios).map(|(&n, ratios)| Ok((n, median_interval(ratios, LEVEL)?)));
     Ok(ForwardCosts {
         step_s: median_interval(&steps, LEVEL)?,
+        eager_step: match eager_steps.is_empty() {
+            true => None,
+            false => Some(median_interval(&eager_steps, LEVEL)?),
+        },
         prefill_s,
         picture_s,
         verifications: medians.collect::<Result<_, RunError>>()?,

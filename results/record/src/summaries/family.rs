@@ -25,6 +25,8 @@ pub enum Family {
     Cascade,
     /// A scheduler that skips or replaces verifications.
     Skipping,
+    /// Several rows of the picture at once, without a test.
+    Rows,
     /// Another program, whatever it does.
     External,
 }

@@ -27,11 +27,12 @@ pub(crate) enum Mark {
     Star,
     Hourglass,
     Hexagon,
+    Wide,
     Cross,
 }
 
 /// Every family that a cell may have, in reading order; the last is that of a summary that does not say.
-pub(crate) const FAMILIES: [Option<Family>; 11] = [
+pub(crate) const FAMILIES: [Option<Family>; 12] = [
     Some(Family::Plain),
     Some(Family::Chain),
     Some(Family::StaticTree),
@@ -41,6 +42,7 @@ pub(crate) const FAMILIES: [Option<Family>; 11] = [
     Some(Family::Lantern),
     Some(Family::Cascade),
     Some(Family::Skipping),
+    Some(Family::Rows),
     Some(Family::External),
     None,
 ];
@@ -62,6 +64,7 @@ pub(crate) const fn style(family: Option<Family>) -> FamilyStyle {
         Some(Family::Lantern) => ((212, 142, 0), (243, 180, 60), Mark::Diamond),
         Some(Family::Cascade) => ((213, 94, 0), (255, 139, 61), Mark::Star),
         Some(Family::Skipping) => ((123, 63, 160), (186, 140, 222), Mark::Hourglass),
+        Some(Family::Rows) => ((120, 30, 30), (214, 110, 110), Mark::Wide),
         Some(Family::External) => ((104, 104, 104), (168, 168, 168), Mark::Hexagon),
         None => ((148, 148, 148), (126, 130, 136), Mark::Cross),
     };
@@ -83,6 +86,7 @@ impl Mark {
         match self {
             Mark::Circle => Vec::new(),
             Mark::Square => vec![(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+            Mark::Wide => vec![(-1.3, -0.62), (1.3, -0.62), (1.3, 0.62), (-1.3, 0.62)],
             Mark::Up => around(3, 0.0, &|_| 1.3),
             Mark::Down => around(3, half, &|_| 1.3),
             Mark::Pentagon => around(5, 0.0, &|_| 1.12),

@@ -3,7 +3,7 @@
 //!
 //! A forced token is no choice of the target: it is accepted with probability 1, and counted apart.
 
-use specimen_decode::dist::TokenId;
+use specimen_decode::{dist::TokenId, frontier::PictureRows};
 
 /// The structural tokens of an image of Lumina-mGPT, in the order of [`Grammar::structural`].
 const ROW_END: usize = 0;
@@ -40,6 +40,15 @@ impl ImageForm {
         match self.grammar {
             Grammar::Plain => self.rows * self.columns,
             Grammar::Framed => 3 + self.rows * (self.columns + 1) + 1,
+        }
+    }
+
+    /// Where its rows lie among the tokens.
+    #[must_use]
+    pub fn picture_rows(&self) -> PictureRows {
+        match self.grammar {
+            Grammar::Plain => PictureRows { n_before: 0, len: self.columns, n: self.rows },
+            Grammar::Framed => PictureRows { n_before: 3, len: self.columns + 1, n: self.rows },
         }
     }
 
@@ -106,6 +115,17 @@ mod tests {
         assert_eq!([LUMINA_768, lumina_512, anole].map(|form| form.n_tokens()), [2356, 1060, 1024]);
         let n_forced = |form: ImageForm| form.forced().iter().flatten().count();
         assert_eq!([LUMINA_768, lumina_512, anole].map(n_forced), [52, 36, 0]);
+    }
+
+    #[test]
+    fn rows_end_where_their_row_ends_stand() {
+        for form in [LUMINA_768, ImageForm { rows: 3, columns: 5, ..LUMINA_768 }] {
+            let PictureRows { n_before, len, n } = form.picture_rows();
+            for row in 1..=n {
+                assert_eq!(form.structural(n_before + row * len - 1), Some(ROW_END));
+            }
+            assert_eq!(form.structural(n_before + n * len), Some(IMAGE_END));
+        }
     }
 
     #[test]

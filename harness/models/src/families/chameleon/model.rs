@@ -82,6 +82,7 @@ impl Chameleon {
         Ok(LoadedModel {
             name,
             n_tokens: form.n_tokens(),
+            rows: form.picture_rows(),
             forced: form.forced(),
             heads,
             tables,

@@ -4,7 +4,7 @@
 use std::{path::Path, rc::Rc};
 
 use specimen_catalog::{Entry, entry};
-use specimen_decode::pipeline::Sampling;
+use specimen_decode::{frontier::PictureRows, pipeline::Sampling};
 use specimen_hub::Places;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
@@ -108,6 +108,7 @@ pub fn open(
     Ok(LoadedModel {
         name,
         n_tokens: backbone.config().n_tokens() as usize,
+        rows: PictureRows::square(backbone.config().n_tokens() as usize),
         forced: Vec::new(),
         heads,
         tables,

@@ -1,5 +1,6 @@
 //! Janus-Pro as a target: a caption in, 576 tokens, a picture of 384 by 384 pixels out.
 
+use specimen_decode::frontier::PictureRows;
 use std::{path::PathBuf, rc::Rc};
 
 use specimen_hub::Places;
@@ -95,6 +96,7 @@ impl Janus {
         Ok(LoadedModel {
             name,
             n_tokens: config.n_tokens() as usize,
+            rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
             heads,
             tables: TokenTables::of_codebook(

@@ -1,5 +1,6 @@
 //! LlamaGen as a target: a caption or the number of a class in, a raster of tokens, a picture out.
 
+use specimen_decode::frontier::PictureRows;
 use std::{path::PathBuf, rc::Rc};
 
 use specimen_foundation::folders::cache_folder;
@@ -97,6 +98,7 @@ impl LlamaGen {
         Ok(LoadedModel {
             name,
             n_tokens: config.n_tokens() as usize,
+            rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
             heads,
             tables: TokenTables::of_codebook(

@@ -1,5 +1,6 @@
 //! The tiny model as a target: caption words in, 256 tokens, a 64x64 picture out.
 
+use specimen_decode::frontier::PictureRows;
 use std::rc::Rc;
 
 use specimen_catalog::target::STANDARD;
@@ -105,6 +106,7 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
     Ok(LoadedModel {
         name: NAME,
         n_tokens: config.n_tokens() as usize,
+        rows: PictureRows::square(config.n_tokens() as usize),
         forced: Vec::new(),
         prompt: prompt_format(Rc::new(backbone), encode, device),
         painter: painter(grid, Rounding::HalfToEven, device, move |ids| vq.decode_tokens(ids)),

@@ -1,0 +1,49 @@
+//! What takes the place of the three axes: several rows of the picture under way.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MethodConfig, MethodError, Proposer, RuleConfig, ScheduleConfig};
+use crate::{
+    frontier::Frontier,
+    methods::zipar::{MOST_ROWS, Zipar, ZiparConfig},
+};
+
+/// Which rows are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum FrontierConfig {
+    /// Each row some tokens behind the one above it.
+    Zipar(ZiparConfig),
+}
+
+/// Keys a `frontier` table may have.
+pub const FRONTIER_KEYS: &[&str] = &["kind", "window"];
+
+impl FrontierConfig {
+    pub(super) fn validate(self, method: &MethodConfig) -> Result<(), MethodError> {
+        let Self::Zipar(config) = self;
+        config.validate()?;
+        let is_plain = method.drafter.proposer == Proposer::None
+            && method.accept.iter().all(|rule| matches!(rule, RuleConfig::Lossless {}))
+            && matches!(method.schedule, ScheduleConfig::Always {});
+        if is_plain { Ok(()) } else { Err(MethodError::FrontierWithDrafts) }
+    }
+
+    /// Most tokens of one forward.
+    pub(super) fn most_placed(self) -> usize {
+        let Self::Zipar(_) = self;
+        MOST_ROWS
+    }
+
+    /// One expression, for instance `zipar(window=8)`.
+    #[must_use]
+    pub fn canonical(self) -> String {
+        let Self::Zipar(config) = self;
+        config.canonical()
+    }
+
+    pub(super) fn build(self) -> Box<dyn Frontier> {
+        let Self::Zipar(config) = self;
+        Box::new(Zipar(config))
+    }
+}
