@@ -74,6 +74,9 @@ pub enum Command {
     Merge(cmd::merge::MergeArgs),
     /// Check every digest of a run, and every image against its record
     Verify(cmd::verify::VerifyArgs),
+    /// Check a run that you were given: digests, plan, rows, summary and protocols, and random images made again
+    #[cfg(feature = "torch")]
+    Check(cmd::check::CheckArgs),
     /// Generate some images of a run again and compare their tokens and pixels
     #[cfg(feature = "torch")]
     Replay(cmd::replay::ReplayArgs),

@@ -5,7 +5,7 @@
 //! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
 //! cluster), [`score`] and [`protocol_scores`] (metrics of the images), `diagnostics` (a look into a few of
-//! them), [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
+//! them), [`recheck`] (a run computed again from its rows), [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
 mod diagnostics;
@@ -18,6 +18,7 @@ pub mod machine;
 pub mod plan;
 pub mod process;
 pub mod protocol_scores;
+pub mod recheck;
 pub mod score;
 pub mod slurm;
 pub mod work;

@@ -1,6 +1,8 @@
 //! The subcommands, one file each.
 
 pub(crate) mod byte_progress;
+#[cfg(feature = "torch")]
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -73,6 +75,8 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         #[cfg(feature = "torch")]
         Command::Merge(args) => merge::merge(args, console),
         Command::Verify(args) => verify::verify(args, console),
+        #[cfg(feature = "torch")]
+        Command::Check(args) => check::check(args, console),
         #[cfg(feature = "torch")]
         Command::Replay(args) => replay::replay(args, console),
         #[cfg(feature = "torch")]

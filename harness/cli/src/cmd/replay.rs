@@ -90,11 +90,20 @@ fn choose<'r>(
     replay: &Replay<'_>,
     records: &'r [Record],
 ) -> anyhow::Result<Vec<&'r Record>> {
-    let Some(n) = args.random else {
-        return args.keys.iter().map(|key| named(key, records)).collect();
-    };
-    // The first `n` of a shuffle of all records that can be made again.
-    let lot = Uniforms::new(args.seed.unwrap_or_default());
+    match args.random {
+        None => args.keys.iter().map(|key| named(key, records)).collect(),
+        Some(n) => at_random(n, args.seed.unwrap_or_default(), replay, records),
+    }
+}
+
+/// The first `n` of a shuffle of all records that can be made again.
+pub(crate) fn at_random<'r>(
+    n: u32,
+    seed: u64,
+    replay: &Replay<'_>,
+    records: &'r [Record],
+) -> anyhow::Result<Vec<&'r Record>> {
+    let lot = Uniforms::new(seed);
     let mut order: Vec<&Record> = records.iter().filter(|record| replay.is_made_here(record)).collect();
     if order.is_empty() {
         return Err(CliError::Usage("no image of the run was made by this program".to_owned()).into());
@@ -125,7 +134,7 @@ fn plain(key: &ItemKey) -> String {
     format!("{}/{}/{}", key.cell(), key.prompt_id(), key.sample())
 }
 
-fn words(outcome: &Replayed) -> String {
+pub(crate) fn words(outcome: &Replayed) -> String {
     let key = plain(&outcome.key);
     match (&outcome.err, outcome.first_different_token) {
         (Some(why), _) => format!("{key}: not made: {why}"),

@@ -68,7 +68,7 @@ pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()>
 }
 
 /// Raw RGB bytes of an image file.
-fn pixels(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn pixels(path: &Path) -> io::Result<Vec<u8>> {
     let image = image::ImageReader::open(path)?.with_guessed_format()?;
     Ok(image.decode().map_err(io::Error::other)?.into_rgb8().into_raw())
 }

@@ -3,6 +3,8 @@
 #[cfg(feature = "torch")]
 mod bench_device;
 #[cfg(feature = "torch")]
+mod checking;
+#[cfg(feature = "torch")]
 mod diagnostics;
 #[cfg(feature = "torch")]
 mod external;

@@ -11,7 +11,10 @@ use specimen_extract::{
     transformer::{Activation, StackShape},
 };
 
-use crate::support::{Desk, spec, workspace};
+use crate::{
+    checking::reseal,
+    support::{Desk, spec, workspace},
+};
 
 const STACK: StackShape =
     StackShape { width: 64, depth: 1, n_heads: 1, mlp: 64, activation: Activation::QuickGelu, eps: 1e-5 };
@@ -171,6 +174,23 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
     // What was there before is there still, and a second metric joins the first.
     assert!(value_of(&summary, "ar", "fid:narrow").is_number());
     desk.succeeds(&["verify", "run"]);
+
+    // Changed values are found though every digest is made again.
+    desk.succeeds(&["check", "run"]);
+    let file = run.join("metrics/fid%3Anarrow/sd-chain2.json");
+    let whole = fs::read_to_string(&file).unwrap();
+    let digest = fid["protocol"].as_str().unwrap().rsplit('@').next().unwrap();
+    let value = |text: &str| text.replacen("\"value\": ", "\"value\": 1", 1);
+    let other = |text: &str| text.replace(digest, "0123456789ab");
+    for (change, expected) in [
+        (&value as &dyn Fn(&str) -> String, "summary.json: it is not what the rows give: `cells."),
+        (&other, "`protocol`: expected narrow@"),
+    ] {
+        fs::write(&file, change(&whole)).unwrap();
+        reseal(&run);
+        let ran = desk.run(&["check", "run"]);
+        assert!(ran.code == 4 && ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
 }
 
 #[test]

@@ -1,0 +1,238 @@
+//! `specimen check`: a run passes, and one that was tampered with fails with the reason, also where the tamperer made every
+//! digest again.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+use specimen_record::{
+    Checksums, Digest, Done, Manifest, PlanFile, RunDir, canonical_json, file_digest, read_document,
+    write_document,
+};
+
+use crate::support::{Desk, spec};
+
+/// Four prompts of the stub network, once; every trial works on a copy.
+fn original(desk: &Desk) {
+    desk.succeeds(&[
+        "run",
+        &spec("ci/stub.toml"),
+        "--limit",
+        "4",
+        "--set",
+        "timing.blocks=2",
+        "--out",
+        "r",
+        "-q",
+    ]);
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// All files of this name below `folder`.
+fn all_named(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(all_named(&path, name));
+        } else if path.file_name().unwrap() == name {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Changes the text of every file of this name, those of attempts and the merged one alike.
+fn edit(run: &Path, name: &str, change: impl Fn(String) -> String) {
+    let files = all_named(run, name);
+    assert!(!files.is_empty(), "no file is called {name}");
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, change(text)).unwrap();
+    }
+}
+
+fn edit_json(path: &Path, change: impl Fn(&mut Value)) {
+    let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, serde_json::to_string_pretty(&value).unwrap()).unwrap();
+}
+
+/// Makes every digest again, as somebody who knows the format can.
+pub(crate) fn reseal(folder: &Path) {
+    let run = RunDir::open(folder).unwrap();
+    for shard in run.shards().unwrap() {
+        write_document(&run.done(shard), &Done::of_shard(&run, shard).unwrap()).unwrap();
+    }
+    let mut manifest: Manifest = read_document(&run.manifest()).unwrap();
+    manifest.spec_digest = Digest::of(canonical_json(&manifest.spec).as_bytes());
+    let mut plan: PlanFile = read_document(&run.plan()).unwrap();
+    plan.digest = PlanFile::digest_of(&plan.items, &manifest.spec);
+    manifest.plan_digest = plan.digest.clone();
+    write_document(&run.plan(), &plan).unwrap();
+    let result = file_digest(&run.merged_records()).unwrap();
+    let (plan_digest, result_digest) = (plan.digest.to_string(), result.to_string());
+    edit_json(&run.summary(), |summary| {
+        summary["plan_digest"] = plan_digest.clone().into();
+        summary["result_digest"] = result_digest.clone().into();
+    });
+    let list = Checksums::of_run(&run).unwrap();
+    let seal = manifest.sealed.as_mut().unwrap();
+    seal.result_digest = result;
+    seal.files_digest = Some(list.digest());
+    write_document(&run.manifest(), &manifest).unwrap();
+    write_document(&run.checksums(), &list.with_manifest(&run).unwrap()).unwrap();
+}
+
+/// A copy of the run that `change` was done to must fail with these parts.
+#[track_caller]
+fn fails(desk: &Desk, change: impl FnOnce(&Path), more: &[&str], parts: &[&str]) {
+    let copied = desk.path("tampered");
+    copy(&desk.path("r"), &copied);
+    change(&copied);
+    let ran = desk.run(&[&["check", "tampered"], more].concat());
+    assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("tampered: not as it says: "), "{}", ran.err);
+    for part in parts {
+        assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out);
+    }
+    fs::remove_dir_all(copied).unwrap();
+}
+
+#[test]
+fn a_run_passes_and_its_images_are_made_again() {
+    let desk = Desk::new();
+    original(&desk);
+    let checked = desk.succeeds(&["check", "r", "--replay", "3", "--seed", "1"]);
+    for part in ["12, 12 of them with a record", "3 images made again, chosen with seed 1", "\npass: "] {
+        assert!(checked.out.contains(part), "{part} is not in {}", checked.out);
+    }
+    let json = desk.json(&["check", "r"]);
+    assert_eq!((json["pass"].as_bool(), json["complaints"].as_array().unwrap().len()), (Some(true), 0));
+    assert!(json["notes"][0].as_str().unwrap().contains("`dataset.limit` was 24, is 4"), "{json}");
+    // Resealed as it is, it passes all the same: the tool that tampers in these tests is sound.
+    reseal(&desk.path("r"));
+    desk.succeeds(&["check", "r", "--replay", "1"]);
+}
+
+#[test]
+fn what_was_changed_is_found_by_its_digest() {
+    let desk = Desk::new();
+    original(&desk);
+    let changed = |name: &'static str, from: &'static str, to: &'static str| {
+        move |run: &Path| edit(run, name, |text| text.replacen(from, to, 1))
+    };
+    fails(&desk, changed("records.jsonl", "\"nfe\":16", "\"nfe\":15"), &[], &["records.jsonl"]);
+    fails(&desk, changed("timing.jsonl", "\"decode_ns\":", "\"decode_ns\":1"), &[], &["timing.jsonl"]);
+    fails(
+        &desk,
+        changed("manifest.json", "\"top_k\":", "\"top_k\": 1,\n\"top_k\":"),
+        &[],
+        &["manifest.json"],
+    );
+    let other_spec =
+        |run: &Path| edit_json(&run.join("manifest.json"), |manifest| manifest["spec"]["seed"] = 9.into());
+    fails(&desk, other_spec, &[], &["manifest.json: the spec: the digest is"]);
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--set", "seed=6", "--out", "other", "-q"]);
+    let other_plan =
+        |run: &Path| drop(fs::copy(desk.path("other/plan.json"), run.join("plan.json")).unwrap());
+    fails(&desk, other_plan, &[], &["plan.json: the plan"]);
+}
+
+#[test]
+fn what_was_changed_and_sealed_again_is_found_by_computing_it_again() {
+    let desk = Desk::new();
+    original(&desk);
+    // A count: the steps of the image say another.
+    let count = |run: &Path| {
+        edit(run, "records.jsonl", |text| text.replacen("\"nfe\":16", "\"nfe\":15", 1));
+        reseal(run);
+    };
+    fails(&desk, count, &[], &["summary.json: "]);
+    // Times, all of one kind: the summary has the old ones.
+    let times = |run: &Path| {
+        edit(run, "timing.jsonl", |text| text.replace("\"decode_ns\":", "\"decode_ns\":1"));
+        reseal(run);
+    };
+    fails(&desk, times, &[], &["summary.json: it is not what the rows give: `cells.0."]);
+    // A number of the summary itself.
+    let number = |run: &Path| {
+        edit_json(&run.join("merged/summary.json"), |summary| summary["cells"][1]["nfe"] = 1.5.into());
+        reseal(run);
+    };
+    fails(&desk, number, &[], &["summary.json: it is not what the rows give: `cells.1.nfe` was"]);
+    // An image.
+    let image = |run: &Path| {
+        let images = run.join("shards/0/images");
+        fs::copy(images.join("ar+1+0.png"), images.join("ar+0+0.png")).unwrap();
+        reseal(run);
+    };
+    fails(&desk, image, &[], &["ar+0+0.png", "pixels"]);
+    // Tokens and their digest, which only making the image again can find.
+    let tokens = |run: &Path| {
+        edit(run, "records.jsonl", |text| {
+            text.lines()
+                .map(|line| {
+                    let mut record: Value = serde_json::from_str(line).unwrap();
+                    let tokens = record["tokens"].as_array_mut().unwrap();
+                    tokens.swap(0, 1);
+                    let digest = Digest::of_tokens(
+                        &serde_json::from_value::<Vec<u32>>(record["tokens"].clone()).unwrap(),
+                    );
+                    record["tokens_digest"] = digest.to_string().into();
+                    format!("{record}\n")
+                })
+                .collect()
+        });
+        reseal(run);
+    };
+    fails(&desk, tokens, &["--replay", "12"], &["token 0 differs"]);
+    // A seed, in the records alone and in the plan as well.
+    let seed = |run: &Path| {
+        edit(run, "records.jsonl", |text| text.replacen("\"seed\":\"7", "\"seed\":\"6", 1));
+        reseal(run);
+    };
+    fails(&desk, seed, &[], &["records.jsonl"]);
+    let seeds = |run: &Path| {
+        edit_json(&run.join("plan.json"), |plan| {
+            plan["items"]
+                .as_array_mut()
+                .unwrap()
+                .iter_mut()
+                .for_each(|item| item["seed"] = "00000000000000aa".into());
+        });
+        reseal(run);
+    };
+    fails(&desk, seeds, &[], &["plan.json: an item of the spec `seed` was \""]);
+    // What the spec claims.
+    let claim = |run: &Path| {
+        edit_json(&run.join("manifest.json"), |manifest| {
+            manifest["spec"]["analysis"] = "It is the fastest.".into()
+        });
+        reseal(run);
+    };
+    fails(&desk, claim, &[], &["`spec.analysis` was \"It is the fastest.\""]);
+    // A row.
+    let row = |run: &Path| {
+        edit(run, "records.jsonl", |text| {
+            text.lines().filter(|line| !line.contains("\"ar/3/0\"")).map(|line| format!("{line}\n")).collect()
+        });
+        reseal(run);
+    };
+    fails(&desk, row, &[], &["ar/3/0"]);
+}

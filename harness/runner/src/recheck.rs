@@ -1,0 +1,139 @@
+//! A finished run computed again from its own rows: whoever receives one learns so whether its numbers follow from what it
+//! holds. Digests and images are [`verify_run`](specimen_record::verify_run)'s, images made again those of
+//! [`replay`](crate::images::replay).
+//!
+//! Rows that were invented and fit each other, above all times, are not found out here: only the same machine could.
+
+use serde_json::Value;
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::{plan::Plan, spec::Spec};
+use specimen_measure::protocol::Protocol;
+use specimen_record::{
+    Digest, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, compare_json, described,
+    read_document, read_rows,
+};
+use specimen_summary::{
+    hardware::RunHardware,
+    summarise::{Inputs, summarise},
+};
+
+use crate::{
+    error::RunError,
+    plan::stored_plan::{plan_file, plan_of, plan_of_stored, spec_of},
+};
+
+/// What came of computing a run again.
+#[derive(Debug, Default)]
+pub struct Rechecked {
+    /// What contradicts, each with its file and what was expected and found; empty for a good run.
+    pub complaints: Vec<String>,
+    /// What could not be computed again here, and why.
+    pub not_checked: Vec<String>,
+}
+
+/// Makes the plan and the summary of `run` again, and compares the protocols of its metrics with this program's.
+///
+/// # Errors
+/// Manifest, plan or records that cannot be read.
+pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>) -> Result<Rechecked, RunError> {
+    let mut found = Rechecked::default();
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let file: PlanFile = read_document(&run.plan())?;
+    let spec = spec_of(run, &manifest)?;
+    protocols(run, &spec, &mut found)?;
+    let stored = plan_of_stored(spec.clone(), &file);
+    if spec.cells.iter().any(|cell| cell.imported.is_some()) {
+        found.not_checked.push("the plan: the prompts of an import are in no dataset".to_owned());
+    } else {
+        plan(run, spec, &file, data_root, &mut found);
+    }
+    match stored {
+        Ok(plan) => summary(run, &manifest, &plan, &mut found)?,
+        Err(error) => found.complaints.push(error.to_string()),
+    }
+    Ok(found)
+}
+
+/// The items that the spec gives over its dataset, against those of `plan.json`.
+fn plan(run: &RunDir, spec: Spec, file: &PlanFile, data_root: Option<&DataRoot>, found: &mut Rechecked) {
+    let again = plan_of(spec, data_root).and_then(|(plan, _)| plan_file(&plan));
+    let path = run.plan();
+    match again {
+        Err(why) => found.not_checked.push(format!("the plan: {why}")),
+        Ok(again) if again.items == file.items && again.blocks == file.blocks => {}
+        Ok(again) => {
+            let n = (again.items.len(), file.items.len());
+            let first = again.items.iter().zip(&file.items).find(|(again, stored)| again != stored);
+            let what = match first {
+                Some((again, stored)) => {
+                    let [again, stored] =
+                        [again, stored].map(|item| serde_json::to_value(item).unwrap_or_default());
+                    let differences = described(&compare_json(&again, &stored)).unwrap_or_default();
+                    format!("an item of the spec {differences}")
+                }
+                None => format!("the spec gives {} items, it has {}", n.0, n.1),
+            };
+            found.complaints.push(format!("{}: {what}", path.display()));
+        }
+    }
+}
+
+/// The summary that the rows give, against `summary.json`.
+fn summary(run: &RunDir, manifest: &Manifest, plan: &Plan, found: &mut Rechecked) -> Result<(), RunError> {
+    let records = read_rows::<Record>(&run.merged_records())?.rows;
+    let bytes = std::fs::read(run.merged_records()).map_err(RunError::io(&run.merged_records(), "read"))?;
+    let stored: Summary = read_document(&run.summary())?;
+    let path = run.summary();
+    let again = RunHardware::of(run, &manifest.hardware).and_then(|hardware| {
+        let result_digest = &Digest::of(&bytes);
+        summarise(&Inputs { run, plan, records: &records, manifest, hardware: &hardware, result_digest })
+    });
+    match again {
+        Err(why) => found.complaints.push(format!("{}: the rows give no summary: {why}", path.display())),
+        Ok(again) => {
+            // What differs is told as a change from what the rows give.
+            let json = |summary: &Summary| serde_json::to_value(summary).unwrap_or(Value::Null);
+            if let Some(differences) = described(&compare_json(&json(&again), &json(&stored))) {
+                found
+                    .complaints
+                    .push(format!("{}: it is not what the rows give: {differences}", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The digest next to each metric's protocol, against this program's protocol of that name.
+fn protocols(run: &RunDir, spec: &Spec, found: &mut Rechecked) -> Result<(), RunError> {
+    for path in run.metric_files()? {
+        let file: MetricFile = match read_document(&path) {
+            Ok(file) => file,
+            Err(error @ RecordError::Io { .. }) => return Err(error.into()),
+            Err(error) => {
+                found.complaints.push(error.to_string());
+                continue;
+            }
+        };
+        let of_spec = spec.metrics.iter().find(|metric| metric.values().contains(&file.metric));
+        let Some(name) = of_spec.and_then(|metric| metric.protocol.as_deref()) else { continue };
+        // Without a value there is no digest.
+        if file.value.is_none() {
+            continue;
+        }
+        match Protocol::find(name) {
+            Err(why) => found.not_checked.push(format!("the protocol of `{}`: {why}", file.metric)),
+            Ok(protocol) => {
+                let metric = of_spec.map_or("", |metric| &metric.name);
+                let expected = protocol.label(metric);
+                if !file.protocol.contains(&expected) {
+                    found.complaints.push(format!(
+                        "{}: `protocol`: expected {expected}, this program's, found {}",
+                        path.display(),
+                        file.protocol
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
