@@ -38,7 +38,9 @@ fn copy(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         match entry.file_type().unwrap().is_dir() {
             true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
+            false => {
+                fs::copy(entry.path(), target).unwrap();
+            }
         }
     }
 }
@@ -149,8 +151,9 @@ fn what_was_changed_is_found_by_its_digest() {
         |run: &Path| edit_json(&run.join("manifest.json"), |manifest| manifest["spec"]["seed"] = 9.into());
     fails(&desk, other_spec, &[], &["manifest.json: the spec: the digest is"]);
     desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--set", "seed=6", "--out", "other", "-q"]);
-    let other_plan =
-        |run: &Path| drop(fs::copy(desk.path("other/plan.json"), run.join("plan.json")).unwrap());
+    let other_plan = |run: &Path| {
+        fs::copy(desk.path("other/plan.json"), run.join("plan.json")).unwrap();
+    };
     fails(&desk, other_plan, &[], &["plan.json: the plan"]);
 }
 
