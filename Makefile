@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build wheel test test-torch211 lint features reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build wheel test test-torch211 lint features notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,9 @@ lint: libtorch ## formatting, clippy and the documentation, without a single war
 
 features: ## check what builds without libtorch (no default features)
 	cargo check --release --locked -p specimen-measure -p specimen-cli --no-default-features
+
+notices: ## write THIRD-PARTY.txt again: the packages of the program and their licences
+	python3 scripts/notices.py
 
 reference: libtorch ## write the pages of docs/reference again, from the program
 	WRITE_REFERENCE=1 cargo test --release --workspace --test reference

@@ -129,6 +129,8 @@ pub enum Command {
     Completions(cmd::completions::CompletionsArgs),
     /// Write the manual pages
     Man(cmd::man::ManArgs),
+    /// Show what the program is made of, and the licences of these packages
+    Licences(cmd::licences::LicencesArgs),
     /// Worker processes, started by an executor
     #[cfg(feature = "torch")]
     #[command(subcommand, hide = true)]

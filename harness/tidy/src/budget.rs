@@ -11,10 +11,11 @@ pub const MAX_WEIGHTS_BYTES: u64 = 14_000_000;
 pub const WEIGHTS: [&str; 2] = ["harness/models/weights", "metrics/extract/weights"];
 
 /// Files that every clone has.
-const PRESENT: [&str; 17] = [
+const PRESENT: [&str; 18] = [
     "Cargo.lock",
     "LICENSE-MIT",
     "LICENSE-APACHE",
+    "THIRD-PARTY.txt",
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",

@@ -18,26 +18,25 @@ pub type Features = BTreeMap<String, BTreeSet<String>>;
 /// # Errors
 /// What kept `cargo` from answering, in one sentence.
 pub fn features(root: &Path, edges: &str) -> Result<Features, String> {
+    cargo_tree(root, &["--workspace", "--format", "{p}|{f}", "--edges", edges]).map(|tree| parse(&tree))
+}
+
+/// What `cargo tree` answers in the workspace at `root`, one package a line.
+///
+/// # Errors
+/// What kept `cargo` from answering, in one sentence.
+pub fn cargo_tree(root: &Path, words: &[&str]) -> Result<String, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root)
-        .args([
-            "tree",
-            "--workspace",
-            "--offline",
-            "--prefix",
-            "none",
-            "--format",
-            "{p}|{f}",
-            "--edges",
-            edges,
-        ])
+        .args(["tree", "--offline", "--prefix", "none"])
+        .args(words)
         .output()
         .map_err(|error| format!("cargo tree did not start: {error}"))?;
     if !output.status.success() {
         return Err(format!("cargo tree failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
-    Ok(parse(&String::from_utf8_lossy(&output.stdout)))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The lines `name version|feature,feature` of `cargo tree`; ` (*)` marks a package that was shown before.

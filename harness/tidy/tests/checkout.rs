@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use specimen_tidy::{
-    budget, docs, features, graph, links, pages, registry, sources, words,
+    budget, docs, features, graph, links, notices, pages, registry, sources, words,
     workspace::{self, Member, TextFile},
 };
 
@@ -47,6 +47,15 @@ fn crates_are_named_after_their_folder_and_inherit_the_workspace() {
 fn tests_build_no_library_of_the_binary_a_second_time() {
     let tree = |edges| features::features(&workspace::root(), edges).expect("cargo tree answers");
     assert_none(features::check_same(&tree("normal,build"), &tree("normal,build,dev")));
+}
+
+#[test]
+fn every_package_of_the_program_is_in_the_notices_with_its_licence() {
+    let packages = notices::packages(&workspace::root()).expect("cargo tree answers");
+    assert!(packages.len() > 100, "{packages:?}");
+    let listed =
+        std::fs::read_to_string(workspace::root().join(notices::NOTICES)).expect("the file is there");
+    assert_none(notices::check(&packages, &listed));
 }
 
 #[test]

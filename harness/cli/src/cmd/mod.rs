@@ -10,6 +10,7 @@ mod convert_cache;
 pub(crate) mod data;
 pub(crate) mod gate;
 pub(crate) mod grid;
+pub(crate) mod licences;
 pub(crate) mod man;
 pub(crate) mod metric;
 pub(crate) mod metric_args;
@@ -106,6 +107,7 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Convert(args) => convert::convert(args, console),
         Command::Completions(args) => completions::completions(args),
         Command::Man(args) => man::man(args, console),
+        Command::Licences(args) => licences::licences(args, console),
         #[cfg(feature = "torch")]
         Command::Shard(command) => shard::shard(command),
     }
