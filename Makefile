@@ -6,7 +6,7 @@ SPECIMEN = $(or $(CARGO_TARGET_DIR),./target)/release/specimen
 
 GATED = results/runs/gate-quickstart
 
-.PHONY: help quickstart gate build wheel test test-torch211 lint features notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
+.PHONY: help quickstart gate build wheel dist dist-check test test-torch211 lint features notices reference docs bench chaos chaos-local chaos-slurm slurm-quickstart train-tiny libtorch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +24,12 @@ build: libtorch ## build everything, the binary `specimen` included
 
 wheel: build ## write dist/specimen_bench-*.whl: the program and the Python package; pip installs it next to a torch of the same version
 	python3 scripts/wheel.py
+
+dist: build ## write dist/specimen-*.tar.xz: the program and all libraries that it needs, for machines without torch (4 minutes)
+	python3 scripts/dist.py
+
+dist-check: ## run the quickstart of dist/specimen-*.tar.xz in an empty root folder, which needs root or user namespaces
+	scripts/bare-root.sh dist/specimen-*.tar.xz quickstart --limit 4
 
 test: libtorch ## run all tests; closes with what was skipped and the counts
 	scripts/test.sh

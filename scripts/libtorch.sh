@@ -15,7 +15,8 @@
 #
 # `build-version` is written last and is what marks a folder as filled, so an interrupted run never leaves
 # something that looks whole; of an older libtorch it is `older-version`, since tch refuses what a `build-version` says
-# that is not 2.13.0. A failure is one sentence on stderr and exit status 1.
+# that is not 2.13.0. `licences` has the licence texts of the packages that the libraries are from, where these have
+# some; `make dist` packs them. A failure is one sentence on stderr and exit status 1.
 set -eu
 
 want=2.13.0
@@ -85,9 +86,10 @@ finish() {
         complete_headers
     }
     rm -f "$dest/build-version" "$dest/older-version"
-    rm -rf "$dest/lib" "$dest/include"
+    rm -rf "$dest/lib" "$dest/include" "$dest/licences"
     mv "$tmp/include" "$dest/include"
     mv "$tmp/lib" "$dest/lib"
+    [ ! -e "$tmp/licences" ] || mv "$tmp/licences" "$dest/licences"
     echo "$2" >"$tmp/$marker"
     mv "$tmp/$marker" "$dest/$marker"
     say "$dest holds libtorch $2 from $1"
@@ -130,6 +132,7 @@ link_folder() {
     headers=$1/include
     ln -s "$1/lib" "$tmp/lib"
     ln -s "$1/include" "$tmp/include"
+    [ ! -d "$1/licences" ] || ln -s "$1/licences" "$tmp/licences"
     finish "$1" "$2"
 }
 
@@ -151,6 +154,13 @@ link_package() {
     shift 2
     for lib; do
         [ ! -e "$lib" ] || ln -sf "$lib" "$tmp/lib/"
+    done
+    for texts in "$site"/torch-*.dist-info/licenses "$site"/nvidia_cuda_runtime-*.dist-info/licenses \
+        "$site"/nvidia_cuda_cupti-*.dist-info/licenses; do
+        [ -d "$texts" ] || continue
+        mkdir -p "$tmp/licences"
+        name=${texts%.dist-info/licenses}
+        cp -R "$texts" "$tmp/licences/${name##*/}"
     done
     if [ ! -e "$tmp/lib/libcudart.so.13" ] || [ ! -e "$tmp/lib/libcupti.so.13" ]; then
         # A build of torch for CUDA needs these two to load at all; a build for CPUs does not.
@@ -189,6 +199,8 @@ for wheel in sorted((out / "wheels").glob("*.whl")):
                 if not cuda and not parts[-1].startswith(cpu_libs):
                     continue
                 target = out / "lib" / parts[-1]
+            elif parts[0].endswith(".dist-info") and parts[1] == "licenses" and parts[-1]:
+                target = out.joinpath("licences", parts[0].removesuffix(".dist-info"), *parts[2:])
             else:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,42 +12,25 @@ import argparse
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
-import struct
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from elf import without_library_path
+from packing import DAY, LICENCES, ROOT, Failed, add_options, checked_version, run, shared_files, stripped
+
 PACKAGE = ROOT / "harness" / "python" / "specimen"
-LICENCES = ("LICENSE-MIT", "LICENSE-APACHE")
 NAME = "specimen-bench"
 SUMMARY = "Speculative decoding of autoregressive image models, measured"
-#: Where each shell looks for completions, below a prefix.
-COMPLETIONS = {
-    "bash": "share/bash-completion/completions/specimen",
-    "fish": "share/fish/vendor_completions.d/specimen.fish",
-    "zsh": "share/zsh/site-functions/_specimen",
-}
-#: Zip has no earlier day. The date of a build is no part of a wheel.
-DAY = (1980, 1, 1, 0, 0, 0)
-
-
-class Failed(Exception):
-    """Why there is no wheel."""
 
 
 def main():
     """Builds the wheel and prints its path and size."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     parser = argparse.ArgumentParser(description="Builds the wheel of the Python package and the program.")
-    parser.add_argument("--binary", type=Path, default=target / "release" / "specimen", metavar="FILE")
-    parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
+    add_options(parser)
     given = parser.parse_args()
     try:
         wheel = build(given.binary, given.out)
@@ -60,10 +43,7 @@ def main():
 
 def build(binary, out):
     """Writes the wheel of the program `binary` into the folder `out` and returns its path."""
-    if not binary.is_file():
-        raise Failed(f"no program at {binary}; run `make build`")
-    version = version_of(ROOT / "Cargo.toml")
-    check_version(binary, version)
+    version = checked_version(binary)
     torch = torch_of(binary)
     platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
     tag = f"py3-none-{platform}"
@@ -77,33 +57,6 @@ def build(binary, out):
     wheel = out / f"{stem}-{tag}.whl"
     write(wheel, files)
     return wheel
-
-
-def version_of(manifest):
-    """The version of the workspace."""
-    section = manifest.read_text(encoding="utf-8").split("[workspace.package]")[-1]
-    found = re.search(r'^version\s*=\s*"([^"]+)"', section, re.MULTILINE)
-    if not found:
-        raise Failed(f"{manifest} has no version under [workspace.package]")
-    return found.group(1)
-
-
-def run(binary, *words):
-    """What the program answers; its exit status does not count."""
-    try:
-        ran = subprocess.run([binary, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    except OSError as error:
-        raise Failed(f"{binary} cannot be started: {error.strerror}") from None
-    if not ran.stdout and ran.stderr:
-        raise Failed(f"`{binary} {' '.join(words)}` failed: {ran.stderr.strip()}")
-    return ran.stdout
-
-
-def check_version(binary, version):
-    """Fails unless the program is of this version."""
-    said = " ".join(run(binary, "--version").split()[:2])
-    if said != f"specimen {version}":
-        raise Failed(f"{binary} is {said or 'of no version'}, Cargo.toml says {version}; run `make build`")
 
 
 def torch_of(binary):
@@ -130,53 +83,10 @@ def package_files():
 
 def program_files(binary, torch, scratch):
     """The program, stripped and without the library folder of this machine, and the torch that it needs."""
-    stripped = scratch / "specimen"
-    strip = shutil.which("strip")
-    if strip is None:
-        raise Failed("no `strip` on PATH; install binutils (Debian: apt-get install binutils)")
-    ran = subprocess.run([strip, "-o", stripped, binary], capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        raise Failed(f"strip failed: {ran.stderr.strip()}")
-    program = without_library_path(stripped.read_bytes())
     return {
-        "specimen/bin/specimen": (program, 0o755),
+        "specimen/bin/specimen": (without_library_path(stripped(binary, scratch)), 0o755),
         "specimen/bin/torch-version": (f"{torch}\n".encode("ascii"), 0o644),
     }
-
-
-def without_library_path(program):
-    """An ELF program without DT_RPATH and DT_RUNPATH; anything else as it is.
-
-    The loader then takes libraries from LD_LIBRARY_PATH and the system only.
-    """
-    if program[:6] != b"\x7fELF\x02\x01":
-        return program
-    start, size, n = struct.unpack_from("<Q14xHH", program, 32)
-    headers = [struct.unpack_from("<IIQQQQQQ", program, start + at * size) for at in range(n)]
-    # A header has type, flags, offset, two addresses, bytes in the file. 2 is PT_DYNAMIC.
-    dynamic = next((header for header in headers if header[0] == 2), None)
-    if dynamic is None:
-        return program
-    at, end = dynamic[2], dynamic[2] + dynamic[5]
-    entries = [program[place : place + 16] for place in range(at, end, 16)]
-    # 15 is DT_RPATH, 29 DT_RUNPATH.
-    kept = [entry for entry in entries if struct.unpack_from("<q", entry)[0] not in (15, 29)]
-    padded = b"".join(kept).ljust(end - at, b"\0")
-    return program[:at] + padded + program[end:]
-
-
-def shared_files(binary, prefix, scratch):
-    """Completions and manual pages, made by the program."""
-    files = {}
-    for shell, place in COMPLETIONS.items():
-        files[f"{prefix}/{place}"] = (run(binary, "completions", shell).encode("utf-8"), 0o644)
-    pages = scratch / "man"
-    run(binary, "man", str(pages), "--quiet")
-    found = sorted(pages.glob("*.1"))
-    if not found:
-        raise Failed(f"`{binary} man` wrote no page")
-    files.update({f"{prefix}/share/man/man1/{page.name}": (page.read_bytes(), 0o644) for page in found})
-    return files
 
 
 def metadata_files(folder, version, tag, torch):

@@ -3,6 +3,7 @@
 import base64
 import csv
 import hashlib
+import importlib
 import importlib.util
 import io
 import json
@@ -13,6 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import packing
 import pytest
 from conftest import ROOT, blocks, program_path
 
@@ -22,10 +24,7 @@ SCRIPT = ROOT / "scripts" / "wheel.py"
 @pytest.fixture(scope="module")
 def script():
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("wheel", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("wheel")
 
 
 def build(*words):
@@ -105,7 +104,8 @@ def test_it_has_the_package_the_licences_completions_and_manual_pages(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {f"specimen/{path.name}" for path in (ROOT / "harness/python/specimen").iterdir() if path.is_file()}
     assert len(modules) > 9 and modules <= names
-    ends = ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "man1/specimen.1", "man1/specimen-run.1", "_specimen",
+    ends = ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "licenses/THIRD-PARTY.txt",
+            "man1/specimen.1", "man1/specimen-run.1", "_specimen",
             "completions/specimen", "specimen.fish", "bin/torch-version", "entry_points.txt")
     for end in ends:
         assert any(name.endswith(end) for name in names), end
@@ -130,11 +130,6 @@ def test_the_program_is_stripped_and_looks_for_libraries_where_it_is_told_only(w
     bare = {"PATH": os.environ["PATH"]}
     ran = subprocess.run([program, "--version"], env=bare, capture_output=True, text=True, check=False)
     assert ran.returncode == 127 and "cannot open shared object file" in ran.stderr
-
-
-def test_a_file_that_is_no_elf_program_stays_as_it_is(script):
-    for data in (b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(64)):
-        assert script.without_library_path(data) == data
 
 
 def test_the_installed_command_is_the_program(installed):
@@ -171,8 +166,8 @@ def fake(folder, version, status="ok", found="2.13.0 from there", doctor=DOCTOR)
     return path
 
 
-def test_what_cannot_be_packed_is_refused_in_a_sentence_and_leaves_no_wheel(script, tmp_path):
-    version, out = script.version_of(ROOT / "Cargo.toml"), tmp_path / "dist"
+def test_what_cannot_be_packed_is_refused_in_a_sentence_and_leaves_no_wheel(tmp_path):
+    version, out = packing.version_of(ROOT / "Cargo.toml"), tmp_path / "dist"
     cases = [
         (lambda: tmp_path / "absent", "no program at "),
         (lambda: fake(tmp_path, "0.0.9"), f"is specimen 0.0.9, Cargo.toml says {version}; run `make build`"),

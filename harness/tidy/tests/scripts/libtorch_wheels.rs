@@ -18,6 +18,7 @@ with zipfile.ZipFile(pathlib.Path(out) / f"{name}-{version}-py3-none-any.whl", "
             wheel.write(path, path.relative_to(folder).as_posix())
     wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(f"{info}/licenses/third_party/LICENSE", f"of {name}")
     wheel.writestr(f"{info}/RECORD", "")
 "#;
 
@@ -98,7 +99,10 @@ fn wheels_are_unpacked_to_what_is_needed() {
     expected.sort_unstable();
     assert_eq!(libs(&sandbox), expected);
     assert!(sandbox.path("out/include/torch/csrc/api/include/torch/torch.h").is_file());
-    assert_eq!(fs::read_dir(sandbox.path("out")).unwrap().count(), 3, "nothing temporary is left");
+    let licence = fs::read_to_string(sandbox.path("out/licences/torch-2.13.0/third_party/LICENSE")).unwrap();
+    assert_eq!(licence, "of torch");
+    assert!(sandbox.path("out/licences/nvidia_cuda_cupti-13.0.1/third_party/LICENSE").is_file());
+    assert_eq!(fs::read_dir(sandbox.path("out")).unwrap().count(), 4, "nothing temporary is left");
 }
 
 #[test]
@@ -107,6 +111,7 @@ fn a_torch_without_its_cuda_runtime_gets_it_by_pip() {
     write_wheels(&sandbox);
     fs::remove_file(sandbox.path("wheels/torch-2.13.0-py3-none-any.whl")).unwrap();
     write_libtorch(&sandbox, "site/torch", "2.13.0");
+    sandbox.write("site/torch-2.13.0.dist-info/licenses/LICENSE", "of torch");
     sandbox.write("site/torch/__init__.py", "raise SystemExit('the script must not import torch')");
     let wheels = sandbox.path("wheels");
     let outcome = run(&sandbox, &[("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", wheels.to_str().unwrap())]);
@@ -114,6 +119,8 @@ fn a_torch_without_its_cuda_runtime_gets_it_by_pip() {
     assert!(fs::symlink_metadata(sandbox.path("out/lib/libtorch_cpu.so")).unwrap().is_symlink());
     assert!(sandbox.path("out/lib/libcudart.so.13").is_file());
     assert!(sandbox.path("out/lib/libcupti.so.13").is_file());
+    assert!(sandbox.path("out/licences/torch-2.13.0/LICENSE").is_file());
+    assert!(sandbox.path("out/licences/nvidia_cuda_runtime-13.0.1/third_party/LICENSE").is_file());
 }
 
 #[test]
