@@ -106,6 +106,8 @@ pub enum Command {
     Metric(cmd::metric::MetricCall),
     /// Measure all metrics of a protocol in one pass over the images
     Metrics(cmd::metrics::MetricsArgs),
+    /// List the protocols of metrics, or print the recipe of one in words
+    Protocols(cmd::protocols::ProtocolsArgs),
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
     /// Check this machine; with --lossless, test whether each exact method samples from the target's distribution

@@ -37,6 +37,8 @@ const DIGEST_DIGITS: usize = 12;
 pub struct Protocol {
     name: String,
     about: String,
+    tool: Option<String>,
+    alias: Option<String>,
     source: String,
     known_pixels: Option<String>,
     recipe: Recipe,
@@ -97,6 +99,8 @@ macro_rules! define_recipe {
             schema: u32,
             name: String,
             about: String,
+            tool: Option<String>,
+            alias: Option<String>,
             source: String,
             pillow: Option<Pillow>,
             known_pixels: Option<String>,
@@ -138,7 +142,8 @@ impl Protocol {
         PROTOCOLS.iter().map(|(name, _)| *name)
     }
 
-    /// The built-in protocol called `name`, or `NAME+pillow-13` of one that resizes with Pillow.
+    /// The built-in protocol called `name`, by its own name or that of a tool ([`Protocol::alias`]), or `NAME+pillow-13`
+    /// of one that resizes with Pillow.
     ///
     /// # Errors
     /// An unknown name, with those that are known.
@@ -146,13 +151,15 @@ impl Protocol {
         if let Some(plain) = name.strip_suffix(PILLOW_13) {
             return Self::named(plain)?.with_pillow_13();
         }
-        match PROTOCOLS.iter().find(|(known, _)| *known == name) {
-            Some((_, text)) => Self::parse(name, text),
-            None => {
-                let known = known_names(name, Self::names());
-                Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
-            }
+        if let Some((_, text)) = PROTOCOLS.iter().find(|(known, _)| *known == name) {
+            return Self::parse(name, text);
         }
+        let mut built_in = PROTOCOLS.iter().map(|(known, text)| Self::parse(known, text));
+        let aliased = built_in.find(|read| read.as_ref().is_ok_and(|read| read.alias() == Some(name)));
+        aliased.unwrap_or_else(|| {
+            let known = known_names(name, Self::names());
+            Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
+        })
     }
 
     /// The protocol that an argument means: the path of a `.toml` file, or a name.
@@ -177,6 +184,7 @@ impl Protocol {
         let wire: Wire =
             toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
         let (name, about, source) = (wire.name.clone(), wire.about.clone(), wire.source.clone());
+        let (tool, alias) = (wire.tool.clone(), wire.alias.clone());
         let (pillow, known_pixels) = (wire.pillow, wire.known_pixels.clone());
         let recipe = wire.into_recipe();
         let Recipe { schema, ref pixels, ref network, ref fid, .. } = recipe;
@@ -208,7 +216,7 @@ impl Protocol {
         if recipe.metrics().is_empty() {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }
-        Ok(Self { name, about, source, known_pixels, recipe })
+        Ok(Self { name, about, tool, alias, source, known_pixels, recipe })
     }
 
     /// Its name.
@@ -221,6 +229,18 @@ impl Protocol {
     #[must_use]
     pub fn about(&self) -> &str {
         &self.about
+    }
+
+    /// The tool whose values it agrees with.
+    #[must_use]
+    pub fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
+    }
+
+    /// The tool's name, by which [`Protocol::named`] finds it too.
+    #[must_use]
+    pub fn alias(&self) -> Option<&str> {
+        self.alias.as_deref()
     }
 
     /// Where its facts come from.

@@ -17,6 +17,7 @@ pub(crate) mod metric_args;
 pub(crate) mod metrics;
 mod overwrite;
 pub(crate) mod plan;
+pub(crate) mod protocols;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
@@ -94,6 +95,7 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Tune(args) => tune::tune(args, console),
         Command::Metric(call) => metric::measure(call, console),
         Command::Metrics(args) => metrics::metrics(args, console),
+        Command::Protocols(args) => protocols::protocols(args, console),
         Command::Stats(args) => stats::stats(args, console),
         #[cfg(feature = "torch")]
         Command::Doctor(args) => doctor::doctor(args, console),

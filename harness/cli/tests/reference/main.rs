@@ -47,6 +47,17 @@ fn the_reference_pages_are_up_to_date() {
     );
 }
 
+#[test]
+fn the_page_of_metrics_names_every_protocol_of_a_tool() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
+    let page = fs::read_to_string(page).unwrap();
+    for name in Protocol::names() {
+        let protocol = Protocol::named(name).unwrap();
+        let names_it = |line: &&str| line.starts_with("| ") && line.contains(&code(name));
+        assert!(protocol.tool().is_none() || page.lines().any(|line| names_it(&line)), "{name}");
+    }
+}
+
 fn pages() -> [(&'static str, String); 8] {
     [
         ("commands.md", commands()),
@@ -168,15 +179,17 @@ fn protocols() -> String {
             format!("{} `{digest}`", metric.name)
         });
         let network = format!("{} {}", protocol.recipe().network.name, protocol.recipe().network.layer);
+        let alias = protocol.alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
         vec![
-            code(protocol.name()),
+            format!("{}{alias}", code(protocol.name())),
+            protocol.tool().unwrap_or_default().to_owned(),
             digests.collect::<Vec<_>>().join(", "),
             network,
             protocol.about().to_owned(),
         ]
     };
     text.push_str(&table(
-        &["protocol", "metrics and their digests", "network, layer", "what it is"],
+        &["protocol (alias)", "agrees with", "metrics and their digests", "network, layer", "what it is"],
         all.iter().map(row),
     ));
     text.push_str("\n## Sources\n\n");

@@ -290,3 +290,34 @@ fn pictures_and_captions_that_do_not_match_are_listed() {
     let parts = ["1 picture without a caption (1)", "1 caption without a picture (3)"];
     desk.fails(&["clip-score", "images", &captions], 4, &parts);
 }
+
+#[test]
+fn protocols_are_listed_with_their_tool_and_the_recipe_of_one_is_printed_in_words() {
+    let desk = Desk::new();
+    let all = desk.json(&["protocols"]);
+    let tf1 = all["protocols"].as_array().unwrap().iter().find(|one| one["name"] == "tf1").unwrap();
+    assert_eq!((&tf1["tool"], &tf1["alias"]), (&"torch-fidelity 0.4.0".into(), &"torch-fidelity".into()));
+    assert_eq!(tf1["weights"]["status"], "absent");
+    assert_eq!(tf1["metrics"][0]["recipe"], "tf1@23e17650a258");
+    let listed = desk.succeeds(&["protocols"]).out;
+    assert!(listed.contains("tf1 (or torch-fidelity)  agrees with torch-fidelity 0.4.0\n"), "{listed}");
+    let recipe = desk.succeeds(&["protocols", "torch-fidelity"]).out;
+    for part in [
+        "  1. resize to 299x299, whatever the shape, by TensorFlow 1's bilinear kernel",
+        "  2. subtract 128, then divide by 128\n",
+        "inception-fid, layer 2048, in f32\n  weights absent: specimen data fetch inception-fid",
+        "prdc  tf1@800dfa18c26d  k = 3, rule = <=\n",
+    ] {
+        assert!(recipe.contains(part), "{part}: {recipe}");
+    }
+    desk.fails(&["protocols", "tf2"], 2, &["unknown protocol `tf2`", "did you mean `tf1`?"]);
+}
+
+#[test]
+fn a_tools_name_is_its_protocol() {
+    let desk = Desk::new();
+    let (a, b) = (golden("a.npy"), golden("b.npy"));
+    let by_tool = desk.json(&["fid", &a, &b, "--protocol", "torch-fidelity"]);
+    assert_eq!(by_tool, desk.json(&["fid", &a, &b, "--protocol", "tf1"]));
+    assert_eq!(by_tool["protocol"], "tf1@23e17650a258");
+}

@@ -73,6 +73,26 @@ fn recipes_are_those_that_were_published() {
 }
 
 #[test]
+fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
+    for (alias, name) in [
+        ("torch-fidelity", "tf1"),
+        ("clean-fid", "clean"),
+        ("torchmetrics", "torchmetrics-1.8"),
+        ("dgm-eval", "fd-dinov2"),
+        ("cmmd-pytorch", "cmmd"),
+    ] {
+        assert_eq!(Protocol::find(alias).unwrap(), Protocol::named(name).unwrap());
+    }
+    let named = |name: &'static str| Protocol::named(name).unwrap();
+    let aliases: Vec<String> =
+        Protocol::names().filter_map(|name| named(name).alias().map(str::to_owned)).collect();
+    let unique: std::collections::BTreeSet<&String> = aliases.iter().collect();
+    assert_eq!((aliases.len(), unique.len()), (5, 5));
+    assert!(Protocol::names().all(|name| !aliases.iter().any(|alias| alias == name)));
+    assert_eq!(Protocol::find("clean-fid+pillow-13").unwrap().name(), "clean+pillow-13");
+}
+
+#[test]
 fn every_protocol_says_what_it_is_and_where_from() {
     for name in Protocol::names() {
         let protocol = Protocol::named(name).unwrap();

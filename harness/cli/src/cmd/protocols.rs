@@ -1,0 +1,171 @@
+//! `specimen protocols`: the protocols that are in the program, and what each one computes.
+
+use clap::Args;
+use serde::Serialize;
+use specimen_catalog::entry;
+use specimen_hub::{Places, places::Found};
+use specimen_measure::protocol::Protocol;
+
+use crate::{
+    args::Format,
+    console::{Console, answer, answer_json},
+    requirements,
+};
+
+/// Which one.
+#[derive(Debug, Args)]
+pub struct ProtocolsArgs {
+    /// A protocol, the tool it agrees with (`torch-fidelity`), or the path of a .toml file: print its recipe [default: list all]
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct ListAnswer {
+    schema: u32,
+    protocols: Vec<Line>,
+}
+
+/// One protocol.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    /// Another name that `--protocol` takes.
+    alias: Option<String>,
+    /// The tool whose values it agrees with.
+    tool: Option<String>,
+    about: String,
+    source: String,
+    metrics: Vec<MetricLine>,
+    /// From a decoded picture to what the network sees, step by step.
+    pixels: Vec<String>,
+    network: String,
+    weights: Weights,
+}
+
+/// A metric that a protocol defines.
+#[derive(Serialize)]
+struct MetricLine {
+    name: &'static str,
+    /// `NAME@DIGEST12`, which is printed with every value.
+    recipe: String,
+    /// What the protocol fixes of it.
+    settings: serde_json::Value,
+}
+
+/// The weights of a protocol's network.
+#[derive(Serialize)]
+struct Weights {
+    /// `here`, `unconverted` or `absent`.
+    status: &'static str,
+    /// Path of the file, or the command that brings it.
+    detail: String,
+}
+
+/// Lists protocols, or prints the recipe of one.
+pub(crate) fn protocols(args: &ProtocolsArgs, console: &Console) -> anyhow::Result<()> {
+    let places = requirements::places();
+    if let Some(name) = &args.name {
+        let one = line(&Protocol::find(name)?, &places);
+        return match console.format() {
+            Format::Json => answer_json(&ListAnswer { schema: 1, protocols: vec![one] }),
+            Format::Human => answer(&recipe(&one)),
+        };
+    }
+    let all: Result<Vec<Line>, _> = Protocol::names()
+        .map(|name| Ok::<_, anyhow::Error>(line(&Protocol::named(name)?, &places)))
+        .collect();
+    match console.format() {
+        Format::Json => answer_json(&ListAnswer { schema: 1, protocols: all? }),
+        Format::Human => answer(&list(&all?)),
+    }
+}
+
+fn line(protocol: &Protocol, places: &Places) -> Line {
+    let recipe = protocol.recipe();
+    let tables = serde_json::to_value(recipe).expect("a recipe is plain data");
+    let metric = |metric: &specimen_measure::metrics::Metric| MetricLine {
+        name: metric.name,
+        recipe: protocol.label(metric.table),
+        settings: tables[metric.table].clone(),
+    };
+    let network = &recipe.network;
+    Line {
+        name: protocol.name().to_owned(),
+        alias: protocol.alias().map(str::to_owned),
+        tool: protocol.tool().map(str::to_owned),
+        about: protocol.about().to_owned(),
+        source: protocol.source().to_owned(),
+        metrics: recipe.metrics().into_iter().map(metric).collect(),
+        pixels: recipe.pixels.steps().iter().map(ToString::to_string).collect(),
+        network: format!("{}, layer {}, in {}", network.name, network.layer, network.dtype.name()),
+        weights: weights(&network.name, places),
+    }
+}
+
+fn weights(network: &str, places: &Places) -> Weights {
+    let Ok(entry) = entry(network) else {
+        return Weights { status: "absent", detail: format!("no network is named `{network}`") };
+    };
+    match places.weights(entry) {
+        Some((_, Found::Ready(path))) => Weights { status: "here", detail: path.display().to_string() },
+        Some((_, Found::Unconverted { path, to })) => Weights {
+            status: "unconverted",
+            detail: format!("specimen convert '{}' '{}'", path.display(), to.display()),
+        },
+        _ => Weights { status: "absent", detail: format!("specimen data fetch {network}") },
+    }
+}
+
+/// Three lines a protocol.
+fn list(protocols: &[Line]) -> String {
+    let mut text = String::new();
+    for Line { name, alias, tool, metrics, network, weights, .. } in protocols {
+        let alias = alias.as_ref().map_or_else(String::new, |alias| format!(" (or {alias})"));
+        let agrees = tool.as_ref().map_or_else(String::new, |tool| format!("  agrees with {tool}"));
+        let metrics: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();
+        text.push_str(&format!("{name}{alias}{agrees}\n"));
+        text.push_str(&format!("    {}: {network}\n", metrics.join(", ")));
+        text.push_str(&format!("    weights {}: {}\n", weights.status, weights.detail));
+    }
+    text.push_str("\nThe recipe of one: `specimen protocols NAME`. Which command replaces which tool: docs/metrics.md of the repository\n");
+    text
+}
+
+/// Everything that a value under the protocol depends on.
+fn recipe(protocol: &Line) -> String {
+    let Line { name, alias, tool, about, source, metrics, pixels, network, weights } = protocol;
+    let mut text = format!("{name}\n{about}\n\n");
+    for (key, value) in [("agrees with", tool), ("also called", alias), ("facts from", &Some(source.clone()))]
+    {
+        if let Some(value) = value {
+            text.push_str(&format!("{key:<14}{value}\n"));
+        }
+    }
+    text.push_str("\npixels, of each picture as it is decoded to RGB bytes\n");
+    for (at, step) in pixels.iter().enumerate() {
+        text.push_str(&format!("  {}. {step}\n", at + 1));
+    }
+    text.push_str(&format!("\nnetwork\n  {network}\n  weights {}: {}\n", weights.status, weights.detail));
+    text.push_str("\nmetrics, each with the digest of its recipe\n");
+    let width = metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0);
+    for MetricLine { name, recipe, settings } in metrics {
+        let settings: Vec<String> =
+            settings.as_object().into_iter().flatten().filter(says_something).map(setting).collect();
+        text.push_str(&format!("  {name:<width$}  {recipe}  {}\n", settings.join(", ")));
+    }
+    text
+}
+
+fn says_something((_, value): &(&String, &serde_json::Value)) -> bool {
+    !value.is_null() && value.as_str() != Some("")
+}
+
+/// `k = 3`
+fn setting((key, value): (&String, &serde_json::Value)) -> String {
+    match value {
+        serde_json::Value::String(text) => format!("{key} = {text}"),
+        other => format!("{key} = {other}"),
+    }
+}
