@@ -1,5 +1,6 @@
 """The release archive that `scripts/dist.py` builds: it runs where there are glibc's libraries and nothing else."""
 
+import fnmatch
 import os
 import re
 import subprocess
@@ -55,6 +56,12 @@ def unpacked(archive, tmp_path_factory):
     subprocess.run(["tar", "-xJf", archive, "-C", folder], check=True)
     (top,) = folder.iterdir()
     return top
+
+
+def test_the_recipes_of_containers_name_the_archive(archive):
+    for recipe, pattern in (("Dockerfile", r"^ADD (\S+) /opt/$"), ("apptainer.def", r"^ +tar -xJf dist/(\S+) -C ")):
+        (name,) = re.findall(pattern, (ROOT / "packaging" / recipe).read_text(encoding="utf-8"), re.MULTILINE)
+        assert fnmatch.fnmatch(archive.name, name), recipe
 
 
 def test_every_library_that_is_needed_is_packed_or_of_glibc(unpacked):
