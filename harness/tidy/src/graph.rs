@@ -105,6 +105,10 @@ pub fn check_confined(members: &[Member]) -> Vec<String> {
     complaints
 }
 
+/// Crates that `make packages` packs, as the makefile names them after `specimen-`. Cargo finds one of them for another
+/// only if both may be published; publishing stays a command of its own.
+const PACKAGED: [&str; 4] = ["foundation", "stats", "pixels", "decode"];
+
 /// Complaints about package names and about lints and metadata that are not the workspace's.
 pub fn check_manifests(members: &[Member]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -116,7 +120,13 @@ pub fn check_manifests(members: &[Member]) -> Vec<String> {
         if name != expected {
             complaints.push(format!("{place}: the package is `{name}`, expected `{expected}`; rename it"));
         }
-        for key in ["version", "edition", "rust-version", "license", "publish"] {
+        let is_packaged = PACKAGED.contains(&member.short_name());
+        let publish = package.and_then(|p| p.get("publish")).and_then(toml::Value::as_bool);
+        if is_packaged && publish != Some(true) {
+            complaints.push(format!("{place}: `make packages` packs it; write `publish = true`"));
+        }
+        let inherited = ["version", "edition", "rust-version", "license", "publish"];
+        for key in inherited.into_iter().filter(|key| *key != "publish" || !is_packaged) {
             let inherited = package.and_then(|p| p.get(key)).and_then(|value| value.get("workspace"));
             if inherited.and_then(toml::Value::as_bool) != Some(true) {
                 complaints
