@@ -1,4 +1,5 @@
-//! Lists the files of `specs/`, so that adding a spec to the program is adding its file.
+//! Lists the files of `specs/`, so that adding a spec to the program is adding its file. Those of `specs/train` train a head
+//! and are none of its experiments.
 
 use std::{
     env,
@@ -33,6 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
+        if path.ends_with("specs/train") {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, files)?;
         } else if path.extension().is_some_and(|ending| ending == "toml") {

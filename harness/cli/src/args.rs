@@ -125,6 +125,9 @@ pub enum Command {
     /// Train a network of the embedded model
     #[cfg(feature = "torch")]
     Train(cmd::train::TrainArgs),
+    /// Train a head that drafts for any model, from a specification
+    #[cfg(feature = "torch")]
+    TrainDrafter(cmd::train_drafter::TrainDrafterArgs),
     /// Convert published weights to safetensors, and torch-fidelity's caches to .npz and .npy; runs no code from a file
     Convert(cmd::convert::ConvertArgs),
     /// Print a completion script for a shell

@@ -18,6 +18,7 @@ use {
     specimen_extract::{extractor::ExtractError, weights_lookup::LookupError},
     specimen_models::seam::model_error::ModelError,
     specimen_runner::error::RunError,
+    specimen_train::error::TrainError,
     specimen_weights::LoadError,
 };
 
@@ -82,6 +83,8 @@ const TYPES: &[KindOf] = &[
     kind_as::<ExtractError>,
     #[cfg(feature = "torch")]
     kind_as::<LoadError>,
+    #[cfg(feature = "torch")]
+    kind_as::<TrainError>,
     #[cfg(feature = "torch")]
     kind_as::<LookupError>,
 ];

@@ -1,5 +1,6 @@
 //! AdamW (Loshchilov & Hutter 2019) over one flat vector of parameters.
 
+use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor};
 
 /// Moments of the gradient, each `[n_params]` in f32.
@@ -36,9 +37,32 @@ impl Adam {
     }
 }
 
-/// `grad` scaled so that its length is at most `limit`, and the length it had.
-pub fn clipped(grad: Tensor, limit: f64) -> (Tensor, f64) {
-    let norm = (&grad * &grad).sum(Kind::Double).sqrt().double_value(&[]);
-    let scale = if norm > limit { limit / norm } else { 1.0 };
-    (grad * scale, norm)
+/// What keeps a gradient from being too large.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Clip {
+    /// The gradient is scaled so that its length is at most this.
+    Norm(f64),
+    /// Every entry is at most this far from 0, as in EAGLE's training.
+    Value(f64),
+}
+
+impl Clip {
+    /// A length of at most 1.
+    #[must_use]
+    pub fn unit() -> Self {
+        Self::Norm(1.0)
+    }
+
+    /// The clipped gradient, and the length that `grad` had.
+    pub fn clipped(self, grad: Tensor) -> (Tensor, f64) {
+        let norm = (&grad * &grad).sum(Kind::Double).sqrt().double_value(&[]);
+        match self {
+            Self::Norm(limit) => {
+                let scale = if norm > limit { limit / norm } else { 1.0 };
+                (grad * scale, norm)
+            }
+            Self::Value(limit) => (grad.clamp(-limit, limit), norm),
+        }
+    }
 }

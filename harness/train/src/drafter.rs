@@ -4,17 +4,18 @@
 use specimen_datasets::scenes::{TRAIN_SEED, VAL_SEED};
 use specimen_models::{
     families::tiny::{TinyBackbone, Vq},
-    heads::eagle::EagleHead,
+    heads::{draft_head::Head, eagle::EagleHead},
 };
 use tch::{Device, Kind, Tensor};
 
 use crate::{
     corpus::{StepDraws, TokenRows, epoch_batch},
     engine::Engine,
-    head_loss::{HeadBatch, Pair},
+    head_loss::HeadLoss,
     own_images::CaptionedRows,
+    pair::{HeadBatch, Pair},
     spec::{Schedule, TrainSpec},
-    stage::{Stage, StageFiles},
+    stage::{Save, Stage, StageFiles},
 };
 
 /// Trains the head for the target that `open_target` opens, and writes its weights.
@@ -34,7 +35,8 @@ pub fn train(
     })?;
     let loss = stage.loss();
     let rows = CaptionedRows::of_scenes(&TokenRows::encode(vq, TRAIN_SEED, spec.n_scenes)?);
-    let mut run = Stage::resume(files, &mut engine, &loss.names(), stage.schedule.n_steps)?;
+    let mut run =
+        Stage::resume(files, &mut engine, &loss.names(), stage.schedule.n_steps, Save::TWO_MINUTES)?;
     // From the other end of the epoch than the target's first steps.
     let batches = Batches {
         seed: spec.seed ^ 0xD7,
@@ -43,14 +45,27 @@ pub fn train(
         noise: (stage.feature_noise, d_model),
         n_replicas: spec.n_replicas,
     };
-    while engine.step < stage.schedule.n_steps {
-        let shards = batches.of_step(&rows, &stage.schedule, engine.step);
-        let report = engine.train(&stage.schedule, shards, |pair, batch| loss.of(pair, &batch));
-        run.after_step(&engine, &report.values)?;
-    }
+    let of_step = |step| batches.of_step(&rows, &stage.schedule, step);
+    train_to_end(&mut engine, &mut run, &stage.schedule, of_step, &loss)?;
     run.finish(&engine, &stage.model)?;
     let held_out = CaptionedRows::of_scenes(&TokenRows::encode(vq, VAL_SEED, spec.n_validation.min(64))?);
-    run.journal().result(&loss.measure(engine.model(), held_out.batches(0, held_out.len(), 8)))
+    run.journal().result(&engine.model().measure(&loss, held_out.batches(0, held_out.len(), 8)))
+}
+
+/// Trains a head of the embedded model to the end of its schedule.
+pub(crate) fn train_to_end<H: Head + Send>(
+    engine: &mut Engine<Pair<H>>,
+    run: &mut Stage<'_>,
+    schedule: &Schedule,
+    batches: impl Fn(u64) -> Vec<HeadBatch>,
+    loss: &HeadLoss,
+) -> anyhow::Result<()> {
+    while engine.step < schedule.n_steps {
+        let shards = batches(engine.step);
+        let report = engine.train(schedule, shards, |pair, batch| pair.loss(loss, &batch));
+        run.after_step(engine, &report)?;
+    }
+    Ok(())
 }
 
 /// Which images a step sees, and the uniform noise on what the head reads of the target.

@@ -9,14 +9,12 @@ use anyhow::Context;
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
-use crate::{
-    adam::{Adam, clipped},
-    spec::Schedule,
-};
+use crate::{adam::Adam, error::TrainError, spec::Schedule};
 
 /// A source that makes parameters from the torch generator, which must have been seeded.
 struct Fresh {
     kind: Kind,
+    device: Device,
     trainable: bool,
     made: Vec<(String, Tensor)>,
 }
@@ -29,11 +27,15 @@ impl ParamSource for Fresh {
             Init::Uniform(bound) => Tensor::rand(shape, options) * (2.0 * bound) - bound,
             Init::Constant(value) => Tensor::full(shape, value, options),
         };
-        let leaf = value.to_kind(self.kind).detach().copy().set_requires_grad(self.trainable);
+        let leaf =
+            value.to_kind(self.kind).to_device(self.device).detach().copy().set_requires_grad(self.trainable);
         self.made.push((name.into(), leaf.shallow_clone()));
         Ok(leaf)
     }
 }
+
+/// Name of the tensor of a state that says in UTF-8 which training it is of.
+const IDENTITY: &str = "training";
 
 struct Replica<M> {
     model: M,
@@ -55,6 +57,8 @@ pub struct Engine<M> {
     params: Tensor,
     adam: Adam,
     replicas: Vec<Replica<M>>,
+    /// What decides the weights that come out, in words; a state of another training is refused. Absent: nothing was said.
+    identity: Option<String>,
     /// Number of optimiser steps made.
     pub step: u64,
 }
@@ -67,7 +71,7 @@ pub struct StepReport {
     pub grad_norm: f64,
 }
 
-impl<M: Send> Engine<M> {
+impl<M> Engine<M> {
     /// Makes the network `n_replicas` times through `build`, which must ask for its parameters in the same
     /// order each time.
     ///
@@ -79,8 +83,22 @@ impl<M: Send> Engine<M> {
         kind: Kind,
         build: impl Fn(&mut dyn ParamSource) -> anyhow::Result<M>,
     ) -> anyhow::Result<Self> {
+        Self::on(Device::Cpu, seed, n_replicas, kind, build)
+    }
+
+    /// The same with master and replicas on `device`; what parameters start as does not depend on it.
+    ///
+    /// # Errors
+    /// As `build`.
+    pub fn on(
+        device: Device,
+        seed: u64,
+        n_replicas: usize,
+        kind: Kind,
+        build: impl Fn(&mut dyn ParamSource) -> anyhow::Result<M>,
+    ) -> anyhow::Result<Self> {
         tch::manual_seed(seed as i64);
-        let mut master = Fresh { kind: Kind::Float, trainable: false, made: Vec::new() };
+        let mut master = Fresh { kind: Kind::Float, device, trainable: false, made: Vec::new() };
         build(&mut master)?;
         let mut slots = Vec::new();
         let mut from = 0;
@@ -94,17 +112,25 @@ impl<M: Send> Engine<M> {
         let decayed: Vec<Tensor> = slots
             .iter()
             .map(|slot| {
-                let matrix = slot.shape.len() >= 2 && !slot.name.starts_with("slots");
-                Tensor::full([slot.numel], f64::from(u8::from(matrix)), (Kind::Float, Device::Cpu))
+                let is_norm = slot.name.contains("_norm.");
+                let matrix = slot.shape.len() >= 2 && !slot.name.starts_with("slots") && !is_norm;
+                Tensor::full([slot.numel], f64::from(u8::from(matrix)), (Kind::Float, device))
             })
             .collect();
         let mut replicas = Vec::new();
         for _ in 0..n_replicas {
-            let mut source = Fresh { kind, trainable: true, made: Vec::new() };
+            let mut source = Fresh { kind, device, trainable: true, made: Vec::new() };
             let model = build(&mut source)?;
             replicas.push(Replica { model, leaves: source.made.into_iter().map(|(_, t)| t).collect() });
         }
-        let mut engine = Self { slots, params, adam: Adam::new(Tensor::cat(&decayed, 0)), replicas, step: 0 };
+        let mut engine = Self {
+            slots,
+            params,
+            adam: Adam::new(Tensor::cat(&decayed, 0)),
+            replicas,
+            identity: None,
+            step: 0,
+        };
         engine.spread();
         Ok(engine)
     }
@@ -113,39 +139,44 @@ impl<M: Send> Engine<M> {
     ///
     /// # Errors
     /// Weights that are missing or have another shape.
-    pub fn start_from(&mut self, weights: &mut Checkpoint) -> anyhow::Result<()> {
+    pub fn start_from(&mut self, weights: &mut dyn ParamSource) -> anyhow::Result<()> {
         for slot in &self.slots {
-            let value = weights.take(&slot.name, &slot.shape)?;
+            let value = weights.param(&slot.name, &slot.shape, Init::Constant(0.0))?;
             self.params.narrow(0, slot.from, slot.numel).copy_(&value.reshape([-1]));
         }
         self.spread();
         Ok(())
     }
 
-    /// One step: `loss` sees a replica and its shard and returns a scalar loss (mean over its shard) and
-    /// what to report.
-    pub fn train<B: Send>(
+    /// One step over `items` one after the other on the first replica: `loss` sees it and an item, and returns a scalar loss
+    /// and what to report. Gradients are added in f32, in the order of the items.
+    ///
+    /// # Errors
+    /// Those of `loss`; then nothing has changed.
+    ///
+    /// # Panics
+    /// If there is no item.
+    pub fn train_alone<B>(
         &mut self,
         schedule: &Schedule,
-        shards: Vec<B>,
-        loss: impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync,
-    ) -> StepReport {
-        assert_eq!(shards.len(), self.replicas.len(), "one shard a replica");
-        let loss = &loss;
-        let results: Vec<(Tensor, Vec<f64>)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = self
-                .replicas
-                .iter_mut()
-                .zip(shards)
-                .map(|(replica, shard)| scope.spawn(move || backward(replica, shard, loss)))
-                .collect();
-            workers.into_iter().map(|w| w.join().expect("a replica does not panic")).collect()
-        });
+        items: impl IntoIterator<Item = B>,
+        loss: impl Fn(&M, B) -> anyhow::Result<(Tensor, Vec<f64>)>,
+    ) -> anyhow::Result<StepReport> {
+        let mut results = Vec::new();
+        for item in items {
+            let (loss, values) = loss(&self.replicas[0].model, item)?;
+            results.push((gradient(&mut self.replicas[0].leaves, &loss), values));
+        }
+        Ok(self.update(schedule, &results))
+    }
+
+    /// Moves the parameters by the mean of gradients, in order, and reports the means.
+    fn update(&mut self, schedule: &Schedule, results: &[(Tensor, Vec<f64>)]) -> StepReport {
+        let _guard = tch::no_grad_guard();
         let n = results.len() as f64;
         let mut grads = results[0].0.shallow_clone();
         results[1..].iter().for_each(|(grad, _)| grads += grad);
-        let _guard = tch::no_grad_guard();
-        let (grads, grad_norm) = clipped(grads / n, 1.0);
+        let (grads, grad_norm) = schedule.clip.clipped(grads / n);
         self.adam.step(&mut self.params, &grads, self.step, schedule.rate(self.step), schedule.weight_decay);
         self.step += 1;
         self.spread();
@@ -185,17 +216,25 @@ impl<M: Send> Engine<M> {
         self.slots.iter().map(|slot| (slot.name.clone(), tensor(slot))).collect()
     }
 
+    /// Says what decides the weights that come out, in words: a state is only taken up again under the same.
+    pub fn identify(&mut self, identity: String) {
+        self.identity = Some(identity);
+    }
+
     /// Writes everything that a resumed run needs to `path`, whole or not at all.
     ///
     /// # Errors
     /// A folder that cannot be written.
     pub fn save_state(&self, path: &Path) -> anyhow::Result<()> {
-        let state = BTreeMap::from([
+        let mut state = BTreeMap::from([
             ("params".to_owned(), self.params.shallow_clone()),
             ("mean".to_owned(), self.adam.mean.shallow_clone()),
             ("square".to_owned(), self.adam.square.shallow_clone()),
             ("step".to_owned(), Tensor::from_slice(&[self.step as i64])),
         ]);
+        if let Some(identity) = &self.identity {
+            state.insert(IDENTITY.to_owned(), Tensor::from_slice(identity.as_bytes()));
+        }
         write_safetensors(path, &state)
             .with_context(|| format!("{}: cannot write the training state", path.display()))
     }
@@ -207,6 +246,17 @@ impl<M: Send> Engine<M> {
     pub fn load_state(&mut self, path: &Path) -> anyhow::Result<()> {
         let n = self.params.numel() as i64;
         let mut state = Checkpoint::open(path, None, Device::Cpu)?;
+        if let Some(expected) = &self.identity {
+            let n = state.shape(IDENTITY).map_or(0, |shape| shape[0]);
+            let found = match n {
+                0 => "nothing it tells of".to_owned(),
+                n => String::from_utf8_lossy(&Vec::<u8>::try_from(state.take(IDENTITY, &[n])?)?).into_owned(),
+            };
+            if found != *expected {
+                let (path, expected) = (path.to_owned(), expected.clone());
+                return Err(TrainError::OfAnother { path, found, expected }.into());
+            }
+        }
         let mut take = |name: &str| state.param(name, &[n], Init::Constant(0.0));
         self.params.copy_(&take("params")?);
         self.adam.mean.copy_(&take("mean")?);
@@ -218,6 +268,30 @@ impl<M: Send> Engine<M> {
     }
 }
 
+impl<M: Send> Engine<M> {
+    /// One step: `loss` sees a replica and its shard and returns a scalar loss (mean over its shard) and
+    /// what to report.
+    pub fn train<B: Send>(
+        &mut self,
+        schedule: &Schedule,
+        shards: Vec<B>,
+        loss: impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync,
+    ) -> StepReport {
+        assert_eq!(shards.len(), self.replicas.len(), "one shard a replica");
+        let loss = &loss;
+        let results: Vec<(Tensor, Vec<f64>)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = self
+                .replicas
+                .iter_mut()
+                .zip(shards)
+                .map(|(replica, shard)| scope.spawn(move || backward(replica, shard, loss)))
+                .collect();
+            workers.into_iter().map(|w| w.join().expect("a replica does not panic")).collect()
+        });
+        self.update(schedule, &results)
+    }
+}
+
 /// Gradient of `loss` on a shard as one flat f32 vector.
 fn backward<M, B>(
     replica: &mut Replica<M>,
@@ -226,10 +300,14 @@ fn backward<M, B>(
 ) -> (Tensor, Vec<f64>) {
     use_threads(1);
     let (loss, values) = loss(&replica.model, shard);
+    (gradient(&mut replica.leaves, &loss), values)
+}
+
+/// Gradient of `loss` in the `leaves`, one flat f32 vector; the leaves forget theirs.
+fn gradient(leaves: &mut [Tensor], loss: &Tensor) -> Tensor {
     loss.backward();
     let _guard = tch::no_grad_guard();
-    let grads: Vec<Tensor> = replica
-        .leaves
+    let grads: Vec<Tensor> = leaves
         .iter_mut()
         .map(|leaf| {
             let grad = leaf.grad();
@@ -243,5 +321,5 @@ fn backward<M, B>(
             flat
         })
         .collect();
-    (Tensor::cat(&grads, 0), values)
+    Tensor::cat(&grads, 0)
 }

@@ -13,7 +13,7 @@ use crate::{
     corpus::{epoch_batch, normalised, pictures},
     engine::Engine,
     spec::TrainSpec,
-    stage::{Stage, StageFiles},
+    stage::{Save, Stage, StageFiles},
     tokenizer::to_bytes,
 };
 
@@ -72,7 +72,7 @@ pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()
     let mut engine =
         Engine::new(spec.seed + 3, spec.n_replicas, Kind::BFloat16, |source| Ok(SceneNet::new(source)?))?;
     let names = ["loss", "objects", "classes", "contrast"];
-    let mut run = Stage::resume(files, &mut engine, &names, stage.schedule.n_steps)?;
+    let mut run = Stage::resume(files, &mut engine, &names, stage.schedule.n_steps, Save::TWO_MINUTES)?;
     while engine.step < stage.schedule.n_steps {
         let indices = epoch_batch(spec.seed ^ 0xFE, spec.n_scenes, engine.step, stage.schedule.batch);
         let n = (stage.schedule.batch / spec.n_replicas as u64) as usize;
@@ -84,7 +84,7 @@ pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()
             })
             .collect::<anyhow::Result<Vec<_>>>()?;
         let report = engine.train(&stage.schedule, shards, |net, batch| loss(net, &batch));
-        run.after_step(&engine, &report.values)?;
+        run.after_step(&engine, &report)?;
     }
     run.finish(&engine, &serde_json::json!({ "preprocessing": "64x64 RGB, x / 127.5 - 1" }))?;
     let results = validate(engine.model(), spec, vq)?;

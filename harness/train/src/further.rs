@@ -8,19 +8,20 @@ use serde::Serialize;
 use specimen_datasets::scenes::VAL_SEED;
 use specimen_models::{
     families::tiny::{TinyBackbone, Vq},
-    heads::{draft_head::DraftHead, eagle::EagleHead, eagle3::Eagle3Head},
+    heads::{draft_head::Head, eagle::EagleHead, eagle3::Eagle3Head},
 };
 use specimen_weights::Checkpoint;
 use tch::Kind;
 
 use crate::{
     corpus::TokenRows,
-    drafter::Batches,
+    drafter::{Batches, train_to_end},
     engine::Engine,
-    head_loss::{HeadLoss, Pair, Redundancy},
+    head_loss::{HeadLoss, Redundancy},
     own_images::CaptionedRows,
+    pair::Pair,
     spec::{Schedule, TrainSpec},
-    stage::{Stage, StageFiles},
+    stage::{Save, Stage, StageFiles},
 };
 
 /// What all of these stages are given.
@@ -77,7 +78,7 @@ pub fn train_eagle3(given: &Given<'_>, files: &StageFiles) -> anyhow::Result<()>
 }
 
 /// Trains to the end of the schedule, then measures on held-out images of both kinds.
-fn run<H: DraftHead + Send>(
+fn run<H: Head + Send>(
     given: &Given<'_>,
     mut engine: Engine<Pair<H>>,
     loss: &HeadLoss,
@@ -94,16 +95,12 @@ fn run<H: DraftHead + Send>(
         noise,
         n_replicas,
     };
-    let mut stage = Stage::resume(files, &mut engine, &loss.names(), schedule.n_steps)?;
-    while engine.step < schedule.n_steps {
-        let shards = batches.of_step(images, schedule, engine.step);
-        let report = engine.train(schedule, shards, |pair, batch| loss.of(pair, &batch));
-        stage.after_step(&engine, &report.values)?;
-    }
+    let mut stage = Stage::resume(files, &mut engine, &loss.names(), schedule.n_steps, Save::TWO_MINUTES)?;
+    train_to_end(&mut engine, &mut stage, schedule, |step| batches.of_step(images, schedule, step), loss)?;
     stage.finish(&engine, config)?;
     let scenes = CaptionedRows::of_scenes(&TokenRows::encode(vq, VAL_SEED, spec.n_validation.min(64))?);
-    let mut results = loss.measure(engine.model(), images.batches(0, n_held_out, 8));
-    let of_scenes = loss.measure(engine.model(), scenes.batches(0, scenes.len(), 8));
+    let mut results = engine.model().measure(loss, images.batches(0, n_held_out, 8));
+    let of_scenes = engine.model().measure(loss, scenes.batches(0, scenes.len(), 8));
     results.extend(of_scenes.into_iter().map(|(name, value)| (format!("scenes_{name}"), value)));
     stage.journal().result(&results)
 }

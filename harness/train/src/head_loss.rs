@@ -1,7 +1,8 @@
 //! What heads are trained on: feature regression (EAGLE-1) and soft cross-entropy, at every unrolled depth.
 //!
 //! Every image is run with its caption and with the null caption, and beside both distributions the *guided*
-//! distribution is matched: that is what verification compares, and guidance amplifies the drafter's errors.
+//! distribution can be matched: that is what verification compares, and guidance amplifies the drafter's errors. EAGLE-1 and
+//! LANTERN match the rows alone, beside the features, at the first depth; EAGLE-3 the rows, at seven.
 //!
 //! CASCADE (arXiv 2605.07230, equation 4) weighs the soft cross-entropy of slot `k` by `c` where the target's features of
 //! slots `k` and `k + 1` are redundant, `cos(F_k, F_(k+1)) >= tau_seq` with the caption: the first of the pair weighs more.
@@ -9,11 +10,10 @@
 //! hard cross-entropy beside the soft one and gives no weight: [`HeadLoss::hard_ce_weight`].
 
 use serde::{Deserialize, Serialize};
-use specimen_datasets::scenes::NULL_ID;
-use specimen_models::{families::tiny::TinyBackbone, heads::draft_head::DraftHead, seam::backbone::Backbone};
-use tch::{Device, Kind, Tensor};
+use specimen_models::heads::draft_head::Head;
+use tch::{Kind, Tensor};
 
-use crate::unroll::unroll;
+use crate::{lesson::Lesson, unroll::unroll};
 
 /// What a head's loss is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,8 +22,12 @@ pub struct HeadLoss {
     pub depth: usize,
     /// Weight of depth `k` relative to depth `k - 1`.
     pub depth_decay: f64,
-    /// Weight of the feature regression (smooth L1), where there is one; the soft cross-entropies weigh 1.
+    /// Weight of the feature regression (smooth L1), where there is one.
     pub feature_weight: Option<f64>,
+    /// Weight of the soft cross-entropy of each row, with the caption and without.
+    pub row_weight: f64,
+    /// Weight of the soft cross-entropy of the guided distributions; 0: there is none.
+    pub guided_weight: f64,
     /// Guidance scale at which the guided distributions of drafter and target are matched.
     pub guidance: f64,
     /// More weight for redundant slots; absent: all weigh 1.
@@ -56,64 +60,29 @@ pub enum PairSlot {
     Second,
 }
 
-/// A head with the frozen target it drafts for.
-pub struct Pair<H> {
-    /// The head that is trained.
-    pub head: H,
-    /// The target, which stays as it is.
-    pub target: TinyBackbone,
-}
-
-/// Images of a step.
-pub struct HeadBatch {
-    /// `[b, 256]`, i64
-    pub tokens: Tensor,
-    /// `[b, 20]`, i64
-    pub captions: Tensor,
-    /// `[2 b, 256, w]`: noise for what the head reads of the target; absent: none.
-    pub noise: Option<Tensor>,
-}
-
-/// The target on whole images, with the caption and then with the null caption.
-struct Truth {
-    /// After the final norm, `[2 b, 256, d]`; row `j` predicts token `j`.
-    features: Tensor,
-    /// What the head reads, `[2 b, 256, w]`.
-    read: Tensor,
-}
-
-impl Truth {
-    fn new<H: DraftHead>(pair: &Pair<H>, captions: &Tensor, tokens: &Tensor) -> Self {
-        let _guard = tch::no_grad_guard();
-        let null = Tensor::full_like(captions, i64::from(NULL_ID));
-        let both = Tensor::cat(&[captions, &null], 0);
-        let tapped = pair.target.features_tapped(&both, &tokens.repeat([2, 1]), pair.head.taps());
-        let read = match tapped.inner.as_slice() {
-            [] => tapped.features.shallow_clone(),
-            inner => Tensor::cat(inner, -1),
-        };
-        Self { features: tapped.features, read }
-    }
-
-    /// Cosines of neighbouring features with the caption, `[b, 255]`, f32.
-    fn neighbour_cosines(&self) -> Tensor {
-        let captioned = self.features.chunk(2, 0)[0].to_kind(Kind::Float);
-        let n = captioned.size()[1] - 1;
-        Tensor::cosine_similarity(&captioned.narrow(1, 0, n), &captioned.narrow(1, 1, n), -1, 1e-8)
-    }
-}
-
-/// Logits of both rows to guided logits: `null + s (caption - null)`. `[2 b, n, v]` to `[b, n, v]`.
-pub(crate) fn guided(logits: &Tensor, scale: f64) -> Tensor {
-    let rows = logits.chunk(2, 0);
-    &rows[1] + (&rows[0] - &rows[1]) * scale
-}
-
 fn overlap(a: &Tensor, b: &Tensor) -> Tensor {
     a.minimum(b).sum_dim_intlist([-1_i64].as_slice(), false, None::<Kind>).mean(Kind::Float)
 }
 
 impl HeadLoss {
+    /// The soft cross-entropies of the embedded model's heads: half of both rows, and all of the guided distributions, which
+    /// are what verification compares.
+    #[must_use]
+    pub fn soft(depth: usize, depth_decay: f64, guidance: f64) -> Self {
+        let (row_weight, guided_weight) = (0.5, 1.0);
+        let (feature_weight, redundancy, hard_ce_weight) = (None, None, 0.0);
+        Self {
+            depth,
+            depth_decay,
+            feature_weight,
+            row_weight,
+            guided_weight,
+            guidance,
+            redundancy,
+            hard_ce_weight,
+        }
+    }
+
     /// Names of the values that [`HeadLoss::of`] reports.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
@@ -126,109 +95,171 @@ impl HeadLoss {
 
     /// The loss of a batch with its graph, and its value, the mean regression, the share of redundant slots and
     /// the overlaps of the first depths (1 - total variation), as far as [`HeadLoss::names`] lists them.
-    pub fn of<H: DraftHead>(&self, pair: &Pair<H>, batch: &HeadBatch) -> (Tensor, Vec<f64>) {
-        let truth = Truth::new(pair, &batch.captions, &batch.tokens);
-        let noisy = match &batch.noise {
-            Some(noise) => &truth.read + noise,
-            None => truth.read.shallow_clone(),
-        };
-        let unrolled = unroll(&pair.head, &pair.target, &batch.tokens, &noisy, self.depth);
-        let n = truth.features.size()[1];
-        let (distributions, guided_distributions) = tch::no_grad(|| {
-            let logits = pair.target.logits(&truth.features);
-            (logits.softmax(-1, None::<Kind>), guided(&logits, self.guidance).softmax(-1, None::<Kind>))
+    pub fn of(&self, head: &dyn Head, lesson: &Lesson<'_>) -> (Tensor, Vec<f64>) {
+        let unrolled = unroll(head, lesson, self.depth);
+        let n = lesson.features.size()[1];
+        let aims = tch::no_grad(|| {
+            let logits = lesson.target.logits(&lesson.features);
+            let guided = lesson.guided(&logits, self.guidance).softmax(-1, None::<Kind>);
+            Aims { rows: logits.softmax(-1, None::<Kind>), guided, weights: self.weights(lesson) }
         });
-        let weights = self.redundancy.map(|redundancy| redundancy.weights(&truth.neighbour_cosines()));
-        let mut total = Tensor::zeros([], (Kind::Float, Device::Cpu));
+        let mut total = Tensor::zeros([], (Kind::Float, lesson.features.device()));
         let (mut feature, mut overlaps) = (0.0, Vec::new());
         for (k, features) in unrolled.iter().enumerate() {
-            let depth = k as i64;
             // Row r of depth k predicts the feature of slot r + k + 1.
-            let m = n - depth - 1;
+            let from = k as i64 + 1;
+            let m = n - from;
             let features = features.narrow(1, 0, m);
-            let aim = |x: &Tensor| x.narrow(1, depth + 1, m);
             let regression = self.feature_weight.map(|feature_weight| {
                 let loss = features.to_kind(Kind::Float).smooth_l1_loss(
-                    &aim(&truth.features).to_kind(Kind::Float),
+                    &lesson.features.narrow(1, from, m).to_kind(Kind::Float),
                     tch::Reduction::Mean,
                     1.0,
                 );
                 feature += loss.double_value(&[]) / self.depth as f64;
                 loss * feature_weight
             });
-            let logits = pair.head.logits(&pair.target, &features);
-            let weights = weights.as_ref().map(|weights| weights.narrow(1, depth + 1, m));
-            let soft = |distributions: &Tensor, logits: &Tensor, weights: Option<Tensor>| {
-                let nats = -(aim(distributions) * logits.log_softmax(-1, None::<Kind>));
-                let nats = nats.sum_dim_intlist([-1_i64].as_slice(), false, None::<Kind>);
-                let nats = match weights {
-                    Some(weights) => nats * weights,
-                    None => nats,
-                };
-                nats.mean(Kind::Float)
-            };
-            let guided_logits = guided(&logits, self.guidance);
-            let of_rows = weights.as_ref().map(|weights| weights.repeat([2, 1]));
-            let cross = soft(&distributions, &logits, of_rows) * 0.5
-                + soft(&guided_distributions, &guided_logits, weights);
+            let logits = head.logits(lesson.target, &features);
+            let guided_logits = lesson.guided(&logits, self.guidance);
+            let cross = self.cross(&aims, [&logits, &guided_logits], from);
             let weight = self.depth_decay.powi(k as i32);
             if k < 3 {
                 let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
-                overlaps.push(overlap(&p, &aim(&guided_distributions)).double_value(&[]));
+                overlaps.push(overlap(&p, &aims.guided.narrow(1, from, m)).double_value(&[]));
             }
-            let hard = (self.hard_ce_weight > 0.0).then(|| {
-                let drawn = batch.tokens.narrow(1, depth + 1, m).repeat([2, 1]).unsqueeze(-1);
-                -logits.log_softmax(-1, None::<Kind>).gather(-1, &drawn, false).mean(Kind::Float)
-                    * self.hard_ce_weight
-            });
+            let hard =
+                (self.hard_ce_weight > 0.0).then(|| hard_ce(lesson, &logits, from) * self.hard_ce_weight);
             let of_depth = [regression, hard].into_iter().flatten().fold(cross, |sum, term| term + sum);
             total += of_depth * weight;
         }
         let mut values = vec![total.double_value(&[])];
         values.extend(self.feature_weight.map(|_| feature));
-        values.extend(self.redundancy.map(|r| r.share(&truth.neighbour_cosines())));
+        values.extend(self.redundancy.map(|r| r.share(&lesson.neighbour_cosines())));
         values.extend(overlaps);
         (total, values)
     }
 
-    /// Overlap of guided distributions (1 - total variation) by depth, the cosine of neighbouring target features and,
-    /// where slots are weighed, the share of redundant ones; on the images given as pairs of tokens and captions.
-    pub fn measure<H: DraftHead>(
-        &self,
-        pair: &Pair<H>,
-        batches: impl Iterator<Item = (Tensor, Tensor)>,
-    ) -> Vec<(String, f64)> {
-        let _guard = tch::no_grad_guard();
-        let mut overlaps = vec![0.0; self.depth];
-        let (mut cosine, mut redundant, mut n_images) = (0.0, 0.0, 0.0);
-        for (tokens, captions) in batches {
-            let n = tokens.size()[0] as f64;
-            let truth = Truth::new(pair, &captions, &tokens);
-            let distributions = guided(&pair.target.logits(&truth.features), self.guidance);
-            let distributions = distributions.softmax(-1, None::<Kind>);
-            let len = truth.features.size()[1];
-            let unrolled = unroll(&pair.head, &pair.target, &tokens, &truth.read, self.depth);
-            for (k, features) in unrolled.iter().enumerate() {
-                let m = len - k as i64 - 1;
-                let logits = pair.head.logits(&pair.target, &features.narrow(1, 0, m));
-                let p = guided(&logits, self.guidance).softmax(-1, None::<Kind>);
-                overlaps[k] += overlap(&p, &distributions.narrow(1, k as i64 + 1, m)).double_value(&[]) * n;
-            }
-            let cosines = truth.neighbour_cosines();
-            cosine += cosines.mean(Kind::Float).double_value(&[]) * n;
-            redundant += self.redundancy.map_or(0.0, |r| r.share(&cosines)) * n;
-            n_images += n;
+    /// What every slot weighs, where they differ.
+    fn weights(&self, lesson: &Lesson<'_>) -> SlotWeights {
+        let redundant = self.redundancy.map(|redundancy| redundancy.weights(&lesson.neighbour_cosines()));
+        SlotWeights { redundant, drawn: lesson.drawn.as_ref().map(Tensor::shallow_clone) }
+    }
+
+    /// The soft cross-entropies of the slots from `from` on. `logits`: of all rows, `[r, m, v]`, and guided, `[b, m, v]`.
+    fn cross(&self, aims: &Aims, [logits, guided_logits]: [&Tensor; 2], from: i64) -> Tensor {
+        let soft = |distributions: &Tensor, logits: &Tensor| {
+            let m = logits.size()[1];
+            let nats = -(distributions.narrow(1, from, m) * logits.log_softmax(-1, None::<Kind>));
+            let nats = nats.sum_dim_intlist([-1_i64].as_slice(), false, None::<Kind>);
+            aims.weights.mean(nats, from)
+        };
+        let of_rows = soft(&aims.rows, logits) * self.row_weight;
+        if self.guided_weight == 0.0 {
+            return of_rows;
         }
-        let mut named: Vec<(String, f64)> = overlaps
+        of_rows + soft(&aims.guided, guided_logits) * self.guided_weight
+    }
+}
+
+/// The target's distributions of all slots, and what the slots weigh.
+struct Aims {
+    /// `[r, n, v]`
+    rows: Tensor,
+    /// `[b, n, v]`
+    guided: Tensor,
+    weights: SlotWeights,
+}
+
+/// What slots weigh in a mean over them.
+struct SlotWeights {
+    /// `[b, n]`; absent: all weigh 1.
+    redundant: Option<Tensor>,
+    /// `[n]`: 1 where a token is drawn, else 0; absent: all are.
+    drawn: Option<Tensor>,
+}
+
+impl SlotWeights {
+    /// The weighted sum of `nats` (`[r, m]`, slots from `from` on) by the number of slots that are drawn: the mean is over
+    /// all of them, weighted or not.
+    fn mean(&self, nats: Tensor, from: i64) -> Tensor {
+        let (rows, m) = nats.size2().expect("nats have two axes");
+        let nats = match &self.redundant {
+            None => nats,
+            Some(weights) => nats * weights.narrow(1, from, m).repeat([rows / weights.size()[0], 1]),
+        };
+        mean_of_drawn(nats, self.drawn.as_ref(), from)
+    }
+}
+
+fn mean_of_drawn(nats: Tensor, drawn: Option<&Tensor>, from: i64) -> Tensor {
+    let (rows, m) = nats.size2().expect("nats have two axes");
+    match drawn {
+        None => nats.mean(Kind::Float),
+        Some(drawn) => {
+            let drawn = drawn.narrow(0, from, m);
+            (nats * &drawn).sum(Kind::Float) / (drawn.sum(Kind::Float) * rows as f64)
+        }
+    }
+}
+
+/// Cross-entropy of the image's own tokens from `from` on, over all rows. `logits`: `[r, m, v]`.
+fn hard_ce(lesson: &Lesson<'_>, logits: &Tensor, from: i64) -> Tensor {
+    let (rows, m) = (logits.size()[0], logits.size()[1]);
+    let own = lesson.tokens.narrow(1, from, m).repeat([rows / lesson.n_images(), 1]).unsqueeze(-1);
+    let nats = -logits.log_softmax(-1, None::<Kind>).gather(-1, &own, false);
+    mean_of_drawn(nats.squeeze_dim(-1), lesson.drawn.as_ref(), from)
+}
+
+/// What a head does on held-out images, collected lesson by lesson: overlap of guided distributions (1 - total variation)
+/// by depth, the cosine of neighbouring target features and, where slots are weighed, the share of redundant ones.
+pub struct Measured<'l> {
+    loss: &'l HeadLoss,
+    overlaps: Vec<f64>,
+    cosine: f64,
+    redundant: f64,
+    n_images: f64,
+}
+
+impl<'l> Measured<'l> {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(loss: &'l HeadLoss) -> Self {
+        Self { loss, overlaps: vec![0.0; loss.depth], cosine: 0.0, redundant: 0.0, n_images: 0.0 }
+    }
+
+    /// Adds the images of a lesson.
+    pub fn add(&mut self, head: &dyn Head, lesson: &Lesson<'_>) {
+        let _guard = tch::no_grad_guard();
+        let n = lesson.n_images() as f64;
+        let distributions = lesson.guided(&lesson.target.logits(&lesson.features), self.loss.guidance);
+        let distributions = distributions.softmax(-1, None::<Kind>);
+        let len = lesson.features.size()[1];
+        for (k, features) in unroll(head, lesson, self.loss.depth).iter().enumerate() {
+            let m = len - k as i64 - 1;
+            let logits = head.logits(lesson.target, &features.narrow(1, 0, m));
+            let p = lesson.guided(&logits, self.loss.guidance).softmax(-1, None::<Kind>);
+            self.overlaps[k] += overlap(&p, &distributions.narrow(1, k as i64 + 1, m)).double_value(&[]) * n;
+        }
+        let cosines = lesson.neighbour_cosines();
+        self.cosine += cosines.mean(Kind::Float).double_value(&[]) * n;
+        self.redundant += self.loss.redundancy.map_or(0.0, |r| r.share(&cosines)) * n;
+        self.n_images += n;
+    }
+
+    /// The means by their names.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, f64)> {
+        let mut named: Vec<(String, f64)> = self
+            .overlaps
             .iter()
             .enumerate()
-            .map(|(k, sum)| (format!("overlap_depth{}", k + 1), sum / n_images))
+            .map(|(k, sum)| (format!("overlap_depth{}", k + 1), sum / self.n_images))
             .collect();
-        named.push(("neighbour_feature_cosine".into(), cosine / n_images));
-        if self.redundancy.is_some() {
-            named.push(("redundant_share".into(), redundant / n_images));
+        named.push(("neighbour_feature_cosine".into(), self.cosine / self.n_images));
+        if self.loss.redundancy.is_some() {
+            named.push(("redundant_share".into(), self.redundant / self.n_images));
         }
-        named.push(("n_validation".into(), n_images));
+        named.push(("n_validation".into(), self.n_images));
         named
     }
 }

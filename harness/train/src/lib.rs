@@ -1,6 +1,10 @@
-//! Training of the embedded model: VQ tokenizer, target, EAGLE-1 and EAGLE-3 drafters and evaluator, from
-//! a seed, on CPU threads, resumable.
+//! Training of heads that draft for any model, and of the embedded model: VQ tokenizer, target, EAGLE-1 and EAGLE-3
+//! drafters and evaluator; from a seed, resumable.
 //!
+//! Heads of any model: [`head_spec`] (what is trained), [`head_trainer`] (the training), [`lesson`] (what the target gives),
+//! [`unroll`] and [`head_loss`] (what the head is trained on), [`model_images`] (with what), [`trial`] (what it is worth).
+//!
+//! The embedded model:
 //! Read in this order: [`spec`] (what is trained and for how long), [`engine`] (replicas, AdamW, state on
 //! disk), [`journal`] (curve and ETA), [`unroll`] and [`head_loss`] (what all heads are
 //! trained on), [`own_images`] (what some are trained with), then one file per stage; [`pipeline`] runs them by name.
@@ -9,14 +13,21 @@ pub mod adam;
 pub mod corpus;
 pub mod drafter;
 pub mod engine;
+pub mod error;
 pub mod features;
 pub mod further;
 pub mod head_loss;
+pub mod head_spec;
+pub mod head_trainer;
 pub mod journal;
+pub mod lesson;
+pub mod model_images;
 pub mod own_images;
+pub mod pair;
 pub mod pipeline;
 pub mod spec;
 pub mod stage;
 pub mod target;
 pub mod tokenizer;
+pub mod trial;
 pub mod unroll;

@@ -19,7 +19,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     corpus::{StepDraws, TokenRows, epoch_batch},
-    head_loss::guided,
+    lesson::guided,
 };
 
 /// How many images, and how they are drawn.

@@ -11,12 +11,13 @@ use specimen_models::{
 };
 
 use crate::{
+    adam::Clip,
     head_loss::{HeadLoss, Redundancy},
     own_images::OwnImages,
 };
 
 /// Bytes of a training specification, at most.
-const MAX_SPEC_BYTES: u64 = 4 << 20;
+pub(crate) const MAX_SPEC_BYTES: u64 = 4 << 20;
 
 /// A whole training specification.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -60,6 +61,9 @@ pub struct Schedule {
     pub n_warmup: u64,
     /// Decoupled decay of matrices; vectors are not decayed.
     pub weight_decay: f64,
+    /// What keeps gradients from being too large; absent: a length of at most 1.
+    #[serde(default = "Clip::unit")]
+    pub clip: Clip,
 }
 
 impl Schedule {
@@ -131,8 +135,8 @@ impl DrafterStage {
     #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let &Self { depth, depth_decay, feature_weight, guidance, hard_ce_weight, .. } = self;
-        let feature_weight = Some(feature_weight);
-        HeadLoss { depth, depth_decay, feature_weight, guidance, redundancy: None, hard_ce_weight }
+        let soft = HeadLoss::soft(depth, depth_decay, guidance);
+        HeadLoss { feature_weight: Some(feature_weight), hard_ce_weight, ..soft }
     }
 }
 
@@ -176,7 +180,7 @@ impl Eagle3Stage {
     #[must_use]
     pub fn loss(&self) -> HeadLoss {
         let &Self { depth, depth_decay, guidance, hard_ce_weight, .. } = self;
-        HeadLoss { depth, depth_decay, feature_weight: None, guidance, redundancy: None, hard_ce_weight }
+        HeadLoss { hard_ce_weight, ..HeadLoss::soft(depth, depth_decay, guidance) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every stage does beside its loss: resume, save, log, write the final weights.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -9,9 +10,13 @@ use anyhow::Context;
 use serde::Serialize;
 use specimen_foundation::whole_file::write_whole;
 use specimen_weights::write_safetensors;
-use tch::Kind;
+use tch::{Kind, Tensor};
 
-use crate::{engine::Engine, journal::Journal};
+use crate::{
+    engine::{Engine, StepReport},
+    error::TrainError,
+    journal::Journal,
+};
 
 /// Where a stage keeps its files.
 pub struct StageFiles {
@@ -21,6 +26,8 @@ pub struct StageFiles {
     pub weights: PathBuf,
     /// Folder of the resumable state and the curve.
     pub work: PathBuf,
+    /// The file of the configuration, where it is not named after the weights.
+    config: Option<PathBuf>,
 }
 
 impl StageFiles {
@@ -33,7 +40,13 @@ impl StageFiles {
             std::fs::create_dir_all(folder)
                 .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
         }
-        Ok(Self { name, weights: weights.to_owned(), work: work.to_owned() })
+        Ok(Self { name, weights: weights.to_owned(), work: work.to_owned(), config: None })
+    }
+
+    /// The same with the configuration in `path`.
+    #[must_use]
+    pub fn with_config(self, path: PathBuf) -> Self {
+        Self { config: Some(path), ..self }
     }
 
     /// The final bf16 weights.
@@ -59,37 +72,74 @@ impl StageFiles {
 pub struct Stage<'a> {
     files: &'a StageFiles,
     journal: Journal,
+    save: Save,
     saved: Instant,
 }
 
-/// Seconds between saves of the state.
-const SAVE_EVERY: Duration = Duration::from_secs(120);
+/// How often the state is saved.
+#[derive(Clone, Copy, Debug)]
+pub enum Save {
+    /// When so much time has passed.
+    After(Duration),
+    /// After every so many steps.
+    Steps(u64),
+}
+
+impl Save {
+    /// Every two minutes.
+    pub const TWO_MINUTES: Self = Self::After(Duration::from_secs(120));
+
+    /// Steps between rows of the curve: a state is saved where a row ends, so that a curve that is continued has the rows of
+    /// one that was not cut.
+    fn row_every(self) -> u64 {
+        match self {
+            Self::Steps(steps) if !steps.is_multiple_of(50) => steps,
+            _ => 50,
+        }
+    }
+}
 
 impl<'a> Stage<'a> {
     /// Continues `engine` from a saved state if there is one, and opens the curve.
     ///
     /// # Errors
     /// A damaged state, or files that cannot be written.
-    pub fn resume<M: Send>(
+    pub fn resume<M>(
         files: &'a StageFiles,
         engine: &mut Engine<M>,
         names: &[&'static str],
         n_steps: u64,
+        save: Save,
     ) -> anyhow::Result<Self> {
         if files.state_file().exists() {
             engine.load_state(&files.state_file())?;
         }
-        let journal = Journal::open(&files.curve_file(), names, engine.step, n_steps, 50)?;
-        Ok(Self { files, journal, saved: Instant::now() })
+        let journal = Journal::open(&files.curve_file(), names, engine.step, n_steps, save.row_every())?;
+        Ok(Self { files, journal, save, saved: Instant::now() })
     }
 
-    /// Logs a step and saves the state now and then.
+    /// Logs a step and saves the state now and then. A step whose loss or gradient is no number ends the training before it
+    /// is saved.
     ///
     /// # Errors
     /// Divergence, or files that cannot be written.
-    pub fn after_step<M: Send>(&mut self, engine: &Engine<M>, values: &[f64]) -> anyhow::Result<()> {
-        self.journal.add(engine.step, values)?;
-        if self.saved.elapsed() >= SAVE_EVERY {
+    pub fn after_step<M>(&mut self, engine: &Engine<M>, report: &StepReport) -> anyhow::Result<()> {
+        let is_finite = report.grad_norm.is_finite() && report.values.iter().all(|value| value.is_finite());
+        if !is_finite {
+            return Err(TrainError::Diverged {
+                step: engine.step,
+                what: report.values.first().copied().unwrap_or(f64::NAN),
+                grad_norm: report.grad_norm,
+                state: self.files.state_file(),
+            }
+            .into());
+        }
+        self.journal.add(engine.step, &report.values)?;
+        let is_due = match self.save {
+            Save::After(time) => self.saved.elapsed() >= time,
+            Save::Steps(steps) => engine.step.is_multiple_of(steps),
+        };
+        if is_due {
             engine.save_state(&self.files.state_file())?;
             self.saved = Instant::now();
         }
@@ -100,12 +150,25 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// Files that cannot be written.
-    pub fn finish<M: Send>(&mut self, engine: &Engine<M>, config: &impl Serialize) -> anyhow::Result<()> {
+    pub fn finish<M>(&mut self, engine: &Engine<M>, config: &impl Serialize) -> anyhow::Result<()> {
+        self.finish_with(engine, &engine.weights(Kind::BFloat16), config)
+    }
+
+    /// The same with other tensors for the file of weights.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub fn finish_with<M>(
+        &mut self,
+        engine: &Engine<M>,
+        tensors: &BTreeMap<String, Tensor>,
+        config: &impl Serialize,
+    ) -> anyhow::Result<()> {
         engine.save_state(&self.files.state_file())?;
         let path = self.files.weights_file();
-        write_safetensors(&path, &engine.weights(Kind::BFloat16))
+        let config_path = self.files.config.clone().unwrap_or_else(|| path.with_extension("json"));
+        write_safetensors(&path, tensors)
             .with_context(|| format!("{}: cannot write the weights", path.display()))?;
-        let config_path = path.with_extension("json");
         let text = serde_json::to_string_pretty(config).context("a configuration is plain data")? + "\n";
         write_whole(&config_path, text.as_bytes())
             .with_context(|| format!("{}: cannot write", config_path.display()))

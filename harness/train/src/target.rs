@@ -13,7 +13,7 @@ use crate::{
     corpus::{N_TOKENS, StepDraws, TokenRows, epoch_batch},
     engine::Engine,
     spec::TrainSpec,
-    stage::{Stage, StageFiles},
+    stage::{Save, Stage, StageFiles},
 };
 
 struct Shard {
@@ -35,11 +35,17 @@ pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()
         Ok(TinyBackbone::new(source, &stage.model)?)
     })?;
     let rows = TokenRows::encode(vq, TRAIN_SEED, spec.n_scenes)?;
-    let mut run = Stage::resume(files, &mut engine, &["weighted_nats", "nats"], stage.schedule.n_steps)?;
+    let mut run = Stage::resume(
+        files,
+        &mut engine,
+        &["weighted_nats", "nats"],
+        stage.schedule.n_steps,
+        Save::TWO_MINUTES,
+    )?;
     while engine.step < stage.schedule.n_steps {
         let shards = shards(spec, &rows, engine.step);
         let report = engine.train(&stage.schedule, shards, |model, shard| loss(model, &shard));
-        run.after_step(&engine, &report.values)?;
+        run.after_step(&engine, &report)?;
     }
     run.finish(&engine, &stage.model)?;
     let held_out = TokenRows::encode(vq, VAL_SEED, spec.n_validation.min(256))?;

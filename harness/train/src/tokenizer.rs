@@ -12,7 +12,7 @@ use crate::{
     engine::Engine,
     journal::Journal,
     spec::{TokenizerStage, TrainSpec},
-    stage::{Stage, StageFiles},
+    stage::{Save, Stage, StageFiles},
 };
 
 /// Temperature of the soft assignment in the entropy term.
@@ -36,8 +36,13 @@ pub fn train(spec: &TrainSpec, files: &StageFiles) -> anyhow::Result<()> {
     let stage = &spec.tokenizer;
     let mut engine =
         Engine::new(spec.seed, spec.n_replicas, Kind::BFloat16, |source| Ok(Vq::new(source, &stage.model)?))?;
-    let mut run =
-        Stage::resume(files, &mut engine, &["loss", "l1", "mse", "entropy_bits"], stage.schedule.n_steps)?;
+    let mut run = Stage::resume(
+        files,
+        &mut engine,
+        &["loss", "l1", "mse", "entropy_bits"],
+        stage.schedule.n_steps,
+        Save::TWO_MINUTES,
+    )?;
     if engine.step == 0 {
         start_codebook(&mut engine, spec)?;
     }
@@ -49,7 +54,7 @@ pub fn train(spec: &TrainSpec, files: &StageFiles) -> anyhow::Result<()> {
         if engine.step.is_multiple_of(stage.reseed_every) && engine.step * 10 < stage.schedule.n_steps * 7 {
             reseed_unused(&mut engine, spec)?;
         }
-        run.after_step(&engine, &report.values)?;
+        run.after_step(&engine, &report)?;
     }
     run.finish(&engine, &stage.model)?;
     report_quality(engine.model(), spec, run.journal())

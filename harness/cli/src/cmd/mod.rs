@@ -57,6 +57,8 @@ pub(crate) mod status;
 #[cfg(feature = "torch")]
 pub(crate) mod train;
 #[cfg(feature = "torch")]
+pub(crate) mod train_drafter;
+#[cfg(feature = "torch")]
 pub(crate) mod tune;
 
 use crate::{args::Command, console::Console};
@@ -106,6 +108,8 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Data(command) => data::data(command, console),
         #[cfg(feature = "torch")]
         Command::Train(args) => train::train(args, console),
+        #[cfg(feature = "torch")]
+        Command::TrainDrafter(args) => train_drafter::train_drafter(args, console),
         Command::Convert(args) => convert::convert(args, console),
         Command::Completions(args) => completions::completions(args),
         Command::Man(args) => man::man(args, console),

@@ -13,7 +13,7 @@ const TWIN: &str = "tiny";
 pub(crate) fn index() -> String {
     let mut text = "# Experiments\nOne file is one experiment. `paper/` has the tables and figures of papers, at full size and as \
                     twins on the embedded model; `real/` published models on their own; `sweep/` sweeps of ours; `ci/` what \
-                    the tests run. [All specs with their questions and sizes](../../docs/reference/specs.md).\n\n\
+                    the tests run; `train/` the trainings of heads, for `specimen train-drafter`. [All specs with their questions and sizes](../../docs/reference/specs.md).\n\n\
                     `specimen reproduce all` makes or continues every twin and compares it with the printed table.\n"
         .to_owned();
     for paper in Paper::all().unwrap() {

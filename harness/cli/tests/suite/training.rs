@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
 use crate::support::{Desk, workspace};
 
 const SPEC: &str = r#"
@@ -115,4 +120,66 @@ fn without_a_checkout_the_folder_for_weights_must_be_named() {
     let desk = Desk::new();
     let spec = workspace("harness/train/tiny.toml");
     desk.fails(&["train", "all", spec.to_str().unwrap()], 2, &["--weights"]);
+}
+
+/// A training of a head that takes seconds, in `n_steps` steps.
+const HEAD: &str = r#"
+name         = "short"
+seed         = 3
+save_every   = 20
+n_validation = 4
+model    = { name = "llamagen-toy", dtype = "f32", device = "cpu" }
+dataset  = { name = "scenes-train", limit = 24 }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+head     = { proposer = "eagle1" }
+loss     = { depth = 1, depth_decay = 1.0, feature_weight = 1.0, row_weight = 0.1, guided_weight = 0.0, hard_ce_weight = 0.0, feature_noise = 0.1 }
+schedule = { n_steps = 160, batch = 4, learning_rate = 3e-3, n_warmup = 5, weight_decay = 0.01 }
+trial    = { drafter = { proposer = "eagle1", shape = "chain", depth = 2 } }
+"#;
+
+/// The rows of a curve without their seconds.
+fn rows(curve: &str) -> Vec<String> {
+    let without = |row: &str| {
+        let mut values: Vec<&str> = row.split(',').collect();
+        values.remove(1);
+        values.join(",")
+    };
+    curve.lines().map(without).collect()
+}
+
+#[test]
+fn a_head_whose_training_was_killed_has_the_bytes_of_one_that_was_not() {
+    let desk = Desk::new();
+    let spec = desk.file("head.toml", HEAD);
+    let said = desk.succeeds(&["train-drafter", &spec, "--out", "whole", "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert!(answer["results"]["accepted_per_step"].is_f64(), "{answer}");
+    let mut cut =
+        desk.command(&["train-drafter", &spec, "--out", "cut"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(cut.stderr.take().unwrap()).lines();
+    // A state is saved behind each row, so that of step 40 is there when the row of step 60 is.
+    let reached = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("step 60/160"));
+    assert!(reached, "the training ends before it is killed");
+    cut.kill().unwrap();
+    cut.wait().unwrap();
+    assert!(!desk.path("cut/model.safetensors").exists());
+    let said = desk.succeeds(&["train-drafter", &spec, "--out", "cut"]);
+    assert!(!said.err.contains("step 20/160"), "it begins again: {}", said.err);
+    let read = |folder: &str, file: &str| std::fs::read(desk.path(folder).join(file)).unwrap();
+    for file in ["model.safetensors", "config.json", "model.results.json"] {
+        assert!(read("whole", file) == read("cut", file), "{file}");
+    }
+    let curve = |folder: &str| rows(&String::from_utf8(read(folder, "model.csv")).unwrap());
+    assert_eq!(curve("whole"), curve("cut"));
+}
+
+#[test]
+fn a_head_that_cannot_be_trained_is_refused_before_anything_is_written() {
+    let desk = Desk::new();
+    let spec = desk.file("head.toml", &HEAD.replace("llamagen-toy", "stub"));
+    desk.fails(&["train-drafter", &spec, "--out", "w"], 3, &["head.toml", "no head that can be trained"]);
+    let spec = desk.file("typo.toml", &HEAD.replace("llamagen-toy", "llamagen-tyo"));
+    desk.fails(&["train-drafter", &spec, "--out", "w"], 3, &["typo.toml", "llamagen-toy"]);
+    desk.fails(&["train-drafter", "absent.toml", "--out", "w"], 3, &["absent.toml: cannot read"]);
+    assert!(!desk.path("w").exists());
 }

@@ -19,6 +19,7 @@ use crate::{
         drafters::{DrafterKind, Heads},
         eagle::{EagleConfig, EagleHead, EaglePrefix},
         eagle3::{Eagle3Config, Eagle3Head},
+        trainable::no_heads,
     },
     seam::{
         loaded_model::{LoadedModel, Picture, Prefix, PromptFormat},
@@ -93,6 +94,7 @@ pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
         prompt: prompt_format(Rc::new(backbone), device),
         painter: Box::new(paint),
         heads,
+        trainable: no_heads(NAME),
         weights: Vec::new(),
         warnings: Vec::new(),
         steps: None,

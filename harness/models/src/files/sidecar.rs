@@ -39,6 +39,14 @@ impl Sidecar {
         self.0.get(key)?.as_bool()
     }
 
+    /// The three numbers of layers under `key`.
+    #[must_use]
+    pub fn places(&self, key: &str) -> Option<[usize; 3]> {
+        let numbers = self.0.get(key)?.as_array()?.iter();
+        let places: Option<Vec<usize>> = numbers.map(|n| n.as_u64()?.try_into().ok()).collect();
+        places?.try_into().ok()
+    }
+
     /// The text under `key`.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {

@@ -1,6 +1,6 @@
 //! What a draft needs of a head, whatever its architecture: features of the target in, features of its own
-//! out, and logits from them. Two ways through the same weights, as in [`llama`](crate::llama::layer): whole
-//! sequences with the graph for training, a few nodes behind a cache for decoding.
+//! out, and logits from them. Two ways through the same weights, as in [`llama`](crate::llama::layer): [`Head`] is whole
+//! sequences with the graph for training, [`DraftHead`] a few nodes behind a cache for decoding.
 
 use tch::Tensor;
 
@@ -9,8 +9,8 @@ use crate::{
     seam::{backbone::Backbone, kv::LayerCache},
 };
 
-/// A one-layer head that continues the target's features.
-pub trait DraftHead {
+/// A one-layer head that continues the target's features, on whole sequences.
+pub trait Head {
     /// Sizes of its layer.
     fn layer_shape(&self) -> LayerShape;
 
@@ -21,11 +21,6 @@ pub trait DraftHead {
     /// Input vectors of image tokens, as [`Backbone::embed`]: the target's, unless the head brings its own.
     fn embed(&self, target: &dyn Backbone, tokens: &Tensor, positions: &Tensor) -> Tensor {
         target.embed(tokens, positions)
-    }
-
-    /// Entries of its cache before those of the image, which it fills itself.
-    fn n_front(&self) -> i64 {
-        0
     }
 
     /// What the head continues from, made of the target's features: `[b, n, w]` to `[b, n, d]`, where `w` is
@@ -39,7 +34,18 @@ pub trait DraftHead {
     /// Predicted features after attention read `context` (`[b, n, heads * d_head]`). `x`: `[b, n, d]`.
     fn close(&self, x: &Tensor, context: &Tensor) -> Tensor;
 
-    /// `n` nodes behind the cache. `embeddings`, `features` as in [`DraftHead::open`]; `turns` as from
+    /// Logits in f32 over the target's vocabulary. `predicted`: `[b, n, d]`; returns `[b, n, n_vocab]`.
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor;
+}
+
+/// A head ready to decode.
+pub trait DraftHead: Head {
+    /// Entries of its cache before those of the image, which it fills itself.
+    fn n_front(&self) -> i64 {
+        0
+    }
+
+    /// `n` nodes behind the cache. `embeddings`, `features` as in [`Head::open`]; `turns` as from
     /// [`Turns::at`](crate::llama::layer::Turns::at); `mask` as in [`Layer::step`](crate::llama::layer::Layer::step), over the
     /// entries of [`DraftHead::n_front`] as well.
     /// Returns predicted features `[b, n, d]`.
@@ -51,9 +57,6 @@ pub trait DraftHead {
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Tensor;
-
-    /// Logits in f32 over the target's vocabulary. `predicted`: `[b, n, d]`; returns `[b, n, n_vocab]`.
-    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor;
 }
 
 /// Whole sequences at the entrance of a head's layer.

@@ -9,7 +9,7 @@ use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::Tensor;
 
 use crate::{
-    heads::draft_head::{DraftHead, Opened},
+    heads::draft_head::{DraftHead, Head, Opened},
     llama::{
         layer::{Layer, LayerShape, Rotary, rms_norm},
         mirror::Mirrored,
@@ -106,7 +106,7 @@ impl EagleHead {
     }
 }
 
-impl DraftHead for EagleHead {
+impl Head for EagleHead {
     fn layer_shape(&self) -> LayerShape {
         self.shape
     }
@@ -130,6 +130,12 @@ impl DraftHead for EagleHead {
         self.finish(&self.layer.finish(x, context))
     }
 
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        target.logits(predicted)
+    }
+}
+
+impl DraftHead for EagleHead {
     fn step(
         &self,
         embeddings: &Tensor,
@@ -140,9 +146,5 @@ impl DraftHead for EagleHead {
     ) -> Tensor {
         let joined = Mirrored::new(&self.join(embeddings, features));
         self.finish(&self.layer.step(&joined, turns, cache, mask).value())
-    }
-
-    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
-        target.logits(predicted)
     }
 }

@@ -12,7 +12,7 @@ use tch::{Kind, Tensor};
 
 use crate::{
     heads::{
-        draft_head::{DraftHead, Opened},
+        draft_head::{DraftHead, Head, Opened},
         eagle::EaglePrefix,
     },
     llama::{
@@ -42,6 +42,12 @@ pub struct Eagle3Config {
 }
 
 impl Eagle3Config {
+    /// The same head over other layers.
+    #[must_use]
+    pub fn tapping(self, taps: [usize; 3]) -> Self {
+        Self { taps, ..self }
+    }
+
     /// Whether a target of `n_layers` has the layers that are tapped, in the order in which a forward meets them:
     /// features of layers in another order would be mixed by weights that are not theirs.
     ///
@@ -116,7 +122,7 @@ impl Eagle3Head {
     }
 }
 
-impl DraftHead for Eagle3Head {
+impl Head for Eagle3Head {
     fn layer_shape(&self) -> LayerShape {
         self.shape
     }
@@ -138,6 +144,13 @@ impl DraftHead for Eagle3Head {
         self.layer.finish(x, context)
     }
 
+    fn logits(&self, _: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        let normed = rms_norm(predicted, &self.norm, self.config.norm_eps);
+        normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+    }
+}
+
+impl DraftHead for Eagle3Head {
     fn step(
         &self,
         embeddings: &Tensor,
@@ -148,11 +161,6 @@ impl DraftHead for Eagle3Head {
     ) -> Tensor {
         let read = self.side_by_side(embeddings, features);
         self.layer.step_from(&read, &Mirrored::new(features), turns, cache, mask).value()
-    }
-
-    fn logits(&self, _: &dyn Backbone, predicted: &Tensor) -> Tensor {
-        let normed = rms_norm(predicted, &self.norm, self.config.norm_eps);
-        normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
         published_names::{LayerNames, Mixed, PublishedNames},
     },
     heads::{
-        draft_head::{DraftHead, Opened},
+        draft_head::{DraftHead, Head, Opened},
         eagle::{EagleConfig, EagleHead},
         eagle3::{Eagle3Config, Eagle3Head},
     },
@@ -47,11 +47,36 @@ impl LanternHead {
         n_vocab: i64,
     ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let tokens = source.param(Self::EMBEDDING, &[n_vocab, d_model], Init::Normal(0.02))?;
-        let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
-        let mut head = EagleHead::new(&mut named, config, d_model)?;
+        let (mut head, tokens) = Self::parts(source, config, mixed, d_model, n_vocab)?;
         head.layer.prepare();
         Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+    }
+
+    /// The same head with the graph of its parameters, for training; it is not ready to decode.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn with_graph(
+        source: &mut dyn ParamSource,
+        config: &EagleConfig,
+        mixed: Mixed,
+        d_model: i64,
+        n_vocab: i64,
+    ) -> Result<Self, LoadError> {
+        let (head, tokens) = Self::parts(source, config, mixed, d_model, n_vocab)?;
+        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+    }
+
+    fn parts(
+        source: &mut dyn ParamSource,
+        config: &EagleConfig,
+        mixed: Mixed,
+        d_model: i64,
+        n_vocab: i64,
+    ) -> Result<(EagleHead, Tensor), LoadError> {
+        let tokens = source.param(Self::EMBEDDING, &[n_vocab, d_model], Init::Normal(0.02))?;
+        let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
+        Ok((EagleHead::new(&mut named, config, d_model)?, tokens))
     }
 
     /// EAGLE-3, over a draft vocabulary that is the target's. Reads or makes the parameters for a target of width and
@@ -64,18 +89,43 @@ impl LanternHead {
         source: &mut dyn ParamSource,
         config: &Eagle3Config,
         mixed: Mixed,
-        (d_model, n_vocab): (i64, i64),
+        sizes: (i64, i64),
         tokens: Option<&Tensor>,
     ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
+        let (mut head, tokens) = Self::eagle3_parts(source, config, mixed, sizes, tokens)?;
+        head.prepare();
+        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+    }
+
+    /// The same EAGLE-3 head with the graph of its parameters, for training; it is not ready to decode.
+    ///
+    /// # Errors
+    /// As the source.
+    pub fn eagle3_with_graph(
+        source: &mut dyn ParamSource,
+        config: &Eagle3Config,
+        mixed: Mixed,
+        sizes: (i64, i64),
+        tokens: &Tensor,
+    ) -> Result<Self, LoadError> {
+        let (head, tokens) = Self::eagle3_parts(source, config, mixed, sizes, Some(tokens))?;
+        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+    }
+
+    fn eagle3_parts(
+        source: &mut dyn ParamSource,
+        config: &Eagle3Config,
+        mixed: Mixed,
+        (d_model, n_vocab): (i64, i64),
+        tokens: Option<&Tensor>,
+    ) -> Result<(Eagle3Head, Tensor), LoadError> {
         let tokens = match tokens {
             Some(tokens) => tokens.shallow_clone(),
             None => source.param(Self::EMBEDDING, &[n_vocab, d_model], Init::Normal(0.02))?,
         };
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
-        let mut head = Eagle3Head::new(&mut named, config, d_model, n_vocab)?;
-        head.prepare();
-        Ok(Self { head: Box::new(head), tokens, pad_view: PadView::EarlierPads })
+        Ok((Eagle3Head::new(&mut named, config, d_model, n_vocab)?, tokens))
     }
 
     /// The same head, trained on features of pads that saw this; without it, on those of LANTERN's code.
@@ -104,7 +154,7 @@ impl LanternHead {
     }
 }
 
-impl DraftHead for LanternHead {
+impl Head for LanternHead {
     fn layer_shape(&self) -> LayerShape {
         self.head.layer_shape()
     }
@@ -129,6 +179,12 @@ impl DraftHead for LanternHead {
         self.head.close(x, context)
     }
 
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        self.head.logits(target, predicted)
+    }
+}
+
+impl DraftHead for LanternHead {
     fn step(
         &self,
         embeddings: &Tensor,
@@ -138,9 +194,5 @@ impl DraftHead for LanternHead {
         mask: Option<&Tensor>,
     ) -> Tensor {
         self.head.step(embeddings, features, turns, cache, mask)
-    }
-
-    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
-        self.head.logits(target, predicted)
     }
 }

@@ -129,6 +129,19 @@ impl ImageLlama {
         Self { stack, tokens, head, turns, n_positions }
     }
 
+    /// The norm before the output head and the head itself, under the names of an EAGLE-3 head, which may start with them;
+    /// of a head of two layers nothing.
+    #[must_use]
+    pub fn output_starts(&self) -> Vec<(String, Tensor)> {
+        match &self.head {
+            OutputHead::Linear(weight) => vec![
+                ("lm_head.weight".to_owned(), weight.shallow_clone()),
+                ("norm.weight".to_owned(), self.stack.norm.shallow_clone()),
+            ],
+            OutputHead::Mlp(_) => Vec::new(),
+        }
+    }
+
     /// Input vectors of the image tokens, `[n_vocab, d]`.
     pub fn token_table(&self) -> &Tensor {
         &self.tokens

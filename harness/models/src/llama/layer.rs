@@ -65,6 +65,14 @@ impl Turns {
         Self(Tensor::complex(&first(&rotary.cos), &first(&rotary.sin)))
     }
 
+    /// The rows `positions` (`[n]`, i64) as a table in `kind`, for [`Layer::whole`].
+    #[must_use]
+    pub fn rotary(&self, positions: &Tensor, kind: Kind) -> Rotary {
+        let rows = self.0.index_select(0, positions);
+        let table = |part: Tensor| part.repeat([1, 2]).to_kind(kind);
+        Rotary { cos: table(rows.real()), sin: table(rows.imag()) }
+    }
+
     /// The rows `positions` (`[n]`, i64) for query, key and value heads in this order; values are not turned.
     /// Returns `[n, 3 * n_heads, d_head / 2]`.
     pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {

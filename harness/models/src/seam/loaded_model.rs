@@ -7,7 +7,10 @@ use specimen_decode::{dist::TokenId, drafter::DraftModel, frontier::PictureRows,
 use tch::Tensor;
 
 use crate::{
-    heads::drafters::{DrafterKind, Heads},
+    heads::{
+        drafters::{DrafterKind, Heads},
+        trainable::DescribeHead,
+    },
     seam::{
         backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, model_error::ModelError,
         static_steps::StepBuffers, token_tables::TokenTables,
@@ -67,6 +70,8 @@ pub struct LoadedModel {
     pub painter: Painter,
     /// What can draft for it.
     pub heads: Heads,
+    /// What can be trained to draft for it.
+    pub trainable: DescribeHead,
     /// What it knows of its tokens besides their probability.
     pub tables: TokenTables,
     /// The files it was loaded from; none where its weights are made from a seed.

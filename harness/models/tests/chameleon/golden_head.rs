@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use specimen_models::{
     families::chameleon::{ChameleonHead, ImageHead, QkNormShape},
-    heads::draft_head::DraftHead,
+    heads::draft_head::{DraftHead, Head},
     llama::layer::causal_mask,
     seam::{
         backbone::Backbone,

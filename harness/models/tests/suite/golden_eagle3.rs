@@ -12,7 +12,7 @@ use specimen_decode::{
 use specimen_models::{
     families::llamagen::{LlamaGenNames, eagle3_config},
     files::published_names::Mixed,
-    heads::{draft_head::DraftHead, eagle_draft::EagleDraft, lantern_head::LanternHead},
+    heads::{draft_head::Head, eagle_draft::EagleDraft, lantern_head::LanternHead},
     seam::{distributions::distributions, draft_time::DraftTime, generation::ModelGeneration},
 };
 use tch::{Device, Kind, no_grad};

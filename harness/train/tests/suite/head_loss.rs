@@ -1,18 +1,21 @@
 //! The loss of heads, against its definition written out slot by slot.
 
-use specimen_models::{heads::draft_head::DraftHead, seam::backbone::Backbone};
+use specimen_models::{heads::draft_head::Head, seam::backbone::Backbone};
 use specimen_train::{
-    head_loss::{HeadLoss, Pair, PairSlot, Redundancy},
+    head_loss::{HeadLoss, PairSlot, Redundancy},
+    pair::Pair,
     unroll::unroll,
 };
 use tch::{Kind, Tensor, no_grad};
 
-use crate::support::{N_TOKENS, batch, eagle1, eagle1_and_join, eagle3, target, truth};
+use crate::support::{N_TOKENS, batch, eagle1, eagle1_and_join, eagle3, target};
 
 const BASE: HeadLoss = HeadLoss {
     depth: 3,
     depth_decay: 0.8,
     feature_weight: Some(0.7),
+    row_weight: 0.5,
+    guided_weight: 1.0,
     guidance: 3.0,
     redundancy: None,
     hard_ce_weight: 0.0,
@@ -27,8 +30,8 @@ fn weighed_on(slot: PairSlot, c: f64, tau_seq: f64, base: HeadLoss) -> HeadLoss 
     HeadLoss { redundancy: Some(Redundancy { c, tau_seq, slot }), ..base }
 }
 
-fn value<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
-    let (total, values) = loss.of(pair, &batch());
+fn value<H: Head>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
+    let (total, values) = pair.loss(loss, &batch());
     assert_eq!(values.len(), loss.names().len());
     assert_eq!(total.double_value(&[]), values[0]);
     values[0]
@@ -37,7 +40,7 @@ fn value<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
 /// Gradient of the tensor that joins embedding and feature.
 fn gradient(loss: &HeadLoss) -> (f64, Vec<f32>) {
     let (pair, join) = eagle1_and_join();
-    let (total, _) = loss.of(&pair, &batch());
+    let (total, _) = pair.loss(loss, &batch());
     total.backward();
     let grad = join.grad();
     (total.double_value(&[]), Vec::try_from(grad.reshape([-1])).unwrap())
@@ -66,9 +69,10 @@ fn the_weight_counts_where_features_are_redundant_and_only_there() {
 }
 
 /// The definition: smooth L1 and soft cross-entropy of each slot, with the weight of the slot.
-fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
+fn by_definition<H: Head>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
     let (batch, target) = (batch(), target());
-    let (features, read) = truth(&pair.head, &batch);
+    let lesson = pair.lesson(&batch);
+    let features = lesson.features.shallow_clone();
     let rows = |x: &Tensor, row: i64, slot: i64| -> Vec<f64> {
         Vec::try_from(x.get(row).get(slot).to_kind(Kind::Double)).unwrap()
     };
@@ -84,7 +88,7 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
     };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let true_logits = target.logits(&features);
-    let unrolled = unroll(&pair.head, &target, &batch.tokens, &read, loss.depth);
+    let unrolled = unroll(&pair.head, &lesson, loss.depth);
     let mut total = 0.0;
     for (k, predicted) in (0..).zip(&unrolled) {
         let logits = pair.head.logits(&target, predicted);
@@ -121,7 +125,9 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
                 }
             }
         }
-        let of_depth = loss.feature_weight.map_or(0.0, |w| w * regression) + 0.5 * of_rows + of_guided;
+        let of_depth = loss.feature_weight.map_or(0.0, |w| w * regression)
+            + loss.row_weight * of_rows
+            + loss.guided_weight * of_guided;
         let of_depth = of_depth + loss.hard_ce_weight * hard;
         total += of_depth * loss.depth_decay.powi(k as i32);
     }
@@ -132,7 +138,8 @@ fn by_definition<H: DraftHead>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
 fn the_loss_is_its_definition() {
     let second = weighed_on(PairSlot::Second, 2.0, 0.3, BASE);
     let hard = HeadLoss { hard_ce_weight: 0.6, ..weighed(2.0, 0.3, BASE) };
-    for loss in [BASE, weighed(2.0, 0.3, BASE), weighed(3.0, 0.3, SOFT), second, hard] {
+    let rows = HeadLoss { row_weight: 0.1, guided_weight: 0.0, ..hard };
+    for loss in [BASE, weighed(2.0, 0.3, BASE), weighed(3.0, 0.3, SOFT), second, hard, rows] {
         no_grad(|| {
             let (found, expected) = (value(&loss, &eagle1()), by_definition(&loss, &eagle1()));
             assert!((found / expected - 1.0).abs() < 1e-5, "eagle1, {loss:?}: {found}, not {expected}");
@@ -148,5 +155,5 @@ fn a_report_names_what_the_loss_has() {
     assert_eq!(SOFT.names(), ["loss", "overlap1", "overlap2", "overlap3"]);
     let shallow = HeadLoss { depth: 1, ..weighed(2.0, 0.5, BASE) };
     assert_eq!(shallow.names(), ["loss", "feature", "redundant", "overlap1"]);
-    assert_eq!(shallow.of(&eagle1(), &batch()).1.len(), 4);
+    assert_eq!(eagle1().loss(&shallow, &batch()).1.len(), 4);
 }

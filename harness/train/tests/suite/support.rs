@@ -5,12 +5,11 @@ use specimen_models::{
     families::tiny::{TargetConfig, TinyBackbone},
     files::random_weights::RandomWeights,
     heads::{
-        draft_head::DraftHead,
         eagle::{EagleConfig, EagleHead, EaglePrefix},
         eagle3::{Eagle3Config, Eagle3Head},
     },
 };
-use specimen_train::head_loss::{HeadBatch, Pair};
+use specimen_train::pair::{HeadBatch, Pair};
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
 
@@ -106,16 +105,4 @@ fn numbers(n: i64, limit: i64, salt: i64) -> Tensor {
 pub(crate) fn batch() -> HeadBatch {
     let captions = numbers(2 * CAPTION_LEN as i64, 41, 2).view([2, -1]);
     HeadBatch { tokens: numbers(2 * N_TOKENS, N_VOCAB, 1).view([2, -1]), captions, noise: None }
-}
-
-/// The target with the caption and with the null caption: features after the final norm, and what `head` reads.
-pub(crate) fn truth(head: &dyn DraftHead, batch: &HeadBatch) -> (Tensor, Tensor) {
-    let null = batch.captions.full_like(i64::from(specimen_datasets::scenes::NULL_ID));
-    let both = Tensor::cat(&[&batch.captions, &null], 0);
-    let tapped = target().features_tapped(&both, &batch.tokens.repeat([2, 1]), head.taps());
-    let read = match tapped.inner.as_slice() {
-        [] => tapped.features.shallow_clone(),
-        inner => Tensor::cat(inner, -1),
-    };
-    (tapped.features, read)
 }

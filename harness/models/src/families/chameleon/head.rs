@@ -16,7 +16,7 @@ use super::{
     layer::{ChameleonLayer, attend},
 };
 use crate::{
-    heads::draft_head::{DraftHead, Opened},
+    heads::draft_head::{DraftHead, Head, Opened},
     llama::layer::{LayerShape, Rotary},
     seam::{backbone::Backbone, kv::LayerCache},
 };
@@ -128,9 +128,9 @@ impl ImageHead {
     }
 }
 
-impl DraftHead for ImageHead {
+impl Head for ChameleonHead {
     fn layer_shape(&self) -> LayerShape {
-        let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = &self.head.config;
+        let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = &self.config;
         LayerShape { d_model, n_heads, d_head, d_ffn }
     }
 
@@ -139,22 +139,54 @@ impl DraftHead for ImageHead {
         &[]
     }
 
-    fn n_front(&self) -> i64 {
-        self.n_prompt()
-    }
-
     fn admit(&self, features: &Tensor) -> Tensor {
         features.shallow_clone()
     }
 
     fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
-        let x = self.head.join(embeddings, features);
-        let projected = self.head.layer.project(&x, rotary);
+        let x = self.join(embeddings, features);
+        let projected = self.layer.project(&x, rotary);
         Opened { x, projected }
     }
 
     fn close(&self, x: &Tensor, context: &Tensor) -> Tensor {
-        self.head.layer.finish(x, context)
+        self.layer.finish(x, context)
+    }
+
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        target.logits(predicted)
+    }
+}
+
+impl Head for ImageHead {
+    fn layer_shape(&self) -> LayerShape {
+        self.head.layer_shape()
+    }
+
+    fn taps(&self) -> &[usize] {
+        self.head.taps()
+    }
+
+    fn admit(&self, features: &Tensor) -> Tensor {
+        self.head.admit(features)
+    }
+
+    fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
+        self.head.open(embeddings, features, rotary)
+    }
+
+    fn close(&self, x: &Tensor, context: &Tensor) -> Tensor {
+        self.head.close(x, context)
+    }
+
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
+        self.head.logits(target, predicted)
+    }
+}
+
+impl DraftHead for ImageHead {
+    fn n_front(&self) -> i64 {
+        self.n_prompt()
     }
 
     fn step(
@@ -174,9 +206,5 @@ impl DraftHead for ImageHead {
         let (k, v) = cache.append(&kv);
         let mask = self.image.padding().hide(mask, n, k.size()[2] - n, kind, &x);
         self.head.layer.finish(&x, &attend(&q.to_kind(kind), &k, &v, mask.as_ref()))
-    }
-
-    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
-        target.logits(predicted)
     }
 }

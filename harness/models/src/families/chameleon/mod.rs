@@ -15,6 +15,7 @@ pub mod made;
 mod model;
 mod recipe;
 mod repeated;
+mod training;
 mod vocabulary;
 mod vqgan;
 

@@ -9,6 +9,7 @@ use super::{
     ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout, ModelFiles,
     QkNormShape, Recipe, Vocabulary, Vqgan,
     repeated::{Repeated, compare},
+    training,
 };
 use crate::{
     files::{placed::Placed, published_files::AbsentHead, several_files::SeveralFiles, sidecar::Sidecar},
@@ -81,6 +82,7 @@ impl Chameleon {
         );
         Ok(LoadedModel {
             name,
+            trainable: training::describe(name, network.clone()),
             n_tokens: form.n_tokens(),
             rows: form.picture_rows(),
             forced: form.forced(),
@@ -103,7 +105,7 @@ impl Chameleon {
 }
 
 /// Starts `head`, which continues from the words and the features of the prefix.
-fn start_draft(head: ChameleonHead) -> StartDraft {
+pub(super) fn start_draft(head: ChameleonHead) -> StartDraft {
     let head = Rc::new(head);
     Box::new(move |generation, max_run, time| {
         let backbone: Rc<dyn Any> = generation.backbone().clone();

@@ -15,6 +15,7 @@ use crate::{
     heads::{
         drafters::{DrafterKind, Heads, StartDraft},
         model_draft::{ModelDraft, VocabularyMap},
+        trainable::no_heads,
     },
     seam::{
         loaded_model::{LoadedModel, Picture, Prefix, WeightsId},
@@ -111,6 +112,7 @@ pub fn open(
         rows: PictureRows::square(backbone.config().n_tokens() as usize),
         forced: Vec::new(),
         heads,
+        trainable: no_heads(name),
         tables,
         prompt: Box::new(move |prompt, sampling| {
             check_unconditional(name, prompt, sampling)?;

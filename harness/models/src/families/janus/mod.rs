@@ -6,6 +6,7 @@ mod made;
 mod model;
 mod network;
 mod published;
+mod training;
 
 pub use config::JanusConfig;
 pub use model::{Janus, JanusPrompt, drafter_config};

@@ -7,13 +7,12 @@ use specimen_hub::Places;
 use specimen_weights::{LoadError, Scoped};
 use tch::{Device, Kind};
 
-use super::{JanusConfig, JanusNames, JanusNetwork, JanusWeights};
+use super::{JanusConfig, JanusNames, JanusNetwork, JanusWeights, training};
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{
         placed::Placed,
         published_files::{AbsentHead, find_all},
-        published_names::{LayerNames, Mixed, PublishedNames},
         several_files::SeveralFiles,
         sidecar::Sidecar,
     },
@@ -95,6 +94,7 @@ impl Janus {
         heads.add(DrafterKind::Eagle1(None), head.map(start_draft));
         Ok(LoadedModel {
             name,
+            trainable: training::describe(name, config),
             n_tokens: config.n_tokens() as usize,
             rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
@@ -117,7 +117,7 @@ impl Janus {
 
 /// Starts `head`, which has seen the prefix: every slot is paired with the word behind it; those of the empty prompt
 /// are its pads.
-fn start_draft(head: EagleHead) -> StartDraft {
+pub(super) fn start_draft(head: EagleHead) -> StartDraft {
     let head: Rc<dyn DraftHead> = Rc::new(head);
     Box::new(move |generation, max_run, time| {
         let following = generation.prefix().narrow(1, 1, generation.n_prefix() - 1);
@@ -212,9 +212,7 @@ fn open_head(
         let (bias, input_norm) = (files.has("fc.bias"), files.has("layers.0.input_layernorm.weight"));
         let config_of_head = EagleConfig { bias, input_norm, ..drafter_config(config, eps) };
         let mut placed = Placed::new(files, kind, device);
-        let (names, d_head) = (LayerNames::HuggingFace, config.d_head());
-        let mut named = PublishedNames::new(&mut placed, names, Mixed::Halves, d_head);
-        let mut head = EagleHead::new(&mut named, &config_of_head, config.d_model)?;
+        let mut head = training::read(&mut placed, &config_of_head, config)?;
         head.layer.prepare();
         Ok(head)
     })

@@ -30,6 +30,9 @@ use crate::{
     seam::loaded_model::WeightsId,
 };
 
+/// Epsilon of a head's norms where its `config.json` says nothing: LANTERN's heads differ from the target there.
+pub(super) const HEAD_EPS: f64 = 1e-6;
+
 /// How a head is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadLayout {
@@ -112,8 +115,9 @@ pub(super) fn open_heads(
             continue;
         };
         let sidecar = Sidecar::beside(&paths[0])?;
-        let eps = sidecar.number("rms_norm_eps").unwrap_or(1e-6);
+        let eps = sidecar.number("rms_norm_eps").unwrap_or(HEAD_EPS);
         let pad_view = pad_view(&sidecar, &paths[0])?;
+        let taps = taps(&sidecar, &paths[0], config)?;
         let (d_model, n_vocab) = (config.d_model, config.n_vocab);
         let (head, read) = SeveralFiles::read(&paths, &source.part.role, |files| {
             let has_tokens = files.has(LanternHead::EMBEDDING);
@@ -126,8 +130,10 @@ pub(super) fn open_heads(
                 }
                 HeadLayout::Eagle3 => {
                     let tokens = (!has_tokens).then(|| backbone.token_table());
-                    let config = eagle3_config(config, eps);
-                    LanternHead::eagle3(placed, &config, Mixed::Pairs, (d_model, n_vocab), tokens)
+                    let published = eagle3_config(config, eps);
+                    let taps = taps.unwrap_or(published.taps);
+                    let of_head = published.tapping(taps);
+                    LanternHead::eagle3(placed, &of_head, Mixed::Pairs, (d_model, n_vocab), tokens)
                 }
             }
         })?;
@@ -146,6 +152,18 @@ pub(super) fn start_draft(head: LanternHead) -> StartDraft {
         let following = zeroth.expand([generation.n_rows(), generation.n_prefix() - 1, -1], false);
         Box::new(EagleDraft::with_prefix(head.clone(), generation, max_run, time, following))
     })
+}
+
+/// The layers that an EAGLE-3 head in `weights` was trained on, where its `config.json` says so.
+fn taps(sidecar: &Sidecar, weights: &Path, config: &LlamaGenConfig) -> Result<Option<[usize; 3]>, LoadError> {
+    let Some(taps) = sidecar.places("taps") else { return Ok(None) };
+    eagle3_config(config, HEAD_EPS).tapping(taps).check_taps(config.n_layers).map_err(|reason| {
+        LoadError::Config {
+            path: weights.to_owned(),
+            reason: format!("in the config.json beside it {reason}; is it the head of another model?"),
+        }
+    })?;
+    Ok(Some(taps))
 }
 
 /// What pads saw when the head in `weights` was trained, as its `config.json` has it.

@@ -8,6 +8,7 @@ mod model;
 mod network;
 mod published;
 pub mod t5;
+mod training;
 
 pub use config::{Condition, LlamaGenConfig};
 pub use heads::{HeadLayout, HeadSource, drafter_config, eagle3_config};

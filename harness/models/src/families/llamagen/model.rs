@@ -12,11 +12,12 @@ use super::{
     Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
     heads::{NamedHead, open_heads, start_draft},
     t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
+    training,
 };
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{placed::Placed, published_files::find_all, several_files::SeveralFiles, sidecar::Sidecar},
-    heads::drafters::Heads,
+    heads::{drafters::Heads, trainable::no_heads},
     llama::padded::Padded,
     picture::{
         pixels::{Rounding, painter},
@@ -95,8 +96,13 @@ impl LlamaGen {
         for (kind, head) in named {
             heads.add(kind, head.map(start_draft));
         }
+        let trainable = match config.condition {
+            Condition::Caption { .. } => training::describe(config, network.backbone().clone()),
+            Condition::Class { .. } => no_heads(name),
+        };
         Ok(LoadedModel {
             name,
+            trainable,
             n_tokens: config.n_tokens() as usize,
             rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),

@@ -5,6 +5,7 @@
 mod backbone;
 mod config;
 mod model;
+mod training;
 mod vq;
 
 pub use backbone::TinyBackbone;

@@ -7,7 +7,7 @@ use specimen_catalog::target::STANDARD;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 
-use super::{TargetConfig, TinyBackbone, Vq, VqConfig};
+use super::{TargetConfig, TinyBackbone, Vq, VqConfig, training};
 use crate::{
     heads::{
         drafters::{DrafterKind, Heads},
@@ -98,6 +98,8 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
     checkpoint.finish()?;
 
     let heads = heads(&config, (kind, device), &mut weights)?;
+    let backbone = Rc::new(backbone);
+    let trainable = training::describe(backbone.clone(), EAGLE1[0].1.config()?, EAGLE3.config()?);
     let tables = TokenTables::of_codebook(
         vectors_of(TOKENIZER.file, &vq.unit_codebook())?,
         vectors_of(TARGET.file, backbone.token_table())?,
@@ -108,9 +110,10 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
         n_tokens: config.n_tokens() as usize,
         rows: PictureRows::square(config.n_tokens() as usize),
         forced: Vec::new(),
-        prompt: prompt_format(Rc::new(backbone), encode, device),
+        prompt: prompt_format(backbone, encode, device),
         painter: painter(grid, Rounding::HalfToEven, device, move |ids| vq.decode_tokens(ids)),
         heads,
+        trainable,
         tables,
         weights,
         warnings: Vec::new(),

@@ -1,0 +1,246 @@
+//! What a head of any model is trained on and how long: one TOML file. Model, dataset, sampling and the trial's drafter are
+//! written as in the spec of an experiment, and checked by its grammar.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use specimen_decode::{method::MethodConfig, pipeline::Sampling};
+use specimen_experiments::{
+    parse::SpecText,
+    spec::{DatasetSpec, Dtype, ModelSpec},
+};
+use specimen_foundation::bounded_read::read_text;
+use specimen_models::heads::trainable::HeadKind;
+
+use crate::{
+    error::TrainError,
+    head_loss::{HeadLoss, Redundancy},
+    spec::{MAX_SPEC_BYTES, Schedule},
+};
+
+/// A training of one head.
+#[derive(Clone, Debug)]
+pub struct HeadSpec {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The target.
+    pub model: ModelSpec,
+    /// The prompts of its images.
+    pub dataset: DatasetSpec,
+    /// How its images are drawn, and at which guidance distributions are matched.
+    pub sampling: Sampling,
+    /// How the trial decodes: with the head, losslessly.
+    pub trial: MethodConfig,
+    /// Everything else.
+    pub rest: Rest,
+}
+
+/// What only a training says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rest {
+    /// Name of the training.
+    pub name: String,
+    /// Seeds initial weights, images, their order and noise.
+    pub seed: u64,
+    /// What it shows and what it cannot, in prose.
+    #[serde(default)]
+    pub analysis: String,
+    /// Where the settings come from.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// The head.
+    pub head: HeadChoice,
+    /// What it is trained on.
+    pub loss: LossSpec,
+    /// Length and rate.
+    pub schedule: Schedule,
+    /// Steps between saves of the state.
+    pub save_every: u64,
+    /// Prompts whose images are held out, the first of the dataset.
+    pub n_validation: usize,
+}
+
+/// Which head.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadChoice {
+    /// `eagle1` or `eagle3`.
+    pub proposer: Kind,
+    /// The layers that an EAGLE-3 head reads, 0-based; absent: the published ones.
+    pub taps: Option<[usize; 3]>,
+    /// Weights to begin with, in the layout of its file; absent: random ones.
+    pub from: Option<PathBuf>,
+}
+
+/// How a head is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// EAGLE-1.
+    Eagle1,
+    /// EAGLE-3.
+    Eagle3,
+}
+
+/// What a head's loss is made of, and the noise on what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LossSpec {
+    /// [`HeadLoss::depth`]: 1 in EAGLE-1, 7 in EAGLE-3.
+    pub depth: usize,
+    /// [`HeadLoss::depth_decay`]: 0.8 in EAGLE-3.
+    pub depth_decay: f64,
+    /// [`HeadLoss::feature_weight`]: 1 in EAGLE-1; absent in EAGLE-3.
+    pub feature_weight: Option<f64>,
+    /// [`HeadLoss::row_weight`]: 0.1 in EAGLE-1, 1 in EAGLE-3.
+    pub row_weight: f64,
+    /// [`HeadLoss::guided_weight`]: 0 in both.
+    pub guided_weight: f64,
+    /// [`HeadLoss::hard_ce_weight`].
+    pub hard_ce_weight: f64,
+    /// [`HeadLoss::redundancy`]: CASCADE's weights; absent: none.
+    pub redundancy: Option<Redundancy>,
+    /// Half-width of the uniform noise on what the head reads of the target: `0.1 * 512 / length` in EAGLE-1.
+    pub feature_noise: f64,
+}
+
+/// What a training shares with an experiment, as the grammar of specs reads it.
+const FRAME: &str = "schema = 1\nname = \"train\"\nseed = 0\ntiming = { warmup = 0, blocks = 1 }\n\
+                     cell = [{ name = \"ar\" }]\n";
+
+/// The tables that both have.
+const SHARED: [&str; 3] = ["model", "dataset", "sampling"];
+
+impl HeadSpec {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, TOML that is no training of a head (what is wrong is named), a value out of range.
+    pub fn read(path: &Path) -> Result<Self, TrainError> {
+        let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
+        let text = read_text(path, MAX_SPEC_BYTES)
+            .map_err(|error| wrong(format!("cannot read the training specification: {error}")))?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads `text`, which messages call `path`.
+    ///
+    /// # Errors
+    /// As [`HeadSpec::read`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, TrainError> {
+        let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
+        let mut table: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut frame: toml::Table = toml::from_str(FRAME).expect("the frame is TOML");
+        for name in SHARED {
+            let shared = table
+                .remove(name)
+                .ok_or_else(|| wrong(format!("it has no [{name}]; write it as in a spec")))?;
+            frame.insert(name.to_owned(), shared);
+        }
+        let trial = table.remove("trial").ok_or_else(|| {
+            wrong(
+                "it has no [trial]; write `trial = { drafter = { … } }` as a [[cell]] of a spec has it"
+                    .to_owned(),
+            )
+        })?;
+        let mut cell =
+            trial.as_table().cloned().ok_or_else(|| wrong("trial: expected a table".to_owned()))?;
+        cell.insert("name".to_owned(), toml::Value::from("trial"));
+        frame["cell"].as_array_mut().expect("it is a list").push(cell.into());
+        let rest: Rest =
+            table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        let text = toml::to_string(&frame).expect("TOML is written as it was read");
+        let resolved = SpecText::parse("the training specification", &text).and_then(|text| text.resolve());
+        let resolved = resolved.map_err(|error| wrong(error.fault.to_string()))?;
+        let cell =
+            resolved.cells.into_iter().find(|cell| cell.name == "trial").expect("the frame has a trial");
+        let (model, sampling, trial) = (cell.model, cell.sampling, cell.method);
+        let spec = Self { path: path.to_owned(), model, dataset: resolved.dataset, sampling, trial, rest };
+        spec.check().map_err(wrong)?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let Rest { loss, schedule, head, n_validation, save_every, .. } = &self.rest;
+        let at_least_1 = [
+            ("schedule.batch", schedule.batch),
+            ("schedule.n_steps", schedule.n_steps),
+            ("loss.depth", loss.depth as u64),
+            ("n_validation", *n_validation as u64),
+            ("save_every", *save_every),
+        ];
+        if let Some((name, _)) = at_least_1.iter().find(|(_, value)| *value == 0) {
+            return Err(format!("{name} is 0, expected at least 1"));
+        }
+        let weights = [
+            ("loss.depth_decay", loss.depth_decay),
+            ("loss.feature_weight", loss.feature_weight.unwrap_or(0.0)),
+            ("loss.row_weight", loss.row_weight),
+            ("loss.guided_weight", loss.guided_weight),
+            ("loss.hard_ce_weight", loss.hard_ce_weight),
+            ("loss.feature_noise", loss.feature_noise),
+            ("schedule.learning_rate", schedule.learning_rate),
+            ("schedule.weight_decay", schedule.weight_decay),
+        ];
+        if let Some((name, found)) = weights.iter().find(|(_, value)| !(0.0..1e9).contains(value)) {
+            return Err(format!("{name} is {found}, expected a number of at least 0"));
+        }
+        if head.taps.is_some() && head.proposer == Kind::Eagle1 {
+            return Err("head.taps are of an EAGLE-3 head; leave them out for `eagle1`".to_owned());
+        }
+        let proposer = self.trial.drafter.proposer;
+        if format!("{proposer:?}").to_lowercase() != self.rest.head.kind().as_written() {
+            return Err(format!(
+                "trial.drafter.proposer is not `{}`, which is trained",
+                self.rest.head.kind().as_written()
+            ));
+        }
+        if self.model.three_way_guidance {
+            return Err("model.three_way_guidance: heads are trained on two rows; leave it out".to_owned());
+        }
+        if self.model.dtype == Dtype::F16 {
+            return Err("model.dtype is f16, whose gradients vanish; expected f32 or bf16".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The loss that trains the head.
+    #[must_use]
+    pub fn loss(&self) -> HeadLoss {
+        let LossSpec {
+            depth, depth_decay, feature_weight, row_weight, guided_weight, hard_ce_weight, ..
+        } = self.rest.loss;
+        let (guidance, redundancy) = (self.sampling.guidance, self.rest.loss.redundancy);
+        HeadLoss {
+            depth,
+            depth_decay,
+            feature_weight,
+            row_weight,
+            guided_weight,
+            guidance,
+            redundancy,
+            hard_ce_weight,
+        }
+    }
+
+    /// What decides the weights that come out, in one line: a state is only taken up again under the same.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let rest = Rest { analysis: String::new(), sources: Vec::new(), ..self.rest.clone() };
+        let Rest { seed, head, loss, schedule, n_validation, .. } = &rest;
+        serde_json::json!([self.model, self.dataset, self.sampling, seed, head, loss, schedule, n_validation])
+            .to_string()
+    }
+}
+
+impl HeadChoice {
+    /// How it is built.
+    #[must_use]
+    pub fn kind(&self) -> HeadKind {
+        match self.proposer {
+            Kind::Eagle1 => HeadKind::Eagle1,
+            Kind::Eagle3 => HeadKind::Eagle3,
+        }
+    }
+}

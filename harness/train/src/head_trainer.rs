@@ -1,0 +1,281 @@
+//! Training a head of any model: images of the target's own, its features on the fly, a head built anew in every step from
+//! the tensors of its file, and a file in the published layout at the end.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Context;
+use specimen_models::{
+    heads::{draft_head::Head, trainable::TrainableHead},
+    seam::loaded_model::LoadedModel,
+};
+use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads};
+use tch::{Device, Kind, Tensor};
+
+use crate::{
+    corpus::{StepDraws, epoch_batch},
+    engine::Engine,
+    error::TrainError,
+    head_loss::{HeadLoss, Measured},
+    head_spec::HeadSpec,
+    lesson::Lesson,
+    model_images::{DrawnBy, ModelImages},
+    stage::{Save, Stage, StageFiles},
+    trial::{Trial, TrialResult},
+};
+
+/// What is trained, and on what.
+pub struct HeadTraining<'a> {
+    /// The training specification.
+    pub spec: &'a HeadSpec,
+    /// The target.
+    pub model: &'a LoadedModel,
+    /// Kind of its numbers and of the head's replica; the master copy is f32.
+    pub kind: Kind,
+    /// Where both are.
+    pub device: Device,
+    /// The prompts of the dataset, in its order.
+    pub prompts: Vec<&'a str>,
+    /// What the prompts are, such as the digest of the dataset.
+    pub dataset: String,
+}
+
+/// What training gave.
+pub struct HeadResult {
+    /// Measures on held-out images, by name.
+    pub values: Vec<(String, f64)>,
+    /// Accepted tokens a step, of the head that training began with and of the trained one.
+    pub trial: TrialResult,
+}
+
+/// The tensors of a head's file: those that are trained, and those that the file repeats from the target.
+struct Leaves {
+    named: BTreeMap<String, Tensor>,
+}
+
+impl ParamSource for &Leaves {
+    fn param(&mut self, name: &str, _: &[i64], _: Init) -> Result<Tensor, LoadError> {
+        Ok(self.named.get(name).expect("a head asks for the same tensors every time").shallow_clone())
+    }
+}
+
+/// A source that answers with what the file repeats, and writes down everything.
+struct Recording<'a> {
+    source: &'a mut dyn ParamSource,
+    repeated: &'a [(String, Tensor)],
+    named: BTreeMap<String, Tensor>,
+}
+
+impl ParamSource for Recording<'_> {
+    fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
+        let tensor = match self.repeated.iter().find(|(repeated, _)| repeated == name) {
+            Some((_, tensor)) => tensor.shallow_clone(),
+            None => self.source.param(name, shape, init)?,
+        };
+        self.named.insert(name.to_owned(), tensor.shallow_clone());
+        Ok(tensor)
+    }
+}
+
+/// Trains the head to the end of its schedule, from its saved state if `out` has one, and writes it there:
+/// `model.safetensors` and `config.json` in the layout of its publisher, `model.csv` with the curve, `model.results.json`.
+///
+/// # Errors
+/// A head that the model does not have, weights that do not fit, files of another training, unwritable files, divergence.
+pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<HeadResult> {
+    use_threads(1);
+    let &HeadTraining { spec, model, kind, device, .. } = training;
+    let described = training.describe()?;
+    let files = StageFiles::new("model", out, out)?.with_config(out.join("config.json"));
+    let mut engine = Engine::on(device, spec.rest.seed, 1, kind, |source| {
+        let mut recording = Recording { source, repeated: &described.repeated, named: BTreeMap::new() };
+        (described.build)(&mut recording)?;
+        Ok(Leaves { named: recording.named })
+    })?;
+    training.start(&described, &mut engine)?;
+    let untrained = engine.weights(kind);
+    engine.identify(training.identity());
+    let loss = spec.loss();
+    let drawn = training.images(out)?;
+    let save = Save::Steps(spec.rest.save_every);
+    let mut stage = Stage::resume(&files, &mut engine, &loss.names(), spec.rest.schedule.n_steps, save)?;
+    while engine.step < spec.rest.schedule.n_steps {
+        let items = training.items(drawn.prompts.len(), engine.step);
+        let report = engine.train_alone(&spec.rest.schedule, items, |leaves, item| {
+            training.loss(&described, leaves, &drawn, &item, &loss)
+        })?;
+        stage.after_step(&engine, &report)?;
+    }
+    let mut tensors = engine.weights(kind);
+    let repeated = described.repeated.iter();
+    tensors
+        .extend(repeated.map(|(name, tensor)| (name.clone(), tensor.to_device(Device::Cpu).to_kind(kind))));
+    stage.finish_with(&engine, &tensors, &described.config)?;
+    let values = training.measure(&described, engine.model(), &drawn, &loss)?;
+    let prompts = &training.prompts[..spec.rest.n_validation];
+    let trial = Trial { spec, model, described: &described, device, prompts };
+    let trial = trial.compare(&untrained, &engine.weights(kind))?;
+    let all = values.iter().cloned().chain(trial.named()).collect::<Vec<_>>();
+    stage.journal().result(&all)?;
+    Ok(HeadResult { values, trial })
+}
+
+/// Images of the target's own.
+struct Drawn<'a> {
+    images: ModelImages,
+    /// The prompt of each.
+    prompts: Vec<&'a str>,
+}
+
+/// One image of a step: which, and the seed of its noise.
+struct Item {
+    image: usize,
+    noise: u64,
+}
+
+impl HeadTraining<'_> {
+    /// The head of the specification, if the model has it and there is something to train it on.
+    fn describe(&self) -> Result<TrainableHead, TrainError> {
+        let rest = &self.spec.rest;
+        let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
+        let described = (self.model.trainable)(rest.head.kind(), rest.head.taps)
+            .map_err(|reason| wrong(format!("head: {reason}")))?;
+        let n = self.prompts.len();
+        if n <= rest.n_validation {
+            return Err(wrong(format!(
+                "n_validation is {}, and the dataset has {n} prompts: nothing is left to train on",
+                rest.n_validation
+            )));
+        }
+        if self.model.n_tokens <= rest.loss.depth {
+            return Err(wrong(format!(
+                "loss.depth is {}, expected less than the {} tokens of an image",
+                rest.loss.depth, self.model.n_tokens
+            )));
+        }
+        Ok(described)
+    }
+
+    /// What decides the weights that come out, in words.
+    fn identity(&self) -> String {
+        format!("{}, dataset {}, {}", self.target(), self.dataset, self.spec.identity())
+    }
+
+    /// The target, in words.
+    fn target(&self) -> String {
+        let digests: Vec<&str> = self.model.weights.iter().map(|file| file.digest.as_str()).collect();
+        let weights = if digests.is_empty() { "from a seed".to_owned() } else { digests.join(" ") };
+        format!("model {} with weights {weights}", self.model.name)
+    }
+
+    /// Puts the values that the specification names, or that the family gives, in place of random ones.
+    fn start(&self, described: &TrainableHead, engine: &mut Engine<Leaves>) -> anyhow::Result<()> {
+        for (name, value) in &described.starts {
+            tch::no_grad(|| engine.master(name).copy_(value));
+        }
+        if let Some(path) = &self.spec.rest.head.from {
+            let unfit = |reason: LoadError| TrainError::Start {
+                path: path.clone(),
+                model: self.model.name.to_owned(),
+                reason: reason.to_string(),
+            };
+            let mut file = Checkpoint::open(path, Some(Kind::Float), self.device).map_err(unfit)?;
+            file.ignore(|name| described.repeated.iter().any(|(repeated, _)| repeated == name));
+            tch::no_grad(|| engine.start_from(&mut file)).map_err(|error| {
+                match error.downcast::<LoadError>() {
+                    Ok(reason) => unfit(reason).into(),
+                    Err(other) => other,
+                }
+            })?;
+            file.finish().map_err(unfit)?;
+        }
+        engine.spread();
+        Ok(())
+    }
+
+    /// Images drawn with one prompt each; those of the held-out prompts come first.
+    fn images(&self, out: &Path) -> anyhow::Result<Drawn<'_>> {
+        let samples = self.spec.dataset.samples as usize;
+        let prompts: Vec<&str> =
+            self.prompts.iter().flat_map(|prompt| std::iter::repeat_n(*prompt, samples)).collect();
+        let HeadSpec { sampling, rest, model, .. } = self.spec;
+        let seed = rest.seed ^ 0x0E;
+        let sampled = serde_json::to_string(sampling).context("sampling is plain data")?;
+        let origin = format!(
+            "{} in {}, dataset {} in {samples} samples, seed {seed}, sampling {sampled}",
+            self.target(),
+            model.dtype.name(),
+            self.dataset
+        );
+        let drawn = DrawnBy { model: self.model, sampling: *sampling, prompts: &prompts, seed, origin };
+        let images = drawn.images(&out.join("images"))?;
+        Ok(Drawn { images, prompts })
+    }
+
+    /// Images before the first that is trained on.
+    fn n_held_out(&self) -> usize {
+        self.spec.rest.n_validation * self.spec.dataset.samples as usize
+    }
+
+    /// The images of a step.
+    fn items(&self, n_images: usize, step: u64) -> Vec<Item> {
+        let rest = &self.spec.rest;
+        let n_trained = (n_images - self.n_held_out()) as u64;
+        let chosen = epoch_batch(rest.seed ^ 0xD7, n_trained, step, rest.schedule.batch);
+        let mut draws = StepDraws::new(rest.seed ^ 0xD7, step);
+        let item = |row: i64| Item { image: self.n_held_out() + row as usize, noise: draws.bits() };
+        chosen.into_iter().map(item).collect()
+    }
+
+    /// Calls `learn` with a lesson on one image; `half_width`: of the noise, seeded by the item.
+    fn with_lesson<T>(
+        &self,
+        described: &TrainableHead,
+        head: &dyn Head,
+        drawn: &Drawn<'_>,
+        (item, half_width): (&Item, f64),
+        learn: impl FnOnce(&Lesson<'_>) -> T,
+    ) -> anyhow::Result<T> {
+        let prompt = drawn.prompts[item.image];
+        let prefix = tch::no_grad(|| (self.model.prompt)(prompt, &self.spec.sampling))?;
+        let is_forced: Vec<bool> = self.model.forced.iter().map(Option::is_some).collect();
+        let mut noise = |size: &[i64]| {
+            tch::manual_seed(item.noise as i64);
+            let uniform = |size| Tensor::rand(size, (Kind::Float, Device::Cpu)) * 2.0 - 1.0;
+            (half_width > 0.0).then(|| uniform(size) * half_width)
+        };
+        let tokens = drawn.images.tokens(item.image);
+        Ok(learn(&Lesson::of_image(&prefix, described, head, &tokens, &is_forced, &mut noise)))
+    }
+
+    /// The loss of one image with its graph, and what to report of it.
+    fn loss(
+        &self,
+        described: &TrainableHead,
+        leaves: &Leaves,
+        drawn: &Drawn<'_>,
+        item: &Item,
+        loss: &HeadLoss,
+    ) -> anyhow::Result<(Tensor, Vec<f64>)> {
+        let head = (described.build)(&mut &*leaves)?;
+        let noise = self.spec.rest.loss.feature_noise;
+        self.with_lesson(described, &*head, drawn, (item, noise), |lesson| loss.of(&*head, lesson))
+    }
+
+    /// What the head does on the held-out images.
+    fn measure(
+        &self,
+        described: &TrainableHead,
+        leaves: &Leaves,
+        drawn: &Drawn<'_>,
+        loss: &HeadLoss,
+    ) -> anyhow::Result<Vec<(String, f64)>> {
+        let _guard = tch::no_grad_guard();
+        let head = (described.build)(&mut &*leaves)?;
+        let mut measured = Measured::new(loss);
+        for image in 0..self.n_held_out() {
+            let item = Item { image, noise: 0 };
+            self.with_lesson(described, &*head, drawn, (&item, 0.0), |lesson| measured.add(&*head, lesson))?;
+        }
+        Ok(measured.named())
+    }
+}

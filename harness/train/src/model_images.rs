@@ -1,0 +1,110 @@
+//! Images of a target's own, of any model, on which a head is trained: drawn by plain decoding for the prompts of a dataset,
+//! in files of some each, so that little is lost when the drawing is cut.
+
+use std::{collections::BTreeMap, io::Write, path::Path, time::Instant};
+
+use anyhow::Context;
+use specimen_decode::{
+    clock::MonotonicClock, decoder::decode, method::MethodConfig, pipeline::Sampling, rng::Uniforms,
+};
+use specimen_models::seam::loaded_model::LoadedModel;
+use specimen_weights::{Checkpoint, write_safetensors};
+use tch::{Device, Kind, Tensor};
+
+use crate::{corpus::StepDraws, error::TrainError};
+
+/// Images of a file.
+const OF_A_FILE: usize = 128;
+
+/// Name of the tensor that says in UTF-8 what the images were drawn from.
+const ORIGIN: &str = "drawn_from";
+
+/// What images are drawn from.
+pub struct DrawnBy<'a> {
+    /// The target.
+    pub model: &'a LoadedModel,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// One prompt an image.
+    pub prompts: &'a [&'a str],
+    /// Seed of all images.
+    pub seed: u64,
+    /// What decides the tokens beside the place of an image, in words.
+    pub origin: String,
+}
+
+/// Tokens of images, one row each.
+pub struct ModelImages(Vec<Tensor>);
+
+impl ModelImages {
+    /// Tokens of the image `at`, `[n_tokens]`, i64.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn tokens(&self, at: usize) -> Tensor {
+        self.0[at / OF_A_FILE].get((at % OF_A_FILE) as i64).to_kind(Kind::Int64)
+    }
+}
+
+impl DrawnBy<'_> {
+    /// The images: read from `folder` as far as they are there, drawn and added where not.
+    ///
+    /// # Errors
+    /// A damaged or unwritable file, one of images that were drawn from something else, a prompt that the model cannot take.
+    pub fn images(&self, folder: &Path) -> anyhow::Result<ModelImages> {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
+        let (started, n) = (Instant::now(), self.prompts.len());
+        let (mut files, mut n_drawn) = (Vec::new(), 0);
+        for first in (0..n).step_by(OF_A_FILE) {
+            let path = folder.join(format!("images-{:05}.safetensors", first / OF_A_FILE));
+            let end = (first + OF_A_FILE).min(n);
+            if path.exists() {
+                files.push(self.read(&path, end - first)?);
+                continue;
+            }
+            let rows = (first..end).map(|at| self.draw(at)).collect::<anyhow::Result<Vec<_>>>()?;
+            let tokens = Tensor::stack(&rows, 0);
+            let of_file = BTreeMap::from([
+                ("tokens".to_owned(), tokens.shallow_clone()),
+                (ORIGIN.to_owned(), Tensor::from_slice(self.origin.as_bytes())),
+            ]);
+            write_safetensors(&path, &of_file)
+                .with_context(|| format!("{}: cannot write the images", path.display()))?;
+            files.push(tokens.to_kind(Kind::Int));
+            n_drawn += end - first;
+            let left = started.elapsed().as_secs_f64() / n_drawn as f64 * (n - end) as f64;
+            writeln!(std::io::stderr().lock(), "image {end}/{n}  {left:.0} s left")?;
+        }
+        Ok(ModelImages(files))
+    }
+
+    fn draw(&self, at: usize) -> anyhow::Result<Tensor> {
+        let mut generation = self.model.open(self.prompts[at], &self.sampling, 1)?;
+        let mut plain = MethodConfig::ar().build(None).expect("plain decoding needs nothing");
+        let uniforms = Uniforms::new(self.seed_of(at));
+        let decoded = decode(&mut plain, &mut generation, &uniforms, &MonotonicClock::new());
+        Ok(Tensor::from_slice(&decoded.tokens.iter().map(|token| i64::from(token.0)).collect::<Vec<_>>()))
+    }
+
+    /// Seed of the image `at`.
+    #[must_use]
+    pub fn seed_of(&self, at: usize) -> u64 {
+        StepDraws::new(self.seed, at as u64).bits()
+    }
+
+    fn read(&self, path: &Path, n: usize) -> anyhow::Result<Tensor> {
+        let mut file = Checkpoint::open(path, None, Device::Cpu)?;
+        let found = match file.shape(ORIGIN).map_or(0, |shape| shape[0]) {
+            0 => "nothing it tells of".to_owned(),
+            n => String::from_utf8_lossy(&Vec::<u8>::try_from(file.take(ORIGIN, &[n])?)?).into_owned(),
+        };
+        if found != self.origin {
+            let expected = self.origin.clone();
+            return Err(TrainError::OfAnother { path: path.to_owned(), found, expected }.into());
+        }
+        let tokens = file.take("tokens", &[n as i64, self.model.n_tokens as i64])?;
+        file.finish()?;
+        Ok(tokens.to_kind(Kind::Int))
+    }
+}

@@ -1,0 +1,129 @@
+//! What a head is worth: accepted tokens a step of lossless decoding with it, on prompts that it was not trained on, beside
+//! those of the head that training began with.
+
+use std::collections::BTreeMap;
+
+use specimen_decode::{clock::MonotonicClock, decoder::decode, method::Parts, rng::Uniforms, trace::Decoded};
+use specimen_models::{
+    heads::trainable::TrainableHead,
+    seam::{draft_time::DraftTime, loaded_model::LoadedModel},
+};
+use specimen_stats::{
+    bootstrap::BootstrapPlan,
+    paired::{MeanDifference, Paired},
+};
+use specimen_weights::{Init, LoadError, ParamSource};
+use tch::{Device, Tensor};
+
+use crate::{corpus::StepDraws, error::TrainError, head_spec::HeadSpec};
+
+/// Resamples of the interval.
+const N_RESAMPLES: usize = 2000;
+
+/// Decodes with a head.
+pub struct Trial<'a> {
+    /// The training.
+    pub spec: &'a HeadSpec,
+    /// The target.
+    pub model: &'a LoadedModel,
+    /// The head.
+    pub described: &'a TrainableHead,
+    /// Where it computes.
+    pub device: Device,
+    /// Prompts, one image each.
+    pub prompts: &'a [&'a str],
+}
+
+/// Accepted tokens a step, without the bonus or corrected token, as means over images.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialResult {
+    /// Of the head that training began with.
+    pub untrained: f64,
+    /// Of the trained one.
+    pub trained: f64,
+    /// How far the second is above the first, over the same prompts and seeds; absent with fewer than two prompts.
+    pub gain: Option<MeanDifference>,
+}
+
+/// The tensors of a head by their names.
+struct Tensors<'a> {
+    trained: &'a BTreeMap<String, Tensor>,
+    repeated: &'a [(String, Tensor)],
+    device: Device,
+}
+
+impl ParamSource for Tensors<'_> {
+    fn param(&mut self, name: &str, _: &[i64], _: Init) -> Result<Tensor, LoadError> {
+        let repeated = self.repeated.iter().find(|(repeated, _)| repeated == name).map(|(_, tensor)| tensor);
+        let tensor = repeated.or_else(|| self.trained.get(name));
+        Ok(tensor.expect("a head asks for the same tensors every time").to_device(self.device))
+    }
+}
+
+impl Trial<'_> {
+    /// Both heads on all prompts.
+    ///
+    /// # Errors
+    /// A prompt or a drafter that the model cannot take.
+    pub fn compare(
+        &self,
+        untrained: &BTreeMap<String, Tensor>,
+        trained: &BTreeMap<String, Tensor>,
+    ) -> anyhow::Result<TrialResult> {
+        let (before, after) = (self.accepted(untrained)?, self.accepted(trained)?);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (untrained, trained) = (mean(&before), mean(&after));
+        let gain = if before.len() < 2 {
+            None
+        } else {
+            let plan = BootstrapPlan::new(self.spec.rest.seed, N_RESAMPLES, 0.95)?;
+            Some(Paired::join((0..).zip(before), (0..).zip(after))?.mean_difference(&plan)?)
+        };
+        Ok(TrialResult { untrained, trained, gain })
+    }
+
+    /// Accepted tokens a step of each image.
+    fn accepted(&self, tensors: &BTreeMap<String, Tensor>) -> anyhow::Result<Vec<f64>> {
+        let _guard = tch::no_grad_guard();
+        let repeated = &self.described.repeated;
+        let mut source = Tensors { trained: tensors, repeated, device: self.device };
+        let start = (self.described.start)(&mut source)?;
+        let method = &self.spec.trial;
+        let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
+        let mut accepted = Vec::new();
+        for (at, prompt) in self.prompts.iter().enumerate() {
+            let mut generation = self.model.open(prompt, &self.spec.sampling, method.max_tree_nodes())?;
+            let draft = start(&generation, method.max_run_nodes(), DraftTime::new(self.device));
+            let parts = Parts { draft_model: Some(draft), ..self.model.tables.parts(&method.needs()) };
+            let mut built = method.build_with(parts).map_err(|error| wrong(format!("trial: {error}")))?;
+            let seed = StepDraws::new(self.spec.rest.seed ^ 0x7A1, at as u64).bits();
+            let decoded = decode(&mut built, &mut generation, &Uniforms::new(seed), &MonotonicClock::new());
+            accepted.push(a_step(&decoded));
+        }
+        Ok(accepted)
+    }
+}
+
+/// Accepted tokens a step of one image.
+fn a_step(decoded: &Decoded) -> f64 {
+    let n: u32 = decoded.steps.iter().map(|step| step.n_accepted).sum();
+    f64::from(n) / decoded.steps.len().max(1) as f64
+}
+
+impl TrialResult {
+    /// The numbers by their names.
+    #[must_use]
+    pub fn named(&self) -> Vec<(String, f64)> {
+        let mut named = vec![
+            ("accepted_per_step_untrained".to_owned(), self.untrained),
+            ("accepted_per_step".to_owned(), self.trained),
+        ];
+        if let Some(gain) = &self.gain {
+            named.push(("accepted_per_step_gain".to_owned(), gain.value));
+            named.push(("accepted_per_step_gain_low".to_owned(), gain.interval.lower));
+            named.push(("accepted_per_step_gain_high".to_owned(), gain.interval.upper));
+            named.push(("n_trial".to_owned(), gain.n_pairs as f64));
+        }
+        named
+    }
+}

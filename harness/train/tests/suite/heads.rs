@@ -1,0 +1,295 @@
+//! Heads of several families trained a little: the loss falls, the file is that of the published layout and loads, and the
+//! trained head is accepted more often.
+
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::{Mutex, PoisonError},
+};
+
+use specimen_foundation::failure::{Failure, FailureKind};
+use specimen_models::{
+    catalog::{self, OpenModel},
+    families::{
+        chameleon::{self, ChameleonHead},
+        llamagen::{LlamaGenConfig, drafter_config, eagle3_config},
+    },
+    files::published_names::Mixed,
+    heads::lantern_head::LanternHead,
+    seam::loaded_model::LoadedModel,
+};
+use specimen_train::{
+    error::TrainError,
+    head_spec::HeadSpec,
+    head_trainer::{HeadResult, HeadTraining, train_head},
+};
+use specimen_weights::{Checkpoint, Init, ParamSource};
+use tch::{Device, Kind};
+
+const SPEC: &str = r#"
+name         = "test"
+seed         = 3
+save_every   = 20
+n_validation = 8
+model    = { name = "MODEL", dtype = "f32", device = "cpu" }
+dataset  = { name = "scenes-train", limit = 40 }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+head     = { proposer = "eagle1" }
+loss     = { depth = 1, depth_decay = 1.0, feature_weight = 1.0, row_weight = 0.1, guided_weight = 0.0, hard_ce_weight = 0.0, feature_noise = 0.0 }
+schedule = { n_steps = 80, batch = 4, learning_rate = 5e-3, n_warmup = 5, weight_decay = 0.01, clip = { value = 0.5 } }
+trial    = { drafter = { proposer = "eagle1", shape = "static", tree = "tiny_13" } }
+"#;
+
+/// Held by the training that is under way.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The specification above for `model`, as EAGLE-1 is trained.
+fn eagle1(model: &str) -> String {
+    SPEC.replace("MODEL", model)
+}
+
+/// The same as EAGLE-3 is trained.
+fn eagle3(model: &str) -> String {
+    let text = eagle1(model).replace("\"eagle1\"", "\"eagle3\"");
+    let text =
+        text.replace("depth = 1, depth_decay = 1.0, feature_weight = 1.0", "depth = 7, depth_decay = 0.8");
+    text.replace("row_weight = 0.1", "row_weight = 1.0")
+}
+
+fn model(name: &str, kind: Kind) -> Rc<LoadedModel> {
+    let options = OpenModel {
+        kind,
+        device: Device::Cpu,
+        data_root: None,
+        weights: None,
+        is_made: false,
+        encode_caption: |_| Err("the embedded model is not asked here".to_owned()),
+        three_way_guidance: false,
+        graphs: None,
+    };
+    catalog::open(name, &options).unwrap()
+}
+
+/// What training by `text` gives in `folder`.
+fn train(text: &str, folder: &Path) -> anyhow::Result<HeadResult> {
+    let spec = HeadSpec::parse(&PathBuf::from("spec.toml"), text)?;
+    let (name, dtype) = (spec.model.name.clone(), spec.model.dtype.name());
+    let set = specimen_experiments::prompts::open(&spec.dataset, None)?;
+    let kind = if dtype == "f32" { Kind::Float } else { Kind::BFloat16 };
+    // Fresh parameters come from torch's generator, which the whole process shares.
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let training = HeadTraining {
+        spec: &spec,
+        model: &model(&name, kind),
+        kind,
+        device: Device::Cpu,
+        prompts: set.prompts().iter().map(|prompt| prompt.text.as_str()).collect(),
+        dataset: set.digest().to_string(),
+    };
+    train_head(&training, folder)
+}
+
+/// Trains, and looks at the curve and the trial.
+fn check_learns(text: &str, folder: &Path) {
+    let result = train(text, folder).unwrap();
+    let curve = std::fs::read_to_string(folder.join("model.csv")).unwrap();
+    let losses: Vec<f64> =
+        curve.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().parse().unwrap()).collect();
+    assert!(losses.len() == 4 && losses[3] < 0.97 * losses[0], "{text}\n{losses:?}");
+    let trial = result.trial;
+    assert!(trial.untrained < trial.trained, "{text}\n{trial:?}");
+}
+
+/// The tensors of the file in `folder` that training leaves, without its reader complaining of one.
+fn check_loads(folder: &Path, read: impl FnOnce(&mut dyn ParamSource)) {
+    let mut file = Checkpoint::open(&folder.join("model.safetensors"), None, Device::Cpu).unwrap();
+    read(&mut file);
+    file.finish().unwrap();
+}
+
+fn toy() -> LlamaGenConfig {
+    LlamaGenConfig::of(specimen_catalog_entry("llamagen-toy"))
+}
+
+fn specimen_catalog_entry(name: &str) -> &'static specimen_catalog::Entry {
+    specimen_catalog::entry::entry(name).unwrap()
+}
+
+#[test]
+fn an_eagle1_head_of_llamagen_learns_and_is_a_file_in_lanterns_layout() {
+    let folder = tempfile::tempdir().unwrap();
+    check_learns(&eagle1("llamagen-toy"), folder.path());
+    let expected = LanternHead::expected(&drafter_config(&toy(), 1e-6), 32, 64).unwrap();
+    let file = Checkpoint::open(&folder.path().join("model.safetensors"), None, Device::Cpu).unwrap();
+    assert!(expected.iter().all(|tensor| file.shape(&tensor.name) == Some(tensor.shape.as_slice())));
+    check_loads(folder.path(), |file| {
+        LanternHead::new(file, &drafter_config(&toy(), 1e-6), Mixed::Pairs, 32, 64).unwrap();
+    });
+    let config = std::fs::read_to_string(folder.path().join("config.json")).unwrap();
+    for part in ["\"rms_norm_eps\": 1e-6", "\"prefix_pads\": \"earlier\"", "\"bias\": true"] {
+        assert!(config.contains(part), "{part} in {config}");
+    }
+}
+
+#[test]
+fn an_eagle3_head_of_llamagen_learns_and_is_a_file_in_its_authors_layout() {
+    let folder = tempfile::tempdir().unwrap();
+    check_learns(&eagle3("llamagen-toy"), folder.path());
+    let tokens = tch::Tensor::zeros([64, 32], (Kind::Float, Device::Cpu));
+    check_loads(folder.path(), |file| {
+        let config = eagle3_config(&toy(), 1e-6);
+        LanternHead::eagle3(file, &config, Mixed::Pairs, (32, 64), Some(&tokens)).unwrap();
+    });
+}
+
+#[test]
+fn heads_of_janus_and_of_the_chameleon_family_learn() {
+    let folder = tempfile::tempdir().unwrap();
+    check_learns(&eagle1("janus-toy"), &folder.path().join("janus"));
+    for name in ["lumina-toy", "anole-toy"] {
+        let folder = folder.path().join(name);
+        check_learns(&eagle1(name), &folder);
+        check_loads(&folder, |file| {
+            let config = chameleon::made::config();
+            ChameleonHead::new(file, &config, true).unwrap();
+            let shape = [config.n_words, config.d_model];
+            let _ = file.param(ChameleonHead::embedding_name(), &shape, Init::Constant(0.0)).unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_head_learns_in_bf16_with_a_master_copy_in_f32() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = eagle1("llamagen-toy").replace("\"f32\"", "\"bf16\"");
+    train(&text, folder.path()).unwrap();
+    let kind = |file: &str, name: &str| {
+        Checkpoint::open(&folder.path().join(file), None, Device::Cpu).unwrap().stored_kind(name)
+    };
+    assert_eq!(kind("model.safetensors", "fc.weight"), Some(Kind::BFloat16));
+    assert_eq!(kind("model.state.safetensors", "params"), Some(Kind::Float));
+}
+
+#[test]
+fn cascades_weights_with_c_of_1_give_the_base_heads_bytes_and_others_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = eagle1("llamagen-toy").replace("n_steps = 80", "n_steps = 6");
+    let weights = |name: &str, text: &str| {
+        let folder = folder.path().join(name);
+        train(text, &folder).unwrap();
+        std::fs::read(folder.join("model.safetensors")).unwrap()
+    };
+    let weighed = |c: &str| {
+        let of_it = format!("feature_noise = 0.0, redundancy = {{ c = {c}, tau_seq = 0.2 }}");
+        short.replace("feature_noise = 0.0", &of_it)
+    };
+    let base = weights("base", &short);
+    assert!(base == weights("one", &weighed("1.0")));
+    assert!(base != weights("two", &weighed("2.0")));
+}
+
+/// The message and the kind of the error that training by `text` in `folder` gives.
+fn refusal(text: &str, folder: &Path) -> (String, FailureKind) {
+    let error = train(text, folder).map(|_| ()).unwrap_err();
+    let kind = error.downcast_ref::<TrainError>().unwrap_or_else(|| panic!("{error:#}")).kind();
+    (format!("{error:#}"), kind.unwrap())
+}
+
+#[test]
+fn what_cannot_be_trained_is_refused_in_a_sentence_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = eagle1("llamagen-toy");
+    let tapped = |taps: &str| {
+        let text = eagle3("llamagen-toy");
+        text.replace(
+            "proposer = \"eagle3\" }\nloss",
+            &format!("proposer = \"eagle3\", taps = {taps} }}\nloss"),
+        )
+    };
+    for (text, part) in [
+        (tapped("[0, 1, 9]"), "taps are [0, 1, 9], expected ascending layers below 2"),
+        (eagle3("janus-toy"), "model `janus-toy` has no `eagle3` head that can be trained; it has: eagle1"),
+        (eagle1("llamagen-c2i-toy"), "has no head that can be trained; LlamaGen of captions"),
+        (base.replace("n_validation = 8", "n_validation = 40"), "nothing is left to train on"),
+        (base.replace("depth = 1", "depth = 16"), "loss.depth is 16, expected less than the 16 tokens"),
+        (base.replace("batch = 4", "batch = 0"), "schedule.batch is 0, expected at least 1"),
+        (base.replace("row_weight = 0.1", "row_weight = -0.1"), "loss.row_weight is -0.1"),
+        (base.replace("\"f32\"", "\"f16\""), "model.dtype is f16"),
+        (base.replace("guidance = 3.0", "guidence = 3.0"), "guidence"),
+        (base.replace("row_weight", "raw_weight"), "raw_weight"),
+        (
+            base.replace("drafter = { proposer = \"eagle1\"", "drafter = { proposer = \"eagle3\""),
+            "trial.drafter",
+        ),
+    ] {
+        let (message, kind) = refusal(&text, folder.path());
+        assert!(message.contains("spec.toml") && message.contains(part), "{message}");
+        assert_eq!(kind, FailureKind::Spec, "{message}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn files_of_another_training_and_weights_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let short = eagle1("llamagen-toy").replace("n_steps = 80", "n_steps = 2");
+    train(&short, folder.path()).unwrap();
+    let files = ["model.safetensors", "model.state.safetensors", "model.csv", "config.json"];
+    let all = || files.map(|file| std::fs::read(folder.path().join(file)).unwrap());
+    let before = all();
+    let (message, kind) = refusal(&short.replace("guidance = 3.0", "guidance = 4.0"), folder.path());
+    assert!(
+        message.contains("images-00000.safetensors") && message.contains("\"guidance\":4.0"),
+        "{message}"
+    );
+    assert_eq!(kind, FailureKind::Missing);
+    let (message, _) = refusal(&short.replace("5e-3", "4e-3"), folder.path());
+    assert!(
+        message.contains("model.state.safetensors") && message.contains("Remove it to begin again"),
+        "{message}"
+    );
+    let from = |model: &str| {
+        let path = folder.path().join("model.safetensors");
+        let head = format!("head     = {{ proposer = \"eagle1\", from = {path:?} }}");
+        eagle1(model).replace("head     = { proposer = \"eagle1\" }", &head)
+    };
+    let other = folder.path().join("other");
+    let (message, _) = refusal(&from("lumina-toy"), &other);
+    assert!(
+        message.contains("do not fit a head of `lumina-toy`") && message.contains("leave head.from out"),
+        "{message}"
+    );
+    assert!(all() == before);
+    assert!(!other.join("model.safetensors").exists());
+    // Its own weights fit.
+    train(&from("llamagen-toy").replace("n_steps = 80", "n_steps = 2"), &folder.path().join("on")).unwrap();
+}
+
+#[test]
+fn a_loss_that_is_no_number_ends_the_training_and_nothing_of_it_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = eagle1("llamagen-toy").replace("5e-3", "1e8").replace("save_every   = 20", "save_every   = 1");
+    let (message, kind) = refusal(&text, folder.path());
+    assert!(message.contains("training diverged; lower schedule.learning_rate"), "{message}");
+    assert_eq!(kind, FailureKind::Failed);
+    assert!(!folder.path().join("model.safetensors").exists());
+    let mut state =
+        Checkpoint::open(&folder.path().join("model.state.safetensors"), None, Device::Cpu).unwrap();
+    let n = state.shape("params").unwrap()[0];
+    let saved = state.take("params", &[n]).unwrap();
+    assert!(bool::try_from(saved.isfinite().all()).unwrap());
+}
+
+#[test]
+fn the_committed_specifications_are_read_and_name_what_they_train() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/train");
+    let mut n = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let spec = HeadSpec::read(&path).unwrap();
+        assert_eq!(spec.rest.name.replace('-', "_"), path.file_stem().unwrap().to_str().unwrap());
+        assert!(spec.rest.analysis.len() > 200, "{}", path.display());
+        n += 1;
+    }
+    assert_eq!(n, 3);
+}
