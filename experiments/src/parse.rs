@@ -3,7 +3,7 @@
 
 use std::{io::Read, path::Path};
 
-use specimen_catalog::{METRICS, metric, metric::Needs};
+use specimen_catalog::{METRICS, metric};
 use specimen_datasets::CaptionPolicy;
 use specimen_foundation::names::nearest;
 
@@ -305,13 +305,13 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
         let metric = MetricSpec {
             name: name.to_owned(),
             min_n,
-            protocol: needed(&fields, "protocol", known.needs != Needs::Nothing, PROTOCOL_WHY)?,
-            real: needed(&fields, "real", known.needs == Needs::ProtocolAndReal, REAL_WHY)?,
+            protocol: needed(&fields, "protocol", known.needs.protocol(), PROTOCOL_WHY)?,
+            real: needed(&fields, "real", known.needs.real(), REAL_WHY)?,
             weights: fields.get("weights").map(|node| filled(node, &fields.path("weights"))).transpose()?,
             device: crate::cells::device(&fields)?,
         };
         for (key, is_given) in [("weights", metric.weights.is_some()), ("device", metric.device.is_some())] {
-            if known.needs == Needs::Nothing && is_given {
+            if !known.needs.protocol() && is_given {
                 return Err(no_use(&fields, key, name));
             }
         }

@@ -221,10 +221,23 @@ impl Spec {
     /// or `cell` is not timed.
     #[must_use]
     pub fn baseline_of(&self, cell: &Cell) -> Option<&Cell> {
+        cell.timed.then(|| self.baselines(cell).find(|other| other.timed)).flatten()
+    }
+
+    /// The cell with whose images those of `cell` are compared in pairs: as [`Spec::baseline_of`], and neither need be
+    /// timed.
+    #[must_use]
+    pub fn image_baseline_of(&self, cell: &Cell) -> Option<&Cell> {
+        let timed = self.baselines(cell).find(|other| other.timed);
+        timed.or_else(|| self.baselines(cell).next())
+    }
+
+    /// The cells of the base name of `cell`'s baseline with the same model and sampling.
+    fn baselines(&self, cell: &Cell) -> impl Iterator<Item = &Cell> {
         let name = self.baseline_name(cell);
-        let same = |other: &&Cell| other.model == cell.model && other.sampling == cell.sampling;
-        let baselines = self.cells.iter().filter(|other| other.base == name && other.timed);
-        cell.timed.then(|| baselines.into_iter().find(same)).flatten()
+        self.cells.iter().filter(move |other| {
+            other.base == name && other.model == cell.model && other.sampling == cell.sampling
+        })
     }
 
     /// The `[[cell]]` that `cell` is to be compared with.

@@ -1,11 +1,12 @@
-//! Lists the files of `models/`, `metrics/` and `metrics/protocols`, so that adding one is adding its file.
+//! Lists the files of `models/`, `metrics/`, `metrics/protocols` and its folder `pairs`, so that adding one is adding its file.
 
 use std::{env, error::Error, fmt::Write, fs, path::Path};
 
 fn main() -> Result<(), Box<dyn Error>> {
     list("models", "models")?;
     list("metrics", "metrics")?;
-    list("../../metrics/protocols", "protocols")
+    list("../../metrics/protocols", "protocols")?;
+    list("../../metrics/protocols/pairs", "pair_protocols")
 }
 
 /// Writes `NAME.rs`: name and text of every TOML file of `folder`.

@@ -19,3 +19,6 @@ pub use target::{Ability, Family, Head, Target};
 /// Name and text of every built-in protocol of metrics, in the order of the names: the files of `metrics/protocols`, which
 /// `specimen-measure` reads.
 pub const PROTOCOLS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/protocols.rs"));
+
+/// The same of the protocols of metrics that compare two pictures: the files of `metrics/protocols/pairs`.
+pub const PAIR_PROTOCOLS: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/pair_protocols.rs"));

@@ -50,6 +50,31 @@ pub enum Needs {
     Protocol,
     /// The protocol, and what to compare with.
     ProtocolAndReal,
+    /// Nothing of its table; each image is compared with the baseline's of the same prompt and seed.
+    Baseline,
+    /// The protocol; each image is compared with the baseline's of the same prompt and seed.
+    ProtocolAndBaseline,
+}
+
+impl Needs {
+    /// Whether a protocol must be named.
+    #[must_use]
+    pub fn protocol(self) -> bool {
+        matches!(self, Self::Protocol | Self::ProtocolAndReal | Self::ProtocolAndBaseline)
+    }
+
+    /// Whether what the images are compared with must be named.
+    #[must_use]
+    pub fn real(self) -> bool {
+        self == Self::ProtocolAndReal
+    }
+
+    /// Whether each image is compared with the baseline's of the same prompt and seed, so that the baseline itself has no
+    /// value.
+    #[must_use]
+    pub fn baseline(self) -> bool {
+        matches!(self, Self::Baseline | Self::ProtocolAndBaseline)
+    }
 }
 
 /// The subcommand of a metric.
@@ -112,7 +137,7 @@ mod tests {
         let mut values: Vec<&str> = Vec::new();
         for (metric, (name, _)) in METRICS.iter().zip(SOURCES) {
             assert_eq!(metric.name, *name);
-            assert_eq!(metric.command.is_some(), metric.needs != Needs::Nothing, "{name}");
+            assert_eq!(metric.command.is_some(), metric.needs.protocol(), "{name}");
             let own = metric.values.iter().map(String::as_str);
             values.extend(std::iter::once(metric.name.as_str()).chain(own));
         }

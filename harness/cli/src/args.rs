@@ -104,6 +104,9 @@ pub enum Command {
     /// The metrics.
     #[command(flatten)]
     Metric(cmd::metric::MetricCall),
+    /// The metrics of pairs.
+    #[command(flatten)]
+    PairMetric(cmd::pair_metric::PairCall),
     /// Measure all metrics of a protocol in one pass over the images
     Metrics(cmd::metrics::MetricsArgs),
     /// List the protocols of metrics, or print the recipe of one in words

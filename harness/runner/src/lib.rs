@@ -4,7 +4,7 @@
 //! Read in this order: [`plan`] (the plan on disk, cut into shards), [`images`] (one image: models, methods,
 //! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
-//! cluster), [`score`] and [`protocol_scores`] (metrics of the images), `diagnostics` (a look into a few of
+//! cluster), [`score`], [`protocol_scores`] and `pair_scores` (metrics of the images), `diagnostics` (a look into a few of
 //! them), [`recheck`] (a run computed again from its rows), [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
@@ -15,6 +15,7 @@ pub mod images;
 pub mod import;
 pub mod lossless;
 pub mod machine;
+mod pair_scores;
 pub mod plan;
 pub mod process;
 pub mod protocol_scores;

@@ -21,6 +21,7 @@ use specimen_record::{MetricFile, RunDir};
 
 use crate::{
     error::RunError,
+    pair_scores::PairScorer,
     score::{CellImages, blank, fill, known, why_not},
 };
 
@@ -31,6 +32,10 @@ use crate::{
 /// The first that is wrong.
 pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> {
     for metric in spec.metrics.iter().filter(|metric| metric.protocol.is_some()) {
+        if known(metric)?.needs.baseline() {
+            PairScorer::open(metric, data_root)?;
+            continue;
+        }
         let ready = Ready::of(metric, data_root)?;
         let networks = ready.networks(data_root);
         Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;

@@ -7,7 +7,7 @@
 use serde_json::Value;
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::{plan::Plan, spec::Spec};
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{
     Digest, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, compare_json, described,
     read_document, read_rows,
@@ -120,11 +120,15 @@ fn protocols(run: &RunDir, spec: &Spec, found: &mut Rechecked) -> Result<(), Run
         if file.value.is_none() {
             continue;
         }
-        match Protocol::find(name) {
+        let metric = of_spec.map_or("", |metric| &metric.name);
+        let of_pairs = specimen_catalog::metric(metric).is_some_and(|known| known.needs.baseline());
+        let expected = match of_pairs {
+            true => PairProtocol::find(name).map(|protocol| protocol.label(metric)),
+            false => Protocol::find(name).map(|protocol| protocol.label(metric)),
+        };
+        match expected {
             Err(why) => found.not_checked.push(format!("the protocol of `{}`: {why}", file.metric)),
-            Ok(protocol) => {
-                let metric = of_spec.map_or("", |metric| &metric.name);
-                let expected = protocol.label(metric);
+            Ok(expected) => {
                 if !file.protocol.contains(&expected) {
                     found.complaints.push(format!(
                         "{}: `protocol`: expected {expected}, this program's, found {}",

@@ -24,6 +24,7 @@ use crate::{
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::load::Models,
+    pair_scores::PairScorer,
     protocol_scores,
 };
 
@@ -62,18 +63,19 @@ impl<'a> CellImages<'a> {
 
     /// The name in the run and the file of each.
     pub(crate) fn files(&self, run: &RunDir) -> Result<Vec<(&'a str, PathBuf)>, RunError> {
-        let file = |record: &&'a Record| {
-            let name = record.image.as_deref().unwrap_or_default();
-            let found = run.find_image(name)?;
-            let path = found.ok_or_else(|| RunError::Io {
-                path: run.root().join(name),
-                what: "find the image",
-                source: std::io::ErrorKind::NotFound.into(),
-            })?;
-            Ok((name, path))
-        };
-        self.records.iter().map(file).collect()
+        self.records.iter().map(|record| file_of(run, record)).collect()
     }
+}
+
+/// The name in the run and the file of an image.
+pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, PathBuf), RunError> {
+    let name = record.image.as_deref().unwrap_or_default();
+    let path = run.find_image(name)?.ok_or_else(|| RunError::Io {
+        path: run.root().join(name),
+        what: "find the image",
+        source: std::io::ErrorKind::NotFound.into(),
+    })?;
+    Ok((name, path))
 }
 
 /// Computes every metric of the spec for every cell.
@@ -86,20 +88,29 @@ pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Mode
     for metric in &plan.spec.metrics {
         let of_images = IMAGE_METRICS.iter().find(|known| known.name == metric.name);
         let mut measure: Option<Box<dyn ImageMeasure>> = None;
+        let of_pairs = match known(metric)?.needs.baseline() {
+            true => Some(PairScorer::open(metric, data_root)?),
+            false => None,
+        };
         for cell in &plan.spec.cells {
             disk.stop().check()?;
             report(DriverEvent::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
             let images = CellImages::of(plan, records, cell);
-            let files = match of_images {
-                Some(known) => {
+            let files = match (&of_pairs, of_images) {
+                (Some(of_pairs), _) => {
+                    let baseline = plan.spec.image_baseline_of(cell);
+                    let baseline = baseline.map(|cell| CellImages::of(plan, records, cell));
+                    vec![of_pairs.score(run, &images, baseline.as_ref())?]
+                }
+                (None, Some(known)) => {
                     let measure = match &mut measure {
                         Some(measure) => measure,
                         empty => empty.insert((known.open)(data_root.map(DataRoot::path))?),
                     };
                     vec![score_images(run, &images, metric, measure.as_mut())?]
                 }
-                None if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
-                None => protocol_scores::score(run, &images, metric, data_root)?,
+                (None, None) if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
+                (None, None) => protocol_scores::score(run, &images, metric, data_root)?,
             };
             for file in files {
                 disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
@@ -163,7 +174,7 @@ pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
 }
 
 /// The same with the unit and direction of the catalog.
-fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result<MetricFile, RunError> {
+pub(crate) fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result<MetricFile, RunError> {
     let known = known(metric)?;
     let higher_is_better = Some(known.direction == Direction::Higher);
     Ok(MetricFile { unit: known.unit.clone(), higher_is_better, ..blank(&metric.name, images) })

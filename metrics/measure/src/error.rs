@@ -275,6 +275,35 @@ pub enum MeasureError {
         /// Another one.
         second: String,
     },
+    /// Pictures without a partner.
+    #[error(
+        "{a} and {b}: pictures are paired by their names without the ending, and do not match: only in {a}: {only_a}; only in \
+         {b}: {only_b}; give both sides the same names",
+        a = a.display(), b = b.display()
+    )]
+    NoPartner {
+        /// A source of pictures.
+        a: PathBuf,
+        /// Names that it alone has.
+        only_a: Listed,
+        /// The other source.
+        b: PathBuf,
+        /// Names that this one alone has.
+        only_b: Listed,
+    },
+    /// Two pictures of one name.
+    #[error(
+        "{images}: {first} and {second} have one name without their endings, by which pictures are paired; rename one",
+        images = images.display()
+    )]
+    SameName {
+        /// The source of pictures.
+        images: PathBuf,
+        /// A picture.
+        first: String,
+        /// Another one.
+        second: String,
+    },
     /// The operating system refused.
     #[error("{path}: cannot {action}: {source}", path = path.display())]
     Io {
@@ -349,7 +378,9 @@ impl Failure for MeasureError {
             | Self::Width { .. }
             | Self::Captions { .. }
             | Self::Unpaired { .. }
-            | Self::SameId { .. } => FailureKind::Missing,
+            | Self::SameId { .. }
+            | Self::NoPartner { .. }
+            | Self::SameName { .. } => FailureKind::Missing,
         })
     }
 }

@@ -8,8 +8,9 @@ use specimen_stats::npy_write::{Values, write_npy};
 
 use crate::error::MeasureError;
 use crate::meter::Meter;
-use crate::metrics::METRICS;
+use crate::metrics::{METRICS, PAIR_METRICS, PairMetric};
 use crate::network::NoNetworks;
+use crate::pair_protocol::PairProtocol;
 use crate::protocol::Protocol;
 
 /// A value and what it must be.
@@ -62,6 +63,26 @@ impl Known {
         Ok(path)
     }
 
+    /// The value of a metric of pairs under a protocol with this table, of two pictures of `width` pixels a row.
+    pub(crate) fn pair(
+        &self,
+        metric: &PairMetric,
+        table: &str,
+        width: usize,
+        pictures: [&[u8]; 2],
+    ) -> Result<f64, MeasureError> {
+        let head = "schema = 1\nname = \"known-answers\"\nabout = \"\"\nsource = \"exact arithmetic\"\n";
+        let protocol = PairProtocol::parse("known answers", &format!("{head}{table}\n"))?;
+        let image = |rgb: &[u8]| Image::new(width, rgb.len() / 3 / width, rgb.to_vec());
+        let scores = (metric.open)(&protocol)?.scores(&[pictures.map(image)]);
+        let why = match scores.into_iter().next() {
+            Some(Ok(Some(score))) => return Ok(score),
+            Some(Err(why)) => why,
+            _ => "it has no finite value".to_owned(),
+        };
+        Err(MeasureError::DoesNotApply { why: format!("{}: {why}", metric.name) })
+    }
+
     /// Notes what a metric must be and what was found.
     pub(crate) fn answer(&mut self, metric: &'static str, expected: f64, found: f64) {
         self.answers.push(KnownAnswer { metric, expected, found });
@@ -77,6 +98,7 @@ pub fn known_answers() -> Result<Vec<KnownAnswer>, MeasureError> {
     let folder = tempfile::tempdir().map_err(|e| MeasureError::io(&temporary, "make a folder in", e))?;
     let mut known = Known { folder, answers: Vec::new() };
     METRICS.iter().try_for_each(|metric| (metric.known_answers)(&mut known))?;
+    PAIR_METRICS.iter().try_for_each(|metric| (metric.known_answers)(&mut known))?;
     Ok(known.answers)
 }
 

@@ -30,6 +30,7 @@
 
 pub mod error;
 
+pub mod pair_protocol;
 pub mod protocol;
 
 pub mod input;
@@ -49,6 +50,8 @@ pub mod sample;
 pub mod measurement;
 
 pub mod metrics;
+
+pub mod pairs;
 
 #[cfg(feature = "torch")]
 pub mod image_metric;

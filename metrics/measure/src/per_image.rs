@@ -1,8 +1,10 @@
-//! The table of a CLIP score's pictures, as CSV or as Parquet for what reads columns (polars, pandas, DuckDB).
+//! The table of a metric's pictures, as CSV or as Parquet for what reads columns (polars, pandas, DuckDB).
 //!
 //! A CSV field that a spreadsheet would run, or that has several lines, is written as a text of one line; Parquet holds
-//! captions as they are. Columns, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to 1), `caption`. Parquet has
-//! one row group, uncompressed, so that the same pictures give the same bytes.
+//! texts as they are. Columns of a CLIP score, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to
+//! 1), `caption`. Columns of a metric of pairs: `name`, `a` and `b` (the files in either source), and the metric under its
+//! name, empty or null where it is infinite. Parquet has one row group, uncompressed, so that the same pictures give the
+//! same bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,15 +18,19 @@ use specimen_table::csv_field;
 
 use crate::error::MeasureError;
 use crate::metrics::PictureScore;
+use crate::pairs::PairOutcome;
 use crate::whole_file::write_whole;
 
-/// The columns as Parquet names them.
-const SCHEMA: &str = "message pictures {
-    REQUIRED BYTE_ARRAY id (STRING);
-    REQUIRED BYTE_ARRAY file (STRING);
-    REQUIRED DOUBLE cosine;
-    REQUIRED BYTE_ARRAY caption (STRING);
-}";
+/// A column: its name, and what is in it.
+type Column<'p> = (&'static str, Cells<'p>);
+
+/// What is in a column, row by row.
+enum Cells<'p> {
+    Texts(Vec<&'p str>),
+    Numbers(Vec<f64>),
+    /// Some of which may be absent.
+    Optional(Vec<Option<f64>>),
+}
 
 /// What a table is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,42 +61,102 @@ impl TableFormat {
 /// # Errors
 /// A file that cannot be written.
 pub fn write_per_image(path: &Path, pictures: &[PictureScore]) -> Result<(), MeasureError> {
+    write(path, &columns(pictures))
+}
+
+/// Writes the table of pairs to `path`, in the format that its extension names, whole or not at all.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_per_pair(path: &Path, outcome: &PairOutcome) -> Result<(), MeasureError> {
+    let PairOutcome { measured, pairs } = outcome;
+    let columns = [
+        ("name", Cells::Texts(pairs.iter().map(|pair| pair.name.as_str()).collect())),
+        ("a", Cells::Texts(pairs.iter().map(|pair| pair.files[0].as_str()).collect())),
+        ("b", Cells::Texts(pairs.iter().map(|pair| pair.files[1].as_str()).collect())),
+        (measured.metric, Cells::Optional(pairs.iter().map(|pair| pair.score).collect())),
+    ];
+    write(path, &columns)
+}
+
+fn columns(pictures: &[PictureScore]) -> [Column<'_>; 4] {
+    let texts = |of: fn(&PictureScore) -> &str| Cells::Texts(pictures.iter().map(of).collect());
+    [
+        ("id", texts(|picture| &picture.id)),
+        ("file", texts(|picture| &picture.file)),
+        ("cosine", Cells::Numbers(pictures.iter().map(|picture| picture.score).collect())),
+        ("caption", texts(|picture| &picture.caption)),
+    ]
+}
+
+fn write(path: &Path, columns: &[Column<'_>]) -> Result<(), MeasureError> {
     let bytes = match TableFormat::of(path)? {
-        TableFormat::Csv => as_csv(pictures),
-        TableFormat::Parquet => as_parquet(pictures).map_err(std::io::Error::other),
+        TableFormat::Csv => as_csv(columns),
+        TableFormat::Parquet => as_parquet(columns).map_err(std::io::Error::other),
     };
     write_whole(path, &bytes.map_err(|e| MeasureError::io(path, "write", e))?)
 }
 
-fn as_csv(pictures: &[PictureScore]) -> std::io::Result<Vec<u8>> {
+impl Cells<'_> {
+    fn n_rows(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Optional(numbers) => numbers.len(),
+        }
+    }
+
+    /// A field of CSV; a text is anybody's, and a spreadsheet that opens the file must not run it.
+    fn field(&self, row: usize) -> String {
+        match self {
+            Self::Texts(texts) => csv_field(texts[row]),
+            Self::Numbers(numbers) => numbers[row].to_string(),
+            Self::Optional(numbers) => numbers[row].map_or_else(String::new, |number| number.to_string()),
+        }
+    }
+
+    /// The type as Parquet writes it, before and behind the name.
+    fn kind(&self) -> [&'static str; 2] {
+        match self {
+            Self::Texts(_) => ["REQUIRED BYTE_ARRAY", " (STRING)"],
+            Self::Numbers(_) => ["REQUIRED DOUBLE", ""],
+            Self::Optional(_) => ["OPTIONAL DOUBLE", ""],
+        }
+    }
+}
+
+fn as_csv(columns: &[Column<'_>]) -> std::io::Result<Vec<u8>> {
     let mut table = csv::Writer::from_writer(Vec::new());
-    table.write_record(["id", "file", "cosine", "caption"])?;
-    for PictureScore { id, file, caption, score } in pictures {
-        // A caption is anybody's: a spreadsheet that opens the file must not run it.
-        let [id, file, caption] = [id, file, caption].map(|text| csv_field(text));
-        table.write_record([&*id, &*file, &score.to_string(), &*caption])?;
+    table.write_record(columns.iter().map(|(name, _)| name))?;
+    for row in 0..columns.first().map_or(0, |(_, cells)| cells.n_rows()) {
+        table.write_record(columns.iter().map(|(_, cells)| cells.field(row)))?;
     }
     table.into_inner().map_err(csv::IntoInnerError::into_error)
 }
 
-fn as_parquet(pictures: &[PictureScore]) -> Result<Vec<u8>, ParquetError> {
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+fn as_parquet(columns: &[Column<'_>]) -> Result<Vec<u8>, ParquetError> {
+    let kinds = columns.iter().map(|(name, cells)| {
+        let [before, behind] = cells.kind();
+        format!("{before} {name}{behind};")
+    });
+    let schema = format!("message pictures {{ {} }}", kinds.collect::<Vec<_>>().join(" "));
+    let schema = Arc::new(parse_message_type(&schema)?);
     let properties = WriterProperties::builder().set_created_by("specimen".to_owned()).build();
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
-    let texts =
-        |of: fn(&PictureScore) -> &str| pictures.iter().map(of).map(ByteArray::from).collect::<Vec<_>>();
-    let ids = texts(|picture| &picture.id);
-    let files = texts(|picture| &picture.file);
-    let cosines: Vec<f64> = pictures.iter().map(|picture| picture.score).collect();
-    let captions = texts(|picture| &picture.caption);
-    for column_idx in 0..4 {
-        let mut column = group.next_column()?.expect("the schema has four columns");
-        match column_idx {
-            0 => column.typed::<ByteArrayType>().write_batch(&ids, None, None)?,
-            1 => column.typed::<ByteArrayType>().write_batch(&files, None, None)?,
-            2 => column.typed::<DoubleType>().write_batch(&cosines, None, None)?,
-            _ => column.typed::<ByteArrayType>().write_batch(&captions, None, None)?,
+    for (_, cells) in columns {
+        let mut column = group.next_column()?.expect("the schema has every column");
+        match cells {
+            Cells::Texts(texts) => {
+                let texts: Vec<ByteArray> = texts.iter().copied().map(ByteArray::from).collect();
+                column.typed::<ByteArrayType>().write_batch(&texts, None, None)?
+            }
+            Cells::Numbers(numbers) => column.typed::<DoubleType>().write_batch(numbers, None, None)?,
+            Cells::Optional(numbers) => {
+                let is_there: Vec<i16> = numbers.iter().map(|number| i16::from(number.is_some())).collect();
+                let there: Vec<f64> = numbers.iter().copied().flatten().collect();
+                column.typed::<DoubleType>().write_batch(&there, Some(&is_there), None)?
+            }
         };
         column.close()?;
     }
@@ -106,6 +172,7 @@ mod tests {
     use parquet::record::RowAccessor;
 
     use super::*;
+    use crate::pairs::{PairMeasurement, PairScore};
 
     fn pictures() -> Vec<PictureScore> {
         let picture = |id: &str, caption: &str, cosine| PictureScore {
@@ -163,12 +230,45 @@ mod tests {
 
     #[test]
     fn the_same_pictures_give_the_same_bytes_and_none_give_an_empty_table() {
-        assert_eq!(as_parquet(&pictures()).unwrap(), as_parquet(&pictures()).unwrap());
+        let pictures = pictures();
+        assert_eq!(as_parquet(&columns(&pictures)).unwrap(), as_parquet(&columns(&pictures)).unwrap());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none.parquet");
         write_per_image(&path, &[]).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+    }
+
+    #[test]
+    fn a_pair_without_a_finite_value_has_an_empty_field_and_a_null() {
+        let measured = PairMeasurement {
+            schema: 1,
+            metric: "psnr",
+            value: None,
+            ci95: None,
+            protocol: "p@0".to_owned(),
+            n: [2; 2],
+            extractor: None,
+            why: Some("equal".to_owned()),
+            details: serde_json::Map::new(),
+        };
+        let pair = |name: &str, score| PairScore {
+            name: name.to_owned(),
+            files: [format!("{name}.png"), format!("{name}.jpg")],
+            score,
+        };
+        let outcome = PairOutcome { measured, pairs: vec![pair("x", Some(20.5)), pair("y", None)] };
+        let folder = tempfile::tempdir().unwrap();
+        let (comma, columns) = (folder.path().join("t.csv"), folder.path().join("t.parquet"));
+        write_per_pair(&comma, &outcome).unwrap();
+        write_per_pair(&columns, &outcome).unwrap();
+        let text = std::fs::read_to_string(&comma).unwrap();
+        assert_eq!(text, "name,a,b,psnr\nx,x.png,x.jpg,20.5\ny,y.png,y.jpg,\n");
+        let reader = SerializedFileReader::new(std::fs::File::open(&columns).unwrap()).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap()).collect();
+        assert_eq!(rows[0].get_double(3).unwrap(), 20.5);
+        assert!(rows[1].get_double(3).is_err());
+        assert_eq!(rows[1].get_string(2).unwrap(), "y.jpg");
     }
 
     #[test]

@@ -22,10 +22,10 @@ use crate::metrics::{fid::FidRule, inception_score::InceptionScoreRule, kid::Kid
 use crate::network::{Dtype, NetworkRule};
 
 /// Bytes of a protocol's file, at most.
-const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
+pub(crate) const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
 
 /// The schema of protocol files.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 /// What the name of a built-in protocol ends in when its resizes have the order of passes of Pillow 13.
 const PILLOW_13: &str = "+pillow-13";
 /// Hexadecimal digits of a digest that are printed.
@@ -265,8 +265,7 @@ impl Protocol {
     /// BLAKE3 of the recipe's canonical JSON.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
-        let json = serde_json::to_vec(&self.recipe).expect("a recipe is plain data");
-        blake3::hash(&json).into()
+        digest_of(&self.recipe)
     }
 
     /// The same with the order of resize passes of Pillow 13; another recipe, and the name says so. Fails where no step
@@ -375,15 +374,13 @@ impl Protocol {
     /// that two protocols that agree in these have one digest. A name without a table is that of features alone.
     #[must_use]
     pub fn label(&self, metric: &str) -> String {
-        let digest = blake3::Hash::from_bytes(self.digest_of(metric)).to_hex();
-        format!("{}@{}", self.name, &digest[..DIGEST_DIGITS])
+        short_label(&self.name, &self.recipe.clone().only(metric))
     }
 
     /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
     #[must_use]
     pub fn digest_of(&self, metric: &str) -> [u8; 32] {
-        let json = serde_json::to_vec(&self.recipe.clone().only(metric)).expect("a recipe is plain data");
-        blake3::hash(&json).into()
+        digest_of(&self.recipe.clone().only(metric))
     }
 
     /// The rule that `of` picks, which is that of `metric`. Fails where the protocol has none.
@@ -445,10 +442,20 @@ impl Recipe {
     }
 }
 
+/// BLAKE3 of a recipe's canonical JSON.
+fn digest_of(recipe: &impl Serialize) -> [u8; 32] {
+    blake3::hash(&serde_json::to_vec(recipe).expect("a recipe is plain data")).into()
+}
+
+/// `NAME@DIGEST12` of a recipe.
+pub(crate) fn short_label(name: &str, recipe: &impl Serialize) -> String {
+    let digest = blake3::Hash::from_bytes(digest_of(recipe)).to_hex();
+    format!("{name}@{}", &digest[..DIGEST_DIGITS])
+}
+
 /// `NAME@DIGEST12` of the whole file, all metrics together.
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digest = blake3::Hash::from_bytes(self.digest()).to_hex();
-        write!(f, "{}@{}", self.name, &digest[..DIGEST_DIGITS])
+        f.write_str(&short_label(&self.name, &self.recipe))
     }
 }

@@ -30,6 +30,7 @@ pub mod statistic;
 mod files;
 mod intervals;
 mod p_values;
+mod pictures;
 mod samples;
 mod scores;
 mod two_sets;
@@ -40,6 +41,7 @@ pub use intervals::{
     paired,
 };
 pub use p_values::{chi_square_power, gamma, multiple_tests, normal, significance, student};
+pub use pictures::{psnr, ssim};
 pub(crate) use samples::{blocks, reflections, symmetric_eigenvalues, tridiagonal, unit_rows};
 pub use samples::{features, gaussian, moments};
 pub use scores::{

@@ -126,7 +126,7 @@ impl FromArgMatches for MetricCall {
                 SideArgs::Saving(TwoSides::from_arg_matches(matches)?, SaveStats::from_arg_matches(matches)?)
             }
             Needs::ProtocolAndReal => SideArgs::Two(TwoSides::from_arg_matches(matches)?),
-            Needs::Protocol | Needs::Nothing => SideArgs::One(OneSide::from_arg_matches(matches)?),
+            _ => SideArgs::One(OneSide::from_arg_matches(matches)?),
         };
         let mut settings = MetricSettings::default();
         for setting in &known.settings {
@@ -156,7 +156,7 @@ fn subcommand(metric: &'static Metric) -> Command {
     let mut command = match metric.entry().needs {
         _ if known.captions => Captioned::augment_args(command),
         Needs::ProtocolAndReal => TwoSides::augment_args(command),
-        Needs::Protocol | Needs::Nothing => OneSide::augment_args(command),
+        _ => OneSide::augment_args(command),
     };
     if known.statistics {
         command = SaveStats::augment_args(command).mut_arg("real", |real| {

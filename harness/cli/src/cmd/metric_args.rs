@@ -267,7 +267,7 @@ fn human(measured: &[Measurement]) -> String {
 }
 
 /// A detail as people read it.
-fn shown(value: &serde_json::Value) -> String {
+pub(crate) fn shown(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Number(number) if number.is_f64() => number.as_f64().map_or(String::new(), digits),
         serde_json::Value::String(text) => text.clone(),
@@ -293,7 +293,7 @@ fn makers(measured: &Measurement) -> String {
 }
 
 /// Eight digits that count.
-fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     match usize::try_from(7 - magnitude) {
         Ok(decimals) if decimals <= 12 => format!("{value:.decimals$}"),

@@ -16,6 +16,7 @@ pub(crate) mod metric;
 pub(crate) mod metric_args;
 pub(crate) mod metrics;
 mod overwrite;
+pub(crate) mod pair_metric;
 pub(crate) mod plan;
 pub(crate) mod protocols;
 pub(crate) mod records;
@@ -96,6 +97,7 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         #[cfg(feature = "torch")]
         Command::Tune(args) => tune::tune(args, console),
         Command::Metric(call) => metric::measure(call, console),
+        Command::PairMetric(call) => pair_metric::measure(call, console),
         Command::Metrics(args) => metrics::metrics(args, console),
         Command::Protocols(args) => protocols::protocols(args, console),
         Command::Stats(args) => stats::stats(args, console),

@@ -4,13 +4,16 @@ use clap::Args;
 use serde::Serialize;
 use specimen_catalog::entry;
 use specimen_hub::{Places, places::Found};
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{metrics::PairMetric, pair_protocol::PairProtocol, protocol::Protocol};
 
 use crate::{
     args::Format,
     console::{Console, answer, answer_json},
     requirements,
 };
+
+/// What is said of the network, and of its weights, where there is none.
+const NO_NETWORK: &str = "none";
 
 /// Which one.
 #[derive(Debug, Args)]
@@ -38,8 +41,9 @@ struct Line {
     about: String,
     source: String,
     metrics: Vec<MetricLine>,
-    /// From a decoded picture to what the network sees, step by step.
+    /// From a decoded picture to what the network sees, step by step; of a protocol of pairs, what is compared.
     pixels: Vec<String>,
+    /// `none` without one.
     network: String,
     weights: Weights,
 }
@@ -57,7 +61,7 @@ struct MetricLine {
 /// The weights of a protocol's network.
 #[derive(Serialize)]
 struct Weights {
-    /// `here`, `unconverted` or `absent`.
+    /// `here`, `unconverted`, `absent`, or `none` where there is no network.
     status: &'static str,
     /// Path of the file, or the command that brings it.
     detail: String,
@@ -67,7 +71,10 @@ struct Weights {
 pub(crate) fn protocols(args: &ProtocolsArgs, console: &Console) -> anyhow::Result<()> {
     let places = requirements::places();
     if let Some(name) = &args.name {
-        let one = line(&Protocol::find(name)?, &places);
+        let one = match PairProtocol::is_meant(name) {
+            true => line_of_pairs(&PairProtocol::find(name)?),
+            false => line(&Protocol::find(name)?, &places),
+        };
         return match console.format() {
             Format::Json => answer_json(&ListAnswer { schema: 1, protocols: vec![one] }),
             Format::Human => answer(&recipe(&one)),
@@ -75,6 +82,7 @@ pub(crate) fn protocols(args: &ProtocolsArgs, console: &Console) -> anyhow::Resu
     }
     let all: Result<Vec<Line>, _> = Protocol::names()
         .map(|name| Ok::<_, anyhow::Error>(line(&Protocol::named(name)?, &places)))
+        .chain(PairProtocol::names().map(|name| Ok(line_of_pairs(&PairProtocol::named(name)?))))
         .collect();
     match console.format() {
         Format::Json => answer_json(&ListAnswer { schema: 1, protocols: all? }),
@@ -104,6 +112,28 @@ fn line(protocol: &Protocol, places: &Places) -> Line {
     }
 }
 
+/// A protocol of pairs has no steps: pictures are compared as they are decoded.
+fn line_of_pairs(protocol: &PairProtocol) -> Line {
+    let recipe = protocol.recipe();
+    let tables = serde_json::to_value(recipe).expect("a recipe is plain data");
+    let metric = |metric: &PairMetric| MetricLine {
+        name: metric.name,
+        recipe: protocol.label(metric.name),
+        settings: tables[metric.name].clone(),
+    };
+    Line {
+        name: protocol.name().to_owned(),
+        alias: protocol.alias().map(str::to_owned),
+        tool: protocol.tool().map(str::to_owned),
+        about: protocol.about().to_owned(),
+        source: protocol.source().to_owned(),
+        metrics: recipe.metrics().into_iter().map(metric).collect(),
+        pixels: vec!["both pictures of a pair are compared as they are, and have one size".to_owned()],
+        network: NO_NETWORK.to_owned(),
+        weights: Weights { status: NO_NETWORK, detail: "no network".to_owned() },
+    }
+}
+
 fn weights(network: &str, places: &Places) -> Weights {
     let Ok(entry) = entry(network) else {
         return Weights { status: "absent", detail: format!("no network is named `{network}`") };
@@ -127,7 +157,9 @@ fn list(protocols: &[Line]) -> String {
         let metrics: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();
         text.push_str(&format!("{name}{alias}{agrees}\n"));
         text.push_str(&format!("    {}: {network}\n", metrics.join(", ")));
-        text.push_str(&format!("    weights {}: {}\n", weights.status, weights.detail));
+        if weights.status != NO_NETWORK {
+            text.push_str(&format!("    weights {}: {}\n", weights.status, weights.detail));
+        }
     }
     text.push_str("\nThe recipe of one: `specimen protocols NAME`. Which command replaces which tool: docs/metrics.md of the repository\n");
     text
@@ -147,7 +179,10 @@ fn recipe(protocol: &Line) -> String {
     for (at, step) in pixels.iter().enumerate() {
         text.push_str(&format!("  {}. {step}\n", at + 1));
     }
-    text.push_str(&format!("\nnetwork\n  {network}\n  weights {}: {}\n", weights.status, weights.detail));
+    text.push_str(&format!("\nnetwork\n  {network}\n"));
+    if weights.status != NO_NETWORK {
+        text.push_str(&format!("  weights {}: {}\n", weights.status, weights.detail));
+    }
     text.push_str("\nmetrics, each with the digest of its recipe\n");
     let width = metrics.iter().map(|metric| metric.name.len()).max().unwrap_or(0);
     for MetricLine { name, recipe, settings } in metrics {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use specimen_catalog::{METRICS, metric::Needs};
+use specimen_catalog::METRICS;
 use specimen_experiments::spec::MetricSpec;
 use specimen_foundation::names::suggestion;
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::RunDir;
 use specimen_runner::{
     driver::{events::DriverEvent, rescore::rescore},
@@ -62,9 +62,8 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
 impl ScoreArgs {
     /// The metrics that the protocols define and the arguments ask for.
     fn metrics(&self) -> anyhow::Result<Vec<MetricSpec>> {
-        let needs_nothing = |name: &&String| {
-            METRICS.iter().any(|metric| metric.name == **name && metric.needs == Needs::Nothing)
-        };
+        let needs_nothing =
+            |name: &&String| METRICS.iter().any(|metric| metric.name == **name && !metric.needs.protocol());
         let mut metrics: Vec<MetricSpec> =
             self.metric.iter().filter(needs_nothing).map(|name| MetricSpec::named(name)).collect();
         let wanted: Vec<&String> = self.metric.iter().filter(|name| !needs_nothing(name)).collect();
@@ -83,6 +82,18 @@ impl ScoreArgs {
         let (real, weights) = (absolute(&self.real)?, absolute(&self.weights)?);
         let mut defined = Vec::new();
         for name in &self.protocol {
+            if PairProtocol::is_meant(name) {
+                for metric in PairProtocol::find(name)?.recipe().metrics() {
+                    defined.push(metric.name);
+                    if self.metric.is_empty() || wanted.iter().any(|wanted| *wanted == metric.name) {
+                        metrics.push(MetricSpec {
+                            protocol: Some(name.clone()),
+                            ..MetricSpec::named(metric.name)
+                        });
+                    }
+                }
+                continue;
+            }
             let protocol = Protocol::find(name)?;
             for metric in protocol.recipe().metrics() {
                 let (metric, compares) = (metric.name, metric.compares());

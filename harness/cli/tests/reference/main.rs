@@ -23,7 +23,7 @@ use specimen_catalog::{
 use specimen_cli::args::Cli;
 use specimen_datasets::{catalog::ENTRIES as DATASETS, manifest::ITEMS};
 use specimen_experiments::bundled::summaries;
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 
 /// Set, the pages are written and not compared.
 const WRITE: &str = "WRITE_REFERENCE";
@@ -142,6 +142,8 @@ fn metrics() -> String {
             Needs::Nothing => "",
             Needs::Protocol => "`protocol`",
             Needs::ProtocolAndReal => "`protocol`, `real`",
+            Needs::Baseline => "a cell `ar`",
+            Needs::ProtocolAndBaseline => "`protocol`, a cell `ar`",
         };
         let values: Vec<String> = metric.values.iter().map(|value| code(value)).collect();
         let command =
@@ -192,9 +194,33 @@ fn protocols() -> String {
         &["protocol (alias)", "agrees with", "metrics and their digests", "network, layer", "what it is"],
         all.iter().map(row),
     ));
+    text.push_str(
+        "\n## Protocols of pairs\nFor metrics that compare two pictures of one size as they are; the files are in \
+         [metrics/protocols/pairs](../../metrics/protocols/pairs).\n\n",
+    );
+    let of_pairs: Vec<PairProtocol> =
+        PairProtocol::names().map(|name| PairProtocol::named(name).unwrap()).collect();
+    let row = |protocol: &PairProtocol| {
+        let digests = protocol.recipe().metrics().into_iter().map(|metric| {
+            format!("{} `{}`", metric.name, protocol.label(metric.name).rsplit('@').next().unwrap())
+        });
+        let alias = protocol.alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
+        vec![
+            format!("{}{alias}", code(protocol.name())),
+            protocol.tool().unwrap_or_default().to_owned(),
+            digests.collect::<Vec<_>>().join(", "),
+            protocol.about().to_owned(),
+        ]
+    };
+    text.push_str(&table(
+        &["protocol (alias)", "agrees with", "metrics and their digests", "what it is"],
+        of_pairs.iter().map(row),
+    ));
     text.push_str("\n## Sources\n\n");
     let source = |protocol: &Protocol| vec![code(protocol.name()), protocol.source().to_owned()];
-    text.push_str(&table(&["protocol", "where its facts come from"], all.iter().map(source)));
+    let pair_source = |protocol: &PairProtocol| vec![code(protocol.name()), protocol.source().to_owned()];
+    let rows = all.iter().map(source).chain(of_pairs.iter().map(pair_source));
+    text.push_str(&table(&["protocol", "where its facts come from"], rows));
     text
 }
 

@@ -21,6 +21,8 @@ mod metrics;
 #[cfg(feature = "torch")]
 mod models;
 #[cfg(feature = "torch")]
+mod pairs;
+#[cfg(feature = "torch")]
 mod protocols_of_runs;
 mod published_weights;
 #[cfg(feature = "torch")]

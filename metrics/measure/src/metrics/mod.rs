@@ -14,6 +14,8 @@ use crate::image_metric::ImageMetric;
 use crate::known_answers::Known;
 use crate::measurement::Measurement;
 use crate::meter::Meter;
+use crate::pair_protocol::PairProtocol;
+use crate::pairs::PairMeasure;
 
 #[cfg(feature = "torch")]
 pub mod attribute_accuracy;
@@ -28,9 +30,11 @@ pub mod fid_infinity;
 pub mod inception_score;
 pub mod kid;
 pub mod prdc;
+pub mod psnr;
 pub mod realism;
 #[cfg(feature = "torch")]
 pub mod scene_clip;
+pub mod ssim;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
@@ -50,6 +54,9 @@ pub const METRICS: [&Metric; 9] = [
 #[cfg(feature = "torch")]
 pub const IMAGE_METRICS: [&ImageMetric; 4] =
     [&scene_clip::METRIC, &attribute_accuracy::METRIC, &fd_scenes::METRIC, &fd_lenet::METRIC];
+
+/// Every metric of two pictures under a protocol of pairs.
+pub const PAIR_METRICS: [&PairMetric; 2] = [&psnr::METRIC, &ssim::METRIC];
 
 /// Gives a macro every table that a protocol may have for a metric, in the order in which digests cover them: name in a
 /// file, field, type. The order is part of every digest: append.
@@ -86,6 +93,28 @@ pub struct Metric {
     pub run: fn(&mut Meter<'_>, &Sides<'_>) -> Result<Outcome, MeasureError>,
     /// Computes it on numbers so small that the answer is exact arithmetic.
     pub(crate) known_answers: fn(&mut Known) -> Result<(), MeasureError>,
+}
+
+/// A metric of two pictures of one size.
+#[derive(Debug)]
+pub struct PairMetric {
+    /// Its name in commands, in specs, in the catalog and as a table of a protocol of pairs.
+    pub name: &'static str,
+    /// Makes what compares pictures under a protocol. Fails where the protocol has no table of it.
+    pub open: fn(&PairProtocol) -> Result<Box<dyn PairMeasure>, MeasureError>,
+    /// Computes it on pictures so small that the answer is exact arithmetic.
+    pub(crate) known_answers: fn(&mut Known) -> Result<(), MeasureError>,
+}
+
+impl PairMetric {
+    /// What is known of it without computing it.
+    ///
+    /// # Panics
+    /// Where the catalog has no file of its name, which a test excludes.
+    #[must_use]
+    pub fn entry(&self) -> &'static specimen_catalog::Metric {
+        specimen_catalog::metric(self.name).expect("every metric is tested to have a file in the catalog")
+    }
 }
 
 /// What is measured.
@@ -189,6 +218,12 @@ impl<'a> Sides<'a> {
 #[must_use]
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.into_iter().find(|metric| metric.name == name)
+}
+
+/// The metric of pairs called `name`.
+#[must_use]
+pub fn pair_metric(name: &str) -> Option<&'static PairMetric> {
+    PAIR_METRICS.into_iter().find(|metric| metric.name == name)
 }
 
 /// The table of a protocol on which the value called `name` depends; the name itself where it is no value of a metric.

@@ -1,7 +1,7 @@
 //! The known answers that `doctor` asks for.
 
 use specimen_measure::known_answers::{known_answers, wrong_pixels};
-use specimen_measure::metrics::METRICS;
+use specimen_measure::metrics::{METRICS, PAIR_METRICS};
 
 #[test]
 fn every_metric_has_a_known_answer_and_gives_it() {
@@ -13,6 +13,9 @@ fn every_metric_has_a_known_answer_and_gives_it() {
         for name in names {
             assert!(answers.iter().any(|answer| answer.metric == name), "{name}");
         }
+    }
+    for metric in PAIR_METRICS {
+        assert!(answers.iter().any(|answer| answer.metric == metric.name), "{}", metric.name);
     }
     for answer in answers {
         assert!(answer.is_right(), "{answer:?}");

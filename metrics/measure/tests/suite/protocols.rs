@@ -6,6 +6,7 @@ use specimen_measure::meter::Meter;
 use specimen_measure::metrics::METRICS;
 use specimen_measure::metrics::inception_score::inception_score;
 use specimen_measure::network::Dtype;
+use specimen_measure::pair_protocol::PairProtocol;
 use specimen_measure::protocol::Protocol;
 use specimen_pixels::resample::PassOrder;
 
@@ -41,24 +42,66 @@ const DIGESTS: [&str; 28] = [
     "clip-score torchmetrics-clip@e788dacce38d",
 ];
 
+/// What each protocol of pairs prints; as [`DIGESTS`].
+const PAIR_DIGESTS: [&str; 3] =
+    ["psnr skimage@e8584c24355b", "ssim skimage@99f20d9dca65", "ssim ssim-gaussian@629efd73bb2e"];
+
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols")
 }
 
 #[test]
 fn every_file_is_built_in_under_its_name() {
-    let mut files: Vec<String> = std::fs::read_dir(folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    files.sort();
-    let names: Vec<String> = Protocol::names().map(|name| format!("{name}.toml")).collect();
-    let mut sorted = names.clone();
-    sorted.sort();
-    assert_eq!(files, sorted);
+    assert_eq!(files_of(&folder()), sorted_files(Protocol::names()));
+    assert_eq!(files_of(&folder().join("pairs")), sorted_files(PairProtocol::names()));
     for name in Protocol::names() {
         assert_eq!(Protocol::named(name).unwrap().name(), name);
     }
+    for name in PairProtocol::names() {
+        assert_eq!(PairProtocol::named(name).unwrap().name(), name);
+        assert!(PairProtocol::is_meant(name) && Protocol::named(name).is_err(), "{name}");
+    }
+}
+
+/// The files of `folder`, without the folders in it.
+fn files_of(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+    let mut files: Vec<String> = files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    files.sort();
+    files
+}
+
+fn sorted_files(names: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let mut files: Vec<String> = names.map(|name| format!("{name}.toml")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn recipes_of_pairs_are_those_that_were_published() {
+    let labels = |name: &'static str| {
+        let protocol = PairProtocol::named(name).unwrap();
+        let metrics = protocol.recipe().metrics();
+        metrics.into_iter().map(move |metric| format!("{} {}", metric.name, protocol.label(metric.name)))
+    };
+    let printed: Vec<String> = PairProtocol::names().flat_map(labels).collect();
+    assert_eq!(printed, PAIR_DIGESTS);
+}
+
+#[test]
+fn a_protocol_of_pairs_that_cannot_be_used_says_why() {
+    let refused = |body: &str, part: &str| {
+        let text = format!("schema = 1\nname = \"mine\"\nabout = \"\"\nsource = \"\"\n{body}\n");
+        let error = PairProtocol::parse("mine.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("mine.toml") && error.contains(part), "{error}");
+    };
+    refused("", "no metric of pairs has a table");
+    refused("[psnr]\nchannels = \"yuv\"", "yuv");
+    refused("[ssim]\nchannels = \"rgb\"\nwindow = { gaussian = -1.0 }", "[ssim] window of SSIM");
+    refused("[fid]\nddof = 1", "fid");
+    let other = "schema = 2\nname = \"mine\"\nabout = \"\"\nsource = \"\"\n[psnr]\nchannels = \"rgb\"\n";
+    assert!(PairProtocol::parse("mine.toml", other).unwrap_err().to_string().contains("schema 2"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    bootstrap::{BootstrapPlan, Interval, bootstrap},
     error::{StatsError, require_count, require_finite},
     p_values::student::student_quantile,
 };
@@ -57,6 +58,33 @@ pub fn mean_over_groups(values: &[f64], groups: &[&str]) -> Result<(f64, Option<
     Ok((mean, Some([mean - half, mean + half])))
 }
 
+/// As [`mean_over_groups`], with a BCa bootstrap over the groups, which stays inside of the range of the values.
+///
+/// # Errors
+/// No values and non-finite ones.
+pub fn bootstrap_mean_over_groups(
+    values: &[f64],
+    groups: &[&str],
+    plan: &BootstrapPlan,
+) -> Result<(f64, Option<Interval>), StatsError> {
+    let mean = arithmetic_mean(values)?;
+    let mut by_group: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for (&value, &group) in values.iter().zip(groups) {
+        let (sum, n) = by_group.entry(group).or_default();
+        *sum += value;
+        *n += 1.0;
+    }
+    if by_group.len() < 2 {
+        return Ok((mean, None));
+    }
+    let sums: Vec<(f64, f64)> = by_group.into_values().collect();
+    let of_chosen = |chosen: &[usize]| {
+        let (sum, n) = chosen.iter().fold((0.0, 0.0), |(sum, n), &at| (sum + sums[at].0, n + sums[at].1));
+        sum / n
+    };
+    Ok((mean, Some(bootstrap(sums.len(), plan, of_chosen)?.interval)))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
@@ -75,6 +103,22 @@ mod tests {
         assert!((mean - 10.0 / 3.0).abs() < 1e-15);
         assert!((ci95.unwrap()[1] - mean - 2.0 * 12.706_204_736).abs() < 1e-6);
         assert_eq!(mean_over_groups(&[1.0, 3.0], &["a", "a"]).unwrap(), (2.0, None));
+    }
+
+    #[test]
+    fn groups_are_resampled_whole_and_the_interval_keeps_the_range() {
+        let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
+        let values = [0.0, 0.2, 1.0, 1.0, 1.0, 0.9];
+        let groups = ["a", "a", "b", "c", "c", "d"];
+        let (mean, interval) = bootstrap_mean_over_groups(&values, &groups, &plan).unwrap();
+        let interval = interval.unwrap();
+        assert!((mean - 4.1 / 6.0).abs() < 1e-15);
+        assert!(interval.lower < mean && mean < interval.upper, "{interval:?}");
+        // The worst resample is group a alone, and the best is b or c alone.
+        assert!(0.1 <= interval.lower && interval.upper <= 1.0, "{interval:?}");
+        assert_eq!(bootstrap_mean_over_groups(&[0.5, 0.7], &["a", "a"], &plan).unwrap().1, None);
+        let (_, still) = bootstrap_mean_over_groups(&[1.0, 1.0], &["a", "b"], &plan).unwrap();
+        assert_eq!(still.map(|ends| [ends.lower, ends.upper]), Some([1.0, 1.0]));
     }
 
     #[test]

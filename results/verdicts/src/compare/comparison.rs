@@ -190,6 +190,11 @@ impl Both<'_> {
                 self.refuse(found, metric, Some(Kind::Protocol), &why);
                 continue;
             }
+            // Where only some images have a value, a comparison of these would be one of a selection.
+            if let Some(why) = absent(self.cell_a, metric).or_else(|| absent(self.cell_b, metric)) {
+                self.refuse(found, metric, None, why);
+                continue;
+            }
             let (a, b) =
                 (self.a.by_prompt(&self.cell_a.id, metric), self.b.by_prompt(&self.cell_b.id, metric));
             self.push(found, metric, Some(protocol), &a, &b, Scale::Difference)?;
@@ -291,6 +296,12 @@ impl Both<'_> {
             why: format!("{why}{}", remedy.unwrap_or_default()),
         });
     }
+}
+
+/// Why a cell has no value of a metric, if it has none.
+fn absent<'c>(cell: &'c CellSummary, metric: &str) -> Option<&'c str> {
+    let of_cell = cell.metrics.iter().find(|scored| scored.metric == metric)?;
+    of_cell.why.as_deref().filter(|_| of_cell.value.is_none())
 }
 
 /// Orders rows by measure and corrects their p values over the cells of each.

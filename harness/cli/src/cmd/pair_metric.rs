@@ -1,0 +1,135 @@
+//! The metrics of pictures in pairs as subcommands, one each: arguments and help follow from what the catalog says of the
+//! metric.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use specimen_measure::{
+    metrics::{PAIR_METRICS, PairMetric, pair_metric},
+    pair_protocol::PairProtocol,
+    pairs::{Intervals, PairMeasurement, Pairs, measure_pairs},
+    per_image::{TableFormat, write_per_pair},
+    whole_file::check_place,
+};
+
+use crate::{
+    args::Format,
+    cmd::{
+        metric_args::{digits, shown},
+        overwrite::check_absent,
+    },
+    console::{Console, answer, answer_json},
+};
+
+/// A metric of pairs with its arguments.
+#[derive(Debug)]
+pub struct PairCall {
+    metric: &'static PairMetric,
+    protocol: String,
+    args: PairArgs,
+}
+
+/// What is compared, and how.
+#[derive(Debug, Args)]
+struct PairArgs {
+    /// A folder, .zip, list (.txt) or .npy of pictures, or one picture
+    #[arg(index = 1)]
+    a: PathBuf,
+    /// What is compared with it: as A. Pictures are paired by their names, with folders and without endings
+    #[arg(index = 2)]
+    b: PathBuf,
+    /// Compute an interval of 95 %: a BCa bootstrap over the pairs
+    #[arg(long)]
+    ci: bool,
+    /// Write name, files and value of every pair to this .csv or .parquet file
+    #[arg(long, value_name = "FILE")]
+    per_image: Option<PathBuf>,
+    /// Replace the file of `--per-image` if it is there
+    #[arg(long, requires = "per_image")]
+    force: bool,
+}
+
+impl Subcommand for PairCall {
+    fn augment_subcommands(command: Command) -> Command {
+        PAIR_METRICS.iter().fold(command, |command, metric| command.subcommand(subcommand(metric)))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        pair_metric(name).is_some()
+    }
+}
+
+impl FromArgMatches for PairCall {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (name, matches) = matches.subcommand().expect("a subcommand is required");
+        let metric = pair_metric(name).expect("clap knows the metrics only");
+        let protocol = matches.get_one::<String>("protocol").cloned().unwrap_or_default();
+        Ok(Self { metric, protocol, args: PairArgs::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The subcommand of `metric`.
+fn subcommand(metric: &'static PairMetric) -> Command {
+    let known =
+        metric.entry().command.as_ref().expect("a metric under a protocol is tested to have a command");
+    let protocol = Arg::new("protocol").long("protocol").value_name("NAME|FILE");
+    let protocol = protocol
+        .default_value(known.protocol.as_str())
+        .help("A built-in protocol of pairs or the path of a .toml file");
+    let command = PairArgs::augment_args(Command::new(metric.name).arg(protocol));
+    // After the arguments, whose type has lines of its own.
+    command.about(known.about.as_str()).long_about(None::<&str>)
+}
+
+/// Measures it and prints its value.
+pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> {
+    let PairCall { metric, protocol, args: PairArgs { a, b, ci, per_image, force } } = call;
+    if let Some(path) = per_image {
+        TableFormat::of(path)?;
+        check_absent(path, *force)?;
+        check_place(path)?;
+    }
+    let protocol = PairProtocol::find(protocol)?;
+    protocol.metric(metric.name)?;
+    let measure = (metric.open)(&protocol)?;
+    let pairs = Pairs::open(a, b)?;
+    let intervals = if *ci { Intervals::OverPairs } else { Intervals::No };
+    let n = pairs.names().count();
+    let on_done = |n_done: usize| console.detail(format!("{n_done} of {n} pairs"));
+    let outcome = measure_pairs((metric, &protocol), measure.as_ref(), &pairs, intervals, on_done)?;
+    if let Some(path) = per_image {
+        write_per_pair(path, &outcome)?;
+    }
+    match console.format() {
+        Format::Json => answer_json(&outcome.measured),
+        Format::Human => answer(&human(&outcome.measured)),
+    }
+}
+
+/// The value, and below it what it depends on.
+fn human(measured: &PairMeasurement) -> String {
+    let PairMeasurement { metric, value, ci95, protocol, n, extractor, why, details, .. } = measured;
+    let interval = ci95.map(|[lower, upper]| format!("  [{}, {}]", digits(lower), digits(upper)));
+    let value = match (value, why) {
+        (Some(value), _) => format!("{}{}", digits(*value), interval.unwrap_or_default()),
+        (None, why) => format!("no value: {}", why.as_deref().unwrap_or("no reason was given")),
+    };
+    let mut lines: Vec<(&str, String)> =
+        details.iter().map(|(key, value)| (key.as_str(), shown(value))).collect();
+    lines.push(("pairs", n[0].to_string()));
+    lines.extend(extractor.as_ref().map(|extractor| ("network", extractor.clone())));
+    lines.push(("protocol", protocol.clone()));
+    let width = lines.iter().map(|(key, _)| key.len() + 2).max().unwrap_or(0).max(16);
+    let lines: Vec<String> =
+        lines.into_iter().map(|(key, value)| format!("  {key:width$}{value}\n")).collect();
+    format!("{metric:9}  {value}\n{}", lines.concat())
+}

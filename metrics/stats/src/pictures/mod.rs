@@ -1,0 +1,4 @@
+//! Numbers from two pictures of one size, byte by byte.
+
+pub mod psnr;
+pub mod ssim;
