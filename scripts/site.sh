@@ -4,10 +4,11 @@
 #   scripts/site.sh [FOLDER]          FOLDER is target/site of this checkout unless given
 #
 # The pages link to files outside docs/ by relative paths, so that they read well as files. A site has no such files:
-# there these links lead to the repository.
+# there these links lead to the repository whose address REPOSITORY is (https://host/name/blob/main). Without it they are
+# no links, and the pointer shows the path.
 set -eu
 
-repository=https://github.com/specimen-bench/specimen/blob/main
+repository=${REPOSITORY:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
 dest=${1:-$root/target/site}
 pages=$root/target/site-pages
@@ -28,7 +29,11 @@ for page in "$pages"/*.md "$pages"/*/*.md; do
     */*) up='\.\./\.\./' ;;
     *) up='\.\./' ;;
     esac
-    sed "s#](${up}\([^)]*\))#](${repository}/\1)#g" "$page" >"$page.new"
+    if [ -n "$repository" ]; then
+        sed "s#](${up}\([^)]*\))#](${repository}/\1)#g" "$page" >"$page.new"
+    else
+        sed "s#\[\([^]]*\)\](${up}\([^)]*\))#<span title=\"\2\">\1</span>#g" "$page" >"$page.new"
+    fi
     mv "$page.new" "$page"
 done
 

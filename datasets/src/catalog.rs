@@ -36,6 +36,8 @@ pub struct Entry {
     pub n_prompts: Option<usize>,
     /// The files that it needs.
     pub needs: &'static [DataItem],
+    /// Keys of the works to cite, in the catalog of citations (`harness/catalog/citations`).
+    pub cite: &'static [&'static str],
 }
 
 /// All datasets with a name, in the order of `data list`.
@@ -45,36 +47,42 @@ pub const ENTRIES: [Entry; 6] = [
         what: "COCO val2017 captions, one an image by the caption policy",
         n_prompts: Some(5_000),
         needs: &[COCO_CAPTIONS],
+        cite: &["lin2014coco", "chen2015cococaptions"],
     },
     Entry {
         name: "parti-prompts",
         what: "PartiPrompts, with category and challenge",
         n_prompts: Some(1_632),
         needs: &[PARTI_PROMPTS],
+        cite: &["yu2022parti"],
     },
     Entry {
         name: cascade_figures::NAME,
         what: "the prompts that CASCADE prints below its figures 1, 3, 9 and 11 to 14",
         n_prompts: Some(31),
         needs: &[],
+        cite: &["yildirim2026cascade"],
     },
     Entry {
         name: "scenes-val",
         what: "captions of procedural scenes that the embedded model has not seen; `limit` may ask for more",
         n_prompts: Some(N_SCENES_VAL),
         needs: &[],
+        cite: &["specimen"],
     },
     Entry {
         name: "scenes-train",
         what: "captions of procedural scenes; the embedded model is trained on these, those beyond are new",
         n_prompts: Some(N_SCENES_TRAIN),
         needs: &[],
+        cite: &["specimen"],
     },
     Entry {
         name: "unconditional",
         what: "prompts without text, for models that take none; `limit` says how many",
         n_prompts: None,
         needs: &[],
+        cite: &["specimen"],
     },
 ];
 

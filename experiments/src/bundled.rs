@@ -137,7 +137,8 @@ impl BundledSpec {
 }
 
 /// The name without its folder.
-pub(crate) fn last_part(name: &str) -> &str {
+#[must_use]
+pub fn last_part(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, last)| last)
 }
 

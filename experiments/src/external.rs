@@ -10,7 +10,7 @@ use crate::{
     parse::optional_text,
 };
 
-const EXTERNAL_KEYS: &[&str] =
+pub(crate) const EXTERNAL_KEYS: &[&str] =
     &["command", "cwd", "env", "files", "timeout_s", "start_timeout_s", "baseline"];
 /// Arguments, variables and files that may be named, at most; bytes of one of them, at most.
 const MAX_TEXTS: usize = 1_000;

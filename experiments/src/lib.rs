@@ -1,10 +1,10 @@
 //! From a spec to a plan: what is asked, of which models, with which methods, in which order.
 //!
 //! Read in this order: [`spec`] (what an experiment is), [`parse`] (its text form; [`set`] and [`matrix`]
-//! change and multiply it; [`bundled`] has the committed ones; [`slurm`] is the part about a cluster, [`external`] the cells that another process
+//! change and multiply it; [`bundled`] has the committed ones; [`schema`] describes it for editors; [`slurm`] is the part about a cluster, [`external`] the cells that another process
 //! makes), [`expect`] and [`names`] (numbers from elsewhere, and known names), [`abilities`]
 //! (what models can lend methods), [`warnings`] (what is allowed but probably not meant), [`seeds`] and [`plan`]
-//! (items and blocks), [`estimate`], [`bandwidth`] and [`array_shape`] (what they will take), [`goal`] (what a tuning
+//! (items and blocks), [`citations`] (the works it is made of), [`estimate`], [`bandwidth`] and [`array_shape`] (what they will take), [`goal`] (what a tuning
 //! looks for). Nothing here generates, measures or touches a run directory.
 
 pub mod abilities;
@@ -14,6 +14,7 @@ pub mod bandwidth;
 pub mod bundled;
 mod canonical;
 mod cells;
+pub mod citations;
 mod document;
 pub mod error;
 pub mod estimate;
@@ -29,6 +30,7 @@ pub mod parse;
 pub mod place;
 pub mod plan;
 pub mod prompts;
+pub mod schema;
 pub mod seeds;
 pub mod set;
 pub mod slurm;

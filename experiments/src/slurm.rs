@@ -14,8 +14,8 @@ use crate::{
 
 /// The name of the table.
 pub(crate) const TABLE: &str = "slurm";
-const TIMING: &str = "timing";
-const SLURM_KEYS: &[&str] = &[
+pub(crate) const TIMING: &str = "timing";
+pub(crate) const SLURM_KEYS: &[&str] = &[
     "partition",
     "account",
     "qos",
@@ -33,7 +33,7 @@ const SLURM_KEYS: &[&str] = &[
     "lag_s",
     TIMING,
 ];
-const TIMING_KEYS: &[&str] = &[
+pub(crate) const TIMING_KEYS: &[&str] = &[
     "partition",
     "account",
     "qos",

@@ -27,6 +27,9 @@ pub struct Entry {
     pub licence: Known<String>,
     /// Where the facts of this file are from.
     pub source: String,
+    /// Keys of the works to cite, in `citations/`; a test holds that there are some.
+    #[serde(default)]
+    pub cite: Vec<String>,
     /// Other entries without which it cannot run.
     #[serde(default)]
     pub needs: Vec<String>,
@@ -317,6 +320,15 @@ impl Entry {
         if names.is_empty() { None } else { Some(if has_names { names } else { Vec::new() }) }
     }
 
+    /// Keys of the works to cite for the head that a spec means by `proposer` and `weights`, where it is made with the
+    /// model; those of a published one are in its entry.
+    #[must_use]
+    pub fn head_cite(&'static self, proposer: &str, weights: Option<&str>) -> &'static [String] {
+        let asked = weights.unwrap_or(STANDARD);
+        let head = self.heads.iter().find(|head| head.proposer == proposer && head.name() == asked);
+        head.map_or(&[], |head| &head.cite)
+    }
+
     /// The entry of the head that a spec means by `proposer` (`eagle1`, `eagle3`) and `weights`; `None` if there is none
     /// of that name, or it is made with the model.
     #[must_use]
@@ -514,7 +526,7 @@ mod tests {
         const FILE: &str = "name = \"f\"\nn_bytes = \"unknown\"\nsha256 = \"unknown\"\n";
         let text = |file: &str| {
             format!(
-                "name = \"m\"\nwhat = \"w\"\nlicence = \"unknown\"\nsource = \"s\"\n[memory]\nn_parameters = 1\n\
+                "name = \"m\"\nwhat = \"w\"\nlicence = \"unknown\"\nsource = \"s\"\ncite = []\n[memory]\nn_parameters = 1\n\
                  kv_bytes = 0\n[[file]]\n{file}"
             )
         };

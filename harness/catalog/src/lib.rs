@@ -1,16 +1,18 @@
 //! Every model, network and metric that this program knows, each declared once: one TOML file in `models/` says family,
 //! sizes, what a model can lend a method, its files, the ways they can be on a disk, licence and memory; one in `metrics/`
-//! says what a metric is, what it needs and which values are better.
+//! says what a metric is, what it needs and which values are better; a BibTeX entry in `citations/` is a work to cite.
 //!
 //! Specs and plans ask it what a model can do, [the hub](../specimen_hub/index.html) fetches what it names, the models
 //! are built from its sizes. Knows no tensor and no network; reads no file at run time.
 
+pub mod citation;
 pub mod entry;
 pub mod memory;
 pub mod metric;
 pub mod part;
 pub mod target;
 
+pub use citation::{Bibliography, Citation};
 pub use entry::{ENTRIES, Entry, entry};
 pub use metric::{METRICS, Metric, metric};
 pub use part::{Choice, Part};

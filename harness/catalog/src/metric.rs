@@ -13,6 +13,9 @@ pub struct Metric {
     pub name: String,
     /// What it is, in one line.
     pub what: String,
+    /// Keys of the works to cite, in `citations/`; a test holds that there are some.
+    #[serde(default)]
+    pub cite: Vec<String>,
     /// Which values are better.
     pub direction: Direction,
     /// Unit of its values; empty for a plain number.

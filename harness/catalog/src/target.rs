@@ -84,6 +84,9 @@ pub struct Head {
     pub weights: Option<String>,
     /// The entry that says how to come by it; absent for one that is made with its model.
     pub manifest: Option<String>,
+    /// Keys of the works to cite for it besides those of its kind, in `citations/`.
+    #[serde(default)]
+    pub cite: Vec<String>,
 }
 
 /// The `weights` of a head that has no name of its own, where others of its model have one.

@@ -88,6 +88,10 @@ pub enum Command {
     Import(cmd::import::ImportArgs),
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
+    /// Write a run in the files of Weights & Biases, MLflow or the Hugging Face hub
+    Export(cmd::export::ExportArgs),
+    /// Print the works that a run or a spec is made of, as BibTeX
+    Cite(cmd::cite::CiteArgs),
     /// Draw a grid of images: a row per prompt, a column per method, same seeds
     Grid(cmd::grid::GridArgs),
     /// Write the images of several runs as one table

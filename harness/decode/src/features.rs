@@ -12,9 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     dist::{Dist, TokenId},
     drafter::DraftModel,
-    method::MethodError,
+    method::{MethodError, Works},
     tree::{NodeId, TokenTree},
 };
+
+/// The work that stale features are from.
+pub(crate) const WORKS: Works = Works { method: "stale features", cite: &["dong2026vvs"] };
 
 /// `features = { s1 = -1, s2 = 0 }`: staleness after even and after odd steps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

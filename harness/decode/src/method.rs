@@ -12,6 +12,7 @@ mod parts;
 pub(crate) mod rule;
 mod schedule;
 mod wire;
+mod works;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,7 @@ pub use self::{
     frontier::{FRONTIER_KEYS, FrontierConfig},
     parts::{Needs, Parts},
     schedule::{SCHEDULE_KEYS, ScheduleConfig},
+    works::{Works, every_work},
 };
 pub use crate::methods::{RULE_KEYS, RULE_KINDS, RuleConfig, rule_examples};
 use crate::{

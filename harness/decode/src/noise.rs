@@ -10,8 +10,12 @@ use std::collections::BTreeMap;
 
 use crate::{
     dist::{BLOCK, Dist, TokenId},
+    method::Works,
     rng::{Purpose, Uniforms},
 };
+
+/// The work that noise of the image is from.
+pub(crate) const WORKS: Works = Works { method: "coupled seeds", cite: &["daliri2024"] };
 
 /// Noise of positions, as `-ln u` for every token: drawn when it is first needed, since a window draws a position in many
 /// iterations. A position is addressed by the tokens that the image misses from it on, its own included.

@@ -17,8 +17,8 @@ sys.path[:0] = [str(PACKAGE), str(ROOT / "scripts")]
 
 from specimen.picture import encode  # noqa: E402
 
-#: What even a strict machine may lack. STRICT_TORCH=1 makes it a failure.
-MAY_LACK = "(torch)"
+#: What even a strict machine may lack, and the variable that makes it a failure where it is 1.
+MAY_LACK = {"(torch)": "STRICT_TORCH", "(tool)": "STRICT_TOOLS"}
 
 
 def pytest_report_header():
@@ -33,7 +33,7 @@ def pytest_runtest_makereport(item, call):
         return
     why = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
     why = why.split("Skipped: ", 1)[-1]
-    strict = "STRICT_TORCH" if MAY_LACK in why else "STRICT"
+    strict = next((name for mark, name in MAY_LACK.items() if mark in why), "STRICT")
     line = f"SKIPPED: {item.name}: {why}"
     if os.environ.get(strict) == "1":
         report.outcome, report.longrepr = "failed", line

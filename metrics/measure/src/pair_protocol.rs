@@ -22,6 +22,7 @@ pub struct PairProtocol {
     tool: Option<String>,
     alias: Option<String>,
     source: String,
+    cite: Vec<String>,
     recipe: PairRecipe,
 }
 
@@ -48,6 +49,8 @@ struct Wire {
     tool: Option<String>,
     alias: Option<String>,
     source: String,
+    #[serde(default)]
+    cite: Vec<String>,
     psnr: Option<PsnrRule>,
     ssim: Option<SsimRule>,
 }
@@ -125,7 +128,7 @@ impl PairProtocol {
     /// A text that is no TOML, unknown keys, impossible settings, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
         let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
-        let Wire { schema, name, about, tool, alias, source, psnr, ssim } =
+        let Wire { schema, name, about, tool, alias, source, cite, psnr, ssim } =
             toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
         if schema != SCHEMA {
             return Err(fault(format!("schema {schema}, this program reads {SCHEMA}")));
@@ -140,7 +143,7 @@ impl PairProtocol {
         if recipe.metrics().is_empty() {
             return Err(fault("no metric of pairs has a table, such as [psnr]".to_owned()));
         }
-        Ok(Self { name, about, tool, alias, source, recipe })
+        Ok(Self { name, about, tool, alias, source, cite, recipe })
     }
 
     /// Its name.
@@ -171,6 +174,12 @@ impl PairProtocol {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Keys of the works to cite, in the catalog of citations.
+    #[must_use]
+    pub fn cite(&self) -> &[String] {
+        &self.cite
     }
 
     /// The tables of its metrics.

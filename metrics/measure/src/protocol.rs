@@ -5,7 +5,7 @@
 //! prose), so two names with one recipe have one digest; `NAME@DIGEST12` is printed with every value.
 //!
 //! `pillow = "12"` in a file says whose order of passes its resizes have where they follow Pillow. The steps themselves
-//! say it too, so the line is in no digest, and neither is `known-pixels`, by which `doctor` tests the steps. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
+//! say it too, so the line is in no digest, and neither are `cite` and `known-pixels`, by which `doctor` tests the steps. `NAME+pillow-13` is a built-in protocol with the order of Pillow 13.
 
 use std::fmt;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub struct Protocol {
     tool: Option<String>,
     alias: Option<String>,
     source: String,
+    cite: Vec<String>,
     known_pixels: Option<String>,
     recipe: Recipe,
 }
@@ -102,6 +103,8 @@ macro_rules! define_recipe {
             tool: Option<String>,
             alias: Option<String>,
             source: String,
+            #[serde(default)]
+            cite: Vec<String>,
             pillow: Option<Pillow>,
             known_pixels: Option<String>,
             pixels: Pipeline,
@@ -184,7 +187,7 @@ impl Protocol {
         let wire: Wire =
             toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
         let (name, about, source) = (wire.name.clone(), wire.about.clone(), wire.source.clone());
-        let (tool, alias) = (wire.tool.clone(), wire.alias.clone());
+        let (tool, alias, cite) = (wire.tool.clone(), wire.alias.clone(), wire.cite.clone());
         let (pillow, known_pixels) = (wire.pillow, wire.known_pixels.clone());
         let recipe = wire.into_recipe();
         let Recipe { schema, ref pixels, ref network, ref fid, .. } = recipe;
@@ -216,7 +219,7 @@ impl Protocol {
         if recipe.metrics().is_empty() {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }
-        Ok(Self { name, about, tool, alias, source, known_pixels, recipe })
+        Ok(Self { name, about, tool, alias, source, cite, known_pixels, recipe })
     }
 
     /// Its name.
@@ -247,6 +250,12 @@ impl Protocol {
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Keys of the works to cite, in the catalog of citations.
+    #[must_use]
+    pub fn cite(&self) -> &[String] {
+        &self.cite
     }
 
     /// Beginning of the BLAKE3 of what its steps make of the picture of the known answers, as computed where this program was

@@ -3,11 +3,13 @@
 pub(crate) mod byte_progress;
 #[cfg(feature = "torch")]
 pub(crate) mod check;
+pub(crate) mod cite;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod convert;
 mod convert_cache;
 pub(crate) mod data;
+pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod grid;
 pub(crate) mod licences;
@@ -88,6 +90,8 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Score(args) => score::score(args, console),
         #[cfg(feature = "torch")]
         Command::Import(args) => import::import(args, console),
+        Command::Export(args) => export::export(args, console),
+        Command::Cite(args) => cite::cite(args, console),
         Command::Report(args) => report::report(args, console),
         Command::Grid(args) => grid::grid(args, console),
         Command::Records(args) => records::records(args, console),

@@ -4,8 +4,11 @@
 mod bench_device;
 #[cfg(feature = "torch")]
 mod checking;
+mod citing;
 #[cfg(feature = "torch")]
 mod diagnostics;
+#[cfg(feature = "torch")]
+mod exporting;
 #[cfg(feature = "torch")]
 mod external;
 mod fidelity_caches;

@@ -42,6 +42,14 @@ fn a_spec_is_shown_copied_and_planned_where_no_checkout_is() {
     desk.fails(&["plan", "quickstrat"], 3, &["quickstrat", "specimen specs list"]);
 }
 
+#[test]
+fn the_schema_of_specs_is_printed_for_editors() {
+    let desk = Desk::new();
+    let printed: serde_json::Value = serde_json::from_str(&desk.succeeds(&["specs", "schema"]).out).unwrap();
+    let committed = std::fs::read_to_string(crate::support::workspace("experiments/specs/spec.schema.json"));
+    assert_eq!(printed, serde_json::from_str::<serde_json::Value>(&committed.unwrap()).unwrap());
+}
+
 #[cfg(feature = "torch")]
 #[test]
 fn the_quickstart_needs_no_checkout() {

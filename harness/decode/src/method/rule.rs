@@ -18,6 +18,11 @@ pub(crate) trait RuleSettings {
     /// The settings in one line, equal exactly for equal settings: `k=10,delta=0.1`.
     fn canonical(&self) -> String;
 
+    /// Keys of the works it is from, at least one, in the catalog of citations.
+    fn cite() -> &'static [&'static str]
+    where
+        Self: Sized;
+
     /// A table of `accept` with numbers that relax much, for the tests that every rule passes.
     fn example() -> &'static str
     where
@@ -84,7 +89,18 @@ macro_rules! rules {
             vec![$(<$settings>::example()),*]
         }
 
+        /// The works of each rule that relaxes.
+        pub(crate) fn rule_works() -> Vec<$crate::method::Works> {
+            use $crate::method::{RuleSettings, Works};
+            vec![$(Works { method: $kind, cite: <$settings>::cite() }),*]
+        }
+
         impl RuleConfig {
+            /// The works it is from; `None` for `lossless`, which is speculative sampling itself.
+            pub(crate) fn works(&self) -> Option<$crate::method::Works> {
+                rule_works().into_iter().find(|works| works.method == self.kind())
+            }
+
             /// As an error names it, and its settings; `None` for `lossless`, which has none.
             pub(crate) fn settings(&self) -> Option<(&'static str, &dyn $crate::method::RuleSettings)> {
                 match self {

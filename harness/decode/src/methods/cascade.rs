@@ -195,6 +195,10 @@ impl RuleSettings for CascadeConfig {
         words.join(",")
     }
 
+    fn cite() -> &'static [&'static str] {
+        &["yildirim2026cascade"]
+    }
+
     fn example() -> &'static str {
         r#"{ kind = "cascade", tau_pos = 0.3, tau_seq = 0.3, tvd_budget = 0.5 }"#
     }

@@ -53,6 +53,10 @@ impl RuleSettings for CoolSdConfig {
         format!("delta={},nu={},mu={}", self.delta, self.nu, self.mu)
     }
 
+    fn cite() -> &'static [&'static str] {
+        &["li2026coolsd"]
+    }
+
     fn example() -> &'static str {
         r#"{ kind = "cool-sd", delta = 6.0 }"#
     }

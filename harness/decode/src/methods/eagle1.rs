@@ -14,11 +14,15 @@ use crate::{
     drafter::{DraftModel, Drafter},
     features::{FeaturedModel, FeaturesConfig},
     generation::Scores,
+    method::Works,
     noise::Noise,
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
     without_replacement::WithoutReplacement,
 };
+
+/// The work that EAGLE-1 is from.
+pub(crate) const WORKS: Works = Works { method: "eagle1", cite: &["li2024eagle"] };
 
 /// The shape of a tree whose fan-outs are fixed in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,9 +14,13 @@ use crate::{
     drafter::{DraftModel, Drafter},
     features::{FeaturedModel, FeaturesConfig},
     generation::Scores,
+    method::Works,
     rng::Uniforms,
     tree::{NodeId, Proposal, TokenTree},
 };
+
+/// The work that EAGLE-2 is from.
+pub(crate) const WORKS: Works = Works { method: "eagle2", cite: &["li2024eagle2"] };
 
 /// The published parameters of the dynamic tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,6 +83,10 @@ impl RuleSettings for GsdConfig {
         Needs { embeddings: self.d_thr.is_some(), ..Needs::default() }
     }
 
+    fn cite() -> &'static [&'static str] {
+        &["so2025gsd"]
+    }
+
     fn example() -> &'static str {
         r#"{ kind = "gsd", group = 3 }"#
     }

@@ -117,6 +117,10 @@ impl RuleSettings for LanternConfig {
         Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
     }
 
+    fn cite() -> &'static [&'static str] {
+        &["jang2025lantern"]
+    }
+
     fn example() -> &'static str {
         r#"{ kind = "lantern", k = 4, delta = 0.2 }"#
     }
@@ -145,6 +149,10 @@ impl RuleSettings for LanternPlusPlusConfig {
 
     fn needs(&self) -> Needs {
         Needs { n_nearest: Some(self.residual.n_nearest(self.k)), ..Needs::default() }
+    }
+
+    fn cite() -> &'static [&'static str] {
+        &["park2025lanternpp"]
     }
 
     fn example() -> &'static str {

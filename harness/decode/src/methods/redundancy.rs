@@ -8,13 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::TokenId,
-    method::MethodError,
+    method::{MethodError, Works},
     methods::vvs::rows,
     rng::{Purpose, Uniforms},
     schedule::{Decision, Scheduler, Verified},
     tree::{NodeId, TokenTree},
     verify::Verdict,
 };
+
+/// The work that the redundancy experiment is from.
+pub(crate) const WORKS: Works = Works { method: "redundancy", cite: &["dong2026vvs"] };
 
 /// `{ kind = "redundancy", every = 2 }`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

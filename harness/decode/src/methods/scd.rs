@@ -11,9 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::{Dist, TokenId},
+    method::Works,
     noise::Noise,
     rng::{Purpose, Uniforms, slot},
 };
+
+/// The work that the couplings is from.
+pub(crate) const WORKS: Works = Works { method: "scd", cite: &["so2026scd"] };
 
 /// How the token of an unsettled position depends on the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,18 @@
 //! draws it, and so does the loop here.
 
 use crate::{
+    method::Works,
     methods::eagle1::StaticTree,
     tree::NodeId,
     verify::{AcceptanceRule, Level, Mass},
 };
+
+/// The works that speculative sampling is from.
+pub(crate) const WORKS: Works =
+    Works { method: "speculative sampling", cite: &["leviathan2023", "chen2023"] };
+
+/// The work that the verification of trees is from.
+pub(crate) const OF_TREES: Works = Works { method: "verification of trees", cite: &["miao2023specinfer"] };
 
 /// The lossless criterion: accept `x` with probability `min(1, g[x] / d[x])`.
 pub struct Lossless;

@@ -15,7 +15,7 @@ use crate::{
     dist::{Dist, TokenId},
     drafter::Drafter,
     generation::Scores,
-    method::MethodError,
+    method::{MethodError, Works},
     methods::{
         scd::{Couple, Redrawn},
         sjd_pac::{Branch, Drawn, Siblings},
@@ -25,6 +25,9 @@ use crate::{
     rng::{Purpose, Uniforms, slot},
     tree::{NodeId, Proposal, TokenTree},
 };
+
+/// The work that speculative Jacobi decoding is from.
+pub(crate) const WORKS: Works = Works { method: "sjd", cite: &["teng2025sjd"] };
 
 /// `{ proposer = "jacobi", window = 16, init = "random" }`.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,11 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::{Dist, TokenId},
-    method::MethodError,
+    method::{MethodError, Works},
     methods::scd::Couple,
     rng::{Purpose, Uniforms, slot},
     without_replacement::WithoutReplacement,
 };
+
+/// The work that the tree at the front is from.
+pub(crate) const WORKS: Works = Works { method: "sjd-pac", cite: &["kang2026sjdpac"] };
 
 /// `{ width = 4, depth = 3 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

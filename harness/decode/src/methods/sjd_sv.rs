@@ -37,6 +37,10 @@ impl RuleSettings for SjdSvConfig {
         format!("alpha={}", self.alpha)
     }
 
+    fn cite() -> &'static [&'static str] {
+        &["sjdsv2026"]
+    }
+
     fn example() -> &'static str {
         r#"{ kind = "sjd-sv", alpha = 0.5 }"#
     }

@@ -13,7 +13,13 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{dist::Dist, method::MethodError};
+use crate::{
+    dist::Dist,
+    method::{MethodError, Works},
+};
+
+/// The work that the tilted redraw is from.
+pub(crate) const WORKS: Works = Works { method: "sjd-vp", cite: &["shan2026sjdvp"] };
 
 /// What unsettled positions of a Jacobi window are drawn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

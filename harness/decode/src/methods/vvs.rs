@@ -14,12 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     dist::TokenId,
-    method::MethodError,
+    method::{MethodError, Works},
     rng::{Purpose, Uniforms},
     schedule::{Decision, Scheduler},
     tree::{NodeId, TokenTree},
     vectors::{TokenVectors, cosine},
 };
+
+/// The work that VVS is from.
+pub(crate) const WORKS: Works = Works { method: "vvs", cite: &["dong2026vvs"] };
 
 /// `{ kind = "vvs", trigger = "interval", every = 2 }` or `{ kind = "vvs", trigger = "similarity", s = 0.7 }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,12 +16,15 @@ use crate::{
     dist::{Dist, TokenId},
     frontier::{Frontier, PictureRows, Placed},
     generation::Generation,
-    method::MethodError,
+    method::{MethodError, Works},
     noise::Noise,
     rng::{Purpose, Uniforms, slot},
     trace::{Decoded, StepTrace},
     tree::NodeId,
 };
+
+/// The work that ZipAR is from.
+pub(crate) const WORKS: Works = Works { method: "zipar", cite: &["he2024zipar"] };
 
 /// Rows that are under way at most: buffers are sized for them.
 pub(crate) const MOST_ROWS: usize = 64;

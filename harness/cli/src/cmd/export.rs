@@ -1,0 +1,58 @@
+//! `specimen export`: a run in the files of another tool.
+
+use std::path::PathBuf;
+
+use clap::{Args, builder::PossibleValuesParser};
+use serde::Serialize;
+use specimen_exchange::{EXPORTERS, exporter};
+use specimen_record::{Part, RunDir};
+
+use crate::{
+    args::Format,
+    console::{Console, answer},
+    seal_check::{SealArgs, Unverified},
+};
+
+/// Which run, for whom, and where to.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Folder of a finished run
+    pub run: PathBuf,
+    /// The tool: wandb (Weights & Biases), mlflow (a store of files), hf-eval (`model-index` of cards on the Hugging Face hub)
+    #[arg(long = "for", value_name = "TOOL", value_parser = PossibleValuesParser::new(EXPORTERS.iter().map(|tool| tool.name)))]
+    pub tool: String,
+    /// Write into this folder, which must be new or empty
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub seal: SealArgs,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: u32,
+    tool: &'a str,
+    out: &'a PathBuf,
+    n_files: usize,
+    /// What to do with the files, said from their folder.
+    next: &'a str,
+}
+
+/// Writes the files, and says what to do with them.
+pub(crate) fn export(args: &ExportArgs, console: &Console) -> anyhow::Result<()> {
+    let tool = exporter(&args.tool).expect("clap takes only names of exporters");
+    let unverified = Unverified::check([&args.run], Part::Summary, &args.seal, console)?;
+    let run = RunDir::open(&args.run)?;
+    let n_files = specimen_exchange::export(&run, tool, &args.out)?.len();
+    let (out, next) = (args.out.display(), tool.next);
+    match console.format() {
+        Format::Human => {
+            let files = if n_files == 1 { "1 file".to_owned() } else { format!("{n_files} files") };
+            answer(&unverified.text(&format!("{out}: {files}: {}\nThere: {next}\n", tool.what)))
+        }
+        Format::Json => {
+            unverified.answer_json(&Answer { schema: 1, tool: tool.name, out: &args.out, n_files, next })
+        }
+    }
+}
