@@ -14,11 +14,11 @@ use crate::{
     fields::{self, Fields, out_of_range, unknown_name},
     names::{self, BASELINE},
     parse::{choice, name, optional_text, table},
-    spec::{Dtype, FilterOrder, ModelSpec, Sampling},
+    spec::{Dtype, FilterOrder, MOST_TOGETHER, ModelSpec, Sampling},
 };
 
 pub(crate) const MODEL_KEYS: &[&str] =
-    &["name", "dtype", "device", "weights", "three_way_guidance", "graphs"];
+    &["name", "dtype", "device", "weights", "three_way_guidance", "graphs", "batch"];
 pub(crate) const SAMPLING_KEYS: &[&str] =
     &["temperature", "top_k", "top_p", "guidance", "filter_order", "coupled"];
 pub(crate) const CELL_KEYS: &[&str] =
@@ -34,6 +34,13 @@ pub(crate) fn device(fields: &Fields<'_>) -> Result<Option<String>, SpecError> {
         return Err(out_of_range(node, &fields.path("device"), "cpu, cuda or cuda:N", format!("{device:?}")));
     }
     Ok(Some(device))
+}
+
+/// The images that are decoded together; absent where the table does not say.
+pub(crate) fn batch(fields: &Fields<'_>) -> Result<Option<u32>, SpecError> {
+    let range = 1..=i64::from(MOST_TOGETHER);
+    let batch = fields.get("batch").map(|node| fields::integer(node, &fields.path("batch"), range));
+    Ok(batch.transpose()?.map(|n| u32::try_from(n).expect("the range was checked")))
 }
 
 /// Reads a `[model]` table at `path`.
@@ -61,6 +68,7 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         weights: optional_text(&fields, "weights")?,
         three_way_guidance: flag("three_way_guidance")?.unwrap_or(false),
         graphs: flag("graphs")?,
+        batch: batch(&fields)?,
     })
 }
 

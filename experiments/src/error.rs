@@ -201,6 +201,18 @@ pub enum PlanError {
         /// What its method is instead.
         what: &'static str,
     },
+    /// Images that cannot be decoded together.
+    #[error("cell `{cell}`: `batch` is {batch}, but {why}; {remedy}")]
+    Batch {
+        /// Name of the cell.
+        cell: String,
+        /// Images of a batch.
+        batch: usize,
+        /// What is in the way.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
     /// An external cell that names a baseline there is none of.
     #[error(
         "cell `{cell}`: `external.baseline` is `{found}`, but no timed cell `{found}` has its model and sampling; {known}"

@@ -1,6 +1,6 @@
 //! Which items run together and in which order. Timed cells of one model share blocks of prompts and take
 //! turns on each prompt, starting with another cell each time, so that none is always first and slow drift
-//! of the machine hits all alike. Untimed cells have blocks of their own.
+//! of the machine hits all alike. Where images are decoded together, a turn is a batch. Untimed cells have blocks of their own.
 
 use std::ops::Range;
 
@@ -35,16 +35,24 @@ pub(crate) fn groups(cells: &[Cell], n_prompts: usize, prompts_per_block: usize)
 }
 
 impl Group {
-    /// (cell, prompt, sample) in the order in which one worker runs them.
-    pub(crate) fn run_order(&self, n_samples: usize) -> Vec<(usize, usize, usize)> {
-        let n_cells = self.cells.len();
-        let images =
-            self.prompts.clone().flat_map(|prompt| (0..n_samples).map(move |sample| (prompt, sample)));
-        let turns = images.flat_map(|(prompt, sample)| {
-            // The turn counts images of the whole plan, so that the order does not depend on the blocks.
-            let turn = prompt * n_samples + sample;
-            (0..n_cells).map(move |place| ((turn + place) % n_cells, prompt, sample))
-        });
-        turns.map(|(place, prompt, sample)| (self.cells[place], prompt, sample)).collect()
+    /// (cell, prompt, sample) in the order in which one worker runs them. `cells` are those of the plan.
+    pub(crate) fn run_order(&self, cells: &[Cell], n_samples: usize) -> Vec<(usize, usize, usize)> {
+        let (n_cells, batch) = (self.cells.len(), cells[self.cells[0]].model.n_together());
+        let images: Vec<(usize, usize)> = self
+            .prompts
+            .clone()
+            .flat_map(|prompt| (0..n_samples).map(move |sample| (prompt, sample)))
+            .collect();
+        let mut order = Vec::with_capacity(n_cells * images.len());
+        for together in images.chunks(batch) {
+            let (prompt, sample) = together[0];
+            // The turn counts batches of the whole plan, so that the order does not depend on the blocks.
+            let turn = (prompt * n_samples + sample) / batch;
+            for place in 0..n_cells {
+                let cell = self.cells[(turn + place) % n_cells];
+                order.extend(together.iter().map(|&(prompt, sample)| (cell, prompt, sample)));
+            }
+        }
+        order
     }
 }

@@ -9,6 +9,7 @@ use specimen_foundation::names::nearest;
 
 use crate::{
     bundled::{BUNDLED, bundled, last_part},
+    cells::batch,
     document::{Entry, Node, Value},
     error::{Fault, SpecError},
     expect,
@@ -44,7 +45,7 @@ pub(crate) const SPEC_KEYS: &[&str] = &[
     slurm::TABLE,
 ];
 pub(crate) const DATASET_KEYS: &[&str] = &["name", "limit", "subset_seed", "part", "caption", "samples"];
-pub(crate) const TIMING_KEYS: &[&str] = &["warmup", "blocks"];
+pub(crate) const TIMING_KEYS: &[&str] = &["warmup", "blocks", "batch"];
 pub(crate) const DIAGNOSTIC_KEYS: &[&str] = &["name", "images"];
 pub(crate) const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "weights", "device"];
 
@@ -103,7 +104,13 @@ impl SpecText {
             "there is no default, because a run without a recorded seed cannot be repeated; \
              write for instance seed = 42",
         )?;
-        let cells = matrix::cells(&fields)?;
+        let (timing, common_batch) =
+            timing(fields.required("timing", "it says how timed cells are interleaved")?)?;
+        let mut cells = matrix::cells(&fields)?;
+        for model in cells.iter_mut().map(|cell| &mut cell.model) {
+            // One at a time is the same however it is said.
+            model.batch = model.batch.or(common_batch).filter(|&n| n > 1);
+        }
         let metrics = metrics(&fields)?;
         let published = fields.list("published")?.iter().enumerate();
         let published = published
@@ -120,7 +127,7 @@ impl SpecText {
             analysis: optional_text(&fields, "analysis")?.unwrap_or_default(),
             sources: sources(&fields)?,
             dataset: dataset(fields.required("dataset", "it says what the models are asked")?)?,
-            timing: timing(fields.required("timing", "it says how timed cells are interleaved")?)?,
+            timing,
             cells,
             metrics,
             diagnostics: diagnostics(&fields)?,
@@ -278,14 +285,15 @@ fn dataset_conflict(dataset: &DatasetSpec) -> Option<(&'static str, &'static str
     }
 }
 
-fn timing(node: &Node) -> Result<Timing, SpecError> {
+/// How timed cells are interleaved, and the batch of models that say none.
+fn timing(node: &Node) -> Result<(Timing, Option<u32>), SpecError> {
     let fields = Fields::new(node, "[timing]", "timing", TIMING_KEYS)?;
     let warmup =
         fields.integer("warmup", 0..=1000, "it is the number of images made before the clock counts")?;
     let blocks =
         fields.integer("blocks", 1..=1_000_000, "it is the number of prompts per interleaved block")?;
     let whole = |number: i64| u32::try_from(number).expect("the range was checked");
-    Ok(Timing { warmup: whole(warmup), blocks: whole(blocks) })
+    Ok((Timing { warmup: whole(warmup), blocks: whole(blocks) }, batch(&fields)?))
 }
 
 fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {

@@ -86,6 +86,7 @@ impl Plan {
         abilities::check(&spec)?;
         check_baselines(&spec)?;
         check_coupled(&spec)?;
+        check_batches(&spec, prompts.n_prompts())?;
         let (n_cells, n_prompts, n_samples) = (spec.cells.len(), prompts.n_prompts(), spec.dataset.samples);
         let n_items = [n_prompts, n_samples as usize].iter().try_fold(n_cells, |n, &by| n.checked_mul(by));
         if n_items.is_none_or(|n| n > MAX_ITEMS as usize) {
@@ -138,6 +139,39 @@ fn check_coupled(spec: &Spec) -> Result<(), PlanError> {
             (None, true) => continue,
         };
         return Err(PlanError::Coupled { cell: cell.name.clone(), what });
+    }
+    Ok(())
+}
+
+/// Refuses batches of images that are not decoded by the common loop, and timed ones that are not full: the time of an image
+/// is its share of a whole batch.
+fn check_batches(spec: &Spec, n_prompts: usize) -> Result<(), PlanError> {
+    let n_samples = spec.dataset.samples as usize;
+    let n_of_block = spec.timing.blocks as usize * n_samples;
+    for cell in &spec.cells {
+        let batch = cell.model.n_together();
+        let refusal = if batch == 1 {
+            continue;
+        } else if cell.external.is_some() {
+            ("another program makes its images one by one".to_owned(), "leave `batch` out".to_owned())
+        } else if cell.method.frontier.is_some() {
+            let why = "its method decodes several rows of one image together";
+            (why.to_owned(), "leave `batch` out, or give the cell a spec of its own".to_owned())
+        } else if cell.timed && ![n_of_block, n_prompts * n_samples].iter().all(|n| n.is_multiple_of(batch)) {
+            let why = format!(
+                "the cell is timed, and {n_prompts} prompts x {n_samples} samples in blocks of {} prompts give batches \
+                 that are not full",
+                spec.timing.blocks
+            );
+            (
+                why,
+                "make the images of a block, and all, a multiple of it, or write `timed = false`".to_owned(),
+            )
+        } else {
+            continue;
+        };
+        let (why, remedy) = refusal;
+        return Err(PlanError::Batch { cell: cell.name.clone(), batch, why, remedy });
     }
     Ok(())
 }
@@ -209,7 +243,7 @@ fn blocks(spec: &Spec, n_prompts: usize, items: &mut [Item]) -> Vec<Block> {
     for (index, group) in groups.iter().enumerate() {
         // There are no more blocks than items, and those are counted in u32.
         let index = index as u32;
-        let places: Vec<usize> = group.run_order(n_samples).into_iter().map(place).collect();
+        let places: Vec<usize> = group.run_order(&spec.cells, n_samples).into_iter().map(place).collect();
         for &place in &places {
             items[place].block = index;
         }

@@ -45,7 +45,7 @@ pub fn spec_schema() -> Value {
         "dataset": table(DATASET_KEYS, &["name"], dataset_kinds()),
         "model": { "anyOf": [model.clone(), list(&model)] },
         "sampling": sampling(&["temperature", "top_k", "top_p", "guidance"]),
-        "timing": table(TIMING_KEYS, TIMING_KEYS, all(TIMING_KEYS, &whole())),
+        "timing": table(TIMING_KEYS, &["warmup", "blocks"], all(TIMING_KEYS, &whole())),
         "cell": list(&table(CELL_KEYS, &["name"], cell_kinds(&sampling(&[])))),
         // Paths are split into tables by their dots.
         "axes": { "type": "object" },
@@ -86,6 +86,7 @@ fn model_kinds() -> Value {
         "weights": text(),
         "three_way_guidance": flag(),
         "graphs": flag(),
+        "batch": whole(),
     })
 }
 

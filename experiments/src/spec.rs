@@ -2,7 +2,10 @@
 //! into a run's manifest as it stands. The text form is TOML; [`SpecText`](crate::parse::SpecText) reads it.
 
 use serde::{Deserialize, Serialize};
-use specimen_catalog::metric;
+use specimen_catalog::{
+    memory::{self, Need},
+    metric,
+};
 use specimen_datasets::CaptionPolicy;
 use specimen_decode::method::{MethodConfig, Proposer};
 pub use specimen_decode::pipeline::{FilterOrder, Sampling};
@@ -91,6 +94,34 @@ pub struct ModelSpec {
     /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs. Absent: on a GPU that can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphs: Option<bool>,
+    /// Images whose trees the target scores in one forward, in `2..=`[`MOST_TOGETHER`]; absent: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+}
+
+/// Images that are decoded together at most.
+pub const MOST_TOGETHER: u32 = 256;
+
+impl ModelSpec {
+    /// Images that are decoded together, at least 1.
+    #[must_use]
+    pub fn n_together(&self) -> usize {
+        self.batch.unwrap_or(1) as usize
+    }
+
+    /// What it takes in memory in `dtype` with the head that drafts, as [`memory::need`]; `None` where no entry says.
+    #[must_use]
+    pub fn need(&self, head: Option<(&str, Option<&str>)>, dtype: Dtype) -> Option<Need> {
+        let need = memory::need(&self.name, head, dtype.n_bytes())?;
+        let need = if self.three_way_guidance { need.of_three_rows() } else { need };
+        Some(need.of_batch(self.n_together()))
+    }
+
+    /// What is loaded for it: the same whatever the batch.
+    #[must_use]
+    pub fn without_batch(&self) -> Self {
+        Self { batch: None, ..self.clone() }
+    }
 }
 
 /// How timed cells are interleaved.

@@ -158,7 +158,7 @@ fn an_unknown_key_that_is_near_none_is_answered_with_all() {
     check(
         "warmup = 2",
         "repetitions = 2",
-        "s.toml:16:1: unknown key `repetitions` in [timing], expected one of `warmup`, `blocks`",
+        "s.toml:16:1: unknown key `repetitions` in [timing], expected one of `warmup`, `blocks`, `batch`",
     );
 }
 

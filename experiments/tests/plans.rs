@@ -65,6 +65,59 @@ fn a_plan_that_no_memory_holds_is_refused() {
     );
 }
 
+/// The run order of the first timed block, as `cell prompt sample`.
+fn first_block(plan: &Plan) -> Vec<String> {
+    let items = plan.blocks[0].items.iter().map(|&at| &plan.items[at as usize]);
+    items.map(|item| format!("{} {} {}", plan.cell_name(item), item.prompt, item.sample)).collect()
+}
+
+#[test]
+fn cells_take_turns_batch_by_batch() {
+    let text = SPEC.replace("dtype = \"bf16\" }", "dtype = \"bf16\", batch = 4 }");
+    let order = first_block(&plan(&text));
+    assert_eq!(order[..8], ["ar 0 0", "ar 0 1", "ar 1 0", "ar 1 1", "sd 0 0", "sd 0 1", "sd 1 0", "sd 1 1"]);
+    assert_eq!(order[12..14], ["sd 2 0", "sd 2 1"], "the next batch begins with the next cell");
+    // As with one image at a time, images and seeds are those of any batch size.
+    assert_eq!(seeds(&plan(&text)), seeds(&plan(SPEC)));
+    assert_ne!(plan(&text).digest, plan(SPEC).digest);
+}
+
+#[test]
+fn a_batch_is_said_for_a_model_or_for_all_and_one_image_is_no_batch() {
+    let of = |timing: &str, model: &str| {
+        let text = SPEC.replace("blocks = 4", timing).replace("dtype = \"bf16\"", model);
+        spec(&text).cells[0].model.batch
+    };
+    let bf16 = "dtype = \"bf16\"";
+    assert_eq!(of("blocks = 4, batch = 2", bf16), Some(2));
+    assert_eq!(of("blocks = 4, batch = 2", "dtype = \"bf16\", batch = 4"), Some(4));
+    assert_eq!(of("blocks = 4, batch = 2", "dtype = \"bf16\", batch = 1"), None);
+    let one = SPEC.replace("blocks = 4", "blocks = 4, batch = 1");
+    assert_eq!(plan(&one).digest, plan(SPEC).digest);
+}
+
+#[test]
+fn batches_that_cannot_be_are_refused_with_what_to_do() {
+    let refused = |text: &str| {
+        let spec = spec(text);
+        let prompts = prompts::open(&spec.dataset, None).unwrap();
+        Plan::new(spec, &prompts).unwrap_err().to_string()
+    };
+    let uneven = SPEC.replace("blocks = 4", "blocks = 4, batch = 8");
+    let said = refused(&uneven);
+    let expected = "cell `ar`: `batch` is 8, but the cell is timed, and 10 prompts x 2 samples in blocks of 4 prompts give batches \
+                    that are not full; make the images of a block, and all, a multiple of it, or write `timed = false`";
+    assert_eq!(said, expected);
+    let frontier = SPEC.replace("blocks = 4", "blocks = 2, batch = 4")
+        + "[[cell]]\nname = \"rows\"\nfrontier = { kind = \"zipar\", window = 4 }\n";
+    let said = refused(&frontier);
+    assert!(said.contains("cell `rows`") && said.contains("several rows of one image together"), "{said}");
+    let external = SPEC.replace("blocks = 4", "blocks = 2, batch = 4")
+        + "[[cell]]\nname = \"other\"\nexternal = { command = [\"true\"] }\n";
+    let said = refused(&external);
+    assert!(said.contains("cell `other`") && said.contains("another program makes its images"), "{said}");
+}
+
 #[test]
 fn seeds_do_not_depend_on_the_method_the_cell_or_what_else_runs() {
     let all = seeds(&plan(SPEC));

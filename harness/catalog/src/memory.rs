@@ -24,6 +24,12 @@ impl Need {
     pub fn of_three_rows(self) -> Self {
         Self { keys_and_values: self.keys_and_values * 3 / 2, ..self }
     }
+
+    /// The same for `n` images that are decoded together.
+    #[must_use]
+    pub fn of_batch(self, n: usize) -> Self {
+        Self { keys_and_values: self.keys_and_values * n as u64, ..self }
+    }
 }
 
 /// What the model `name` and all it needs take, with the head that `proposer` and its `weights` name, at `n_bytes` a
@@ -77,6 +83,8 @@ mod tests {
         assert_eq!((wide.weights, wide.keys_and_values), (2 * whole.weights, 2 * whole.keys_and_values));
         let three = whole.of_three_rows();
         assert_eq!((three.weights, 2 * three.keys_and_values), (whole.weights, 3 * whole.keys_and_values));
+        let four = whole.of_batch(4);
+        assert_eq!((four.weights, four.keys_and_values), (whole.weights, 4 * whole.keys_and_values));
         assert_eq!((need("tiny", None, 2), need("vgg16", None, 4)), (None, None));
     }
 

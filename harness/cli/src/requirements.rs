@@ -9,7 +9,6 @@ use std::{
 use specimen_catalog::{
     Entry, entry,
     entry::{Origin, PublishedFile},
-    memory::need,
 };
 use specimen_datasets::{
     catalog::ENTRIES,
@@ -41,8 +40,8 @@ fn places_with(root: Option<&DataRoot>) -> Places {
 /// catalog does not say.
 pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     let of_cell = |cell: &Cell| {
-        let need = need(&cell.model.name, cell.method.drafter.head(), cell.model.dtype.n_bytes());
-        need.map(|need| if cell.model.three_way_guidance { need.of_three_rows() } else { need }.total())
+        let need = cell.model.need(cell.method.drafter.head(), cell.model.dtype);
+        need.map(|need| need.total())
     };
     spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
 }

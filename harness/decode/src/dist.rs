@@ -143,6 +143,12 @@ impl Dist {
         best.into_iter().map(|(_, v)| TokenId(v)).collect()
     }
 
+    /// The tokens of [`Dist::top_k`] with their probabilities.
+    #[must_use]
+    pub fn likeliest(&self, k: usize) -> Vec<(TokenId, f32)> {
+        self.top_k(k).into_iter().map(|token| (token, self.prob(token))).collect()
+    }
+
     /// This distribution given one of its `k` most probable tokens; tokens as probable as the last of them survive too.
     /// All of it for a `k` of 0, or one above the number of tokens.
     ///

@@ -22,6 +22,17 @@ pub trait DraftModel {
     /// Parents were expanded before; the root counts as expanded by [`begin`](Self::begin).
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>>;
 
+    /// [`begin`](Self::begin) for candidates that are chosen, not drawn: the `k` most probable tokens, as [`Dist::likeliest`].
+    /// A model on a device can leave the rest of the distribution there.
+    fn begin_choosing(&mut self, tokens: &[TokenId], k: usize) -> Vec<(TokenId, f32)> {
+        self.begin(tokens).likeliest(k)
+    }
+
+    /// [`expand`](Self::expand), likewise.
+    fn expand_choosing(&mut self, tree: &TokenTree, nodes: &[NodeId], k: usize) -> Vec<Vec<(TokenId, f32)>> {
+        self.expand(tree, nodes).iter().map(|distribution| distribution.likeliest(k)).collect()
+    }
+
     /// Says which features the tokens of the next [`begin`](Self::begin) are paired with, oldest token first,
     /// by age: 0 is the newest feature the target has given, that of the last slot it ran. Called only where
     /// they are not the fresh ones: after a skipped verification, or in a staleness experiment. What was taken

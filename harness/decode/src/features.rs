@@ -140,10 +140,32 @@ impl FeaturedModel {
 
     /// [`DraftModel::begin`], with [`DraftModel::reuse_features`] before it where features are not fresh.
     pub(crate) fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+        self.take_in(tokens);
+        self.model.begin(tokens)
+    }
+
+    /// [`DraftModel::begin_choosing`], likewise.
+    pub(crate) fn begin_choosing(&mut self, tokens: &[TokenId], k: usize) -> Vec<(TokenId, f32)> {
+        self.take_in(tokens);
+        self.model.begin_choosing(tokens, k)
+    }
+
+    fn take_in(&mut self, tokens: &[TokenId]) {
         if let Some(ages) = self.ledger.as_mut().and_then(|ledger| ledger.take_in(tokens.len())) {
             self.model.reuse_features(&ages);
         }
-        self.model.begin(tokens)
+    }
+
+    /// [`DraftModel::expand_choosing`].
+    pub(crate) fn expand_choosing(
+        &mut self,
+        tree: &TokenTree,
+        nodes: &[NodeId],
+        k: usize,
+    ) -> Vec<Vec<(TokenId, f32)>> {
+        let likeliest = self.model.expand_choosing(tree, nodes, k);
+        assert_eq!(likeliest.len(), nodes.len(), "a draft model chooses for every expanded node");
+        likeliest
     }
 
     /// [`DraftModel::expand`].

@@ -190,6 +190,16 @@ impl MethodConfig {
         }
     }
 
+    /// Most tokens that the target runs in one forward: a tree and, before it, the path that a skipped verification left.
+    ///
+    /// # Panics
+    /// If the configuration is invalid.
+    #[must_use]
+    pub fn max_step_tokens(&self) -> usize {
+        let n_nodes = self.max_tree_nodes();
+        if self.schedule.skips() { 2 * n_nodes - 1 } else { n_nodes }
+    }
+
     /// Most nodes that a drafter runs for one tree: what its own KV buffers are sized for. A beam runs its width at
     /// every level, however few of its candidates stay in the tree.
     ///

@@ -50,6 +50,7 @@ fn model(name: &str) -> Rc<LoadedModel> {
         weights: None,
         three_way_guidance: false,
         graphs: None,
+        batch: None,
     };
     Models::new(None).get(&spec).unwrap()
 }

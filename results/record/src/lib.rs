@@ -40,7 +40,7 @@ pub use rows::machine::{Allocation, Environment, MachineRow};
 pub use rows::metric::MetricFile;
 pub use rows::record::{Record, Status, StepsRow};
 pub use rows::seed::Seed;
-pub use rows::timing::{Phases, TimingRow};
+pub use rows::timing::{Batch, Phases, TimingRow};
 pub use run::images::restore_images;
 pub use run::json_differences::{Difference, compare as compare_json, described};
 pub use run::manifest::{

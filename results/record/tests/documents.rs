@@ -198,6 +198,7 @@ fn timings_of_all_attempts_come_with_their_shard() {
         decode_ns: u64::MAX,
         e2e_ns: 40,
         told_ns: None,
+        batch: None,
     };
     for (shard, attempt) in [(1, 0), (0, 10), (0, 2)] {
         let path = run.attempt_timing(shard, attempt);
@@ -235,6 +236,7 @@ fn times_of_an_interrupted_block_count_only_until_it_is_timed_again() {
         decode_ns: 1,
         e2e_ns: 1,
         told_ns: None,
+        batch: None,
     };
     let write = |attempt, items: &[(&str, &str)], is_ended: bool| {
         let mut out = Appender::create(&run.attempt_timing(0, attempt), Durability::OnFinish).unwrap();

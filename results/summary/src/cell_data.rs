@@ -85,16 +85,16 @@ pub(crate) fn find_whole_attempts(all: &mut [CellData<'_>]) {
     }
 }
 
-/// Means by prompt, the unit that is resampled: samples of one prompt, and repeats of one item in several
-/// attempts, are not independent.
-pub(crate) fn by_prompt(values: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
+/// Means by unit, which is what is resampled: samples of one prompt, repeats of one item in several attempts and the images of
+/// one batch are not independent.
+pub(crate) fn by_unit(values: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
     let mut sums: BTreeMap<String, (f64, u32)> = BTreeMap::new();
-    for (prompt_id, value) in values {
-        let (sum, n) = sums.entry(prompt_id).or_default();
+    for (unit, value) in values {
+        let (sum, n) = sums.entry(unit).or_default();
         *sum += value;
         *n += 1;
     }
-    sums.into_iter().map(|(prompt_id, (sum, n))| (prompt_id, sum / f64::from(n))).collect()
+    sums.into_iter().map(|(unit, (sum, n))| (unit, sum / f64::from(n))).collect()
 }
 
 /// Drafted tokens and the root, mean over all steps with a target forward.

@@ -6,7 +6,7 @@ use specimen_experiments::spec::{Cell, MetricSpec, Spec};
 use specimen_record::{ItemKey, MetricFile, MetricSummary, RunDir, VsBaseline, read_document};
 use specimen_stats::{bootstrap::BootstrapPlan, paired::Paired};
 
-use crate::{cell_data::by_prompt, error::SummaryError};
+use crate::{cell_data::by_unit, error::SummaryError};
 
 /// The metric files of a cell, each next to the baseline's where both have a value per image.
 pub(crate) fn metrics(
@@ -57,7 +57,7 @@ fn versus(
     let (ours, theirs) = (by_image(ours), by_image(theirs));
     let shared = |of: &BTreeMap<(String, u32), f64>, with: &BTreeMap<(String, u32), f64>| {
         let both = of.iter().filter(|(image, _)| with.contains_key(*image));
-        by_prompt(both.map(|((prompt_id, _), &value)| (prompt_id.clone(), value)))
+        by_unit(both.map(|((prompt_id, _), &value)| (prompt_id.clone(), value)))
     };
     let pairs = (shared(&theirs, &ours), shared(&ours, &theirs));
     if pairs.0.len() < 2 {

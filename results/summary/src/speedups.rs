@@ -10,7 +10,7 @@ use specimen_stats::{
 };
 
 use crate::{
-    cell_data::{CellData, by_prompt},
+    cell_data::{CellData, by_unit},
     error::SummaryError,
     hardware::Devices,
     wall_times::mean_where,
@@ -33,7 +33,7 @@ pub(crate) fn ratio(
     };
     let times = |data: &CellData<'_>, other: &CellData<'_>| -> Vec<(String, f64)> {
         let shared = data.timings.iter().filter(|(key, _)| other.timings.contains_key(*key));
-        by_prompt(shared.map(|(key, row)| (key.prompt_id.clone(), time(row) as f64)))
+        by_unit(shared.map(|(_, row)| (row.unit(), time(row) as f64)))
     };
     let shared = data.timings.keys().filter(|key| baseline.timings.contains_key(*key));
     let used: BTreeSet<&String> = shared.filter_map(|key| devices.get(&key.attempt)).collect();
@@ -46,7 +46,12 @@ pub(crate) fn ratio(
     }
     let pairs = (times(baseline, data), times(data, baseline));
     if pairs.0.len() < 2 {
-        return Ok(Ratio::absent("fewer than two prompts were timed with both this cell and the baseline"));
+        let what = match data.cell.model.n_together() {
+            1 => "prompts",
+            _ => "batches",
+        };
+        let why = format!("fewer than two {what} were timed with both this cell and the baseline");
+        return Ok(Ratio::absent(&why));
     }
     let paired = Paired::join(pairs.0, pairs.1)?;
     let ends = |interval: Interval| Some([interval.lower, interval.upper]);

@@ -110,6 +110,7 @@ mod tests {
             decode_ns,
             e2e_ns,
             told_ns: None,
+            batch: None,
         };
         Timed { shard: 0, row }
     }

@@ -2,21 +2,21 @@
 
 use specimen_record::{TimingRow, WallSeconds};
 
-use crate::cell_data::{CellData, PairKey, by_prompt};
+use crate::cell_data::{CellData, PairKey, by_unit};
 
 /// Mean of `of` over a cell's timed images that are counted in tables, in seconds.
 pub(crate) fn mean_s(data: &CellData<'_>, of: impl Fn(&TimingRow) -> u64) -> Option<f64> {
     mean_where(data, |key| data.is_in_tables(key), of)
 }
 
-/// The same over the images whose key is `wanted`: means by prompt first, as in a speedup.
+/// The same over the images whose key is `wanted`: means by unit first, as in a speedup.
 pub(crate) fn mean_where(
     data: &CellData<'_>,
     wanted: impl Fn(&PairKey) -> bool,
     of: impl Fn(&TimingRow) -> u64,
 ) -> Option<f64> {
     let rows = data.timings.iter().filter(|(key, _)| wanted(key));
-    let means = by_prompt(rows.map(|(key, row)| (key.prompt_id.clone(), of(row) as f64)));
+    let means = by_unit(rows.map(|(_, row)| (row.unit(), of(row) as f64)));
     let n = means.len();
     (n > 0).then(|| means.iter().map(|(_, mean)| mean).sum::<f64>() * 1e-9 / n as f64)
 }

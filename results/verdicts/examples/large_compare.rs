@@ -95,6 +95,7 @@ fn write(run: &RunDir) -> Result<(), Box<dyn Error>> {
             decode_ns,
             e2e_ns: decode_ns,
             told_ns: None,
+            batch: None,
         })?;
     }
     records.finish()?;

@@ -123,15 +123,15 @@ impl RunValues {
         self.seeds.iter().find(differs).map(|(image, _)| image.clone())
     }
 
-    /// Seconds of each image of a cell in the attempts that timed all cells, by prompt; empty where nothing was timed or the
-    /// span is unknown.
+    /// Seconds of each image of a cell in the attempts that timed all cells, by prompt, or by batch where images were decoded
+    /// together; empty where nothing was timed or the span is unknown.
     #[must_use]
     pub fn seconds(&self, cell: &str, span: Span) -> ByPrompt {
         let mut mean = Mean::new();
         let is_whole =
             |timed: &&Timed| self.whole_attempts.as_ref().is_none_or(|whole| whole.contains(&attempt(timed)));
         for timed in self.times_of(cell, span).filter(is_whole) {
-            add(&mut mean, &timed.row.key.prompt_id(), span.seconds(timed));
+            add(&mut mean, &timed.row.unit(), span.seconds(timed));
         }
         means(&mean)
     }
@@ -152,8 +152,8 @@ impl RunValues {
         let (mut above, mut below) = (Mean::new(), Mean::new());
         for (place, time) in &method {
             let Some(reference) = baseline.get(place) else { continue };
-            add(&mut above, &place.2, span.seconds(reference));
-            add(&mut below, &place.2, span.seconds(time));
+            add(&mut above, &reference.row.unit(), span.seconds(reference));
+            add(&mut below, &time.row.unit(), span.seconds(time));
         }
         (!above.is_empty()).then(|| PairedTimes { baseline: means(&above), method: means(&below) })
     }

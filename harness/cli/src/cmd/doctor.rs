@@ -320,5 +320,6 @@ fn tiny() -> ModelSpec {
         weights: None,
         three_way_guidance: false,
         graphs: None,
+        batch: None,
     }
 }

@@ -97,6 +97,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
             weights: None,
             three_way_guidance: false,
             graphs: None,
+            batch: None,
         },
         sampling: args.sampling()?,
         prompts: prompts.as_ref(),

@@ -1,6 +1,7 @@
 //! The built binary from outside: exit codes, messages, files.
 
 #[cfg(feature = "torch")]
+mod batches;
 mod bench_device;
 #[cfg(feature = "torch")]
 mod checking;

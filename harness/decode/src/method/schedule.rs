@@ -55,6 +55,14 @@ impl ScheduleConfig {
         }
     }
 
+    /// Whether a verification can be skipped; never two in a row.
+    pub(super) fn skips(&self) -> bool {
+        match self {
+            Self::Vvs(config) => config.trigger != Trigger::Never,
+            Self::Always {} | Self::Redundancy(_) => false,
+        }
+    }
+
     pub(super) fn needs_codebook(&self) -> bool {
         match self {
             Self::Vvs(config) => config.needs_codebook(),

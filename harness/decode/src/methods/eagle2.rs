@@ -7,10 +7,8 @@
 //! probability 0 are dropped, so a tree may be smaller than `total_token`. The reference's `threshold` is
 //! unused there, and its autotuning (`total_token = -1`) depends on timing: neither exists here.
 
-use std::rc::Rc;
-
 use crate::{
-    dist::{Dist, TokenId},
+    dist::TokenId,
     drafter::{DraftModel, Drafter},
     features::{FeaturedModel, FeaturesConfig},
     generation::Scores,
@@ -48,9 +46,10 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn propose(&mut self, parent: NodeId, distribution: &Dist, top_k: usize) {
-        for token in distribution.top_k(top_k) {
-            let p = f64::from(distribution.prob(token));
+    /// Records the candidates after `parent`, most probable first.
+    fn propose(&mut self, parent: NodeId, likeliest: &[(TokenId, f32)]) {
+        for &(token, p) in likeliest {
+            let p = f64::from(p);
             if p <= 0.0 {
                 break;
             }
@@ -96,11 +95,6 @@ impl DynamicTreeDrafter {
     pub fn over(model: FeaturedModel, shape: DynamicTree) -> Self {
         Self { model, shape, n_forwards: 0 }
     }
-
-    fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
-        self.n_forwards += 1;
-        self.model.expand(tree, nodes)
-    }
 }
 
 impl Drafter for DynamicTreeDrafter {
@@ -108,16 +102,17 @@ impl Drafter for DynamicTreeDrafter {
         let DynamicTree { top_k, depth, total_token } = self.shape;
         let root = *tokens.last().expect("the first token is sampled from the prefill");
         let mut recorded = Recorded { tree: TokenTree::new(root), scores: vec![0.0] };
-        recorded.propose(TokenTree::ROOT, &self.model.begin(tokens), top_k);
+        recorded.propose(TokenTree::ROOT, &self.model.begin_choosing(tokens, top_k));
         self.n_forwards += 1;
         let mut level_start = 1;
         for _ in 0..depth.min(n_left - 1) {
             let level = (level_start..recorded.tree.len()).map(NodeId);
             level_start = recorded.tree.len();
             let beam = recorded.best(level, top_k);
-            let distributions = self.expand(&recorded.tree, &beam);
-            for (&node, distribution) in beam.iter().zip(&distributions) {
-                recorded.propose(node, distribution, top_k);
+            let likeliest = self.model.expand_choosing(&recorded.tree, &beam, top_k);
+            self.n_forwards += 1;
+            for (&node, likeliest) in beam.iter().zip(&likeliest) {
+                recorded.propose(node, likeliest);
             }
         }
         recorded.rerank(total_token - 1)
@@ -142,7 +137,10 @@ impl Drafter for DynamicTreeDrafter {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use std::rc::Rc;
+
     use super::*;
+    use crate::dist::Dist;
 
     /// The distribution depends on the last token only; notes what each batch holds.
     struct Markov(Vec<Rc<Dist>>, Rc<std::cell::RefCell<Vec<Vec<u32>>>>);

@@ -8,7 +8,7 @@ use specimen_decode::{
     dist::{Dist, TokenId},
     drafter::DraftModel,
     generation::{Generation, Scores},
-    method::Parts,
+    method::{MethodConfig, Parts},
     methods::{
         redundancy::{Redundancy, RedundancyConfig},
         vvs::{Selector, Trigger, Vvs, VvsConfig, path_similarity, rows},
@@ -399,4 +399,15 @@ fn vvs_composes_with_cascade_over_gsd() {
     };
     let (without, with) = (alpha(&cell(0.0)), alpha(&cell(0.5)));
     assert!(without < with, "{without} {with}");
+}
+
+#[test]
+fn a_forward_has_room_for_a_tree_and_for_what_a_skipped_verification_left() {
+    let room = |schedule: &str| {
+        let drafter = r#"{ proposer = "eagle1", shape = "chain", depth = 3 }"#;
+        let text = format!("drafter = {drafter}\nschedule = {{ kind = \"vvs\", {schedule} }}");
+        toml::from_str::<MethodConfig>(&text).unwrap().max_step_tokens()
+    };
+    assert_eq!(room(r#"trigger = "interval", every = 2"#), 7, "three taken unseen, and a tree of four");
+    assert_eq!(room(r#"trigger = "never""#), 4);
 }

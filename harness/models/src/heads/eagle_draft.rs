@@ -14,7 +14,7 @@ use tch::Tensor;
 use crate::{
     heads::draft_head::DraftHead,
     seam::{
-        distributions::{DistributionRows, distributions},
+        distributions::{DistributionRows, distributions, likeliest},
         draft_time::DraftTime,
         feature_tap::FeatureTap,
         generation::ModelGeneration,
@@ -39,7 +39,17 @@ pub struct EagleDraft {
     predicted: Tensor,
     /// Row of `predicted`, and place behind the stable cache, of every expanded node; `None` if not run.
     rows: Vec<Option<i64>>,
+    /// Whether tokens that are chosen, not drawn, are found where the distributions are: elsewhere than on the host.
+    chooses_on_device: bool,
     time: DraftTime,
+}
+
+/// What a forward of the head predicted.
+struct Ran {
+    /// Features, `[b, m, d]`.
+    predicted: Tensor,
+    /// Image positions of the tokens they are the distributions of.
+    next: Vec<i64>,
 }
 
 /// What of the generation the drafter reads.
@@ -122,10 +132,17 @@ impl EagleDraft {
             reused: None,
             predicted: Tensor::new(),
             rows: Vec::new(),
+            chooses_on_device: device != tch::Device::Cpu,
             head,
             context,
             time,
         }
+    }
+
+    /// The same, with chosen tokens found on the device even if that is the host's processor.
+    #[must_use]
+    pub fn choosing_on_device(self) -> Self {
+        Self { chooses_on_device: true, ..self }
     }
 
     /// Pairs in front of the image's.
@@ -167,21 +184,43 @@ impl EagleDraft {
         self.head.step(&embeddings, &features, &turns, layer, mask.as_ref())
     }
 
-    /// Distributions of the tokens at the image positions `next`, one a row; a forced one is drafted as surely as it
-    /// stands.
-    fn distributions_of(&self, predicted: &Tensor, next: impl Iterator<Item = i64>) -> Vec<Rc<Dist>> {
-        let Context { backbone, sampling, forced, .. } = &self.context;
-        let logits = self.head.logits(&**backbone, predicted);
-        let rows = DistributionRows::new(distributions(&logits, &sampling.of_drafts()));
-        for (row, position) in next.enumerate() {
-            if let Some(&Some(token)) = forced.get(position as usize) {
-                rows.put(row, Dist::one_hot(backbone.shape().n_vocab as usize, token));
+    /// Distributions of the tokens that a forward predicted, on the device.
+    fn distributions_of(&self, ran: &Ran) -> Tensor {
+        let Context { backbone, sampling, .. } = &self.context;
+        distributions(&self.head.logits(&**backbone, &ran.predicted), &sampling.of_drafts())
+    }
+
+    /// The token that stands at the image position `position`, which is drafted as surely as it stands.
+    fn forced(&self, position: i64) -> Option<TokenId> {
+        self.context.forced.get(position as usize).copied().flatten()
+    }
+
+    /// The distributions on the host.
+    fn all_of(&self, ran: &Ran) -> Vec<Rc<Dist>> {
+        let rows = DistributionRows::new(self.distributions_of(ran));
+        for (row, &position) in ran.next.iter().enumerate() {
+            if let Some(token) = self.forced(position) {
+                rows.put(row, Dist::one_hot(self.context.backbone.shape().n_vocab as usize, token));
             }
         }
         rows.all()
     }
 
-    fn take_in(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
+    /// Their `k` most probable tokens.
+    fn likeliest_of(&self, ran: &Ran, k: usize) -> Vec<Vec<(TokenId, f32)>> {
+        if !self.chooses_on_device {
+            return self.all_of(ran).iter().map(|distribution| distribution.likeliest(k)).collect();
+        }
+        let mut rows = likeliest(&self.distributions_of(ran), k);
+        for (row, &position) in rows.iter_mut().zip(&ran.next) {
+            if let Some(token) = self.forced(position) {
+                *row = vec![(token, 1.0)];
+            }
+        }
+        rows
+    }
+
+    fn take_in(&mut self, tokens: &[TokenId]) -> Ran {
         let stable = self.cache.len();
         let n_before = self.n_prefix_pairs();
         let n = n_before + tokens.len() as i64 - stable;
@@ -206,10 +245,10 @@ impl EagleDraft {
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
-        self.distributions_of(&self.predicted.shallow_clone(), std::iter::once(stable + n)).remove(0)
+        Ran { predicted: self.predicted.shallow_clone(), next: vec![stable + n] }
     }
 
-    fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
+    fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Ran {
         self.rows.resize(tree.len(), None);
         let stable = self.cache.len();
         let n = nodes.len() as i64;
@@ -232,21 +271,44 @@ impl EagleDraft {
         let known = self.predicted.shallow_clone();
         let out = self.run(&tokens, &positions, (&known, &parents), stable + n_run - 1, Some(&mask));
         self.predicted = Tensor::cat(&[&self.predicted, &out], 1);
-        self.distributions_of(&out, positions.iter().map(|position| position + 1))
+        Ran { predicted: out, next: positions.iter().map(|position| position + 1).collect() }
+    }
+
+    /// What `work` gives, in time that counts as the drafter's.
+    fn measured<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let _guard = tch::no_grad_guard();
+        let time = self.time.clone();
+        time.measure(|| work(self))
     }
 }
 
 impl DraftModel for EagleDraft {
     fn begin(&mut self, tokens: &[TokenId]) -> Rc<Dist> {
-        let _guard = tch::no_grad_guard();
-        let time = self.time.clone();
-        time.measure(|| self.take_in(tokens))
+        self.measured(|draft| {
+            let ran = draft.take_in(tokens);
+            draft.all_of(&ran).remove(0)
+        })
     }
 
     fn expand(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Vec<Rc<Dist>> {
-        let _guard = tch::no_grad_guard();
-        let time = self.time.clone();
-        time.measure(|| self.expand_nodes(tree, nodes))
+        self.measured(|draft| {
+            let ran = draft.expand_nodes(tree, nodes);
+            draft.all_of(&ran)
+        })
+    }
+
+    fn begin_choosing(&mut self, tokens: &[TokenId], k: usize) -> Vec<(TokenId, f32)> {
+        self.measured(|draft| {
+            let ran = draft.take_in(tokens);
+            draft.likeliest_of(&ran, k).remove(0)
+        })
+    }
+
+    fn expand_choosing(&mut self, tree: &TokenTree, nodes: &[NodeId], k: usize) -> Vec<Vec<(TokenId, f32)>> {
+        self.measured(|draft| {
+            let ran = draft.expand_nodes(tree, nodes);
+            draft.likeliest_of(&ran, k)
+        })
     }
 
     fn reuse_features(&mut self, ages: &[usize]) {

@@ -73,12 +73,17 @@ impl Turns {
         Rotary { cos: table(rows.real()), sin: table(rows.imag()) }
     }
 
-    /// The rows `positions` (`[n]`, i64) for query, key and value heads in this order; values are not turned.
-    /// Returns `[n, 3 * n_heads, d_head / 2]`.
+    /// The rows `positions` (`[n]` or `[b, n]`, i64) for query, key and value heads in this order; values are not turned.
+    /// Returns `[n, 3 * n_heads, d_head / 2]`, or `[b, n, ..]`.
     pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {
-        let (n, half) = (positions.size()[0], self.0.size()[1]);
-        let turned = self.0.index_select(0, positions).unsqueeze(1).expand([n, 2 * n_heads, half], false);
-        Tensor::cat(&[turned, self.0.new_ones([n, n_heads, half], (self.0.kind(), self.0.device()))], 1)
+        let half = self.0.size()[1];
+        let of_heads = |n_heads: i64| [positions.size(), vec![n_heads, half]].concat();
+        let rows = self.0.index_select(0, &positions.view([-1])).view(of_heads(1).as_slice());
+        let turned = rows.expand(of_heads(2 * n_heads), false);
+        Tensor::cat(
+            &[turned, self.0.new_ones(of_heads(n_heads).as_slice(), (self.0.kind(), self.0.device()))],
+            -2,
+        )
     }
 }
 

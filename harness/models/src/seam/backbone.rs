@@ -47,9 +47,10 @@ pub trait Backbone: Any {
     fn embed(&self, tokens: &Tensor, positions: &Tensor) -> Tensor;
 
     /// Features after the final norm, the input of the head, and the residual stream as it enters each of
-    /// `layers` (0-based, ascending; repeats count). `x`: `[b, n, d]`; `positions`: `[n]`, i64; `mask`: additive
-    /// `[n, n_cached + n]`, absent when everything is visible; in [`KvCache::at_places`] over all that is read, for every
-    /// row. Writes keys and values behind the cache's end without moving it.
+    /// `layers` (0-based, ascending; repeats count). `x`: `[b, n, d]`; `positions`: `[n]`, or `[b, n]` where rows stand at
+    /// different ones, i64; `mask`: additive `[n, n_cached + n]`, absent when everything is visible; in
+    /// [`KvCache::at_places`] over all that is read, for every row. Writes keys and values behind the cache's end without
+    /// moving it.
     ///
     /// # Panics
     /// If a layer is none of the network's.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use specimen_decode::{
-    dist::Dist,
+    dist::{Dist, TokenId},
     pipeline::{FilterOrder, Sampling},
 };
 use tch::{Kind, Tensor};
@@ -96,11 +96,35 @@ fn keep_top_p(logits: &mut Tensor, top_p: f32) {
     *logits = logits.masked_fill(&mask, f64::NEG_INFINITY);
 }
 
-/// Rows of distributions on the device; all cross to the host together when the first is read.
-pub struct DistributionRows {
+/// The `k` most probable tokens of each of `distributions` (`[n, v]`), as [`Dist::likeliest`]: only these cross to the host, in
+/// one copy.
+#[must_use]
+pub fn likeliest(distributions: &Tensor, k: usize) -> Vec<Vec<(TokenId, f32)>> {
+    let (n, n_vocab) = (distributions.size()[0] as usize, distributions.size()[1]);
+    let k = (k as i64).min(n_vocab);
+    // A stable order keeps ties at the lowest id; the kernels that pick without one leave them open.
+    let (values, ids) = distributions.sort_stable(true, -1, true);
+    // Ids are far below 2^24, up to where f32 has every whole number.
+    let first = [values.narrow(1, 0, k), ids.narrow(1, 0, k).to_kind(Kind::Float)];
+    let rows = HostRows::of(&Tensor::cat(&first, 1));
+    let of_row = |row: usize| {
+        let (values, ids) = rows.row(row).split_at(k as usize);
+        ids.iter().zip(values).map(|(&id, &p)| (TokenId(id as u32), p)).collect()
+    };
+    (0..n).map(of_row).collect()
+}
+
+/// Distributions on the device; all cross to the host together when the first is read.
+struct Crossing {
     /// `[n, v]`, f32
     distributions: Tensor,
     on_host: OnceCell<HostRows>,
+}
+
+/// Some rows of distributions on the device, with which their neighbours cross to the host.
+pub struct DistributionRows {
+    all: Rc<Crossing>,
+    first: usize,
     rows: RefCell<Vec<Option<Rc<Dist>>>>,
 }
 
@@ -109,15 +133,24 @@ impl DistributionRows {
     #[must_use]
     pub fn new(distributions: Tensor) -> Self {
         let n = distributions.size()[0] as usize;
-        Self { distributions, on_host: OnceCell::new(), rows: RefCell::new(vec![None; n]) }
+        let all = Rc::new(Crossing { distributions, on_host: OnceCell::new() });
+        Self { all, first: 0, rows: RefCell::new(vec![None; n]) }
+    }
+
+    /// The `n` rows from `first` on.
+    #[must_use]
+    pub(crate) fn part(&self, first: usize, n: usize) -> Self {
+        let rows = RefCell::new(self.rows.borrow()[first..first + n].to_vec());
+        Self { all: self.all.clone(), first: self.first + first, rows }
     }
 
     /// Row `i`.
     #[must_use]
     pub fn row(&self, i: usize) -> Rc<Dist> {
         let read = || {
-            let rows = self.on_host.get_or_init(|| HostRows::of(&self.distributions));
-            Rc::new(Dist::from_probs(rows.row(i).to_vec()))
+            let Crossing { distributions, on_host } = &*self.all;
+            let rows = on_host.get_or_init(|| HostRows::of(distributions));
+            Rc::new(Dist::from_probs(rows.row(self.first + i).to_vec()))
         };
         self.rows.borrow_mut()[i].get_or_insert_with(read).clone()
     }

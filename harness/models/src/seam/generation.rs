@@ -21,7 +21,7 @@ use crate::seam::{
     feature_tap::FeatureTap,
     kv::{KvCache, KvShape},
     mask::{Mask, placed_mask, tree_mask},
-    static_steps::{StaticSteps, StepBuffers},
+    static_steps::{LaneStep, Lanes, Outputs, StaticSteps, StepBuffers},
     transfers::{HostRows, upload},
 };
 
@@ -36,7 +36,7 @@ pub struct ModelGeneration {
     forced: Rc<[Option<TokenId>]>,
     cache: KvCache,
     /// Absent where every step makes its tensors anew.
-    steps: Option<StaticSteps>,
+    steps: Option<Lane>,
     tap: Rc<RefCell<FeatureTap>>,
     /// Tokens accepted without a forward: the next one runs them before its tree.
     queued: Vec<TokenId>,
@@ -48,6 +48,31 @@ pub struct ModelGeneration {
     kept: Vec<usize>,
     /// Image positions that were placed last.
     placed: Vec<usize>,
+}
+
+/// The buffers of steps, and the image's lane among those that share them.
+pub(crate) struct Lane {
+    pub(crate) steps: Rc<RefCell<StaticSteps>>,
+    pub(crate) at: usize,
+}
+
+/// A tree as the network gets it, behind the tokens that were accepted without a forward.
+pub(crate) struct Asked {
+    n_queued: i64,
+    n_nodes: i64,
+    tokens: Vec<i64>,
+    positions: Vec<i64>,
+    mask: Option<Mask>,
+    /// Image position of the root.
+    root: usize,
+}
+
+impl Asked {
+    /// The step in `lane`, behind the first `n_cached` entries of its cache.
+    pub(crate) fn step(&self, lane: usize, n_cached: i64) -> LaneStep<'_> {
+        let Self { tokens, positions, mask, .. } = self;
+        LaneStep { lane, n_cached, tokens, positions, mask: mask.as_ref() }
+    }
 }
 
 impl ModelGeneration {
@@ -73,24 +98,44 @@ impl ModelGeneration {
         (n_tokens, max_tree): (usize, usize),
         buffers: Option<&Rc<StepBuffers>>,
     ) -> Self {
+        let kv = Self::kv_shape(&*backbone, &prefix, (n_tokens, max_tree));
+        let (kind, device) = (backbone.kind(), prefix.device());
+        let (lane, cache) = match buffers {
+            None => (None, KvCache::new(kv, kind, device)),
+            Some(buffers) => {
+                let (steps, mut caches) = buffers.lend(Lanes::ONE, kv, &sampling, kind, device);
+                (Some(Lane { steps, at: 0 }), caches.remove(0))
+            }
+        };
+        Self::with_cache(backbone, sampling, prefix, n_tokens, (lane, cache))
+    }
+
+    /// Of the cache of one image behind `prefix`.
+    pub(crate) fn kv_shape(
+        backbone: &dyn Backbone,
+        prefix: &Tensor,
+        (n_tokens, max_tree): (usize, usize),
+    ) -> KvShape {
         let shape = backbone.shape();
         let (n_rows, n_prefix, _) = prefix.size3().expect("a prefix has three axes");
-        let capacity = n_prefix + n_tokens as i64 + max_tree as i64 + 2;
-        let kv = KvShape {
+        let capacity = n_prefix + (n_tokens + max_tree) as i64 + 2;
+        KvShape {
             n_layers: shape.n_layers,
             n_rows,
             n_heads: shape.n_heads,
             d_head: shape.d_head,
             capacity: (capacity + 7) / 8 * 8,
-        };
-        let (kind, device) = (backbone.kind(), prefix.device());
-        let (steps, cache) = match buffers {
-            None => (None, KvCache::new(kv, kind, device)),
-            Some(buffers) => {
-                let (steps, cache) = buffers.lend(kv, &sampling, kind, device);
-                (Some(steps), cache)
-            }
-        };
+        }
+    }
+
+    /// An image over `cache`, which is that of its lane where it has one.
+    pub(crate) fn with_cache(
+        backbone: Rc<dyn Backbone>,
+        sampling: Sampling,
+        prefix: Tensor,
+        n_tokens: usize,
+        (steps, cache): (Option<Lane>, KvCache),
+    ) -> Self {
         Self {
             backbone,
             sampling,
@@ -161,6 +206,11 @@ impl ModelGeneration {
         &self.prefix
     }
 
+    /// Entries of its cache that are valid.
+    pub(crate) fn n_cached(&self) -> i64 {
+        self.cache.len()
+    }
+
     /// Where the tensors lie.
     #[must_use]
     pub fn device(&self) -> tch::Device {
@@ -183,23 +233,19 @@ impl ModelGeneration {
         (features, tapped)
     }
 
-    /// Runs `tokens` at `positions` behind the cache, as [`ModelGeneration::run`]; with the distributions `[n, n_vocab]`
-    /// where they come with the step.
-    fn step(
-        &mut self,
-        [tokens, positions]: [&[i64]; 2],
-        mask: Option<&Mask>,
-    ) -> (Tensor, Tensor, Option<Tensor>) {
-        if let Some(steps) = &mut self.steps {
+    /// Runs `tokens` at `positions` behind the cache.
+    fn step(&mut self, [tokens, positions]: [&[i64]; 2], mask: Option<&Mask>) -> Outputs {
+        if let Some(Lane { steps, at }) = &self.steps {
             let tap = self.tap.borrow();
-            let given = steps.run(&*self.backbone, &mut self.cache, [tokens, positions], mask, tap.layers());
-            return (given.features, given.tapped, Some(given.distributions));
+            let asked = LaneStep { lane: *at, n_cached: self.cache.len(), tokens, positions, mask };
+            return steps.borrow_mut().run(&*self.backbone, &[asked], tap.layers()).remove(0);
         }
         let ([tokens, positions], mask) =
             upload([tokens, positions], mask, self.cache.kind(), self.prefix.device());
         let x = self.backbone.embed(&tokens, &positions).unsqueeze(0).expand([self.n_rows(), -1, -1], false);
         let (features, tapped) = self.run(&x, &positions, mask.as_ref());
-        (features, tapped, None)
+        let distributions = DistributionRows::new(self.after(&features));
+        Outputs { features, tapped, distributions }
     }
 
     /// Distributions of the tokens that follow `features` (`[b, n, d]`), `[n, n_vocab]`.
@@ -207,15 +253,53 @@ impl ModelGeneration {
         distributions(&self.backbone.logits(features), &self.sampling)
     }
 
-    /// `distributions` (`[n, n_vocab]`) of the tokens at the image positions `next`, one a row.
-    fn rows_of(&self, distributions: Tensor, next: impl Iterator<Item = usize>) -> DistributionRows {
-        let rows = DistributionRows::new(distributions);
+    /// `rows` with those of structural tokens certain: each is of the token at one of the image positions `next`.
+    fn with_certain(&self, rows: DistributionRows, next: impl Iterator<Item = usize>) -> DistributionRows {
         for (row, position) in next.enumerate() {
             if let Some(token) = self.forced(position) {
                 rows.put(row, Dist::one_hot(self.n_vocab(), token));
             }
         }
         rows
+    }
+
+    /// Its lane among the images whose steps run together.
+    pub(crate) fn lane(&self) -> Option<&Lane> {
+        self.steps.as_ref()
+    }
+
+    /// What the network is to run for `tree`.
+    pub(crate) fn ask(&mut self, tree: &TokenTree) -> Asked {
+        let last = self.backbone.shape().n_positions - 1;
+        let queued = std::mem::take(&mut self.queued);
+        let n_queued = queued.len() as i64;
+        let all = queued.into_iter().chain(tree.ids().map(|id| tree[id].token));
+        let tokens: Vec<i64> = all.map(|token| i64::from(token.0)).collect();
+        let first = self.cache.next_position();
+        let root = first + n_queued;
+        let below = tree.ids().map(|id| root + tree[id].depth as i64);
+        let positions: Vec<i64> = (first..root).chain(below).map(|at| at.min(last)).collect();
+        let mask = tree_mask(tree, self.cache.len(), n_queued);
+        let root = (root - self.n_prefix()) as usize;
+        Asked { n_queued, n_nodes: tree.len() as i64, tokens, positions, mask, root }
+    }
+
+    /// What the network said of `tree`.
+    pub(crate) fn take(&mut self, tree: &TokenTree, asked: &Asked, outputs: Outputs) -> Box<dyn Scores> {
+        let &Asked { n_queued, n_nodes, root, .. } = asked;
+        let Outputs { mut features, mut tapped, mut distributions } = outputs;
+        if n_queued > 0 {
+            // The missing keys and values are written; the tree comes after them.
+            self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
+            self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
+            let of_tree = |x: &Tensor| x.narrow(1, n_queued, n_nodes);
+            (features, tapped) = (of_tree(&features), of_tree(&tapped));
+            distributions = distributions.part(n_queued as usize, n_nodes as usize);
+        }
+        self.scored = Some(tapped);
+        let next = tree.ids().map(|id| root + tree[id].depth + 1);
+        let distributions = self.with_certain(distributions, next);
+        Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
     }
 }
 
@@ -240,39 +324,19 @@ impl Generation for ModelGeneration {
         // Where all rows have as many, nothing of them stays.
         let n_left_out = pads.first().copied().filter(|n| pads.iter().all(|other| other == n)).unwrap_or(0);
         self.cache.begin(n_left_out, n);
-        if let Some(steps) = &mut self.steps {
-            steps.hide_pads(if n_left_out > 0 { &[] } else { pads });
+        if let Some(Lane { steps, at }) = &self.steps {
+            steps.borrow_mut().hide_pads(*at, if n_left_out > 0 { &[] } else { pads });
         }
         self.tap.borrow_mut().give_prefix(&tapped);
-        self.rows_of(self.after(&features.narrow(1, n - 1, 1)), std::iter::once(0)).row(0)
+        let first = DistributionRows::new(self.after(&features.narrow(1, n - 1, 1)));
+        self.with_certain(first, std::iter::once(0)).row(0)
     }
 
     fn score(&mut self, tree: &TokenTree) -> Box<dyn Scores> {
         let _guard = tch::no_grad_guard();
-        let last = self.backbone.shape().n_positions - 1;
-        let queued = std::mem::take(&mut self.queued);
-        let n_queued = queued.len() as i64;
-        let all = queued.into_iter().chain(tree.ids().map(|id| tree[id].token));
-        let tokens: Vec<i64> = all.map(|token| i64::from(token.0)).collect();
-        let first = self.cache.next_position();
-        let root = first + n_queued;
-        let below = tree.ids().map(|id| root + tree[id].depth as i64);
-        let positions: Vec<i64> = (first..root).chain(below).map(|at| at.min(last)).collect();
-        let mask = tree_mask(tree, self.cache.len(), n_queued);
-        let (mut features, mut tapped, mut distributions) = self.step([&tokens, &positions], mask.as_ref());
-        if n_queued > 0 {
-            // The missing keys and values are written; the tree comes after them.
-            self.cache.keep(&(0..n_queued).collect::<Vec<_>>());
-            self.tap.borrow_mut().give(tapped.narrow(1, 0, n_queued));
-            let of_tree = |x: &Tensor| x.narrow(1, n_queued, tree.len() as i64);
-            (features, tapped) = (of_tree(&features), of_tree(&tapped));
-            distributions = distributions.map(|rows| rows.narrow(0, n_queued, tree.len() as i64));
-        }
-        let root = (root - self.n_prefix()) as usize;
-        let distributions = distributions.unwrap_or_else(|| self.after(&features));
-        let distributions = self.rows_of(distributions, tree.ids().map(|id| root + tree[id].depth + 1));
-        self.scored = Some(tapped);
-        Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
+        let asked = self.ask(tree);
+        let outputs = self.step([&asked.tokens, &asked.positions], asked.mask.as_ref());
+        self.take(tree, &asked, outputs)
     }
 
     fn commit(&mut self, path: &[NodeId]) {
@@ -302,9 +366,8 @@ impl Generation for ModelGeneration {
         let first = self.n_prefix();
         let positions: Vec<i64> = self.placed.iter().map(|&at| (first + at as i64).min(last)).collect();
         let mask = placed_mask(self.cache.len() - self.kept.len() as i64, &self.kept, &self.placed);
-        let (features, _, distributions) = self.step([&ids, &positions], Some(&mask));
-        let distributions = distributions.unwrap_or_else(|| self.after(&features));
-        let distributions = self.rows_of(distributions, self.placed.iter().map(|at| at + 1));
+        let Outputs { features, distributions, .. } = self.step([&ids, &positions], Some(&mask));
+        let distributions = self.with_certain(distributions, self.placed.iter().map(|at| at + 1));
         Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })
     }
 

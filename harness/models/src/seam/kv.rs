@@ -23,7 +23,7 @@ pub struct KvCache {
 
 /// Where a forward writes, and what it reads, as data on the device.
 struct Places {
-    /// Entries, `[n]`, i64.
+    /// Entries, `[n]`, or `[b, n]` where rows have different ones; i64.
     written: Tensor,
     /// The first so many are read, whatever they hold.
     n_read: i64,
@@ -91,6 +91,11 @@ impl KvCache {
         Self { layers: (0..n_layers).map(layer).collect(), all, n_front, n_left_out: 0, len: 0, places: None }
     }
 
+    /// A cache of entries that are all valid, over memory as in [`KvCache::over`]: for [`KvCache::at_places`].
+    pub(crate) fn filled(all: Tensor, shape: KvShape) -> Self {
+        Self { len: shape.capacity, ..Self::over(all, shape, 0) }
+    }
+
     /// Element kind of keys, values and masks.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -125,8 +130,8 @@ impl KvCache {
         &mut self.layers
     }
 
-    /// Runs a forward that writes at `places` (`[n]`, i64, on the device) and reads the first `n_read` entries, whatever they
-    /// hold: no number of the host decides what it does. Its mask hides what is not valid, pads included.
+    /// Runs a forward that writes at `places` (`[n]` or `[b, n]`, i64, on the device) and reads the first `n_read` entries,
+    /// whatever they hold: no number of the host decides what it does. Its mask hides what is not valid, pads included.
     pub fn at_places<T>(&mut self, places: &Tensor, n_read: i64, forward: impl FnOnce(&mut Self) -> T) -> T {
         self.places = Some(Places { written: places.shallow_clone(), n_read });
         let given = forward(self);
@@ -217,7 +222,11 @@ impl LayerCache {
     /// If there is no room for them.
     pub fn append(&mut self, kv: &Tensor) -> (Tensor, Tensor) {
         if let Some(Places { written, n_read }) = &self.places {
-            let _ = self.entries.index_copy_(2, written, &kv.to_kind(self.entries.kind()));
+            let (mut entries, kv) = (self.entries.shallow_clone(), kv.to_kind(self.entries.kind()));
+            let _ = match written.dim() {
+                1 => entries.index_copy_(2, written, &kv),
+                _ => entries.scatter_(2, &written.unsqueeze(1).unsqueeze(-1).expand_as(&kv), &kv),
+            };
             return self.heads(*n_read);
         }
         let n = kv.size()[2];

@@ -12,8 +12,13 @@ use crate::{
         trainable::DescribeHead,
     },
     seam::{
-        backbone::Backbone, draft_time::DraftTime, generation::ModelGeneration, model_error::ModelError,
-        static_steps::StepBuffers, token_tables::TokenTables,
+        backbone::Backbone,
+        batch::{BatchSize, open_together},
+        draft_time::DraftTime,
+        generation::ModelGeneration,
+        model_error::ModelError,
+        static_steps::StepBuffers,
+        token_tables::TokenTables,
     },
 };
 
@@ -109,6 +114,36 @@ impl LoadedModel {
         self.open_over(prompt, sampling, max_tree, None)
     }
 
+    /// Opens an image for each of `prompts`, whose trees are then scored together
+    /// ([`score_together`](crate::seam::batch::score_together)). The place of a prompt is its lane; an absent one stays empty.
+    ///
+    /// # Errors
+    /// By lane, as [`LoadedModel::open`].
+    pub fn open_together(
+        &self,
+        prompts: &[Option<&str>],
+        sampling: &Sampling,
+        size: BatchSize,
+    ) -> Vec<Option<Result<ModelGeneration, ModelError>>> {
+        let _guard = tch::no_grad_guard();
+        let (mut accepted, mut refused) = (Vec::new(), Vec::new());
+        for prompt in prompts {
+            let (prefix, error) = match prompt.map(|prompt| (self.prompt)(prompt, sampling)).transpose() {
+                Ok(prefix) => (prefix, None),
+                Err(error) => (None, Some(error)),
+            };
+            accepted.push(prefix);
+            refused.push(error);
+        }
+        let buffers = self.steps.clone().unwrap_or_else(|| Rc::new(StepBuffers::eager()));
+        let opened = open_together(accepted, *sampling, self.n_tokens, size, &buffers);
+        let whole = |(image, error): (Option<ModelGeneration>, Option<ModelError>)| match error {
+            Some(error) => Some(Err(error)),
+            None => image.map(|image| Ok(self.as_picture(image))),
+        };
+        opened.into_iter().zip(refused).map(whole).collect()
+    }
+
     fn open_over(
         &self,
         prompt: &str,
@@ -119,9 +154,13 @@ impl LoadedModel {
         let _guard = tch::no_grad_guard();
         let Prefix { backbone, slots } = (self.prompt)(prompt, sampling)?;
         let sizes = (self.n_tokens, max_tree);
-        let generation =
-            ModelGeneration::over(backbone, *sampling, slots, sizes, buffers).with_rows(self.rows);
-        Ok(if self.forced.is_empty() { generation } else { generation.with_forced(self.forced.clone()) })
+        Ok(self.as_picture(ModelGeneration::over(backbone, *sampling, slots, sizes, buffers)))
+    }
+
+    /// The image with its rows and its structural tokens.
+    fn as_picture(&self, image: ModelGeneration) -> ModelGeneration {
+        let image = image.with_rows(self.rows);
+        if self.forced.is_empty() { image } else { image.with_forced(self.forced.clone()) }
     }
 
     /// A drafter for `generation` that runs at most `max_run` nodes for one tree (`MethodConfig::max_run_nodes`), with

@@ -97,20 +97,39 @@ pub(crate) fn placed_mask(n_seen: i64, kept: &[usize], at: &[usize]) -> Mask {
     mask
 }
 
-/// `mask` with rows of `width` entries, of which nothing behind the old ones is seen. Without a mask: one row that sees the
-/// first `n_seen`.
-pub(crate) fn widened(mask: Option<&Mask>, n_seen: i64, width: i64) -> Mask {
-    let n = mask.map_or(1, |mask| mask.n);
-    let mut wide = Mask::new(n as i64, width);
-    for at in 0..n {
-        match mask {
-            None => wide.row(at)[..n_seen as usize].fill(0.0),
-            Some(mask) => {
-                wide.row(at)[..mask.width].copy_from_slice(&mask.values[at * mask.stride()..][..mask.width]);
+/// What the slots of one image see.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight<'a> {
+    /// Absent for one slot that sees the first `n_seen` entries.
+    pub(crate) mask: Option<&'a Mask>,
+    pub(crate) n_seen: i64,
+}
+
+/// The masks of several images, one below the other, `n` rows an image, over `width` entries; nothing behind the old ones is
+/// seen. Rows without a slot see all entries, so that what they compute is a number wherever a guidance row has pads.
+pub(crate) fn stacked(images: &[Option<Sight<'_>>], n: usize, width: i64) -> Mask {
+    let mut all = Mask::new((images.len() * n) as i64, width);
+    for (image, sight) in images.iter().enumerate() {
+        let rows = image * n..(image + 1) * n;
+        let n_slots = match *sight {
+            None => 0,
+            Some(Sight { mask: None, n_seen }) => {
+                all.row(rows.start)[..n_seen as usize].fill(0.0);
+                1
             }
+            Some(Sight { mask: Some(mask), .. }) => {
+                for at in 0..mask.n {
+                    let seen = &mask.values[at * mask.stride()..][..mask.width];
+                    all.row(rows.start + at)[..mask.width].copy_from_slice(seen);
+                }
+                mask.n
+            }
+        };
+        for row in rows.skip(n_slots) {
+            all.row(row).fill(0.0);
         }
     }
-    wide
+    all
 }
 
 /// The first `n` rows see `n_seen` entries and, behind them, the rows up to themselves.

@@ -2,7 +2,7 @@
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`distributions`] (from logits to
 //! probabilities), [`transfers`] (what crosses to the device and back), [`feature_tap`] and [`generation`] (one
-//! image under way), [`static_steps`] (its steps as CUDA graphs), [`token_tables`] and [`feature_rows`] (what
+//! image under way), [`static_steps`] (its steps as CUDA graphs), [`batch`] (several images in one step), [`token_tables`] and [`feature_rows`] (what
 //! methods and diagnostics read besides), [`loaded_model`] (a whole model), [`likelihood`].
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
@@ -15,6 +15,8 @@ pub mod transfers;
 
 pub mod feature_tap;
 pub mod generation;
+
+pub mod batch;
 pub mod static_steps;
 
 pub mod clock;

@@ -1,10 +1,11 @@
 //! Distributions on tensors equal the plain-Rust reference, setting by setting.
 
 use specimen_decode::{
+    dist::Dist,
     pipeline::{self, FilterOrder, Sampling},
     rng::{Purpose, Uniforms},
 };
-use specimen_models::seam::distributions::{DistributionRows, distributions};
+use specimen_models::seam::distributions::{DistributionRows, distributions, likeliest};
 use tch::Tensor;
 
 use crate::support::{PLAIN, check_distribution};
@@ -67,6 +68,20 @@ fn greedy_distributions_are_the_reference_argmax_ties_included() {
 }
 
 /// Logits of a network that has broken down.
+/// Probabilities in eighths, so that most are as large as another.
+#[test]
+fn the_most_probable_tokens_are_found_on_the_device_as_on_the_host_ties_included() {
+    let rows =
+        [[1.0, 3.0, 0.0, 3.0, 1.0, 0.0], [2.0, 2.0, 2.0, 2.0, 0.0, 0.0], [0.0, 0.0, 8.0, 0.0, 0.0, 0.0]];
+    let rows = rows.map(|row| row.map(|eighths: f32| eighths / 8.0));
+    let on_device = Tensor::from_slice(&rows.concat()).view([3, 6]);
+    for k in [1, 2, 3, 5, 6, 9] {
+        let found = likeliest(&on_device, k);
+        let expected = rows.map(|row| Dist::from_probs(row.to_vec()).likeliest(k));
+        assert_eq!(found, expected, "the first {k}");
+    }
+}
+
 fn broken_distributions(temperature: f64) {
     let logits = Tensor::from_slice(&[0.0, f32::NAN, 1.0]).view([1, 1, 3]);
     let _ = DistributionRows::new(distributions(&logits, &Sampling { temperature, ..PLAIN })).row(0);

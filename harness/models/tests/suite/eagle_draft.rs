@@ -212,6 +212,25 @@ fn trees_of_earlier_steps_leave_no_trace() {
 }
 
 #[test]
+fn chosen_tokens_are_the_same_wherever_they_are_found() {
+    for (name, head, sampling) in every_draft() {
+        let tokens = [TokenId(2), TokenId(0), TokenId(4)];
+        let found = |on_device: bool| {
+            let (_generation, draft) = committed(head, sampling, &tokens);
+            let mut draft = if on_device { draft.choosing_on_device() } else { draft };
+            let first = draft.begin_choosing(&tokens, 4);
+            let mut tree = TokenTree::new(tokens[2]);
+            let level: Vec<NodeId> =
+                first.iter().map(|&(token, _)| tree.push(TokenTree::ROOT, token, Proposal::Chosen)).collect();
+            (first, draft.expand_choosing(&tree, &level, 99))
+        };
+        let (on_host, on_device) = (found(false), found(true));
+        assert_eq!(on_host, on_device, "{name}");
+        assert_eq!((on_host.0.len(), on_host.1.len(), on_host.1[0].len()), (4, 4, 11), "{name}");
+    }
+}
+
+#[test]
 fn the_distribution_depends_on_the_whole_path() {
     let tokens = [TokenId(2)];
     let (_generation, mut draft) = committed(|| eagle_head(), PLAIN, &tokens);

@@ -6,6 +6,7 @@ mod golden;
 mod real_data;
 mod support;
 
+mod batch;
 mod catalog;
 mod decoding;
 mod distributions;

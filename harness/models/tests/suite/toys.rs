@@ -3,7 +3,7 @@
 
 use specimen_decode::{
     clock::MonotonicClock,
-    decoder::decode,
+    decoder::{Method, decode},
     dist::TokenId,
     generation::Generation,
     method::{MethodConfig, Parts, Proposer},
@@ -24,7 +24,7 @@ use crate::support::{
 };
 
 /// Names with a prompt each.
-const TOYS: [(&str, &str); 3] =
+pub(crate) const TOYS: [(&str, &str); 3] =
     [("llamagen-toy", "a red circle"), ("llamagen-c2i-toy", "7"), ("janus-toy", "a bus near the sea")];
 
 const EAGLE: &str = r#""drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_7" }"#;
@@ -33,7 +33,7 @@ const DYNAMIC: &str =
     r#""drafter": { "proposer": "eagle1", "shape": "dynamic", "top_k": 3, "depth": 3, "total_token": 9 }"#;
 
 /// Methods by name; those that keep the target's distribution first.
-fn methods() -> [(&'static str, String); 7] {
+pub(crate) fn methods() -> [(&'static str, String); 7] {
     [
         ("ar", r#"{ "drafter": { "proposer": "none" } }"#.to_owned()),
         ("eagle1", format!("{{ {EAGLE} }}")),
@@ -62,7 +62,7 @@ fn methods() -> [(&'static str, String); 7] {
 
 const LOSSLESS: usize = 4;
 
-fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
+pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
     let options = OpenModel {
         kind: Kind::Float,
         device: Device::Cpu,
@@ -76,17 +76,22 @@ fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
     open(name, &options).unwrap()
 }
 
-fn image(model: &LoadedModel, (prompt, sampling): (&str, Sampling), method: &str, seed: u64) -> Vec<TokenId> {
-    let config: MethodConfig = serde_json::from_str(method).unwrap();
-    let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
+/// The method that `config` says, drafting for `generation`.
+pub(crate) fn method_on(model: &LoadedModel, config: &MethodConfig, generation: &ModelGeneration) -> Method {
     let kind = match config.drafter.proposer {
         Proposer::Eagle1 => Some(DrafterKind::Eagle1(None)),
         Proposer::Eagle3 => Some(DrafterKind::Eagle3(None)),
         _ => None,
     };
-    let draft_model = kind.map(|kind| model.drafter(&kind, &generation, config.max_run_nodes()).unwrap().0);
+    let draft_model = kind.map(|kind| model.drafter(&kind, generation, config.max_run_nodes()).unwrap().0);
     let parts = Parts { draft_model, ..model.tables.parts(&config.needs()) };
-    let mut method = config.build_with(parts).unwrap();
+    config.build_with(parts).unwrap()
+}
+
+fn image(model: &LoadedModel, (prompt, sampling): (&str, Sampling), method: &str, seed: u64) -> Vec<TokenId> {
+    let config: MethodConfig = serde_json::from_str(method).unwrap();
+    let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
+    let mut method = method_on(model, &config, &generation);
     decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
 }
 

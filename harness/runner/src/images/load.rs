@@ -54,6 +54,8 @@ impl Models {
     /// # Errors
     /// Absent or damaged weights, a device that is not there or has too little memory.
     pub fn get(&mut self, spec: &ModelSpec) -> Result<Rc<LoadedModel>, RunError> {
+        // How many images are decoded together is no part of a network.
+        let spec = &spec.without_batch();
         if let Some(model) = self.loaded.get(spec) {
             return Ok(model.clone());
         }

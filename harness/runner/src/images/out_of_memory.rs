@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use specimen_catalog::memory::{Need, need, smaller_relatives};
+use specimen_catalog::memory::smaller_relatives;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
 use specimen_weights::out_of_memory::{OutOfMemory, in_units};
@@ -28,14 +28,11 @@ pub fn within_memory<T>(
 /// The failure, what the cell takes, and what takes less.
 fn words(failure: &OutOfMemory, model: &ModelSpec, method: Option<&MethodConfig>) -> String {
     let head = method.and_then(|method| method.drafter.head());
-    let takes = |dtype: Dtype| {
-        let need = need(&model.name, head, dtype.n_bytes());
-        if model.three_way_guidance { need.map(Need::of_three_rows) } else { need }
-    };
+    let takes = |dtype: Dtype| model.need(head, dtype);
     let mut text = format!("{failure}; `{}` in {} ", model.name, name_of(model.dtype));
     let Some(need) = takes(model.dtype) else {
         text.push_str("has no estimate. ");
-        return text + &smaller(failure, method);
+        return text + &smaller(failure, model, method);
     };
     let (weights, kv) = (in_units(need.weights), in_units(need.keys_and_values));
     text.push_str(&format!(
@@ -43,10 +40,10 @@ fn words(failure: &OutOfMemory, model: &ModelSpec, method: Option<&MethodConfig>
         in_units(need.total()),
         if head.is_some() { ", its head's among them" } else { "" },
     ));
-    let Some(memory) = failure.room() else { return text + &smaller(failure, method) };
+    let Some(memory) = failure.room() else { return text + &smaller(failure, model, method) };
     if need.total() <= memory {
         text.push_str(&format!("That would fit in the {} that this process can have. ", in_units(memory)));
-        return text + &smaller(failure, method);
+        return text + &smaller(failure, model, method);
     }
     let narrow = (model.dtype == Dtype::F32).then(|| takes(Dtype::Bf16)).flatten();
     let narrow = narrow.map(|need| ("dtype = \"bf16\"".to_owned(), need.total()));
@@ -63,22 +60,23 @@ fn words(failure: &OutOfMemory, model: &ModelSpec, method: Option<&MethodConfig>
         "In the {} that this process can have, these would fit: {fitting}. ",
         in_units(memory)
     ));
-    text + &smaller(failure, method)
+    text + &smaller(failure, model, method)
 }
 
 /// What takes less whatever the model.
-fn smaller(failure: &OutOfMemory, method: Option<&MethodConfig>) -> String {
+fn smaller(failure: &OutOfMemory, model: &ModelSpec, method: Option<&MethodConfig>) -> String {
     let n_nodes = method.map_or(1, MethodConfig::max_tree_nodes);
     let tree = (1 < n_nodes).then(|| format!("a draft tree of fewer than {n_nodes} nodes"));
     let workers = match failure.gpu {
         Some(_) => "one worker on each GPU, and no other program there",
         None => "fewer workers (--workers), and fewer models in one run",
     };
-    let less: Vec<String> = tree.into_iter().chain([workers.to_owned()]).collect();
-    format!(
-        "Less memory is taken by {}; images are decoded one by one, so there is no batch to shrink",
-        less.join(", by ")
-    )
+    let batch = model.n_together();
+    let fewer = (1 < batch).then(|| format!("a batch of fewer than {batch} images"));
+    let less: Vec<String> = fewer.into_iter().chain(tree).chain([workers.to_owned()]).collect();
+    let is_single =
+        if batch == 1 { "; images are decoded one by one, so there is no batch to shrink" } else { "" };
+    format!("Less memory is taken by {}{is_single}", less.join(", by "))
 }
 
 fn name_of(dtype: Dtype) -> &'static str {
@@ -100,6 +98,7 @@ mod tests {
             weights: None,
             three_way_guidance: false,
             graphs: None,
+            batch: None,
         }
     }
 

@@ -12,11 +12,11 @@ use specimen_record::{
 use crate::{
     error::RunError,
     images::{
-        generate::{Request, generate},
+        generate::{BatchRequest, Request, generate, generate_together},
         load::{Models, check_weights, device_of},
         out_of_memory::within_memory,
     },
-    plan::stored_plan::spec_of,
+    plan::{batches::batches, stored_plan::spec_of},
 };
 
 /// What came of one record.
@@ -46,6 +46,8 @@ pub struct Replay<'a> {
     manifest: Manifest,
     spec: Spec,
     items: BTreeMap<ItemKey, Item>,
+    /// Lanes of the images that were decoded together with others.
+    lanes: BTreeMap<ItemKey, usize>,
     models: Models,
 }
 
@@ -58,9 +60,16 @@ impl<'a> Replay<'a> {
         let manifest: Manifest = read_document(&run.manifest())?;
         let spec = spec_of(run, &manifest)?;
         let plan: PlanFile = read_document(&run.plan())?;
+        let n_lanes = |name: &str| {
+            let cell = spec.cells.iter().find(|cell| cell.name == name);
+            cell.map_or(1, |cell| cell.model.n_together())
+        };
+        let of_block = |block| batches(block, n_lanes, |key| Some(key.clone()));
+        let shared = plan.blocks.iter().flat_map(of_block).filter(|batch| batch.n_lanes > 1);
+        let lanes = shared.flat_map(|batch| batch.images).map(|(lane, key)| (key, lane)).collect();
         let items = plan.items.into_iter().map(|item| (item.key.clone(), item)).collect();
         let models = Models::of(&spec, data_root);
-        Ok(Self { run, manifest, spec, items, models })
+        Ok(Self { run, manifest, spec, items, lanes, models })
     }
 
     /// The merged records that hold an image, in plan order.
@@ -94,16 +103,20 @@ impl<'a> Replay<'a> {
         }
         let model = self.models.get(&cell.model)?;
         check_weights(&self.run.manifest(), &self.manifest, &cell.model.name, &model.weights)?;
-        let request = Request {
-            model: &model,
-            method: &cell.method,
-            sampling: cell.sampling,
-            prompt: &item.prompt,
-            seed: item.seed.0,
-        };
         let clock = DeviceClock::new(device_of(&cell.model.device)?);
         let key = record.key.clone();
-        let made = within_memory(&cell.model, Some(&cell.method), || generate(&request, &clock));
+        let (method, sampling, prompt, seed) = (&cell.method, cell.sampling, &*item.prompt, item.seed.0);
+        let make = || match self.lanes.get(&key) {
+            None => generate(&Request { model: &model, method, sampling, prompt, seed }, &clock),
+            // Its neighbours change nothing, its lane does.
+            Some(&lane) => {
+                let mut images = vec![None; cell.model.n_together()];
+                images[lane] = Some((prompt, seed));
+                let request = BatchRequest { model: &model, method, sampling, images };
+                generate_together(&request, &clock).remove(lane).expect("the lane holds an image")
+            }
+        };
+        let made = within_memory(&cell.model, Some(&cell.method), make);
         let generated = match made {
             Ok(generated) => generated,
             Err(e) => {

@@ -141,6 +141,7 @@ fn timing_row(row: &ImageRow, item: &Item, order: u32) -> TimingRow {
         decode_ns: reported,
         e2e_ns: reported,
         told_ns: Some(BTreeMap::from([("told".to_owned(), reported)])),
+        batch: None,
     }
 }
 

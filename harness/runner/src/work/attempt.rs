@@ -11,19 +11,20 @@ use std::{
 use specimen_experiments::spec::Cell;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
-    Allocation, Appender, Block, Document, Durability, Environment, Item, ItemKey, MachineRow, Manifest,
-    Phases, Record, RunDir, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
+    Allocation, Appender, Batch, Block, Document, Durability, Environment, Item, ItemKey, MachineRow,
+    Manifest, Phases, Record, RunDir, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
 };
 
 use crate::{
     error::RunError,
     images::{
         external_processes::{ExternalImage, ExternalProcesses, check_files},
-        generate::{Generated, Request, generate, save},
+        generate::{BatchRequest, Generated, Request, generate, generate_together, save},
         load::{Models, check_weights, device_of},
         out_of_memory::within_memory,
     },
     machine::{self, allocation, load_meter::LoadMeter, provenance::Provenance},
+    plan::batches::Together,
     process::{disk_wait::DiskWait, removal::remove_if_there, stop_request::StopRequest},
     work::{
         claim::Claim,
@@ -99,6 +100,12 @@ impl<'a> Attempt<'a> {
         self.work.spec.cells.iter().find(|cell| cell.name == name).expect("the plan was made from this spec")
     }
 
+    /// Images of the cell `name` that are decoded together.
+    pub(crate) fn n_together(&self, name: &str) -> usize {
+        let cell = self.work.spec.cells.iter().find(|cell| cell.name == name);
+        cell.map_or(1, |cell| cell.model.n_together())
+    }
+
     /// Loads the models of `blocks` before any image is begun, and refuses others than the run began with.
     pub(crate) fn load(&mut self, blocks: &[&Block], manifest: &Manifest) -> Result<(), RunError> {
         let names: BTreeSet<String> =
@@ -114,14 +121,14 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// One image, or why there is none; an error only where no other item could be made either. Files outside
-    /// the run that are written while it is made (features of a prompt, another process's picture) wait for
-    /// disk space like every write; then the image is made, and timed, from its start.
-    fn generate(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
-        let (cell, disk) = (self.cell(&item.key), self.work.disk);
+    /// The images of a batch, or why one is missing; an error only where no other item could be made either. Files outside
+    /// the run that are written while they are made (features of a prompt, another process's picture) wait for
+    /// disk space like every write; then the batch is made, and timed, from its start.
+    fn generate(&mut self, batch: &Together<&Item>) -> Result<Vec<Result<Finished, String>>, RunError> {
+        let (cell, disk) = (self.cell(&batch.images[0].1.key), self.work.disk);
         let mut is_again = false;
         disk.write(|| {
-            if let Some(external) = &cell.external {
+            if let (Some(external), [(_, item)]) = (&cell.external, &batch.images[..]) {
                 // As in `make_warm`, for a process that the full disk has ended.
                 let is_cold = is_again && cell.timed && !self.external.is_running(cell);
                 is_again = true;
@@ -129,29 +136,42 @@ impl<'a> Attempt<'a> {
                     let _ = self.external.make(cell, external, item)?;
                 }
                 let made = self.external.make(cell, external, item)?;
-                return Ok(made.map(Finished::External).map_err(|e| e.to_string()));
+                return Ok(vec![made.map(Finished::External).map_err(|e| e.to_string())]);
             }
-            match self.decode(cell, item) {
+            let finished = |made: Result<Generated, RunError>| match made {
                 Err(error) if disk_full(&error).is_some() => Err(error),
-                decoded => {
-                    Ok(decoded.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string()))
-                }
-            }
+                made => Ok(made.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string())),
+            };
+            let made = self.decode(cell, batch).unwrap_or_else(|error| failed_alike(batch, error));
+            made.into_iter().map(finished).collect()
         })
     }
 
-    fn decode(&mut self, cell: &Cell, item: &Item) -> Result<Generated, RunError> {
+    /// The images of a batch that this program decodes.
+    fn decode(
+        &mut self,
+        cell: &Cell,
+        batch: &Together<&Item>,
+    ) -> Result<Vec<Result<Generated, RunError>>, RunError> {
         let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model)?;
-        let request = Request {
-            model: &model,
-            method: &cell.method,
-            sampling: cell.sampling,
-            prompt: &item.prompt,
-            seed: item.seed.0,
+        let (method, sampling) = (&cell.method, cell.sampling);
+        let make = || match &batch.images[..] {
+            [(_, item)] if batch.n_lanes == 1 => {
+                let (prompt, seed) = (item.prompt.as_str(), item.seed.0);
+                vec![generate(&Request { model: &model, method, sampling, prompt, seed }, clock)]
+            }
+            some => {
+                let mut images = vec![None; batch.n_lanes];
+                for (lane, item) in some {
+                    images[*lane] = Some((item.prompt.as_str(), item.seed.0));
+                }
+                let request = BatchRequest { model: &model, method, sampling, images };
+                generate_together(&request, clock).into_iter().flatten().collect()
+            }
         };
-        // A broken invariant in a decode step panics: the item becomes a row, the shard continues.
-        let decode = || within_memory(&cell.model, Some(&cell.method), || generate(&request, clock));
+        // A broken invariant in a decode step panics: its items become rows, the shard continues.
+        let decode = || within_memory(&cell.model, Some(&cell.method), || Ok(make()));
         let decoded = catch_unwind(AssertUnwindSafe(decode))
             .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))));
         if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
@@ -162,20 +182,26 @@ impl<'a> Attempt<'a> {
     }
 
     /// Makes the spec's number of images of each cell of the block that is not warm yet, its items over again
-    /// where it has fewer, without keeping them; their times are kept apart. An item that fails says so when
-    /// its turn comes.
-    pub(crate) fn warm_up(&mut self, rows: &[&Item], stop: &StopRequest) -> Result<(), RunError> {
-        let cells: BTreeSet<&String> = rows.iter().map(|item| &item.cell).collect();
-        for cell in cells {
-            if !self.warm.insert(cell.clone()) {
+    /// where it has fewer, without keeping them; their times are kept apart. Of a cell with batches, whole ones. An item that
+    /// fails says so when its turn comes.
+    pub(crate) fn warm_up(
+        &mut self,
+        batches: &[Together<&Item>],
+        stop: &StopRequest,
+    ) -> Result<(), RunError> {
+        let cells: BTreeSet<&String> = batches.iter().map(|batch| &batch.images[0].1.cell).collect();
+        for name in cells {
+            if !self.warm.insert(name.clone()) {
                 continue;
             }
-            let items = rows.iter().filter(|item| item.cell == *cell).cycle();
-            let is_own =
-                rows.iter().any(|item| item.cell == *cell && self.cell(&item.key).external.is_none());
-            for (order, item) in items.take(self.n_warmup(is_own)).enumerate() {
+            let of_cell = || batches.iter().filter(|batch| batch.images[0].1.cell == *name);
+            let is_own = of_cell().any(|batch| self.cell(&batch.images[0].1.key).external.is_none());
+            let n_lanes = of_cell().map(|batch| batch.n_lanes).max().unwrap_or(1);
+            let n = self.n_warmup(is_own).div_ceil(n_lanes);
+            for (order, batch) in of_cell().cycle().take(n).enumerate() {
                 stop.check()?;
-                if self.warm_up_once(item, order as u32)?.is_err() && !is_own {
+                let made = self.warm_up_once(batch, order as u32)?;
+                if made.iter().any(Result::is_err) && !is_own {
                     // A process that cannot make one image is not started for another; the item says why.
                     break;
                 }
@@ -189,75 +215,96 @@ impl<'a> Attempt<'a> {
         self.work.spec.timing.warmup.max(u32::from(!is_own)) as usize
     }
 
-    /// Makes an image that is not kept.
-    fn warm_up_once(&mut self, item: &Item, order: u32) -> Result<Result<(), String>, RunError> {
-        self.begin(item)?;
-        let made = self.generate(item)?;
-        if let Ok(finished) = &made {
-            let row = self.timing_row(item, order, true, finished);
-            self.work.disk.write(|| {
-                self.claim.check(self.work.run)?;
-                Ok(self.timing.append(&row)?)
-            })?;
-        }
-        (self.work.report)(WorkerEvent::Warmup { cell: item.cell.clone() });
-        Ok(made.map(|_| ()))
-    }
-
-    /// Makes one image; a process that was lost is started and warmed up again before, if its times count.
-    fn make_warm(&mut self, item: &Item) -> Result<Result<Finished, String>, RunError> {
-        let cell = self.cell(&item.key);
-        if cell.external.is_some() && cell.timed && !self.external.is_running(cell) {
-            for order in 0..self.n_warmup(false) {
-                if let Err(why) = self.warm_up_once(item, order as u32)? {
-                    self.begin(item)?;
-                    return Ok(Err(why));
-                }
-            }
-        }
-        self.begin(item)?;
-        self.generate(item)
-    }
-
-    /// Makes one image, or the row that says why there is none.
-    pub(crate) fn make(&mut self, item: &Item, order: u32) -> Result<(), RunError> {
-        let made = self.make_warm(item)?;
-        self.claim.check(self.work.run)?;
-        let (ok, decode_s) = match made {
-            Err(why) => {
-                self.append_record(&Record::failed(item, &why))?;
-                (false, 0.0)
-            }
-            Ok(mut finished) => {
-                let name = item.key.file_name("png");
-                let path = self.work.run.image(self.shard, &name)?;
-                let save_ns = self.work.disk.write(|| {
-                    // A wait for disk space is no part of saving.
-                    self.claim.check(self.work.run)?;
-                    let before = Instant::now();
-                    save(finished.picture(), &path)?;
-                    Ok(before.elapsed().as_nanos() as u64)
-                })?;
-                if let Finished::Own(generated) = &mut finished {
-                    generated.phases.save = save_ns;
-                    generated.e2e_ns += save_ns;
-                }
-                let (steps, row) =
-                    (steps_row(item, &finished), self.timing_row(item, order, false, &finished));
-                self.work.disk.write(|| {
-                    self.claim.check(self.work.run)?;
-                    Ok(self.steps.append(&steps)?)
-                })?;
+    /// Makes the images of a batch, which are not kept.
+    fn warm_up_once(
+        &mut self,
+        batch: &Together<&Item>,
+        order: u32,
+    ) -> Result<Vec<Result<(), String>>, RunError> {
+        self.begin(batch.images[0].1)?;
+        let made = self.generate(batch)?;
+        let shared = batch.shared_by(made.iter().filter(|made| made.is_ok()).count());
+        for ((_, item), made) in batch.images.iter().zip(&made) {
+            if let Ok(finished) = made {
+                let row = TimingRow { batch: shared, ..self.timing_row(item, order, true, finished) };
                 self.work.disk.write(|| {
                     self.claim.check(self.work.run)?;
                     Ok(self.timing.append(&row)?)
                 })?;
-                self.append_record(&record(item, name, &finished))?;
-                (true, row.decode_ns as f64 * 1e-9)
             }
-        };
-        (self.work.report)(WorkerEvent::Item { cell: item.cell.clone(), ok, decode_s });
+        }
+        (self.work.report)(WorkerEvent::Warmup { cell: batch.images[0].1.cell.clone() });
+        Ok(made.into_iter().map(|made| made.map(|_| ())).collect())
+    }
+
+    /// Makes the images of a batch; a process that was lost is started and warmed up again before, if its times count.
+    fn make_warm(&mut self, batch: &Together<&Item>) -> Result<Vec<Result<Finished, String>>, RunError> {
+        let item = batch.images[0].1;
+        let cell = self.cell(&item.key);
+        if cell.external.is_some() && cell.timed && !self.external.is_running(cell) {
+            for order in 0..self.n_warmup(false) {
+                let made = self.warm_up_once(batch, order as u32)?;
+                if made.iter().any(Result::is_err) {
+                    self.begin(item)?;
+                    return Ok(made.into_iter().filter_map(Result::err).map(Err).collect());
+                }
+            }
+        }
+        self.begin(item)?;
+        self.generate(batch)
+    }
+
+    /// Makes the images of a batch, or the rows that say why there are none; the first is the `order`-th of its block.
+    pub(crate) fn make(&mut self, batch: &Together<&Item>, order: u32) -> Result<(), RunError> {
+        let made = self.make_warm(batch)?;
+        self.claim.check(self.work.run)?;
+        let shared = batch.shared_by(made.iter().filter(|made| made.is_ok()).count());
+        for ((order, (_, item)), made) in (order..).zip(&batch.images).zip(made) {
+            let (ok, decode_s) = match made {
+                Err(why) => {
+                    self.append_record(&Record::failed(item, &why))?;
+                    (false, 0.0)
+                }
+                Ok(finished) => (true, self.keep(item, order, finished, shared)?),
+            };
+            (self.work.report)(WorkerEvent::Item { cell: item.cell.clone(), ok, decode_s });
+        }
         Ok(())
+    }
+
+    /// Saves an image and writes its rows; gives the seconds of its decoding.
+    fn keep(
+        &mut self,
+        item: &Item,
+        order: u32,
+        mut finished: Finished,
+        batch: Option<Batch>,
+    ) -> Result<f64, RunError> {
+        let name = item.key.file_name("png");
+        let path = self.work.run.image(self.shard, &name)?;
+        let save_ns = self.work.disk.write(|| {
+            // A wait for disk space is no part of saving.
+            self.claim.check(self.work.run)?;
+            let before = Instant::now();
+            save(finished.picture(), &path)?;
+            Ok(before.elapsed().as_nanos() as u64)
+        })?;
+        if let Finished::Own(generated) = &mut finished {
+            generated.phases.save = save_ns;
+            generated.e2e_ns += save_ns;
+        }
+        let steps = steps_row(item, &finished);
+        let row = TimingRow { batch, ..self.timing_row(item, order, false, &finished) };
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            Ok(self.steps.append(&steps)?)
+        })?;
+        self.work.disk.write(|| {
+            self.claim.check(self.work.run)?;
+            Ok(self.timing.append(&row)?)
+        })?;
+        self.append_record(&record(item, name, &finished))?;
+        Ok(row.decode_ns as f64 * 1e-9)
     }
 
     /// The record is what counts. As before every write: a worker that was stopped, or waited for disk space,
@@ -302,6 +349,7 @@ impl<'a> Attempt<'a> {
             decode_ns,
             e2e_ns,
             told_ns,
+            batch: None,
         }
     }
 
@@ -344,6 +392,12 @@ impl<'a> Attempt<'a> {
         self.records.finish()?;
         Ok(self.claim)
     }
+}
+
+/// None of the images of `batch` could be made.
+fn failed_alike(batch: &Together<&Item>, error: RunError) -> Vec<Result<Generated, RunError>> {
+    let others: Vec<_> = batch.images[1..].iter().map(|_| Err(RunError::Spec(error.to_string()))).collect();
+    std::iter::once(Err(error)).chain(others).collect()
 }
 
 /// A file for an attempt's rows.

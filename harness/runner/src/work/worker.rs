@@ -7,7 +7,7 @@ use std::{cell::RefCell, sync::mpsc::Sender};
 
 use specimen_experiments::spec::Spec;
 use specimen_record::{
-    Block, Done, Item, ItemKey, Manifest, PlanFile, RecordError, RunDir, coverage, disk_full, read_document,
+    Block, Done, ItemKey, Manifest, PlanFile, RecordError, RunDir, coverage, disk_full, read_document,
     restore_images, verify_plan, write_document,
 };
 
@@ -15,6 +15,7 @@ use crate::{
     error::RunError,
     images::load::ANY_GPU,
     plan::{
+        batches::batches,
         shard_map::{is_timed, timed_cells},
         stored_plan::spec_of,
     },
@@ -158,13 +159,16 @@ fn run_blocks(
             true => !remaining.given_up.contains(*key),
             false => remaining.is_missing(key),
         };
-        let rows: Vec<&Item> = block.items.iter().filter(wanted).map(|key| items[key.as_str()].1).collect();
+        let n_lanes = |cell: &str| attempt.n_together(cell);
+        let batches = batches(block, n_lanes, |key| wanted(&key).then(|| items[key.as_str()].1));
         if timed {
-            attempt.warm_up(&rows, stop)?;
+            attempt.warm_up(&batches, stop)?;
         }
-        for (order, item) in rows.iter().enumerate() {
+        let mut order = 0;
+        for batch in &batches {
             stop.check()?;
-            attempt.make(item, order as u32)?;
+            attempt.make(batch, order)?;
+            order += batch.images.len() as u32;
         }
         attempt.end_block(block.index)?;
     }

@@ -33,6 +33,16 @@ pub struct Phases {
     pub save: u64,
 }
 
+/// The images that were decoded together with one. Its times are an equal share of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// Its place among the batches of its cell in the block, from 0.
+    pub index: u32,
+    /// Images that share the time, this one among them; at least 1.
+    pub size: u32,
+}
+
 /// One line of `timing.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +70,21 @@ pub struct TimingRow {
     /// for images of this program, whose phases are `phases_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told_ns: Option<BTreeMap<String, u64>>,
+    /// Where the image was decoded together with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Batch>,
+}
+
+impl TimingRow {
+    /// What was observed as one: an image by its prompt, or its batch, whose images share one time. Equal for all cells that
+    /// are timed on the same prompts.
+    #[must_use]
+    pub fn unit(&self) -> String {
+        match self.batch {
+            None => self.key.prompt_id(),
+            Some(Batch { index, .. }) => format!("batch {index} of block {}", self.block),
+        }
+    }
 }
 
 plain_document!(TimingRow, "timing row");

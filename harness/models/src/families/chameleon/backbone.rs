@@ -114,9 +114,10 @@ impl ChameleonNetwork {
         self.words.index_select(0, &self.token_words)
     }
 
-    /// Turns of the rows `positions` (`[n]`, i64), for queries and keys alike: `[n, 1, d_head / 2]`, complex.
+    /// Turns of the rows `positions` (`[n]` or `[b, n]`, i64), for queries and keys alike: `[n, 1, d_head / 2]` or
+    /// `[b, n, 1, d_head / 2]`, complex.
     pub(super) fn turns_at(&self, positions: &Tensor) -> Tensor {
-        self.turns.at(positions, 1).narrow(1, 0, 1)
+        self.turns.at(positions, 1).narrow(-2, 0, 1)
     }
 }
 

@@ -1,0 +1,100 @@
+//! Images that are decoded together: one plan, the same bytes however it is cut and continued, times that are shared, and
+//! images that can be made again one by one.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::{collections::BTreeSet, fs};
+
+use serde_json::Value;
+
+use crate::support::{Desk, spec};
+
+/// Timed cells of each kind of drafter, and one that is not timed.
+const CELLS: &str = r#"cell = [
+    { name = "ar" },
+    { name = "chain", drafter = { proposer = "eagle1", shape = "chain", depth = 3 } },
+    { name = "sjd", drafter = { proposer = "jacobi", window = 8, init = "random" } },
+    { name = "vvs", timed = false, drafter = { proposer = "eagle1", shape = "static", tree = "mc_sim_7b_63" }, schedule = { kind = "vvs", trigger = "interval", every = 2 } },
+]"#;
+
+fn run(desk: &Desk, out: &str, limit: &str, batch: &str, more: &[&str]) {
+    let cells = CELLS.replace('\n', " ");
+    let model = format!("model={{ name = \"stub\", dtype = \"f32\", batch = {batch} }}");
+    let fixed = ["run", &spec("ci/stub.toml"), "--limit", limit, "--out", out, "-q"];
+    let sets = ["--set", &cells, "--set", &model, "--set", "timing.blocks=4", "--set", "timing.warmup=1"];
+    desk.succeeds(&[&fixed[..], &sets, more].concat());
+}
+
+fn rows(desk: &Desk, path: &str) -> Vec<Value> {
+    let text = fs::read_to_string(desk.path(path)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_batch_gives_the_same_bytes_however_it_is_cut_and_each_image_again_alone() {
+    let desk = Desk::new();
+    run(&desk, "whole", "4", "4", &["--jobs", "1"]);
+    run(&desk, "cut", "4", "4", &["--jobs", "2"]);
+    for file in ["plan.json", "merged/records.jsonl", "merged/steps.jsonl"] {
+        let bytes = |run: &str| fs::read(desk.path(run).join(file)).unwrap();
+        assert!(bytes("whole") == bytes("cut"), "{file}");
+    }
+    desk.succeeds(&["verify", "whole"]);
+    desk.succeeds(&["check", "whole", "--replay", "6"]);
+    let keys: Vec<String> = rows(&desk, "whole/merged/records.jsonl")
+        .iter()
+        .filter(|row| row["prompt_id"] == "2")
+        .map(|row| row["key"].as_str().unwrap().to_owned())
+        .collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    assert_eq!(keys.len(), 4);
+    desk.succeeds(&[&["replay", "whole"], &keys[..]].concat());
+    run(&desk, "single", "4", "1", &["--jobs", "1"]);
+    let tokens = |run: &str| rows(&desk, &format!("{run}/merged/records.jsonl"));
+    let (batch, single) = (tokens("whole"), tokens("single"));
+    let same = batch.iter().zip(&single).filter(|(a, b)| a["tokens"] == b["tokens"]).count();
+    // In f32 a sum that is rounded otherwise seldom moves a draw.
+    assert!(
+        (batch.len(), single.len()) == (16, 16) && same >= 14,
+        "{same} of 16 images are those of one at a time"
+    );
+}
+
+#[test]
+fn the_images_of_a_batch_share_its_time_and_count_once() {
+    let desk = Desk::new();
+    run(&desk, "r", "8", "4", &["--jobs", "1"]);
+    let mut units = BTreeSet::new();
+    for row in rows(&desk, "r/shards/0/attempts/0/timing.jsonl") {
+        if row["warmup"] == false {
+            assert_eq!((&row["batch"]["size"], &row["batch"]["index"]), (&4.into(), &0.into()), "{row}");
+            units.insert((row["block"].to_string(), row["decode_ns"].to_string()));
+        }
+    }
+    assert_eq!(units.len(), 6, "three timed cells in two blocks of four prompts have one time each");
+    let summary: Value =
+        serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
+    let chain = summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == "chain").unwrap();
+    // Two batches are two observations: a ratio has a value, and its median no interval.
+    assert!(chain["speedup"]["value"].is_f64(), "{}", chain["speedup"]);
+    assert!(chain["speedup"]["median_ci95"].is_null(), "{}", chain["speedup"]);
+    desk.succeeds(&["report", "r"]);
+    run(&desk, "one", "4", "4", &["--jobs", "1"]);
+    let table = desk.succeeds(&["report", "one"]).out;
+    assert!(table.contains("fewer than two batches"), "{table}");
+}
+
+#[test]
+fn a_batch_that_is_not_full_grows() {
+    let desk = Desk::new();
+    let untimed =
+        ["--set", "cell.ar.timed=false", "--set", "cell.chain.timed=false", "--set", "cell.sjd.timed=false"];
+    run(&desk, "r", "3", "4", &untimed);
+    let before = rows(&desk, "r/merged/records.jsonl");
+    run(&desk, "r", "6", "4", &[&untimed[..], &["--resume"]].concat());
+    run(&desk, "at-once", "6", "4", &untimed);
+    let (grown, at_once) =
+        (rows(&desk, "r/merged/records.jsonl"), rows(&desk, "at-once/merged/records.jsonl"));
+    assert_eq!((before.len(), grown.len()), (12, 24));
+    assert_eq!(grown, at_once);
+}
