@@ -69,6 +69,7 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         three_way_guidance: flag("three_way_guidance")?.unwrap_or(false),
         graphs: flag("graphs")?,
         batch: batch(&fields)?,
+        rehearsed: None,
     })
 }
 

@@ -97,6 +97,10 @@ pub struct ModelSpec {
     /// Images whose trees the target scores in one forward, in `2..=`[`MOST_TOGETHER`]; absent: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,
+    /// Tokens along an edge of a picture of the narrow network with made weights that takes this model's place. No spec
+    /// says this; `specimen rehearse` does, and it marks the run, whose values are no results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehearsed: Option<u32>,
 }
 
 /// Images that are decoded together at most.

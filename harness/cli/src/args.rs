@@ -63,6 +63,9 @@ pub enum Command {
     Specs(cmd::specs::SpecsCommand),
     /// List what a spec asks for, what it takes and what is missing
     Plan(cmd::plan::PlanArgs),
+    /// Rehearse a whole spec with made weights, and list all that would stop it
+    #[cfg(feature = "torch")]
+    Rehearse(cmd::rehearse::RehearseArgs),
     /// Generate one image
     #[cfg(feature = "torch")]
     Generate(cmd::generate::GenerateArgs),

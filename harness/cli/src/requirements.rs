@@ -170,7 +170,7 @@ fn fetch_size(item: &DataItem) -> FetchSize {
 }
 
 /// The program of an external cell, where it is neither at its path nor in a folder of `PATH`.
-fn absent_command(external: &External) -> Option<Missing> {
+pub(crate) fn absent_command(external: &External) -> Option<Missing> {
     let program = Path::new(external.command.first()?);
     let is_path = program.components().count() > 1;
     let is_there = match is_path {

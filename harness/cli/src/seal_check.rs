@@ -39,6 +39,7 @@ impl Unverified {
         let mut notes = Vec::new();
         for folder in folders {
             let run = RunDir::open(folder)?;
+            refuse_rehearsal(&run)?;
             let complaints = seal_complaints(&run, part);
             let Some(first) = complaints.first() else {
                 warn_of_no_list(&run, console)?;
@@ -84,6 +85,22 @@ impl Unverified {
         }
         answer_json(&value)
     }
+}
+
+/// Refuses a rehearsal, whose models were narrow networks with made weights.
+///
+/// # Errors
+/// A run that is one, or a manifest that cannot be read.
+pub(crate) fn refuse_rehearsal(run: &RunDir) -> anyhow::Result<()> {
+    let manifest: Manifest = read_document(&run.manifest())?;
+    if manifest.is_rehearsal() {
+        let why = format!(
+            "{}: this run is a rehearsal by made weights, and none of its values is a result; make the run by `specimen run`",
+            run.root().display()
+        );
+        return Err(CliError::Usage(why).into());
+    }
+    Ok(())
 }
 
 /// Earlier versions sealed runs without a list.

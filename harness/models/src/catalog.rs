@@ -20,6 +20,31 @@ use crate::{
     seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
 
+/// Whether weights from a seed take the place of the published ones. Models without files have their own in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// No.
+    Not,
+    /// Of the published sizes: costs are those of the model, images mean nothing.
+    Published,
+    /// A narrow network of the same family, vocabulary of image tokens, grammar and heads, whose pictures have few tokens:
+    /// everything of the model runs, in milliseconds.
+    Narrow {
+        /// Tokens along an edge of the picture, even and above 1; Image-GPT keeps its own.
+        side: u32,
+    },
+}
+
+impl Made {
+    /// Tokens along an edge of a narrow picture.
+    fn side(self) -> Option<i64> {
+        match self {
+            Self::Narrow { side } => Some(i64::from(side)),
+            Self::Not | Self::Published => None,
+        }
+    }
+}
+
 /// How to open a model.
 #[derive(Clone, Debug)]
 pub struct OpenModel {
@@ -32,9 +57,8 @@ pub struct OpenModel {
     /// The model's own weights where a user names them: one file of tensors, or a folder with all its files. What it
     /// needs from other entries of the catalog, and its heads, are looked for as always.
     pub weights: Option<PathBuf>,
-    /// Weights from a seed in place of the published ones, of the same sizes: costs are those of the model, images mean
-    /// nothing. For LlamaGen, Janus-Pro and the Chameleon family.
-    pub is_made: bool,
+    /// Weights from a seed in place of the published ones.
+    pub made: Made,
     /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
     /// model.
     pub encode_caption: fn(&str) -> Result<Vec<u16>, String>,
@@ -63,7 +87,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     }
     let &OpenModel { kind, device, ref data_root, ref weights, encode_caption, three_way_guidance, .. } =
         options;
-    let is_made = options.is_made || model.files.is_empty();
+    let is_made = options.made != Made::Not || model.files.is_empty();
+    let narrow = options.made.side().filter(|_| !model.files.is_empty());
     let mut places = places(data_root.as_deref());
     if let Some(path) = weights {
         if is_made {
@@ -74,21 +99,24 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     let mut loaded = match target.family {
         Family::Tiny => tiny::embedded(kind, device, Box::new(encode_caption))?,
         Family::Stub => stub::open(kind, device)?,
+        Family::Igpt if narrow.is_some() => igpt::narrow(model, kind, device)?,
         Family::Igpt if is_made => return Err(ModelError::NotMade { model: name.to_owned() }),
         Family::Igpt => igpt::open(model, &places, kind, device)?,
-        Family::Llamagen if is_made => LlamaGen::made(model, kind, device)?.into_model(device)?,
+        Family::Llamagen if is_made => LlamaGen::made(model, narrow, kind, device)?.into_model(device)?,
         Family::Llamagen => {
             LlamaGen::open(&LlamaGenWeights::of(model), &places, kind, device)?.into_model(device)?
         }
-        Family::Janus if is_made => Janus::made(model, kind, device)?.into_model(device)?,
+        Family::Janus if is_made => Janus::made(model, narrow, kind, device)?.into_model(device)?,
         Family::Janus => Janus::open(&JanusWeights::of(model), &places, kind, device)?.into_model(device)?,
         Family::Chameleon => {
-            let vqgan =
-                if model.files.is_empty() { chameleon::made::vqgan() } else { VqganConfig::chameleon() };
-            let recipe = Recipe::of(model, vqgan);
+            let recipe = match narrow {
+                Some(side) => chameleon::made::narrow_recipe(model, side),
+                None if model.files.is_empty() => Recipe::of(model, chameleon::made::vqgan()),
+                None => Recipe::of(model, VqganConfig::chameleon()),
+            };
             let recipe = if three_way_guidance { recipe.with_image_row() } else { recipe };
             let read = if is_made {
-                chameleon::made::made(model, recipe, kind, device)?
+                chameleon::made::made(model, recipe, narrow.is_some(), (kind, device))?
             } else {
                 Chameleon::load(recipe, &Source::of(model).locate(&places)?, kind, device)?
             };

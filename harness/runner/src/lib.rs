@@ -5,7 +5,8 @@
 //! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
 //! cluster), [`score`], [`protocol_scores`] and `pair_scores` (metrics of the images), `diagnostics` (a look into a few of
-//! them), [`recheck`] (a run computed again from its rows), [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
+//! them), [`recheck`] (a run computed again from its rows), [`rehearsal`] (metrics and diagnostics tried one by one),
+//! [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
 mod diagnostics;
@@ -20,6 +21,7 @@ pub mod plan;
 pub mod process;
 pub mod protocol_scores;
 pub mod recheck;
+pub mod rehearsal;
 pub mod score;
 pub mod slurm;
 pub mod work;

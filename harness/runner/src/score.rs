@@ -86,38 +86,68 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
 pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Models) -> Result<(), RunError> {
     let &Context { run, plan, data_root, disk, report, .. } = context;
     for metric in &plan.spec.metrics {
-        let of_images = IMAGE_METRICS.iter().find(|known| known.name == metric.name);
-        let mut measure: Option<Box<dyn ImageMeasure>> = None;
-        let of_pairs = match known(metric)?.needs.baseline() {
-            true => Some(PairScorer::open(metric, data_root)?),
-            false => None,
-        };
+        let mut scorer = Scorer::open(metric, data_root)?;
         for cell in &plan.spec.cells {
             disk.stop().check()?;
             report(DriverEvent::Scoring { metric: metric.name.clone(), cell: cell.name.clone() });
-            let images = CellImages::of(plan, records, cell);
-            let files = match (&of_pairs, of_images) {
-                (Some(of_pairs), _) => {
-                    let baseline = plan.spec.image_baseline_of(cell);
-                    let baseline = baseline.map(|cell| CellImages::of(plan, records, cell));
-                    vec![of_pairs.score(run, &images, baseline.as_ref())?]
-                }
-                (None, Some(known)) => {
-                    let measure = match &mut measure {
-                        Some(measure) => measure,
-                        empty => empty.insert((known.open)(data_root.map(DataRoot::path))?),
-                    };
-                    vec![score_images(run, &images, metric, measure.as_mut())?]
-                }
-                (None, None) if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
-                (None, None) => protocol_scores::score(run, &images, metric, data_root)?,
-            };
-            for file in files {
+            for file in scorer.files(run, (plan, cell), records, models)? {
                 disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
             }
         }
     }
     Ok(())
+}
+
+/// One metric, for any number of cells: what it needs besides the images is opened once.
+pub(crate) struct Scorer<'m> {
+    metric: &'m MetricSpec,
+    data_root: Option<&'m DataRoot>,
+    of_pairs: Option<PairScorer>,
+    measure: Option<Box<dyn ImageMeasure>>,
+}
+
+impl<'m> Scorer<'m> {
+    /// # Errors
+    /// Of a metric of pairs, a protocol that does not exist, or weights that are not there.
+    pub(crate) fn open(metric: &'m MetricSpec, data_root: Option<&'m DataRoot>) -> Result<Self, RunError> {
+        let of_pairs = match known(metric)?.needs.baseline() {
+            true => Some(PairScorer::open(metric, data_root)?),
+            false => None,
+        };
+        Ok(Self { metric, data_root, of_pairs, measure: None })
+    }
+
+    /// The files of a cell of a plan, one for each value of the metric, from the records of the run.
+    ///
+    /// # Errors
+    /// Images, weights or data that cannot be read.
+    pub(crate) fn files(
+        &mut self,
+        run: &RunDir,
+        (plan, cell): (&Plan, &Cell),
+        records: &[Record],
+        models: &mut Models,
+    ) -> Result<Vec<MetricFile>, RunError> {
+        let (metric, data_root) = (self.metric, self.data_root);
+        let images = CellImages::of(plan, records, cell);
+        let of_images = IMAGE_METRICS.iter().find(|known| known.name == metric.name);
+        Ok(match (&self.of_pairs, of_images) {
+            (Some(of_pairs), _) => {
+                let baseline = plan.spec.image_baseline_of(cell);
+                let baseline = baseline.map(|cell| CellImages::of(plan, records, cell));
+                vec![of_pairs.score(run, &images, baseline.as_ref())?]
+            }
+            (None, Some(known)) => {
+                let measure = match &mut self.measure {
+                    Some(measure) => measure,
+                    empty => empty.insert((known.open)(data_root.map(DataRoot::path))?),
+                };
+                vec![score_images(run, &images, metric, measure.as_mut())?]
+            }
+            (None, None) if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
+            (None, None) => protocol_scores::score(run, &images, metric, data_root)?,
+        })
+    }
 }
 
 /// A metric of images as they are.

@@ -12,12 +12,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every spec below a folder, in the order of their paths.
+/// Every spec of an experiment below a folder, in the order of their paths; specs of training are others.
 fn specs(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.ends_with("train") {
+            continue;
+        } else if path.is_dir() {
             found.extend(specs(&path));
         } else if path.extension().is_some_and(|ending| ending == "toml") {
             found.push(path);

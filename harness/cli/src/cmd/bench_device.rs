@@ -112,6 +112,63 @@ fn published() -> Vec<String> {
     found.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
+/// How a process times a model.
+pub(crate) struct Timing<'a> {
+    /// Name of the model, of which weights of published size are made.
+    pub(crate) model: &'a str,
+    /// Where it computes.
+    pub(crate) device: &'a str,
+    /// Kind of number.
+    pub(crate) dtype: &'a str,
+    /// Scale of guidance.
+    pub(crate) guidance: f64,
+    /// Nodes of the verifications, root included.
+    pub(crate) nodes: &'a [u32],
+    /// Threads of the process.
+    pub(crate) threads: u32,
+    /// Places of an image at which each forward is timed.
+    pub(crate) repetitions: u32,
+    /// Whether steps run over buffers.
+    pub(crate) graphs: Option<bool>,
+}
+
+impl Timing<'_> {
+    /// The cost table that a process of this program writes into the file `path` before `until`. Inside: why there is none.
+    ///
+    /// # Errors
+    /// A process that cannot be started, or a folder that cannot be written.
+    pub(crate) fn by_process(
+        &self,
+        path: &Path,
+        until: Instant,
+    ) -> anyhow::Result<Result<CostTable, String>> {
+        let program =
+            std::env::current_exe().context("the path of this program is needed to start processes")?;
+        let log = path.with_extension("log");
+        let errors = fs::File::create(&log).with_context(|| format!("{}: cannot write it", log.display()))?;
+        let nodes = self.nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let mut command = Command::new(program);
+        command
+            .args(["costs", "--made", "--format", "json", "--model", self.model, "--device", self.device])
+            .args(["--dtype", self.dtype, "--guidance", &self.guidance.to_string(), "--nodes", &nodes])
+            .args(["--threads", &self.threads.to_string(), "--repetitions", &self.repetitions.to_string()])
+            .args(self.graphs.map(|graphs| format!("--graphs={graphs}")))
+            .arg("--out")
+            .arg(path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(errors);
+        let Some(status) = ended(&mut command, until)? else {
+            return Ok(Err("it was not done when its time was over".to_owned()));
+        };
+        if status.success() {
+            fs::remove_file(&log).with_context(|| format!("{}: cannot remove it", log.display()))?;
+            return Ok(Ok(CostTable::read(path)?));
+        }
+        Ok(Err(reason(&log)?.unwrap_or_else(|| format!("its process ended with {status}"))))
+    }
+}
+
 /// The cost table of `model`: the one that is in the folder, or that of a process that ends before `until`. Inside: why
 /// there is none.
 fn timed(
@@ -140,29 +197,17 @@ fn timed(
         return Ok(Err(format!("the {} s were over", args.seconds)));
     }
     console.say(format!("timing {model}; other work on this machine distorts it"));
-    let program = std::env::current_exe().context("the path of this program is needed to start processes")?;
-    let log = args.out.join(format!("{model}.log"));
-    let errors = fs::File::create(&log).with_context(|| format!("{}: cannot write it", log.display()))?;
-    let nodes = NODES.map(|n| n.to_string()).join(",");
-    let mut command = Command::new(program);
-    command
-        .args(["costs", "--made", "--format", "json", "--model", model, "--device", &args.device])
-        .args(["--dtype", &args.dtype, "--guidance", &args.guidance.to_string(), "--nodes", &nodes])
-        .args(["--threads", &args.threads.to_string(), "--repetitions", &args.repetitions.to_string()])
-        .args(args.graphs.map(|graphs| format!("--graphs={graphs}")))
-        .arg("--out")
-        .arg(&path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(errors);
-    let Some(status) = ended(&mut command, until)? else {
-        return Ok(Err(format!("it was not done when the {} s were over", args.seconds)));
+    let timing = Timing {
+        model,
+        device: &args.device,
+        dtype: &args.dtype,
+        guidance: args.guidance,
+        nodes: &NODES,
+        threads: args.threads,
+        repetitions: args.repetitions,
+        graphs: args.graphs,
     };
-    if status.success() {
-        fs::remove_file(&log).with_context(|| format!("{}: cannot remove it", log.display()))?;
-        return Ok(Ok(CostTable::read(&path)?));
-    }
-    Ok(Err(reason(&log)?.unwrap_or_else(|| format!("its process ended with {status}"))))
+    timing.by_process(&path, until)
 }
 
 /// How a process ended; `None` if it was killed because it did not end before `until`.

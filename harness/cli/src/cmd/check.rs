@@ -17,6 +17,7 @@ use crate::{
     },
     console::{Console, answer, answer_json},
     exit::CliError,
+    seal_check::refuse_rehearsal,
     spec_args::data_root,
 };
 
@@ -57,6 +58,7 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
+    refuse_rehearsal(&run)?;
     let verified = verify_run(&run, &pixels);
     let mut found = Answer {
         schema: 1,

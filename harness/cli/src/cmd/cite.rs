@@ -20,6 +20,7 @@ use crate::{
     args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    seal_check::refuse_rehearsal,
 };
 
 /// What to cite.
@@ -69,6 +70,7 @@ pub(crate) fn cite(args: &CiteArgs, console: &Console) -> anyhow::Result<()> {
 fn spec_of(what: &Path) -> anyhow::Result<Spec> {
     if what.is_dir() {
         let run = RunDir::open(what)?;
+        refuse_rehearsal(&run)?;
         let manifest: Manifest = read_document(&run.manifest())?;
         return serde_json::from_value(manifest.spec).with_context(|| {
             format!("{}: `spec` is none that this version reads", run.manifest().display())

@@ -321,5 +321,6 @@ fn tiny() -> ModelSpec {
         three_way_guidance: false,
         graphs: None,
         batch: None,
+        rehearsed: None,
     }
 }

@@ -11,6 +11,7 @@ use crate::{
     args::Format,
     console::{Console, answer, answer_json},
     exit::CliError,
+    seal_check::refuse_rehearsal,
 };
 
 /// Which run, and how many rows.
@@ -33,6 +34,7 @@ struct Answer {
 /// Writes `report/grid.png` and prints its path.
 pub(crate) fn grid(args: &GridArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
+    refuse_rehearsal(&run)?;
     let paths = match specimen_report::grid(&run, usize::from(args.rows))? {
         Outcome::Written(paths) => paths,
         Outcome::Skipped(why) => return Err(CliError::Missing(format!("no grid: {why}")).into()),

@@ -98,6 +98,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
             three_way_guidance: false,
             graphs: None,
             batch: None,
+            rehearsed: None,
         },
         sampling: args.sampling()?,
         prompts: prompts.as_ref(),

@@ -46,6 +46,8 @@ pub(crate) mod merge;
 #[cfg(feature = "torch")]
 pub(crate) mod quickstart;
 #[cfg(feature = "torch")]
+pub(crate) mod rehearse;
+#[cfg(feature = "torch")]
 pub(crate) mod replay;
 #[cfg(feature = "torch")]
 mod rerun;
@@ -75,6 +77,8 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Run(args) => run::run(args, console),
         Command::Specs(command) => specs::specs(command, console),
         Command::Plan(args) => plan::plan(args, console),
+        #[cfg(feature = "torch")]
+        Command::Rehearse(args) => rehearse::rehearse(args, console),
         #[cfg(feature = "torch")]
         Command::Generate(args) => generate::generate(args, console),
         #[cfg(feature = "torch")]

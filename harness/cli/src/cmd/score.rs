@@ -13,7 +13,10 @@ use specimen_runner::{
     process::stop_request::StopRequest,
 };
 
-use crate::{cmd::report, console::Console, exit::CliError, progress::Progress, spec_args::data_root};
+use crate::{
+    cmd::report, console::Console, exit::CliError, progress::Progress, seal_check::refuse_rehearsal,
+    spec_args::data_root,
+};
 
 /// What to score, and how.
 #[derive(Debug, Args)]
@@ -48,6 +51,7 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
     // As in `run`: the same digits.
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
+    refuse_rehearsal(&run)?;
     let add = args.metrics()?;
     let mut progress = Progress::new(console, &[]);
     let scored =

@@ -32,6 +32,8 @@ mod published_weights;
 #[cfg(feature = "torch")]
 mod records;
 #[cfg(feature = "torch")]
+mod rehearsals;
+#[cfg(feature = "torch")]
 mod report_options;
 #[cfg(feature = "torch")]
 mod seals;

@@ -1,6 +1,5 @@
 //! Parameters from a seed, for models whose weights are not there: toys, and published sizes that are only timed.
 
-use specimen_catalog::Entry;
 use specimen_decode::rng::{Purpose, Uniforms};
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
@@ -24,10 +23,10 @@ impl RandomWeights {
         Self { uniforms: Uniforms::new(seed), n_made: 0, is_wide: true }
     }
 
-    /// Those of `model`: wide for a toy; for published sizes what a network starts with.
+    /// Wide ones for a network at toy width; for published sizes what a network starts with.
     #[must_use]
-    pub fn of(model: &Entry, seed: u64) -> Self {
-        Self { is_wide: model.files.is_empty(), ..Self::new(seed) }
+    pub fn of(is_toy: bool, seed: u64) -> Self {
+        Self { is_wide: is_toy, ..Self::new(seed) }
     }
 }
 
@@ -60,8 +59,7 @@ mod tests {
 
     #[test]
     fn parameters_of_published_sizes_repeat_and_are_as_narrow_as_they_start() {
-        let model = specimen_catalog::entry::entry("llamagen-t2i-xl-512").unwrap();
-        let mut random = RandomWeights::of(model, 1);
+        let mut random = RandomWeights::of(false, 1);
         let large = random.param("", &[3, 1 << 19], Init::Normal(0.02)).unwrap();
         let flat = large.view([-1]);
         let (first, again) = (flat.narrow(0, 0, 1000), flat.narrow(0, i64::from(N_DRAWN), 1000));

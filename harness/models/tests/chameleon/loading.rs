@@ -8,7 +8,7 @@ use std::{
 use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
 use specimen_hub::{Places, places::Given};
 use specimen_models::{
-    catalog::{OpenModel, open},
+    catalog::{Made, OpenModel, open},
     families::chameleon::{
         Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Source, inventory,
         made,
@@ -394,7 +394,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             device: Device::Cpu,
             data_root: Some(data.path().to_owned()),
             weights: None,
-            is_made: false,
+            made: Made::Not,
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,
             graphs: None,

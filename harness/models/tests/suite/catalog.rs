@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use specimen_models::{
-    catalog::{OpenModel, open},
+    catalog::{Made, OpenModel, open},
     seam::model_error::ModelError,
 };
 use tch::{Device, Kind};
@@ -14,7 +14,7 @@ fn options(data_root: Option<PathBuf>) -> OpenModel {
         device: Device::Cpu,
         data_root,
         weights: None,
-        is_made: false,
+        made: Made::Not,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,
         graphs: None,
@@ -83,10 +83,36 @@ fn weights_that_a_user_names_must_be_there_and_be_of_a_model_that_has_files() {
 #[test]
 fn made_weights_have_the_published_sizes_and_need_no_files() {
     use specimen_decode::generation::Generation;
-    let made = OpenModel { kind: Kind::BFloat16, is_made: true, ..options(None) };
+    let made = OpenModel { kind: Kind::BFloat16, made: Made::Published, ..options(None) };
     let model = open("llamagen-c2i-b-256", &made).unwrap();
     let mut generation = model.open("3", &crate::support::GUIDED, 1).unwrap();
     assert_eq!((model.n_tokens, generation.prefill().len()), (256, 16_384));
     let error = open("igpt-mnist", &made).map(|_| ()).unwrap_err();
     check_message(&error, &["`igpt-mnist`", "cannot have made weights", "specimen data fetch igpt-mnist"]);
+}
+
+/// Every published target has a narrow network, of the same vocabulary of images and heads.
+#[test]
+fn a_narrow_network_has_the_tokens_and_heads_of_the_published_one() {
+    use specimen_decode::generation::Generation;
+    let narrow = OpenModel { kind: Kind::Float, made: Made::Narrow { side: 4 }, ..options(None) };
+    let cases = [
+        ("llamagen-t2i-xl-512", "a dog", 16, 16_384, 3),
+        ("llamagen-c2i-b-384", "3", 16, 16_384, 2),
+        ("janus-pro-7b", "a dog", 16, 16_384, 1),
+        ("anole-7b", "a dog", 16, 8192, 1),
+        // Begin, height, width, four rows with their ends, image end; the four kinds of them follow the codes.
+        ("lumina-mgpt-7b-768", "a dog", 3 + 4 * 5 + 1, 8192 + 4, 1),
+    ];
+    for (name, prompt, n_tokens, n_vocab, n_heads) in cases {
+        let model = open(name, &narrow).unwrap();
+        let mut generation = model.open(prompt, &crate::support::GUIDED, 1).unwrap();
+        let found = (model.n_tokens, generation.prefill().len(), model.heads.here().count());
+        assert_eq!(found, (n_tokens, n_vocab, n_heads), "{name}");
+        let tokens = vec![specimen_decode::dist::TokenId(0); n_tokens];
+        assert_eq!(model.picture(&tokens).width, 8, "{name}");
+    }
+    let igpt = open("igpt-mnist", &narrow).unwrap();
+    assert_eq!((igpt.n_tokens, igpt.heads.here().count()), (784, 2));
+    assert!(igpt.weights.is_empty());
 }

@@ -152,7 +152,8 @@ fn a_folder_that_takes_no_features_is_an_error_of_its_own_with_what_the_system_s
 
 #[test]
 fn a_prompt_of_janus_is_a_question_with_an_image_for_an_answer() {
-    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu).unwrap();
+    let model =
+        Janus::made(specimen_catalog::entry("janus-toy").unwrap(), None, Kind::Float, Device::Cpu).unwrap();
     let names: BTreeMap<i64, &str> = [(257, "B"), (259, "I"), (260, "U"), (261, "A")].into();
     let words = model.prompt.words("a bus near the sea").unwrap();
     let expected = json("tokenizers.json")["janus"][5].clone();

@@ -8,7 +8,7 @@ use specimen_decode::{
     rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    catalog::{OpenModel, open},
+    catalog::{Made, OpenModel, open},
     families::igpt,
     heads::{drafters::DrafterKind, model_draft::VocabularyMap},
     seam::{
@@ -285,7 +285,7 @@ fn weights_that_a_user_names_are_those_that_are_read() {
         device: Device::Cpu,
         data_root: Some(root.path().to_owned()),
         weights: Some(mine.clone()),
-        is_made: false,
+        made: Made::Not,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,
         graphs: None,

@@ -121,16 +121,17 @@ pub(crate) type Open = fn() -> ModelGeneration;
 
 /// An image of LlamaGen at toy width under way; its caption leaves slots empty.
 pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    let model = LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), Kind::Float, Device::Cpu)
-        .unwrap()
-        .into_model(Device::Cpu)
-        .unwrap();
+    let model =
+        LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), None, Kind::Float, Device::Cpu)
+            .unwrap()
+            .into_model(Device::Cpu)
+            .unwrap();
     model.open("a red circle", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), Kind::Float, Device::Cpu)
+    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), None, Kind::Float, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();

@@ -12,7 +12,7 @@ use specimen_decode::{
     tree::TokenTree,
 };
 use specimen_models::{
-    catalog::{OpenModel, open},
+    catalog::{Made, OpenModel, open},
     heads::drafters::DrafterKind,
     seam::{generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel},
 };
@@ -68,7 +68,7 @@ pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
         device: Device::Cpu,
         data_root: None,
         weights: None,
-        is_made: false,
+        made: Made::Not,
         encode_caption: |_| Err("a toy has its own words".into()),
         three_way_guidance: false,
         graphs: None,

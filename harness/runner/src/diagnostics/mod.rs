@@ -51,7 +51,11 @@ pub(crate) fn diagnose(
     Ok(())
 }
 
-fn look(
+/// The diagnostic of a cell, from the images of it.
+///
+/// # Errors
+/// Weights that cannot be read.
+pub(crate) fn look(
     diagnostic: &DiagnosticSpec,
     images: &CellImages<'_>,
     models: &mut Models,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, rc::Rc};
 use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_experiments::spec::{Dtype, ModelSpec, Spec};
 use specimen_models::{
-    catalog::{self, OpenModel},
+    catalog::{self, Made, OpenModel},
     seam::loaded_model::{LoadedModel, WeightsId},
 };
 use specimen_record::{Digest, Manifest};
@@ -22,7 +22,7 @@ pub const ANY_GPU: &str = "cuda";
 /// The models of a run, loaded when first asked for.
 pub struct Models {
     data_root: Option<DataRoot>,
-    is_made: bool,
+    made: Made,
     loaded: BTreeMap<ModelSpec, Rc<LoadedModel>>,
 }
 
@@ -30,13 +30,13 @@ impl Models {
     /// None loaded yet; published weights are looked for under `data_root`.
     #[must_use]
     pub fn new(data_root: Option<DataRoot>) -> Self {
-        Self { data_root, is_made: false, loaded: BTreeMap::new() }
+        Self { data_root, made: Made::Not, loaded: BTreeMap::new() }
     }
 
     /// None made yet: published models have weights from a seed, of the published sizes, and need no files.
     #[must_use]
     pub fn made() -> Self {
-        Self { data_root: None, is_made: true, loaded: BTreeMap::new() }
+        Self { data_root: None, made: Made::Published, loaded: BTreeMap::new() }
     }
 
     /// None loaded yet, for the models of `spec`: libtorch's CUDA part is open before their first tensor
@@ -64,7 +64,7 @@ impl Models {
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             weights: spec.weights.as_ref().map(|path| DataRoot::place(self.data_root.as_ref(), path)),
-            is_made: self.is_made,
+            made: spec.rehearsed.map_or(self.made, |side| Made::Narrow { side }),
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
             graphs: spec.graphs,

@@ -99,6 +99,7 @@ mod tests {
             three_way_guidance: false,
             graphs: None,
             batch: None,
+            rehearsed: None,
         }
     }
 

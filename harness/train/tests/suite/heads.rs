@@ -9,7 +9,7 @@ use std::{
 
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::{
-    catalog::{self, OpenModel},
+    catalog::{self, Made, OpenModel},
     families::{
         chameleon::{self, ChameleonHead},
         llamagen::{LlamaGenConfig, drafter_config, eagle3_config},
@@ -62,7 +62,7 @@ fn model(name: &str, kind: Kind) -> Rc<LoadedModel> {
         device: Device::Cpu,
         data_root: None,
         weights: None,
-        is_made: false,
+        made: Made::Not,
         encode_caption: |_| Err("the embedded model is not asked here".to_owned()),
         three_way_guidance: false,
         graphs: None,

@@ -87,7 +87,7 @@ struct Part {
 }
 
 /// Fewest prompts that decide a claim: a bootstrap of fewer gives intervals that are too narrow.
-const FEWEST: usize = 8;
+pub(super) const FEWEST: usize = 8;
 
 impl Part {
     fn decided(verdict: ClaimVerdict, said: String) -> Part {

@@ -45,21 +45,39 @@ pub fn vqgan() -> VqganConfig {
     VqganConfig { n_codes: 16, d_code: 4, d_latent: 8, channels: 32, widths: vec![1, 2], n_blocks: 1 }
 }
 
-/// `model` of the catalog with weights that are made, the same every time, the transformer in `kind`.
+/// `model` of the catalog with weights that are made, the same every time, the transformer in `kind`; with `is_narrow`, at
+/// toy width for a [`narrow_recipe`].
 ///
 /// # Errors
 /// None in practice: its parameters are made, not read.
 pub fn made(
     model: &'static Entry,
     recipe: Recipe,
-    kind: Kind,
-    device: Device,
+    is_narrow: bool,
+    (kind, device): (Kind, Device),
 ) -> Result<Chameleon, LoadError> {
     let is_toy = model.files.is_empty();
-    let config = if is_toy { config() } else { ChameleonConfig::CHAMELEON_7B };
-    let random = RandomWeights::of(model, 1);
+    let config = match (is_toy, is_narrow) {
+        (true, _) => config(),
+        (false, true) => ChameleonConfig {
+            n_words: ChameleonConfig::CHAMELEON_7B.n_words,
+            n_positions: ChameleonConfig::CHAMELEON_7B.n_positions,
+            ..config()
+        },
+        (false, false) => ChameleonConfig::CHAMELEON_7B,
+    };
+    let random = RandomWeights::of(is_toy || is_narrow, 1);
     let tokenizer = if is_toy { TOKENIZER.to_vec() } else { tokenizer_of(&recipe) };
     assembled(recipe, &config, &tokenizer, random, (kind, device))
+}
+
+/// The recipe of `model` with as many codes, and pictures of `side` by `side` of them that a small decoder paints.
+#[must_use]
+pub fn narrow_recipe(model: &'static Entry, side: i64) -> Recipe {
+    let n_codes = VqganConfig::chameleon().n_codes;
+    let mut recipe = Recipe::of(model, VqganConfig { n_codes, ..vqgan() });
+    (recipe.form.rows, recipe.form.columns) = (side as usize, side as usize);
+    recipe
 }
 
 /// The toy of `recipe`.

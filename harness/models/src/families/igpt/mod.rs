@@ -10,5 +10,5 @@ mod palette;
 
 pub use backbone::IgptBackbone;
 pub use config::IgptConfig;
-pub use model::open;
+pub use model::{narrow, open};
 pub use palette::Palette;

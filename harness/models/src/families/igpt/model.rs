@@ -11,7 +11,11 @@ use tch::{Device, Kind, Tensor};
 
 use super::{IgptBackbone, IgptConfig, Palette};
 use crate::{
-    files::published_files::{AbsentHead, find_all},
+    files::{
+        placed::Placed,
+        published_files::{AbsentHead, find_all},
+        random_weights::RandomWeights,
+    },
     heads::{
         drafters::{DrafterKind, Heads, StartDraft},
         model_draft::{ModelDraft, VocabularyMap},
@@ -28,7 +32,8 @@ use crate::{
 struct Network {
     backbone: Rc<IgptBackbone>,
     palette: Palette,
-    id: WeightsId,
+    /// Absent where its weights are made.
+    id: Option<WeightsId>,
 }
 
 impl Network {
@@ -49,7 +54,17 @@ impl Network {
         // Grey levels stay in f32 whatever the network runs in.
         let mut checkpoint = Checkpoint::open(path, Some(Kind::Float), Device::Cpu)?;
         let palette = Palette::load(&mut checkpoint, config.n_vocab)?;
-        Ok(Self { backbone: Rc::new(backbone), palette, id })
+        Ok(Self { backbone: Rc::new(backbone), palette, id: Some(id) })
+    }
+
+    /// `model` at toy width with weights from `seed`.
+    fn narrow(model: &Entry, seed: u64, kind: Kind, device: Device) -> Result<Self, LoadError> {
+        let _guard = tch::no_grad_guard();
+        let config = IgptConfig { d_model: 32, n_layers: 2, n_heads: 2, ..IgptConfig::of(model) };
+        let mut random = RandomWeights::of(true, seed);
+        let backbone = IgptBackbone::new(&mut Placed::new(&mut random, kind, device), &config)?;
+        let palette = Palette::load(&mut random, config.n_vocab)?;
+        Ok(Self { backbone: Rc::new(backbone), palette, id: None })
     }
 }
 
@@ -77,10 +92,37 @@ pub fn open(
     kind: Kind,
     device: Device,
 ) -> Result<LoadedModel, ModelError> {
-    let target = model.target.as_ref().expect("an Image-GPT draws images");
     let found = find_all(places, &model.name, &[&model.parts[0]])?;
-    let network = Rc::new(Network::open(model, &found[0][0], "target", kind, device)?);
-    let mut weights = vec![network.id.clone()];
+    let network = Network::open(model, &found[0][0], "target", kind, device)?;
+    loaded(model, network, device, |other| {
+        let part = &other.parts[0];
+        match places.part(part) {
+            Some(found) => Ok(Ok(Network::open(other, &found[0], "drafter", kind, device)?)),
+            None => Ok(Err(AbsentHead { entry: &other.name, part, places: places.clone() })),
+        }
+    })
+}
+
+/// `model` of the catalog and the models that can draft for it at toy width, with weights from a seed and pictures of the
+/// published size.
+///
+/// # Errors
+/// None in practice: the parameters are made, not read.
+pub fn narrow(model: &'static Entry, kind: Kind, device: Device) -> Result<LoadedModel, ModelError> {
+    let network = Network::narrow(model, 1, kind, device)?;
+    loaded(model, network, device, |other| Ok(Ok(Network::narrow(other, 2, kind, device)?)))
+}
+
+/// `network` as the target `model`, with the models that draft for it, which `other` opens where they are there.
+fn loaded(
+    model: &'static Entry,
+    network: Network,
+    device: Device,
+    other: impl Fn(&'static Entry) -> Result<Result<Network, AbsentHead>, ModelError>,
+) -> Result<LoadedModel, ModelError> {
+    let target = model.target.as_ref().expect("an Image-GPT draws images");
+    let network = Rc::new(network);
+    let mut weights: Vec<WeightsId> = network.id.iter().cloned().collect();
     let mut heads = Heads::default();
     for name in &target.draft_models {
         let by = DrafterKind::Model(name.clone());
@@ -88,23 +130,22 @@ pub fn open(
             heads.add(by, Ok(start_draft(network.clone(), None)));
             continue;
         }
-        let other = entry(name).expect("models that draft are tested to be entries");
-        let part = &other.parts[0];
-        let Some(found) = places.part(part) else {
-            heads.add(by, Err(AbsentHead { entry: &other.name, part, places: places.clone() }));
-            continue;
+        let other = match other(entry(name).expect("models that draft are tested to be entries"))? {
+            Ok(other) => other,
+            Err(absent) => {
+                heads.add(by, Err(absent));
+                continue;
+            }
         };
-        let other = Network::open(other, &found[0], "drafter", kind, device)?;
-        weights.push(other.id.clone());
+        weights.extend(other.id.clone());
         let [ours, theirs] = [&network.palette, &other.palette].map(Palette::centroids);
         let vocabulary = Rc::new(VocabularyMap::by_rank(ours, theirs, device));
         heads.add(by, Ok(start_draft(Rc::new(other), Some(vocabulary))));
     }
+    let file = network.id.as_ref().map_or_else(|| model.name.clone(), |id| id.file.clone());
     let grey = Tensor::from_slice(network.palette.centroids()).unsqueeze(1);
-    let tables = TokenTables::of_values(
-        vectors_of(&network.id.file, &grey)?,
-        vectors_of(&network.id.file, network.backbone.token_table())?,
-    );
+    let tables =
+        TokenTables::of_values(vectors_of(&file, &grey)?, vectors_of(&file, network.backbone.token_table())?);
     let (name, backbone) = (model.name.as_str(), network.backbone.clone());
     Ok(LoadedModel {
         name,

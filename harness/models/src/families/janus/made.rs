@@ -17,25 +17,49 @@ use crate::{
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/janus-tokenizer.json");
 
 impl Janus {
-    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`. Its head is built as
-    /// the published ones of other models: input vectors and logits are the target's.
+    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
+    /// `narrow` tokens along an edge of the picture, where that is given. Its head is built as the published ones of other
+    /// models: input vectors and logits are the target's.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn made(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn made(
+        model: &'static Entry,
+        narrow: Option<i64>,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let sizes = &JanusConfig::of(model);
-        let mut random = RandomWeights::of(model, 2);
+        let published = JanusConfig::of(model);
+        let sizes = &narrow.map_or(published, |side| narrowed(published, side));
+        let is_toy = narrow.is_some() || model.files.is_empty();
+        let mut random = RandomWeights::of(is_toy, 2);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
         let config = drafter_config(sizes, sizes.norm_eps);
         let mut head = EagleHead::new(&mut placed, &config, sizes.d_model)?;
         head.layer.prepare();
         let mut placed = Placed::new(&mut random, Kind::Float, device);
-        let vq_config = Vq16Config::made(model.files.is_empty(), sizes.n_vocab, sizes.d_code);
+        let vq_config = Vq16Config::made(is_toy, sizes.n_vocab, sizes.d_code);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
         let prompt = JanusPrompt::new(&model.name, network, text)?;
         Ok(Self { prompt, vq, head: Ok(head), weights: Vec::new() })
+    }
+}
+
+/// The network at toy width: few layers, of the same vocabulary of images, with the words of the tokenizer above and `side`
+/// tokens along an edge.
+fn narrowed(published: JanusConfig, side: i64) -> JanusConfig {
+    JanusConfig {
+        n_layers: 2,
+        n_heads: 2,
+        d_model: 32,
+        d_ffn: 48,
+        n_words: 320,
+        pad: 256,
+        n_positions: 4096,
+        grid: side,
+        ..published
     }
 }

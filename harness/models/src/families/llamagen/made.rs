@@ -2,7 +2,7 @@
 //! toy width distributions are far from uniform, every norm and bias matters, and an image takes milliseconds; at published
 //! sizes the transformer, its heads and the picture decoder cost what the published ones do, and the text encoder stays small.
 
-use specimen_catalog::Entry;
+use specimen_catalog::{Entry, target::STANDARD};
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
@@ -34,14 +34,22 @@ const TEXT: T5Config = T5Config {
 static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/t5-tokenizer.json");
 
 impl LlamaGen {
-    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`.
+    /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
+    /// `narrow` tokens along an edge of the picture, where that is given.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
-    pub fn made(model: &'static Entry, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn made(
+        model: &'static Entry,
+        narrow: Option<i64>,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
-        let config = &LlamaGenConfig::of(model);
-        let mut random = RandomWeights::of(model, 1);
+        let published = LlamaGenConfig::of(model);
+        let config = &narrow.map_or(published, |side| narrowed(published, side));
+        let is_toy = narrow.is_some() || model.files.is_empty();
+        let mut random = RandomWeights::of(is_toy, 1);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
         let head = LanternHead::new(
@@ -52,7 +60,7 @@ impl LlamaGen {
             config.n_vocab,
         )?;
         // From a seed of its own, so that the other networks stay what they were before there was an EAGLE-3 head.
-        let mut further = RandomWeights::of(model, 3);
+        let mut further = RandomWeights::of(is_toy, 3);
         let eagle3 = LanternHead::eagle3(
             &mut Placed::new(&mut further, kind, device),
             &eagle3_config(config, config.norm_eps),
@@ -61,7 +69,7 @@ impl LlamaGen {
             Some(network.backbone().token_table()),
         )?;
         let mut placed = Placed::new(&mut random, Kind::Float, device);
-        let vq_config = Vq16Config::made(model.files.is_empty(), config.n_vocab, 8);
+        let vq_config = Vq16Config::made(is_toy, config.n_vocab, 8);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let captions = match config.condition {
             Condition::Class { .. } => None,
@@ -74,7 +82,29 @@ impl LlamaGen {
                 ))
             }
         };
-        let heads = vec![(DrafterKind::Eagle1(None), Ok(head)), (DrafterKind::Eagle3(None), Ok(eagle3))];
+        let mut heads = vec![(DrafterKind::Eagle1(None), Ok(head)), (DrafterKind::Eagle3(None), Ok(eagle3))];
+        for (seed, name) in (4..).zip(named_heads(model)) {
+            let mut further = RandomWeights::of(is_toy, seed);
+            let placed = &mut Placed::new(&mut further, kind, device);
+            let of_head = drafter_config(config, config.norm_eps);
+            let head = LanternHead::new(placed, &of_head, Mixed::Pairs, config.d_model, config.n_vocab)?;
+            heads.push((DrafterKind::Eagle1(Some(name.to_owned())), Ok(head)));
+        }
         Ok(Self { name: &model.name, network, vq, captions, heads, weights: Vec::new() })
     }
+}
+
+/// The network at toy width: few layers, of the same vocabulary and condition, with `side` tokens along an edge.
+fn narrowed(published: LlamaGenConfig, side: i64) -> LlamaGenConfig {
+    let condition = match published.condition {
+        Condition::Caption { n_slots, .. } => Condition::Caption { n_slots, d_caption: TEXT.d_model },
+        classes @ Condition::Class { .. } => classes,
+    };
+    LlamaGenConfig { n_layers: 2, n_heads: 2, d_model: 32, d_ffn: 48, grid: side, condition, ..published }
+}
+
+/// The names of the EAGLE-1 heads of `model` besides its standard one.
+fn named_heads(model: &'static Entry) -> impl Iterator<Item = &'static str> {
+    let heads = model.published_heads().into_iter();
+    heads.filter(|(proposer, name, _)| *proposer == "eagle1" && *name != STANDARD).map(|(_, name, _)| name)
 }

@@ -1,0 +1,121 @@
+//! What takes the place of a metric's missing files in a rehearsal: a network of the same kind with made weights, and images
+//! of the rehearsal itself to compare with.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use specimen_catalog::metric;
+use specimen_datasets::data_root::DataRoot;
+use specimen_experiments::{
+    estimate::Missing,
+    spec::{MetricSpec, Spec},
+};
+use specimen_extract::{
+    clip::shape::{ClipLayout, TextShape, VisionShape},
+    network::NetworkName,
+    open::recipe_tensors,
+    recipe_weights::write_clip,
+    transformer::StackShape,
+};
+use specimen_foundation::folders::cache_folder;
+use specimen_measure::protocol::Protocol;
+use specimen_weights::write_safetensors;
+
+use crate::requirements;
+
+/// Fewest images that the rehearsal asks for before a metric has a value.
+const FEWEST: usize = 2;
+
+/// A metric as the rehearsal computes it.
+pub(crate) struct StandIn {
+    /// With whatever takes the place of what is missing.
+    pub(crate) metric: MetricSpec,
+    /// What is missing for the metric as it is in the spec.
+    pub(crate) lacks: Vec<Missing>,
+    /// What is not the spec's, in words.
+    pub(crate) notes: Vec<&'static str>,
+}
+
+impl StandIn {
+    /// The stand-in for `asked`, a metric of `spec`; `images` is a list of pictures to compare with where its own are not
+    /// there.
+    ///
+    /// # Errors
+    /// A protocol that does not exist, or a folder that cannot be written.
+    pub(crate) fn of(
+        asked: &MetricSpec,
+        spec: &Spec,
+        root: Option<&DataRoot>,
+        images: &Path,
+    ) -> anyhow::Result<Self> {
+        let alone = Spec { cells: Vec::new(), metrics: vec![asked.clone()], ..spec.clone() };
+        let lacks = requirements::missing(&alone, root);
+        let mut found = Self { metric: asked.clone(), lacks, notes: Vec::new() };
+        let compares = metric(&asked.name).is_some_and(|known| known.compares);
+        if compares || asked.min_n.is_some() {
+            found.metric.min_n = Some(FEWEST);
+        }
+        found.metric.device = None;
+        let is_of_pairs = metric(&asked.name).is_some_and(|known| known.needs.baseline());
+        let Some(protocol) = asked.protocol.as_ref().filter(|_| !is_of_pairs) else { return Ok(found) };
+        let protocol = Protocol::find(protocol)?;
+        let is_there = |path: &String| DataRoot::place(root, path).exists();
+        let lacks_real = asked.real.as_ref().is_some_and(|real| !is_there(real));
+        if lacks_real {
+            found.metric.real = Some(text_of(images)?);
+            found.notes.push("compared with images of the rehearsal");
+        }
+        if found.lacks.len() > usize::from(lacks_real) {
+            let network = protocol.recipe().network.name.clone();
+            let known = NetworkName::ALL.into_iter().find(|known| known.name() == network);
+            let network = known.with_context(|| format!("the network `{network}` has no made weights"))?;
+            found.metric.weights = Some(text_of(&made(network, images)?)?);
+            found.notes.push("made weights");
+        }
+        Ok(found)
+    }
+}
+
+/// An absolute path as a spec writes it.
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    let path = std::path::absolute(path).with_context(|| format!("{}: no such place", path.display()))?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// The file with made weights of `network`, made once: in the cache folder, or beside `images` where there is none.
+fn made(network: NetworkName, images: &Path) -> anyhow::Result<PathBuf> {
+    let beside = || images.parent().unwrap_or(Path::new(".")).to_owned();
+    let folder = cache_folder().unwrap_or_else(beside).join("made-networks");
+    let path = folder.join(format!("{network}.safetensors"));
+    if path.is_file() {
+        return Ok(path);
+    }
+    let unwritten = || format!("{}: cannot write it", path.display());
+    fs::create_dir_all(&folder).with_context(unwritten)?;
+    match clip_shapes(network) {
+        Some((vision, text)) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
+        None => write_safetensors(&path, &recipe_tensors(network)),
+    }
+    .with_context(unwritten)?;
+    Ok(path)
+}
+
+/// Two narrow towers with the pictures, texts and joint space of a CLIP; `None` for another network.
+fn clip_shapes(network: NetworkName) -> Option<(VisionShape, TextShape)> {
+    let (vision, text) = match network {
+        NetworkName::ClipVitB32 => (VisionShape::B32, TextShape::B),
+        NetworkName::ClipVitB16 => (VisionShape::B16, TextShape::B),
+        NetworkName::ClipVitL14 => (VisionShape::L14, TextShape::L),
+        NetworkName::ClipVitL14At336 => (VisionShape::L14_AT_336, TextShape::L),
+        _ => return None,
+    };
+    // OpenAI's rule: a head is 64 wide.
+    let narrow = |stack: StackShape| StackShape { width: 64, depth: 1, n_heads: 1, mlp: 256, ..stack };
+    Some((
+        VisionShape { stack: narrow(vision.stack), ..vision },
+        TextShape { stack: narrow(text.stack), ..text },
+    ))
+}
