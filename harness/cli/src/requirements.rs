@@ -443,7 +443,10 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].what, "weights of llamagen-t2i-xl-512-drafter-cascade: 1 of 1 files");
         let place = "weights/llamagen-t2i-xl-512/drafter-cascade/model.safetensors";
-        assert!(found[0].remedy.starts_with("nobody publishes it: train LANTERN's"), "{found:?}");
+        assert!(
+            found[0].remedy.starts_with("nobody publishes it: train it by `specimen train-drafter`"),
+            "{found:?}"
+        );
         assert!(found[0].remedy.ends_with(&format!("put it at {place} below SPECIMEN_DATA")), "{found:?}");
         let file = folder.path().join(place);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
