@@ -235,6 +235,7 @@ fn check(run: &RunDir, look: &Look) -> anyhow::Result<Summary> {
 }
 
 /// Prints the numbers, and says where the page is.
+#[cfg(feature = "torch")]
 pub(crate) fn show(written: &Written, console: &Console) -> anyhow::Result<()> {
     show_checked(written, &Unverified::default(), console)
 }
