@@ -54,7 +54,6 @@ notices: ## write THIRD-PARTY.txt again: the packages of the program and their l
 
 reference: libtorch ## write the pages of docs/reference and the schema of specs again, from the program
 	WRITE_REFERENCE=1 cargo test --release --workspace --test reference
-	cargo run --release -p specimen-experiments --example publish_schema
 
 docs: ## build the site of docs/ into target/site (mdBook: cargo install mdbook)
 	scripts/site.sh

@@ -16,9 +16,6 @@ use crate::{
     spec::{Dtype, FilterOrder, SCHEMA},
 };
 
-/// File of the schema below `experiments/specs`.
-pub const SCHEMA_FILE: &str = "spec.schema.json";
-
 /// The schema of a spec as it is written.
 ///
 /// # Panics

@@ -144,6 +144,8 @@ pub enum Command {
     Completions(cmd::completions::CompletionsArgs),
     /// Write the manual pages
     Man(cmd::man::ManArgs),
+    /// Print the JSON Schema of specs or protocols, for editors
+    Schema(cmd::schema::SchemaArgs),
     /// Show what the program is made of, and the licences of these packages
     Licences(cmd::licences::LicencesArgs),
     /// Worker processes, started by an executor

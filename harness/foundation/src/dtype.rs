@@ -1,9 +1,10 @@
 //! The type of a network's numbers.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the arithmetic of a network is done in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
     /// 32 bits. The reference tools of all metrics use it.

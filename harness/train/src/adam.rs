@@ -1,5 +1,6 @@
 //! AdamW (Loshchilov & Hutter 2019) over one flat vector of parameters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor};
 
@@ -38,7 +39,7 @@ impl Adam {
 }
 
 /// What keeps a gradient from being too large.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Clip {
     /// The gradient is scaled so that its length is at most this.

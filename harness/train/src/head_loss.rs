@@ -9,6 +9,7 @@
 //! The mean is over all slots, weighted or not. The paper does not give the threshold of training. Its text speaks of a
 //! hard cross-entropy beside the soft one and gives no weight: [`HeadLoss::hard_ce_weight`].
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_models::heads::draft_head::Head;
 use tch::{Kind, Tensor};
@@ -37,7 +38,7 @@ pub struct HeadLoss {
 }
 
 /// CASCADE's weighting.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redundancy {
     /// Weight of a redundant slot; 2 in the paper.
@@ -50,7 +51,7 @@ pub struct Redundancy {
 }
 
 /// One of two slots that follow one another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PairSlot {
     /// The earlier, as equation 4 of the paper has it.

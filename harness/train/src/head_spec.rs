@@ -3,10 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use specimen_decode::{method::MethodConfig, pipeline::Sampling};
 use specimen_experiments::{
     parse::SpecText,
+    schema::spec_schema,
     spec::{DatasetSpec, Dtype, ModelSpec},
 };
 use specimen_foundation::bounded_read::read_text;
@@ -36,7 +39,7 @@ pub struct HeadSpec {
 }
 
 /// What only a training says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rest {
     /// Name of the training.
@@ -62,7 +65,7 @@ pub struct Rest {
 }
 
 /// Which head.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeadChoice {
     /// `eagle1` or `eagle3`.
@@ -74,7 +77,7 @@ pub struct HeadChoice {
 }
 
 /// How a head is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// EAGLE-1.
@@ -84,22 +87,22 @@ pub enum Kind {
 }
 
 /// What a head's loss is made of, and the noise on what it reads.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LossSpec {
-    /// [`HeadLoss::depth`]: 1 in EAGLE-1, 7 in EAGLE-3.
+    /// Drafts that are unrolled on the head's own predictions: 1 in EAGLE-1, 7 in EAGLE-3.
     pub depth: usize,
-    /// [`HeadLoss::depth_decay`]: 0.8 in EAGLE-3.
+    /// Weight of a draft relative to the one before: 0.8 in EAGLE-3.
     pub depth_decay: f64,
-    /// [`HeadLoss::feature_weight`]: 1 in EAGLE-1; absent in EAGLE-3.
+    /// Weight of the smooth L1 between predicted and true feature: 1 in EAGLE-1; absent in EAGLE-3.
     pub feature_weight: Option<f64>,
-    /// [`HeadLoss::row_weight`]: 0.1 in EAGLE-1, 1 in EAGLE-3.
+    /// Weight of the soft cross-entropy with the caption and without: 0.1 in EAGLE-1, 1 in EAGLE-3.
     pub row_weight: f64,
-    /// [`HeadLoss::guided_weight`]: 0 in both.
+    /// Weight of the soft cross-entropy of the guided distributions: 0 in both.
     pub guided_weight: f64,
-    /// [`HeadLoss::hard_ce_weight`].
+    /// Weight of the cross-entropy of the image's own tokens: 0 in both.
     pub hard_ce_weight: f64,
-    /// [`HeadLoss::redundancy`]: CASCADE's weights; absent: none.
+    /// CASCADE's weights; absent: none.
     pub redundancy: Option<Redundancy>,
     /// Half-width of the uniform noise on what the head reads of the target: `0.1 * 512 / length` in EAGLE-1.
     pub feature_noise: f64,
@@ -113,6 +116,28 @@ const FRAME: &str = "schema = 1\nname = \"train\"\nseed = 0\ntiming = { warmup =
 const SHARED: [&str; 3] = ["model", "dataset", "sampling"];
 
 impl HeadSpec {
+    /// The JSON Schema (draft 2020-12) of such a file. What it shares with an experiment is as the schema of specs has it.
+    #[must_use]
+    pub fn schema() -> Value {
+        let spec = spec_schema();
+        let mut schema = schemars::schema_for!(Rest).to_value();
+        schema["title"] = "a training of a head of specimen".into();
+        let mut add = |name: &str, kind: Value| {
+            schema["properties"][name] = kind;
+            schema["required"].as_array_mut().expect("some keys are required").push(name.into());
+        };
+        for name in SHARED {
+            // A spec may have several models, a training has one.
+            let kind = &spec["properties"][name];
+            add(name, kind["anyOf"].get(0).unwrap_or(kind).clone());
+        }
+        let mut trial = spec["properties"]["cell"]["items"].clone();
+        trial["required"] = json!(["drafter"]);
+        trial["properties"].as_object_mut().expect("a cell is a table").remove("name");
+        add("trial", trial);
+        schema
+    }
+
     /// Reads `path`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_foundation::bounded_read::read_text;
 use specimen_models::{
@@ -48,7 +49,7 @@ pub struct TrainSpec {
 }
 
 /// Length and rate of a stage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
     /// Number of optimiser steps.

@@ -1,6 +1,7 @@
 //! How a protocol names its networks, and what opens them. The networks are behind the seam of
 //! `specimen_pixels::network`; what implements them may use tensors, this crate does not.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use specimen_foundation::dtype::Dtype;
 pub use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, Part};
@@ -9,7 +10,7 @@ use crate::error::MeasureError;
 use crate::metrics::clip_score::ClipScoreRule;
 
 /// The network of a protocol, which makes the features.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkRule {
     /// The network's name, `inception-fid` say.

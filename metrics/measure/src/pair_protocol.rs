@@ -3,6 +3,7 @@
 //!
 //! The digest of a metric is BLAKE3 of the canonical JSON of its table alone; `NAME@DIGEST12` is printed with every value.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PAIR_PROTOCOLS;
 use specimen_foundation::{names::known_names, text::joined_lines};
@@ -11,7 +12,7 @@ use crate::bounded;
 use crate::error::MeasureError;
 use crate::metrics::{PAIR_METRICS, PairMetric, pair_metric};
 use crate::metrics::{psnr::PsnrRule, ssim::SsimRule};
-use crate::protocol::{MAX_PROTOCOL_BYTES, SCHEMA, short_label};
+use crate::protocol::{MAX_PROTOCOL_BYTES, SCHEMA, schema_of, short_label};
 
 /// A protocol of metrics of pairs.
 // Invariant: at least one metric has its table.
@@ -40,7 +41,7 @@ pub struct PairRecipe {
 }
 
 /// A file.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Wire {
     schema: u32,
@@ -144,6 +145,12 @@ impl PairProtocol {
             return Err(fault("no metric of pairs has a table, such as [psnr]".to_owned()));
         }
         Ok(Self { name, about, tool, alias, source, cite, recipe })
+    }
+
+    /// The JSON Schema (draft 2020-12) of such a file.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        schema_of::<Wire>("a protocol of pairs of specimen")
     }
 
     /// Its name.

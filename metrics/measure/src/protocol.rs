@@ -10,6 +10,7 @@
 use std::fmt;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PROTOCOLS;
 use specimen_foundation::{names::known_names, text::joined_lines};
@@ -59,7 +60,7 @@ pub struct MetricSettings {
 }
 
 /// A line of versions of Pillow, as a protocol's file names it.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 enum Pillow {
     /// Up to 12.3.
     #[serde(rename = "12")]
@@ -94,7 +95,7 @@ macro_rules! define_recipe {
         }
 
         /// A protocol's file.
-        #[derive(Deserialize)]
+        #[derive(Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         struct Wire {
             schema: u32,
@@ -220,6 +221,12 @@ impl Protocol {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }
         Ok(Self { name, about, tool, alias, source, cite, known_pixels, recipe })
+    }
+
+    /// The JSON Schema (draft 2020-12) of such a file, by which editors complete keys and mark misspelt ones.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        schema_of::<Wire>("a protocol of specimen")
     }
 
     /// Its name.
@@ -449,6 +456,14 @@ impl Recipe {
     pub(crate) fn pixels_digest(&self) -> [u8; 32] {
         blake3::hash(&serde_json::to_vec(&self.pixels).expect("steps are plain data")).into()
     }
+}
+
+/// The JSON Schema of a file of protocols that is read as `W`. A file says `schema` as a number.
+pub(crate) fn schema_of<W: JsonSchema>(title: &str) -> serde_json::Value {
+    let mut schema = schemars::schema_for!(W).to_value();
+    schema["title"] = title.into();
+    schema["properties"]["schema"] = serde_json::json!({ "const": SCHEMA });
+    schema
 }
 
 /// BLAKE3 of a recipe's canonical JSON.

@@ -4,6 +4,7 @@
 //! `{ step = "resize", to = { square = 299 }, by = { engine = "pil-f32", filter = "bicubic" } }`.
 //! [`Pipeline`] is a list that fits together; it cannot fail on a picture except by the picture's size.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::image::{FloatImage, Image, N_CHANNELS, Picture};
@@ -13,7 +14,7 @@ use crate::resample::{Filter, PassOrder, pil_f32, pil_u8, tf1, torch, torch_u8};
 pub const MAX_SIDE: usize = 16_384;
 
 /// One step.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Step {
     /// Keeps a square in the middle.
@@ -52,7 +53,7 @@ pub enum Step {
 }
 
 /// Side of a square to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CropSide {
     /// The picture's shorter side.
@@ -62,7 +63,7 @@ pub enum CropSide {
 }
 
 /// First pixel of a centred square when an odd number of pixels falls away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CropOffset {
     /// Half the rest, rounded to the even neighbour: torchvision (`int(round(rest / 2.0))`).
@@ -72,7 +73,7 @@ pub enum CropOffset {
 }
 
 /// A new size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// Both sides have this many pixels, whatever the shape was.
@@ -83,7 +84,7 @@ pub enum Target {
 }
 
 /// The library whose resampling is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "engine", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Resampler {
     /// Bytes to bytes, as `PIL.Image.resize`.
@@ -98,7 +99,7 @@ pub enum Resampler {
     PilF32 {
         /// Pillow's filter.
         filter: Filter,
-        /// As of [`Resampler::PilU8`].
+        /// The library version whose order of passes is followed.
         #[serde(default, skip_serializing_if = "PassOrder::is_pillow_12")]
         passes: PassOrder,
     },
@@ -116,7 +117,7 @@ pub enum Resampler {
 }
 
 /// What becomes of the fraction of a float on its way to a byte. Values beyond 0 to 255 become the nearest of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
     /// To the nearest, halves to the even neighbour (`numpy.round`, `torch.round`).
@@ -173,7 +174,7 @@ pub enum StepError {
 }
 
 /// Steps that fit together.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "Vec<Step>", into = "Vec<Step>")]
 pub struct Pipeline {
     // Invariant: each step takes what the one before leaves, and every number is in its range.
@@ -515,7 +516,7 @@ mod tests {
         assert!(serde_json::from_str::<Pipeline>(&text(r#","passes":"pillow-14""#)).is_err());
     }
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Deserialize, JsonSchema)]
     struct Wrapper {
         #[serde(rename = "steps")]
         _steps: Pipeline,

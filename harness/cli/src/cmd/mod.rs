@@ -24,6 +24,7 @@ pub(crate) mod protocols;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod schema;
 pub(crate) mod setting_args;
 pub(crate) mod specs;
 pub(crate) mod stats;
@@ -123,6 +124,7 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Convert(args) => convert::convert(args, console),
         Command::Completions(args) => completions::completions(args),
         Command::Man(args) => man::man(args, console),
+        Command::Schema(args) => schema::schema(args),
         Command::Licences(args) => licences::licences(args, console),
         #[cfg(feature = "torch")]
         Command::Shard(command) => shard::shard(command),

@@ -8,10 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use specimen_experiments::{
-    bundled::{BUNDLED, BundledSpec, SpecSummary, bundled, summaries},
-    schema::spec_schema,
-};
+use specimen_experiments::bundled::{BUNDLED, BundledSpec, SpecSummary, bundled, summaries};
 use specimen_foundation::names::nearest;
 
 use crate::{
@@ -29,8 +26,6 @@ pub enum SpecsCommand {
     Show(ShowArgs),
     /// Copy a spec to a file that can be changed
     Copy(CopyArgs),
-    /// Print the JSON Schema of specs, for editors
-    Schema,
 }
 
 /// Arguments of `specimen specs list`.
@@ -69,7 +64,6 @@ pub(crate) fn specs(command: &SpecsCommand, console: &Console) -> anyhow::Result
         SpecsCommand::List(args) => list(args, console),
         SpecsCommand::Show(args) => answer(found(&args.name)?.text),
         SpecsCommand::Copy(args) => copy(args, console),
-        SpecsCommand::Schema => answer(&format!("{:#}\n", spec_schema())),
     }
 }
 

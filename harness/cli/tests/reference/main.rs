@@ -1,5 +1,6 @@
 //! The pages of `docs/reference` are what the program itself says: its commands, protocols, models, datasets, specs
 //! and the files of a run.
+//! So are the JSON Schemas of the files that people write.
 //! `make reference` writes them again; this test fails where one is not up to date.
 
 #![cfg(feature = "torch")]
@@ -7,6 +8,7 @@
 
 mod outputs;
 mod papers;
+mod schemas;
 
 use std::{
     fmt::Write,
@@ -30,21 +32,19 @@ const WRITE: &str = "WRITE_REFERENCE";
 
 #[test]
 fn the_reference_pages_are_up_to_date() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = pages().map(|(name, text)| (format!("docs/reference/{name}"), text));
+    let schemas = schemas::schemas().map(|(name, schema)| (name.to_owned(), format!("{schema:#}\n")));
     let mut stale = Vec::new();
-    for (name, text) in pages() {
-        let path: PathBuf = folder.join(name);
+    for (name, text) in pages.into_iter().chain(schemas) {
+        let path: PathBuf = root.join(&name);
         if std::env::var_os(WRITE).is_some() {
             fs::write(&path, &text).unwrap();
         } else if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
             stale.push(name);
         }
     }
-    assert!(
-        stale.is_empty(),
-        "not up to date below docs/reference: {}; run `make reference`",
-        stale.join(", ")
-    );
+    assert!(stale.is_empty(), "not up to date: {}; run `make reference`", stale.join(", "));
 }
 
 #[test]

@@ -43,11 +43,16 @@ fn a_spec_is_shown_copied_and_planned_where_no_checkout_is() {
 }
 
 #[test]
-fn the_schema_of_specs_is_printed_for_editors() {
+fn schemas_are_printed_for_editors() {
     let desk = Desk::new();
-    let printed: serde_json::Value = serde_json::from_str(&desk.succeeds(&["specs", "schema"]).out).unwrap();
-    let committed = std::fs::read_to_string(crate::support::workspace("experiments/specs/spec.schema.json"));
-    assert_eq!(printed, serde_json::from_str::<serde_json::Value>(&committed.unwrap()).unwrap());
+    for (kind, committed) in [
+        ("spec", "experiments/specs/spec.schema.json"),
+        ("protocol", "metrics/protocols/protocol.schema.json"),
+        ("pair-protocol", "metrics/protocols/pairs/pair-protocol.schema.json"),
+    ] {
+        let committed = std::fs::read_to_string(crate::support::workspace(committed)).unwrap();
+        assert_eq!(desk.succeeds(&["schema", kind]).out, committed, "{kind}");
+    }
 }
 
 #[cfg(feature = "torch")]

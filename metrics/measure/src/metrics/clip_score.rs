@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_pixels::Source;
 use specimen_stats::StatsError;
@@ -35,7 +36,7 @@ const SCALINGS: [(&str, Scaling); 3] = [
 ];
 
 /// `[clip-score]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClipScoreRule {
     /// Whose scale the value is on.
@@ -52,7 +53,7 @@ pub struct ClipScoreRule {
 }
 
 /// Whose cleaning of texts, and whose cut of those that are too long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TextCleaning {
     /// OpenAI's: ftfy and HTML entities are mended, and a text that is too long keeps its end token.
@@ -63,7 +64,7 @@ pub enum TextCleaning {
 }
 
 /// The scales of CLIP scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scaling {
     /// `mean(2.5 max(cos, 0))`.
@@ -87,7 +88,7 @@ impl Scaling {
 }
 
 /// Where a prefix goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrefixAs {
     /// In front of the text, before it is cut into tokens.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::jackknife::jackknife;
 
@@ -24,7 +25,7 @@ pub const METRIC: Metric = Metric {
 };
 
 /// `[cmmd]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CmmdRule {
     /// The kernel of the biased estimate.
@@ -32,7 +33,7 @@ pub struct CmmdRule {
 }
 
 /// The kernel of CMMD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CmmdKernel {
     /// Gaussian of width 10 on embeddings of unit length, times 1000.

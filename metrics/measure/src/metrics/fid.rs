@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::frechet::frechet_distance_factored;
 use specimen_stats::frechet_interval::frechet_interval;
@@ -34,7 +35,7 @@ const FOR_INTERVAL: &str = "the interval of fid";
 pub const FEW: u64 = 2048;
 
 /// `[fid]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FidRule {
     /// The covariance is divided by `n - ddof`; every tool takes 1, and nothing else is computed here.

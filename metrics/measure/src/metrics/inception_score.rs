@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::inception_score::{SplitCut, SplitOrder, inception_score_cut};
 use specimen_stats::jackknife::jackknife;
@@ -22,7 +23,7 @@ pub const METRIC: Metric = Metric {
 };
 
 /// `[is]`
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InceptionScoreRule {
     /// The layer of the logits, which is another than that of the features.
@@ -38,7 +39,7 @@ pub struct InceptionScoreRule {
 }
 
 /// How pictures are cut into splits, and what the deviation over them is divided by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     /// As even as can be, divisor `n`: torch-fidelity.

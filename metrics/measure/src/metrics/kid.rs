@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::StatsError;
 use specimen_stats::bootstrap::Interval;
@@ -28,7 +29,7 @@ pub const METRIC: Metric = Metric {
 };
 
 /// `[kid]`, the estimator of the squared discrepancy under the cubic kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "estimator", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum KidRule {
     /// The unbiased estimate over all pairs of rows.
@@ -49,7 +50,7 @@ pub enum KidRule {
 }
 
 /// The tool whose subsets are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Draw {
     /// torch-fidelity's.
@@ -59,7 +60,7 @@ pub enum Draw {
 }
 
 /// The side of a comparison that a tool takes for its first set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FirstSet {
     /// The reference: torchmetrics, clean-fid.

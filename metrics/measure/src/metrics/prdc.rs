@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::StatsError;
 use specimen_stats::bootstrap::Interval;
@@ -29,7 +30,7 @@ pub const METRIC: Metric = Metric {
 const NAMES: [&str; 4] = ["precision", "recall", "density", "coverage"];
 
 /// `[prdc]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrdcRule {
     /// Which neighbour a ball reaches.
@@ -39,7 +40,7 @@ pub struct PrdcRule {
 }
 
 /// How a distance is compared with a radius.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum Surface {
     /// The surface does not belong to the ball.
     #[serde(rename = "<")]

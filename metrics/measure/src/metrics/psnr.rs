@@ -1,6 +1,7 @@
 //! `psnr`: the peak signal-to-noise ratio of pictures in pairs, in decibels.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use specimen_pixels::Image;
@@ -23,7 +24,7 @@ pub const METRIC: PairMetric = PairMetric {
 };
 
 /// `[psnr]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PsnrRule {
     /// Of what the squared error is the mean.
@@ -31,7 +32,7 @@ pub struct PsnrRule {
 }
 
 /// What of a picture is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Channels {
     /// Red, green and blue as bytes, of which 255 is the peak.

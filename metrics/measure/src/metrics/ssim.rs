@@ -1,6 +1,7 @@
 //! `ssim`: the structural similarity of pictures in pairs.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_pixels::Image;
 use specimen_stats::ssim::{Pixels, SsimWindow, ssim};
@@ -23,7 +24,7 @@ pub const METRIC: PairMetric = PairMetric {
 };
 
 /// `[ssim]`
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SsimRule {
     /// Of which the value is the mean.
@@ -33,7 +34,7 @@ pub struct SsimRule {
 }
 
 /// A window.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Window {
     /// A square of so many pixels along an edge, with sample covariances.

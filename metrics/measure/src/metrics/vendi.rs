@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_stats::jackknife::jackknife;
 
@@ -21,7 +22,7 @@ pub const METRIC: Metric = Metric {
 };
 
 /// `[vendi]`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VendiRule {
     /// The kernel whose eigenvalues are counted.
@@ -29,7 +30,7 @@ pub struct VendiRule {
 }
 
 /// The kernel of the Vendi score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VendiKernel {
     /// The cosine of two rows.

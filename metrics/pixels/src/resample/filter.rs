@@ -2,11 +2,12 @@
 
 use std::f64::consts::PI;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A resampling filter by Pillow's name for it. All but [`Filter::Nearest`] widen with the scale when a picture
 /// shrinks, which keeps it free of aliasing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filter {
     /// The nearest pixel.

@@ -1,10 +1,11 @@
 //! Which of the two passes of a resize Pillow runs first. Between them 8-bit values are rounded and floats are cut to
 //! 32 bits, so the order moves the result by a level or a few.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule of one line of Pillow's versions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PassOrder {
     /// Pillow up to 12.3 (`Image.resize`): rows first, unless the picture is more than 100 times as high as wide and
