@@ -38,12 +38,13 @@ def load(run: Union[str, "os.PathLike[str]"], *, frame: Optional[str] = None) ->
     """Reads the run folder ``run``.
 
     ``frame`` is ``polars``, ``pandas`` or ``rows``; without it the first of these that can be imported is taken.
-    Raises ``Error`` if the run is not finished, or names file and line of what is damaged. Digests are checked by
-    ``specimen verify``.
+    Raises ``Error`` if the run is not finished or is a rehearsal, or names file and line of what is damaged. Digests are
+    checked by ``specimen verify``.
     """
     kind = kind_of(frame)
     folder = Path(run)
     manifest = _manifest(folder)
+    _refuse_rehearsal(folder, manifest)
     merged = folder / "merged"
     if not (merged / "summary.json").is_file():
         raise Error(f"{folder}: not finished; run `specimen run … --resume --out {folder}`")
@@ -73,6 +74,18 @@ def _manifest(folder: Path) -> Dict[str, Any]:
     if not path.is_file():
         raise Error(f"{folder}: not a run; manifest.json is missing")
     return _document(path)
+
+
+def _refuse_rehearsal(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """A run of narrow networks with made weights, as ``specimen rehearse`` makes it, says so in its cells."""
+    spec = manifest.get("spec")
+    cells = spec.get("cells") if isinstance(spec, dict) else None
+    models = [cell.get("model") for cell in cells or [] if isinstance(cell, dict)]
+    if any(isinstance(model, dict) and model.get("rehearsed") is not None for model in models):
+        raise Error(
+            f"{folder}: this run is a rehearsal by made weights, and none of its values is a result; "
+            "make the run by `specimen run`"
+        )
 
 
 def _check_count(folder: Path, manifest: Mapping[str, Any], n_found: int) -> None:

@@ -180,3 +180,22 @@ def test_what_is_no_finished_run_is_refused_with_the_remedy(copy, tmp_path):
     (copy / "manifest.json").unlink()
     with pytest.raises(specimen.Error, match="not a run; manifest.json is missing"):
         specimen.load(str(copy))
+
+
+def test_a_rehearsal_is_no_result(tmp_path, program):
+    (tmp_path / "spec.toml").write_text(REHEARSED, encoding="utf-8")
+    program("rehearse", "spec.toml", "--no-full-width", "--out", "r", cwd=tmp_path)
+    with pytest.raises(specimen.Error, match="this run is a rehearsal by made weights, .* `specimen run`"):
+        specimen.load(tmp_path / "r" / "run")
+
+
+REHEARSED = """
+schema = 1
+name = "stub"
+seed = 1
+dataset = { name = "scenes-val", limit = 2 }
+model = { name = "stub", dtype = "f32" }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 2.0 }
+timing = { warmup = 1, blocks = 1 }
+cell = [{ name = "ar" }]
+"""
