@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Kills a training of a head at random moments, lets it end, and compares every file with that of a training that was left alone.
+
+    scripts/kill_training.py [--spec FILE] [--kills N] [--seed N] [--out FOLDER]
+
+The program is `SPECIMEN_BIN`, or target/release/specimen. It ends with 1 where a byte differs, or where the training ended
+before all kills.
+"""
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+#: What a training leaves that depends on its specification alone; the curve has seconds.
+FILES = ["model.safetensors", "config.json", "model.results.json"]
+
+#: Seconds on a toy, with a state every 10 steps.
+SPEC = """
+name         = "killed"
+seed         = 3
+save_every   = 10
+n_validation = 8
+model    = { name = "llamagen-toy", dtype = "f32", device = "cpu" }
+dataset  = { name = "scenes-train", limit = 200 }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+head     = { proposer = "eagle1" }
+schedule = { n_steps = 600, batch = 4, learning_rate = 3e-3, n_warmup = 20, weight_decay = 0.01 }
+trial    = { drafter = { proposer = "eagle1", shape = "chain", depth = 2 } }
+
+[loss]
+depth          = 1
+depth_decay    = 1.0
+feature_weight = 1.0
+row_weight     = 0.1
+guided_weight  = 0.0
+hard_ce_weight = 0.0
+feature_noise  = 0.1
+"""
+
+
+def start(program, spec, out):
+    """The training under way."""
+    words = [program, "train-drafter", spec, "--out", out]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([str(word) for word in words], **quiet)
+
+
+def finish(training):
+    """Waits for the end, which must be a good one."""
+    if training.wait() != 0:
+        sys.exit(f"the training ended with {training.returncode}")
+
+
+def steps_of(out):
+    """Steps of the curve so far."""
+    curve = out / "model.csv"
+    rows = curve.read_text(encoding="utf-8").splitlines() if curve.is_file() else []
+    return int(rows[-1].split(",")[0]) if len(rows) > 1 else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spec", type=Path, help="training specification [default: a small one]")
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    parser.add_argument("--out", type=Path, help="folder for both trainings [default: a temporary one]")
+    args = parser.parse_args()
+    program = os.environ.get("SPECIMEN_BIN") or ROOT / "target" / "release" / "specimen"
+    with tempfile.TemporaryDirectory() as scratch:
+        out = args.out or Path(scratch)
+        out.mkdir(parents=True, exist_ok=True)
+        spec = args.spec or out / "spec.toml"
+        if args.spec is None:
+            spec.write_text(SPEC, encoding="utf-8")
+        whole, killed = out / "whole", out / "killed"
+        began = time.monotonic()
+        finish(start(program, spec, whole))
+        seconds = time.monotonic() - began
+        print(f"left alone: {seconds:.1f} s")
+        dice = random.Random(args.seed)
+        for kill in range(1, args.kills + 1):
+            training = start(program, spec, killed)
+            moment = dice.uniform(0.01, 1.8 / args.kills) * seconds
+            try:
+                training.wait(moment)
+                sys.exit(f"kill {kill}: the training ended before it; take a longer one, or fewer kills")
+            except subprocess.TimeoutExpired:
+                training.send_signal(signal.SIGKILL)
+                training.wait()
+            print(f"kill {kill}: after {moment:.1f} s, at step {steps_of(killed)}")
+        finish(start(program, spec, killed))
+        differ = [name for name in FILES if (whole / name).read_bytes() != (killed / name).read_bytes()]
+        if differ:
+            sys.exit(f"these differ after {args.kills} kills: {', '.join(differ)}")
+        print(f"the same bytes after {args.kills} kills: {', '.join(FILES)}")
+
+
+if __name__ == "__main__":
+    main()
