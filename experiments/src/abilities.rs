@@ -163,7 +163,8 @@ cell = [
         let what = "a head that continues from older features";
         check_refused("igpt-mnist", &cell, what, &able(|_, model| model.gives(Ability::FeatureReuse)));
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
-        let with_heads = "use one that has: llamagen-c2i-toy, llamagen-t2i-xl-512, llamagen-toy, stub, tiny";
+        let with_heads = "use one that has: anole-7b, anole-toy, janus-pro-1b, janus-pro-7b, janus-toy, llamagen-c2i-toy, llamagen-t2i-xl-512, \
+                          llamagen-toy, lumina-mgpt-7b-512, lumina-mgpt-7b-768, lumina-toy, stub, tiny";
         check_refused("igpt-mnist", &cell, "an EAGLE-3 head", with_heads);
     }
 

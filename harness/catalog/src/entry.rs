@@ -491,7 +491,8 @@ mod tests {
         assert_eq!(head("llamagen-t2i-xl-512", "eagle3", None), of("-eagle3"));
         assert_eq!(head("llamagen-t2i-xl-512", "eagle3", Some("cascade")), None);
         assert_eq!(head("janus-pro-7b", "eagle1", None), Some("janus-pro-7b-drafter".into()));
-        assert_eq!(head("anole-7b", "eagle3", None), None);
+        assert_eq!(head("anole-7b", "eagle3", None), Some("anole-7b-drafter-eagle3".into()));
+        assert_eq!(head("llamagen-c2i-b-256", "eagle3", None), None);
     }
 
     #[test]
@@ -508,7 +509,10 @@ mod tests {
         assert_eq!(names("tiny", "eagle3"), Some(vec!["standard"]));
         assert_eq!(names("llamagen-t2i-xl-512", "eagle1"), Some(vec!["standard", "cascade"]));
         assert_eq!(names("llamagen-t2i-xl-512", "eagle3"), Some(vec!["standard"]));
-        assert_eq!((names("janus-pro-7b", "eagle1"), names("janus-pro-7b", "eagle3")), (Some(vec![]), None));
+        assert_eq!(
+            (names("janus-pro-7b", "eagle1"), names("janus-pro-7b", "eagle3")),
+            (Some(vec![]), Some(vec![]))
+        );
         assert_eq!((names("stub", "eagle1"), names("stub", "eagle3")), (Some(vec![]), Some(vec![])));
         assert_eq!(names("llamagen-c2i-b-256", "eagle1"), None);
     }

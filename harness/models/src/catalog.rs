@@ -118,7 +118,9 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
             let read = if is_made {
                 chameleon::made::made(model, recipe, narrow.is_some(), (kind, device))?
             } else {
-                Chameleon::load(recipe, &Source::of(model).locate(&places)?, kind, device)?
+                let source = Source::of(model);
+                let files = source.locate(&places)?;
+                Chameleon::load(recipe, &files, (&source.heads, &places), (kind, device))?
             };
             read.into_model(device)?
         }

@@ -13,7 +13,7 @@ use specimen_experiments::{
     spec::{DatasetSpec, Dtype, ModelSpec},
 };
 use specimen_foundation::bounded_read::read_text;
-use specimen_models::heads::trainable::HeadKind;
+use specimen_models::heads::described_head::HeadKind;
 
 use crate::{
     error::TrainError,

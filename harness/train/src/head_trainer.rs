@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use specimen_models::{
-    heads::{draft_head::Head, trainable::TrainableHead},
+    heads::{
+        described_head::{DescribedHead, RepeatedTensor},
+        draft_head::Head,
+        head_file::HeadFile,
+    },
     seam::loaded_model::LoadedModel,
 };
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads};
@@ -61,14 +65,14 @@ impl ParamSource for &Leaves {
 /// A source that answers with what the file repeats, and writes down everything.
 struct Recording<'a> {
     source: &'a mut dyn ParamSource,
-    repeated: &'a [(String, Tensor)],
+    repeated: &'a [RepeatedTensor],
     named: BTreeMap<String, Tensor>,
 }
 
 impl ParamSource for Recording<'_> {
     fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
-        let tensor = match self.repeated.iter().find(|(repeated, _)| repeated == name) {
-            Some((_, tensor)) => tensor.shallow_clone(),
+        let tensor = match self.repeated.iter().find(|repeated| repeated.name == name) {
+            Some(repeated) => repeated.tensor.shallow_clone(),
             None => self.source.param(name, shape, init)?,
         };
         self.named.insert(name.to_owned(), tensor.shallow_clone());
@@ -106,9 +110,12 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
         stage.after_step(&engine, &report)?;
     }
     let mut tensors = engine.weights(kind);
+    let stored = |tensor: &Tensor| match tensor.is_floating_point() {
+        true => tensor.to_device(Device::Cpu).to_kind(kind),
+        false => tensor.to_device(Device::Cpu),
+    };
     let repeated = described.repeated.iter();
-    tensors
-        .extend(repeated.map(|(name, tensor)| (name.clone(), tensor.to_device(Device::Cpu).to_kind(kind))));
+    tensors.extend(repeated.map(|repeated| (repeated.name.clone(), stored(&repeated.tensor))));
     stage.finish_with(&engine, &tensors, &described.config)?;
     let values = training.measure(&described, engine.model(), &drawn, &loss)?;
     let prompts = &training.prompts[..spec.rest.n_validation];
@@ -134,10 +141,11 @@ struct Item {
 
 impl HeadTraining<'_> {
     /// The head of the specification, if the model has it and there is something to train it on.
-    fn describe(&self) -> Result<TrainableHead, TrainError> {
+    fn describe(&self) -> Result<DescribedHead, TrainError> {
         let rest = &self.spec.rest;
         let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
-        let described = (self.model.trainable)(rest.head.kind(), rest.head.taps)
+        let mut file = HeadFile::tapping(rest.head.taps);
+        let described = (self.model.describe_head)(rest.head.kind(), &mut file)
             .map_err(|reason| wrong(format!("head: {reason}")))?;
         let n = self.prompts.len();
         if n <= rest.n_validation {
@@ -168,7 +176,7 @@ impl HeadTraining<'_> {
     }
 
     /// Puts the values that the specification names, or that the family gives, in place of random ones.
-    fn start(&self, described: &TrainableHead, engine: &mut Engine<Leaves>) -> anyhow::Result<()> {
+    fn start(&self, described: &DescribedHead, engine: &mut Engine<Leaves>) -> anyhow::Result<()> {
         for (name, value) in &described.starts {
             tch::no_grad(|| engine.master(name).copy_(value));
         }
@@ -179,7 +187,7 @@ impl HeadTraining<'_> {
                 reason: reason.to_string(),
             };
             let mut file = Checkpoint::open(path, Some(Kind::Float), self.device).map_err(unfit)?;
-            file.ignore(|name| described.repeated.iter().any(|(repeated, _)| repeated == name));
+            file.ignore(|name| described.repeated.iter().any(|repeated| repeated.name == name));
             tch::no_grad(|| engine.start_from(&mut file)).map_err(|error| {
                 match error.downcast::<LoadError>() {
                     Ok(reason) => unfit(reason).into(),
@@ -229,7 +237,7 @@ impl HeadTraining<'_> {
     /// Calls `learn` with a lesson on one image; `half_width`: of the noise, seeded by the item.
     fn with_lesson<T>(
         &self,
-        described: &TrainableHead,
+        described: &DescribedHead,
         head: &dyn Head,
         drawn: &Drawn<'_>,
         (item, half_width): (&Item, f64),
@@ -250,7 +258,7 @@ impl HeadTraining<'_> {
     /// The loss of one image with its graph, and what to report of it.
     fn loss(
         &self,
-        described: &TrainableHead,
+        described: &DescribedHead,
         leaves: &Leaves,
         drawn: &Drawn<'_>,
         item: &Item,
@@ -264,7 +272,7 @@ impl HeadTraining<'_> {
     /// What the head does on the held-out images.
     fn measure(
         &self,
-        described: &TrainableHead,
+        described: &DescribedHead,
         leaves: &Leaves,
         drawn: &Drawn<'_>,
         loss: &HeadLoss,

@@ -2,7 +2,7 @@
 //! [`Lesson::of_image`] makes it for one image of any model, `drafter.rs` for a batch of the embedded one.
 
 use specimen_models::{
-    heads::{draft_head::Head, trainable::TrainableHead},
+    heads::{described_head::DescribedHead, draft_head::Head},
     llama::layer::{Rotary, causal_mask},
     seam::{
         backbone::{Backbone, Tapped},
@@ -47,7 +47,7 @@ impl<'a> Lesson<'a> {
     /// one entry a position or none at all; `noise`: makes the noise of features of a shape, in f32.
     pub fn of_image(
         prefix: &'a Prefix,
-        of_head: &TrainableHead,
+        of_head: &DescribedHead,
         head: &dyn Head,
         tokens: &Tensor,
         is_forced: &[bool],
@@ -126,7 +126,7 @@ pub(crate) fn guided(logits: &Tensor, scale: f64) -> Tensor {
 }
 
 /// The target on prefix and image, all slots at once but that of the last token.
-fn on_whole(prefix: &Prefix, of_head: &TrainableHead, taps: &[usize], tokens: &Tensor) -> Tapped {
+fn on_whole(prefix: &Prefix, of_head: &DescribedHead, taps: &[usize], tokens: &Tensor) -> Tapped {
     let Prefix { backbone, slots } = prefix;
     let (n_rows, n_prefix, _) = slots.size3().expect("a prefix has three axes");
     let n = n_prefix + tokens.size()[0] - 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use specimen_decode::{clock::MonotonicClock, decoder::decode, method::Parts, rng::Uniforms, trace::Decoded};
 use specimen_models::{
-    heads::trainable::TrainableHead,
+    heads::described_head::{DescribedHead, RepeatedTensor},
     seam::{draft_time::DraftTime, loaded_model::LoadedModel},
 };
 use specimen_stats::{
@@ -27,7 +27,7 @@ pub struct Trial<'a> {
     /// The target.
     pub model: &'a LoadedModel,
     /// The head.
-    pub described: &'a TrainableHead,
+    pub described: &'a DescribedHead,
     /// Where it computes.
     pub device: Device,
     /// Prompts, one image each.
@@ -48,13 +48,14 @@ pub struct TrialResult {
 /// The tensors of a head by their names.
 struct Tensors<'a> {
     trained: &'a BTreeMap<String, Tensor>,
-    repeated: &'a [(String, Tensor)],
+    repeated: &'a [RepeatedTensor],
     device: Device,
 }
 
 impl ParamSource for Tensors<'_> {
     fn param(&mut self, name: &str, _: &[i64], _: Init) -> Result<Tensor, LoadError> {
-        let repeated = self.repeated.iter().find(|(repeated, _)| repeated == name).map(|(_, tensor)| tensor);
+        let repeated = self.repeated.iter().find(|repeated| repeated.name == name);
+        let repeated = repeated.map(|repeated| &repeated.tensor);
         let tensor = repeated.or_else(|| self.trained.get(name));
         Ok(tensor.expect("a head asks for the same tensors every time").to_device(self.device))
     }
@@ -87,7 +88,7 @@ impl Trial<'_> {
         let _guard = tch::no_grad_guard();
         let repeated = &self.described.repeated;
         let mut source = Tensors { trained: tensors, repeated, device: self.device };
-        let start = (self.described.start)(&mut source)?;
+        let start = self.described.made(&mut source)?;
         let method = &self.spec.trial;
         let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
         let mut accepted = Vec::new();

@@ -71,7 +71,7 @@ pub enum LoadError {
     },
     /// A tensor has an element type that is not read.
     #[error(
-        "{path}: tensor `{name}` has element type {found}; expected f32, f16 or bf16 (for indices: i64 or u8)"
+        "{path}: tensor `{name}` has element type {found}; expected f32, f16 or bf16 (for indices and flags: i64, u8 or bool)"
     )]
     WrongKind {
         /// The weights file.
@@ -372,7 +372,8 @@ fn kind_of(dtype: Dtype) -> Option<Kind> {
         Dtype::F16 => Some(Kind::Half),
         Dtype::BF16 => Some(Kind::BFloat16),
         Dtype::I64 => Some(Kind::Int64),
-        Dtype::U8 => Some(Kind::Uint8),
+        // Flags are read as 0 and 1, whatever bytes a file has for them.
+        Dtype::U8 | Dtype::BOOL => Some(Kind::Uint8),
         _ => None,
     }
 }

@@ -23,6 +23,7 @@ pub fn write_safetensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> std
             Kind::Half => Dtype::F16,
             Kind::Int64 => Dtype::I64,
             Kind::Uint8 => Dtype::U8,
+            Kind::Bool => Dtype::BOOL,
             other => return Err(invalid(format!("tensor `{name}` has kind {other:?}, which is not stored"))),
         };
         // A number without axes becomes a list of one, which alone can be seen as bytes.

@@ -6,13 +6,17 @@ use specimen_decode::pipeline::{FilterOrder, Sampling};
 use specimen_models::{
     families::{
         chameleon::{
-            ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, ImageWords,
-            KeyLayout, QkNormShape,
+            ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageWords, KeyLayout,
+            QkNormShape,
         },
         llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
     },
     files::published_names::Mixed,
-    heads::{draft_head::DraftHead, eagle_draft::EagleDraft, lantern_head::LanternHead},
+    heads::{
+        draft_head::DraftHead,
+        eagle_draft::{EagleDraft, Front},
+        lantern_head::LanternHead,
+    },
     llama::padded::Padding,
     seam::{draft_time::DraftTime, generation::ModelGeneration},
 };
@@ -65,8 +69,10 @@ pub(crate) struct Subject {
     pub(crate) is_in_eager: bool,
     /// An image, and the head at work on it.
     open: Box<dyn Fn() -> (ModelGeneration, Rc<dyn DraftHead>)>,
-    /// What the slots of the prefix but the last are paired with, where [`EagleDraft`] keeps the prefix, `[2, n, d]`.
-    following: Option<Tensor>,
+    /// What the slots of the prefix but the last are paired with, `[2, n, d]`.
+    following: Tensor,
+    /// Pads that are hidden from the head.
+    pads: Vec<i64>,
 }
 
 impl Subject {
@@ -79,12 +85,8 @@ impl Subject {
     pub(crate) fn open_with_drafter(&self) -> (ModelGeneration, EagleDraft) {
         let (generation, head) = (self.open)();
         let time = DraftTime::new(generation.device());
-        let draft = match &self.following {
-            None => EagleDraft::new(head, &generation, MAX_TREE, time),
-            Some(following) => {
-                EagleDraft::with_prefix(head, &generation, MAX_TREE, time, following.shallow_clone())
-            }
-        };
+        let front = Front { following: self.following.shallow_clone(), pads: self.pads.clone() };
+        let draft = EagleDraft::behind(head, &generation, MAX_TREE, time, Some(front));
         (generation, draft)
     }
 }
@@ -172,8 +174,11 @@ fn llamagen(name: &'static str, config: LlamaGenConfig, kind: Kind, device: Devi
     let network =
         LlamaGenNetwork::new(&mut made, &config, LlamaGenNames::Original).expect("its weights are made");
     let (d_model, n_vocab) = (config.d_model, config.n_vocab);
-    let head = LanternHead::new(&mut made, &drafter_config(&config, 1e-6), Mixed::Pairs, d_model, n_vocab);
-    let head = Rc::new(head.expect("its weights are made"));
+    let of_head = drafter_config(&config, 1e-6);
+    let head = LanternHead::eagle1(&mut made, &of_head, Mixed::Pairs, (d_model, n_vocab));
+    let mut head = head.expect("its weights are made");
+    tch::no_grad(|| head.prepare());
+    let head = Rc::new(head);
     let features = (ramp(&[n_slots, d_caption], device) * 25.0).to_kind(kind);
     let following = head.token_table().get(0).view([1, 1, d_model]).expand([2, n_slots - 1, d_model], false);
     let open = move || {
@@ -190,7 +195,7 @@ fn llamagen(name: &'static str, config: LlamaGenConfig, kind: Kind, device: Devi
         n_prefix: n_slots as usize,
         n_tokens: config.n_tokens() as usize,
     };
-    Subject { name, sizes, is_in_eager: false, open: Box::new(open), following: Some(following) }
+    Subject { name, sizes, is_in_eager: false, open: Box::new(open), following, pads: Vec::new() }
 }
 
 /// Behind a prompt of 120 words, without the grammar, which forces tokens and costs nothing.
@@ -208,11 +213,13 @@ fn chameleon(
     let network = Rc::new(network.expect("its weights are made"));
     let head = Rc::new(ChameleonHead::new(&mut made, config, true).expect("its weights are made"));
     let prompt = Tensor::arange(2 * n_prefix, (Kind::Int64, device)).view([2, n_prefix]);
+    let pads = vec![0, n_prefix - 2];
+    let following = tch::no_grad(|| network.embed_words(&prompt)).narrow(1, 1, n_prefix - 1);
+    let padded = pads.clone();
     let open = move || {
         let prefix = tch::no_grad(|| network.embed_words(&prompt));
-        let padding = Padding::new(vec![0, n_prefix - 2]);
-        let image = Rc::new(ChameleonImage::new(network.clone(), padding, prompt.shallow_clone()));
-        let head: Rc<dyn DraftHead> = Rc::new(ImageHead::new(head.clone(), image.clone()));
+        let image = Rc::new(ChameleonImage::new(network.clone(), Padding::new(padded.clone())));
+        let head: Rc<dyn DraftHead> = head.clone();
         (ModelGeneration::new(image, sampling(n_codes), prefix, n_tokens, MAX_TREE), head)
     };
     let sizes = Sizes {
@@ -223,7 +230,7 @@ fn chameleon(
         n_prefix: n_prefix as usize,
         n_tokens,
     };
-    Subject { name, sizes, is_in_eager: false, open: Box::new(open), following: None }
+    Subject { name, sizes, is_in_eager: false, open: Box::new(open), following, pads }
 }
 
 /// The sizes of a LlamaGen of the catalog.

@@ -16,10 +16,11 @@ use super::tiny::{TargetConfig, TinyBackbone};
 use crate::{
     files::{placed::Placed, random_weights::RandomWeights},
     heads::{
+        described_head::no_heads,
+        draft_head::DraftHead,
         drafters::{DrafterKind, Heads},
         eagle::{EagleConfig, EagleHead, EaglePrefix},
         eagle3::{Eagle3Config, Eagle3Head},
-        trainable::no_heads,
     },
     seam::{
         loaded_model::{LoadedModel, Picture, Prefix, PromptFormat},
@@ -94,7 +95,7 @@ pub fn open(kind: Kind, device: Device) -> Result<LoadedModel, LoadError> {
         prompt: prompt_format(Rc::new(backbone), device),
         painter: Box::new(paint),
         heads,
-        trainable: no_heads(NAME),
+        describe_head: no_heads(NAME),
         weights: Vec::new(),
         warnings: Vec::new(),
         steps: None,

@@ -55,6 +55,20 @@ impl SeveralFiles {
         self.files.iter().find_map(|file| file.shape(name))
     }
 
+    /// As [`Checkpoint::take`], from the file that has it.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::take`]; the first file says what is wrong if none has it.
+    pub fn take(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, LoadError> {
+        let at = self.place_of(name);
+        self.files[at].take(name, shape)
+    }
+
+    /// The file that has the tensor `name`; the first if none has.
+    fn place_of(&self, name: &str) -> usize {
+        self.files.iter().position(|file| file.shape(name).is_some()).unwrap_or(0)
+    }
+
     /// Element kind in which the tensor `name` is stored.
     #[must_use]
     pub fn stored_kind(&self, name: &str) -> Option<Kind> {
@@ -89,7 +103,7 @@ impl SeveralFiles {
 impl ParamSource for SeveralFiles {
     /// From the file that has it; the first one says what is wrong if none does.
     fn param(&mut self, name: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
-        let at = self.files.iter().position(|file| file.shape(name).is_some()).unwrap_or(0);
+        let at = self.place_of(name);
         self.files[at].param(name, shape, init)
     }
 }

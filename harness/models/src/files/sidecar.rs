@@ -27,6 +27,18 @@ impl Sidecar {
         Ok(Self(value))
     }
 
+    /// One that has these entries.
+    #[must_use]
+    pub fn of(entries: serde_json::Value) -> Self {
+        Self(entries)
+    }
+
+    /// All entries; null where there is no such file.
+    #[must_use]
+    pub fn entries(&self) -> &serde_json::Value {
+        &self.0
+    }
+
     /// The number under `key`.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<f64> {

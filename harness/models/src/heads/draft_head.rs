@@ -38,17 +38,17 @@ pub trait Head {
     fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor;
 }
 
-/// A head ready to decode.
+/// A head that can decode.
 pub trait DraftHead: Head {
-    /// Entries of its cache before those of the image, which it fills itself.
-    fn n_front(&self) -> i64 {
-        0
-    }
+    /// Builds what decoding needs; training does without.
+    fn prepare(&mut self);
 
     /// `n` nodes behind the cache. `embeddings`, `features` as in [`Head::open`]; `turns` as from
-    /// [`Turns::at`](crate::llama::layer::Turns::at); `mask` as in [`Layer::step`](crate::llama::layer::Layer::step), over the
-    /// entries of [`DraftHead::n_front`] as well.
-    /// Returns predicted features `[b, n, d]`.
+    /// [`Turns::at`](crate::llama::layer::Turns::at); `mask` as in [`Layer::step`](crate::llama::layer::Layer::step), or
+    /// `[b, 1, n, n_cached + n]`. Returns predicted features `[b, n, d]`.
+    ///
+    /// # Panics
+    /// If the head is not prepared.
     fn step(
         &self,
         embeddings: &Tensor,

@@ -136,6 +136,10 @@ impl Head for EagleHead {
 }
 
 impl DraftHead for EagleHead {
+    fn prepare(&mut self) {
+        self.layer.prepare();
+    }
+
     fn step(
         &self,
         embeddings: &Tensor,

@@ -4,7 +4,8 @@
 //! `fc` mixes the residual streams that enter a low, a middle and a high layer, without a norm; attention reads
 //! the normed embedding beside the normed mixture; the residual stream is the mixture itself. The head's output
 //! before its own norm is the next feature of a draft, which never passes `fc` again, and its own output head
-//! reads it after the norm. The draft vocabulary is the target's whole image vocabulary.
+//! reads it after the norm. The draft vocabulary is the codes of the target's pictures; structural tokens, which stand where
+//! they are forced, are behind them and never drafted.
 
 use serde::{Deserialize, Serialize};
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
@@ -19,7 +20,10 @@ use crate::{
         layer::{Layer, LayerShape, Rotary, rms_norm},
         mirror::Mirrored,
     },
-    seam::{backbone::Backbone, kv::LayerCache},
+    seam::{
+        backbone::{Backbone, with_undrawn},
+        kv::LayerCache,
+    },
 };
 
 /// What differs between heads.
@@ -103,9 +107,10 @@ impl Eagle3Head {
         Ok(Self { config: config.clone(), shape, fc, embedding_norm, feature_norm, layer, norm, head })
     }
 
-    /// Builds what decoding needs; training does without.
-    pub fn prepare(&mut self) {
-        self.layer.prepare();
+    /// The same head with the rows of its output head in the order `rows`, `[n_vocab]`, i64.
+    #[must_use]
+    pub fn in_order(self, rows: &Tensor) -> Self {
+        Self { head: self.head.index_select(0, rows), ..self }
     }
 
     /// The sizes it was built with.
@@ -144,13 +149,18 @@ impl Head for Eagle3Head {
         self.layer.finish(x, context)
     }
 
-    fn logits(&self, _: &dyn Backbone, predicted: &Tensor) -> Tensor {
+    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
         let normed = rms_norm(predicted, &self.norm, self.config.norm_eps);
-        normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float)
+        let codes = normed.linear(&self.head, None::<&Tensor>).to_kind(Kind::Float);
+        with_undrawn(codes, target.shape().n_vocab)
     }
 }
 
 impl DraftHead for Eagle3Head {
+    fn prepare(&mut self) {
+        self.layer.prepare();
+    }
+
     fn step(
         &self,
         embeddings: &Tensor,

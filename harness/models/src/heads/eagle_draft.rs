@@ -13,6 +13,7 @@ use tch::Tensor;
 
 use crate::{
     heads::draft_head::DraftHead,
+    llama::padded::Padding,
     seam::{
         distributions::{DistributionRows, distributions, likeliest},
         draft_time::DraftTime,
@@ -30,9 +31,10 @@ pub struct EagleDraft {
     context: Context,
     cache: KvCache,
     tap: Rc<RefCell<FeatureTap>>,
-    /// What the slots of the prefix but the last are paired with, `[b, n_prefix - 1, d]`; absent where the head begins
-    /// with the image.
-    prefix: Option<Tensor>,
+    /// Absent where the head begins with the image.
+    front: Option<Front>,
+    /// Hides the pads of the front.
+    padding: Padding,
     /// Ages of the features for the tokens it takes in next, if they are not the fresh ones.
     reused: Option<Vec<usize>>,
     /// Predicted features of the root and of every expanded node, `[b, m, d]`.
@@ -42,6 +44,15 @@ pub struct EagleDraft {
     /// Whether tokens that are chosen, not drawn, are found where the distributions are: elsewhere than on the host.
     chooses_on_device: bool,
     time: DraftTime,
+}
+
+/// What a head has seen of the prefix.
+pub struct Front {
+    /// Input vectors of what follows each slot of the prefix but the last, which the slot's feature is paired with,
+    /// `[b, n_prefix - 1, d]`.
+    pub following: Tensor,
+    /// Pads at the front of each row that are hidden from the pairs behind them; empty where none is.
+    pub pads: Vec<i64>,
 }
 
 /// What a forward of the head predicted.
@@ -75,40 +86,31 @@ impl EagleDraft {
         max_run: usize,
         time: DraftTime,
     ) -> Self {
-        Self::opened(head, generation, max_run, time, None)
+        Self::behind(head, generation, max_run, time, None)
     }
 
-    /// The same for a head that has seen the whole prefix: `following`, `[b, n_prefix - 1, d]`, has the input vector
-    /// of what follows each slot of the prefix but the last, which the slot's feature is paired with.
+    /// The same for a head that has seen the prefix as `front` says.
     ///
     /// # Panics
-    /// If `generation` has run its prefill, or `following` has another length.
+    /// If `generation` has run its prefill, or `front` has another length than its prefix.
     #[must_use]
-    pub fn with_prefix(
+    pub fn behind(
         head: Rc<dyn DraftHead>,
         generation: &ModelGeneration,
         max_run: usize,
         time: DraftTime,
-        following: Tensor,
-    ) -> Self {
-        assert_eq!(following.size()[1], generation.n_prefix() - 1, "one vector for each slot but the last");
-        generation.tap().borrow_mut().ask_for_prefix();
-        Self::opened(head, generation, max_run, time, Some(following))
-    }
-
-    fn opened(
-        head: Rc<dyn DraftHead>,
-        generation: &ModelGeneration,
-        max_run: usize,
-        time: DraftTime,
-        prefix: Option<Tensor>,
+        front: Option<Front>,
     ) -> Self {
         use specimen_decode::generation::Generation;
+        let n_front = front.as_ref().map_or(0, |front| front.following.size()[1]);
+        if front.is_some() {
+            assert_eq!(n_front, generation.n_prefix() - 1, "one vector for each slot but the last");
+            generation.tap().borrow_mut().ask_for_prefix();
+        }
         let backbone = generation.backbone().clone();
         generation.tap().borrow_mut().ask_for(head.taps());
         let layer = head.layer_shape();
-        let n_prefix_pairs = prefix.as_ref().map_or(0, |prefix| prefix.size()[1]);
-        let capacity = n_prefix_pairs + (generation.n_tokens() + max_run + 2) as i64;
+        let capacity = n_front + (generation.n_tokens() + max_run + 2) as i64;
         let shape = KvShape {
             n_layers: 1,
             n_rows: generation.n_rows(),
@@ -126,9 +128,10 @@ impl EagleDraft {
             backbone,
         };
         Self {
-            cache: KvCache::with_front(shape, head.n_front(), context.backbone.kind(), device),
+            cache: KvCache::new(shape, context.backbone.kind(), device),
             tap: generation.tap(),
-            prefix,
+            padding: Padding::new(front.as_ref().map_or_else(Vec::new, |front| front.pads.clone())),
+            front,
             reused: None,
             predicted: Tensor::new(),
             rows: Vec::new(),
@@ -146,8 +149,8 @@ impl EagleDraft {
     }
 
     /// Pairs in front of the image's.
-    fn n_prefix_pairs(&self) -> i64 {
-        self.prefix.as_ref().map_or(0, |prefix| prefix.size()[1])
+    fn n_front(&self) -> i64 {
+        self.front.as_ref().map_or(0, |front| front.following.size()[1])
     }
 
     /// Runs pairs at the image positions `positions` (0-based; negative in the prefix) behind `from` cached entries.
@@ -175,9 +178,11 @@ impl EagleDraft {
         let embeddings = self.head.embed(&**backbone, &tokens, &of_tokens);
         let mut embeddings = embeddings.unsqueeze(0).expand([*n_rows, -1, -1], false);
         if n_before > 0 {
-            let prefix = self.prefix.as_ref().expect("pairs before the image are of a prefix");
-            embeddings = Tensor::cat(&[prefix, &embeddings], 1);
+            let front = self.front.as_ref().expect("pairs before the image are of a prefix");
+            embeddings = Tensor::cat(&[&front.following, &embeddings], 1);
         }
+        let mask =
+            self.padding.hide(mask.as_ref(), embeddings.size()[1], from, self.cache.kind(), &embeddings);
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
         let turns = turns.at(&positions, self.head.layer_shape().n_heads);
         let layer = &mut self.cache.layers_from(from)[0];
@@ -222,7 +227,7 @@ impl EagleDraft {
 
     fn take_in(&mut self, tokens: &[TokenId]) -> Ran {
         let stable = self.cache.len();
-        let n_before = self.n_prefix_pairs();
+        let n_before = self.n_front();
         let n = n_before + tokens.len() as i64 - stable;
         let features = match self.reused.take() {
             None => self.tap.borrow_mut().fresh(n as usize),
@@ -240,12 +245,12 @@ impl EagleDraft {
         let n_held = (stable - n_before).max(0) as usize;
         let new: Vec<i64> = tokens[n_held..].iter().map(|t| i64::from(t.0)).collect();
         let positions: Vec<i64> = (stable..stable + n).map(|slot| slot - n_before).collect();
-        let mask = causal_behind(self.head.n_front() + stable, n);
+        let mask = causal_behind(stable, n);
         let out = self.run(&new, &positions, (&features, &[]), stable, mask.as_ref());
         self.cache.keep(&(0..n).collect::<Vec<_>>());
         self.predicted = out.narrow(1, n - 1, 1);
         self.rows = vec![Some(0)];
-        Ran { predicted: self.predicted.shallow_clone(), next: vec![stable + n] }
+        Ran { predicted: self.predicted.shallow_clone(), next: vec![stable + n - n_before] }
     }
 
     fn expand_nodes(&mut self, tree: &TokenTree, nodes: &[NodeId]) -> Ran {
@@ -262,10 +267,9 @@ impl EagleDraft {
             self.rows[node.0] = Some(n_run + i as i64);
         }
         // Places behind the stable cache: the root's pair is the last stable one, node rows follow in order.
-        let seen = self.head.n_front() + stable;
-        let place = |node| Some(seen + row_of(&self.rows, node) - 1);
-        let mask = ancestor_mask(tree, nodes, seen, seen + n_run - 1 + n, place);
-        let root = stable - 1 - self.n_prefix_pairs();
+        let place = |node| Some(stable + row_of(&self.rows, node) - 1);
+        let mask = ancestor_mask(tree, nodes, stable, stable + n_run - 1 + n, place);
+        let root = stable - 1 - self.n_front();
         let tokens: Vec<i64> = nodes.iter().map(|&node| i64::from(tree[node].token.0)).collect();
         let positions: Vec<i64> = nodes.iter().map(|&node| root + tree[node].depth as i64).collect();
         let known = self.predicted.shallow_clone();

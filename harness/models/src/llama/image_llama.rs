@@ -5,6 +5,7 @@ use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::{Kind, Tensor};
 
 use crate::{
+    heads::eagle3_file::output_starts,
     llama::{
         layer::{Layer, LayerShape, Rotary, Turns, rms_norm},
         mirror::Mirrored,
@@ -134,10 +135,7 @@ impl ImageLlama {
     #[must_use]
     pub fn output_starts(&self) -> Vec<(String, Tensor)> {
         match &self.head {
-            OutputHead::Linear(weight) => vec![
-                ("lm_head.weight".to_owned(), weight.shallow_clone()),
-                ("norm.weight".to_owned(), self.stack.norm.shallow_clone()),
-            ],
+            OutputHead::Linear(weight) => output_starts(weight, &self.stack.norm),
             OutputHead::Mlp(_) => Vec::new(),
         }
     }

@@ -9,6 +9,24 @@ use crate::{
     seam::kv::KvCache,
 };
 
+/// Logit of a structural token, which is forced where it stands and nowhere drawn. Finite, so that guidance and
+/// temperature leave it a number, and so low that its probability is exactly 0.
+const NEVER: f64 = -1e30;
+
+/// Logits of picture codes (`[.., n_codes]`, f32) as those of `n_vocab` tokens, of which the ones behind the codes are
+/// structural.
+#[must_use]
+pub fn with_undrawn(codes: Tensor, n_vocab: i64) -> Tensor {
+    let mut size = codes.size();
+    let n_codes = size.pop().expect("logits have an axis of codes");
+    if n_codes == n_vocab {
+        return codes;
+    }
+    size.push(n_vocab - n_codes);
+    let structural = codes.new_full(size.as_slice(), NEVER, (Kind::Float, codes.device()));
+    Tensor::cat(&[codes, structural], -1)
+}
+
 /// Sizes that a generation needs to know of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackboneShape {

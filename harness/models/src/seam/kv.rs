@@ -9,11 +9,9 @@ use crate::seam::transfers::upload;
 /// The cache of all layers; entries `0..len` are valid.
 pub struct KvCache {
     layers: Vec<LayerCache>,
-    /// `[n_layers, b, 2 * n_heads, n_front + capacity, d_head]`, keys before values; the layers hold views of it. A head's
+    /// `[n_layers, b, 2 * n_heads, capacity, d_head]`, keys before values; the layers hold views of it. A head's
     /// entries are side by side, as the attention kernel reads them.
     all: Tensor,
-    /// As [`LayerCache::n_front`].
-    n_front: i64,
     /// Slots whose entries were left out, see [`KvCache::begin`].
     n_left_out: i64,
     len: i64,
@@ -31,12 +29,9 @@ struct Places {
 
 /// One layer's keys and values.
 pub struct LayerCache {
-    /// `[b, 2 * n_heads, n_front + capacity, d_head]`
+    /// `[b, 2 * n_heads, capacity, d_head]`
     entries: Tensor,
     n_heads: i64,
-    /// Entries before the first that is counted, see [`KvCache::with_front`].
-    n_front: i64,
-    is_front_filled: bool,
     len: i64,
     capacity: i64,
     places: Option<Places>,
@@ -62,38 +57,22 @@ impl KvCache {
     /// attention kernel for bf16 is several times slower at few rows, and rounds its scores.
     #[must_use]
     pub fn new(shape: KvShape, kind: Kind, device: Device) -> Self {
-        Self::with_front(shape, 0, kind, device)
-    }
-
-    /// The same with `n_front` entries before those that are counted: every slot sees them, and a head fills them once
-    /// with what it made of a prompt.
-    #[must_use]
-    pub fn with_front(shape: KvShape, n_front: i64, kind: Kind, device: Device) -> Self {
         let kind = if device == Device::Cpu { Kind::Float } else { kind };
         let KvShape { n_layers, n_rows, n_heads, d_head, capacity } = shape;
-        let n_entries = n_front + capacity;
-        let all = Tensor::zeros([n_layers, n_rows, 2 * n_heads, n_entries, d_head], (kind, device));
-        Self::over(all, shape, n_front)
+        let all = Tensor::zeros([n_layers, n_rows, 2 * n_heads, capacity, d_head], (kind, device));
+        Self::over(all, shape)
     }
 
-    /// An empty cache in the memory of `all`, `[n_layers, b, 2 * n_heads, n_front + capacity, d_head]`.
-    pub(crate) fn over(all: Tensor, shape: KvShape, n_front: i64) -> Self {
+    /// An empty cache in the memory of `all`, `[n_layers, b, 2 * n_heads, capacity, d_head]`.
+    pub(crate) fn over(all: Tensor, shape: KvShape) -> Self {
         let KvShape { n_layers, n_heads, capacity, .. } = shape;
-        let layer = |i: i64| LayerCache {
-            entries: all.get(i),
-            n_heads,
-            n_front,
-            is_front_filled: false,
-            len: 0,
-            capacity,
-            places: None,
-        };
-        Self { layers: (0..n_layers).map(layer).collect(), all, n_front, n_left_out: 0, len: 0, places: None }
+        let layer = |i: i64| LayerCache { entries: all.get(i), n_heads, len: 0, capacity, places: None };
+        Self { layers: (0..n_layers).map(layer).collect(), all, n_left_out: 0, len: 0, places: None }
     }
 
     /// A cache of entries that are all valid, over memory as in [`KvCache::over`]: for [`KvCache::at_places`].
     pub(crate) fn filled(all: Tensor, shape: KvShape) -> Self {
-        Self { len: shape.capacity, ..Self::over(all, shape, 0) }
+        Self { len: shape.capacity, ..Self::over(all, shape) }
     }
 
     /// Element kind of keys, values and masks.
@@ -172,12 +151,12 @@ impl KvCache {
         let n = offsets.len() as i64;
         let mut moved = None;
         if offsets.iter().enumerate().any(|(i, &offset)| offset != i as i64) {
-            let from: Vec<i64> = offsets.iter().map(|offset| self.n_front + self.len + offset).collect();
+            let from: Vec<i64> = offsets.iter().map(|offset| self.len + offset).collect();
             let ([index, offsets], _) = upload([&from, offsets], None, self.all.kind(), self.all.device());
             moved = Some(offsets);
             // Source and destination overlap: index_select copies first.
             let kept = self.all.index_select(3, &index);
-            self.all.narrow(3, self.n_front + self.len, n).copy_(&kept);
+            self.all.narrow(3, self.len, n).copy_(&kept);
         }
         self.len += n;
         moved
@@ -203,20 +182,8 @@ impl LayerCache {
         self.entries.kind()
     }
 
-    /// Whether [`LayerCache::fill_front`] ran.
-    #[must_use]
-    pub fn is_front_filled(&self) -> bool {
-        self.is_front_filled
-    }
-
-    /// Writes the entries before those that are counted. `kv`: `[b, 2 * n_heads, n_front, d_head]`, key heads first.
-    pub fn fill_front(&mut self, kv: &Tensor) {
-        self.entries.narrow(2, 0, self.n_front).copy_(kv);
-        self.is_front_filled = true;
-    }
-
     /// Writes `kv` (`[b, 2 * n_heads, n, d_head]`, key heads first) behind the end and returns all keys and
-    /// all values up to there, those of the front included, `[b, n_heads, n_front + len + n, d_head]` each.
+    /// all values up to there, `[b, n_heads, len + n, d_head]` each.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -232,8 +199,8 @@ impl LayerCache {
         let n = kv.size()[2];
         let (len, capacity) = (self.len, self.capacity);
         assert!(len + n <= capacity, "a cache of {capacity} entries that holds {len} has no room for {n}");
-        self.entries.narrow(2, self.n_front + len, n).copy_(kv);
-        self.heads(self.n_front + len + n)
+        self.entries.narrow(2, len, n).copy_(kv);
+        self.heads(len + n)
     }
 
     /// Keys and values of the first `n` entries, `[b, n_heads, n, d_head]` each.

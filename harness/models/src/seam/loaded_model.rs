@@ -8,8 +8,8 @@ use tch::Tensor;
 
 use crate::{
     heads::{
+        described_head::DescribeHead,
         drafters::{DrafterKind, Heads},
-        trainable::DescribeHead,
     },
     seam::{
         backbone::Backbone,
@@ -75,8 +75,8 @@ pub struct LoadedModel {
     pub painter: Painter,
     /// What can draft for it.
     pub heads: Heads,
-    /// What can be trained to draft for it.
-    pub trainable: DescribeHead,
+    /// What its heads are like, for those that are trained and those that a user names.
+    pub describe_head: DescribeHead,
     /// What it knows of its tokens besides their probability.
     pub tables: TokenTables,
     /// The files it was loaded from; none where its weights are made from a seed.

@@ -98,7 +98,7 @@ impl StepBuffers {
         let _ = buffers.entries.zero_();
         let _ = buffers.columns.zero_();
         buffers.has_pads = false;
-        let lane = |at: i64| KvCache::over(buffers.entries.narrow(1, at * n_rows, n_rows), of_lane, 0);
+        let lane = |at: i64| KvCache::over(buffers.entries.narrow(1, at * n_rows, n_rows), of_lane);
         let caches = (0..lanes.n as i64).map(lane).collect();
         (Rc::new(RefCell::new(StaticSteps { home: self.clone(), buffers: Some(buffers) })), caches)
     }

@@ -99,10 +99,9 @@ fn the_prefill_gives_the_distribution_of_the_first_token() {
 /// Logits after each of `tokens` but the last, from the one row of `words` alone: no padding, positions from 0.
 fn logits_alone(model: &crate::support::Model, words: &[i64], tokens: &[TokenId]) -> Tensor {
     no_grad(|| {
-        // The image as a row of words, where a prefix may be empty: its first token is then the prefix.
+        // The image as a row of words, where a prefix may be empty.
         let fed: Vec<i64> = tokens.iter().map(|token| i64::from(token.0)).collect();
-        let one_word = Tensor::zeros([1, 1], (Kind::Int64, tch::Device::Cpu));
-        let image = ChameleonImage::new(model.network.clone(), Padding::new(vec![0]), one_word);
+        let image = ChameleonImage::new(model.network.clone(), Padding::new(vec![0]));
         let tokens = image.embed(&Tensor::from_slice(&fed), &Tensor::from_slice(&fed));
         let words = model.network.embed_words(&Tensor::from_slice(words));
         let x = Tensor::cat(&[words, tokens], 0);
@@ -168,8 +167,7 @@ fn three_way_guidance_adds_what_the_pictures_of_the_prompt_say() {
     let opened = |words: &[Vec<i64>]| {
         let table = Tensor::from_slice(&words.concat()).view([words.len() as i64, n]);
         let padding = Padding::new(vec![0; words.len()]);
-        let image =
-            std::rc::Rc::new(ChameleonImage::new(model.network.clone(), padding, table.shallow_clone()));
+        let image = std::rc::Rc::new(ChameleonImage::new(model.network.clone(), padding));
         let prefix = no_grad(|| model.network.embed_words(&table));
         ModelGeneration::new(image, GUIDED, prefix, 16, 16)
     };

@@ -1,12 +1,10 @@
 //! The EAGLE-1 head against `fc` and transformers' Chameleon layer over whole sequences, prompt included, one row
 //! padded: first the slots taken in, then a tree, node by node.
 
-use std::rc::Rc;
-
 use specimen_models::{
-    families::chameleon::{ChameleonHead, ImageHead, QkNormShape},
+    families::chameleon::{ChameleonHead, QkNormShape},
     heads::draft_head::{DraftHead, Head},
-    llama::layer::causal_mask,
+    llama::{layer::causal_mask, padded::Padding},
     seam::{
         backbone::Backbone,
         kv::{KvCache, KvShape},
@@ -15,7 +13,7 @@ use specimen_models::{
 use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
-    reference::{N_CHAIN, N_PREFIX, N_TREE, config, distance, expected, image, network, tree_mask},
+    reference::{N_CHAIN, N_PREFIX, N_TREE, PADS, config, distance, expected, image, network, tree_mask},
     rule::ByRule,
 };
 
@@ -32,21 +30,21 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
         let x = Tensor::cat(&[&prompt, &chain], 1);
         let features = image.forward(&x, &at(0, n), &mut cache, Some(&causal_mask(n, Kind::Float)));
 
-        let head = Rc::new(ChameleonHead::new(&mut ByRule(Kind::Float), &config, true).unwrap());
-        let head = ImageHead::new(head, image.clone());
-        let shape = KvShape { n_layers: 1, n_rows: 2, n_heads: 2, d_head: 8, capacity: 16 };
-        let mut cache = KvCache::with_front(shape, head.n_front(), Kind::Float, Device::Cpu);
+        let head = ChameleonHead::new(&mut ByRule(Kind::Float), &config, true).unwrap();
+        let shape = KvShape { n_layers: 1, n_rows: 2, n_heads: 2, d_head: 8, capacity: 32 };
+        let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
+        let padding = Padding::new(PADS.to_vec());
         let turns = |at: &Tensor| image.turns().unwrap().at(at, 2);
 
-        // All see the entries of the prompt.
-        let in_front = Tensor::zeros([N_CHAIN.max(N_TREE), head.n_front()], (Kind::Float, Device::Cpu));
-        let whole = |mask: &Tensor| Tensor::cat(&[&in_front.narrow(0, 0, mask.size()[0]), mask], 1);
-        // The first image token goes with the last feature of the prompt.
-        let mask = whole(&causal_mask(N_CHAIN, Kind::Float));
-        let paired = features.narrow(1, N_PREFIX - 1, N_CHAIN);
-        let taken =
-            head.step(&chain, &paired, &turns(&at(N_PREFIX, N_CHAIN)), &mut cache.layers()[0], Some(&mask));
-        cache.keep(&(0..N_CHAIN).collect::<Vec<_>>());
+        // Each word but the first goes with the feature before it.
+        let n_pairs = n - 1;
+        let following = x.narrow(1, 1, n_pairs);
+        let mask = padding.hide(Some(&causal_mask(n_pairs, Kind::Float)), n_pairs, 0, Kind::Float, &x);
+        let paired = features.narrow(1, 0, n_pairs);
+        let turns_of_pairs = turns(&at(1, n_pairs));
+        let taken = head.step(&following, &paired, &turns_of_pairs, &mut cache.layers()[0], mask.as_ref());
+        let taken = taken.narrow(1, N_PREFIX - 1, N_CHAIN);
+        cache.keep(&(0..n_pairs).collect::<Vec<_>>());
         let of_image = |x: &Tensor| x.narrow(1, N_PREFIX - 1, N_CHAIN);
         check("chain.features", &taken, &of_image(&expected("head.chain.features")));
         check("chain.logits", &head.logits(&*image, &taken), &of_image(&expected("head.chain.logits")));
@@ -60,9 +58,12 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
                 Some(parent) => predicted[parent as usize].shallow_clone(),
             };
             let turns = turns(&(depth.narrow(0, node, 1) + n));
-            let mask = whole(&mask.narrow(0, node, 1).narrow(1, 0, N_CHAIN + node + 1));
-            let layer = &mut cache.layers_from(N_CHAIN + node)[0];
-            predicted.push(head.step(&tokens.narrow(1, node, 1), &joined, &turns, layer, Some(&mask)));
+            let seen = mask.narrow(0, node, 1).narrow(1, 0, N_CHAIN + node + 1);
+            let in_front = Tensor::zeros([1, N_PREFIX - 1], (Kind::Float, Device::Cpu));
+            let seen = Tensor::cat(&[in_front, seen], 1);
+            let seen = padding.hide(Some(&seen), 1, n_pairs + node, Kind::Float, &x);
+            let layer = &mut cache.layers_from(n_pairs + node)[0];
+            predicted.push(head.step(&tokens.narrow(1, node, 1), &joined, &turns, layer, seen.as_ref()));
         }
         let predicted = Tensor::cat(&predicted, 1);
         check("tree.features", &predicted, &expected("head.tree.features"));

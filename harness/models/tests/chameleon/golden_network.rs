@@ -78,7 +78,7 @@ fn a_row_of_norms_serves_a_run_of_neighbouring_heads() {
         ChameleonNetwork::new(source, &four(rows), KeyLayout::Hf, &image_words()).unwrap()
     };
     let run = |network: ChameleonNetwork| {
-        let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), expected("prompt"));
+        let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()));
         let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 4, d_head: 4, capacity: 32 };
         run(&image, &mut KvCache::new(shape, Kind::Float, Device::Cpu))
     };

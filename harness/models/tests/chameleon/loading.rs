@@ -90,6 +90,12 @@ fn lay_out(folder: &Path, qk_norm: QkNormShape, layout: KeyLayout) {
 /// The model whose files are laid out.
 const LUMINA: &str = "lumina-mgpt-7b-768";
 
+/// Lumina-mGPT from `files`, with the heads in `places`.
+fn load(files: &ModelFiles, places: &Places, kind: Kind) -> Result<Model, LoadError> {
+    let heads = Source::of(specimen_catalog::entry(LUMINA).unwrap()).heads;
+    Chameleon::load(lumina(), files, (&heads, places), (kind, Device::Cpu)).map(Model::from)
+}
+
 /// A data folder with the files of Lumina-mGPT at toy width.
 struct Desk {
     data: tempfile::TempDir,
@@ -115,7 +121,7 @@ impl Desk {
     }
 
     fn load(&self) -> Result<Model, LoadError> {
-        Chameleon::load(lumina(), &self.files(), Kind::Float, Device::Cpu).map(Model::from)
+        load(&self.files(), &self.places(), Kind::Float)
     }
 
     /// Rewrites the shard or file `name` with its tensors changed by `change`.
@@ -176,7 +182,7 @@ fn metas_layout_is_told_by_its_names() {
     ]);
     let files = ModelFiles { config: Some(desk.folder().join("toy.json")), ..desk.files() };
     std::fs::write(desk.folder().join("toy.json"), CONFIG).unwrap();
-    let model = Model::from(Chameleon::load(lumina(), &files, Kind::Float, Device::Cpu).unwrap());
+    let model = load(&files, &desk.places(), Kind::Float).unwrap();
     assert_eq!(model.network.config().qk_norm, QkNormShape::Vector);
 }
 
@@ -267,8 +273,7 @@ fn a_head_of_another_precision_loads_and_the_largest_difference_is_a_warning() {
             assert!(warning.contains(part), "`{part}` is not in `{warning}`");
         }
         // In the kind that both are rounded to they are one.
-        let rounded =
-            Model::from(Chameleon::load(lumina(), &desk.files(), Kind::BFloat16, Device::Cpu).unwrap());
+        let rounded = load(&desk.files(), &desk.places(), Kind::BFloat16).unwrap();
         assert_eq!(rounded.warnings.len(), usize::from(kind == Kind::Half), "{kind:?}");
     }
     let desk = Desk::new();
@@ -359,14 +364,13 @@ fn files_are_found_in_the_cache_of_the_hub_by_its_main_revision() {
     let files = Source::of(specimen_catalog::entry(LUMINA).unwrap()).locate(&places).unwrap();
     assert_eq!(files.target.len(), 2);
     assert!(files.tokenizer.starts_with(cached.join("snapshots/abc")), "{files:?}");
-    let absent = files.head.clone().unwrap_err();
-    assert!(absent.refusal().to_string().contains("specimen data fetch lumina-mgpt-7b-768-drafter"));
     // Without a head the target runs, and says what is missing when it is asked to draft.
-    let model = Model::from(Chameleon::load(lumina(), &files, Kind::Float, Device::Cpu).unwrap());
+    let model = load(&files, &places, Kind::Float).unwrap();
     let generation = model.open(PROMPT, &PLAIN, MAX_TREE).unwrap();
     let kind = specimen_models::heads::drafters::DrafterKind::Eagle1(None);
     let error = model.drafter(&kind, &generation, MAX_TREE).map(|_| ()).unwrap_err();
     assert!(matches!(&error, ModelError::Unfetched { .. }), "{error}");
+    assert!(error.to_string().contains("specimen data fetch lumina-mgpt-7b-768-drafter"), "{error}");
 }
 
 #[test]

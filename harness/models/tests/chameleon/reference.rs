@@ -63,7 +63,7 @@ pub(crate) fn network(qk_norm: QkNormShape, swin_norm: bool, kind: Kind) -> Cham
 
 /// An image over `network` behind the prompt of `make.py`, and an empty cache for it.
 pub(crate) fn image(network: ChameleonNetwork, kind: Kind) -> (Rc<ChameleonImage>, KvCache) {
-    let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()), expected("prompt"));
+    let image = ChameleonImage::new(Rc::new(network), Padding::new(PADS.to_vec()));
     let shape = KvShape { n_layers: 2, n_rows: 2, n_heads: 2, d_head: 8, capacity: 32 };
     (Rc::new(image), KvCache::new(shape, kind, Device::Cpu))
 }

@@ -5,7 +5,7 @@ use specimen_decode::{
     pipeline::Sampling, rng::Uniforms, trace::Decoded,
 };
 use specimen_models::{
-    heads::drafters::DrafterKind,
+    heads::{described_head::HeadKind, drafters::DrafterKind},
     seam::{likelihood::conditional_distributions, model_error::ModelError},
 };
 
@@ -13,6 +13,7 @@ use crate::support::{EVERY_FAMILY, GUIDED, MAX_TREE, Model, PLAIN, PROMPT, model
 
 const AR: &str = r#"{ "drafter": { "proposer": "none" } }"#;
 const EAGLE: &str = r#"{ "drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_13" } }"#;
+const EAGLE3: &str = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_13" } }"#;
 const DYNAMIC: &str = r#"{
     "drafter": { "proposer": "eagle1", "shape": "dynamic", "top_k": 3, "depth": 3, "total_token": 9 }
 }"#;
@@ -29,10 +30,11 @@ const LANTERN: &str = r#"{
     "drafter": { "proposer": "jacobi", "window": 6, "init": "random" },
     "accept": [{ "kind": "lantern", "k": 10, "delta": 0.3 }, { "kind": "lossless" }]
 }"#;
-const EVERY_METHOD: [(&str, &str); 7] = [
+const EVERY_METHOD: [(&str, &str); 8] = [
     ("ar", AR),
     ("eagle-1", EAGLE),
     ("eagle-1 dynamic", DYNAMIC),
+    ("eagle-3", EAGLE3),
     ("sjd", SJD),
     ("cascade", CASCADE),
     ("vvs", VVS),
@@ -43,9 +45,8 @@ fn run(model: &Model, sampling: Sampling, method: &str, seed: u64) -> Decoded {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
     let mut generation = open(model, sampling);
     let mut parts = model.tables.parts(&config.needs());
-    if method.contains("eagle1") {
-        let (draft, _) = model.drafter(&DrafterKind::Eagle1(None), &generation, MAX_TREE).unwrap();
-        parts.draft_model = Some(draft);
+    for kind in HeadKind::ALL.into_iter().filter(|kind| method.contains(kind.as_written())) {
+        parts.draft_model = Some(model.drafter(&kind.drafter(None), &generation, MAX_TREE).unwrap().0);
     }
     let mut method = config.build_with(parts).unwrap();
     decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new())
@@ -80,7 +81,8 @@ fn lossless_methods_leave_the_targets_support_nowhere_and_greedy_ones_agree() {
         let model = model(recipe());
         let greedy = Sampling { temperature: 0.0, ..GUIDED };
         let expected = run(&model, greedy, AR, 1).tokens;
-        for (name, method) in [("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
+        let lossless = [("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("eagle-3", EAGLE3), ("sjd", SJD)];
+        for (name, method) in lossless {
             assert_eq!(run(&model, greedy, method, 2).tokens, expected, "{}, {name}", model.name);
             let decoded = run(&model, GUIDED, method, 5);
             assert_eq!(
@@ -126,11 +128,13 @@ fn z_of_uniformity(model: &Model, sampling: Sampling, method: &str, n_images: u6
 
 #[test]
 fn lossless_methods_draw_from_the_targets_distribution_and_lossy_ones_are_found_out() {
-    // Two-sided level of 4 standard deviations: 6e-5 for each of 24 values. Three rows of guidance have the
+    // Two-sided level of 4 standard deviations: 6e-5 for each of 30 values. Three rows of guidance have the
     // distribution of two.
     for recipe in &EVERY_FAMILY[..2] {
         let model = model(recipe());
-        for (name, method) in [("ar", AR), ("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("sjd", SJD)] {
+        let lossless =
+            [("ar", AR), ("eagle-1", EAGLE), ("eagle-1 dynamic", DYNAMIC), ("eagle-3", EAGLE3), ("sjd", SJD)];
+        for (name, method) in lossless {
             let z = z_of_uniformity(&model, GUIDED, method, 60);
             assert!(z.iter().all(|z| z.abs() < 4.0), "{}, {name}: {z:?}", model.name);
         }
@@ -156,7 +160,7 @@ fn a_head_of_another_kind_is_refused_and_a_prompt_must_fit() {
     let generation = open(&model, PLAIN);
     let refused =
         |kind: DrafterKind| model.drafter(&kind, &generation, MAX_TREE).map(|_| ()).unwrap_err().to_string();
-    assert!(refused(DrafterKind::Eagle3(None)).contains("it has: eagle1"));
+    assert!(refused(DrafterKind::Eagle3(Some("other".into()))).contains("it has: eagle1, eagle3"));
     assert!(refused(DrafterKind::Eagle1(Some("other".into()))).contains("`eagle1 with weights other`"));
     let long = PROMPT.repeat(60);
     let error = model.open(&long, &PLAIN, MAX_TREE).map(|_| ()).unwrap_err();

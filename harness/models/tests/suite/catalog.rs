@@ -99,10 +99,10 @@ fn a_narrow_network_has_the_tokens_and_heads_of_the_published_one() {
     let cases = [
         ("llamagen-t2i-xl-512", "a dog", 16, 16_384, 3),
         ("llamagen-c2i-b-384", "3", 16, 16_384, 2),
-        ("janus-pro-7b", "a dog", 16, 16_384, 1),
-        ("anole-7b", "a dog", 16, 8192, 1),
+        ("janus-pro-7b", "a dog", 16, 16_384, 2),
+        ("anole-7b", "a dog", 16, 8192, 2),
         // Begin, height, width, four rows with their ends, image end; the four kinds of them follow the codes.
-        ("lumina-mgpt-7b-768", "a dog", 3 + 4 * 5 + 1, 8192 + 4, 1),
+        ("lumina-mgpt-7b-768", "a dog", 3 + 4 * 5 + 1, 8192 + 4, 2),
     ];
     for (name, prompt, n_tokens, n_vocab, n_heads) in cases {
         let model = open(name, &narrow).unwrap();

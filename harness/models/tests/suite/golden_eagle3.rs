@@ -10,9 +10,14 @@ use specimen_decode::{
     tree::{NodeId, Proposal, TokenTree},
 };
 use specimen_models::{
-    families::llamagen::{LlamaGenNames, eagle3_config},
+    families::llamagen::LlamaGenNames,
     files::published_names::Mixed,
-    heads::{draft_head::Head, eagle_draft::EagleDraft, lantern_head::LanternHead},
+    heads::{
+        draft_head::{DraftHead, Head},
+        eagle_draft::{EagleDraft, Front},
+        eagle3::Eagle3Config,
+        lantern_head::LanternHead,
+    },
     seam::{distributions::distributions, draft_time::DraftTime, generation::ModelGeneration},
 };
 use tch::{Device, Kind, no_grad};
@@ -27,7 +32,10 @@ const FILE: &str = "eagle3.safetensors";
 const TOKENS: [u32; 3] = [3, 17, 39];
 
 fn head() -> LanternHead {
-    LanternHead::eagle3(&mut Recipe, &eagle3_config(&LLAMAGEN, 1e-6), Mixed::Pairs, (32, 40), None).unwrap()
+    let config = Eagle3Config::published(LLAMAGEN.stack().layer, LLAMAGEN.n_layers, 1e-6);
+    let mut head = LanternHead::eagle3(&mut Recipe, &config, Mixed::Pairs, (32, 40)).unwrap();
+    head.prepare();
+    head
 }
 
 /// The image behind all tokens but the last, and its drafter.
@@ -35,8 +43,8 @@ fn committed() -> (ModelGeneration, EagleDraft) {
     let mut generation = llamagen(LlamaGenNames::HuggingFace, GUIDED, Kind::Float);
     let head = head();
     let following = head.token_table().get(0).view([1, 1, 32]).expand([2, 5, 32], false);
-    let time = DraftTime::new(Device::Cpu);
-    let draft = EagleDraft::with_prefix(Rc::new(head), &generation, MAX_TREE, time, following);
+    let (time, front) = (DraftTime::new(Device::Cpu), Front { following, pads: Vec::new() });
+    let draft = EagleDraft::behind(Rc::new(head), &generation, MAX_TREE, time, Some(front));
     generation.prefill();
     for token in &TOKENS[..2] {
         generation.score(&TokenTree::new(TokenId(*token)));

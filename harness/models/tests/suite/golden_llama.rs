@@ -16,7 +16,11 @@ use specimen_models::{
         llamagen::{Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config},
     },
     files::{placed::Placed, published_names::Mixed},
-    heads::{eagle_draft::EagleDraft, lantern_head::LanternHead},
+    heads::{
+        draft_head::DraftHead,
+        eagle_draft::{EagleDraft, Front},
+        lantern_head::LanternHead,
+    },
     llama::{layer::causal_mask, padded::Padded},
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
     seam::{
@@ -184,10 +188,11 @@ fn the_head_of_lantern_drafts_as_the_reference() {
     for (file, names) in LLAMAGEN_FILES {
         let mut generation = llamagen(names, GUIDED, Kind::Float);
         let config = drafter_config(&LLAMAGEN, 1e-6);
-        let head = LanternHead::new(&mut Recipe, &config, Mixed::Pairs, 32, 40).unwrap();
+        let mut head = LanternHead::eagle1(&mut Recipe, &config, Mixed::Pairs, (32, 40)).unwrap();
+        head.prepare();
         let following = head.token_table().get(0).view([1, 1, 32]).expand([2, 5, 32], false);
-        let time = DraftTime::new(Device::Cpu);
-        let mut draft = EagleDraft::with_prefix(Rc::new(head), &generation, MAX_TREE, time, following);
+        let (time, front) = (DraftTime::new(Device::Cpu), Front { following, pads: Vec::new() });
+        let mut draft = EagleDraft::behind(Rc::new(head), &generation, MAX_TREE, time, Some(front));
         let tokens = tokens(file);
         generation.prefill();
         for &token in &tokens[..2] {

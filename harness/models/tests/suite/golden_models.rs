@@ -18,8 +18,8 @@ use specimen_models::{
         igpt::{IgptBackbone, IgptConfig},
         janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
         llamagen::{
-            Condition, HeadLayout, HeadSource, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork,
-            LlamaGenWeights, drafter_config, eagle3_config,
+            Condition, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
+            drafter_config,
             t5::{CaptionFeatures, T5Config, T5Encoder},
         },
         text_tokenizer::TextTokenizer,
@@ -29,7 +29,10 @@ use specimen_models::{
         inventory::{Expected, inventory},
         published_names::{LayerNames, Mixed, PublishedNames},
     },
-    heads::{drafters::DrafterKind, eagle::EagleHead, lantern_head::LanternHead},
+    heads::{
+        described_head::HeadKind, drafters::DrafterKind, eagle::EagleHead, eagle3::Eagle3Config,
+        head_sources::HeadSource, lantern_head::LanternHead,
+    },
     picture::{
         pixels::{Rounding, picture},
         vq16::{Vq16, Vq16Config, Vq16Names},
@@ -59,8 +62,8 @@ fn part(role: &str, file: &str) -> &'static Part {
     part_of("owner/deep", role, &[file])
 }
 
-fn head(layout: HeadLayout, weights: &'static str, file: &str) -> HeadSource {
-    HeadSource { layout, weights, entry: "deep-drafter", part: part("drafter", file) }
+fn head(kind: HeadKind, weights: &'static str, file: &str) -> HeadSource {
+    HeadSource { kind, weights, entry: "deep-drafter", part: part("drafter", file) }
 }
 
 /// The epsilon of the published configuration, which the file beside the weights overrules.
@@ -98,11 +101,11 @@ static LLAMAGEN: LazyLock<LlamaGenWeights> = LazyLock::new(|| LlamaGenWeights {
         part("text tokenizer", "tokenizer.json"),
     ],
     heads: vec![
-        head(HeadLayout::Eagle1, "standard", "eagle1/model.safetensors"),
-        head(HeadLayout::Eagle1, "itself", "eagle1-itself/model.safetensors"),
-        head(HeadLayout::Eagle1, "quiet", "eagle1-quiet/model.safetensors"),
-        head(HeadLayout::Eagle3, "standard", "eagle3/model.safetensors"),
-        head(HeadLayout::Eagle3, "itself", "eagle3-itself/model.safetensors"),
+        head(HeadKind::Eagle1, "standard", "eagle1/model.safetensors"),
+        head(HeadKind::Eagle1, "itself", "eagle1-itself/model.safetensors"),
+        head(HeadKind::Eagle1, "quiet", "eagle1-quiet/model.safetensors"),
+        head(HeadKind::Eagle3, "standard", "eagle3/model.safetensors"),
+        head(HeadKind::Eagle3, "itself", "eagle3-itself/model.safetensors"),
     ],
 });
 
@@ -124,8 +127,7 @@ static JANUS: LazyLock<JanusWeights> = LazyLock::new(|| JanusWeights {
     },
     vq: VQ,
     parts: vec![part("target", "janus.safetensors"), part("text tokenizer", "tokenizer.json")],
-    head_entry: "deep-drafter",
-    head: part("drafter", "drafter/model.safetensors"),
+    heads: vec![head(HeadKind::Eagle1, "standard", "drafter/model.safetensors")],
 });
 
 const CHAMELEON: &str = r#"{
@@ -187,8 +189,8 @@ fn llamagen_desk() -> Desk {
     desk.tokenizer("t5");
     let eagle1 = LanternHead::expected(&drafter_config(config, 0.0), 36, 40).unwrap();
     let eagle3 = inventory(|source| {
-        let config = eagle3_config(config, 0.0);
-        LanternHead::eagle3(source, &config, Mixed::Halves, (36, 40), None).map(|_| ())
+        let config = Eagle3Config::published(config.stack().layer, config.n_layers, 0.0);
+        LanternHead::eagle3(source, &config, Mixed::Halves, (36, 40)).map(|_| ())
     });
     let eagle3 = eagle3.unwrap();
     for (name, inventory, quieter, config) in [
@@ -366,18 +368,20 @@ fn chameleon_and_its_head_have_the_distributions_of_the_reference_from_the_promp
     let picture = inventory(|source| Vqgan::new(source, &recipe.vqgan).map(|_| ())).unwrap();
     desk.write("vqgan.safetensors", &picture, 1.0);
     std::fs::write(desk.file("tokenizer.json"), made::TOKENIZER).unwrap();
-    let mut head: BTreeMap<String, Tensor> = all_by_recipe(&named(ChameleonHead::inventory(&config, true)));
+    let mut of_head: BTreeMap<String, Tensor> =
+        all_by_recipe(&named(ChameleonHead::inventory(&config, true)));
     let words = by_recipe(KeyLayout::Hf.embedding(), &[352, 30]);
-    head.insert(ChameleonHead::embedding_name().to_owned(), words);
-    write_safetensors(&desk.file("drafter.safetensors"), &head).unwrap();
+    of_head.insert(ChameleonHead::embedding_name().to_owned(), words);
+    write_safetensors(&desk.file("drafter.safetensors"), &of_head).unwrap();
     let files = ModelFiles {
         config: Some(desk.file("config.json")),
         target: vec![desk.file("target.safetensors")],
         tokenizer: desk.file("tokenizer.json"),
         picture: desk.file("vqgan.safetensors"),
-        head: Ok(desk.file("drafter.safetensors")),
     };
-    let model = Chameleon::load(recipe, &files, Kind::Float, Device::Cpu).unwrap();
+    let heads = [head(HeadKind::Eagle1, "standard", "drafter.safetensors")];
+    let placed = (Kind::Float, Device::Cpu);
+    let model = Chameleon::load(recipe, &files, (&heads, &desk.places()), placed).unwrap();
     let decoder = Vqgan::new(&mut Recipe, &model.recipe.vqgan).unwrap();
     let model = model.into_model(Device::Cpu).unwrap();
     check_picture(&model, 4, Rounding::Cut, |ids| decoder.decode(ids));

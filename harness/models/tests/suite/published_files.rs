@@ -11,8 +11,7 @@ use specimen_models::{
         chameleon,
         janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
         llamagen::{
-            HeadLayout, HeadSource, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork,
-            LlamaGenWeights, drafter_config, eagle3_config,
+            LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
             t5::{T5Config, T5Encoder},
         },
     },
@@ -23,8 +22,12 @@ use specimen_models::{
         several_files::SeveralFiles,
     },
     heads::{
+        described_head::HeadKind,
         drafters::DrafterKind,
         eagle::{EagleConfig, EagleHead},
+        eagle3::Eagle3Config,
+        eagle3_file,
+        head_sources::HeadSource,
         lantern_head::LanternHead,
     },
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
@@ -148,11 +151,10 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
             |source| LlamaGenNetwork::new(source, &LLAMAGEN, LlamaGenNames::HuggingFace).map(|_| ()),
         ),
         ("head", LanternHead::expected(&head(), 32, 40).unwrap(), |source| {
-            LanternHead::new(source, &drafter_config(&LLAMAGEN, 1e-6), Mixed::Pairs, 32, 40).map(|_| ())
+            LanternHead::eagle1(source, &drafter_config(&LLAMAGEN, 1e-6), Mixed::Pairs, (32, 40)).map(|_| ())
         }),
         ("EAGLE-3 head", eagle3_inventory(true), |source| {
-            let config = eagle3_config(&LLAMAGEN, 1e-6);
-            LanternHead::eagle3(source, &config, Mixed::Pairs, (32, 40), None).map(|_| ())
+            LanternHead::eagle3(source, &eagle3_config(), Mixed::Pairs, (32, 40)).map(|_| ())
         }),
         ("head of Janus", inventory(|source| janus_head(source, true, true)).unwrap(), |source| {
             janus_head(source, true, true).map(|_| ())
@@ -224,7 +226,7 @@ fn part(role: &str, files: &[&str]) -> &'static Part {
 
 /// A model of captions whose parts are in one repository.
 fn small_llamagen() -> LlamaGenWeights {
-    let head = |layout, entry, part| HeadSource { layout, weights: "standard", entry, part };
+    let head = |kind, entry, part| HeadSource { kind, weights: "standard", entry, part };
     LlamaGenWeights {
         name: "llamagen-t2i-xl-512",
         config: LLAMAGEN,
@@ -237,9 +239,9 @@ fn small_llamagen() -> LlamaGenWeights {
             part("text tokenizer", &["tokenizer.json"]),
         ],
         heads: vec![
-            head(HeadLayout::Eagle1, "small-drafter", part("drafter", &["drafter/model.safetensors"])),
+            head(HeadKind::Eagle1, "small-drafter", part("drafter", &["drafter/model.safetensors"])),
             head(
-                HeadLayout::Eagle3,
+                HeadKind::Eagle3,
                 "small-drafter-eagle3",
                 part("drafter eagle3", &["drafter-eagle3/model.safetensors"]),
             ),
@@ -253,8 +255,12 @@ fn small_janus() -> JanusWeights {
         config: JanusConfig { n_words: 300, pad: 256, ..JANUS },
         vq: VQ,
         parts: vec![part("target", &["janus.safetensors"]), part("text tokenizer", &["tokenizer.json"])],
-        head_entry: "small-drafter",
-        head: part("drafter", &["drafter/model.safetensors"]),
+        heads: vec![HeadSource {
+            kind: HeadKind::Eagle1,
+            weights: "standard",
+            entry: "small-drafter",
+            part: part("drafter", &["drafter/model.safetensors"]),
+        }],
     }
 }
 
@@ -346,11 +352,17 @@ fn janus_head(source: &mut dyn ParamSource, bias: bool, input_norm: bool) -> Res
 
 /// What an EAGLE-3 head for [`LLAMAGEN`] asks for, with an embedding of its own or the target's.
 fn eagle3_inventory(brings_tokens: bool) -> Vec<Expected> {
-    let tokens = (!brings_tokens).then(|| Tensor::zeros([40, 32], (Kind::Float, Device::Cpu)));
-    inventory(|source| {
-        LanternHead::eagle3(source, &eagle3_config(&LLAMAGEN, 1e-6), Mixed::Pairs, (32, 40), tokens.as_ref())
-    })
-    .unwrap()
+    let (config, sizes) = (eagle3_config(), (32, 40));
+    let listed = match brings_tokens {
+        true => inventory(|source| LanternHead::eagle3(source, &config, Mixed::Pairs, sizes).map(|_| ())),
+        false => inventory(|source| eagle3_file::published(source, &config, Mixed::Pairs, sizes).map(|_| ())),
+    };
+    listed.unwrap()
+}
+
+/// An EAGLE-3 head for [`LLAMAGEN`].
+fn eagle3_config() -> Eagle3Config {
+    Eagle3Config::published(LLAMAGEN.stack().layer, LLAMAGEN.n_layers, 1e-6)
 }
 
 #[test]
@@ -453,24 +465,8 @@ fn every_published() -> Vec<(&'static str, Vec<&'static Part>)> {
 }
 
 fn every_head() -> Vec<(&'static str, &'static Part)> {
-    let of_model = |(model, target): (&'static specimen_catalog::Entry, &specimen_catalog::Target)| {
-        let is_published = !model.files.is_empty();
-        match target.family {
-            Family::Llamagen if is_published => {
-                LlamaGenWeights::of(model).heads.iter().map(|head| (head.entry, head.part)).collect()
-            }
-            Family::Janus if is_published => {
-                let JanusWeights { head_entry, head, .. } = JanusWeights::of(model);
-                vec![(head_entry, head)]
-            }
-            Family::Chameleon if is_published => {
-                let chameleon::Source { head_entry, head, .. } = chameleon::Source::of(model);
-                vec![(head_entry, head)]
-            }
-            _ => Vec::new(),
-        }
-    };
-    entry::targets().flat_map(of_model).collect()
+    let heads = entry::targets().flat_map(|(model, _)| HeadSource::all_of(model));
+    heads.map(|head| (head.entry, head.part)).collect()
 }
 
 #[test]

@@ -4,7 +4,7 @@ papers, in f64, and differentiated by PyTorch. Weights and inputs are random and
 A draft of depth k at slot j is made as in decoding: the head runs over the front and over slots 0 .. j, where the last k
 slots have the head's own predictions for features, one after the other. Nothing is shared between drafts.
 
-    python make_gradients.py        writes eagle1.safetensors, janus.safetensors, chameleon.safetensors, eagle3.safetensors
+    python make_gradients.py        writes a file of each head of `main`
 """
 
 import torch
@@ -200,6 +200,8 @@ def main():
         "janus": (Head("eagle1", False, input_norm=True), ["published1"], False, False),
         "chameleon": (Head("eagle1", False, qk_norm=True, input_norm=True), ["published1", "all1"], True, True),
         "eagle3": (Head("eagle3", True), ["published3", "cascade3"], False, False),
+        "eagle3_halves": (Head("eagle3", False), ["cascade3"], False, False),
+        "eagle3_padded": (Head("eagle3", False), ["published3"], True, True),
     }
     for seed, (name, (head, losses, hide, force)) in enumerate(heads.items()):
         torch.manual_seed(seed)

@@ -2,29 +2,34 @@
 //! trained head is accepted more often.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     rc::Rc,
     sync::{Mutex, PoisonError},
 };
 
+use specimen_decode::{dist::TokenId, generation::Generation};
 use specimen_foundation::failure::{Failure, FailureKind};
 use specimen_models::{
     catalog::{self, Made, OpenModel},
     families::{
         chameleon::{self, ChameleonHead},
-        llamagen::{LlamaGenConfig, drafter_config, eagle3_config},
+        llamagen::{LlamaGenConfig, drafter_config},
     },
     files::published_names::Mixed,
-    heads::lantern_head::LanternHead,
-    seam::loaded_model::LoadedModel,
+    heads::{
+        described_head::HeadKind, eagle3::Eagle3Config, eagle3_file, head_sources::OpenedHeads,
+        lantern_head::LanternHead,
+    },
+    seam::{draft_time::DraftTime, loaded_model::LoadedModel},
 };
 use specimen_train::{
     error::TrainError,
     head_spec::HeadSpec,
     head_trainer::{HeadResult, HeadTraining, train_head},
 };
-use specimen_weights::{Checkpoint, Init, ParamSource};
-use tch::{Device, Kind};
+use specimen_weights::{Checkpoint, Init, ParamSource, write_safetensors};
+use tch::{Device, Kind, Tensor};
 
 const SPEC: &str = r#"
 name         = "test"
@@ -123,7 +128,7 @@ fn an_eagle1_head_of_llamagen_learns_and_is_a_file_in_lanterns_layout() {
     let file = Checkpoint::open(&folder.path().join("model.safetensors"), None, Device::Cpu).unwrap();
     assert!(expected.iter().all(|tensor| file.shape(&tensor.name) == Some(tensor.shape.as_slice())));
     check_loads(folder.path(), |file| {
-        LanternHead::new(file, &drafter_config(&toy(), 1e-6), Mixed::Pairs, 32, 64).unwrap();
+        LanternHead::eagle1(file, &drafter_config(&toy(), 1e-6), Mixed::Pairs, (32, 64)).unwrap();
     });
     let config = std::fs::read_to_string(folder.path().join("config.json")).unwrap();
     for part in ["\"rms_norm_eps\": 1e-6", "\"prefix_pads\": \"earlier\"", "\"bias\": true"] {
@@ -135,10 +140,9 @@ fn an_eagle1_head_of_llamagen_learns_and_is_a_file_in_lanterns_layout() {
 fn an_eagle3_head_of_llamagen_learns_and_is_a_file_in_its_authors_layout() {
     let folder = tempfile::tempdir().unwrap();
     check_learns(&eagle3("llamagen-toy"), folder.path());
-    let tokens = tch::Tensor::zeros([64, 32], (Kind::Float, Device::Cpu));
     check_loads(folder.path(), |file| {
-        let config = eagle3_config(&toy(), 1e-6);
-        LanternHead::eagle3(file, &config, Mixed::Pairs, (32, 64), Some(&tokens)).unwrap();
+        let config = Eagle3Config::published(toy().stack().layer, toy().n_layers, 1e-6);
+        eagle3_file::published(file, &config, Mixed::Pairs, (32, 64)).unwrap();
     });
 }
 
@@ -156,6 +160,67 @@ fn heads_of_janus_and_of_the_chameleon_family_learn() {
             let _ = file.param(ChameleonHead::embedding_name(), &shape, Init::Constant(0.0)).unwrap();
         });
     }
+}
+
+#[test]
+fn an_eagle3_head_of_any_family_learns_and_the_file_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["janus-toy", "lumina-toy", "anole-toy"] {
+        let folder = folder.path().join(name);
+        check_learns(&eagle3(name), &folder);
+        let model = model(name, Kind::Float);
+        let mut opened = OpenedHeads::default();
+        let path = folder.join("model.safetensors");
+        let read = |opened: &mut OpenedHeads, kind| {
+            let placed = (Kind::Float, Device::Cpu);
+            opened.read((kind, "drafter"), &[path.clone()], &model.describe_head, placed).map(|_| ())
+        };
+        read(&mut opened, HeadKind::Eagle3).unwrap();
+        assert_eq!((opened.weights.len(), opened.warnings.len()), (1, 0), "{name}");
+        let error = read(&mut opened, HeadKind::Eagle1).unwrap_err().to_string();
+        assert!(error.contains("model.safetensors: tensor `fc.weight` has shape"), "{error}");
+    }
+    // The draft vocabulary of a Chameleon is its picture codes, by their words.
+    let names = |file: &Checkpoint| ["d2t", "t2d"].map(|name| file.shape(name).map(<[i64]>::to_vec));
+    let open = |name: &str| Checkpoint::open(&folder.path().join(name), None, Device::Cpu).unwrap();
+    assert_eq!(names(&open("anole-toy/model.safetensors")), [Some(vec![16]), Some(vec![352])]);
+    assert_eq!(names(&open("janus-toy/model.safetensors")), [None, None]);
+}
+
+#[test]
+fn rows_of_a_chameleons_eagle3_head_may_be_in_any_order_and_are_those_of_its_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    train(&eagle3("anole-toy").replace("n_steps = 80", "n_steps = 2"), folder.path()).unwrap();
+    let path = folder.path().join("model.safetensors");
+    let model = model("anole-toy", Kind::Float);
+    let first_draft = |path: &Path| -> Result<Vec<f32>, String> {
+        let mut opened = OpenedHeads::default();
+        let placed = (Kind::Float, Device::Cpu);
+        let paths = [path.to_owned()];
+        let start = opened.read((HeadKind::Eagle3, "drafter"), &paths, &model.describe_head, placed);
+        let start = start.map_err(|error| error.to_string())?;
+        let sampling = HeadSpec::parse(Path::new("s"), &eagle3("anole-toy")).unwrap().sampling;
+        let mut generation = model.open("a red circle", &sampling, 8).unwrap();
+        let mut draft = start(&generation, 8, DraftTime::new(Device::Cpu));
+        generation.prefill();
+        Ok(draft.begin(&[TokenId(3)]).probs().to_vec())
+    };
+    let written = first_draft(&path).unwrap();
+    let mut tensors: BTreeMap<String, Tensor> =
+        Tensor::read_safetensors(&path).unwrap().into_iter().collect();
+    let order = Tensor::from_slice(&(0..16_i64).map(|row| (row * 5 + 3) % 16).collect::<Vec<_>>());
+    let counted = Tensor::arange(16, (Kind::Int64, Device::Cpu));
+    let words = (&tensors["d2t"] + &counted).index_select(0, &order);
+    tensors.insert("d2t".into(), words - counted);
+    let rows = tensors["lm_head.weight"].index_select(0, &order);
+    tensors.insert("lm_head.weight".into(), rows);
+    write_safetensors(&path, &tensors).unwrap();
+    assert_eq!(first_draft(&path).unwrap(), written);
+    let foreign = &tensors["d2t"] + 1;
+    tensors.insert("d2t".into(), foreign);
+    write_safetensors(&path, &tensors).unwrap();
+    let error = first_draft(&path).unwrap_err();
+    assert!(error.contains("is not the 16 picture codes of the model; is it the head of"), "{error}");
 }
 
 #[test]
@@ -208,7 +273,7 @@ fn what_cannot_be_trained_is_refused_in_a_sentence_and_nothing_is_written() {
     };
     for (text, part) in [
         (tapped("[0, 1, 9]"), "taps are [0, 1, 9], expected ascending layers below 2"),
-        (eagle3("janus-toy"), "model `janus-toy` has no `eagle3` head that can be trained; it has: eagle1"),
+        (eagle3("stub"), "model `stub` has no head that can be trained"),
         (eagle1("llamagen-c2i-toy"), "has no head that can be trained; LlamaGen of captions"),
         (base.replace("n_validation = 8", "n_validation = 40"), "nothing is left to train on"),
         (base.replace("depth = 1", "depth = 16"), "loss.depth is 16, expected less than the 16 tokens"),
@@ -286,6 +351,9 @@ fn the_committed_specifications_are_read_and_name_what_they_train() {
     let mut n = 0;
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
         let spec = HeadSpec::read(&path).unwrap();
         assert_eq!(spec.rest.name.replace('-', "_"), path.file_stem().unwrap().to_str().unwrap());
         assert!(spec.rest.analysis.len() > 200, "{}", path.display());

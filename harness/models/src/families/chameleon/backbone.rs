@@ -5,26 +5,23 @@
 //! else is masked wherever a token is drawn, so the output head keeps the rows of the codes alone, which is exact:
 //! a twelfth of the head's weights and of its work is left.
 
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
 use tch::{Kind, Tensor};
 
 use super::{ChameleonConfig, KeyLayout, layer::ChameleonLayer, layer::rotary_1d};
 use crate::{
+    heads::eagle3_file::output_starts,
     llama::{
         layer::{Turns, rms_norm},
         padded::Padding,
     },
     seam::{
-        backbone::{Backbone, BackboneShape, Tapped},
+        backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
     },
 };
-
-/// Logit of a structural token, which is forced where it stands and nowhere drawn. Finite, so that guidance and
-/// temperature leave it a number, and so low that its probability is exactly 0.
-const NEVER: f64 = -1e30;
 
 /// The words that are tokens of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +106,17 @@ impl ChameleonNetwork {
         &self.words
     }
 
+    /// Words of the picture codes, by their place in the codebook, `[n_codes]`, i64.
+    pub(super) fn code_words(&self) -> Tensor {
+        self.token_words.narrow(0, 0, self.head.size()[0])
+    }
+
+    /// The norm before the output head and its rows for picture codes, under the names of an EAGLE-3 head, which may start
+    /// with them.
+    pub(super) fn output_starts(&self) -> Vec<(String, Tensor)> {
+        output_starts(&self.head, &self.norm)
+    }
+
     /// Input vectors of all tokens, `[n_vocab, d]`.
     pub fn token_table(&self) -> Tensor {
         self.words.index_select(0, &self.token_words)
@@ -128,47 +136,18 @@ impl ChameleonNetwork {
 pub struct ChameleonImage {
     network: Rc<ChameleonNetwork>,
     padding: Padding,
-    /// Words of the prefix, `[b, n_prefix]`, i64, padding included: a head continues from them.
-    words: Tensor,
-    /// Features of the prefix, `[b, n_prefix, d]`, once it has run.
-    prefix_features: RefCell<Option<Tensor>>,
 }
 
 impl ChameleonImage {
-    /// The view of an image behind `words` (`[b, n_prefix]`, i64), rows padded as `padding` says.
+    /// The view of an image behind a prefix whose rows are padded as `padding` says.
     #[must_use]
-    pub fn new(network: Rc<ChameleonNetwork>, padding: Padding, words: Tensor) -> Self {
-        Self { network, padding, words, prefix_features: RefCell::default() }
+    pub fn new(network: Rc<ChameleonNetwork>, padding: Padding) -> Self {
+        Self { network, padding }
     }
 
     /// The network that is run for each step.
     pub fn network(&self) -> &Rc<ChameleonNetwork> {
         &self.network
-    }
-
-    /// The padding of the guidance rows.
-    pub fn padding(&self) -> &Padding {
-        &self.padding
-    }
-
-    /// Slots before the image.
-    #[must_use]
-    pub fn n_prefix(&self) -> i64 {
-        self.words.size()[1]
-    }
-
-    /// Words of the prefix, `[b, n_prefix]`, i64, padding included.
-    pub fn words(&self) -> &Tensor {
-        &self.words
-    }
-
-    /// Features of the prefix, `[b, n_prefix, d]`.
-    ///
-    /// # Panics
-    /// If the prefix has not run.
-    pub fn prefix_features(&self) -> Tensor {
-        let features = self.prefix_features.borrow();
-        features.as_ref().expect("the prefix runs before anything continues from it").shallow_clone()
     }
 }
 
@@ -202,7 +181,6 @@ impl Backbone for ChameleonImage {
         layers: &[usize],
     ) -> Tapped {
         let network = &self.network;
-        let (n_cached, n) = (cache.len(), x.size()[1]);
         let mask = self.padding.hide_before(mask, x, cache);
         let turns = network.turns_at(positions);
         let mut x = x.shallow_clone();
@@ -213,19 +191,12 @@ impl Backbone for ChameleonImage {
         }
         let n_layers = network.layers.len();
         assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
-        let features = rms_norm(&x, &network.norm, network.config.norm_eps);
-        if n_cached == 0 && self.n_prefix() <= n {
-            *self.prefix_features.borrow_mut() = Some(features.narrow(1, 0, self.n_prefix()));
-        }
-        Tapped { features, inner }
+        Tapped { features: rms_norm(&x, &network.norm, network.config.norm_eps), inner }
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
         let codes = features.linear(&self.network.head, None::<&Tensor>).to_kind(Kind::Float);
-        let mut size = codes.size();
-        let n_codes = size.pop().expect("logits have an axis of codes");
-        size.push(self.network.token_words.size()[0] - n_codes);
-        Tensor::cat(&[&codes, &codes.new_full(size.as_slice(), NEVER, (Kind::Float, codes.device()))], -1)
+        with_undrawn(codes, self.network.token_words.size()[0])
     }
 
     fn turns(&self) -> Option<&Turns> {

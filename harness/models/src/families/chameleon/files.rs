@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use specimen_catalog::{Entry, Part, entry};
+use specimen_catalog::{Entry, Part};
 use specimen_hub::Places;
 
 use crate::{
-    files::published_files::{AbsentHead, find_all, of_tensors},
+    files::published_files::{find_all, of_tensors},
+    heads::head_sources::HeadSource,
     seam::model_error::ModelError,
 };
 
@@ -21,8 +22,6 @@ pub struct ModelFiles {
     pub tokenizer: PathBuf,
     /// The picture decoder.
     pub picture: PathBuf,
-    /// The EAGLE-1 head, or what is missing for it.
-    pub head: Result<PathBuf, AbsentHead>,
 }
 
 /// Where one model is published.
@@ -32,10 +31,8 @@ pub struct Source {
     pub model: &'static str,
     /// Target, tokenizer and picture decoder, in this order.
     pub parts: Vec<&'static Part>,
-    /// The entry of the catalog that says how to come by its EAGLE-1 head.
-    pub head_entry: &'static str,
-    /// Its EAGLE-1 head.
-    pub head: &'static Part,
+    /// The heads that draft for it.
+    pub heads: Vec<HeadSource>,
 }
 
 impl Source {
@@ -45,31 +42,23 @@ impl Source {
     /// If `model` is no published one of the family, which the tests of the catalog's files exclude.
     #[must_use]
     pub fn of(model: &'static Entry) -> Self {
-        let head_entry = model.head("eagle1", None).expect("each Chameleon has an entry for a head");
-        let head = &entry(head_entry).expect("heads are tested to be entries").parts[0];
-        Self { model: &model.name, parts: model.all_parts(), head_entry, head }
+        Self { model: &model.name, parts: model.all_parts(), heads: HeadSource::all_of(model) }
     }
 
-    /// The files of the model, wherever each part of them lies.
+    /// The files of the model but its heads, wherever each part of them lies.
     ///
     /// # Errors
-    /// [`ModelError::Unfetched`] with every part that is missing but the head.
+    /// [`ModelError::Unfetched`] with every part that is missing.
     pub fn locate(&self, places: &Places) -> Result<ModelFiles, ModelError> {
         let [target, tokenizer, picture]: [Vec<PathBuf>; 3] = find_all(places, self.model, &self.parts)?
             .try_into()
             .expect("a model of the family has three parts");
         let only = |mut files: Vec<PathBuf>| files.remove(0);
-        let head = places.part(self.head).map(only).ok_or_else(|| AbsentHead {
-            entry: self.head_entry,
-            part: self.head,
-            places: places.clone(),
-        });
         Ok(ModelFiles {
             config: target.first().filter(|path| path.ends_with("config.json")).cloned(),
             target: of_tensors(target),
             tokenizer: only(tokenizer),
             picture: only(picture),
-            head,
         })
     }
 }

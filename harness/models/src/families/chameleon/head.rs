@@ -2,19 +2,12 @@
 //! projection that joins embedding and feature, and one Chameleon layer with its input norm. Embedding and output
 //! head are the target's.
 //!
-//! The head has seen whole sequences, prompt included. Slot `s` consumes word `s + 1` and the feature of slot `s`; the
-//! slots before the image are run once an image, and their keys and values stand before those of the image.
-
-use std::rc::Rc;
+//! The head has seen whole sequences, prompt included. Slot `s` consumes word `s + 1` and the feature of slot `s`.
 
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
-use super::{
-    ChameleonConfig, ChameleonImage, KeyLayout,
-    keys::layer_inventory,
-    layer::{ChameleonLayer, attend},
-};
+use super::{ChameleonConfig, KeyLayout, keys::layer_inventory, layer::ChameleonLayer};
 use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::layer::{LayerShape, Rotary},
@@ -99,35 +92,6 @@ impl ChameleonHead {
     }
 }
 
-/// A head at work on one image.
-pub struct ImageHead {
-    head: Rc<ChameleonHead>,
-    image: Rc<ChameleonImage>,
-}
-
-impl ImageHead {
-    /// `head` on `image`.
-    #[must_use]
-    pub fn new(head: Rc<ChameleonHead>, image: Rc<ChameleonImage>) -> Self {
-        Self { head, image }
-    }
-
-    /// Slots before those of the image: the last prefix slot's feature goes with the first image token.
-    fn n_prompt(&self) -> i64 {
-        self.image.n_prefix() - 1
-    }
-
-    /// Keys and values of the slots before the image, `[b, 2 * n_heads, n_prompt, d_head]`, keys first.
-    fn run_prompt(&self) -> Tensor {
-        let (head, image, n) = (&self.head, &self.image, self.n_prompt());
-        let embeddings = image.network().embed_words(&image.words().narrow(1, 1, n));
-        let x = head.join(&embeddings, &image.prefix_features().narrow(1, 0, n));
-        // A slot stands where the token it consumes stands, as in the image.
-        let positions = Tensor::arange_start(1, n + 1, (Kind::Int64, x.device()));
-        head.layer.heads(&x, &image.network().turns_at(&positions)).1
-    }
-}
-
 impl Head for ChameleonHead {
     fn layer_shape(&self) -> LayerShape {
         let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = &self.config;
@@ -158,36 +122,8 @@ impl Head for ChameleonHead {
     }
 }
 
-impl Head for ImageHead {
-    fn layer_shape(&self) -> LayerShape {
-        self.head.layer_shape()
-    }
-
-    fn taps(&self) -> &[usize] {
-        self.head.taps()
-    }
-
-    fn admit(&self, features: &Tensor) -> Tensor {
-        self.head.admit(features)
-    }
-
-    fn open(&self, embeddings: &Tensor, features: &Tensor, rotary: &Rotary) -> Opened {
-        self.head.open(embeddings, features, rotary)
-    }
-
-    fn close(&self, x: &Tensor, context: &Tensor) -> Tensor {
-        self.head.close(x, context)
-    }
-
-    fn logits(&self, target: &dyn Backbone, predicted: &Tensor) -> Tensor {
-        self.head.logits(target, predicted)
-    }
-}
-
-impl DraftHead for ImageHead {
-    fn n_front(&self) -> i64 {
-        self.n_prompt()
-    }
+impl DraftHead for ChameleonHead {
+    fn prepare(&mut self) {}
 
     fn step(
         &self,
@@ -197,14 +133,7 @@ impl DraftHead for ImageHead {
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Tensor {
-        let (kind, n) = (cache.kind(), embeddings.size()[1]);
-        if !cache.is_front_filled() {
-            cache.fill_front(&self.run_prompt());
-        }
-        let x = self.head.join(embeddings, features);
-        let (q, kv) = self.head.layer.heads(&x, &turns.narrow(1, 0, 1));
-        let (k, v) = cache.append(&kv);
-        let mask = self.image.padding().hide(mask, n, k.size()[2] - n, kind, &x);
-        self.head.layer.finish(&x, &attend(&q.to_kind(kind), &k, &v, mask.as_ref()))
+        // Queries and keys are turned together.
+        self.layer.step(&self.join(embeddings, features), &turns.narrow(1, 0, 1), cache, mask)
     }
 }

@@ -165,7 +165,7 @@ impl ChameleonLayer {
 }
 
 /// What queries read of keys and values (`[b, n_heads, .., d_head]` each): `[b, n, n_heads * d_head]`.
-pub(super) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Tensor {
+fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) -> Tensor {
     let (b, n_heads, n, d_head) = q.size4().expect("queries have four axes");
     let context = Tensor::scaled_dot_product_attention(q, k, v, mask, 0.0, false, None, false);
     context.transpose(1, 2).reshape([b, n, n_heads * d_head])

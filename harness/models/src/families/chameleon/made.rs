@@ -11,10 +11,13 @@ use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
 use super::{
-    Chameleon, ChameleonConfig, ChameleonHead, ChameleonNetwork, KeyLayout, QkNormShape, Recipe, Vocabulary,
-    Vqgan, VqganConfig, names, vocabulary::code_name,
+    Chameleon, ChameleonConfig, ChameleonNetwork, KeyLayout, QkNormShape, Recipe, Vocabulary, Vqgan,
+    VqganConfig, heads, names, vocabulary::code_name,
 };
-use crate::files::{placed::Placed, random_weights::RandomWeights};
+use crate::{
+    files::{placed::Placed, random_weights::RandomWeights},
+    heads::{described_head::HeadKind, head_file::HeadFile, head_sources::OpenedHeads},
+};
 
 /// The tokenizer, made by the script beside it.
 pub const TOKENIZER: &[u8] = include_bytes!("../../../weights/chameleon-toy/tokenizer.json");
@@ -66,9 +69,9 @@ pub fn made(
         },
         (false, false) => ChameleonConfig::CHAMELEON_7B,
     };
-    let random = RandomWeights::of(is_toy || is_narrow, 1);
+    let is_wide = is_toy || is_narrow;
     let tokenizer = if is_toy { TOKENIZER.to_vec() } else { tokenizer_of(&recipe) };
-    assembled(recipe, &config, &tokenizer, random, (kind, device))
+    assembled(recipe, &config, &tokenizer, is_wide, (kind, device))
 }
 
 /// The recipe of `model` with as many codes, and pictures of `side` by `side` of them that a small decoder paints.
@@ -85,26 +88,36 @@ pub fn narrow_recipe(model: &'static Entry, side: i64) -> Recipe {
 /// # Errors
 /// None in practice: its parameters are made, not read.
 pub fn open(recipe: Recipe, kind: Kind, device: Device) -> Result<Chameleon, LoadError> {
-    assembled(recipe, &config(), TOKENIZER, RandomWeights::new(1), (kind, device))
+    assembled(recipe, &config(), TOKENIZER, true, (kind, device))
 }
 
 fn assembled(
     recipe: Recipe,
     config: &ChameleonConfig,
     tokenizer: &[u8],
-    mut random: RandomWeights,
+    is_wide: bool,
     (kind, device): (Kind, Device),
 ) -> Result<Chameleon, LoadError> {
     let _guard = tch::no_grad_guard();
     let vocabulary = Vocabulary::parse(Path::new(TOKENIZER_NAME), tokenizer, recipe.form.n_codes)?;
+    let mut random = RandomWeights::of(is_wide, 1);
     let mut source = Placed::new(&mut random, kind, device);
     vocabulary.check_below(config.n_words)?;
     let words = recipe.image_words(&vocabulary)?;
-    let network = ChameleonNetwork::new(&mut source, config, KeyLayout::Hf, &words)?;
-    let head = ChameleonHead::new(&mut source, config, true)?;
+    let network = Rc::new(ChameleonNetwork::new(&mut source, config, KeyLayout::Hf, &words)?);
+    let describe = heads::describe(network.clone(), kind);
+    let described = |of_kind| {
+        let described = describe(of_kind, &mut HeadFile::tapping(None));
+        described.expect("a Chameleon has both kinds of heads")
+    };
+    let mut heads = OpenedHeads::default();
+    heads.heads.add(HeadKind::Eagle1.drafter(None), Ok(described(HeadKind::Eagle1).made(&mut source)?));
+    // From a seed of its own, so that the picture decoder stays what it was before there was an EAGLE-3 head.
+    let mut further = RandomWeights::of(is_wide, 3);
+    let eagle3 = described(HeadKind::Eagle3).made(&mut Placed::new(&mut further, kind, device))?;
+    heads.heads.add(HeadKind::Eagle3.drafter(None), Ok(eagle3));
     let vqgan = Vqgan::new(&mut Placed::new(&mut random, Kind::Float, device), &recipe.vqgan)?;
-    let (network, head) = (Rc::new(network), Ok(head));
-    Ok(Chameleon { recipe, network, vocabulary, vqgan, head, weights: Vec::new(), warnings: Vec::new() })
+    Ok(Chameleon { recipe, network, vocabulary, vqgan, stored: kind, heads, weights: Vec::new() })
 }
 
 /// The toy's tokenizer with the words of all codes of `recipe` and of its sizes.

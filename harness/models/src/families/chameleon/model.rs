@@ -1,22 +1,18 @@
-//! A Chameleon as a target: a caption in, image tokens, a picture out; its EAGLE-1 head drafts.
+//! A Chameleon as a target: a caption in, image tokens, a picture out.
 
-use std::{any::Any, path::Path, rc::Rc};
+use std::rc::Rc;
 
-use specimen_weights::{Checkpoint, LoadError, ParamSource};
+use specimen_hub::Places;
+use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 
 use super::{
-    ChameleonConfig, ChameleonHead, ChameleonImage, ChameleonNetwork, ImageHead, KeyLayout, ModelFiles,
-    QkNormShape, Recipe, Vocabulary, Vqgan,
-    repeated::{Repeated, compare},
-    training,
+    ChameleonConfig, ChameleonImage, ChameleonNetwork, KeyLayout, ModelFiles, QkNormShape, Recipe,
+    Vocabulary, Vqgan, heads,
 };
 use crate::{
-    files::{placed::Placed, published_files::AbsentHead, several_files::SeveralFiles, sidecar::Sidecar},
-    heads::{
-        drafters::{DrafterKind, Heads, StartDraft},
-        eagle_draft::EagleDraft,
-    },
+    files::{placed::Placed, several_files::SeveralFiles},
+    heads::head_sources::{HeadSource, OpenedHeads},
     llama::padded::Padding,
     picture::pixels::{Rounding, picture},
     seam::{
@@ -34,37 +30,36 @@ pub struct Chameleon {
     pub network: Rc<ChameleonNetwork>,
     pub(super) vocabulary: Vocabulary,
     pub(super) vqgan: Vqgan,
-    /// The head that drafts for it, or where it was looked for.
-    pub(super) head: Result<ChameleonHead, AbsentHead>,
+    /// Kind in which the embedding is stored.
+    pub(super) stored: Kind,
+    pub(super) heads: OpenedHeads,
     pub(super) weights: Vec<WeightsId>,
-    pub(super) warnings: Vec<String>,
 }
 
 impl Chameleon {
-    /// Reads `files` strictly; the transformer runs in `kind`, the picture decoder in f32.
+    /// Reads `files` strictly, and the heads of `sources` that are in `places`; the transformer runs in `kind`, the picture
+    /// decoder in f32.
     ///
     /// # Errors
     /// Damaged files, tensors that are missing, misshapen or left over, words that are missing.
-    pub fn load(recipe: Recipe, files: &ModelFiles, kind: Kind, device: Device) -> Result<Self, LoadError> {
+    pub fn load(
+        recipe: Recipe,
+        files: &ModelFiles,
+        (sources, places): (&[HeadSource], &Places),
+        (kind, device): (Kind, Device),
+    ) -> Result<Self, LoadError> {
         let _guard = tch::no_grad_guard();
         let vocabulary = Vocabulary::read(&files.tokenizer, recipe.form.n_codes)?;
         let (network, stored, mut weights) = load_network(&recipe, &vocabulary, files, kind, device)?;
-        let mut warnings = Vec::new();
         let mut checkpoint = Checkpoint::open(&files.picture, Some(Kind::Float), device)?;
         weights.push(id("picture", &checkpoint));
         let vqgan = Vqgan::new(&mut checkpoint, &recipe.vqgan)?;
         checkpoint.ignore(Vqgan::is_beside);
         checkpoint.finish()?;
-        let head = match &files.head {
-            Err(absent) => Err(absent.clone()),
-            Ok(path) => {
-                let (head, id, warning) = load_head(path, &network, stored, kind, device)?;
-                weights.push(id);
-                warnings.extend(warning);
-                Ok(head)
-            }
-        };
-        Ok(Self { recipe, network: Rc::new(network), vocabulary, vqgan, head, weights, warnings })
+        let network = Rc::new(network);
+        let describe = heads::describe(network.clone(), stored);
+        let heads = OpenedHeads::open(sources, places, &describe, (kind, device))?;
+        Ok(Self { recipe, network, vocabulary, vqgan, stored, heads, weights })
     }
 
     /// The model that the runner takes, its prompts and codes on `device`.
@@ -72,21 +67,20 @@ impl Chameleon {
     /// # Errors
     /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
-        let Self { recipe, network, vocabulary, vqgan, head, weights, warnings } = self;
+        let Self { recipe, network, vocabulary, vqgan, stored, heads, mut weights } = self;
+        weights.extend(heads.weights);
         let (name, form) = (recipe.name, recipe.form);
-        let mut heads = Heads::default();
-        heads.add(DrafterKind::Eagle1(None), head.map(start_draft));
         let tables = TokenTables::of_codebook(
             vqgan.token_vectors(name, form.n_structural())?,
             vectors_of(name, &network.token_table())?,
         );
         Ok(LoadedModel {
             name,
-            trainable: training::describe(name, network.clone()),
+            describe_head: heads::describe(network.clone(), stored),
             n_tokens: form.n_tokens(),
             rows: form.picture_rows(),
             forced: form.forced(),
-            heads,
+            heads: heads.heads,
             tables,
             prompt: Box::new(move |prompt, sampling| {
                 prefix(&recipe, &vocabulary, &network, prompt, (sampling.guidance != 1.0, device))
@@ -98,22 +92,10 @@ impl Chameleon {
                 picture(&vqgan.decode(&codes).get(0), Rounding::Cut)
             }),
             weights,
-            warnings,
+            warnings: heads.warnings,
             steps: None,
         })
     }
-}
-
-/// Starts `head`, which continues from the words and the features of the prefix.
-pub(super) fn start_draft(head: ChameleonHead) -> StartDraft {
-    let head = Rc::new(head);
-    Box::new(move |generation, max_run, time| {
-        let backbone: Rc<dyn Any> = generation.backbone().clone();
-        let image = backbone.downcast::<ChameleonImage>();
-        let image = image.expect("a Chameleon's images are decoded by its own network");
-        let head = Rc::new(ImageHead::new(head.clone(), image));
-        Box::new(EagleDraft::new(head, generation, max_run, time))
-    })
 }
 
 /// The words before an image for `prompt`, on `device`; `guided`: with the rows without the prompt.
@@ -135,7 +117,7 @@ fn prefix(
     }
     let words = Tensor::from_slice(&prompt.rows.concat()).view([n_rows, n_prefix]).to_device(device);
     let slots = network.embed_words(&words);
-    let image = ChameleonImage::new(network.clone(), Padding::new(prompt.n_pads), words);
+    let image = ChameleonImage::new(network.clone(), Padding::new(prompt.n_pads));
     Ok(Prefix { backbone: Rc::new(image), slots })
 }
 
@@ -147,12 +129,14 @@ fn id(role: &str, checkpoint: &Checkpoint) -> WeightsId {
 
 /// `config` with the shape of norms that a file has; `found` is the shape of its tensor `name`. Without that
 /// tensor the configuration stays as it is, and reading will name what is missing.
-fn with_norms_of(
+///
+/// # Errors
+/// What is wrong with the shape, in words.
+pub(super) fn norms_of(
     config: ChameleonConfig,
-    path: &Path,
     name: &str,
     found: Option<&[i64]>,
-) -> Result<ChameleonConfig, LoadError> {
+) -> Result<ChameleonConfig, String> {
     let Some(found) = found else { return Ok(config) };
     let known = QkNormShape::of(found).filter(|shape| {
         let rows = shape.shape(config.d_head)[..found.len() - 1].first().copied().unwrap_or(1);
@@ -160,10 +144,9 @@ fn with_norms_of(
     });
     let Some(qk_norm) = known else {
         let ChameleonConfig { n_heads, d_head, .. } = config;
-        let reason = format!(
+        return Err(format!(
             "tensor `{name}` has shape {found:?}, expected [{d_head}] or [rows, {d_head}] with rows that divide {n_heads} heads"
-        );
-        return Err(LoadError::Config { path: path.to_owned(), reason });
+        ));
     };
     Ok(ChameleonConfig { qk_norm, ..config })
 }
@@ -185,7 +168,8 @@ fn load_network(
     let is_meta = files_of_target.has(KeyLayout::Meta.embedding());
     let layout = if is_meta { KeyLayout::Meta } else { KeyLayout::Hf };
     let name = layout.first_query_norm();
-    let config = with_norms_of(config, &files.target[0], &name, files_of_target.shape(&name))?;
+    let config = norms_of(config, &name, files_of_target.shape(&name))
+        .map_err(|reason| LoadError::Config { path: files.target[0].clone(), reason })?;
     let stored = files_of_target.stored_kind(layout.embedding()).unwrap_or(kind);
     let mut placed = Placed::new(&mut files_of_target, kind, device);
     let network = ChameleonNetwork::new(&mut placed, &config, layout, &recipe.image_words(vocabulary)?)?;
@@ -193,43 +177,4 @@ fn load_network(
     let weights = files_of_target.ids("target");
     files_of_target.finish()?;
     Ok((network, stored, weights))
-}
-
-/// The head in the file `path`, what it was read from, and a warning where its embedding differs from the target's,
-/// which is stored in `stored`, by rounding.
-fn load_head(
-    path: &Path,
-    network: &ChameleonNetwork,
-    stored: Kind,
-    kind: Kind,
-    device: Device,
-) -> Result<(ChameleonHead, WeightsId, Option<String>), LoadError> {
-    let mut checkpoint = Checkpoint::open(path, Some(kind), device)?;
-    let name = ChameleonHead::first_query_norm();
-    let config = with_norms_of(network.config().clone(), path, &name, checkpoint.shape(&name))?;
-    let has_bias = checkpoint.shape("fc.bias").is_some();
-    let upscale = Sidecar::beside(path)?.number("embed_upscale").unwrap_or(1.0);
-    let head = ChameleonHead::new(&mut checkpoint, &config, has_bias)?.with_upscale(upscale);
-    let (name, words) = (ChameleonHead::embedding_name(), network.word_table());
-    let stored_here = checkpoint.stored_kind(name).unwrap_or(kind);
-    let repeated = checkpoint.param(name, &words.size(), specimen_weights::Init::Constant(0.0))?;
-    let kinds = format!("stored as {stored_here:?} here and as {stored:?} there");
-    let warning = match compare(words, &repeated, [stored, stored_here]) {
-        Repeated::Same => None,
-        Repeated::Rounded(largest) => Some(format!(
-            "{}: tensor `{name}` is the target's embedding but for rounding ({kinds}): they differ by at most \
-             {largest:.1e}; the target's is used",
-            path.display()
-        )),
-        Repeated::Other(largest) => {
-            let reason = format!(
-                "tensor `{name}` is not the target's embedding: they differ by up to {largest:.1e}, more than rounding \
-                 explains ({kinds}); is it the head of another model?"
-            );
-            return Err(LoadError::Config { path: path.to_owned(), reason });
-        }
-    };
-    let id = id("drafter", &checkpoint);
-    checkpoint.finish()?;
-    Ok((head, id, warning))
 }

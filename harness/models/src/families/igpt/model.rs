@@ -17,9 +17,9 @@ use crate::{
         random_weights::RandomWeights,
     },
     heads::{
+        described_head::no_heads,
         drafters::{DrafterKind, Heads, StartDraft},
         model_draft::{ModelDraft, VocabularyMap},
-        trainable::no_heads,
     },
     seam::{
         loaded_model::{LoadedModel, Picture, Prefix, WeightsId},
@@ -153,7 +153,7 @@ fn loaded(
         rows: PictureRows::square(backbone.config().n_tokens() as usize),
         forced: Vec::new(),
         heads,
-        trainable: no_heads(name),
+        describe_head: no_heads(name),
         tables,
         prompt: Box::new(move |prompt, sampling| {
             check_unconditional(name, prompt, sampling)?;

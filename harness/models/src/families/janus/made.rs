@@ -1,15 +1,15 @@
-//! Janus-Pro with weights from a seed, at toy width or of published sizes, an EAGLE-1 head included: everything from the
+//! Janus-Pro with weights from a seed, at toy width or of published sizes, heads included: everything from the
 //! prompt to the pixels is there, and the pictures mean nothing.
 
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
-use super::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusPrompt, drafter_config};
+use super::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusPrompt, heads};
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{placed::Placed, random_weights::RandomWeights},
-    heads::eagle::EagleHead,
+    heads::{described_head::HeadKind, head_file::HeadFile, head_sources::OpenedHeads},
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
@@ -18,8 +18,7 @@ static TEXT_TOKENIZER: &[u8] = include_bytes!("../../../weights/toy/janus-tokeni
 
 impl Janus {
     /// `model` of the catalog with weights that are made, the same every time, in `kind` on `device`; at toy width with
-    /// `narrow` tokens along an edge of the picture, where that is given. Its head is built as the published ones of other
-    /// models: input vectors and logits are the target's.
+    /// `narrow` tokens along an edge of the picture, where that is given.
     ///
     /// # Errors
     /// None in practice: its parameters are made, not read.
@@ -36,15 +35,22 @@ impl Janus {
         let mut random = RandomWeights::of(is_toy, 2);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
-        let config = drafter_config(sizes, sizes.norm_eps);
-        let mut head = EagleHead::new(&mut placed, &config, sizes.d_model)?;
-        head.layer.prepare();
+        let describe = heads::describe(*sizes, network.backbone().clone());
+        let mut heads = OpenedHeads::default();
+        for (seed, of_kind) in (3..).zip(HeadKind::ALL) {
+            // From a seed of its own: the other networks do not depend on which heads there are.
+            let mut further = RandomWeights::of(is_toy, seed);
+            let described = describe(of_kind, &mut HeadFile::tapping(None));
+            let described = described.expect("a Janus-Pro has both kinds of heads");
+            let start = described.made(&mut Placed::new(&mut further, kind, device))?;
+            heads.heads.add(of_kind.drafter(None), Ok(start));
+        }
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq_config = Vq16Config::made(is_toy, sizes.n_vocab, sizes.d_code);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
         let text = TextTokenizer::of_bytes("toy/janus-tokenizer.json".as_ref(), TEXT_TOKENIZER)?;
         let prompt = JanusPrompt::new(&model.name, network, text)?;
-        Ok(Self { prompt, vq, head: Ok(head), weights: Vec::new() })
+        Ok(Self { prompt, vq, heads, weights: Vec::new() })
     }
 }
 

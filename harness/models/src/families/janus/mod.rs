@@ -2,13 +2,14 @@
 //! them, through an aligner on the way in and a second head on the way out.
 
 mod config;
+mod heads;
 mod made;
 mod model;
 mod network;
 mod published;
-mod training;
 
 pub use config::JanusConfig;
-pub use model::{Janus, JanusPrompt, drafter_config};
+pub use heads::drafter_config;
+pub use model::{Janus, JanusPrompt};
 pub use network::{JanusNames, JanusNetwork};
 pub use published::JanusWeights;

@@ -1,27 +1,15 @@
 //! Janus-Pro as a target: a caption in, 576 tokens, a picture of 384 by 384 pixels out.
 
 use specimen_decode::frontier::PictureRows;
-use std::{path::PathBuf, rc::Rc};
-
 use specimen_hub::Places;
 use specimen_weights::{LoadError, Scoped};
 use tch::{Device, Kind};
 
-use super::{JanusConfig, JanusNames, JanusNetwork, JanusWeights, training};
+use super::{JanusNames, JanusNetwork, JanusWeights, heads};
 use crate::{
     families::text_tokenizer::TextTokenizer,
-    files::{
-        placed::Placed,
-        published_files::{AbsentHead, find_all},
-        several_files::SeveralFiles,
-        sidecar::Sidecar,
-    },
-    heads::{
-        draft_head::DraftHead,
-        drafters::{DrafterKind, Heads, StartDraft},
-        eagle::{EagleConfig, EagleHead, EaglePrefix},
-        eagle_draft::EagleDraft,
-    },
+    files::{placed::Placed, published_files::find_all, several_files::SeveralFiles},
+    heads::head_sources::OpenedHeads,
     picture::{
         pixels::{Rounding, painter},
         vq16::Vq16,
@@ -43,8 +31,7 @@ pub struct Janus {
     /// Its prompt format, with the transformer.
     pub prompt: JanusPrompt,
     pub(super) vq: Vq16,
-    /// The head that drafts for it, or where it was looked for.
-    pub(super) head: Result<EagleHead, AbsentHead>,
+    pub(super) heads: OpenedHeads,
     pub(super) weights: Vec<WeightsId>,
 }
 
@@ -72,15 +59,9 @@ impl Janus {
             Ok((network, vq))
         })?;
         weights.push(text.id("text tokenizer"));
-        let head = match places.part(which.head) {
-            None => Err(AbsentHead { entry: which.head_entry, part: which.head, places: places.clone() }),
-            Some(paths) => {
-                let (head, ids) = open_head(&paths, &which.config, kind, device)?;
-                weights.extend(ids);
-                Ok(head)
-            }
-        };
-        Ok(Self { prompt: JanusPrompt::new(which.name, network, text)?, vq, head, weights })
+        let describe = heads::describe(which.config, network.backbone().clone());
+        let heads = OpenedHeads::open(&which.heads, places, &describe, (kind, device))?;
+        Ok(Self { prompt: JanusPrompt::new(which.name, network, text)?, vq, heads, weights })
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
@@ -88,17 +69,16 @@ impl Janus {
     /// # Errors
     /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
-        let Self { prompt, vq, head, weights } = self;
+        let Self { prompt, vq, heads, mut weights } = self;
+        weights.extend(heads.weights);
         let (name, config) = (prompt.name, *prompt.network.config());
-        let mut heads = Heads::default();
-        heads.add(DrafterKind::Eagle1(None), head.map(start_draft));
         Ok(LoadedModel {
             name,
-            trainable: training::describe(name, config),
+            describe_head: heads::describe(config, prompt.network.backbone().clone()),
             n_tokens: config.n_tokens() as usize,
             rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
-            heads,
+            heads: heads.heads,
             tables: TokenTables::of_codebook(
                 vectors_of(name, vq.codebook())?,
                 vectors_of(name, prompt.network.backbone().token_table())?,
@@ -109,20 +89,10 @@ impl Janus {
             }),
             painter: painter([config.grid; 2], Rounding::Cut, device, move |ids| vq.decode(ids)),
             weights,
-            warnings: Vec::new(),
+            warnings: heads.warnings,
             steps: None,
         })
     }
-}
-
-/// Starts `head`, which has seen the prefix: every slot is paired with the word behind it; those of the empty prompt
-/// are its pads.
-pub(super) fn start_draft(head: EagleHead) -> StartDraft {
-    let head: Rc<dyn DraftHead> = Rc::new(head);
-    Box::new(move |generation, max_run, time| {
-        let following = generation.prefix().narrow(1, 1, generation.n_prefix() - 1);
-        Box::new(EagleDraft::with_prefix(head.clone(), generation, max_run, time, following))
-    })
 }
 
 /// From a caption to the words of a Janus-Pro, with the network that embeds them.
@@ -181,39 +151,4 @@ impl JanusPrompt {
         }
         Ok(words)
     }
-}
-
-/// What an EAGLE-1 head for a Janus of these sizes is like, with the input norm of the LLaMA layer it is made of.
-/// Input vectors and logits are the target's, through its aligner and its painting head.
-#[must_use]
-pub fn drafter_config(config: &JanusConfig, norm_eps: f64) -> EagleConfig {
-    EagleConfig {
-        bias: true,
-        input_norm: true,
-        output_norm: false,
-        prefix: EaglePrefix::Whole,
-        n_heads: config.n_heads,
-        d_head: config.d_head(),
-        d_ffn: config.d_ffn,
-        norm_eps,
-    }
-}
-
-/// The head in `paths`, in the layout of EAGLE's authors and LANTERN's without an embedding: `fc` and `layers.0.`
-/// under the names of `transformers`. Whether it has a bias and an input norm is what its file has.
-fn open_head(
-    paths: &[PathBuf],
-    config: &JanusConfig,
-    kind: Kind,
-    device: Device,
-) -> Result<(EagleHead, Vec<WeightsId>), LoadError> {
-    let eps = Sidecar::beside(&paths[0])?.number("rms_norm_eps").unwrap_or(config.norm_eps);
-    SeveralFiles::read(paths, "drafter", |files| {
-        let (bias, input_norm) = (files.has("fc.bias"), files.has("layers.0.input_layernorm.weight"));
-        let config_of_head = EagleConfig { bias, input_norm, ..drafter_config(config, eps) };
-        let mut placed = Placed::new(files, kind, device);
-        let mut head = training::read(&mut placed, &config_of_head, config)?;
-        head.layer.prepare();
-        Ok(head)
-    })
 }

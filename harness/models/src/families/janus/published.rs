@@ -1,9 +1,9 @@
 //! The published Janus-Pro models, as the catalog has them.
 
-use specimen_catalog::{Entry, Part, entry};
+use specimen_catalog::{Entry, Part};
 
 use super::JanusConfig;
-use crate::picture::vq16::Vq16Config;
+use crate::{heads::head_sources::HeadSource, picture::vq16::Vq16Config};
 
 /// One published model.
 #[derive(Clone, Debug)]
@@ -16,10 +16,8 @@ pub struct JanusWeights {
     pub vq: Vq16Config,
     /// The model and its text tokenizer, in this order.
     pub parts: Vec<&'static Part>,
-    /// The entry of the catalog that says how to come by its EAGLE-1 head.
-    pub head_entry: &'static str,
-    /// Its EAGLE-1 head. Nobody publishes one; it is in a folder of the model's below the data folder.
-    pub head: &'static Part,
+    /// The heads that draft for it. Nobody publishes one; they are in folders of the model's below the data folder.
+    pub heads: Vec<HeadSource>,
 }
 
 impl JanusWeights {
@@ -29,14 +27,12 @@ impl JanusWeights {
     /// If `model` is none of the family, which the tests of the catalog's files exclude.
     #[must_use]
     pub fn of(model: &'static Entry) -> Self {
-        let head_entry = model.head("eagle1", None).expect("each Janus-Pro has an entry for a head");
         Self {
             name: &model.name,
             config: JanusConfig::of(model),
             vq: Vq16Config::PUBLISHED,
             parts: model.all_parts(),
-            head_entry,
-            head: &entry(head_entry).expect("heads are tested to be entries").parts[0],
+            heads: HeadSource::all_of(model),
         }
     }
 }

@@ -2,18 +2,19 @@
 //! toy width distributions are far from uniform, every norm and bias matters, and an image takes milliseconds; at published
 //! sizes the transformer, its heads and the picture decoder cost what the published ones do, and the text encoder stays small.
 
+use serde_json::json;
 use specimen_catalog::{Entry, target::STANDARD};
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
 use super::{
-    Condition, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, drafter_config, eagle3_config,
+    Condition, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, heads,
     t5::{CaptionFeatures, T5Config, T5Encoder},
 };
 use crate::{
     families::text_tokenizer::TextTokenizer,
-    files::{placed::Placed, published_names::Mixed, random_weights::RandomWeights},
-    heads::{drafters::DrafterKind, lantern_head::LanternHead},
+    files::{placed::Placed, random_weights::RandomWeights},
+    heads::{described_head::HeadKind, head_file::HeadFile, head_sources::OpenedHeads},
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
@@ -52,22 +53,17 @@ impl LlamaGen {
         let mut random = RandomWeights::of(is_toy, 1);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = LlamaGenNetwork::new(&mut placed, config, LlamaGenNames::Original)?;
-        let head = LanternHead::new(
-            &mut placed,
-            &drafter_config(config, config.norm_eps),
-            Mixed::Pairs,
-            config.d_model,
-            config.n_vocab,
-        )?;
+        let describe = heads::describe(*config, network.backbone().clone());
+        let described = |kind| {
+            let mut file = HeadFile::to_be_written(json!({ "rms_norm_eps": config.norm_eps }));
+            describe(kind, &mut file).expect("a LlamaGen has both kinds of heads")
+        };
+        let mut heads = OpenedHeads::default();
+        heads.heads.add(HeadKind::Eagle1.drafter(None), Ok(described(HeadKind::Eagle1).made(&mut placed)?));
         // From a seed of its own, so that the other networks stay what they were before there was an EAGLE-3 head.
         let mut further = RandomWeights::of(is_toy, 3);
-        let eagle3 = LanternHead::eagle3(
-            &mut Placed::new(&mut further, kind, device),
-            &eagle3_config(config, config.norm_eps),
-            Mixed::Pairs,
-            (config.d_model, config.n_vocab),
-            Some(network.backbone().token_table()),
-        )?;
+        let eagle3 = described(HeadKind::Eagle3).made(&mut Placed::new(&mut further, kind, device))?;
+        heads.heads.add(HeadKind::Eagle3.drafter(None), Ok(eagle3));
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq_config = Vq16Config::made(is_toy, config.n_vocab, 8);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;
@@ -82,13 +78,10 @@ impl LlamaGen {
                 ))
             }
         };
-        let mut heads = vec![(DrafterKind::Eagle1(None), Ok(head)), (DrafterKind::Eagle3(None), Ok(eagle3))];
         for (seed, name) in (4..).zip(named_heads(model)) {
             let mut further = RandomWeights::of(is_toy, seed);
-            let placed = &mut Placed::new(&mut further, kind, device);
-            let of_head = drafter_config(config, config.norm_eps);
-            let head = LanternHead::new(placed, &of_head, Mixed::Pairs, config.d_model, config.n_vocab)?;
-            heads.push((DrafterKind::Eagle1(Some(name.to_owned())), Ok(head)));
+            let head = described(HeadKind::Eagle1).made(&mut Placed::new(&mut further, kind, device))?;
+            heads.heads.add(HeadKind::Eagle1.drafter(Some(name.to_owned())), Ok(head));
         }
         Ok(Self { name: &model.name, network, vq, captions, heads, weights: Vec::new() })
     }

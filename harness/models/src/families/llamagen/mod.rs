@@ -8,10 +8,9 @@ mod model;
 mod network;
 mod published;
 pub mod t5;
-mod training;
 
 pub use config::{Condition, LlamaGenConfig};
-pub use heads::{HeadLayout, HeadSource, drafter_config, eagle3_config};
+pub use heads::drafter_config;
 pub use model::LlamaGen;
 pub use network::{LlamaGenNames, LlamaGenNetwork};
 pub use published::LlamaGenWeights;

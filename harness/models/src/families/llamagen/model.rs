@@ -9,15 +9,13 @@ use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
 use super::{
-    Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
-    heads::{NamedHead, open_heads, start_draft},
+    Condition, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, heads,
     t5::{CaptionError, CaptionFeatures, FeatureStore, T5Config, T5Encoder},
-    training,
 };
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{placed::Placed, published_files::find_all, several_files::SeveralFiles, sidecar::Sidecar},
-    heads::{drafters::Heads, trainable::no_heads},
+    heads::{described_head::no_heads, head_sources::OpenedHeads},
     llama::padded::Padded,
     picture::{
         pixels::{Rounding, painter},
@@ -40,7 +38,7 @@ pub struct LlamaGen {
     pub(super) vq: Vq16,
     /// Absent where the model takes classes.
     pub(super) captions: Option<CaptionFeatures>,
-    pub(super) heads: Vec<NamedHead>,
+    pub(super) heads: OpenedHeads,
     pub(super) weights: Vec<WeightsId>,
 }
 
@@ -80,8 +78,8 @@ impl LlamaGen {
                 Some(captions)
             }
         };
-        let (heads, ids) = open_heads(&which.heads, places, &config, network.backbone(), (kind, device))?;
-        weights.extend(ids);
+        let describe = heads::describe(config, network.backbone().clone());
+        let heads = OpenedHeads::open(&which.heads, places, &describe, (kind, device))?;
         Ok(Self { name: which.name, network, vq, captions, heads, weights })
     }
 
@@ -90,23 +88,20 @@ impl LlamaGen {
     /// # Errors
     /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
-        let Self { name, network, vq, captions, heads: named, weights } = self;
+        let Self { name, network, vq, captions, heads, mut weights } = self;
+        weights.extend(heads.weights);
         let config = *network.config();
-        let mut heads = Heads::default();
-        for (kind, head) in named {
-            heads.add(kind, head.map(start_draft));
-        }
-        let trainable = match config.condition {
-            Condition::Caption { .. } => training::describe(config, network.backbone().clone()),
+        let describe_head = match config.condition {
+            Condition::Caption { .. } => heads::describe(config, network.backbone().clone()),
             Condition::Class { .. } => no_heads(name),
         };
         Ok(LoadedModel {
             name,
-            trainable,
+            describe_head,
             n_tokens: config.n_tokens() as usize,
             rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
-            heads,
+            heads: heads.heads,
             tables: TokenTables::of_codebook(
                 vectors_of(name, vq.codebook())?,
                 vectors_of(name, network.backbone().token_table())?,
@@ -116,7 +111,7 @@ impl LlamaGen {
             }),
             painter: painter([config.grid; 2], Rounding::Nearest, device, move |ids| vq.decode(ids)),
             weights,
-            warnings: Vec::new(),
+            warnings: heads.warnings,
             steps: None,
         })
     }

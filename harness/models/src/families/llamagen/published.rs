@@ -1,9 +1,9 @@
 //! The published LlamaGen models, as the catalog has them.
 
-use specimen_catalog::{Entry, Part, entry};
+use specimen_catalog::{Entry, Part};
 
-use super::{HeadLayout, HeadSource, LlamaGenConfig, t5::T5Config};
-use crate::picture::vq16::Vq16Config;
+use super::{LlamaGenConfig, t5::T5Config};
+use crate::{heads::head_sources::HeadSource, picture::vq16::Vq16Config};
 
 /// One published model.
 #[derive(Clone, Debug)]
@@ -35,13 +35,7 @@ impl LlamaGenWeights {
             vq: Vq16Config::PUBLISHED,
             text: T5Config::FLAN_XL,
             parts: model.all_parts(),
-            heads: model.published_heads().into_iter().map(|head| source_of(&head)).collect(),
+            heads: HeadSource::all_of(model),
         }
     }
-}
-
-fn source_of(&(proposer, weights, name): &(&str, &'static str, &'static str)) -> HeadSource {
-    let layout = if proposer == "eagle3" { HeadLayout::Eagle3 } else { HeadLayout::Eagle1 };
-    let part = &entry(name).expect("heads are tested to be entries").parts[0];
-    HeadSource { layout, weights, entry: name, part }
 }

@@ -4,8 +4,8 @@
 
 mod backbone;
 mod config;
+mod heads;
 mod model;
-mod training;
 mod vq;
 
 pub use backbone::TinyBackbone;

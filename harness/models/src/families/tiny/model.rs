@@ -7,9 +7,10 @@ use specimen_catalog::target::STANDARD;
 use specimen_weights::{Checkpoint, LoadError};
 use tch::{Device, Kind, Tensor};
 
-use super::{TargetConfig, TinyBackbone, Vq, VqConfig, training};
+use super::{TargetConfig, TinyBackbone, Vq, VqConfig, heads};
 use crate::{
     heads::{
+        draft_head::DraftHead,
         drafters::{DrafterKind, Heads},
         eagle::EagleHead,
         eagle3::{Eagle3Config, Eagle3Head},
@@ -97,9 +98,9 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
     let vq = Vq::new(&mut checkpoint, &vq_config)?;
     checkpoint.finish()?;
 
-    let heads = heads(&config, (kind, device), &mut weights)?;
+    let embedded_heads = embedded_heads(&config, (kind, device), &mut weights)?;
     let backbone = Rc::new(backbone);
-    let trainable = training::describe(backbone.clone(), EAGLE1[0].1.config()?, EAGLE3.config()?);
+    let describe_head = heads::describe(backbone.clone(), EAGLE1[0].1.config()?, EAGLE3.config()?);
     let tables = TokenTables::of_codebook(
         vectors_of(TOKENIZER.file, &vq.unit_codebook())?,
         vectors_of(TARGET.file, backbone.token_table())?,
@@ -112,8 +113,8 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
         forced: Vec::new(),
         prompt: prompt_format(backbone, encode, device),
         painter: painter(grid, Rounding::HalfToEven, device, move |ids| vq.decode_tokens(ids)),
-        heads,
-        trainable,
+        heads: embedded_heads,
+        describe_head,
         tables,
         weights,
         warnings: Vec::new(),
@@ -122,7 +123,7 @@ pub fn embedded(kind: Kind, device: Device, encode: CaptionEncoder) -> Result<Lo
 }
 
 /// The embedded heads for a target of `config`; what they are read from goes to `weights`.
-fn heads(
+fn embedded_heads(
     config: &TargetConfig,
     (kind, device): (Kind, Device),
     weights: &mut Vec<WeightsId>,

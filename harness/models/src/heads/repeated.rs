@@ -5,7 +5,7 @@ use tch::{Kind, Tensor};
 
 /// What a repeated table is beside the target's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Repeated {
+pub(crate) enum Repeated {
     /// The same numbers.
     Same,
     /// Numbers that rounding explains, at most this far apart.
@@ -20,7 +20,7 @@ const N_ROWS: i64 = 4096;
 /// Compares `ours` with `theirs` (`[n, d]`, in one kind), which were stored in `stored` and cast.
 ///
 /// A table was rounded when it was stored and once more when it was cast, by at most half of the last place each time.
-pub(super) fn compare(ours: &Tensor, theirs: &Tensor, stored: [Kind; 2]) -> Repeated {
+pub(crate) fn compare(ours: &Tensor, theirs: &Tensor, stored: [Kind; 2]) -> Repeated {
     if ours == theirs {
         return Repeated::Same;
     }
