@@ -15,14 +15,29 @@ pub struct Bandwidth {
     pub bytes_per_second: f64,
 }
 
-/// Devices that the papers used, and what is bought now, by name and bytes a second.
-const DEVICES: [(&str, f64); 5] = [
-    ("NVIDIA H200", 4.8e12),
-    ("NVIDIA H100 SXM", 3.35e12),
-    ("NVIDIA A100 80GB SXM", 2.039e12),
-    ("one of two chips of an AMD MI250", 1.64e12),
-    ("NVIDIA RTX 4090", 1.008e12),
+/// A device as its maker states it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Device {
+    /// What it is.
+    pub name: &'static str,
+    /// Bytes of memory a second.
+    pub bytes_per_second: f64,
+    /// Multiplications and additions a second, in bf16 on dense matrices.
+    pub operations_per_second: f64,
+}
+
+/// Devices that the papers used, and what is bought now.
+pub const DEVICES: [Device; 5] = [
+    device("NVIDIA H200", 4.8e12, 989e12),
+    device("NVIDIA H100 SXM", 3.35e12, 989e12),
+    device("NVIDIA A100 80GB SXM", 2.039e12, 312e12),
+    device("one of two chips of an AMD MI250", 1.64e12, 181e12),
+    device("NVIDIA RTX 4090", 1.008e12, 165e12),
 ];
+
+const fn device(name: &'static str, bytes_per_second: f64, operations_per_second: f64) -> Device {
+    Device { name, bytes_per_second, operations_per_second }
+}
 
 /// What a plan takes on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,8 +57,10 @@ impl Bandwidth {
     /// The devices that an estimate names.
     #[must_use]
     pub fn known() -> Vec<Self> {
-        let of =
-            |(device, bytes_per_second): (&str, f64)| Self { device: device.to_owned(), bytes_per_second };
+        let of = |device: Device| Self {
+            device: device.name.to_owned(),
+            bytes_per_second: device.bytes_per_second,
+        };
         DEVICES.map(of).to_vec()
     }
 

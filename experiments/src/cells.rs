@@ -1,5 +1,7 @@
 //! Reading one model, one sampling and one cell, after axes have been applied to them.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use specimen_decode::method::{
     DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
@@ -12,13 +14,14 @@ use crate::{
     error::{Fault, SpecError},
     external::{External, external},
     fields::{self, Fields, out_of_range, unknown_name},
+    given_heads::given_heads,
     names::{self, BASELINE},
     parse::{choice, name, optional_text, table},
     spec::{Dtype, FilterOrder, MOST_TOGETHER, ModelSpec, Sampling},
 };
 
 pub(crate) const MODEL_KEYS: &[&str] =
-    &["name", "dtype", "device", "weights", "three_way_guidance", "graphs", "batch"];
+    &["name", "dtype", "device", "weights", "heads", "three_way_guidance", "graphs", "batch"];
 pub(crate) const SAMPLING_KEYS: &[&str] =
     &["temperature", "top_k", "top_p", "guidance", "filter_order", "coupled"];
 pub(crate) const CELL_KEYS: &[&str] =
@@ -66,6 +69,7 @@ pub(crate) fn model(node: &Node, path: &str) -> Result<ModelSpec, SpecError> {
         dtype: choice(dtype, &fields.path("dtype"), "dtype", &Dtype::ALL)?,
         device: device(&fields)?.unwrap_or_else(|| "cpu".to_owned()),
         weights: optional_text(&fields, "weights")?,
+        heads: fields.get("heads").map_or(Ok(BTreeMap::new()), |node| given_heads(&fields, node))?,
         three_way_guidance: flag("three_way_guidance")?.unwrap_or(false),
         graphs: flag("graphs")?,
         batch: batch(&fields)?,

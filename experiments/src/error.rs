@@ -201,6 +201,16 @@ pub enum PlanError {
         /// What its method is instead.
         what: &'static str,
     },
+    /// A head of a user's own that is not there.
+    #[error("cell `{cell}`: the head `{kind}` that its model names: {reason}")]
+    Head {
+        /// Name of the cell.
+        cell: String,
+        /// Kind of the head.
+        kind: String,
+        /// What is wrong with its file, and what to do.
+        reason: String,
+    },
     /// Images that cannot be decoded together.
     #[error("cell `{cell}`: `batch` is {batch}, but {why}; {remedy}")]
     Batch {

@@ -225,7 +225,8 @@ impl fmt::Display for FetchSize {
 }
 
 /// In seconds below three minutes, in minutes below an hour and a half.
-fn human_time(seconds: f64) -> String {
+#[must_use]
+pub fn human_time(seconds: f64) -> String {
     match seconds {
         s if s < 180.0 => format!("{s:.0} s"),
         s if s < 1.5 * 3600.0 => format!("{:.0} min", s / 60.0),
@@ -234,7 +235,8 @@ fn human_time(seconds: f64) -> String {
 }
 
 /// Decimal units, one digit after the point.
-fn human_bytes(bytes: u64) -> String {
+#[must_use]
+pub fn human_bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] =
         [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match UNITS.iter().find(|(size, _)| bytes >= *size) {

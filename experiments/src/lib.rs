@@ -22,6 +22,7 @@ mod exclude;
 pub mod expect;
 pub mod external;
 mod fields;
+pub mod given_heads;
 pub mod goal;
 mod interleave;
 pub mod matrix;

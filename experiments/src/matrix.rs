@@ -167,7 +167,13 @@ fn models(node: &Node) -> Result<Vec<Model<'_>>, SpecError> {
     let differs = |key: &str| {
         nodes.iter().any(|other| other.get(key).map(Node::to_json) != nodes[0].get(key).map(Node::to_json))
     };
-    let labelling = [("name", "model"), ("dtype", "dtype"), ("device", "device"), ("weights", "weights")];
+    let labelling = [
+        ("name", "model"),
+        ("dtype", "dtype"),
+        ("device", "device"),
+        ("weights", "weights"),
+        ("heads", "heads"),
+    ];
     let labelling: Vec<_> = labelling.into_iter().filter(|(key, _)| differs(key)).collect();
     let model = |(index, node): (usize, &'_ Node)| {
         let label = |(key, label): &(&str, &str)| {

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::{
     expect::{Expectation, PublishedRef},
     external::External,
+    given_heads::GivenHead,
     names::BASELINE,
 };
 
@@ -94,6 +95,9 @@ pub struct ModelSpec {
     /// Whether steps run over buffers that stay where they are, on a GPU as CUDA graphs. Absent: on a GPU that can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphs: Option<bool>,
+    /// Heads of a user's own by their kind, in place of the model's standard ones.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub heads: BTreeMap<String, GivenHead>,
     /// Images whose trees the target scores in one forward, in `2..=`[`MOST_TOGETHER`]; absent: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<u32>,

@@ -1,6 +1,8 @@
 //! The parts of a model, such as target and picture decoder, and the ways in which each can be on a disk. Loading and
 //! planning both go by them.
 
+use std::path::{Path, PathBuf};
+
 use serde::Deserialize;
 
 /// The list of shards of a transformer. In a [`Choice`] it stands for itself and the shards it lists.
@@ -27,4 +29,12 @@ pub struct Choice {
     pub repo: String,
     /// Files that are needed together, shards in order.
     pub files: Vec<String>,
+}
+
+/// The configuration beside a file of weights: the file of their name that ends in `.json`, or else the `config.json` of
+/// their folder; `None` where neither is there.
+#[must_use]
+pub fn config_beside(weights: &Path) -> Option<PathBuf> {
+    let known = [weights.with_extension("json"), weights.with_file_name("config.json")];
+    known.into_iter().find(|path| path.is_file())
 }

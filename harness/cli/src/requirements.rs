@@ -46,9 +46,12 @@ pub(crate) fn memory(spec: &Spec) -> Option<u64> {
     spec.cells.iter().map(of_cell).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// Entry of the head that drafts in `cell`, where there is one.
+/// Entry of the head that drafts in `cell`, where there is one and the spec names no file of its own.
 fn head_of(cell: &Cell) -> Option<&'static str> {
     let (proposer, weights) = cell.method.drafter.head()?;
+    if weights.is_none() && cell.model.heads.contains_key(proposer) {
+        return None;
+    }
     entry(&cell.model.name).ok()?.head(proposer, weights)
 }
 
@@ -69,8 +72,9 @@ pub(crate) fn missing(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missing> {
     let by_name = names_of(spec).into_iter().flat_map(|name| unfetched(name, &places));
     let given = spec.models().into_iter().flat_map(|model| missing_of_given(model, root, &places));
     let mut missing: Vec<Missing> = Vec::new();
+    let heads = spec.models().into_iter().flat_map(|model| missing_heads(model, root));
     let commands = spec.cells.iter().filter_map(|cell| absent_command(cell.external.as_ref()?));
-    for entry in by_name.chain(given).chain(missing_data(spec, root)).chain(commands) {
+    for entry in by_name.chain(given).chain(heads).chain(missing_data(spec, root)).chain(commands) {
         if !missing.contains(&entry) {
             missing.push(entry);
         }
@@ -250,6 +254,18 @@ fn missing_of_given(model: &ModelSpec, root: Option<&DataRoot>, places: &Places)
         }];
     }
     unfetched(&entry.name, &Places { given: Some(given), ..places.clone() })
+}
+
+/// Heads that the spec names for `model` and that are not there.
+fn missing_heads(model: &ModelSpec, root: Option<&DataRoot>) -> Vec<Missing> {
+    let absent =
+        model.heads.iter().map(|(kind, head)| (kind, head.file(root))).filter(|(_, file)| !file.is_file());
+    let missing = |(kind, file): (&String, PathBuf)| Missing {
+        what: format!("head {kind} of {}, which the spec names", model.name),
+        remedy: format!("train it by `specimen train-drafter`, and put it at {}", file.display()),
+        fetch: None,
+    };
+    absent.map(missing).collect()
 }
 
 /// What is missing of the model `name` and of what it needs, one line an entry of the catalog; nothing for models that

@@ -17,6 +17,7 @@ use crate::{
         stub, tiny,
     },
     files::published_files::places,
+    heads::{described_head::HeadKind, head_sources::OpenedHeads},
     seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
 
@@ -57,6 +58,9 @@ pub struct OpenModel {
     /// The model's own weights where a user names them: one file of tensors, or a folder with all its files. What it
     /// needs from other entries of the catalog, and its heads, are looked for as always.
     pub weights: Option<PathBuf>,
+    /// Heads that a user names, each a file of tensors with its `config.json` beside it, in place of the standard ones of
+    /// their kind.
+    pub heads: Vec<(HeadKind, PathBuf)>,
     /// Weights from a seed in place of the published ones.
     pub made: Made,
     /// Word ids of a caption, or what is wrong with it; the vocabulary belongs to the data set of the embedded
@@ -125,6 +129,16 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
             read.into_model(device)?
         }
     };
+    for (of_kind, path) in &options.heads {
+        let mut opened = OpenedHeads::default();
+        let role = format!("head {}", of_kind.as_written());
+        let placed = (kind, device);
+        let start =
+            opened.read((*of_kind, &role), std::slice::from_ref(path), &loaded.describe_head, placed)?;
+        loaded.heads.put(of_kind.drafter(None), start);
+        loaded.weights.extend(opened.weights);
+        loaded.warnings.extend(opened.warnings);
+    }
     let refused = if device == Device::Cpu { None } else { cuda_graph::available().err() };
     let can = device != Device::Cpu && refused.is_none();
     loaded.steps = options.graphs.unwrap_or(can).then(Rc::default);

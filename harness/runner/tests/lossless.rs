@@ -51,6 +51,7 @@ fn model(name: &str) -> Rc<LoadedModel> {
         three_way_guidance: false,
         graphs: None,
         batch: None,
+        heads: std::collections::BTreeMap::new(),
         rehearsed: None,
     };
     Models::new(None).get(&spec).unwrap()

@@ -149,6 +149,18 @@ impl HeadSpec {
         Self::parse(path, &text)
     }
 
+    /// Reads `path` if it is a training of a head and no experiment: it has `[head]` and `[schedule]`. `None` where it is
+    /// none, or no file of text.
+    ///
+    /// # Errors
+    /// As [`HeadSpec::read`].
+    pub fn if_one(path: &Path) -> Result<Option<Self>, TrainError> {
+        let Ok(text) = read_text(path, MAX_SPEC_BYTES) else { return Ok(None) };
+        let Ok(table) = toml::from_str::<toml::Table>(&text) else { return Ok(None) };
+        let is_one = ["head", "schedule"].iter().all(|key| table.contains_key(*key));
+        is_one.then(|| Self::parse(path, &text)).transpose()
+    }
+
     /// Reads `text`, which messages call `path`.
     ///
     /// # Errors

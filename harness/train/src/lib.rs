@@ -1,7 +1,7 @@
 //! Training of heads that draft for any model, and of the embedded model: VQ tokenizer, target, EAGLE-1 and EAGLE-3
 //! drafters and evaluator; from a seed, resumable.
 //!
-//! Heads of any model: [`head_spec`] (what is trained), [`head_trainer`] (the training), [`lesson`] (what the target gives),
+//! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] (what that takes), [`head_trainer`] (the training), [`lesson`] (what the target gives),
 //! [`unroll`] and [`head_loss`] (what the head is trained on), [`model_images`] (with what), [`trial`] (what it is worth).
 //!
 //! The embedded model:
@@ -16,6 +16,7 @@ pub mod engine;
 pub mod error;
 pub mod features;
 pub mod further;
+pub mod head_estimate;
 pub mod head_loss;
 pub mod head_spec;
 pub mod head_trainer;

@@ -321,6 +321,7 @@ fn tiny() -> ModelSpec {
         three_way_guidance: false,
         graphs: None,
         batch: None,
+        heads: std::collections::BTreeMap::new(),
         rehearsed: None,
     }
 }

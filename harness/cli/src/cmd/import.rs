@@ -98,6 +98,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
             three_way_guidance: false,
             graphs: None,
             batch: None,
+            heads: std::collections::BTreeMap::new(),
             rehearsed: None,
         },
         sampling: args.sampling()?,

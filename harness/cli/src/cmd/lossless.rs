@@ -123,6 +123,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
                 three_way_guidance: false,
                 graphs: None,
                 batch: None,
+                heads: std::collections::BTreeMap::new(),
                 rehearsed: None,
             };
             let model = Models::new(data_root()).get(&model)?;

@@ -45,6 +45,8 @@ mod lossless;
 #[cfg(feature = "torch")]
 pub(crate) mod merge;
 #[cfg(feature = "torch")]
+mod plan_training;
+#[cfg(feature = "torch")]
 pub(crate) mod quickstart;
 #[cfg(feature = "torch")]
 pub(crate) mod rehearse;

@@ -84,6 +84,10 @@ struct ItemLine<'p> {
 /// Plans, and prints the estimate. Missing weights and data are part of the answer; without the prompts
 /// there is no plan.
 pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
+    #[cfg(feature = "torch")]
+    if let Some(training) = specimen_train::head_spec::HeadSpec::if_one(&args.spec.spec)? {
+        return super::plan_training::plan_training(&training, args, console);
+    }
     let text = args.spec.text(args.workers.profile.as_deref())?;
     let spec = text.resolve()?;
     let root = data_root();
@@ -96,7 +100,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
         }
         prompts => prompts?,
     };
-    let plan = Plan::new(spec, &prompts)?;
+    let plan = Plan::new(spec.with_digests_of_heads(root.as_ref())?, &prompts)?;
     let mut estimate = plan.estimate(requirements::footprint);
     estimate.missing = requirements::missing(&plan.spec, root.as_ref());
     let seconds = seconds_by_history(&plan);

@@ -192,6 +192,7 @@ impl Rehearsal<'_> {
                 PlanError::Lacking { cell, .. }
                 | PlanError::Coupled { cell, .. }
                 | PlanError::Batch { cell, .. }
+                | PlanError::Head { cell, .. }
                 | PlanError::NoSuchBaseline { cell, .. } => cell.clone(),
                 PlanError::OtherDataset { .. } | PlanError::TooManyItems { .. } => return Err(error.into()),
             };
@@ -387,6 +388,7 @@ fn narrow(spec: &Spec, n: usize) -> Spec {
     for cell in &mut spec.cells {
         cell.model.rehearsed = Some(SIDE);
         cell.model.weights = None;
+        cell.model.heads.clear();
         cell.model.device = "cpu".to_owned();
     }
     spec

@@ -183,3 +183,85 @@ fn a_head_that_cannot_be_trained_is_refused_before_anything_is_written() {
     desk.fails(&["train-drafter", "absent.toml", "--out", "w"], 3, &["absent.toml: cannot read"]);
     assert!(!desk.path("w").exists());
 }
+
+/// An experiment on a toy with a head of the user's own.
+const EXPERIMENT: &str = r#"
+schema = 1
+name = "own"
+seed = 1
+dataset = { name = "scenes-val", limit = 2 }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 3.0 }
+timing = { warmup = 0, blocks = 1 }
+cell = [
+  { name = "ar" },
+  { name = "head", drafter = { proposer = "eagle1", shape = "chain", depth = 2 } },
+]
+model = { name = "llamagen-toy", dtype = "f32" HEADS }
+"#;
+
+#[test]
+fn a_spec_names_a_head_that_a_user_trained_and_its_digest_is_part_of_the_plan() {
+    let desk = Desk::new();
+    let training = desk.file("head.toml", &HEAD.replace("n_steps = 160", "n_steps = 2"));
+    desk.succeeds(&["train-drafter", &training, "--out", "mine"]);
+    let with = |heads: &str| EXPERIMENT.replace("HEADS", heads);
+    let own = desk.file("own.toml", &with(r#", heads = { eagle1 = "mine" }"#));
+    let plain = desk.file("plain.toml", &with(""));
+    let digest = |spec: &str| {
+        let planned = desk.succeeds(&["plan", spec, "--format", "json"]);
+        let answer: serde_json::Value = serde_json::from_str(&planned.out).unwrap();
+        answer["digest"].as_str().unwrap().to_owned()
+    };
+    let planned = digest(&own);
+    assert!(planned != digest(&plain));
+    assert_eq!(planned, digest(&desk.file("same.toml", &with(r#", heads = { eagle1 = "mine" }"#))));
+    desk.succeeds(&["run", &own, "--out", "r"]);
+    let manifest = std::fs::read_to_string(desk.path("r/manifest.json")).unwrap();
+    let tensors = desk.path("mine/model.safetensors");
+    let of_tensors = blake3_of(&tensors);
+    assert!(manifest.contains("llamagen-toy head eagle1") && manifest.contains(&of_tensors), "{manifest}");
+    // The head of another model, no head, and none at all.
+    let other =
+        desk.file("other.toml", &with(r#", heads = { eagle1 = "mine" }"#).replace("llamagen", "janus"));
+    desk.fails(&["run", &other, "--out", "o"], 4, &["mine/model.safetensors", "embed_tokens.weight"]);
+    let wrong =
+        desk.file("wrong.toml", &with(r#", heads = { eagle3 = "mine" }"#).replace("eagle1", "eagle3"));
+    desk.fails(&["run", &wrong, "--out", "w"], 4, &["mine/model.safetensors", "fc.weight"]);
+    let absent = desk.file("absent.toml", &with(r#", heads = { eagle1 = "yours" }"#));
+    let said = ["cell `ar`", "the head `eagle1`", "yours cannot be read", "specimen train-drafter"];
+    desk.fails(&["plan", &absent], 3, &said);
+    let unknown = desk.file("unknown.toml", &with(r#", heads = { eagle2 = "mine" }"#));
+    desk.fails(&["plan", &unknown], 3, &["unknown key `eagle2` in `heads`"]);
+    // Another configuration beside the tensors is another head.
+    let config = std::fs::read_to_string(desk.path("mine/config.json")).unwrap();
+    desk.file("mine/config.json", &config.replace("1e-6", "1e-5"));
+    assert!(planned != digest(&own));
+    desk.fails(&["run", &own, "--out", "r", "--resume"], 3, &["heads"]);
+}
+
+/// Hex blake3 of a file.
+fn blake3_of(path: &std::path::Path) -> String {
+    specimen_record::Digest::of_file(path).unwrap().to_string()
+}
+
+#[test]
+fn a_training_is_planned_by_images_tokens_steps_disk_and_hours() {
+    let desk = Desk::new();
+    let spec = workspace("experiments/specs/train/llamagen_t2i_xl_512_eagle3.toml");
+    let spec = spec.to_str().unwrap();
+    let text = desk.succeeds(&["plan", spec]).out;
+    for part in [
+        "train   llamagen-t2i-xl-512-eagle3: eagle3 for llamagen-t2i-xl-512",
+        "images  100000, 64 held out, of 1024 tokens: 102400000 tokens to draw",
+        "passes over the images",
+        "(NVIDIA H200): 10.",
+        "assumed: images are drawn one after the other",
+        "missing ",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    let answer = desk.succeeds(&["plan", spec, "--format", "json"]).out;
+    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["training"]["disk"]["images"], 819_200_000);
+    desk.fails(&["plan", spec, "--limit", "3"], 2, &["planned as it is written"]);
+}

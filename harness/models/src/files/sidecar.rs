@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use specimen_catalog::part::config_beside;
 use specimen_foundation::bounded_read::read_side_text;
 use specimen_weights::LoadError;
 
@@ -16,11 +17,7 @@ impl Sidecar {
     /// # Errors
     /// A file that cannot be read, or is not JSON.
     pub fn beside(weights: &Path) -> Result<Self, LoadError> {
-        let own = weights.with_extension("json");
-        let path = if own.is_file() { own } else { weights.with_file_name("config.json") };
-        if !path.is_file() {
-            return Ok(Self(serde_json::Value::Null));
-        }
+        let Some(path) = config_beside(weights) else { return Ok(Self(serde_json::Value::Null)) };
         let text = read_side_text(&path).map_err(|source| LoadError::Read { path: path.clone(), source })?;
         let value = serde_json::from_str(&text)
             .map_err(|e| LoadError::Config { path, reason: format!("not JSON: {e}") })?;

@@ -60,6 +60,15 @@ impl Heads {
         self.0.push((kind.normal(), head));
     }
 
+    /// Puts the drafter `kind` in the place of the one of its name, or adds it.
+    pub fn put(&mut self, kind: DrafterKind, head: StartDraft) {
+        let kind = kind.normal();
+        match self.0.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, known)) => *known = Ok(head),
+            None => self.0.push((kind, Ok(head))),
+        }
+    }
+
     /// Adds a head that begins with the image: it has not seen the prefix.
     pub fn add_head(&mut self, kind: DrafterKind, head: Rc<dyn DraftHead>) {
         let start: StartDraft = Box::new(move |generation, max_run, time| {

@@ -398,6 +398,7 @@ fn absent_weights_are_named_with_places_and_the_command_that_fetches_them() {
             device: Device::Cpu,
             data_root: Some(data.path().to_owned()),
             weights: None,
+            heads: Vec::new(),
             made: Made::Not,
             encode_caption: |_| Ok(Vec::new()),
             three_way_guidance: false,

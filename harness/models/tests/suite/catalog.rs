@@ -14,6 +14,7 @@ fn options(data_root: Option<PathBuf>) -> OpenModel {
         device: Device::Cpu,
         data_root,
         weights: None,
+        heads: Vec::new(),
         made: Made::Not,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,

@@ -285,6 +285,7 @@ fn weights_that_a_user_names_are_those_that_are_read() {
         device: Device::Cpu,
         data_root: Some(root.path().to_owned()),
         weights: Some(mine.clone()),
+        heads: Vec::new(),
         made: Made::Not,
         encode_caption: |_| Ok(Vec::new()),
         three_way_guidance: false,

@@ -68,6 +68,7 @@ pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
         device: Device::Cpu,
         data_root: None,
         weights: None,
+        heads: Vec::new(),
         made: Made::Not,
         encode_caption: |_| Err("a toy has its own words".into()),
         three_way_guidance: false,

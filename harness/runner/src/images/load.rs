@@ -6,6 +6,7 @@ use specimen_datasets::{data_root::DataRoot, scenes::Vocabulary};
 use specimen_experiments::spec::{Dtype, ModelSpec, Spec};
 use specimen_models::{
     catalog::{self, Made, OpenModel},
+    heads::described_head::HeadKind,
     seam::loaded_model::{LoadedModel, WeightsId},
 };
 use specimen_record::{Digest, Manifest};
@@ -64,6 +65,11 @@ impl Models {
             device: device_of(&spec.device)?,
             data_root: self.data_root.as_ref().map(|root| root.path().to_owned()),
             weights: spec.weights.as_ref().map(|path| DataRoot::place(self.data_root.as_ref(), path)),
+            heads: spec
+                .heads
+                .iter()
+                .map(|(kind, head)| (kind_of_head(kind), head.file(self.data_root.as_ref())))
+                .collect(),
             made: spec.rehearsed.map_or(self.made, |side| Made::Narrow { side }),
             encode_caption,
             three_way_guidance: spec.three_way_guidance,
@@ -73,6 +79,11 @@ impl Models {
         self.loaded.insert(spec.clone(), model.clone());
         Ok(model)
     }
+}
+
+/// The kind of head that a spec names.
+fn kind_of_head(kind: &str) -> HeadKind {
+    HeadKind::of(kind).expect("the grammar of specs has these kinds")
 }
 
 /// Refuses weights of `model` that are none of those that the manifest at `path` names for it.

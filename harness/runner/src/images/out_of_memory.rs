@@ -99,6 +99,7 @@ mod tests {
             three_way_guidance: false,
             graphs: None,
             batch: None,
+            heads: std::collections::BTreeMap::new(),
             rehearsed: None,
         }
     }

@@ -18,7 +18,7 @@ use crate::error::RunError;
 /// Data that is absent or damaged.
 pub fn plan_of(spec: Spec, data_root: Option<&DataRoot>) -> Result<(Plan, PromptSet), RunError> {
     let prompts = prompts::open(&spec.dataset, data_root)?;
-    let plan = Plan::new(spec, &prompts)?;
+    let plan = Plan::new(spec.with_digests_of_heads(data_root)?, &prompts)?;
     Ok((plan, prompts))
 }
 

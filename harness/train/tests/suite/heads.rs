@@ -25,6 +25,7 @@ use specimen_models::{
 };
 use specimen_train::{
     error::TrainError,
+    head_estimate::TrainingEstimate,
     head_spec::HeadSpec,
     head_trainer::{HeadResult, HeadTraining, train_head},
 };
@@ -67,6 +68,7 @@ fn model(name: &str, kind: Kind) -> Rc<LoadedModel> {
         device: Device::Cpu,
         data_root: None,
         weights: None,
+        heads: Vec::new(),
         made: Made::Not,
         encode_caption: |_| Err("the embedded model is not asked here".to_owned()),
         three_way_guidance: false,
@@ -346,7 +348,7 @@ fn a_loss_that_is_no_number_ends_the_training_and_nothing_of_it_is_saved() {
 }
 
 #[test]
-fn the_committed_specifications_are_read_and_name_what_they_train() {
+fn the_committed_specifications_are_read_name_what_they_train_and_are_planned() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/train");
     let mut n = 0;
     for file in std::fs::read_dir(folder).unwrap() {
@@ -356,8 +358,47 @@ fn the_committed_specifications_are_read_and_name_what_they_train() {
         }
         let spec = HeadSpec::read(&path).unwrap();
         assert_eq!(spec.rest.name.replace('-', "_"), path.file_stem().unwrap().to_str().unwrap());
-        assert!(spec.rest.analysis.len() > 200, "{}", path.display());
+        assert!(spec.rest.analysis.len() > 200 && !spec.rest.sources.is_empty(), "{}", path.display());
+        let n_prompts = spec.dataset.limit.unwrap() as u64;
+        let planned = TrainingEstimate::of(&spec, n_prompts).unwrap();
+        let is_published = spec.model.device == "cuda";
+        assert_eq!(
+            (planned.time.len(), planned.disk.total().is_some()),
+            match is_published {
+                true => (5, true),
+                false => (0, false),
+            }
+        );
+        assert!(
+            planned.n_held_out < planned.n_images && planned.to_string().contains("passes over"),
+            "{planned}"
+        );
         n += 1;
     }
-    assert_eq!(n, 3);
+    assert_eq!(n, 14);
+}
+
+#[test]
+fn an_estimate_is_the_arithmetic_of_what_it_assumes() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/specs/train/llamagen_t2i_xl_512_eagle3.toml");
+    let mut spec = HeadSpec::read(&path).unwrap();
+    (spec.rest.schedule.n_steps, spec.rest.schedule.batch) = (10, 4);
+    let planned = TrainingEstimate::of(&spec, 1000).unwrap();
+    assert_eq!((planned.n_images, planned.n_drawn, planned.n_trained), (1000, 1_024_000, 40_960));
+    // Parameters of an EAGLE-3 head by its tensors: fc, q k v, o, the feed-forward part, four norms and an output head.
+    let (d, ffn, vocab) = (1280_u64, 3584, 16_384);
+    let head = 3 * d * d + 6 * d * d + d * d + 3 * d * ffn + 4 * d + vocab * d;
+    assert_eq!(planned.disk.head, Some(2 * head));
+    assert_eq!(planned.disk.state, Some(24 * head));
+    assert_eq!(planned.disk.images, 8 * 1_024_000);
+    let h200 = planned.time.iter().find(|time| time.device == "NVIDIA H200").unwrap();
+    // A forward reads 752,446,720 parameters in bf16 and half of 422 MB of keys and values.
+    let draw = 1_024_000.0 * (2.0 * 752_446_720.0 + 211e6) / 4.8e12;
+    // Two rows; 2 operations a parameter of the target, 6 a parameter of the head at each of 7 depths.
+    let train = 40_960.0 * 2.0 * (2.0 * 752_446_720.0 + 42.0 * head as f64) / (0.3 * 989e12);
+    assert!(
+        (h200.draw_s / draw - 1.0).abs() < 1e-12 && (h200.train_s / train - 1.0).abs() < 1e-12,
+        "{h200:?}"
+    );
 }

@@ -1,0 +1,174 @@
+//! What a training of a head will take, before anything runs: images, tokens, steps, disk, and the time of a GPU.
+
+use std::fmt;
+
+use serde::Serialize;
+use specimen_catalog::entry;
+use specimen_experiments::{
+    bandwidth::{DEVICES, Device},
+    estimate::{human_bytes, human_time},
+};
+
+use crate::head_spec::HeadSpec;
+
+/// What a training will take.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainingEstimate {
+    /// Name of the training.
+    pub name: String,
+    /// The target.
+    pub model: String,
+    /// Kind of the head, as specs write it.
+    pub head: &'static str,
+    /// Images that the target draws, held-out ones included.
+    pub n_images: u64,
+    /// Those that are held out.
+    pub n_held_out: u64,
+    /// Tokens of an image.
+    pub n_tokens: u64,
+    /// Tokens that the target draws.
+    pub n_drawn: u64,
+    /// Optimiser steps.
+    pub n_steps: u64,
+    /// Images of a step.
+    pub batch: u64,
+    /// Tokens that the head is trained on, a token of an image once a pass; both guidance rows count as one.
+    pub n_trained: u64,
+    /// What it writes at most.
+    pub disk: Disk,
+    /// Time by device; empty on a CPU, and where the catalog does not say what the model reads.
+    pub time: Vec<TrainingTime>,
+}
+
+/// Bytes on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Disk {
+    /// Of the images.
+    pub images: u64,
+    /// Of the saved state, while the next one is written beside it; `None` where the size of the head is unknown.
+    pub state: Option<u64>,
+    /// Of the head.
+    pub head: Option<u64>,
+}
+
+/// Time on one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrainingTime {
+    /// The device.
+    pub device: &'static str,
+    /// Seconds of drawing the images.
+    pub draw_s: f64,
+    /// Seconds of the steps.
+    pub train_s: f64,
+}
+
+/// Share of a device's peak arithmetic that training is taken to reach.
+const SHARE_OF_PEAK: f64 = 0.3;
+
+/// What [`TrainingTime`] takes for granted, in words.
+pub const ASSUMED: &str = "images are drawn one after the other at the limit of memory, as in the bound of an experiment; \
+                           steps reach 30 % of the device's peak (bf16, dense), with 2 operations a parameter of the target \
+                           and 6 a parameter of the head and depth for each token and row";
+
+/// Bytes of a token of an image on disk.
+const TOKEN_BYTES: u64 = 8;
+/// Bytes of a parameter in the state: the f32 master copy and two moments.
+const STATE_BYTES: u64 = 12;
+
+impl TrainingEstimate {
+    /// What the training by `spec` takes with `n_prompts` prompts; `None` where its model is no model of the catalog.
+    #[must_use]
+    pub fn of(spec: &HeadSpec, n_prompts: u64) -> Option<Self> {
+        let (model, target) = entry::target(&spec.model.name)?;
+        let samples = u64::from(spec.dataset.samples);
+        let (n_images, n_tokens) = (n_prompts * samples, target.n_tokens as u64);
+        let head = spec.rest.head.kind().as_written();
+        let of_head = model.head(head, None).and_then(|name| entry(name).ok()?.memory);
+        let n_parameters = of_head.and_then(|memory| memory.n_parameters.get().copied());
+        let schedule = &spec.rest.schedule;
+        let n_trained = schedule.n_steps * schedule.batch * n_tokens;
+        let n_drawn = n_images * n_tokens;
+        let n_bytes = spec.model.dtype.n_bytes();
+        let work = (spec.model.device != "cpu").then(|| {
+            let streamed = model.memory?.n_streamed? as f64;
+            let depth = spec.rest.loss.depth as f64;
+            let n_rows = if spec.sampling.guidance == 1.0 { 1.0 } else { 2.0 };
+            let operations = 2.0 * streamed + 6.0 * depth * n_parameters? as f64;
+            let read = n_drawn as f64 * model.streamed_bytes(n_bytes)? as f64;
+            Some((read, n_trained as f64 * n_rows * operations))
+        });
+        let time = work.flatten().map_or_else(Vec::new, |(read, operations)| {
+            let of = |device: &Device| TrainingTime {
+                device: device.name,
+                draw_s: read / device.bytes_per_second,
+                train_s: operations / (SHARE_OF_PEAK * device.operations_per_second),
+            };
+            DEVICES.iter().map(of).collect()
+        });
+        Some(Self {
+            name: spec.rest.name.clone(),
+            model: model.name.clone(),
+            head,
+            n_images,
+            n_held_out: (spec.rest.n_validation as u64 * samples).min(n_images),
+            n_tokens,
+            n_drawn,
+            n_steps: schedule.n_steps,
+            batch: schedule.batch,
+            n_trained,
+            disk: Disk {
+                images: n_drawn * TOKEN_BYTES,
+                state: n_parameters.map(|n| 2 * STATE_BYTES * n),
+                head: n_parameters.map(|n| n * n_bytes),
+            },
+            time,
+        })
+    }
+}
+
+impl Disk {
+    /// All of it; `None` where a part is unknown.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        Some(self.images + self.state? + self.head?)
+    }
+}
+
+impl fmt::Display for TrainingEstimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { n_images, n_held_out, n_tokens, n_drawn, n_steps, batch, n_trained, disk, .. } = self;
+        writeln!(f, "train   {}: {} for {}", self.name, self.head, self.model)?;
+        writeln!(
+            f,
+            "images  {n_images}, {n_held_out} held out, of {n_tokens} tokens: {n_drawn} tokens to draw"
+        )?;
+        let n_passes = (n_steps * batch) as f64 / (n_images - n_held_out).max(1) as f64;
+        writeln!(
+            f,
+            "steps   {n_steps} of {batch} images: {n_trained} tokens, {n_passes:.1} passes over the images"
+        )?;
+        match disk.total() {
+            Some(bytes) => {
+                let (images, state) = (human_bytes(disk.images), human_bytes(disk.state.unwrap_or(0)));
+                writeln!(f, "disk    at most {}: images {images}, state {state}", human_bytes(bytes))?;
+            }
+            None => writeln!(
+                f,
+                "disk    {} of images; the size of the head is not in the catalog",
+                human_bytes(disk.images)
+            )?,
+        }
+        for TrainingTime { device, draw_s, train_s } in &self.time {
+            let (all, draw, train) =
+                (human_time(draw_s + train_s), human_time(*draw_s), human_time(*train_s));
+            writeln!(f, "time    {all} ({device}): {draw} to draw, {train} to train")?;
+        }
+        if self.time.is_empty() {
+            return writeln!(
+                f,
+                "time    unknown: it runs on a CPU, or the catalog does not say what the model reads"
+            );
+        }
+        writeln!(f, "        assumed: {ASSUMED}")
+    }
+}
