@@ -94,6 +94,9 @@ pub struct MetricCommand {
     /// Whether it takes captions beside the pictures.
     #[serde(default)]
     pub captions: bool,
+    /// Whether it compares pictures in pairs by a network, so that its weights and its device can be named.
+    #[serde(default)]
+    pub network: bool,
     /// Help of `--ci` where the interval is a special one.
     pub interval: Option<String>,
     /// Settings of a protocol that options replace.

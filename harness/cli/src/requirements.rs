@@ -23,7 +23,7 @@ use specimen_experiments::{
 };
 use specimen_foundation::folders::DATA_VARIABLE;
 use specimen_hub::{Places, places::Given};
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 
 use crate::spec_args::data_root;
 
@@ -101,7 +101,7 @@ pub(crate) fn weights_of<'s>(spec: &'s Spec, root: Option<&DataRoot>) -> Vec<&'s
 fn names_of<'s>(spec: &'s Spec) -> Vec<&'s str> {
     let short = |name: &'static str| -> &'s str { name };
     let of_metric = |metric: &MetricSpec| match metric.weights {
-        None => protocol_of(metric).and_then(|protocol| entry(&protocol.recipe().network.name).ok()),
+        None => network_of(metric).and_then(|network| entry(&network).ok()),
         Some(_) => None,
     };
     let models = spec.models().into_iter().filter(|model| model.weights.is_none());
@@ -207,14 +207,19 @@ fn wants_lenet(spec: &Spec) -> bool {
     spec.metrics.iter().any(|metric| metric.name == "fd-lenet")
 }
 
-/// The protocol of a metric; `None` too where it does not exist, which the run reports when it begins.
-fn protocol_of(metric: &MetricSpec) -> Option<Protocol> {
-    Protocol::find(metric.protocol.as_deref()?).ok()
+/// The network of a metric under a protocol; `None` too where the protocol does not exist, which the run reports when it
+/// begins.
+fn network_of(metric: &MetricSpec) -> Option<String> {
+    let name = metric.protocol.as_deref()?;
+    match PairProtocol::is_meant(name) {
+        true => PairProtocol::find(name).ok()?.recipe().network().map(str::to_owned),
+        false => Some(Protocol::find(name).ok()?.recipe().network.name.clone()),
+    }
 }
 
 /// Files and folders that a metric under a protocol names and that are not there.
 fn absent_paths(metric: &MetricSpec, root: Option<&DataRoot>) -> Vec<Missing> {
-    if protocol_of(metric).is_none() {
+    if network_of(metric).is_none() {
         return Vec::new();
     }
     let value = metric.values().join(", ");

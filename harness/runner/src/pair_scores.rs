@@ -10,6 +10,7 @@ use specimen_measure::{
     metrics::PairMetric,
     pair_protocol::PairProtocol,
     pairs::{Intervals, PairMeasure, PairOutcome, Pairs, mean_of_groups, measure_pairs},
+    published::Published,
 };
 use specimen_record::{ItemKey, MetricFile, Record, RunDir};
 
@@ -47,11 +48,14 @@ impl PairScorer {
     ///
     /// # Errors
     /// A protocol that does not exist or does not define the metric; weights that are not there.
-    pub(crate) fn open(metric: &MetricSpec, _data_root: Option<&DataRoot>) -> Result<Self, RunError> {
+    pub(crate) fn open(metric: &MetricSpec, data_root: Option<&DataRoot>) -> Result<Self, RunError> {
         let of_pictures = |name: &str| -> Result<OfPictures, RunError> {
             let protocol = PairProtocol::find(name)?;
             let known = protocol.metric(&metric.name)?;
-            let measure = (known.open)(&protocol)?;
+            let weights = metric.weights.as_ref().map(|path| DataRoot::place(data_root, path));
+            let networks = Published::new(data_root.map(DataRoot::path), weights);
+            let networks = networks.on(metric.device.as_deref().unwrap_or("cpu"));
+            let measure = (known.open)(&protocol, &networks)?;
             Ok(OfPictures { protocol, known, measure })
         };
         let pictures = metric.protocol.as_deref().map(of_pictures).transpose()?;

@@ -55,6 +55,20 @@ pub enum ExtractError {
         /// What came.
         found: String,
     },
+    /// Pictures that are too small for a network.
+    #[error(
+        "{network} takes pictures of at least {least}x{least} pixels, found {width}x{height}; give larger pictures"
+    )]
+    TooSmall {
+        /// Name of the network.
+        network: &'static str,
+        /// Least pixels along an edge.
+        least: usize,
+        /// Pixels across.
+        width: usize,
+        /// Pixels down.
+        height: usize,
+    },
     /// A vocabulary that is not the one the network was trained with, or cannot be read.
     #[error("{path}: {reason}")]
     Vocabulary {
@@ -68,7 +82,9 @@ pub enum ExtractError {
 impl Failure for ExtractError {
     fn kind(&self) -> Option<FailureKind> {
         Some(match self {
-            Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } => FailureKind::Missing,
+            Self::Weights(_) | Self::Lookup(_) | Self::Vocabulary { .. } | Self::TooSmall { .. } => {
+                FailureKind::Missing
+            }
             Self::Layer { .. } => FailureKind::Spec,
             Self::Batch { .. } | Self::Caption { .. } => FailureKind::Bug,
         })

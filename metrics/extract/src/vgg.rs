@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Index of a convolution in torchvision's `features`, and its width; each list ends in a maximum pooling.
-const STAGES: [&[(usize, i64)]; 5] = [
+pub(crate) const STAGES: [&[(usize, i64)]; 5] = [
     &[(0, 64), (2, 64)],
     &[(5, 128), (7, 128)],
     &[(10, 256), (12, 256), (14, 256)],
@@ -39,23 +39,30 @@ impl Vgg16 {
     /// # Errors
     /// As the source.
     pub fn new(source: &mut dyn ParamSource, kind: Kind) -> Result<Self, LoadError> {
-        let mut n_in = 3;
-        let mut stages = Vec::new();
-        for stage in STAGES {
-            let mut convs = Vec::new();
-            for &(idx, n_out) in stage {
-                let shape = ConvShape { n_in, n_out, kernel: [3, 3], stride: 1, padding: [1, 1] };
-                convs.push(ConvRelu::new(source, &format!("features.{idx}"), shape, kind)?);
-                n_in = n_out;
-            }
-            stages.push(convs);
-        }
+        let stages = stages(source, kind)?;
+        let n_in = STAGES[STAGES.len() - 1][0].1;
         let linear = [
             Linear::new(source, "classifier.0", [n_in * GRID * GRID, N_WIDE], kind)?,
             Linear::new(source, "classifier.3", [N_WIDE, N_WIDE], kind)?,
         ];
         Ok(Self { stages, linear })
     }
+}
+
+/// Reads the convolutions, those of each stage together.
+pub(crate) fn stages(source: &mut dyn ParamSource, kind: Kind) -> Result<Vec<Vec<ConvRelu>>, LoadError> {
+    let mut n_in = 3;
+    let mut stages = Vec::new();
+    for stage in STAGES {
+        let mut convs = Vec::new();
+        for &(idx, n_out) in stage {
+            let shape = ConvShape { n_in, n_out, kernel: [3, 3], stride: 1, padding: [1, 1] };
+            convs.push(ConvRelu::new(source, &format!("features.{idx}"), shape, kind)?);
+            n_in = n_out;
+        }
+        stages.push(convs);
+    }
+    Ok(stages)
 }
 
 impl Network for Vgg16 {

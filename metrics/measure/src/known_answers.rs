@@ -9,7 +9,7 @@ use specimen_stats::npy_write::{Values, write_npy};
 use crate::error::MeasureError;
 use crate::meter::Meter;
 use crate::metrics::{METRICS, PAIR_METRICS, PairMetric};
-use crate::network::NoNetworks;
+use crate::network::{Networks, NoNetworks};
 use crate::pair_protocol::PairProtocol;
 use crate::protocol::Protocol;
 
@@ -63,18 +63,19 @@ impl Known {
         Ok(path)
     }
 
-    /// The value of a metric of pairs under a protocol with this table, of two pictures of `width` pixels a row.
+    /// The value of a metric of pairs under a protocol with this table and by these networks, of two pictures of `width`
+    /// pixels a row.
     pub(crate) fn pair(
         &self,
         metric: &PairMetric,
-        table: &str,
+        (table, networks): (&str, &dyn Networks),
         width: usize,
         pictures: [&[u8]; 2],
     ) -> Result<f64, MeasureError> {
         let head = "schema = 1\nname = \"known-answers\"\nabout = \"\"\nsource = \"exact arithmetic\"\n";
         let protocol = PairProtocol::parse("known answers", &format!("{head}{table}\n"))?;
         let image = |rgb: &[u8]| Image::new(width, rgb.len() / 3 / width, rgb.to_vec());
-        let scores = (metric.open)(&protocol)?.scores(&[pictures.map(image)]);
+        let scores = (metric.open)(&protocol, networks)?.scores(&[pictures.map(image)]);
         let why = match scores.into_iter().next() {
             Some(Ok(Some(score))) => return Ok(score),
             Some(Err(why)) => why,

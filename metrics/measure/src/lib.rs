@@ -32,6 +32,7 @@ pub mod error;
 
 pub mod pair_protocol;
 pub mod protocol;
+pub mod protocol_head;
 
 pub mod input;
 pub mod network;

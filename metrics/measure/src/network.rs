@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use specimen_foundation::dtype::Dtype;
-pub use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, Part};
+pub use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, PairNetwork, Part};
 
 use crate::error::MeasureError;
 use crate::metrics::clip_score::ClipScoreRule;
@@ -36,6 +36,14 @@ pub struct Opened {
     pub network: Box<dyn FeatureNetwork>,
     /// Absent for a network without weights.
     pub provenance: Option<Provenance>,
+}
+
+/// A network that compares pictures in pairs, and where its weights came from.
+pub struct OpenedPairs {
+    /// The network.
+    pub network: Box<dyn PairNetwork>,
+    /// Of each of its files.
+    pub provenance: Vec<Provenance>,
 }
 
 /// A network for texts, with its weights.
@@ -71,6 +79,14 @@ pub trait Networks {
     /// Features of a row by the network and layer that a rule names, where that is known without weights.
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
         None
+    }
+
+    /// The network that compares pictures in pairs and is called `name`, computing in `dtype`.
+    ///
+    /// # Errors
+    /// A network that cannot be opened.
+    fn pairs(&self, name: &str, _dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
+        Err(MeasureError::NoNetworks { network: name.to_owned() })
     }
 
     /// The network for texts beside it, in the same element type, with texts as `texts` prepares them.

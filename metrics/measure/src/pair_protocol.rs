@@ -6,55 +6,83 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PAIR_PROTOCOLS;
-use specimen_foundation::{names::known_names, text::joined_lines};
+use specimen_foundation::names::known_names;
 
 use crate::bounded;
 use crate::error::MeasureError;
-use crate::metrics::{PAIR_METRICS, PairMetric, pair_metric};
-use crate::metrics::{psnr::PsnrRule, ssim::SsimRule};
-use crate::protocol::{MAX_PROTOCOL_BYTES, SCHEMA, schema_of, short_label};
+use crate::metrics::{PAIR_METRICS, PairMetric, pair_metric, with_pair_tables};
+use crate::protocol::short_label;
+use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, schema_of};
 
 /// A protocol of metrics of pairs.
 // Invariant: at least one metric has its table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairProtocol {
-    name: String,
-    about: String,
-    tool: Option<String>,
-    alias: Option<String>,
-    source: String,
-    cite: Vec<String>,
+    head: Head,
     recipe: PairRecipe,
 }
 
-/// The tables of a protocol of pairs, of which the digest of a metric covers its own.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct PairRecipe {
-    schema: u32,
-    /// Peak signal-to-noise ratio.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psnr: Option<PsnrRule>,
-    /// Structural similarity.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ssim: Option<SsimRule>,
+/// What a table of a protocol of pairs says of itself.
+pub(crate) trait PairRule {
+    /// What is impossible about it.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
+    /// The network that compares, if there is one.
+    fn network(&self) -> Option<&str> {
+        None
+    }
 }
 
-/// A file.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Wire {
-    schema: u32,
-    name: String,
-    about: String,
-    tool: Option<String>,
-    alias: Option<String>,
-    source: String,
-    #[serde(default)]
-    cite: Vec<String>,
-    psnr: Option<PsnrRule>,
-    ssim: Option<SsimRule>,
+/// Defines what a file holds and what digests cover, with every table of [`with_pair_tables`].
+macro_rules! define_pair_recipe {
+    ($($(#[$doc:meta])* $name:literal => $table:ident: $rule:ty,)*) => {
+        /// The tables of a protocol of pairs, of which the digest of a metric covers its own.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub struct PairRecipe {
+            schema: u32,
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $table: Option<$rule>,)*
+        }
+
+        /// A file.
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        struct Wire {
+            schema: u32,
+            name: String,
+            about: String,
+            tool: Option<String>,
+            alias: Option<String>,
+            source: String,
+            #[serde(default)]
+            cite: Vec<String>,
+            $($table: Option<$rule>,)*
+        }
+
+        impl Wire {
+            fn into_parts(self) -> (Head, PairRecipe) {
+                let Self { schema, name, about, tool, alias, source, cite, $($table,)* } = self;
+                (Head { name, about, tool, alias, source, cite }, PairRecipe { schema, $($table,)* })
+            }
+        }
+
+        impl PairRecipe {
+            /// The tables that it has, by name.
+            fn tables(&self) -> impl Iterator<Item = (&'static str, &dyn PairRule)> {
+                let all = [$(($name, self.$table.as_ref().map(|rule| rule as &dyn PairRule)),)*];
+                all.into_iter().filter_map(|(name, rule)| Some((name, rule?)))
+            }
+
+            /// The same with the table of one metric only.
+            fn only(&self, metric: &str) -> Self {
+                Self { schema: self.schema, $($table: self.$table.clone().filter(|_| metric == $name),)* }
+            }
+        }
+    };
 }
+with_pair_tables!(define_pair_recipe);
 
 impl PairRecipe {
     /// The metrics that have a table.
@@ -63,21 +91,14 @@ impl PairRecipe {
         PAIR_METRICS.into_iter().filter(|metric| self.has(metric.name)).collect()
     }
 
-    fn has(&self, metric: &str) -> bool {
-        match metric {
-            "psnr" => self.psnr.is_some(),
-            "ssim" => self.ssim.is_some(),
-            _ => false,
-        }
+    /// The network that compares, where a metric has one.
+    #[must_use]
+    pub fn network(&self) -> Option<&str> {
+        self.tables().find_map(|(_, rule)| rule.network())
     }
 
-    /// The same with the table of one metric only.
-    fn only(&self, metric: &str) -> Self {
-        Self {
-            schema: self.schema,
-            psnr: self.psnr.filter(|_| metric == "psnr"),
-            ssim: self.ssim.filter(|_| metric == "ssim"),
-        }
+    fn has(&self, metric: &str) -> bool {
+        self.tables().any(|(name, _)| name == metric)
     }
 }
 
@@ -105,8 +126,7 @@ impl PairProtocol {
     /// An unknown name, with those that are known.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         let mut built_in = PAIR_PROTOCOLS.iter().map(|(known, text)| Self::parse(known, text));
-        let is_it = |read: &Self| read.name == name || read.alias() == Some(name);
-        built_in.find(|read| read.as_ref().is_ok_and(is_it)).unwrap_or_else(|| {
+        built_in.find(|read| read.as_ref().is_ok_and(|read| read.head.is_called(name))).unwrap_or_else(|| {
             let known = known_names(name, Self::names());
             Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
         })
@@ -128,23 +148,22 @@ impl PairProtocol {
     /// # Errors
     /// A text that is no TOML, unknown keys, impossible settings, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
-        let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
-        let Wire { schema, name, about, tool, alias, source, cite, psnr, ssim } =
-            toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
-        if schema != SCHEMA {
-            return Err(fault(format!("schema {schema}, this program reads {SCHEMA}")));
+        let (head, recipe) = read::<Wire>(place, text)?.into_parts();
+        let head = head.checked(recipe.schema).map_err(fault_at(place))?;
+        let faults = recipe.tables().find_map(|(name, rule)| Some(format!("[{name}] {}", rule.fault()?)));
+        if let Some(why) = faults {
+            return Err(fault_at(place)(why));
         }
-        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '@') {
-            return Err(fault(format!("the name `{name}`; a name has no spaces and no `@`")));
-        }
-        if let Some(why) = ssim.and_then(SsimRule::fault) {
-            return Err(fault(format!("[ssim] {why}")));
-        }
-        let recipe = PairRecipe { schema, psnr, ssim };
         if recipe.metrics().is_empty() {
-            return Err(fault("no metric of pairs has a table, such as [psnr]".to_owned()));
+            return Err(fault_at(place)("no metric of pairs has a table, such as [psnr]".to_owned()));
         }
-        Ok(Self { name, about, tool, alias, source, cite, recipe })
+        Ok(Self { head, recipe })
+    }
+
+    /// Its name and what it says of itself.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
     }
 
     /// The JSON Schema (draft 2020-12) of such a file.
@@ -156,37 +175,7 @@ impl PairProtocol {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it is, in prose.
-    #[must_use]
-    pub fn about(&self) -> &str {
-        &self.about
-    }
-
-    /// The tool whose values it agrees with.
-    #[must_use]
-    pub fn tool(&self) -> Option<&str> {
-        self.tool.as_deref()
-    }
-
-    /// The tool's name, by which [`PairProtocol::named`] finds it too.
-    #[must_use]
-    pub fn alias(&self) -> Option<&str> {
-        self.alias.as_deref()
-    }
-
-    /// Where its facts come from.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Keys of the works to cite, in the catalog of citations.
-    #[must_use]
-    pub fn cite(&self) -> &[String] {
-        &self.cite
+        self.head.name()
     }
 
     /// The tables of its metrics.
@@ -198,7 +187,7 @@ impl PairProtocol {
     /// `NAME@DIGEST12` of what a value of `metric` depends on.
     #[must_use]
     pub fn label(&self, metric: &str) -> String {
-        short_label(&self.name, &self.recipe.only(metric))
+        short_label(self.name(), &self.recipe.only(metric))
     }
 
     /// The metric called `name`.
@@ -209,7 +198,7 @@ impl PairProtocol {
         pair_metric(name).filter(|metric| self.recipe.has(metric.name)).ok_or_else(|| {
             let defines = |known: &&str| Self::named(known).is_ok_and(|known| known.recipe.has(name));
             MeasureError::NoRule {
-                protocol: self.name.clone(),
+                protocol: self.name().to_owned(),
                 metric: name.to_owned(),
                 known: Self::names().filter(defines).collect::<Vec<_>>().join(", "),
             }

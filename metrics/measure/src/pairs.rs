@@ -16,6 +16,7 @@ use crate::image_id::Listed;
 use crate::measurement::SCHEMA;
 use crate::meter::{INTERVAL_LEVEL, INTERVAL_SEED};
 use crate::metrics::PairMetric;
+use crate::network::Provenance;
 use crate::pair_protocol::PairProtocol;
 
 /// Pairs that are decoded before they are compared.
@@ -28,6 +29,11 @@ pub trait PairMeasure {
         None
     }
 
+    /// Where the weights of its network came from.
+    fn provenance(&self) -> &[Provenance] {
+        &[]
+    }
+
     /// The value of each pair, `None` where it is infinite because the pictures are equal, or why it has none. The
     /// pictures of a pair have one size.
     fn scores(&self, pairs: &[[Image; 2]]) -> Vec<Result<Option<f64>, String>>;
@@ -37,6 +43,9 @@ pub trait PairMeasure {
         Vec::new()
     }
 }
+
+/// A metric that is ready, or why it cannot be opened.
+pub type Opened = Result<Box<dyn PairMeasure>, MeasureError>;
 
 /// Two sources of pictures, and which picture belongs to which.
 // Invariant: there is at least one pair.

@@ -13,7 +13,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use specimen_catalog::PROTOCOLS;
-use specimen_foundation::{names::known_names, text::joined_lines};
+use specimen_foundation::names::known_names;
 use specimen_pixels::{Pipeline, resample::PassOrder};
 
 use crate::bounded;
@@ -21,12 +21,8 @@ use crate::error::MeasureError;
 use crate::metrics::{METRICS, Metric, metric, with_tables};
 use crate::metrics::{fid::FidRule, inception_score::InceptionScoreRule, kid::KidRule};
 use crate::network::{Dtype, NetworkRule};
+use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, schema_of};
 
-/// Bytes of a protocol's file, at most.
-pub(crate) const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
-
-/// The schema of protocol files.
-pub(crate) const SCHEMA: u32 = 1;
 /// What the name of a built-in protocol ends in when its resizes have the order of passes of Pillow 13.
 const PILLOW_13: &str = "+pillow-13";
 /// Hexadecimal digits of a digest that are printed.
@@ -36,12 +32,7 @@ const DIGEST_DIGITS: usize = 12;
 // Invariant: every picture leaves the steps with one size; at least one metric has its table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Protocol {
-    name: String,
-    about: String,
-    tool: Option<String>,
-    alias: Option<String>,
-    source: String,
-    cite: Vec<String>,
+    head: Head,
     known_pixels: Option<String>,
     recipe: Recipe,
 }
@@ -114,6 +105,12 @@ macro_rules! define_recipe {
         }
 
         impl Wire {
+            fn head(&self) -> Head {
+                let Self { name, about, tool, alias, source, cite, .. } = self;
+                let (name, about, source, cite) = (name.clone(), about.clone(), source.clone(), cite.clone());
+                Head { name, about, tool: tool.clone(), alias: alias.clone(), source, cite }
+            }
+
             /// Everything but name and prose.
             fn into_recipe(self) -> Recipe {
                 let Self { schema, pixels, network, $($table,)* .. } = self;
@@ -159,7 +156,7 @@ impl Protocol {
             return Self::parse(name, text);
         }
         let mut built_in = PROTOCOLS.iter().map(|(known, text)| Self::parse(known, text));
-        let aliased = built_in.find(|read| read.as_ref().is_ok_and(|read| read.alias() == Some(name)));
+        let aliased = built_in.find(|read| read.as_ref().is_ok_and(|read| read.head.is_called(name)));
         aliased.unwrap_or_else(|| {
             let known = known_names(name, Self::names());
             Err(MeasureError::UnknownProtocol { found: name.to_owned(), known })
@@ -184,20 +181,12 @@ impl Protocol {
     /// # Errors
     /// A text that is no TOML, unknown keys, steps that do not fit together, a protocol without a metric.
     pub fn parse(place: &str, text: &str) -> Result<Self, MeasureError> {
-        let fault = |reason: String| MeasureError::Protocol { place: place.to_owned(), reason };
-        let wire: Wire =
-            toml::from_str(text).map_err(|error| fault(joined_lines(&error.to_string(), " ")))?;
-        let (name, about, source) = (wire.name.clone(), wire.about.clone(), wire.source.clone());
-        let (tool, alias, cite) = (wire.tool.clone(), wire.alias.clone(), wire.cite.clone());
+        let fault = fault_at(place);
+        let wire: Wire = read(place, text)?;
+        let head = wire.head().checked(wire.schema).map_err(&fault)?;
         let (pillow, known_pixels) = (wire.pillow, wire.known_pixels.clone());
         let recipe = wire.into_recipe();
-        let Recipe { schema, ref pixels, ref network, ref fid, .. } = recipe;
-        if schema != SCHEMA {
-            return Err(fault(format!("schema {schema}, this program reads {SCHEMA}")));
-        }
-        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '@') {
-            return Err(fault(format!("the name `{name}`; a name has no spaces and no `@`")));
-        }
+        let Recipe { ref pixels, ref network, ref fid, .. } = recipe;
         if pixels.output_size().is_none() {
             let remedy = "end them with a square `resize` or a `centre-crop` of fixed size";
             return Err(fault(format!("the pixel steps leave pictures of various sizes; {remedy}")));
@@ -220,7 +209,13 @@ impl Protocol {
         if recipe.metrics().is_empty() {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }
-        Ok(Self { name, about, tool, alias, source, cite, known_pixels, recipe })
+        Ok(Self { head, known_pixels, recipe })
+    }
+
+    /// Its name and what it says of itself.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
     }
 
     /// The JSON Schema (draft 2020-12) of such a file, by which editors complete keys and mark misspelt ones.
@@ -232,37 +227,7 @@ impl Protocol {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it is, in prose.
-    #[must_use]
-    pub fn about(&self) -> &str {
-        &self.about
-    }
-
-    /// The tool whose values it agrees with.
-    #[must_use]
-    pub fn tool(&self) -> Option<&str> {
-        self.tool.as_deref()
-    }
-
-    /// The tool's name, by which [`Protocol::named`] finds it too.
-    #[must_use]
-    pub fn alias(&self) -> Option<&str> {
-        self.alias.as_deref()
-    }
-
-    /// Where its facts come from.
-    #[must_use]
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    /// Keys of the works to cite, in the catalog of citations.
-    #[must_use]
-    pub fn cite(&self) -> &[String] {
-        &self.cite
+        &self.head.name
     }
 
     /// Beginning of the BLAKE3 of what its steps make of the picture of the known answers, as computed where this program was
@@ -290,11 +255,11 @@ impl Protocol {
         if self.recipe.pixels.pass_orders().next().is_none() {
             let reason = "none of its steps resizes with Pillow, so it is the same under every version; \
                           leave `+pillow-13` out";
-            return Err(MeasureError::Protocol { place: self.name, reason: reason.to_owned() });
+            return Err(MeasureError::Protocol { place: self.head.name, reason: reason.to_owned() });
         }
         self.known_pixels = None;
         self.recipe.pixels = self.recipe.pixels.with_pass_order(PassOrder::Pillow13);
-        self.name.push_str(PILLOW_13);
+        self.head.name.push_str(PILLOW_13);
         Ok(self)
     }
 
@@ -303,7 +268,7 @@ impl Protocol {
     pub fn with_dtype(mut self, dtype: Dtype) -> Self {
         if self.recipe.network.dtype != dtype {
             self.recipe.network.dtype = dtype;
-            self.name = format!("{}+{}", self.name, dtype.name());
+            self.head.name = format!("{}+{}", self.head.name, dtype.name());
         }
         self
     }
@@ -318,7 +283,7 @@ impl Protocol {
         };
         if of_metric != layer {
             layer.clone_into(of_metric);
-            self.name = format!("{}+{layer}", self.name);
+            self.head.name = format!("{}+{layer}", self.head.name);
         }
         self
     }
@@ -332,7 +297,7 @@ impl Protocol {
         let MetricSettings { subset_size, n_subsets, k, seed } = *settings;
         let mut said = Vec::new();
         let mut is_seed_taken = false;
-        let refuse = |why: String| Err(MeasureError::Setting { protocol: self.name.clone(), why });
+        let refuse = |why: String| Err(MeasureError::Setting { protocol: self.head.name.clone(), why });
         let mut change = |place: &mut usize, name: &str, value: Option<usize>| {
             let Some(value) = value.filter(|value| value != place) else { return };
             *place = value;
@@ -381,7 +346,7 @@ impl Protocol {
             return refuse("-k 0; the nearest neighbour is the first".into());
         }
         for one in said {
-            self.name = format!("{}+{one}", self.name);
+            self.head.name = format!("{}+{one}", self.head.name);
         }
         Ok(self)
     }
@@ -390,7 +355,7 @@ impl Protocol {
     /// that two protocols that agree in these have one digest. A name without a table is that of features alone.
     #[must_use]
     pub fn label(&self, metric: &str) -> String {
-        short_label(&self.name, &self.recipe.clone().only(metric))
+        short_label(&self.head.name, &self.recipe.clone().only(metric))
     }
 
     /// BLAKE3 of the canonical JSON of what a value of `metric` depends on.
@@ -424,7 +389,7 @@ impl Protocol {
         let known = PROTOCOLS.iter().filter(|(name, text)| defines(name, text)).map(|(name, _)| *name);
         let known: Vec<&str> = known.collect();
         MeasureError::NoRule {
-            protocol: self.name.clone(),
+            protocol: self.head.name.clone(),
             metric: metric.to_owned(),
             known: known.join(", "),
         }
@@ -458,14 +423,6 @@ impl Recipe {
     }
 }
 
-/// The JSON Schema of a file of protocols that is read as `W`. A file says `schema` as a number.
-pub(crate) fn schema_of<W: JsonSchema>(title: &str) -> serde_json::Value {
-    let mut schema = schemars::schema_for!(W).to_value();
-    schema["title"] = title.into();
-    schema["properties"]["schema"] = serde_json::json!({ "const": SCHEMA });
-    schema
-}
-
 /// BLAKE3 of a recipe's canonical JSON.
 fn digest_of(recipe: &impl Serialize) -> [u8; 32] {
     blake3::hash(&serde_json::to_vec(recipe).expect("a recipe is plain data")).into()
@@ -480,6 +437,6 @@ pub(crate) fn short_label(name: &str, recipe: &impl Serialize) -> String {
 /// `NAME@DIGEST12` of the whole file, all metrics together.
 impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&short_label(&self.name, &self.recipe))
+        f.write_str(&short_label(&self.head.name, &self.recipe))
     }
 }

@@ -7,6 +7,7 @@ use specimen_extract::{
         text::{ClipText, TextTower},
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
+    lpips::{LpipsFiles, LpipsName, OpenLpips},
     network::NetworkName,
     open::{named, open_on},
     weights_lookup::{Found, Places, check_given, find, find_vocabulary},
@@ -14,7 +15,9 @@ use specimen_extract::{
 
 use crate::error::MeasureError;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, TextCleaning};
-use crate::network::{NetworkFault, NetworkRule, Networks, Opened, Provenance, TextNetwork};
+use crate::network::{
+    Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedPairs, Provenance, TextNetwork,
+};
 
 /// Opens published networks.
 #[derive(Clone, Debug)]
@@ -26,8 +29,8 @@ pub struct Published {
 }
 
 impl Published {
-    /// Looks for weights below the folder `data`, or that of the environment, then in the caches that the environment names. `weights` is taken instead for any
-    /// network, as a file of both towers for CLIP.
+    /// Looks for weights below the folder `data`, or that of the environment, then in the caches that the environment names.
+    /// `weights` is taken instead for any network: for CLIP a file of both towers, for LPIPS one of trunk and heads.
     #[must_use]
     pub fn new(data: Option<&Path>, weights: Option<PathBuf>) -> Self {
         Self { places: Places::of_this_process(data), weights, device: "cpu".to_owned() }
@@ -59,11 +62,33 @@ impl Networks for Published {
         let device = named(&self.device).map_err(fault(network.name()))?;
         let net =
             open_on(device, network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
-        let provenance = Provenance {
-            words: format!("{}: {}", weights.path.display(), weights.provenance),
-            is_published: weights.provenance.is_published(),
+        Ok(Opened { network: Box::new(net), provenance: Some(provenance(&weights)) })
+    }
+
+    fn pairs(&self, name: &str, dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
+        let name = LpipsName::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = LpipsName::ALL.iter().map(|known| known.name()).collect();
+            MeasureError::Protocol {
+                place: "[lpips]".to_owned(),
+                reason: format!("unknown network `{name}`, expected one of {}", known.join(", ")),
+            }
+        })?;
+        let fault_of = || fault(name.name());
+        // The heads first: what fetches them fetches the trunk too.
+        let found = match &self.weights {
+            Some(path) => vec![check_given(path, name.heads()).map_err(fault_of())?],
+            None => [name.heads(), name.trunk()]
+                .into_iter()
+                .map(|entry| find(&self.places, entry).map_err(fault_of()))
+                .collect::<Result<_, _>>()?,
         };
-        Ok(Opened { network: Box::new(net), provenance: Some(provenance) })
+        let files = match &found[..] {
+            [heads, trunk] => LpipsFiles::Published { trunk: &trunk.path, heads: &heads.path },
+            _ => LpipsFiles::Together(&found[0].path),
+        };
+        let device = named(&self.device).map_err(fault(name.name()))?;
+        let network = OpenLpips::open_on(device, name, dtype, files).map_err(fault(name.name()))?;
+        Ok(OpenedPairs { network: Box::new(network), provenance: found.iter().map(provenance).collect() })
     }
 
     fn n_dims(&self, rule: &NetworkRule) -> Option<usize> {
@@ -106,6 +131,13 @@ fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
             reason: format!("unknown network `{}`, expected one of {}", rule.name, known.join(", ")),
         }
     })
+}
+
+fn provenance(found: &Found) -> Provenance {
+    Provenance {
+        words: format!("{}: {}", found.path.display(), found.provenance),
+        is_published: found.provenance.is_published(),
+    }
 }
 
 fn fault<E: std::error::Error + Send + Sync + 'static>(network: &'static str) -> impl Fn(E) -> MeasureError {
@@ -172,5 +204,24 @@ mod tests {
         let Err(error) = networks.images(&rule, &[&rule.layer]) else { panic!("there are no weights") };
         let message = error.to_string();
         assert!(message.contains("pt_inception-2015-12-05-6726825d.pth"), "{message}");
+    }
+
+    #[test]
+    fn absent_heads_name_the_command_that_fetches_the_trunk_too() {
+        let root = tempfile::tempdir().unwrap();
+        let networks = Published {
+            places: Places { own: vec![root.path().to_owned()], ..Places::default() },
+            ..Published::new(None, None)
+        };
+        let refused = |name: &str| {
+            let Err(error) = networks.pairs(name, Dtype::F32) else { panic!("there are no weights") };
+            error.to_string()
+        };
+        for name in LpipsName::ALL {
+            let message = refused(name.name());
+            assert!(message.contains(&format!("`specimen data fetch {}`", name.name())), "{message}");
+            assert_eq!(name.heads().needs, [name.trunk().name.as_str()]);
+        }
+        assert!(refused("lpips").contains("unknown network `lpips`, expected one of lpips-alex, lpips-vgg"));
     }
 }

@@ -52,6 +52,19 @@ pub trait FeatureNetwork {
     }
 }
 
+/// A network that compares two pictures of one size, with its weights.
+pub trait PairNetwork {
+    /// The networks and the digests of their weights, as [`Part::identity`].
+    fn identity(&self) -> String;
+
+    /// How far each picture of the first side is from that at its place in the second; 0 for equal ones. Pixels are from
+    /// -1 to 1.
+    ///
+    /// # Errors
+    /// Sides of different sizes, and pictures that the network does not take.
+    fn distances(&self, sides: [&Batch; 2]) -> Result<Vec<f64>, NetworkFault>;
+}
+
 impl Batch {
     /// `images`, at least one and all of the size of the first, each byte as `value` gives it.
     #[must_use]

@@ -93,15 +93,17 @@ fn spec_of(what: &Path) -> anyhow::Result<Spec> {
 /// Adds the tools whose recipes the metrics follow, and the networks that see the images.
 fn add_protocols(spec: &Spec, works: &mut Bibliography) -> anyhow::Result<()> {
     for asked in spec.metrics.iter().filter_map(|metric| metric.protocol.as_ref()) {
-        if PairProtocol::is_meant(asked) {
+        let (head, network) = if PairProtocol::is_meant(asked) {
             let protocol = PairProtocol::find(asked)?;
-            add_protocol(protocol.name(), protocol.cite(), works)?;
-            continue;
-        }
-        let protocol = Protocol::find(asked)?;
-        add_protocol(protocol.name(), protocol.cite(), works)?;
-        if let Ok(network) = entry(&protocol.recipe().network.name) {
-            works.add(&network.cite, &format!("network {}", network.name))?;
+            (protocol.head().clone(), protocol.recipe().network().map(str::to_owned))
+        } else {
+            let protocol = Protocol::find(asked)?;
+            (protocol.head().clone(), Some(protocol.recipe().network.name.clone()))
+        };
+        add_protocol(head.name(), head.cite(), works)?;
+        let network = network.and_then(|network| entry(&network).ok());
+        for needed in network.into_iter().flat_map(|network| network.with_needs()) {
+            works.add(&needed.cite, &format!("network {}", needed.name))?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use specimen_measure::{
     images::{BATCH, Event},
     measurement::LeftOut,
     meter::{Meter, Settings},
-    network::{Dtype, Networks},
+    network::{Dtype, Networks, Provenance},
     protocol::{MetricSettings, Protocol},
     words::counted,
 };
@@ -42,6 +42,13 @@ pub struct MetricArgs {
     /// Another element type of the network; another recipe
     #[arg(long, value_enum)]
     pub dtype: Option<DtypeChoice>,
+    #[command(flatten)]
+    pub network: NetworkArgs,
+}
+
+/// With what a network computes, and where.
+#[derive(Debug, Args)]
+pub struct NetworkArgs {
     /// The network's weights, instead of where they are looked for
     #[cfg(feature = "torch")]
     #[arg(long, value_name = "FILE")]
@@ -110,7 +117,7 @@ impl MetricArgs {
                 protocol.name()
             ));
         }
-        let networks = self.networks();
+        let networks = self.network.networks();
         let settings = Settings {
             cache: if self.no_cache { None } else { cache_folder() },
             keep_going: self.keep_going,
@@ -140,17 +147,30 @@ impl MetricArgs {
         }
         if failed.is_empty() { Ok(()) } else { Err(CliError::Failed(failed.join("; ")).into()) }
     }
+}
 
+impl NetworkArgs {
+    /// What opens networks.
     #[cfg(feature = "torch")]
-    fn networks(&self) -> Box<dyn Networks> {
+    pub(crate) fn networks(&self) -> Box<dyn Networks> {
         let data = crate::spec_args::data_root();
         let data = data.as_ref().map(|root| root.path());
         Box::new(specimen_measure::published::Published::new(data, self.weights.clone()).on(&self.device))
     }
 
+    /// Nothing opens networks.
     #[cfg(not(feature = "torch"))]
-    fn networks(&self) -> Box<dyn Networks> {
+    pub(crate) fn networks(&self) -> Box<dyn Networks> {
         Box::new(specimen_measure::network::NoNetworks)
+    }
+}
+
+/// Says where the weights of the network `identity` came from; warns where no published digest vouches for them.
+pub(crate) fn warn_of_weights(identity: &str, weights: &Provenance, console: &Console) {
+    match weights.is_published {
+        true => console.detail(format!("{identity}: {}", weights.words)),
+        false => console
+            .warn(format!("{identity}: no published digest vouches for its weights: {}", weights.words)),
     }
 }
 
@@ -323,14 +343,8 @@ impl<'t> ImageProgress<'t> {
                 self.done(path, [n_done, n_kept, n_left_out], n_all);
             }
             Event::Opened { identity, provenance: None } => self.console.detail(identity),
-            Event::Opened { identity, provenance: Some(weights) } if weights.is_published => {
-                self.console.detail(format!("{identity}: {}", weights.words));
-            }
             Event::Opened { identity, provenance: Some(weights) } => {
-                self.console.warn(format!(
-                    "{identity}: no published digest vouches for its weights: {}",
-                    weights.words
-                ));
+                warn_of_weights(&identity, &weights, self.console);
             }
             Event::Damaged { path } => {
                 self.console.warn(format!(

@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use specimen_catalog::metric::MetricCommand;
 use specimen_measure::{
     metrics::{PAIR_METRICS, PairMetric, pair_metric},
+    network::{Networks, NoNetworks},
     pair_protocol::PairProtocol,
     pairs::{Intervals, PairMeasurement, Pairs, measure_pairs},
     per_image::{TableFormat, write_per_pair},
@@ -15,7 +17,7 @@ use specimen_measure::{
 use crate::{
     args::Format,
     cmd::{
-        metric_args::{digits, shown},
+        metric_args::{NetworkArgs, digits, shown, warn_of_weights},
         overwrite::check_absent,
     },
     console::{Console, answer, answer_json},
@@ -27,6 +29,8 @@ pub struct PairCall {
     metric: &'static PairMetric,
     protocol: String,
     args: PairArgs,
+    /// Absent for a metric without a network.
+    network: Option<NetworkArgs>,
 }
 
 /// What is compared, and how.
@@ -68,7 +72,9 @@ impl FromArgMatches for PairCall {
         let (name, matches) = matches.subcommand().expect("a subcommand is required");
         let metric = pair_metric(name).expect("clap knows the metrics only");
         let protocol = matches.get_one::<String>("protocol").cloned().unwrap_or_default();
-        Ok(Self { metric, protocol, args: PairArgs::from_arg_matches(matches)? })
+        let network = command_of(metric).network.then(|| NetworkArgs::from_arg_matches(matches));
+        let args = PairArgs::from_arg_matches(matches)?;
+        Ok(Self { metric, protocol, args, network: network.transpose()? })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -79,20 +85,26 @@ impl FromArgMatches for PairCall {
 
 /// The subcommand of `metric`.
 fn subcommand(metric: &'static PairMetric) -> Command {
-    let known =
-        metric.entry().command.as_ref().expect("a metric under a protocol is tested to have a command");
+    let known = command_of(metric);
     let protocol = Arg::new("protocol").long("protocol").value_name("NAME|FILE");
     let protocol = protocol
         .default_value(known.protocol.as_str())
         .help("A built-in protocol of pairs or the path of a .toml file");
-    let command = PairArgs::augment_args(Command::new(metric.name).arg(protocol));
+    let mut command = PairArgs::augment_args(Command::new(metric.name).arg(protocol));
+    if known.network {
+        command = NetworkArgs::augment_args(command);
+    }
     // After the arguments, whose type has lines of its own.
     command.about(known.about.as_str()).long_about(None::<&str>)
 }
 
+fn command_of(metric: &PairMetric) -> &'static MetricCommand {
+    metric.entry().command.as_ref().expect("a metric under a protocol is tested to have a command")
+}
+
 /// Measures it and prints its value.
 pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> {
-    let PairCall { metric, protocol, args: PairArgs { a, b, ci, per_image, force } } = call;
+    let PairCall { metric, protocol, args: PairArgs { a, b, ci, per_image, force }, network } = call;
     if let Some(path) = per_image {
         TableFormat::of(path)?;
         check_absent(path, *force)?;
@@ -100,7 +112,13 @@ pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> 
     }
     let protocol = PairProtocol::find(protocol)?;
     protocol.metric(metric.name)?;
-    let measure = (metric.open)(&protocol)?;
+    let networks: Box<dyn Networks> = match network {
+        Some(args) => args.networks(),
+        None => Box::new(NoNetworks),
+    };
+    let measure = (metric.open)(&protocol, &*networks)?;
+    let identity = measure.extractor().unwrap_or_default();
+    measure.provenance().iter().for_each(|weights| warn_of_weights(&identity, weights, console));
     let pairs = Pairs::open(a, b)?;
     let intervals = if *ci { Intervals::OverPairs } else { Intervals::No };
     let n = pairs.names().count();

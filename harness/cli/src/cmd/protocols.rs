@@ -4,7 +4,9 @@ use clap::Args;
 use serde::Serialize;
 use specimen_catalog::entry;
 use specimen_hub::{Places, places::Found};
-use specimen_measure::{metrics::PairMetric, pair_protocol::PairProtocol, protocol::Protocol};
+use specimen_measure::{
+    metrics::PairMetric, pair_protocol::PairProtocol, protocol::Protocol, protocol_head::Head,
+};
 
 use crate::{
     args::Format,
@@ -72,7 +74,7 @@ pub(crate) fn protocols(args: &ProtocolsArgs, console: &Console) -> anyhow::Resu
     let places = requirements::places();
     if let Some(name) = &args.name {
         let one = match PairProtocol::is_meant(name) {
-            true => line_of_pairs(&PairProtocol::find(name)?),
+            true => line_of_pairs(&PairProtocol::find(name)?, &places),
             false => line(&Protocol::find(name)?, &places),
         };
         return match console.format() {
@@ -82,7 +84,7 @@ pub(crate) fn protocols(args: &ProtocolsArgs, console: &Console) -> anyhow::Resu
     }
     let all: Result<Vec<Line>, _> = Protocol::names()
         .map(|name| Ok::<_, anyhow::Error>(line(&Protocol::named(name)?, &places)))
-        .chain(PairProtocol::names().map(|name| Ok(line_of_pairs(&PairProtocol::named(name)?))))
+        .chain(PairProtocol::names().map(|name| Ok(line_of_pairs(&PairProtocol::named(name)?, &places))))
         .collect();
     match console.format() {
         Format::Json => answer_json(&ListAnswer { schema: 1, protocols: all? }),
@@ -100,20 +102,16 @@ fn line(protocol: &Protocol, places: &Places) -> Line {
     };
     let network = &recipe.network;
     Line {
-        name: protocol.name().to_owned(),
-        alias: protocol.alias().map(str::to_owned),
-        tool: protocol.tool().map(str::to_owned),
-        about: protocol.about().to_owned(),
-        source: protocol.source().to_owned(),
         metrics: recipe.metrics().into_iter().map(metric).collect(),
         pixels: recipe.pixels.steps().iter().map(ToString::to_string).collect(),
         network: format!("{}, layer {}, in {}", network.name, network.layer, network.dtype.name()),
         weights: weights(&network.name, places),
+        ..Line::of_head(protocol.head())
     }
 }
 
 /// A protocol of pairs has no steps: pictures are compared as they are decoded.
-fn line_of_pairs(protocol: &PairProtocol) -> Line {
+fn line_of_pairs(protocol: &PairProtocol, places: &Places) -> Line {
     let recipe = protocol.recipe();
     let tables = serde_json::to_value(recipe).expect("a recipe is plain data");
     let metric = |metric: &PairMetric| MetricLine {
@@ -121,31 +119,51 @@ fn line_of_pairs(protocol: &PairProtocol) -> Line {
         recipe: protocol.label(metric.name),
         settings: tables[metric.name].clone(),
     };
-    Line {
-        name: protocol.name().to_owned(),
-        alias: protocol.alias().map(str::to_owned),
-        tool: protocol.tool().map(str::to_owned),
-        about: protocol.about().to_owned(),
-        source: protocol.source().to_owned(),
+    let mut line = Line {
         metrics: recipe.metrics().into_iter().map(metric).collect(),
         pixels: vec!["both pictures of a pair are compared as they are, and have one size".to_owned()],
-        network: NO_NETWORK.to_owned(),
-        weights: Weights { status: NO_NETWORK, detail: "no network".to_owned() },
+        ..Line::of_head(protocol.head())
+    };
+    if let Some(network) = recipe.network() {
+        (line.network, line.weights) = (network.to_owned(), weights(network, places));
+    }
+    line
+}
+
+impl Line {
+    /// What the file says of itself; no metric and no network.
+    fn of_head(head: &Head) -> Self {
+        Self {
+            name: head.name().to_owned(),
+            alias: head.alias().map(str::to_owned),
+            tool: head.tool().map(str::to_owned),
+            about: head.about().to_owned(),
+            source: head.source().to_owned(),
+            metrics: Vec::new(),
+            pixels: Vec::new(),
+            network: NO_NETWORK.to_owned(),
+            weights: Weights { status: NO_NETWORK, detail: "no network".to_owned() },
+        }
     }
 }
 
+/// Whether the weights of `network` and of what it needs are here: of several files the first that is not ready.
 fn weights(network: &str, places: &Places) -> Weights {
-    let Ok(entry) = entry(network) else {
+    let Ok(known) = entry(network) else {
         return Weights { status: "absent", detail: format!("no network is named `{network}`") };
     };
-    match places.weights(entry) {
-        Some((_, Found::Ready(path))) => Weights { status: "here", detail: path.display().to_string() },
-        Some((_, Found::Unconverted { path, to })) => Weights {
-            status: "unconverted",
-            detail: format!("specimen convert '{}' '{}'", path.display(), to.display()),
-        },
-        _ => Weights { status: "absent", detail: format!("specimen data fetch {network}") },
+    let mut here = Vec::new();
+    for needed in known.with_needs() {
+        match places.weights(needed) {
+            Some((_, Found::Ready(path))) => here.push(path.display().to_string()),
+            Some((_, Found::Unconverted { path, to })) => {
+                let detail = format!("specimen convert '{}' '{}'", path.display(), to.display());
+                return Weights { status: "unconverted", detail };
+            }
+            _ => return Weights { status: "absent", detail: format!("specimen data fetch {network}") },
+        }
     }
+    Weights { status: "here", detail: here.join(" and ") }
 }
 
 /// Three lines a protocol.

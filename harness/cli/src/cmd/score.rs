@@ -87,11 +87,15 @@ impl ScoreArgs {
         let mut defined = Vec::new();
         for name in &self.protocol {
             if PairProtocol::is_meant(name) {
-                for metric in PairProtocol::find(name)?.recipe().metrics() {
+                let protocol = PairProtocol::find(name)?;
+                let has_network = protocol.recipe().network().is_some();
+                for metric in protocol.recipe().metrics() {
                     defined.push(metric.name);
                     if self.metric.is_empty() || wanted.iter().any(|wanted| *wanted == metric.name) {
                         metrics.push(MetricSpec {
                             protocol: Some(name.clone()),
+                            weights: weights.clone().filter(|_| has_network),
+                            device: self.device.clone().filter(|_| has_network),
                             ..MetricSpec::named(metric.name)
                         });
                     }

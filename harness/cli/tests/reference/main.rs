@@ -25,7 +25,7 @@ use specimen_catalog::{
 use specimen_cli::args::Cli;
 use specimen_datasets::{catalog::ENTRIES as DATASETS, manifest::ITEMS};
 use specimen_experiments::bundled::summaries;
-use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol, protocol_head::Head};
 
 /// Set, the pages are written and not compared.
 const WRITE: &str = "WRITE_REFERENCE";
@@ -51,10 +51,16 @@ fn the_reference_pages_are_up_to_date() {
 fn the_page_of_metrics_names_every_protocol_of_a_tool() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     let page = fs::read_to_string(page).unwrap();
+    let check = |name: &str, head: &Head| {
+        let names_it = |line: &str| line.starts_with("| ") && line.contains(&code(name));
+        assert!(head.tool().is_none() || page.lines().any(names_it), "{name}");
+    };
     for name in Protocol::names() {
         let protocol = Protocol::named(name).unwrap();
-        let names_it = |line: &&str| line.starts_with("| ") && line.contains(&code(name));
-        assert!(protocol.tool().is_none() || page.lines().any(|line| names_it(&line)), "{name}");
+        check(name, protocol.head());
+    }
+    for name in PairProtocol::names() {
+        check(name, PairProtocol::named(name).unwrap().head());
     }
 }
 
@@ -181,13 +187,13 @@ fn protocols() -> String {
             format!("{} `{digest}`", metric.name)
         });
         let network = format!("{} {}", protocol.recipe().network.name, protocol.recipe().network.layer);
-        let alias = protocol.alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
+        let alias = protocol.head().alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
         vec![
             format!("{}{alias}", code(protocol.name())),
-            protocol.tool().unwrap_or_default().to_owned(),
+            protocol.head().tool().unwrap_or_default().to_owned(),
             digests.collect::<Vec<_>>().join(", "),
             network,
-            protocol.about().to_owned(),
+            protocol.head().about().to_owned(),
         ]
     };
     text.push_str(&table(
@@ -204,21 +210,23 @@ fn protocols() -> String {
         let digests = protocol.recipe().metrics().into_iter().map(|metric| {
             format!("{} `{}`", metric.name, protocol.label(metric.name).rsplit('@').next().unwrap())
         });
-        let alias = protocol.alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
+        let alias = protocol.head().alias().map_or_else(String::new, |alias| format!(" (`{alias}`)"));
         vec![
             format!("{}{alias}", code(protocol.name())),
-            protocol.tool().unwrap_or_default().to_owned(),
+            protocol.head().tool().unwrap_or_default().to_owned(),
             digests.collect::<Vec<_>>().join(", "),
-            protocol.about().to_owned(),
+            protocol.recipe().network().unwrap_or("none").to_owned(),
+            protocol.head().about().to_owned(),
         ]
     };
     text.push_str(&table(
-        &["protocol (alias)", "agrees with", "metrics and their digests", "what it is"],
+        &["protocol (alias)", "agrees with", "metrics and their digests", "network", "what it is"],
         of_pairs.iter().map(row),
     ));
     text.push_str("\n## Sources\n\n");
-    let source = |protocol: &Protocol| vec![code(protocol.name()), protocol.source().to_owned()];
-    let pair_source = |protocol: &PairProtocol| vec![code(protocol.name()), protocol.source().to_owned()];
+    let source = |protocol: &Protocol| vec![code(protocol.name()), protocol.head().source().to_owned()];
+    let pair_source =
+        |protocol: &PairProtocol| vec![code(protocol.name()), protocol.head().source().to_owned()];
     let rows = all.iter().map(source).chain(of_pairs.iter().map(pair_source));
     text.push_str(&table(&["protocol", "where its facts come from"], rows));
     text

@@ -5,6 +5,7 @@
 use std::fs;
 
 use serde_json::Value;
+use specimen_extract::lpips::{LpipsName, write_recipe};
 
 use crate::{
     checking::reseal,
@@ -118,12 +119,55 @@ fn protocols_of_pairs_are_listed_with_the_others() {
     assert!(text.contains("window = {\"uniform\":7}") && text.contains("one size"), "{text}");
 }
 
+/// A file of trunk and heads of LPIPS with made weights.
+fn made_lpips(desk: &Desk) -> String {
+    let path = desk.path("lpips.safetensors");
+    write_recipe(&path, LpipsName::Alex).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn lpips_compares_by_a_network_whose_weights_are_given_or_fetched() {
+    let desk = Desk::new();
+    let byte = |y: u32, x: u32, c: u32| (7 * x + 3 * y + 40 * c) as u8;
+    for (name, size) in [("cat", [40, 32]), ("dog", [33, 50])] {
+        picture(&desk, &format!("a/{name}.ppm"), size, byte);
+        picture(&desk, &format!("b/{name}.ppm"), size, |y, x, c| byte(y, x, c) ^ 16);
+    }
+    desk.fails(&["lpips", "a", "b"], 4, &["no weights of lpips-alex", "`specimen data fetch lpips-alex`"]);
+    let weights = made_lpips(&desk);
+    let given = ["lpips", "a", "b", "--weights", &weights];
+    let measured = desk.json(&[&given[..], &["--ci", "--per-image", "t.csv", "--device", "cpu"]].concat());
+    let value = measured["value"].as_f64().unwrap();
+    let ends = [0, 1].map(|end| measured["ci95"][end].as_f64().unwrap());
+    assert!(0.0 < ends[0] && ends[0] <= value && value <= ends[1], "{measured}");
+    assert!(measured["protocol"].as_str().unwrap().starts_with("lpips-alex@"));
+    assert!(measured["extractor"].as_str().unwrap().starts_with("lpips-alex-f32@"), "{measured}");
+    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    assert_eq!(table.lines().next().unwrap(), "name,a,b,lpips");
+    let said = desk.succeeds(&given);
+    assert!(said.out.starts_with("lpips      ") && said.out.contains("network         lpips-alex-f32@"));
+    assert!(said.err.contains("no published digest vouches for its weights"), "{}", said.err);
+    // Weights of another trunk, and pictures that are too small.
+    let other = [&given[..], &["--protocol", "lpips-vgg"]].concat();
+    desk.fails(&other, 4, &["features.0.weight"]);
+    picture(&desk, "c/cat.ppm", [30, 40], byte);
+    let small = ["lpips", "c", "c", "--weights", &weights];
+    desk.fails(&small, 4, &["c/cat.ppm", "lpips-alex takes pictures of at least 31x31 pixels, found 30x40"]);
+    let all = desk.json(&["protocols", "lpips"]);
+    assert_eq!(all["protocols"][0]["weights"]["detail"], "specimen data fetch lpips-alex");
+    assert_eq!(all["protocols"][0]["network"], "lpips-alex");
+}
+
 /// `cells` on the embedded model, with the metrics that compare images of a run with the baseline's.
 fn run_of_pairs(desk: &Desk, cells: &str, more: &[&str]) -> Value {
-    let metrics = r#"metric=[{ name = "psnr", protocol = "skimage" }, { name = "ssim", protocol = "skimage" }, { name = "token-match" }]"#;
+    let weights = made_lpips(desk);
+    let metrics = format!(
+        r#"metric=[{{ name = "psnr", protocol = "skimage" }}, {{ name = "ssim", protocol = "skimage" }}, {{ name = "token-match" }}, {{ name = "lpips", protocol = "lpips", weights = "{weights}" }}]"#
+    );
     let cells = format!("cell=[{cells}]");
     let spec = spec("ci/methods_tiny.toml");
-    let args = ["run", &spec, "--limit", "2", "--out", "run", "-q", "--set", &cells, "--set", metrics];
+    let args = ["run", &spec, "--limit", "2", "--out", "run", "-q", "--set", &cells, "--set", &metrics];
     desk.succeeds(&[&args[..], &["--set", "model.dtype=\"f32\""], more].concat());
     desk.succeeds(&["verify", "run"]);
     let checked = desk.run(&["check", "run"]);
@@ -147,6 +191,8 @@ fn with_coupled_seeds_an_exact_method_has_the_baselines_images() {
     let cells = r#"{ name = "ar" }, { name = "sjd", drafter = { proposer = "jacobi", window = 16, init = "random" } }, { name = "untimed", timed = false, drafter = { proposer = "eagle1", shape = "chain", depth = 3 } }"#;
     let summary = run_of_pairs(&desk, cells, &["--set", "sampling.coupled=true"]);
     for cell in ["sjd", "untimed"] {
+        let lpips = metric(&summary, cell, "lpips:lpips");
+        assert_eq!((&lpips["value"], &lpips["ci95"]), (&0.0.into(), &serde_json::json!([0.0, 0.0])));
         for name in ["ssim:skimage", "token-match"] {
             let found = metric(&summary, cell, name);
             assert_eq!(
@@ -161,7 +207,7 @@ fn with_coupled_seeds_an_exact_method_has_the_baselines_images() {
         assert_eq!(psnr["why"], "2 of 2 pairs are of equal pictures, whose psnr is infinite");
         assert_eq!(per_item(&desk, "psnr:skimage", cell), Value::Null);
     }
-    for name in ["psnr:skimage", "ssim:skimage", "token-match"] {
+    for name in ["psnr:skimage", "ssim:skimage", "token-match", "lpips:lpips"] {
         let found = metric(&summary, "ar", name);
         assert_eq!(found["value"], Value::Null);
         assert_eq!(found["why"], "it is the baseline, with whose images the others are compared");
@@ -185,9 +231,12 @@ fn a_relaxed_method_has_images_of_its_own() {
     let desk = Desk::new();
     let cells = r#"{ name = "ar" }, { name = "gsd", drafter = { proposer = "jacobi", window = 16, init = "random" }, accept = [{ kind = "gsd", group = 10 }] }"#;
     let summary = run_of_pairs(&desk, cells, &[]);
-    for (name, least, most) in
-        [("psnr:skimage", 0.0, 60.0), ("ssim:skimage", -1.0, 0.999), ("token-match", 0.0, 0.999)]
-    {
+    for (name, least, most) in [
+        ("psnr:skimage", 0.0, 60.0),
+        ("ssim:skimage", -1.0, 0.999),
+        ("token-match", 0.0, 0.999),
+        ("lpips:lpips", 1e-6, 10.0),
+    ] {
         let found = metric(&summary, "gsd", name);
         let value = found["value"].as_f64().unwrap();
         assert!(least <= value && value <= most, "{name}: {value}");
@@ -215,6 +264,13 @@ fn a_relaxed_method_has_images_of_its_own() {
         assert_eq!(alone["value"], metric(&summary, "gsd", &format!("{name}:skimage"))["value"]);
         assert_eq!(alone["protocol"], metric(&summary, "gsd", &format!("{name}:skimage"))["protocol"]);
     }
+    let alone = desk.json(&["lpips", "gsd", "ar", "--weights", &made_lpips(&desk)]);
+    let of_run = metric(&summary, "gsd", "lpips:lpips");
+    assert_eq!(alone["value"], of_run["value"]);
+    // The network is part of what a run's value depends on.
+    let label = ["protocol", "extractor"].map(|key| alone[key].as_str().unwrap()).join(":");
+    assert_eq!(of_run["protocol"], label);
+    assert!(of_run["ci95"][0].as_f64().unwrap() <= of_run["value"].as_f64().unwrap());
     // By the tokens of the records.
     let text = fs::read_to_string(desk.path("run/merged/records.jsonl")).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

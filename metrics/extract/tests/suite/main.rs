@@ -6,6 +6,7 @@ mod clip_narrow;
 mod dinov2;
 mod golden;
 mod inception;
+mod lpips;
 mod published_shapes;
 mod tokenizer;
 mod vgg;

@@ -14,8 +14,9 @@ use crate::image_metric::ImageMetric;
 use crate::known_answers::Known;
 use crate::measurement::Measurement;
 use crate::meter::Meter;
+use crate::network::Networks;
 use crate::pair_protocol::PairProtocol;
-use crate::pairs::PairMeasure;
+use crate::pairs::Opened;
 
 #[cfg(feature = "torch")]
 pub mod attribute_accuracy;
@@ -29,6 +30,7 @@ pub mod fid;
 pub mod fid_infinity;
 pub mod inception_score;
 pub mod kid;
+pub mod lpips;
 pub mod prdc;
 pub mod psnr;
 pub mod realism;
@@ -56,7 +58,7 @@ pub const IMAGE_METRICS: [&ImageMetric; 4] =
     [&scene_clip::METRIC, &attribute_accuracy::METRIC, &fd_scenes::METRIC, &fd_lenet::METRIC];
 
 /// Every metric of two pictures under a protocol of pairs.
-pub const PAIR_METRICS: [&PairMetric; 2] = [&psnr::METRIC, &ssim::METRIC];
+pub const PAIR_METRICS: [&PairMetric; 3] = [&psnr::METRIC, &ssim::METRIC, &lpips::METRIC];
 
 /// Gives a macro every table that a protocol may have for a metric, in the order in which digests cover them: name in a
 /// file, field, type. The order is part of every digest: append.
@@ -82,6 +84,21 @@ macro_rules! with_tables {
 }
 pub(crate) use with_tables;
 
+/// The same of the tables that a protocol of pairs may have.
+macro_rules! with_pair_tables {
+    ($then:ident) => {
+        $then! {
+            /// Peak signal-to-noise ratio.
+            "psnr" => psnr: crate::metrics::psnr::PsnrRule,
+            /// Structural similarity.
+            "ssim" => ssim: crate::metrics::ssim::SsimRule,
+            /// LPIPS.
+            "lpips" => lpips: crate::metrics::lpips::LpipsRule,
+        }
+    };
+}
+pub(crate) use with_pair_tables;
+
 /// A metric under a protocol.
 #[derive(Debug)]
 pub struct Metric {
@@ -100,8 +117,9 @@ pub struct Metric {
 pub struct PairMetric {
     /// Its name in commands, in specs, in the catalog and as a table of a protocol of pairs.
     pub name: &'static str,
-    /// Makes what compares pictures under a protocol. Fails where the protocol has no table of it.
-    pub open: fn(&PairProtocol) -> Result<Box<dyn PairMeasure>, MeasureError>,
+    /// Makes what compares pictures under a protocol. Fails where the protocol has no table of it, and where its network
+    /// cannot be opened.
+    pub open: fn(&PairProtocol, &dyn Networks) -> Opened,
     /// Computes it on pictures so small that the answer is exact arithmetic.
     pub(crate) known_answers: fn(&mut Known) -> Result<(), MeasureError>,
 }

@@ -10,13 +10,15 @@ use specimen_stats::psnr::{decibels, psnr};
 use crate::error::MeasureError;
 use crate::known_answers::Known;
 use crate::metrics::PairMetric;
+use crate::network::NoNetworks;
+use crate::pair_protocol::PairRule;
 use crate::pairs::PairMeasure;
 
 const NAME: &str = "psnr";
 /// The metric of this file.
 pub const METRIC: PairMetric = PairMetric {
     name: NAME,
-    open: |protocol| {
+    open: |protocol, _| {
         protocol.metric(NAME)?;
         Ok(Box::new(Psnr))
     },
@@ -39,6 +41,8 @@ pub enum Channels {
     Rgb,
 }
 
+impl PairRule for PsnrRule {}
+
 struct Psnr;
 
 impl PairMeasure for Psnr {
@@ -60,7 +64,8 @@ impl PairMeasure for Psnr {
 
 /// Two pictures of one pixel that differ by 255 in one channel: `10 log10 3`.
 fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
-    let found = known.pair(&METRIC, "psnr = { channels = \"rgb\" }", 1, [&[9, 9, 0], &[9, 9, 255]])?;
+    let table = "psnr = { channels = \"rgb\" }";
+    let found = known.pair(&METRIC, (table, &NoNetworks), 1, [&[9, 9, 0], &[9, 9, 255]])?;
     known.answer(NAME, 10.0 * 3_f64.log10(), found);
     Ok(())
 }

@@ -9,13 +9,15 @@ use specimen_stats::ssim::{Pixels, SsimWindow, ssim};
 use crate::error::MeasureError;
 use crate::known_answers::Known;
 use crate::metrics::{PairMetric, psnr::Channels};
+use crate::network::NoNetworks;
+use crate::pair_protocol::PairRule;
 use crate::pairs::PairMeasure;
 
 const NAME: &str = "ssim";
 /// The metric of this file.
 pub const METRIC: PairMetric = PairMetric {
     name: NAME,
-    open: |protocol| {
+    open: |protocol, _| {
         protocol.metric(NAME)?;
         let rule = protocol.recipe().ssim.expect("the protocol has the table of the metric");
         Ok(Box::new(Ssim { window: rule.window.statistic() }))
@@ -52,9 +54,8 @@ impl Window {
     }
 }
 
-impl SsimRule {
-    /// What is impossible about it.
-    pub(crate) fn fault(self) -> Option<String> {
+impl PairRule for SsimRule {
+    fn fault(&self) -> Option<String> {
         self.window.statistic().check().err().map(|error| error.to_string())
     }
 }
@@ -80,7 +81,7 @@ fn pixels(image: &Image) -> Pixels<'_> {
 /// Two flat pictures: variances are 0, and the means alone are compared.
 fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
     let table = "ssim = { channels = \"rgb\", window = { uniform = 3 } }";
-    let found = known.pair(&METRIC, table, 3, [&[50; 27], &[100; 27]])?;
+    let found = known.pair(&METRIC, (table, &NoNetworks), 3, [&[50; 27], &[100; 27]])?;
     let c1 = 2.55_f64 * 2.55;
     known.answer(NAME, (2.0 * 50.0 * 100.0 + c1) / (50.0 * 50.0 + 100.0 * 100.0 + c1), found);
     Ok(())

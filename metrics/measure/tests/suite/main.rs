@@ -10,6 +10,8 @@ mod golden;
 #[cfg(feature = "torch")]
 mod image_metrics;
 mod known;
+#[cfg(feature = "torch")]
+mod lpips;
 mod order;
 #[cfg(feature = "torch")]
 mod photos;

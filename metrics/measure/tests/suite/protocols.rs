@@ -43,8 +43,14 @@ const DIGESTS: [&str; 28] = [
 ];
 
 /// What each protocol of pairs prints; as [`DIGESTS`].
-const PAIR_DIGESTS: [&str; 3] =
-    ["psnr skimage@e8584c24355b", "ssim skimage@99f20d9dca65", "ssim ssim-gaussian@629efd73bb2e"];
+const PAIR_DIGESTS: [&str; 6] = [
+    "lpips lpips-alex@338f16421ea0",
+    "lpips lpips-squeeze@5c5c6b193e43",
+    "lpips lpips-vgg@c1db5a3e0672",
+    "psnr skimage@e8584c24355b",
+    "ssim skimage@99f20d9dca65",
+    "ssim ssim-gaussian@629efd73bb2e",
+];
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocols")
@@ -63,11 +69,11 @@ fn every_file_is_built_in_under_its_name() {
     }
 }
 
-/// The files of `folder`, without the folders in it.
+/// The protocols in `folder`, beside which their schema is.
 fn files_of(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
-    let mut files: Vec<String> = files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let files = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut files: Vec<String> = files.filter(|name| name.ends_with(".toml")).collect();
     files.sort();
     files
 }
@@ -99,6 +105,7 @@ fn a_protocol_of_pairs_that_cannot_be_used_says_why() {
     refused("", "no metric of pairs has a table");
     refused("[psnr]\nchannels = \"yuv\"", "yuv");
     refused("[ssim]\nchannels = \"rgb\"\nwindow = { gaussian = -1.0 }", "[ssim] window of SSIM");
+    refused("[lpips]\nnetwork = \"lpips-alex\"\ndtype = \"f16\"", "[lpips] dtype = \"f16\"");
     refused("[fid]\nddof = 1", "fid");
     let other = "schema = 2\nname = \"mine\"\nabout = \"\"\nsource = \"\"\n[psnr]\nchannels = \"rgb\"\n";
     assert!(PairProtocol::parse("mine.toml", other).unwrap_err().to_string().contains("schema 2"));
@@ -128,7 +135,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
     }
     let named = |name: &'static str| Protocol::named(name).unwrap();
     let aliases: Vec<String> =
-        Protocol::names().filter_map(|name| named(name).alias().map(str::to_owned)).collect();
+        Protocol::names().filter_map(|name| named(name).head().alias().map(str::to_owned)).collect();
     let unique: std::collections::BTreeSet<&String> = aliases.iter().collect();
     assert_eq!((aliases.len(), unique.len()), (5, 5));
     assert!(Protocol::names().all(|name| !aliases.iter().any(|alias| alias == name)));
@@ -139,7 +146,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
 fn every_protocol_says_what_it_is_and_where_from() {
     for name in Protocol::names() {
         let protocol = Protocol::named(name).unwrap();
-        assert!(protocol.about().len() > 40 && protocol.source().contains(" at "), "{name}");
+        assert!(protocol.head().about().len() > 40 && protocol.head().source().contains(" at "), "{name}");
         assert!(protocol.recipe().pixels.output_size().is_some(), "{name}");
         assert_eq!(protocol.known_pixels().map(str::len), Some(12), "{name}");
     }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use specimen_catalog::metric;
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::{
@@ -15,13 +15,14 @@ use specimen_experiments::{
 };
 use specimen_extract::{
     clip::shape::{ClipLayout, TextShape, VisionShape},
+    lpips::{self, LpipsName},
     network::NetworkName,
     open::recipe_tensors,
     recipe_weights::write_clip,
     transformer::StackShape,
 };
 use specimen_foundation::folders::cache_folder;
-use specimen_measure::protocol::Protocol;
+use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_weights::write_safetensors;
 
 use crate::requirements;
@@ -59,9 +60,13 @@ impl StandIn {
             found.metric.min_n = Some(FEWEST);
         }
         found.metric.device = None;
+        let Some(protocol) = &asked.protocol else { return Ok(found) };
         let is_of_pairs = metric(&asked.name).is_some_and(|known| known.needs.baseline());
-        let Some(protocol) = asked.protocol.as_ref().filter(|_| !is_of_pairs) else { return Ok(found) };
-        let protocol = Protocol::find(protocol)?;
+        let network = match is_of_pairs {
+            true => PairProtocol::find(protocol)?.recipe().network().map(str::to_owned),
+            false => Some(Protocol::find(protocol)?.recipe().network.name.clone()),
+        };
+        let Some(network) = network else { return Ok(found) };
         let is_there = |path: &String| DataRoot::place(root, path).exists();
         let lacks_real = asked.real.as_ref().is_some_and(|real| !is_there(real));
         if lacks_real {
@@ -69,10 +74,7 @@ impl StandIn {
             found.notes.push("compared with images of the rehearsal");
         }
         if found.lacks.len() > usize::from(lacks_real) {
-            let network = protocol.recipe().network.name.clone();
-            let known = NetworkName::ALL.into_iter().find(|known| known.name() == network);
-            let network = known.with_context(|| format!("the network `{network}` has no made weights"))?;
-            found.metric.weights = Some(text_of(&made(network, images)?)?);
+            found.metric.weights = Some(text_of(&made(&network, images)?)?);
             found.notes.push("made weights");
         }
         Ok(found)
@@ -86,7 +88,7 @@ fn text_of(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The file with made weights of `network`, made once: in the cache folder, or beside `images` where there is none.
-fn made(network: NetworkName, images: &Path) -> anyhow::Result<PathBuf> {
+fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
     let beside = || images.parent().unwrap_or(Path::new(".")).to_owned();
     let folder = cache_folder().unwrap_or_else(beside).join("made-networks");
     let path = folder.join(format!("{network}.safetensors"));
@@ -95,9 +97,15 @@ fn made(network: NetworkName, images: &Path) -> anyhow::Result<PathBuf> {
     }
     let unwritten = || format!("{}: cannot write it", path.display());
     fs::create_dir_all(&folder).with_context(unwritten)?;
-    match clip_shapes(network) {
-        Some((vision, text)) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
-        None => write_safetensors(&path, &recipe_tensors(network)),
+    let of_pairs = LpipsName::ALL.into_iter().find(|known| known.name() == network);
+    let known = NetworkName::ALL.into_iter().find(|known| known.name() == network);
+    match (of_pairs, known) {
+        (Some(of_pairs), _) => lpips::write_recipe(&path, of_pairs),
+        (None, Some(known)) => match clip_shapes(known) {
+            Some((vision, text)) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
+            None => write_safetensors(&path, &recipe_tensors(known)),
+        },
+        (None, None) => bail!("the network `{network}` has no made weights"),
     }
     .with_context(unwritten)?;
     Ok(path)

@@ -1,0 +1,96 @@
+//! What the file of a protocol says of itself: the same of every kind of protocol, and in no digest.
+
+use schemars::JsonSchema;
+use specimen_foundation::text::joined_lines;
+
+use crate::error::MeasureError;
+
+/// Bytes of a protocol's file, at most.
+pub(crate) const MAX_PROTOCOL_BYTES: u64 = 1 << 20;
+
+/// The schema of protocol files.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// Name and prose of a protocol.
+// Invariant: the name has no spaces and no `@`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub(crate) name: String,
+    pub(crate) about: String,
+    pub(crate) tool: Option<String>,
+    pub(crate) alias: Option<String>,
+    pub(crate) source: String,
+    pub(crate) cite: Vec<String>,
+}
+
+impl Head {
+    /// The same, unless `schema` is another than this program reads or the name is none; then why.
+    pub(crate) fn checked(self, schema: u32) -> Result<Self, String> {
+        if schema != SCHEMA {
+            return Err(format!("schema {schema}, this program reads {SCHEMA}"));
+        }
+        if self.name.is_empty() || self.name.contains(|c: char| c.is_whitespace() || c == '@') {
+            return Err(format!("the name `{}`; a name has no spaces and no `@`", self.name));
+        }
+        Ok(self)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in prose.
+    #[must_use]
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// The tool whose values it agrees with.
+    #[must_use]
+    pub fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
+    }
+
+    /// The tool's name, by which the protocol is found too.
+    #[must_use]
+    pub fn alias(&self) -> Option<&str> {
+        self.alias.as_deref()
+    }
+
+    /// Where its facts come from.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Keys of the works to cite, in the catalog of citations.
+    #[must_use]
+    pub fn cite(&self) -> &[String] {
+        &self.cite
+    }
+
+    /// Whether `name` is its own or its tool's.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.alias() == Some(name)
+    }
+}
+
+/// An error of the protocol at `place`.
+pub(crate) fn fault_at(place: &str) -> impl Fn(String) -> MeasureError {
+    move |reason| MeasureError::Protocol { place: place.to_owned(), reason }
+}
+
+/// The file of a protocol, read as `W`.
+pub(crate) fn read<W: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<W, MeasureError> {
+    toml::from_str(text).map_err(|error| fault_at(place)(joined_lines(&error.to_string(), " ")))
+}
+
+/// The JSON Schema of a file of protocols that is read as `W`. A file says `schema` as a number.
+pub(crate) fn schema_of<W: JsonSchema>(title: &str) -> serde_json::Value {
+    let mut schema = schemars::schema_for!(W).to_value();
+    schema["title"] = title.into();
+    schema["properties"]["schema"] = serde_json::json!({ "const": SCHEMA });
+    schema
+}
