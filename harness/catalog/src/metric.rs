@@ -94,6 +94,9 @@ pub struct MetricCommand {
     /// Whether it takes captions beside the pictures.
     #[serde(default)]
     pub captions: bool,
+    /// Whether every picture has a value of its own, which `--per-image` writes.
+    #[serde(default)]
+    pub per_image: bool,
     /// Whether it compares pictures in pairs by a network, so that its weights and its device can be named.
     #[serde(default)]
     pub network: bool,

@@ -207,13 +207,13 @@ fn wants_lenet(spec: &Spec) -> bool {
     spec.metrics.iter().any(|metric| metric.name == "fd-lenet")
 }
 
-/// The network of a metric under a protocol; `None` too where the protocol does not exist, which the run reports when it
+/// What is fetched for a metric under a protocol; `None` too where the protocol does not exist, which the run reports when it
 /// begins.
 fn network_of(metric: &MetricSpec) -> Option<String> {
     let name = metric.protocol.as_deref()?;
     match PairProtocol::is_meant(name) {
         true => PairProtocol::find(name).ok()?.recipe().network().map(str::to_owned),
-        false => Some(Protocol::find(name).ok()?.recipe().network.name.clone()),
+        false => Some(Protocol::find(name).ok()?.recipe().fetched().to_owned()),
     }
 }
 

@@ -20,6 +20,8 @@ pub mod clip;
 
 pub mod dinov2;
 
+pub mod aesthetic;
+
 pub mod lpips;
 
 pub mod recipe_weights;

@@ -11,6 +11,7 @@ use tch::{Device, Kind, Tensor};
 pub use specimen_weights::cuda::named;
 
 use crate::{
+    aesthetic::is_of_head,
     clip::{
         shape::{ClipLayout, VisionShape, is_configured, words},
         vision::ClipVision,
@@ -182,7 +183,8 @@ fn clip_vision(
             ),
         });
     }
-    checkpoint.ignore(|name| layout.is_beside_vision(name));
+    // A file that is given may hold the head of a metric too.
+    checkpoint.ignore(|name| layout.is_beside_vision(name) || is_of_head(name));
     let is_configured = is_configured(checkpoint, layout);
     let stands_in = shape.stack != published.stack || !is_configured;
     Ok(Loaded {

@@ -54,11 +54,17 @@ pub fn write_clip(
     vision: &VisionShape,
     text: &TextShape,
 ) -> std::io::Result<()> {
+    write_safetensors(path, &clip_tensors(layout, vision, text))
+}
+
+/// The tensors of [`write_clip`] by name.
+#[must_use]
+pub fn clip_tensors(layout: ClipLayout, vision: &VisionShape, text: &TextShape) -> BTreeMap<String, Tensor> {
     const ANY_TENSOR: &str = "a recipe has every tensor that is asked for";
     let mut recipe = RecipeWeights::keeping();
     ClipVision::new(&mut recipe, layout, vision, Kind::Float).expect(ANY_TENSOR);
     TextTower::new(&mut recipe, layout, text, Kind::Float).expect(ANY_TENSOR);
-    write_safetensors(path, &recipe.into_made())
+    recipe.into_made()
 }
 
 /// `n` values in `[-1, 1)` that belong to `name`.

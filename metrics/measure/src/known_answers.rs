@@ -52,7 +52,16 @@ pub(crate) struct Known {
 impl Known {
     /// A meter under a protocol with this table.
     pub(crate) fn meter(&self, table: &str) -> Result<Meter<'static>, MeasureError> {
-        Ok(Meter::new(Protocol::parse("known answers", &format!("{PROTOCOL}{table}\n"))?, &NoNetworks))
+        self.meter_by(table, &NoNetworks)
+    }
+
+    /// The same with these networks.
+    pub(crate) fn meter_by(
+        &self,
+        table: &str,
+        networks: &'static dyn Networks,
+    ) -> Result<Meter<'static>, MeasureError> {
+        Ok(Meter::new(Protocol::parse("known answers", &format!("{PROTOCOL}{table}\n"))?, networks))
     }
 
     /// A file of rows, `[n, d]`.

@@ -15,7 +15,7 @@ use crate::error::{InMetric, MeasureError};
 use crate::images::{BATCH, Broken, Event, Reader, Report};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
-use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, Part};
+use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, OpenedHead, Part, RowHead};
 use crate::protocol::Protocol;
 use crate::sample::{Rows, Side, Spread};
 
@@ -132,6 +132,10 @@ impl<'a> Meter<'a> {
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
         self.protocol.metric(metric)?;
+        // The head first: what fetches it fetches the network too.
+        if let Some(rule) = recipe.aesthetic.as_ref().filter(|_| metric == "aesthetic") {
+            self.networks.head(&rule.head)?;
+        }
         self.networks.images(&recipe.network, &[recipe.layer_of(metric)])?;
         if let Some(rule) = recipe.clip_score.as_ref().filter(|_| metric == "clip-score") {
             self.networks.texts(&recipe.network, rule)?;
@@ -201,6 +205,13 @@ impl<'a> Meter<'a> {
     /// Leaves out what `broken` says of the source at `path`.
     pub(crate) fn leave_out(&mut self, path: &Path, broken: Broken) {
         self.broken.push((path.to_path_buf(), broken));
+    }
+
+    /// Opens the head on features called `name`, for what is at `path`.
+    pub(crate) fn open_head(&mut self, path: &Path, name: &str) -> Result<Box<dyn RowHead>, MeasureError> {
+        let OpenedHead { head, provenance } = self.networks.head(name)?;
+        self.tell_once(path, Event::Opened { identity: head.identity(), provenance });
+        Ok(head)
     }
 
     pub(crate) fn networks(&self) -> &'a dyn Networks {

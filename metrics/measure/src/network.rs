@@ -46,6 +46,26 @@ pub struct OpenedPairs {
     pub provenance: Vec<Provenance>,
 }
 
+/// What makes a score of each row of features, with its weights.
+pub trait RowHead {
+    /// Its name and the digest of its weights, as [`FeatureNetwork::identity`].
+    fn identity(&self) -> String;
+
+    /// The score of each row of `n_dims` features.
+    ///
+    /// # Errors
+    /// Rows of another width than the head takes.
+    fn scores(&self, rows: &[f32], n_dims: usize) -> Result<Vec<f64>, NetworkFault>;
+}
+
+/// A head on features, and where its weights came from.
+pub struct OpenedHead {
+    /// The head.
+    pub head: Box<dyn RowHead>,
+    /// Absent for a head without weights.
+    pub provenance: Option<Provenance>,
+}
+
 /// A network for texts, with its weights.
 pub trait TextNetwork {
     /// As [`FeatureNetwork::identity`].
@@ -79,6 +99,14 @@ pub trait Networks {
     /// Features of a row by the network and layer that a rule names, where that is known without weights.
     fn n_dims(&self, _: &NetworkRule) -> Option<usize> {
         None
+    }
+
+    /// The head on features that is called `name`.
+    ///
+    /// # Errors
+    /// A head that cannot be opened.
+    fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
+        Err(MeasureError::NoNetworks { network: name.to_owned() })
     }
 
     /// The network that compares pictures in pairs and is called `name`, computing in `dtype`.

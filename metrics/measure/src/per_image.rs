@@ -2,7 +2,7 @@
 //!
 //! A CSV field that a spreadsheet would run, or that has several lines, is written as a text of one line; Parquet holds
 //! texts as they are. Columns of a CLIP score, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to
-//! 1), `caption`. Columns of a metric of pairs: `name`, `a` and `b` (the files in either source), and the metric under its
+//! 1), `caption`. Columns of another metric of single pictures: `file`, and the metric under its name. Columns of a metric of pairs: `name`, `a` and `b` (the files in either source), and the metric under its
 //! name, empty or null where it is infinite. Parquet has one row group, uncompressed, so that the same pictures give the
 //! same bytes.
 
@@ -62,6 +62,22 @@ impl TableFormat {
 /// A file that cannot be written.
 pub fn write_per_image(path: &Path, pictures: &[PictureScore]) -> Result<(), MeasureError> {
     write(path, &columns(pictures))
+}
+
+/// Writes file and value of `metric` of each of `pictures` to `path`, as [`write_per_image`].
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_scores(
+    path: &Path,
+    metric: &'static str,
+    pictures: &[PictureScore],
+) -> Result<(), MeasureError> {
+    let columns = [
+        ("file", Cells::Texts(pictures.iter().map(|picture| picture.file.as_str()).collect())),
+        (metric, Cells::Numbers(pictures.iter().map(|picture| picture.score).collect())),
+    ];
+    write(path, &columns)
 }
 
 /// Writes the table of pairs to `path`, in the format that its extension names, whole or not at all.

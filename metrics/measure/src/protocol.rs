@@ -403,6 +403,12 @@ impl Recipe {
         METRICS.into_iter().filter(|metric| metric.has_own_table() && self.has(metric.table)).collect()
     }
 
+    /// Name of what is fetched for its metrics: the head where it has one, which needs the network, else the network.
+    #[must_use]
+    pub fn fetched(&self) -> &str {
+        self.aesthetic.as_ref().map_or(&self.network.name, |rule| &rule.head)
+    }
+
     /// The layer whose features `metric` takes.
     pub(crate) fn layer_of(&self, metric: &str) -> &str {
         match &self.is {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use specimen_extract::{
+    aesthetic::{AestheticHead, AestheticName},
     clip::{
         text::{ClipText, TextTower},
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
@@ -16,7 +17,8 @@ use specimen_extract::{
 use crate::error::MeasureError;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, TextCleaning};
 use crate::network::{
-    Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedPairs, Provenance, TextNetwork,
+    Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedHead, OpenedPairs, Provenance, RowHead,
+    TextNetwork,
 };
 
 /// Opens published networks.
@@ -65,14 +67,21 @@ impl Networks for Published {
         Ok(Opened { network: Box::new(net), provenance: Some(provenance(&weights)) })
     }
 
+    fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
+        let name = named_one("[aesthetic] head", name, &AestheticName::ALL, AestheticName::name)?;
+        let weights = match &self.weights {
+            Some(path) => check_given(path, name.entry()),
+            None => find(&self.places, name.entry()),
+        };
+        let weights = weights.map_err(fault(name.name()))?;
+        let device = named(&self.device).map_err(fault(name.name()))?;
+        let head = AestheticHead::open_on(device, name, &weights.path).map_err(fault(name.name()))?;
+        let head = Heads { head };
+        Ok(OpenedHead { head: Box::new(head), provenance: Some(provenance(&weights)) })
+    }
+
     fn pairs(&self, name: &str, dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
-        let name = LpipsName::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| {
-            let known: Vec<&str> = LpipsName::ALL.iter().map(|known| known.name()).collect();
-            MeasureError::Protocol {
-                place: "[lpips]".to_owned(),
-                reason: format!("unknown network `{name}`, expected one of {}", known.join(", ")),
-            }
-        })?;
+        let name = named_one("[lpips] network", name, &LpipsName::ALL, LpipsName::name)?;
         let fault_of = || fault(name.name());
         // The heads first: what fetches them fetches the trunk too.
         let found = match &self.weights {
@@ -123,14 +132,35 @@ impl Networks for Published {
 }
 
 fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
-    let network = NetworkName::ALL.into_iter().find(|network| network.name() == rule.name);
-    network.ok_or_else(|| {
-        let known: Vec<&str> = NetworkName::ALL.iter().map(|network| network.name()).collect();
-        MeasureError::Protocol {
-            place: "[network]".to_owned(),
-            reason: format!("unknown network `{}`, expected one of {}", rule.name, known.join(", ")),
-        }
+    named_one("[network] name", &rule.name, &NetworkName::ALL, NetworkName::name)
+}
+
+/// The one of `all` that `place` of a protocol calls `name`.
+fn named_one<T: Copy>(
+    place: &str,
+    name: &str,
+    all: &[T],
+    name_of: fn(T) -> &'static str,
+) -> Result<T, MeasureError> {
+    all.iter().copied().find(|&one| name_of(one) == name).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().copied().map(name_of).collect();
+        let reason = format!("unknown network `{name}`, expected one of {}", known.join(", "));
+        MeasureError::Protocol { place: place.to_owned(), reason }
     })
+}
+
+struct Heads {
+    head: AestheticHead,
+}
+
+impl RowHead for Heads {
+    fn identity(&self) -> String {
+        self.head.identity()
+    }
+
+    fn scores(&self, rows: &[f32], n_dims: usize) -> Result<Vec<f64>, NetworkFault> {
+        Ok(self.head.scores(rows, n_dims)?)
+    }
 }
 
 fn provenance(found: &Found) -> Provenance {

@@ -98,7 +98,7 @@ fn add_protocols(spec: &Spec, works: &mut Bibliography) -> anyhow::Result<()> {
             (protocol.head().clone(), protocol.recipe().network().map(str::to_owned))
         } else {
             let protocol = Protocol::find(asked)?;
-            (protocol.head().clone(), Some(protocol.recipe().network.name.clone()))
+            (protocol.head().clone(), Some(protocol.recipe().fetched().to_owned()))
         };
         add_protocol(head.name(), head.cite(), works)?;
         let network = network.and_then(|network| entry(&network).ok());

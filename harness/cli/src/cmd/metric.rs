@@ -7,15 +7,14 @@ use specimen_catalog::metric::{MetricCommand, Needs, Setting};
 use specimen_measure::{
     captions::{Captions, Choice},
     metrics::{CaptionsOf, METRICS, Metric, Outcome, Sides, metric},
-    per_image::{TableFormat, write_per_image},
+    per_image::{write_per_image, write_scores},
     protocol::MetricSettings,
-    whole_file::check_place,
 };
 
 use crate::{
     cmd::{
         metric_args::{Answer, MetricArgs},
-        overwrite::check_absent,
+        per_image_args::PerImageArgs,
         setting_args::{NeighbourArgs, SeedArgs, SubsetArgs},
         stats::check_out,
     },
@@ -40,6 +39,8 @@ enum SideArgs {
     /// Two sides of which each may be statistics.
     Saving(TwoSides, SaveStats),
     One(OneSide),
+    /// One side of which every picture has a value.
+    Scored(OneSide, PerImageArgs),
     Captioned(Captioned),
 }
 
@@ -82,12 +83,8 @@ struct Captioned {
     /// Which caption counts where a picture has several; without it that is an error
     #[arg(long, value_enum)]
     caption: Option<CaptionChoice>,
-    /// Write id, file, cosine and caption of every picture to this .csv or .parquet file
-    #[arg(long, value_name = "FILE")]
-    per_image: Option<PathBuf>,
-    /// Replace the file of `--per-image` if it is there
-    #[arg(long, requires = "per_image")]
-    force: bool,
+    #[command(flatten)]
+    table: PerImageArgs,
 }
 
 /// A caption of several.
@@ -126,6 +123,10 @@ impl FromArgMatches for MetricCall {
                 SideArgs::Saving(TwoSides::from_arg_matches(matches)?, SaveStats::from_arg_matches(matches)?)
             }
             Needs::ProtocolAndReal => SideArgs::Two(TwoSides::from_arg_matches(matches)?),
+            _ if known.per_image => SideArgs::Scored(
+                OneSide::from_arg_matches(matches)?,
+                PerImageArgs::from_arg_matches(matches)?,
+            ),
             _ => SideArgs::One(OneSide::from_arg_matches(matches)?),
         };
         let mut settings = MetricSettings::default();
@@ -156,6 +157,7 @@ fn subcommand(metric: &'static Metric) -> Command {
     let mut command = match metric.entry().needs {
         _ if known.captions => Captioned::augment_args(command),
         Needs::ProtocolAndReal => TwoSides::augment_args(command),
+        _ if known.per_image => PerImageArgs::augment_args(OneSide::augment_args(command)),
         _ => OneSide::augment_args(command),
     };
     if known.statistics {
@@ -202,6 +204,13 @@ pub(crate) fn measure(call: &MetricCall, console: &Console) -> anyhow::Result<()
                 (metric.run)(meter, &Sides { save_real, ..Sides::two(real, generated) })?
             }
             SideArgs::One(OneSide { images }) => (metric.run)(meter, &Sides::one(images))?,
+            SideArgs::Scored(OneSide { images }, table) => {
+                let outcome = (metric.run)(meter, &Sides::one(images))?;
+                if let Some(path) = &table.per_image {
+                    write_scores(path, metric.name, &outcome.pictures)?;
+                }
+                outcome
+            }
             SideArgs::Captioned(args) if args.are_embeddings() => {
                 let captions = Some(CaptionsOf::Embeddings(&args.captions));
                 (metric.run)(meter, &Sides { captions, ..Sides::one(&args.images) })?
@@ -210,7 +219,7 @@ pub(crate) fn measure(call: &MetricCall, console: &Console) -> anyhow::Result<()
                 let captions = Captions::read(&args.captions, args.choice())?;
                 let captions = Some(CaptionsOf::File(&captions));
                 let outcome = (metric.run)(meter, &Sides { captions, ..Sides::one(&args.images) })?;
-                if let Some(path) = &args.per_image {
+                if let Some(path) = &args.table.per_image {
                     write_per_image(path, &outcome.pictures)?;
                 }
                 outcome
@@ -228,6 +237,7 @@ pub(crate) fn measure(call: &MetricCall, console: &Console) -> anyhow::Result<()
 fn check(sides: &SideArgs) -> anyhow::Result<()> {
     match sides {
         SideArgs::Saving(_, SaveStats { save_stats: Some(path), force }) => check_out(path, *force),
+        SideArgs::Scored(_, table) => table.check(),
         SideArgs::Captioned(args) => args.check(),
         _ => Ok(()),
     }
@@ -248,7 +258,7 @@ impl Captioned {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        if self.are_embeddings() && (self.caption.is_some() || self.per_image.is_some()) {
+        if self.are_embeddings() && (self.caption.is_some() || self.table.per_image.is_some()) {
             let option = if self.caption.is_some() { "--caption" } else { "--per-image" };
             let path = self.captions.display();
             let why = format!(
@@ -256,11 +266,6 @@ impl Captioned {
             );
             return Err(CliError::Usage(why).into());
         }
-        if let Some(path) = &self.per_image {
-            TableFormat::of(path)?;
-            check_absent(path, self.force)?;
-            check_place(path)?;
-        }
-        Ok(())
+        self.table.check()
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod metric_args;
 pub(crate) mod metrics;
 mod overwrite;
 pub(crate) mod pair_metric;
+pub(crate) mod per_image_args;
 pub(crate) mod plan;
 pub(crate) mod protocols;
 pub(crate) mod records;

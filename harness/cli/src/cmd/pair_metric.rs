@@ -10,15 +10,14 @@ use specimen_measure::{
     network::{Networks, NoNetworks},
     pair_protocol::PairProtocol,
     pairs::{Intervals, PairMeasurement, Pairs, measure_pairs},
-    per_image::{TableFormat, write_per_pair},
-    whole_file::check_place,
+    per_image::write_per_pair,
 };
 
 use crate::{
     args::Format,
     cmd::{
         metric_args::{NetworkArgs, digits, shown, warn_of_weights},
-        overwrite::check_absent,
+        per_image_args::PerImageArgs,
     },
     console::{Console, answer, answer_json},
 };
@@ -45,12 +44,8 @@ struct PairArgs {
     /// Compute an interval of 95 %: a BCa bootstrap over the pairs
     #[arg(long)]
     ci: bool,
-    /// Write name, files and value of every pair to this .csv or .parquet file
-    #[arg(long, value_name = "FILE")]
-    per_image: Option<PathBuf>,
-    /// Replace the file of `--per-image` if it is there
-    #[arg(long, requires = "per_image")]
-    force: bool,
+    #[command(flatten)]
+    table: PerImageArgs,
 }
 
 impl Subcommand for PairCall {
@@ -104,12 +99,8 @@ fn command_of(metric: &PairMetric) -> &'static MetricCommand {
 
 /// Measures it and prints its value.
 pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> {
-    let PairCall { metric, protocol, args: PairArgs { a, b, ci, per_image, force }, network } = call;
-    if let Some(path) = per_image {
-        TableFormat::of(path)?;
-        check_absent(path, *force)?;
-        check_place(path)?;
-    }
+    let PairCall { metric, protocol, args: PairArgs { a, b, ci, table }, network } = call;
+    table.check()?;
     let protocol = PairProtocol::find(protocol)?;
     protocol.metric(metric.name)?;
     let networks: Box<dyn Networks> = match network {
@@ -124,7 +115,7 @@ pub(crate) fn measure(call: &PairCall, console: &Console) -> anyhow::Result<()> 
     let n = pairs.names().count();
     let on_done = |n_done: usize| console.detail(format!("{n_done} of {n} pairs"));
     let outcome = measure_pairs((metric, &protocol), measure.as_ref(), &pairs, intervals, on_done)?;
-    if let Some(path) = per_image {
+    if let Some(path) = &table.per_image {
         write_per_pair(path, &outcome)?;
     }
     match console.format() {

@@ -105,7 +105,7 @@ fn line(protocol: &Protocol, places: &Places) -> Line {
         metrics: recipe.metrics().into_iter().map(metric).collect(),
         pixels: recipe.pixels.steps().iter().map(ToString::to_string).collect(),
         network: format!("{}, layer {}, in {}", network.name, network.layer, network.dtype.name()),
-        weights: weights(&network.name, places),
+        weights: weights(recipe.fetched(), places),
         ..Line::of_head(protocol.head())
     }
 }

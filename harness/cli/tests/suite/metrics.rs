@@ -2,11 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use serde_json::Value;
+use specimen_extract::{
+    aesthetic::{self, AestheticName},
+    clip::shape::{ClipLayout, TextShape, VisionShape},
+    recipe_weights::clip_tensors,
+    transformer::StackShape,
+};
+use specimen_weights::write_safetensors;
 
-use crate::support::{Desk, workspace};
+use crate::support::{Desk, spec, workspace};
 
 fn golden(name: &str) -> String {
     workspace("metrics/stats/tests/golden").join(name).to_str().unwrap().to_owned()
@@ -33,6 +40,58 @@ fn two_sets(desk: &Desk) -> [String; 2] {
 fn spread_sets(desk: &Desk) -> [String; 2] {
     let rows = |shift: f32| (0..48).map(|k| (k * k % 31) as f32 + shift * (k % 3) as f32).collect::<Vec<_>>();
     [features(desk, "spread.npy", 2, &rows(0.0)), features(desk, "other.npy", 2, &rows(9.0))]
+}
+
+/// A file of a narrow CLIP ViT-L/14 and a head of the aesthetic predictor with made weights.
+fn made_aesthetic(desk: &Desk) -> String {
+    let narrow = |stack: StackShape| StackShape { width: 64, depth: 1, n_heads: 1, mlp: 256, ..stack };
+    let vision = VisionShape { stack: narrow(VisionShape::L14.stack), ..VisionShape::L14 };
+    let text = TextShape { stack: narrow(TextShape::L.stack), ..TextShape::L };
+    let mut tensors = clip_tensors(ClipLayout::OpenAi, &vision, &text);
+    tensors.extend(aesthetic::recipe_tensors(AestheticName::SacLogosAva1Linear));
+    let path = desk.path("aesthetic.safetensors");
+    write_safetensors(&path, &tensors).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_aesthetic_score_is_of_folders_and_of_runs() {
+    let desk = Desk::new();
+    desk.fails(
+        &["aesthetic", "a", "--no-cache"],
+        4,
+        &["no weights of aesthetic-sac-logos-ava1", "`specimen data fetch aesthetic-sac-logos-ava1`"],
+    );
+    let weights = made_aesthetic(&desk);
+    let metric = format!(
+        r#"metric=[{{ name = "aesthetic", protocol = "improved-aesthetic-predictor", weights = "{weights}" }}]"#
+    );
+    let cells = r#"cell=[{ name = "ar" }]"#;
+    let spec = spec("ci/stub.toml");
+    desk.succeeds(&["run", &spec, "--limit", "3", "--out", "run", "-q", "--set", &metric, "--set", cells]);
+    let of_run =
+        fs::read_to_string(desk.path("run/metrics/aesthetic%3Aimproved-aesthetic-predictor/ar.json"));
+    let of_run: Value = serde_json::from_str(&of_run.unwrap()).unwrap();
+    assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3);
+    fs::create_dir_all(desk.path("a")).unwrap();
+    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
+        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
+            let image = image.unwrap();
+            fs::copy(image.path(), desk.path("a").join(image.file_name())).unwrap();
+        }
+    }
+    let args = ["aesthetic", "a", "--weights", &weights, "--ci", "--per-image", "t.csv"];
+    let measured = desk.json(&args);
+    assert_eq!(measured["value"], of_run["value"]);
+    assert_eq!(measured["extractor"], of_run["extractor"]);
+    let identity = measured["extractor"].as_str().unwrap();
+    assert!(identity.starts_with("clip-vit-l14[") && identity.contains(" + aesthetic-sac-logos-ava1-f32@"));
+    let table = fs::read_to_string(desk.path("t.csv")).unwrap();
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("file,aesthetic", 4));
+    let sum: f64 = rows[1..].iter().map(|row| row.rsplit(',').next().unwrap().parse::<f64>().unwrap()).sum();
+    assert!((sum / 3.0 - measured["value"].as_f64().unwrap()).abs() < 1e-12);
+    desk.fails(&args, 2, &["t.csv"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Networks against the reference implementations, on weights made by recipe or small weights beside the goldens.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
+mod aesthetic;
 mod clip;
 mod clip_narrow;
 mod dinov2;

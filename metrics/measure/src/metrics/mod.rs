@@ -18,6 +18,7 @@ use crate::network::Networks;
 use crate::pair_protocol::PairProtocol;
 use crate::pairs::Opened;
 
+pub mod aesthetic;
 #[cfg(feature = "torch")]
 pub mod attribute_accuracy;
 pub mod clip_score;
@@ -40,7 +41,7 @@ pub mod ssim;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
-pub const METRICS: [&Metric; 9] = [
+pub const METRICS: [&Metric; 10] = [
     &fid::METRIC,
     &kid::METRIC,
     &prdc::METRIC,
@@ -48,6 +49,7 @@ pub const METRICS: [&Metric; 9] = [
     &cmmd::METRIC,
     &vendi::METRIC,
     &clip_score::METRIC,
+    &aesthetic::METRIC,
     &fid_infinity::METRIC,
     &realism::METRIC,
 ];
@@ -79,6 +81,8 @@ macro_rules! with_tables {
             "vendi" => vendi: crate::metrics::vendi::VendiRule,
             /// CLIP score.
             "clip-score" => clip_score: crate::metrics::clip_score::ClipScoreRule,
+            /// LAION's aesthetic predictor.
+            "aesthetic" => aesthetic: crate::metrics::aesthetic::AestheticRule,
         }
     };
 }
@@ -177,7 +181,7 @@ pub struct PictureScore {
     pub file: String,
     /// The caption that it was compared with.
     pub caption: String,
-    /// A cosine, from -1 to 1, or a share, from 0 to 1.
+    /// A cosine, from -1 to 1, a share, from 0 to 1, or what the metric says.
     pub score: f64,
 }
 

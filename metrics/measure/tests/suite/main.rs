@@ -2,6 +2,8 @@
 //! function of the pixels.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
 
+#[cfg(feature = "torch")]
+mod aesthetic;
 mod all;
 mod cache;
 mod clip;

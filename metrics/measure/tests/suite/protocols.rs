@@ -11,7 +11,10 @@ use specimen_measure::protocol::Protocol;
 use specimen_pixels::resample::PassOrder;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 28] = [
+const DIGESTS: [&str; 31] = [
+    "aesthetic aesthetic-ava-logos@ad56c5dc3b49",
+    "aesthetic aesthetic-ava-logos-relu@2bc4b0947adb",
+    "aesthetic aesthetic-sac-logos-ava1@97e05c116158",
     "fid clean@56cb1d697a55",
     "kid clean@4ac310ca2629",
     "vendi clean@ea61dd1b3bcd",
@@ -130,6 +133,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
         ("torchmetrics", "torchmetrics-1.8"),
         ("dgm-eval", "fd-dinov2"),
         ("cmmd-pytorch", "cmmd"),
+        ("improved-aesthetic-predictor", "aesthetic-sac-logos-ava1"),
     ] {
         assert_eq!(Protocol::find(alias).unwrap(), Protocol::named(name).unwrap());
     }
@@ -137,7 +141,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
     let aliases: Vec<String> =
         Protocol::names().filter_map(|name| named(name).head().alias().map(str::to_owned)).collect();
     let unique: std::collections::BTreeSet<&String> = aliases.iter().collect();
-    assert_eq!((aliases.len(), unique.len()), (5, 5));
+    assert_eq!((aliases.len(), unique.len()), (6, 6));
     assert!(Protocol::names().all(|name| !aliases.iter().any(|alias| alias == name)));
     assert_eq!(Protocol::find("clean-fid+pillow-13").unwrap().name(), "clean+pillow-13");
 }
@@ -167,7 +171,7 @@ fn the_order_of_passes_of_pillow_13_is_a_variant_with_its_own_name_and_digest() 
     let resize_with_pillow =
         |name: &&str| Protocol::named(name).unwrap().recipe().pixels.pass_orders().next().is_some();
     let (with, without): (Vec<&str>, Vec<&str>) = Protocol::names().partition(resize_with_pillow);
-    assert_eq!((with.len(), without.len()), (10, 7));
+    assert_eq!((with.len(), without.len()), (13, 7));
     for name in with {
         let plain = Protocol::named(name).unwrap();
         let variant = Protocol::find(&format!("{name}+pillow-13")).unwrap();

@@ -14,11 +14,12 @@ use specimen_experiments::{
     spec::{MetricSpec, Spec},
 };
 use specimen_extract::{
+    aesthetic::{self, AestheticName},
     clip::shape::{ClipLayout, TextShape, VisionShape},
     lpips::{self, LpipsName},
     network::NetworkName,
     open::recipe_tensors,
-    recipe_weights::write_clip,
+    recipe_weights::{clip_tensors, write_clip},
     transformer::StackShape,
 };
 use specimen_foundation::folders::cache_folder;
@@ -64,7 +65,7 @@ impl StandIn {
         let is_of_pairs = metric(&asked.name).is_some_and(|known| known.needs.baseline());
         let network = match is_of_pairs {
             true => PairProtocol::find(protocol)?.recipe().network().map(str::to_owned),
-            false => Some(Protocol::find(protocol)?.recipe().network.name.clone()),
+            false => Some(Protocol::find(protocol)?.recipe().fetched().to_owned()),
         };
         let Some(network) = network else { return Ok(found) };
         let is_there = |path: &String| DataRoot::place(root, path).exists();
@@ -99,7 +100,9 @@ fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(&folder).with_context(unwritten)?;
     let of_pairs = LpipsName::ALL.into_iter().find(|known| known.name() == network);
     let known = NetworkName::ALL.into_iter().find(|known| known.name() == network);
+    let head = AestheticName::ALL.into_iter().find(|known| known.name() == network);
     match (of_pairs, known) {
+        _ if let Some(head) = head => with_head(&path, head),
         (Some(of_pairs), _) => lpips::write_recipe(&path, of_pairs),
         (None, Some(known)) => match clip_shapes(known) {
             Some((vision, text)) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
@@ -109,6 +112,14 @@ fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
     }
     .with_context(unwritten)?;
     Ok(path)
+}
+
+/// Writes a narrow CLIP ViT-L/14 and `head` to one file.
+fn with_head(path: &Path, head: AestheticName) -> std::io::Result<()> {
+    let (vision, text) = clip_shapes(NetworkName::ClipVitL14).expect("it is a CLIP");
+    let mut tensors = clip_tensors(ClipLayout::OpenAi, &vision, &text);
+    tensors.extend(aesthetic::recipe_tensors(head));
+    write_safetensors(path, &tensors)
 }
 
 /// Two narrow towers with the pictures, texts and joint space of a CLIP; `None` for another network.
