@@ -67,12 +67,13 @@ impl SpecText {
         Ok(Self { root })
     }
 
-    /// Reads a spec file. A name without an ending, `quickstart` say, is a spec of [`bundled`] unless a file has it.
+    /// Reads a spec file. A name without an ending, `quickstart` say, is a spec of [`bundled`] unless a file has it; a folder
+    /// of that name, as its run has, is no spec.
     ///
     /// # Errors
     /// If the file cannot be read or is not TOML.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
-        let spec = path.to_str().filter(|_| !path.exists()).and_then(bundled);
+        let spec = path.to_str().filter(|_| !path.is_file()).and_then(bundled);
         match spec {
             Some(spec) => Self::parse(&format!("{}.toml (in the program)", spec.name), spec.text),
             None => Self::parse(&path.display().to_string(), &text_of(path)?),

@@ -15,7 +15,7 @@ pub fn io_words(source: &std::io::Error) -> String {
             "{source}; everything that was made is kept and nothing is half written: free some disk space and continue with --resume"
         );
     }
-    source.to_string()
+    source.to_string().trim_end_matches('.').to_owned()
 }
 
 /// A failure to write, read or merge a run directory.

@@ -74,13 +74,25 @@ fn all_complaints_are_told_and_not_the_first_alone() {
         "ar+1+0.png: the pixels of ar/1/0 have digest",
         "sd-chain3+1+0.png: cannot read the pixels",
         "2 of 8 items have no record",
-        "records.jsonl: the file: the digest is",
         "merged/steps.jsonl: the file is gone",
         "machine.jsonl: the checksums do not list it",
         "summary.json:1:",
     ] {
         assert!(found.iter().any(|complaint| complaint.contains(expected)), "{expected}: {found:#?}");
     }
+    // What is wrong with these files has been said more precisely.
+    assert!(!found.iter().any(|complaint| complaint.contains("the digest is")), "{found:#?}");
+}
+
+#[test]
+fn one_damage_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    let merged = fs::read_to_string(run.merged_records()).unwrap();
+    fs::write(run.merged_records(), merged.replacen("\"nfe\":", "\"nfe\": ", 1)).unwrap();
+    let found = complaints(&run);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].contains("records.jsonl: the merged records: the digest is"), "{found:#?}");
 }
 
 #[test]

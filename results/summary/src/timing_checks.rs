@@ -35,7 +35,8 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
     let mut why = BTreeMap::new();
     let drift = drift(baseline)?;
     if drift.is_none() {
-        why.insert(TimingQuantity::Drift, "the baseline was timed in fewer than three blocks".to_owned());
+        let reason = "no session timed the baseline in three blocks or more";
+        why.insert(TimingQuantity::Drift, reason.to_owned());
     }
     let mut others = Vec::new();
     for shard in run.shards()? {
@@ -61,21 +62,26 @@ pub(crate) fn of_run(run: &RunDir, baseline: &[&Timed]) -> Result<TimingQuality,
     Ok(TimingQuality { drift, others_busy_mean, why })
 }
 
-/// Median time in the last third of the blocks over that in the first; blocks in the order in which shards
-/// and attempts ran them.
+/// Median time in the last third of the blocks over that in the first, of the session (an attempt of a shard) in which it
+/// is farthest from 1. Times of several sessions are not in one course.
 fn drift(baseline: &[&Timed]) -> Result<Option<f64>, SummaryError> {
-    let mut blocks: BTreeMap<(u32, u32, u32), Vec<f64>> = BTreeMap::new();
+    let mut sessions: BTreeMap<(u32, u32), BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for timed in baseline {
-        let place = (timed.shard, timed.row.attempt, timed.row.block);
-        blocks.entry(place).or_default().push(timed.row.decode_ns as f64);
+        let blocks = sessions.entry((timed.shard, timed.row.attempt)).or_default();
+        blocks.entry(timed.row.block).or_default().push(timed.row.decode_ns as f64);
     }
-    let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
-    let third = blocks.len() / 3;
-    if third == 0 {
-        return Ok(None);
+    let mut farthest: Option<f64> = None;
+    for blocks in sessions.into_values() {
+        let blocks: Vec<Vec<f64>> = blocks.into_values().collect();
+        let third = blocks.len() / 3;
+        if third > 0 {
+            let (first, last) = (blocks[..third].concat(), blocks[blocks.len() - third..].concat());
+            let of_session = median(&last)? / median(&first)?;
+            let is_farther = |known: f64| of_session.ln().abs() > known.ln().abs();
+            farthest = Some(farthest.filter(|known| !is_farther(*known)).unwrap_or(of_session));
+        }
     }
-    let (first, last) = (blocks[..third].concat(), blocks[blocks.len() - third..].concat());
-    Ok(Some(median(&last)? / median(&first)?))
+    Ok(farthest)
 }
 
 #[cfg(test)]
@@ -122,6 +128,16 @@ mod tests {
         // Blocks 0 and 1 take 100 and 110, blocks 4 and 5 take 140 and 150.
         assert_eq!(drift(&rows).unwrap(), Some(145.0 / 105.0));
         assert_eq!(drift(&rows[..4]).unwrap(), None);
+        // A session that was twice as fast throughout is no drift.
+        let again: Vec<Timed> = (0..12)
+            .map(|i| {
+                let mut again = timed(i, i / 2, 50);
+                again.row.attempt = 1;
+                again
+            })
+            .collect();
+        let both: Vec<&Timed> = rows.iter().copied().chain(&again).collect();
+        assert_eq!(drift(&both).unwrap(), Some(145.0 / 105.0));
     }
 
     #[test]

@@ -74,16 +74,16 @@ pub enum VerdictError {
         /// All that are.
         known: String,
     },
-    /// A rule for no cell, which would always pass.
+    /// A name or pattern of a rule that is for no cell, which would always pass.
     #[error(
-        "{place}: the rule for `{measure}` matches no cell of the baseline (its `cells`: {cells}); the baseline has {known}"
+        "{place}: `{cells}` of the rule for `{measure}` matches no cell of the baseline; the baseline has {known}"
     )]
     UnusedRule {
         /// File, line and column of its `cells`.
         place: String,
         /// What it would hold.
         measure: String,
-        /// Its patterns.
+        /// Those of its patterns that match nothing.
         cells: String,
         /// The baseline's cells.
         known: String,

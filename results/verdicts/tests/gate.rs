@@ -229,6 +229,12 @@ fn another_experiment_and_a_rule_for_nothing_are_refused() {
         Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"tre\"]\nmeasure = \"nfe\"\nkind = \"exact\"");
     let refused = check(&idle.unwrap(), &baseline(), &[fixture::summary()], None).unwrap_err();
     assert!(refused.to_string().contains("matches no cell"), "{refused}");
+    // One misspelt name beside a right one would never be checked.
+    let half =
+        "schema = 1\n[[rule]]\ncells = [\"tree\", \"chian\", \"x*\"]\nmeasure = \"nfe\"\nkind = \"exact\"";
+    let half = Rules::parse("r", half).unwrap();
+    let refused = check(&half, &baseline(), &[fixture::summary()], None).unwrap_err().to_string();
+    assert!(refused.contains("`chian`, `x*` of the rule for `nfe` matches no cell"), "{refused}");
     // A misspelt measure would never be checked again.
     let misspelt =
         Rules::parse("r", "schema = 1\n[[rule]]\ncells = [\"*\"]\nmeasure = \"n_faild\"\nkind = \"exact\"");
@@ -331,7 +337,10 @@ fn a_rule_for_no_cell_names_its_line_and_the_cells_there_are() {
     let text = "schema = 1\n\n[[rule]]\nmeasure = \"nfe\"\nkind = \"exact\"\ncells = [\"tre\"]\n";
     let rules = Rules::parse("r.toml", text).unwrap();
     let said = check(&rules, &baseline(), &[fixture::summary()], None).unwrap_err().to_string();
-    assert!(said.starts_with("r.toml:6:9: the rule for `nfe`") && said.contains("ar, chain, tree"), "{said}");
+    assert!(
+        said.starts_with("r.toml:6:9: `tre` of the rule for `nfe`") && said.contains("ar, chain, tree"),
+        "{said}"
+    );
 }
 
 #[test]

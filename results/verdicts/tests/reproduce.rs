@@ -333,6 +333,23 @@ fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
 }
 
 #[test]
+fn a_step_that_leans_down_may_refute_a_rise_before_its_ends_do() {
+    // The fixture's times differ by cell and image.
+    let accepted = vec![("ar", 0.0), ("low", 1.5), ("middle", 1.48), ("high", 1.498)];
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made { accepted, ..Made::plain("run") }.write(folder.path())).unwrap();
+    let prompts = |test: Test| {
+        let found = tested_on("tiny", &run, "speedup", test);
+        assert_eq!(found.verdict, ClaimVerdict::NotTestable, "{found:?}");
+        found.prompts_to_decide.unwrap_or_else(|| panic!("{found:?}"))
+    };
+    let greater = |cell: &str| prompts(Test::Greater { cell: cell.into(), than: vec!["low".into()] });
+    let rises = prompts(Test::Rises { cells: ["low", "middle", "high"].map(String::from).to_vec() });
+    assert!(rises < greater("high"), "{rises}, {}", greater("high"));
+    assert_eq!(rises, greater("middle"));
+}
+
+#[test]
 fn rows_that_the_committed_spec_names_by_now_belong_to_runs_made_before() {
     let paper = Paper::named("cascade").unwrap();
     let table = paper.table("fig4").unwrap().clone();
@@ -505,9 +522,14 @@ fn a_distance_of_too_few_images_says_how_many_the_spec_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = RunValues::read(&Made::plain("run").write(folder.path())).unwrap();
     run.summary.spec = serde_json::json!({ "metrics": [{ "name": "fid", "min_n": 500 }] });
-    let found =
-        tested_on("tiny", &run, "fid", Test::Greater { cell: "tree".into(), than: vec!["chain".into()] });
+    let against = |than: &[&str]| {
+        let than = than.iter().map(|cell| (*cell).to_owned()).collect();
+        tested_on("tiny", &run, "fid", Test::Greater { cell: "tree".into(), than })
+    };
+    let found = against(&["chain"]);
     assert_eq!((found.verdict, found.prompts_to_decide), (ClaimVerdict::NotTestable, Some(500)));
+    // The reason is the same for every other cell and is told once.
+    assert_eq!(against(&["chain", "ar"]).evidence, found.evidence);
 }
 
 #[test]

@@ -82,12 +82,19 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
             found.complaints.extend(again.complaints);
             found.not_checked.extend(again.not_checked);
         }
-        Err(why) => found.complaints.push(why.to_string()),
+        Err(why) if found.complaints.is_empty() => found.complaints.push(why.to_string()),
+        // What is damaged has been said; what was to be computed from it is not known.
+        Err(why) => found.not_checked.push(format!("summary, metrics and claims: {why}")),
     }
     if args.replay == 0 {
         found.not_checked.push("the images: give --replay N to make some again".to_owned());
     } else if let Err(why) = replay(args, &run, &stop, &mut found, console) {
         found.not_checked.push(format!("the images: {why:#}"));
+    }
+    let report = run.root().join("report");
+    if report.exists() {
+        let how = "it is drawn from what was checked: draw it again with `specimen report`";
+        found.not_checked.push(format!("{}: {how}", report.display()));
     }
     found.notes.extend(beside_bundled(&run));
     found.pass = found.complaints.is_empty();

@@ -33,6 +33,9 @@ fn a_spec_is_shown_copied_and_planned_where_no_checkout_is() {
     assert_eq!(by_name["digest"], by_file["digest"]);
     assert!(by_name["digest"].is_string(), "{by_name}");
 
+    std::fs::create_dir(desk.path("quickstart")).unwrap();
+    assert_eq!(desk.json(&["plan", "quickstart"])["name"], "quickstart", "a folder hides no spec");
+
     desk.fails(&["specs", "copy", "stub"], 6, &["stub.toml: cannot write the spec", "exists"]);
     desk.fails(
         &["specs", "show", "quickstrat"],

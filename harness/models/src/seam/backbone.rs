@@ -15,7 +15,6 @@ const NEVER: f64 = -1e30;
 
 /// Logits of picture codes (`[.., n_codes]`, f32) as those of `n_vocab` tokens, of which the ones behind the codes are
 /// structural.
-#[must_use]
 pub fn with_undrawn(codes: Tensor, n_vocab: i64) -> Tensor {
     let mut size = codes.size();
     let n_codes = size.pop().expect("logits have an axis of codes");

@@ -71,7 +71,26 @@ pub fn verify_run(run: &RunDir, pixels: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -
         check.found.complaints.extend(seal::complaints(run, seal, Part::All));
     }
     check.found.unfinished = check.kept(unfinished_files(run.root())).unwrap_or_default();
+    check.found.complaints = said_once(check.found.complaints);
     check.found
+}
+
+/// The complaints without those that add nothing: the same one again, and a digest where the file has a complaint before.
+fn said_once(complaints: Vec<RecordError>) -> Vec<RecordError> {
+    let mut said: Vec<String> = Vec::new();
+    let mut is_new = |complaint: &RecordError| {
+        let words = complaint.to_string();
+        let is_new = match complaint {
+            RecordError::DigestMismatch { path, .. } => {
+                let place = format!("{}:", path.display());
+                !said.iter().any(|earlier| earlier.starts_with(&place))
+            }
+            _ => !said.contains(&words),
+        };
+        said.push(words);
+        is_new
+    };
+    complaints.into_iter().filter(|complaint| is_new(complaint)).collect()
 }
 
 struct Check<'a> {

@@ -14,7 +14,8 @@ use crate::{Digest, RecordError};
 /// Longest file name that [`ItemKey::file_name`] writes out before it shortens, in bytes.
 const LONGEST_STEM: usize = 180;
 
-/// The name of an item, sorted by cell, prompt id, then sample as a number.
+/// The name of an item, `cell/prompt/sample`, sorted by cell, prompt id, then sample as a number. All characters but letters,
+/// digits and `_.-` are written as in URLs, `lant%5Bk%3D3%5D` for `lant[k=3]`: rows of several files are joined by the key.
 // Invariant: three parts, the first two in the form `encode_part` gives, the third a u32 without
 // leading zeros; one item has one spelling.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -27,13 +27,20 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
     for _ in 0..4 {
         let before = placed.clone();
         for (at, anchor) in anchors.iter().enumerate() {
-            let others: Vec<Rect> =
-                placed.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, r)| *r).collect();
+            let others = anchors.iter().zip(&placed).enumerate().filter(|(other, _)| *other != at);
+            let (their_points, others): (Vec<(f64, f64)>, Vec<Rect>) =
+                others.filter_map(|(_, (anchor, rect))| Some((anchor.at, (*rect)?))).unzip();
             let cost = |(distance, rect): &(f64, Rect)| {
                 let over = |rects: &[Rect]| rects.iter().map(|other| overlap(rect, other)).sum::<f64>();
                 let outside = area(rect) - overlap(rect, &bounds);
-                let crossed = |rects: &[Rect]| crossed(anchor.at, rect, rects) as f64;
-                let leader = 60.0 * (crossed(obstacles) + crossed(&others)) + 8.0 * crossed(lines);
+                let crossed = |rects: &[Rect]| -> f64 {
+                    rects.iter().map(|other| crossed_by(anchor.at, rect, other)).sum::<usize>() as f64
+                };
+                let theirs = their_points.iter().zip(&others).map(|(point, other)| {
+                    crossed_by(*point, other, rect) + usize::from(cross((anchor.at, rect), (*point, other)))
+                });
+                let theirs = theirs.sum::<usize>() as f64;
+                let leader = 60.0 * (crossed(obstacles) + crossed(&others) + theirs) + 8.0 * crossed(lines);
                 let covered = 20.0 * (over(obstacles) + over(&others)) + 3.0 * over(lines);
                 let misleading = obstacles.iter().filter(|other| is_nearer(anchor.at, rect, other)).count();
                 distance + 100.0 * outside + covered + leader + MISLEADING * misleading as f64
@@ -105,19 +112,29 @@ fn is_nearer(at: (f64, f64), name: &Rect, other: &Rect) -> bool {
     !is_own && distance(middle, name) < distance(at, name)
 }
 
-/// How many rectangles the line from a point to its name goes through, if it is far enough to have one; what the point
+/// 1 if the line from a point to its name goes through a rectangle, else 0. A name that is near has no line; what the point
 /// itself lies in does not count.
-fn crossed(at: (f64, f64), name: &Rect, rects: &[Rect]) -> usize {
+fn crossed_by(at: (f64, f64), name: &Rect, rect: &Rect) -> usize {
     let to = nearest(at, name);
     let (dx, dy) = (to.0 - at.0, to.1 - at.1);
     if dx.hypot(dy) <= FAR {
         return 0;
     }
-    let holds =
-        |rect: &Rect, (x, y): (f64, f64)| (rect[0]..rect[2]).contains(&x) && (rect[1]..rect[3]).contains(&y);
+    let holds = |(x, y): (f64, f64)| (rect[0]..rect[2]).contains(&x) && (rect[1]..rect[3]).contains(&y);
     let along = |part: u32| (at.0 + dx * f64::from(part) / 24.0, at.1 + dy * f64::from(part) / 24.0);
-    let is_crossed = |rect: &&Rect| !holds(rect, at) && (1..=24).any(|part| holds(rect, along(part)));
-    rects.iter().filter(is_crossed).count()
+    usize::from(!holds(at) && (1..=24).any(|part| holds(along(part))))
+}
+
+/// Whether the lines from two points to their names cross; a name that is near has none.
+fn cross(one: ((f64, f64), &Rect), other: ((f64, f64), &Rect)) -> bool {
+    if distance(one.0, one.1) <= FAR || distance(other.0, other.1) <= FAR {
+        return false;
+    }
+    let (a, b, c, d) = (one.0, nearest(one.0, one.1), other.0, nearest(other.0, other.1));
+    // On which side of the line from `p` to `q` a point is.
+    let side =
+        |p: (f64, f64), q: (f64, f64), r: (f64, f64)| (q.0 - p.0) * (r.1 - p.1) - (q.1 - p.1) * (r.0 - p.0);
+    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
 /// Every place a name may take, with what its distance costs; to the right is liked best. Above and below it may be pushed
@@ -196,9 +213,44 @@ mod tests {
         assert!(overlap(&placed, &upright) == 0.0 && placed[0] >= 50.0, "{placed:?}");
         // Two points side by side: the name of the left one is not led through the right one.
         let dot = |x: f64| [x - 10.0, 290.0, x + 10.0, 310.0];
-        assert_eq!(crossed((110.0, 300.0), &[190.0, 291.0, 240.0, 309.0], &[dot(110.0), dot(150.0)]), 1);
-        assert_eq!(crossed((110.0, 300.0), &[190.0, 200.0, 240.0, 218.0], &[dot(110.0), dot(150.0)]), 0);
-        assert_eq!(crossed((110.0, 300.0), &[125.0, 291.0, 240.0, 309.0], &[dot(130.0)]), 0);
+        let of_both = |name: &Rect| [110.0, 150.0].map(|x| crossed_by((110.0, 300.0), name, &dot(x)));
+        assert_eq!(of_both(&[190.0, 291.0, 240.0, 309.0]), [0, 1]);
+        assert_eq!(of_both(&[190.0, 200.0, 240.0, 218.0]), [0, 0]);
+        assert_eq!(crossed_by((110.0, 300.0), &[125.0, 291.0, 240.0, 309.0], &dot(130.0)), 0);
+    }
+
+    #[test]
+    fn lines_to_names_cross_neither_names_nor_one_another() {
+        // A frontier with wide names, as a grid of two parameters has it; the other points are not named.
+        let named = [
+            (155, 941, 30),
+            (358, 930, 83),
+            (555, 867, 306),
+            (597, 810, 326),
+            (733, 737, 326),
+            (795, 661, 345),
+        ];
+        let others =
+            [(420, 848), (444, 856), (524, 838), (520, 775), (557, 795), (587, 762), (616, 737), (595, 628)];
+        let point = |x: i32, y: i32| (f64::from(x), f64::from(y));
+        let dot = |(x, y): (f64, f64)| [x - 14.0, y - 14.0, x + 14.0, y + 14.0];
+        let anchors = named.map(|(x, y, wide)| Anchor { at: point(x, y), size: (f64::from(wide), 26.0) });
+        let mut dots: Vec<Rect> = anchors.iter().map(|anchor| dot(anchor.at)).collect();
+        dots.extend(others.map(|(x, y)| dot(point(x, y))));
+        let lines: Vec<Rect> = anchors
+            .iter()
+            .map(|Anchor { at: (x, y), .. }| [x - 150.0, y - 2.0, x + 150.0, y + 2.0])
+            .collect();
+        let names = place(&anchors, &dots, &lines, [96.0, 350.0, 1068.0, 985.0]);
+        for (at, (anchor, name)) in anchors.iter().zip(&names).enumerate() {
+            for (other_at, (other_anchor, other)) in anchors.iter().zip(&names).enumerate() {
+                if at == other_at {
+                    continue;
+                }
+                assert_eq!(crossed_by(anchor.at, name, other), 0, "{name:?} is led through {other:?}");
+                assert!(!cross((anchor.at, name), (other_anchor.at, other)), "{name:?} {other:?}");
+            }
+        }
     }
 
     #[test]

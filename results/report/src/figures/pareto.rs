@@ -327,7 +327,7 @@ impl Pareto {
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
             "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
-             one of the frontier, of its model, dataset and baseline, is faster and it is not shown to be better. Exact cells sample the same \
+             one of the frontier, of its model, dataset and baseline, is faster and it is not shown to be better; the baseline itself is not faded. Exact cells sample the same \
              distribution: the faster dominates, and their vertical distance is chance.",
             match self.baselines(summary).as_slice() {
                 [only] => (*only).to_owned(),

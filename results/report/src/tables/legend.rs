@@ -118,7 +118,15 @@ fn timing(summary: &Summary) -> Option<String> {
         summary.cells.iter().filter(|cell| cell.timing_quality.is_some()).map(|cell| cell.n_images).sum();
     let repeated = if n_timed > n_images { ", repeated timings included," } else { "" };
     let outliers = format!("{n_outliers} of {n_timed} times{repeated} are outliers (kept)");
-    let parts: Vec<String> = [drift, others, Some(outliers)].into_iter().flatten().collect();
+    let times = || cells().map(|cell| cell.n_timed).filter(|n| *n > 0);
+    let (fewest, most) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    let sessions = (fewest < most).then(|| {
+        format!(
+            "cells were timed {fewest} to {most} times: seconds are of the sessions that timed all cells, a speedup is of all \
+             sessions that timed the cell and its baseline"
+        )
+    });
+    let parts: Vec<String> = [drift, others, Some(outliers), sessions].into_iter().flatten().collect();
     Some(format!("Timing: {}.", parts.join("; ")))
 }
 

@@ -100,17 +100,18 @@ pub fn check(
                 known: names.collect::<Vec<_>>().join(", "),
             });
         }
-        let mut cells = baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)).peekable();
-        if cells.peek().is_none() {
-            let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
+        let known: Vec<&str> = baseline.summary.cells.iter().map(|cell| cell.id.as_str()).collect();
+        // One name that fits no cell is misspelt, and what it names would never be checked.
+        let unused: Vec<&str> = rule.unused(&known).collect();
+        if !unused.is_empty() || known.is_empty() {
             return Err(VerdictError::UnusedRule {
                 place: rule.place.clone(),
                 measure: rule.measure.clone(),
-                cells: rule.cells.join(", "),
+                cells: unused.join("`, `"),
                 known: known.join(", "),
             });
         }
-        for cell in cells {
+        for cell in baseline.summary.cells.iter().filter(|cell| rule.is_for(&cell.id)) {
             let check = RuleCheck { rule, baseline, runs, runner };
             check.cell(cell, &mut gate);
         }

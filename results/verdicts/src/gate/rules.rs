@@ -96,6 +96,14 @@ impl Rule {
         self.cells.iter().any(|pattern| matches(pattern, cell))
     }
 
+    /// Its patterns that no cell of `known` matches.
+    pub(crate) fn unused<'r>(&'r self, known: &[&str]) -> impl Iterator<Item = &'r str> {
+        self.cells
+            .iter()
+            .map(String::as_str)
+            .filter(|pattern| !known.iter().any(|cell| matches(pattern, cell)))
+    }
+
     /// The rule in words.
     #[must_use]
     pub fn words(&self) -> String {

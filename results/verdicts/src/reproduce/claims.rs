@@ -172,10 +172,16 @@ pub fn test(claim: &Claim, paper: &Paper, run: &RunValues) -> Result<TestedClaim
     let verdict = order.into_iter().find(|verdict| has(*verdict)).unwrap_or(ClaimVerdict::Holds);
     let open = || parts.iter().filter(|part| part.verdict == ClaimVerdict::NotTestable);
     // The first part that fails refutes the claim; without one that leans that way all have to hold.
-    let refuting = open().filter(|part| part.is_against).filter_map(|part| part.prompts).min();
+    let refuting = parts.iter().filter(|part| part.is_against).filter_map(|part| part.prompts).min();
     let holding = || open().map(|part| part.prompts).collect::<Option<Vec<u64>>>()?.into_iter().max();
     let prompts_to_decide = refuting.or_else(holding).filter(|_| verdict == ClaimVerdict::NotTestable);
-    let mut said: Vec<String> = parts.into_iter().map(|part| part.said).collect();
+    // Parts share their reason where it is one of their common cell.
+    let mut said: Vec<String> = Vec::new();
+    for part in parts {
+        if !said.contains(&part.said) {
+            said.push(part.said);
+        }
+    }
     if let Some(prompts) = prompts_to_decide {
         said.push(format!("about {prompts} prompts would decide it"));
     }
@@ -268,7 +274,10 @@ impl Tester<'_> {
                 Ok((ends, said)) => {
                     let falls = ends.high < 0.0;
                     let verdict = if falls { ClaimVerdict::DoesNotHold } else { ClaimVerdict::Holds };
-                    Part { n: ends.n, ..Part::decided(verdict, said) }
+                    // A step that leans down holds until more prompts show that it falls.
+                    let is_against = !falls && ends.value < 0.0;
+                    let prompts = if is_against { ends.prompts_to_decide(0.0, f64::INFINITY) } else { None };
+                    Part { n: ends.n, prompts, is_against, ..Part::decided(verdict, said) }
                 }
             });
         }
