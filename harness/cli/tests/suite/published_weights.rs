@@ -218,7 +218,7 @@ fn what_cannot_be_fetched_is_reported_with_what_to_do() {
         &["data", "fetch", "dall-e"],
         &[],
         2,
-        &["no model or dataset `dall-e`; expected one of anole-7b, "],
+        &["no model or dataset `dall-e`; expected one of aesthetic-ava-logos, "],
     );
     let by_hand = ["data", "fetch", "chameleon-vqgan"];
     refused(&by_hand, &[], 4, &["facebookresearch/chameleon", "weights/chameleon/vqgan.ckpt"]);

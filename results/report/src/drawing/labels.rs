@@ -18,6 +18,12 @@ const DISTANCES: [f64; 6] = [13.0, 22.0, 36.0, 54.0, 78.0, 108.0];
 /// A name this far off gets a line back to its point.
 pub(crate) const FAR: f64 = 30.0;
 
+/// How far beyond its point a name begins or ends that is above or below it.
+const SLID: f64 = 12.0;
+
+/// What it costs that the line to a name goes through a name, a mark or another such line.
+const CROSSED: f64 = 500.0;
+
 /// What it costs that a name is nearer to another mark than to its own.
 const MISLEADING: f64 = 20.0;
 
@@ -40,7 +46,8 @@ pub(crate) fn place(anchors: &[Anchor], obstacles: &[Rect], lines: &[Rect], boun
                     crossed_by(*point, other, rect) + usize::from(cross((anchor.at, rect), (*point, other)))
                 });
                 let theirs = theirs.sum::<usize>() as f64;
-                let leader = 60.0 * (crossed(obstacles) + crossed(&others) + theirs) + 8.0 * crossed(lines);
+                let leader =
+                    CROSSED * (crossed(obstacles) + crossed(&others) + theirs) + 8.0 * crossed(lines);
                 let covered = 20.0 * (over(obstacles) + over(&others)) + 3.0 * over(lines);
                 let misleading = obstacles.iter().filter(|other| is_nearer(anchor.at, rect, other)).count();
                 distance + 100.0 * outside + covered + leader + MISLEADING * misleading as f64
@@ -138,7 +145,7 @@ fn cross(one: ((f64, f64), &Rect), other: ((f64, f64), &Rect)) -> bool {
 }
 
 /// Every place a name may take, with what its distance costs; to the right is liked best. Above and below it may be pushed
-/// aside to stay inside `bounds`.
+/// aside to stay inside `bounds`, and may begin or end over its point.
 fn candidates(anchor: &Anchor, bounds: Rect) -> Vec<(f64, Rect)> {
     let ((x, y), (width, height)) = (anchor.at, anchor.size);
     let mut found = Vec::new();
@@ -158,6 +165,10 @@ fn candidates(anchor: &Anchor, bounds: Rect) -> Vec<(f64, Rect)> {
             (7.0, (x - width / 2.0, y + distance)),
             (8.0, (inside, y - distance - height)),
             (9.0, (inside, y + distance)),
+            (10.0, (x + SLID - width, y - distance - height)),
+            (11.0, (x + SLID - width, y + distance)),
+            (12.0, (x - SLID, y - distance - height)),
+            (13.0, (x - SLID, y + distance)),
         ] {
             found.push((distance + penalty, [corner.0, corner.1, corner.0 + width, corner.1 + height]));
         }
@@ -237,10 +248,17 @@ mod tests {
         let anchors = named.map(|(x, y, wide)| Anchor { at: point(x, y), size: (f64::from(wide), 26.0) });
         let mut dots: Vec<Rect> = anchors.iter().map(|anchor| dot(anchor.at)).collect();
         dots.extend(others.map(|(x, y)| dot(point(x, y))));
-        let lines: Vec<Rect> = anchors
-            .iter()
-            .map(|Anchor { at: (x, y), .. }| [x - 150.0, y - 2.0, x + 150.0, y + 2.0])
-            .collect();
+        // Their intervals.
+        let lines = [
+            [666.0, 660.0, 971.0, 664.0],
+            [793.0, 610.0, 797.0, 713.0],
+            [620.0, 736.0, 884.0, 740.0],
+            [731.0, 699.0, 735.0, 772.0],
+            [442.0, 808.0, 775.0, 812.0],
+            [595.0, 779.0, 599.0, 843.0],
+            [399.0, 865.0, 699.0, 869.0],
+            [553.0, 834.0, 557.0, 902.0],
+        ];
         let names = place(&anchors, &dots, &lines, [96.0, 350.0, 1068.0, 985.0]);
         for (at, (anchor, name)) in anchors.iter().zip(&names).enumerate() {
             for (other_at, (other_anchor, other)) in anchors.iter().zip(&names).enumerate() {
