@@ -175,7 +175,9 @@ fn an_eagle3_head_of_any_family_learns_and_the_file_is_read_again() {
         let path = folder.join("model.safetensors");
         let read = |opened: &mut OpenedHeads, kind| {
             let placed = (Kind::Float, Device::Cpu);
-            opened.read((kind, "drafter"), &[path.clone()], &model.describe_head, placed).map(|_| ())
+            opened
+                .read((kind, "drafter"), std::slice::from_ref(&path), &model.describe_head, placed)
+                .map(|_| ())
         };
         read(&mut opened, HeadKind::Eagle3).unwrap();
         assert_eq!((opened.weights.len(), opened.warnings.len()), (1, 0), "{name}");
