@@ -143,7 +143,7 @@ impl Protocol {
         PROTOCOLS.iter().map(|(name, _)| *name)
     }
 
-    /// The built-in protocol called `name`, by its own name or that of a tool ([`Protocol::alias`]), or `NAME+pillow-13`
+    /// The built-in protocol called `name`, by its own name or that of a tool, or `NAME+pillow-13`
     /// of one that resizes with Pillow.
     ///
     /// # Errors
