@@ -528,7 +528,7 @@ fn a_distance_of_too_few_images_says_how_many_the_spec_asks_for() {
     };
     let found = against(&["chain"]);
     assert_eq!((found.verdict, found.prompts_to_decide), (ClaimVerdict::NotTestable, Some(500)));
-    // The reason is the same for every other cell and is told once.
+    // Every other cell has the same reason, and it stands there once.
     assert_eq!(against(&["chain", "ar"]).evidence, found.evidence);
 }
 
