@@ -258,6 +258,9 @@ pub fn parse(text: &str) -> Result<Entry, String> {
     if let Some(recipe) = &mut entry.convert {
         recipe.name.clone_from(&entry.name);
     }
+    for choice in entry.parts.iter_mut().flat_map(|part| &mut part.choices) {
+        choice.revision = entry.files.iter().find_map(|file| file.origin.revision_of(&choice.repo));
+    }
     for file in entry.files.iter().chain(&entry.alternatives) {
         let is_inside = |path: &str| path.split('/').all(|part| !["", ".", ".."].contains(&part));
         let places = [
@@ -386,6 +389,14 @@ impl PublishedFile {
 }
 
 impl Origin {
+    /// The revision at which it is fetched, if it is a file of the hub's repository `repo`.
+    fn revision_of(&self, repo: &str) -> Option<String> {
+        match self {
+            Self::Hub { repo: own, revision } if own == repo => Some(revision.clone()),
+            _ => None,
+        }
+    }
+
     fn place(&self) -> Option<&str> {
         match self {
             Self::ByHand { place, .. } => Some(place),

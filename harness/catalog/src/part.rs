@@ -29,6 +29,9 @@ pub struct Choice {
     pub repo: String,
     /// Files that are needed together, shards in order.
     pub files: Vec<String>,
+    /// The revision at which its entry fetches files of that repository; `None` where it fetches none.
+    #[serde(skip)]
+    pub revision: Option<String>,
 }
 
 /// The configuration beside a file of weights: the file of their name that ends in `.json`, or else the `config.json` of

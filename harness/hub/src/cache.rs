@@ -14,6 +14,9 @@ use crate::HubError;
 /// Bytes of a reference to a commit, at most; a commit has 40.
 const MAX_REFERENCE_BYTES: u64 = 1 << 10;
 
+/// The revision that the hub's tools fetch where none is named.
+pub(crate) const MAIN: &str = "main";
+
 /// The part of the cache that belongs to one repository.
 pub(crate) struct HubCache {
     folder: PathBuf,
@@ -30,16 +33,21 @@ impl HubCache {
         self.snapshots(revision).into_iter().map(|folder| folder.join(file)).find(|path| path.is_file())
     }
 
-    /// Every snapshot, that of `revision` first, the others by name.
+    /// Every snapshot: that of `revision` first, then the newest that was fetched (`main`), then the others by name.
     pub(crate) fn snapshots(&self, revision: &str) -> Vec<PathBuf> {
         let snapshots = self.folder.join("snapshots");
-        let commit = commit_of(&self.folder.join("refs").join(revision));
-        let named = snapshots.join(commit.as_deref().map_or(revision, str::trim));
-        let others = fs::read_dir(snapshots).into_iter().flatten().flatten();
+        let named = |revision: &str| {
+            let commit = commit_of(&self.folder.join("refs").join(revision));
+            snapshots.join(commit.as_deref().map_or(revision, str::trim))
+        };
+        let mut all = vec![named(revision), named(MAIN)];
+        all.dedup();
+        let others = fs::read_dir(&snapshots).into_iter().flatten().flatten();
         let mut others: Vec<PathBuf> =
-            others.map(|entry| entry.path()).filter(|path| *path != named).collect();
+            others.map(|entry| entry.path()).filter(|path| !all.contains(path)).collect();
         others.sort();
-        std::iter::once(named).chain(others).collect()
+        all.append(&mut others);
+        all
     }
 
     /// Where the content with this ETag lies.
@@ -101,7 +109,13 @@ mod tests {
         let first = put("snapshots/abc/x.json", "");
         let other = put("snapshots/def/x.json", "");
         let reference = put("refs/main", "def\n");
-        assert_eq!(cache.find("main", "x.json"), Some(other));
+        assert_eq!(cache.find("main", "x.json"), Some(other.clone()));
+        assert_eq!(
+            cache.find("0123", "x.json"),
+            Some(other),
+            "a revision that is not here is followed by main"
+        );
+        assert_eq!(cache.find("abc", "x.json"), Some(first.clone()));
         fs::remove_file(&reference).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &reference).unwrap();
         assert_eq!(cache.find("main", "x.json"), Some(first));

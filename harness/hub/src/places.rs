@@ -18,12 +18,10 @@ use specimen_foundation::folders::{
     cache_folder_by, data_folder, hub_cache_folder, user_cache_folder, variable,
 };
 
-use crate::cache::HubCache;
+use crate::cache::{HubCache, MAIN};
 
 /// Folder of weights below a folder of this program.
 const FOLDER: &str = "weights";
-/// The revision of a repository that parts are taken from.
-const MAIN: &str = "main";
 /// The largest index of shards that is read, in bytes.
 const MAX_INDEX: u64 = 1 << 26;
 
@@ -155,7 +153,8 @@ impl Places {
         }
         part.choices.iter().find_map(|choice| {
             let own = self.own.iter().map(|folder| folder.join(FOLDER).join(&choice.repo));
-            let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, &choice.repo).snapshots(MAIN));
+            let revision = choice.revision.as_deref().unwrap_or(MAIN);
+            let cached = self.hub.iter().flat_map(|hub| HubCache::new(hub, &choice.repo).snapshots(revision));
             own.chain(cached).find_map(|folder| whole(choice, &folder))
         })
     }

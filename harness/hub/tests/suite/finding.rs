@@ -119,6 +119,9 @@ fn a_part_is_found_whole_in_one_snapshot_or_below_one_folder_of_this_program() {
     std::fs::create_dir_all(hub.join("models--google--flan-t5-xl/refs")).unwrap();
     std::fs::write(hub.join("models--google--flan-t5-xl/refs/main"), "def\n").unwrap();
     assert_eq!(places.part(part), Some(shards(&snapshots.join("def"))));
+    let pinned = snapshots.join(part.choices[0].revision.as_deref().unwrap());
+    shards(&pinned).iter().for_each(|path| touch(path));
+    assert_eq!(places.part(part), Some(shards(&pinned)), "the revision that the catalog names comes first");
     for own in [cache, data] {
         let own = own.join("weights/google/flan-t5-xl");
         shards(&own).iter().for_each(|path| touch(path));

@@ -375,6 +375,6 @@ pub(crate) fn random_history(
 /// A part of a made-up model: `files` in the repository `repo`.
 pub(crate) fn part_of(repo: &str, role: &str, files: &[&str]) -> &'static Part {
     let files = files.iter().map(|file| (*file).to_owned()).collect();
-    let choices = vec![Choice { repo: repo.to_owned(), files }];
+    let choices = vec![Choice { repo: repo.to_owned(), files, revision: None }];
     Box::leak(Box::new(Part { role: role.to_owned(), choices, fetched: Vec::new() }))
 }
