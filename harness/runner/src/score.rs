@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use rayon::prelude::*;
 use specimen_catalog::{Metric, metric::Direction};
 use specimen_datasets::data_root::DataRoot;
 use specimen_decode::generation::Generation;
@@ -17,7 +18,7 @@ use specimen_measure::{
     metrics::{IMAGE_METRICS, Outcome, PictureScore},
 };
 use specimen_models::seam::likelihood::nll_bits;
-use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status};
+use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status, check_pixels};
 use specimen_stats::averages::mean_over_groups;
 
 use crate::{
@@ -81,10 +82,13 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
 /// Computes every metric of the spec for every cell.
 ///
 /// # Errors
-/// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file
-/// with its reason.
+/// An image that is not what its record says; images, weights or data that cannot be read; a request to stop. A metric
+/// that does not apply is a file with its reason.
 pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Models) -> Result<(), RunError> {
     let &Context { run, plan, data_root, disk, report, .. } = context;
+    if !plan.spec.metrics.is_empty() {
+        check_images(run, records)?;
+    }
     for metric in &plan.spec.metrics {
         let mut scorer = Scorer::open(metric, data_root)?;
         for cell in &plan.spec.cells {
@@ -96,6 +100,28 @@ pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Mode
         }
     }
     Ok(())
+}
+
+/// Compares every image with its record, so that no number is made of another picture.
+///
+/// # Errors
+/// [`RunError::Damaged`] for the first, in the order of the records, that is unreadable or another picture; an image that
+/// is gone.
+fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
+    let check = |record: &&Record| -> Result<(), RunError> {
+        let (_, path) = file_of(run, record)?;
+        check_pixels(&path, record).map_err(|damage| RunError::Damaged {
+            complaint: damage.to_string(),
+            mend: format!(
+                "remove {} and continue the run with --resume, which makes it again",
+                path.display()
+            ),
+        })
+    };
+    let kept: Vec<&Record> = records.iter().filter(|record| record.image.is_some()).collect();
+    // All are read before the first error is chosen: it does not depend on the threads.
+    let checked: Vec<_> = kept.par_iter().map(check).collect();
+    checked.into_iter().collect()
 }
 
 /// One metric, for any number of cells: what it needs besides the images is opened once.

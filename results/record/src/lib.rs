@@ -17,6 +17,7 @@ mod run;
 mod summaries;
 
 pub use checks::checksums::{Checksums, Part};
+pub use checks::pixels::check_pixels;
 pub use checks::seal::{has_list, seal_complaints};
 pub use checks::verify::{verify_plan, verify_shard};
 pub use checks::verify_run::{Verified, verify_run};

@@ -5,7 +5,7 @@ mod fixture;
 
 use std::fs;
 
-use fixture::old_run::{copied, files_below, pixels};
+use fixture::old_run::{copied, files_below};
 use specimen_record::{
     Checksums, Digest, LAST_NUMBER, Manifest, Part, RunDir, read_document, seal_complaints, verify_run,
     write_atomic, write_document,
@@ -26,7 +26,7 @@ fn finished(folder: &std::path::Path) -> RunDir {
 }
 
 fn complaints(run: &RunDir) -> Vec<String> {
-    verify_run(run, &pixels).complaints.iter().map(ToString::to_string).collect()
+    verify_run(run).complaints.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_run_under_way_is_checked_as_far_as_it_is() {
     fs::remove_file(run.done(0)).unwrap();
     let whole = fs::read(run.attempt_records(0, 0)).unwrap();
     fs::write(run.attempt_records(0, 0), &whole[..whole.len() - 100]).unwrap();
-    let found = verify_run(&run, &pixels);
+    let found = verify_run(&run);
     assert!(found.complaints.is_empty(), "{:?}", found.complaints);
     assert_eq!((found.n_planned, found.n_records, found.n_images, found.torn.len()), (8, 7, 7, 1));
     assert!(!found.sealed && found.n_finished == 0);
@@ -227,7 +227,7 @@ fn files_that_a_dead_process_left_under_way_are_listed_and_those_of_a_living_one
     fs::write(&alive, "half").unwrap();
     let writer = fs::File::open(&alive).unwrap();
     writer.lock().unwrap();
-    let found = verify_run(&run, &pixels);
+    let found = verify_run(&run);
     assert!(found.complaints.is_empty(), "{:?}", found.complaints);
     assert_eq!(found.unfinished, std::slice::from_ref(&dead));
     assert_eq!(specimen_record::sweep_unfinished(run.root()).unwrap(), 1);

@@ -11,10 +11,7 @@ use specimen_runner::{images::replay::Replay, process::stop_request::StopRequest
 
 use crate::{
     args::Format,
-    cmd::{
-        replay::{at_random, words},
-        verify::pixels,
-    },
+    cmd::replay::{at_random, words},
     console::{Console, answer, answer_json},
     exit::CliError,
     seal_check::refuse_rehearsal,
@@ -59,7 +56,7 @@ pub(crate) fn check(args: &CheckArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
     let run = RunDir::open(&args.run)?;
     refuse_rehearsal(&run)?;
-    let verified = verify_run(&run, &pixels);
+    let verified = verify_run(&run);
     let mut found = Answer {
         schema: 1,
         pass: false,

@@ -1,7 +1,7 @@
 //! `specimen verify`: everything of a run that can be checked against a digest, a plan or a record. All that is
 //! wrong is listed, not only the first.
 
-use std::{fmt::Write, io, path::Path, path::PathBuf};
+use std::{fmt::Write, path::PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -41,7 +41,7 @@ struct Answer {
 /// Checks, and says what was checked. Any complaint is an error with code 4.
 pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
-    let found = verify_run(&run, &pixels);
+    let found = verify_run(&run);
     let complaints: Vec<String> = found.complaints.iter().map(ToString::to_string).collect();
     let torn: Vec<String> = found.torn.iter().map(ToString::to_string).collect();
     let unfinished: Vec<String> = found.unfinished.iter().map(|path| path.display().to_string()).collect();
@@ -65,12 +65,6 @@ pub(crate) fn verify(args: &VerifyArgs, console: &Console) -> anyhow::Result<()>
         true => Ok(()),
         false => Err(seal_check::refusal(&run, &found.complaints).into()),
     }
-}
-
-/// Raw RGB bytes of an image file.
-pub(crate) fn pixels(path: &Path) -> io::Result<Vec<u8>> {
-    let image = image::ImageReader::open(path)?.with_guessed_format()?;
-    Ok(image.decode().map_err(io::Error::other)?.into_rgb8().into_raw())
 }
 
 fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &[String]) -> String {

@@ -285,3 +285,34 @@ fn the_program_says_which_sources_it_was_built_from_wherever_it_runs() {
         "{version}: {manifest}"
     );
 }
+
+#[test]
+fn a_changed_image_is_not_scored_and_not_shown() {
+    let desk = Desk::new();
+    run(&desk, "r", &[]);
+    let image = "r/shards/0/images/ar+1+0.png";
+    let other = |_| Some(fs::read(desk.path("r/shards/0/images/ar+0+0.png")).unwrap());
+    let summary = fs::read(desk.path("r/merged/summary.json")).unwrap();
+    with_changed(&desk, image, other, || {
+        let parts = ["ar+1+0.png: the pixels of ar/1/0 have digest", "the image was changed"];
+        desk.fails(
+            &["score", "r", "--metric", "target-nll"],
+            4,
+            &[parts[0], "remove r/", "--resume, which makes it again"],
+        );
+        desk.fails(&["report", "r"], 4, &parts);
+        desk.fails(&["verify", "r"], 4, &parts);
+    });
+    with_changed(
+        &desk,
+        image,
+        |_| Some(b"no picture".to_vec()),
+        || {
+            desk.fails(&["score", "r", "--metric", "target-nll"], 4, &["ar+1+0.png: cannot read the pixels"]);
+        },
+    );
+    assert_eq!(fs::read(desk.path("r/merged/summary.json")).unwrap(), summary);
+    fs::remove_file(desk.path(image)).unwrap();
+    desk.succeeds(&[&arguments("r")[..], &["--resume"]].concat());
+    desk.succeeds(&["score", "r", "--metric", "target-nll"]);
+}

@@ -3,9 +3,9 @@
 //! noted against the files.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::checks::pixels::check_pixels;
 use crate::checks::seal;
 use crate::files::canonical_row::{OpenFiles, RowPlace};
 use crate::files::read::file_digest;
@@ -43,12 +43,12 @@ pub struct Verified {
     pub complaints: Vec<RecordError>,
 }
 
-/// Checks a run. `pixels` gives the raw RGB bytes of an image file, row by row.
+/// Checks a run.
 ///
 /// A run that is not sealed may lack records; a sealed one may lack nothing.
 #[must_use]
-pub fn verify_run(run: &RunDir, pixels: &dyn Fn(&Path) -> io::Result<Vec<u8>>) -> Verified {
-    let mut check = Check { run, pixels, found: Verified::default(), winners: BTreeMap::new() };
+pub fn verify_run(run: &RunDir) -> Verified {
+    let mut check = Check { run, found: Verified::default(), winners: BTreeMap::new() };
     let manifest: Option<Manifest> = check.document(&run.manifest());
     check.found.sealed = manifest.as_ref().is_some_and(|manifest| manifest.sealed.is_some());
     // Plan and manifest hold each other; where one of them is broken, the other is all there is.
@@ -95,7 +95,6 @@ fn said_once(complaints: Vec<RecordError>) -> Vec<RecordError> {
 
 struct Check<'a> {
     run: &'a RunDir,
-    pixels: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     found: Verified,
     winners: BTreeMap<ItemKey, Won>,
 }
@@ -213,23 +212,13 @@ impl Check<'_> {
     }
 
     fn image(&mut self, k: u32, record: &Record) {
-        let (Some(name), Some(expected)) = (&record.image, &record.image_digest) else {
-            return;
-        };
+        let Some(name) = &record.image else { return };
         let Some(path) = self.kept(self.run.image(k, name)) else {
             return;
         };
-        match (self.pixels)(&path).map(|rgb| Digest::of(&rgb)) {
-            Ok(found) if found == *expected => self.found.n_images += 1,
-            Ok(found) => self.found.complaints.push(RecordError::OtherPixels {
-                path,
-                key: record.key.clone(),
-                expected: expected.clone(),
-                found,
-            }),
-            Err(source) => {
-                self.found.complaints.push(RecordError::Io { path, action: "read the pixels", source });
-            }
+        match check_pixels(&path, record) {
+            Ok(()) => self.found.n_images += 1,
+            Err(complaint) => self.found.complaints.push(complaint),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use image::{Rgb, RgbImage, imageops};
-use specimen_record::{CellSummary, RunDir, Summary};
+use specimen_record::{CellSummary, RunDir, Summary, check_pixels};
 
 use crate::ReportError;
 use crate::drawing::font::{shortened, width, wrap};
@@ -132,7 +132,10 @@ fn place(run: &RunDir, cell_image: &CellImage) -> Result<Place, ReportError> {
         (None, _) => Ok(Place::Empty("no image kept".to_owned())),
         (Some(_), None) => Ok(Place::Empty("image file gone".to_owned())),
         (Some(name), Some(shard)) => {
-            Ok(Place::Image(enlarged(&run.image(shard, name)?, (record.width, record.height))?))
+            let path = run.image(shard, name)?;
+            let image = enlarged(&path, (record.width, record.height))?;
+            check_pixels(&path, record)?;
+            Ok(Place::Image(image))
         }
     }
 }
