@@ -42,14 +42,14 @@ fn method(name: &str) -> MethodConfig {
     all_methods().into_iter().find(|(known, _)| known == name).unwrap().1
 }
 
-fn model(name: &str) -> Rc<LoadedModel> {
+fn model(name: &str, graphs: Option<bool>) -> Rc<LoadedModel> {
     let spec = ModelSpec {
         name: name.to_owned(),
         dtype: Dtype::F32,
         device: "cpu".to_owned(),
         weights: None,
         three_way_guidance: false,
-        graphs: None,
+        graphs,
         batch: None,
         heads: std::collections::BTreeMap::new(),
         rehearsed: None,
@@ -59,6 +59,11 @@ fn model(name: &str) -> Rc<LoadedModel> {
 
 /// A network of random weights over 27 tokens: 16 of them, in milliseconds.
 fn stub() -> ModelPrompt {
+    stub_with(None)
+}
+
+/// The same; `Some(true)` runs its steps over buffers that stay where they are.
+fn stub_with(graphs: Option<bool>) -> ModelPrompt {
     let sampling = specimen_experiments::spec::Sampling {
         temperature: 1.0,
         top_k: 0,
@@ -67,7 +72,7 @@ fn stub() -> ModelPrompt {
         filter_order: specimen_experiments::spec::FilterOrder::TopKThenTopP,
         coupled: false,
     };
-    ModelPrompt { model: model("stub"), prompt: "a prompt".to_owned(), sampling, n_tokens: 12 }
+    ModelPrompt { model: model("stub", graphs), prompt: "a prompt".to_owned(), sampling, n_tokens: 12 }
 }
 
 fn examined(subject: &dyn Subject, cases: &[Case], n_images: u64) -> Examination {
@@ -89,6 +94,8 @@ fn every_exact_method_keeps_the_law_of_the_toy_and_every_relaxed_one_is_detected
 fn exact_methods_keep_the_law_of_a_network_and_its_tests_are_four() {
     let cases = ["ar", "sd-chain", "eagle1-static", "eagle2-dynamic", "sjd-random", "stale-features"];
     let cases: Vec<Case> = cases.iter().map(|name| Case::new(name, method(name))).collect();
+    let over_buffers = examined(&stub_with(Some(true)), &cases, 80);
+    assert!(over_buffers.passed, "{over_buffers:?}");
     let found = examined(&stub(), &cases, 80);
     assert!(found.passed, "{found:?}");
     let tests: Vec<&str> = found.methods[0].tests.iter().map(|test| test.what).collect();

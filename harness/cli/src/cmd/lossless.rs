@@ -47,8 +47,11 @@ pub struct LosslessArgs {
     /// Tokens that the embedded model keeps by top-k, 0 for all; the toy keeps 4 of its 5
     #[arg(long, requires = "lossless", value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub top_k: Option<u16>,
+    /// Whether the steps of the embedded model run over buffers that stay where they are, as CUDA graphs need them
+    #[arg(long, requires = "lossless", default_value_t = false)]
+    pub graphs: bool,
     /// Test another program's sampler on a toy instead: the program and its arguments, to the end of the line
-    #[arg(long, requires = "lossless", value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["model", "tokens", "top_k", "only"])]
+    #[arg(long, requires = "lossless", value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["model", "tokens", "top_k", "only", "graphs"])]
     pub external: Vec<String>,
     /// Only the methods whose name contains this
     #[arg(long, requires = "lossless", value_name = "TEXT")]
@@ -107,6 +110,9 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
             CliError::Usage(format!("--only: no method has `{asked}` in its name; known: {known}")).into()
         );
     };
+    if args.model == On::Toy && args.graphs {
+        return Err(CliError::Usage("--graphs: the toy has no network".to_owned()).into());
+    }
     if args.model == On::Toy && args.samples.is_some_and(|n| n < TOY_MIN) {
         let few = format!("--samples: a test of the toy needs at least {TOY_MIN} images");
         return Err(CliError::Usage(few).into());
@@ -121,7 +127,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
                 device: "cpu".to_owned(),
                 weights: None,
                 three_way_guidance: false,
-                graphs: None,
+                graphs: args.graphs.then_some(true),
                 batch: None,
                 heads: std::collections::BTreeMap::new(),
                 rehearsed: None,
