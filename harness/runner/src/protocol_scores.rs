@@ -52,7 +52,7 @@ pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> 
 /// The files of `metric`, which has a protocol, for the images of one cell: one for each of its values.
 ///
 /// # Errors
-/// Weights, pictures or images that cannot be read.
+/// Weights, pictures or images that cannot be read. Images that the statistic refuses give files with the reason.
 pub(crate) fn score(
     run: &RunDir,
     images: &CellImages<'_>,
@@ -60,15 +60,22 @@ pub(crate) fn score(
     data_root: Option<&DataRoot>,
 ) -> Result<Vec<MetricFile>, RunError> {
     let values = metric.values();
-    let why = why_not(images, metric)?;
-    if why.is_some() {
-        return Ok(values
-            .iter()
-            .map(|label| MetricFile { why: why.clone(), ..blank(label, images) })
-            .collect());
+    let without = |why: String| {
+        let file = |label: &String| MetricFile { why: Some(why.clone()), ..blank(label, images) };
+        values.iter().map(file).collect()
+    };
+    if let Some(why) = why_not(images, metric)? {
+        return Ok(without(why));
     }
     let known = known(metric)?;
-    let Outcome { values: measured, pictures } = measure(run, images, metric, data_root)?;
+    let Outcome { values: measured, pictures } = match measure(run, images, metric, data_root) {
+        Err(RunError::Measure(error)) => match *error {
+            // Too few images for the statistic, for instance: the other metrics have their values.
+            MeasureError::Statistic { source, .. } => return Ok(without(source.to_string())),
+            other => return Err(other.into()),
+        },
+        measured => measured?,
+    };
     let file = |(label, measured): (&String, &Measurement)| {
         let mut file = blank(label, images);
         file.higher_is_better = Some(known.direction == Direction::Higher);

@@ -371,6 +371,33 @@ fn a_budget_that_nothing_meets_is_said_with_the_nearest_setting_and_the_prompts_
 }
 
 #[test]
+fn a_setting_that_is_out_is_named_with_every_bound_that_it_misses_and_leaves_nothing_undecided() {
+    let with = |slacks: &[Option<(f64, f64)>]| {
+        let bounds = slacks.iter().enumerate().map(|(at, slack)| BoundCheck {
+            constraint: ["nfe<=60", "seconds<=ar"][at].into(),
+            ..bound(*slack)
+        });
+        let objective = Sample::Whole { value: 1.0, ci95: Some([0.9, 1.1]) };
+        let mut tuning = tuning(vec![vec![Evidence::new("out", objective, bounds.collect()).unwrap()]]);
+        tuning.conclude();
+        tuning.said()
+    };
+    let out = "No setting meets the budget: on 6 prompts each misses a bound for certain.";
+    assert_eq!(
+        with(&[Some((-2.0, 0.5)), Some((-8.0, 9.0))]),
+        format!(
+            "{out} The nearest is `out`, which misses nfe<=60 by 2.00 [1.50, 2.50] and seconds<=ar by 8 [-1, 17], which \
+             is undecided."
+        )
+    );
+    assert_eq!(
+        with(&[Some((-2.0, 0.5)), None]),
+        out,
+        "what cannot be judged does not matter where a bound is missed"
+    );
+}
+
+#[test]
 fn a_tuning_reads_as_a_table_of_100_columns_and_as_csv() {
     let done = confirmed(four(), (0.5, 0.1));
     let text = done.table().text(100);

@@ -148,13 +148,19 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
         }
     }
     let of_ar = desk.path("ar");
-    let score = |metric: &str| {
+    let score = |protocol: &str| {
         let real = of_ar.to_str().unwrap();
-        let mut args = vec!["score", "run", "--protocol", &protocol, "--real", real, "--weights", &weights];
-        args.extend(["--metric", metric, "--min-n", "2", "-q"]);
+        let mut args = vec!["score", "run", "--protocol", protocol, "--real", real, "--weights", &weights];
+        args.extend(["--metric", "fid,prdc", "--min-n", "2", "-q"]);
         desk.succeeds(&args);
     };
-    score("fid,prdc");
+    score(&protocol);
+    // More neighbours than images: that metric has a reason in place of its values, and the others have theirs.
+    score(&desk.file("wide.toml", &PROTOCOL.replace("\"narrow\"", "\"wide\"").replace("k = 2", "k = 9")));
+    let without = metric_file(&run, "recall:wide", "sd-chain2");
+    let why = without["why"].as_str().unwrap_or_default();
+    assert!(without["value"].is_null() && why.contains('9') && !why.contains("run"), "{without:#}");
+    assert!(metric_file(&run, "fid:wide", "sd-chain2")["value"].is_number());
     let summary = summary(&run);
     let itself = value_of(&summary, "ar", "fid:narrow").as_f64().unwrap();
     assert!(itself.abs() < 1e-9, "{itself}");

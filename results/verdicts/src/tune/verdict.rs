@@ -41,13 +41,17 @@ pub enum Verdict {
     },
     /// No setting of the last rung met the budget.
     NoneMeets {
-        /// The one that misses it least, with what it misses; absent where a bound has no value for any of them.
+        /// The one that misses it least, with the bound that it misses most, one that is decided if there is any; absent
+        /// where a bound has no value for any of them.
         nearest: Option<NearMiss>,
+        /// The other bounds that it misses.
+        #[serde(default)]
+        also: Vec<NearMiss>,
         /// Settings that met it on the fewer prompts of an earlier rung and were worse than another that did.
         earlier: Vec<String>,
         /// Bounds of the last rung that are undecided.
         undecided: Vec<Undecided>,
-        /// Why bounds could not be judged, where they could not.
+        /// Why bounds of settings that are not out could not be judged, where they could not.
         open: Vec<String>,
     },
 }
@@ -65,7 +69,7 @@ pub struct Undecided {
     pub limit: Option<usize>,
 }
 
-/// The bound that a setting misses most.
+/// A bound that a setting misses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NearMiss {
     /// Name of the setting.
@@ -127,21 +131,27 @@ impl Tuning {
         let before = &self.rungs[..self.rungs.len().saturating_sub(1)];
         let worse =
             before.iter().flat_map(|rung| &rung.trials).filter(|placed| placed.fate == TrialOutcome::Worse);
-        let without = last.iter().flat_map(|placed| &placed.trial.budget).filter(|held| held.slack.is_none());
+        let candidates: Vec<&RankedTrial> =
+            last.iter().filter(|placed| !placed.trial.is_ruled_out()).collect();
+        let bounds = candidates.iter().flat_map(|placed| &placed.trial.budget);
+        let without = bounds.filter(|held| held.slack.is_none());
         let mut open: Vec<String> = without
             .map(|held| {
                 let why = held.reading.why.as_deref().unwrap_or("it has no value");
                 format!("{}: {why}", held.constraint)
             })
             .collect();
-        let objective = last.first().and_then(|placed| placed.trial.objective.why.as_ref());
+        let objective = candidates.first().and_then(|placed| placed.trial.objective.why.as_ref());
         open.extend(objective.map(|why| format!("{}: {why}", self.objective)));
         open.dedup();
-        let candidates = last.iter().filter(|placed| !placed.trial.is_ruled_out());
+        let mut misses =
+            last.iter().map(misses).find(|misses| !misses.is_empty()).unwrap_or_default().into_iter();
         Verdict::NoneMeets {
-            nearest: last.iter().find_map(nearest),
+            nearest: misses.next(),
+            also: misses.collect(),
             earlier: worse.map(|placed| placed.trial.setting.clone()).collect(),
             undecided: candidates
+                .iter()
                 .flat_map(|placed| {
                     undecided(&placed.trial.setting, &placed.trial.budget, Schedule::limit_of_search)
                 })
@@ -194,7 +204,7 @@ impl Tuning {
                 }
                 said
             }
-            Some(Verdict::NoneMeets { nearest, earlier, undecided, open }) => {
+            Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
                 let mut said = match undecided.is_empty() && open.is_empty() {
                     true => format!(
@@ -205,12 +215,16 @@ impl Tuning {
                     }
                 };
                 if let Some(near) = nearest {
-                    let decimals = column_decimals(&[(near.by, near.interval)]);
+                    let all = std::iter::once(near).chain(also);
+                    let said_of = |miss: &NearMiss| match miss.is_certain() || also.is_empty() {
+                        true => miss.said(),
+                        false => format!("{}, which is undecided", miss.said()),
+                    };
+                    let all: Vec<String> = all.map(said_of).collect();
                     said.push_str(&format!(
-                        " The nearest is `{}`, which misses {} by {}.",
+                        " The nearest is `{}`, which misses {}.",
                         near.setting,
-                        near.constraint,
-                        with_interval(near.by, near.interval, decimals, true)
+                        all.join(" and ")
                     ));
                 }
                 if !undecided.is_empty() {
@@ -243,17 +257,40 @@ impl Tuning {
     }
 }
 
-/// The bound that a setting misses most; `None` where it misses none or a bound has no value.
-fn nearest(placed: &RankedTrial) -> Option<NearMiss> {
-    placed.trial.miss().filter(|miss| *miss > 0.0)?;
-    let bounds = placed.trial.budget.iter().filter_map(|held| Some((held, held.miss()?)));
-    let (held, _) = bounds.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    Some(NearMiss {
-        setting: placed.trial.setting.clone(),
-        constraint: held.constraint.clone(),
-        by: -held.slack?,
-        interval: held.slack_interval.map(|[low, high]| [-high, -low]),
-    })
+impl NearMiss {
+    /// `nfe<=100 by 5.9 [4.1, 7.6]`.
+    fn said(&self) -> String {
+        let decimals = column_decimals(&[(self.by, self.interval)]);
+        let by = with_interval(self.by, self.interval, decimals, true);
+        format!("{} by {by}", self.constraint)
+    }
+
+    fn is_certain(&self) -> bool {
+        self.interval.is_some_and(|[low, _]| low > 0.0)
+    }
+}
+
+/// The bounds that a setting misses, those that are decided first, and of these the largest miss first; none where a bound
+/// has no value.
+fn misses(placed: &RankedTrial) -> Vec<NearMiss> {
+    if placed.trial.miss().is_none() {
+        return Vec::new();
+    }
+    let missed = placed.trial.budget.iter().filter_map(|held| {
+        let (slack, share) = (held.slack?, held.miss().filter(|miss| *miss > 0.0)?);
+        let miss = NearMiss {
+            setting: placed.trial.setting.clone(),
+            constraint: held.constraint.clone(),
+            by: -slack,
+            interval: held.slack_interval.map(|[low, high]| [-high, -low]),
+        };
+        Some((miss, share))
+    });
+    let mut missed: Vec<(NearMiss, f64)> = missed.collect();
+    missed.sort_by(|(a, of_a), (b, of_b)| {
+        b.is_certain().cmp(&a.is_certain()).then_with(|| of_b.total_cmp(of_a))
+    });
+    missed.into_iter().map(|(miss, _)| miss).collect()
 }
 
 /// The bounds of a setting that have a value and are undecided.
