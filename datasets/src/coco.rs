@@ -293,16 +293,16 @@ mod tests {
         );
         check_refused("{\"annotations\": [", &["the end after `{\"annotations\": [`"]);
         check_refused("[]", &["line 1"]);
-        check_refused("{\"images\": []}", &["missing field `annotations`"]);
+        check_refused("{\"images\": []}", &["`annotations` is missing"]);
         check_refused("{\"annotations\": []}", &["no prompts"]);
         check_refused("", &["line 1, column 1", "EOF"]);
         check_refused(
             "{\"annotations\": [{\"image_id\": 1, \"id\": 2}]}",
-            &["line 1, column", "missing field `caption`"],
+            &["line 1, column", "`caption` is missing"],
         );
         check_refused(
             "{\"annotations\": [{\"image_id\": \"1\", \"id\": 2, \"caption\": \"a\"}]}",
-            &["invalid type: string \"1\", expected u64"],
+            &["found the text \"1\", expected a whole number of at least 0"],
         );
         check_refused(
             "{\"annotations\": [{\"image_id\": 1, \"id\": 2, \"caption\": \" \\n\"}]}",

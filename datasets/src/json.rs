@@ -2,6 +2,7 @@
 
 use crate::error::{DatasetError, Place};
 use crate::read;
+use specimen_foundation::plain_words::plain_words;
 use std::path::Path;
 
 /// The error for JSON that is malformed or of another shape; `n_lines_before` shifts the line for formats
@@ -20,7 +21,7 @@ pub(crate) fn malformed_json(
     }
     let column = line_text[..at].chars().count() + 1;
     let place = Place::At { line: n_lines_before + error.line().max(1), column };
-    let message = error.to_string();
+    let message = plain_words(&error.to_string());
     let reason = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason);
     let mut from = at.saturating_sub(20);
     while !line_text.is_char_boundary(from) {

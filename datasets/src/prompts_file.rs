@@ -243,7 +243,7 @@ mod tests {
         check_refused(
             "p.jsonl",
             "{\"prompt\":\"a\"}\n{\"prompt\": 5}\n",
-            &["line 2, column", "expected a string"],
+            &["line 2, column", "expected text"],
         );
         check_refused("p.jsonl", "{\"prompt\":\"a\",\"id\":-1}\n", &["line 1", "a whole number from 0"]);
         check_refused("p.jsonl", "{\"prompt\":\" \"}\n", &["line 1", "the prompt is blank"]);

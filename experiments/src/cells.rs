@@ -7,7 +7,7 @@ use specimen_decode::method::{
     DRAFTER_KEYS, DrafterConfig, FRONTIER_KEYS, FrontierConfig, MethodConfig, Proposer, RULE_KEYS,
     RuleConfig, SCHEDULE_KEYS, ScheduleConfig,
 };
-use specimen_foundation::names::suggestion;
+use specimen_foundation::plain_words::plain_words;
 
 use crate::{
     document::{Entry, Node},
@@ -184,18 +184,7 @@ fn method(node: &Node, fields: &Fields<'_>) -> Result<MethodConfig, SpecError> {
 
 fn configured<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, SpecError> {
     T::deserialize(node.to_json()).map_err(|error| {
-        Fault::Method { path: path.to_owned(), reason: plain(&error.to_string()) }.at(node.place.clone())
+        Fault::Method { path: path.to_owned(), reason: plain_words(&error.to_string()) }
+            .at(node.place.clone())
     })
-}
-
-/// What serde says of a value, in plain words: `unknown variant` with the nearest name, and kinds of numbers.
-fn plain(error: &str) -> String {
-    let quoted: Vec<&str> = error.split('`').skip(1).step_by(2).collect();
-    if let (true, [found, known @ ..]) = (error.starts_with("unknown variant"), quoted.as_slice()) {
-        return format!("there is no `{found}`; {}", suggestion(found, known.iter().copied()));
-    }
-    let words = [("expected f64", "expected a number"), ("expected f32", "expected a number")];
-    let whole =
-        ["expected usize", "expected u64", "expected u32"].map(|kind| (kind, "expected a whole number"));
-    words.into_iter().chain(whole).fold(error.to_owned(), |text, (kind, word)| text.replace(kind, word))
 }

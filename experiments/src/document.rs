@@ -158,6 +158,6 @@ fn from_toml(value: DeValue<'_>, offset: usize, places: &Places<'_>) -> Result<N
 }
 
 fn syntax(places: &Places<'_>, error: &toml::de::Error) -> SpecError {
-    let place = places.at(error.span().map_or(0, |span| span.start));
-    Fault::Syntax { message: format!("not TOML: {}", error.message()) }.at(place)
+    let (place, reason) = places.said(error.span(), error.message());
+    Fault::Syntax { message: format!("not TOML: {reason}") }.at(place)
 }

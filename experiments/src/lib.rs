@@ -28,7 +28,6 @@ mod interleave;
 pub mod matrix;
 pub mod names;
 pub mod parse;
-pub mod place;
 pub mod plan;
 pub mod prompts;
 pub mod schema;
@@ -37,3 +36,5 @@ pub mod set;
 pub mod slurm;
 pub mod spec;
 pub mod warnings;
+
+pub use specimen_foundation::place;

@@ -222,7 +222,7 @@ fn a_wrong_value_of_an_axis_is_found_on_its_line() {
     );
     check_refused(
         with("[axes]\n\"cell.sd.drafter.depth\" = [\"x\"]\n"),
-        "s.toml:18:28: `cell.sd.drafter`: invalid type: string \"x\", expected a whole number",
+        "s.toml:18:28: `cell.sd.drafter`: found the text \"x\", expected a whole number of at least 0",
     );
     // Without the value the cell is wrong all the same: its own line is named.
     let wrong = SPEC.replacen("depth = 3", "depth = 300", 1);

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use specimen_foundation::plain_words::plain_words;
+
 use crate::error::{ExternalError, shown};
 
 /// Version of the protocol.
@@ -132,8 +134,9 @@ impl Answer {
         let text =
             std::str::from_utf8(line).map_err(|_| bad(EXPECTED, "bytes that are no UTF-8".to_owned()))?;
         let quoted = || format!("`{}`", shown(text, 120));
-        let wire: Wire = serde_json::from_str(text)
-            .map_err(|error| bad(EXPECTED, format!("{} ({})", quoted(), shown(&error.to_string(), 300))))?;
+        let wire: Wire = serde_json::from_str(text).map_err(|error| {
+            bad(EXPECTED, format!("{} ({})", quoted(), shown(&plain_words(&error.to_string()), 300)))
+        })?;
         if wire.protocol != PROTOCOL {
             return Err(bad(&format!("`protocol` {PROTOCOL}"), wire.protocol.to_string()));
         }
@@ -235,8 +238,11 @@ mod tests {
         check_refused(r#"{"protocol": 1, "id": "a/1/0"}"#, &["`image` or `error`, found neither"]);
         check_refused(r#"{"protocol": 1, "id": "a/1/0", "image": "1.png", "error": "x"}"#, &["found both"]);
         let head = r#"{"protocol": 1, "id": "a/1/0", "image": "1.png""#;
-        check_refused(&format!(r#"{head}, "imagee": 1}}"#), &["unknown field `imagee`", "`image`"]);
-        check_refused(&format!(r#"{head}, "tokens": [-1]}}"#), &["invalid value", "u32"]);
+        check_refused(&format!(r#"{head}, "imagee": 1}}"#), &["unknown key `imagee`; did you mean `image`?"]);
+        check_refused(
+            &format!(r#"{head}, "tokens": [-1]}}"#),
+            &["found the integer -1, expected a whole number from 0 to"],
+        );
         check_refused(
             &format!(r#"{head}, "phases_s": {{"draft": -1}}}}"#),
             &["seconds of `draft`", "found -1"],
@@ -245,7 +251,7 @@ mod tests {
         check_refused(&format!(r#"{head}, "phases_s": {{"=cmd()": 1}}}}"#), &["names of phases", "`=cmd()`"]);
         check_refused(&format!(r#"{head}, "forwards": 0}}"#), &["at least 1, or none"]);
         check_refused(&format!(r#"{head}, "forwards": 4294967296}}"#), &["below 2^32"]);
-        check_refused(&"[".repeat(100_000), &["invalid type: sequence"]);
+        check_refused(&"[".repeat(100_000), &["found a list"]);
         assert!(Answer::parse(b"\xff", 1, "a").unwrap_err().to_string().contains("no UTF-8"));
     }
 

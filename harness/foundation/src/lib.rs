@@ -1,5 +1,6 @@
 //! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the files below
-//! a folder, the folders of the environment, names and their nearest match, one-line texts, element types and the kinds of failure.
+//! a folder, the folders of the environment, names and their nearest match, places in a text,
+//! plain words for what serde says, one-line texts, element types and the kinds of failure.
 //!
 //! Nothing here knows models, metrics or runs.
 
@@ -10,5 +11,7 @@ pub mod failure;
 pub mod file_walk;
 pub mod folders;
 pub mod names;
+pub mod place;
+pub mod plain_words;
 pub mod text;
 pub mod whole_file;

@@ -10,7 +10,7 @@ pub enum TrainError {
     /// A training specification that says something wrong.
     #[error("{path}: {reason}")]
     Spec {
-        /// The specification.
+        /// The specification, with line and column where they are known.
         path: PathBuf,
         /// What is wrong, and what is expected.
         reason: String,

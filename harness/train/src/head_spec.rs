@@ -12,8 +12,9 @@ use specimen_experiments::{
     schema::spec_schema,
     spec::{DatasetSpec, Dtype, ModelSpec},
 };
-use specimen_foundation::bounded_read::read_text;
+use specimen_foundation::{bounded_read::read_text, place::Places};
 use specimen_models::heads::described_head::HeadKind;
+use toml::de::DeTable;
 
 use crate::{
     error::TrainError,
@@ -62,6 +63,17 @@ pub struct Rest {
     pub save_every: u64,
     /// Prompts whose images are held out, the first of the dataset.
     pub n_validation: usize,
+}
+
+impl Rest {
+    /// What a training says besides the tables that it shares with specs. Read from its text, so that an error has a place.
+    fn read(text: &str) -> Result<Rest, toml::de::Error> {
+        let mut table = DeTable::parse(text)?;
+        for shared in SHARED.iter().chain(&["trial"]) {
+            table.get_mut().remove(*shared);
+        }
+        Rest::deserialize(toml::Deserializer::from(table))
+    }
 }
 
 /// Which head.
@@ -167,7 +179,12 @@ impl HeadSpec {
     /// As [`HeadSpec::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, TrainError> {
         let wrong = |reason: String| TrainError::Spec { path: path.to_owned(), reason };
-        let mut table: toml::Table = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let misread = |error: toml::de::Error| {
+            let places = Places::file(&path.display().to_string(), text);
+            let (place, reason) = places.said(error.span(), error.message());
+            TrainError::Spec { path: place.to_string().into(), reason }
+        };
+        let mut table: toml::Table = toml::from_str(text).map_err(misread)?;
         let mut frame: toml::Table = toml::from_str(FRAME).expect("the frame is TOML");
         for name in SHARED {
             let shared = table
@@ -185,8 +202,7 @@ impl HeadSpec {
             trial.as_table().cloned().ok_or_else(|| wrong("trial: expected a table".to_owned()))?;
         cell.insert("name".to_owned(), toml::Value::from("trial"));
         frame["cell"].as_array_mut().expect("it is a list").push(cell.into());
-        let rest: Rest =
-            table.try_into().map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        let rest = Rest::read(text).map_err(misread)?;
         let text = toml::to_string(&frame).expect("TOML is written as it was read");
         let resolved = SpecText::parse("the training specification", &text).and_then(|text| text.resolve());
         let resolved = resolved.map_err(|error| wrong(error.fault.to_string()))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use specimen_foundation::bounded_read::read_text;
+use specimen_foundation::{bounded_read::read_text, place::Places};
 use specimen_models::{
     families::tiny::{TargetConfig, VqConfig},
     heads::{eagle::EagleConfig, eagle3::Eagle3Config},
@@ -201,8 +201,11 @@ impl TrainSpec {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = read_text(path, MAX_SPEC_BYTES)
             .with_context(|| format!("{}: cannot read the training specification", path.display()))?;
-        let spec: Self = toml::from_str(&text)
-            .with_context(|| format!("{}: not a training specification", path.display()))?;
+        let spec: Self = toml::from_str(&text).map_err(|error| {
+            let (place, reason) =
+                Places::file(&path.display().to_string(), &text).said(error.span(), error.message());
+            anyhow::anyhow!("{place}: not a training specification: {reason}")
+        })?;
         let n = spec.n_replicas;
         for (name, schedule, n_replicas) in [
             ("tokenizer", &spec.tokenizer.schedule, n),

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 
-use specimen_foundation::bounded_read::read_side_file;
+use specimen_foundation::{bounded_read::read_side_file, plain_words::plain_words};
 
 use crate::LoadError;
 
@@ -24,8 +24,9 @@ struct Index {
 pub(crate) fn read(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>, LoadError> {
     let text = read_side_file(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let wrong = |reason: String| LoadError::Config { path: path.to_owned(), reason };
-    let index: Index = serde_json::from_slice(&text)
-        .map_err(|error| wrong(format!("not an index of weights: {error}; fetch it again")))?;
+    let index: Index = serde_json::from_slice(&text).map_err(|error| {
+        wrong(format!("not an index of weights: {}; fetch it again", plain_words(&error.to_string())))
+    })?;
     let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, file) in index.weight_map {
         if Path::new(&file).file_name().is_none_or(|plain| plain != file.as_str()) || file.contains('\\') {

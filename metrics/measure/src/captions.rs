@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use specimen_foundation::plain_words::plain_words;
 
 use crate::bounded;
 use crate::error::MeasureError;
@@ -207,8 +208,8 @@ fn text_of(path: &Path) -> Result<String, MeasureError> {
 }
 
 fn json(path: &Path, text: &str) -> Result<Vec<Record>, MeasureError> {
-    let top: Top =
-        serde_json::from_str(text).map_err(|error| fault(path, "file", "JSON", &error.to_string()))?;
+    let top: Top = serde_json::from_str(text)
+        .map_err(|error| fault(path, "file", "JSON", &plain_words(&error.to_string())))?;
     match top {
         Top::List(items) => numbered(path, "item", &items),
         Top::Object(entries) => match entries.iter().find(|(key, _)| key == "annotations") {
@@ -280,7 +281,7 @@ fn lines(path: &Path, text: &str) -> Result<Vec<Record>, MeasureError> {
     let record = |(at, line): (usize, &str)| {
         let place = format!("line {}", at + 1);
         let object: Map<String, Value> = serde_json::from_str(line)
-            .map_err(|error| fault(path, &place, "a JSON object", &error.to_string()))?;
+            .map_err(|error| fault(path, &place, "a JSON object", &plain_words(&error.to_string())))?;
         of_object(path, place, &object)
     };
     filled.map(record).collect()

@@ -1,7 +1,7 @@
 //! What the file of a protocol says of itself: the same of every kind of protocol, and in no digest.
 
 use schemars::JsonSchema;
-use specimen_foundation::text::joined_lines;
+use specimen_foundation::place::Places;
 
 use crate::error::MeasureError;
 
@@ -84,7 +84,10 @@ pub(crate) fn fault_at(place: &str) -> impl Fn(String) -> MeasureError {
 
 /// The file of a protocol, read as `W`.
 pub(crate) fn read<W: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<W, MeasureError> {
-    toml::from_str(text).map_err(|error| fault_at(place)(joined_lines(&error.to_string(), " ")))
+    toml::from_str(text).map_err(|error| {
+        let (place, reason) = Places::file(place, text).said(error.span(), error.message());
+        fault_at(&place.to_string())(reason)
+    })
 }
 
 /// The JSON Schema of a file of protocols that is read as `W`. A file says `schema` as a number.

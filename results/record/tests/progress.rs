@@ -114,9 +114,9 @@ fn a_head_that_is_not_one_is_refused_with_its_place() {
     for (from, to, reason) in [
         ("\"schema\":1", "\"schema\":2", "records.jsonl:1: record has schema 2"),
         ("\"schema\":1", "\"schema\":0", "schema 0 was never written"),
-        ("\"status\":\"ok\"", "\"status\":\"fine\"", "unknown variant `fine`"),
+        ("\"status\":\"ok\"", "\"status\":\"fine\"", "there is no `fine`"),
         ("\"key\":\"ar/", "\"key\":\"ar//", "not an item key"),
-        ("\"key\"", "\"kex\"", "unknown field `kex`"),
+        ("\"key\"", "\"kex\"", "unknown key `kex`; did you mean `key`?"),
         ("{", "[", "not a valid record"),
     ] {
         fs::write(&path, whole.replacen(from, to, 1)).unwrap();

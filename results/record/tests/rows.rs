@@ -59,8 +59,8 @@ fn a_bad_line_in_the_middle_is_an_error_with_its_place() {
     for (bad, column, reason) in [
         (r#"{"schema":1,"key":"ar/a/0","steps":[}"#, 37, "expected value"),
         (r#"{"schema":1,"key":"ar//0","steps":[]}"#, 25, "prompt id is not in canonical"),
-        (r#"{"schema":1,"key":"ar/a/0","steps":[],"more":1}"#, 44, "unknown field `more`"),
-        (r#"{"schema":1,"key":"ar/a/0"}"#, 27, "missing field `steps`"),
+        (r#"{"schema":1,"key":"ar/a/0","steps":[],"more":1}"#, 44, "unknown key `more`"),
+        (r#"{"schema":1,"key":"ar/a/0"}"#, 27, "`steps` is missing"),
         ("", 0, "EOF while parsing"),
     ] {
         fs::write(&path, format!("{good}\n{bad}\n{good}\n")).unwrap();

@@ -151,9 +151,8 @@ impl CostTable {
     /// As [`CostTable::read`].
     pub fn parse(file: &str, text: &str) -> Result<CostTable, BadCosts> {
         toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            let place = Places::file(file, text).at(at).to_string();
-            BadCosts { place, reason: error.message().trim().replace('\n', "; ") }
+            let (place, reason) = Places::file(file, text).said(error.span(), error.message());
+            BadCosts { place: place.to_string(), reason }
         })
     }
 

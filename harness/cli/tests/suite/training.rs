@@ -111,7 +111,7 @@ fn a_training_specification_that_is_wrong_is_refused_with_its_place() {
     desk.fails(
         &["train", "all", &spec, "--weights", "w"],
         3,
-        &["bad.toml", "line 3", "unknown field `n_scene`"],
+        &["bad.toml:3:1", "unknown key `n_scene`; did you mean `n_scenes`?"],
     );
 }
 

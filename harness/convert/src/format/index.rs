@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use specimen_foundation::plain_words::plain_words;
 
 use crate::{
     error::{ConvertError, FETCH_AGAIN},
@@ -35,7 +36,7 @@ pub(super) fn open(file: Mapping, opening: &Opening<'_>) -> Result<Contents, Con
         return Err(format("an index of shards", format!("{} bytes", file.bytes().len()), not_an_index));
     }
     let index: Index = serde_json::from_slice(file.bytes())
-        .map_err(|error| format("an index of shards", error.to_string(), not_an_index))?;
+        .map_err(|error| format("an index of shards", plain_words(&error.to_string()), not_an_index))?;
     let shards: BTreeSet<&String> = index.weight_map.values().collect();
     if shards.is_empty() || shards.len() > opening.limits.entries {
         return Err(format("shards", format!("{} of them", shards.len()), FETCH_AGAIN));

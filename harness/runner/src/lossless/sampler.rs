@@ -16,6 +16,7 @@ use specimen_decode::{
     toy::{ToyDraftModel, ToyGeneration, ToyModel},
 };
 use specimen_external::{Process, Start};
+use specimen_foundation::plain_words::plain_words;
 
 use super::{
     Case,
@@ -150,7 +151,7 @@ impl SamplerToy {
         let reply: Reply = serde_json::from_str(&text).map_err(|error| {
             wrong(
                 "{\"protocol\": 1, \"id\": …, \"accepted\": …, \"token\": …}",
-                format!("`{text}` ({error})"),
+                format!("`{text}` ({})", plain_words(&error.to_string())),
             )
         })?;
         if (reply.protocol, &reply.id) != (PROTOCOL, &step.id) {

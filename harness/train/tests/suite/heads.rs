@@ -285,7 +285,14 @@ fn what_cannot_be_trained_is_refused_in_a_sentence_and_nothing_is_written() {
         (base.replace("row_weight = 0.1", "row_weight = -0.1"), "loss.row_weight is -0.1"),
         (base.replace("\"f32\"", "\"f16\""), "model.dtype is f16"),
         (base.replace("guidance = 3.0", "guidence = 3.0"), "guidence"),
-        (base.replace("row_weight", "raw_weight"), "raw_weight"),
+        (
+            base.replace("row_weight", "raw_weight"),
+            "spec.toml:10:71: unknown key `raw_weight`; did you mean `row_weight`?",
+        ),
+        (
+            base.replace("batch = 4", "batch = \"4\""),
+            "spec.toml:11:36: found the text \"4\", expected a whole number",
+        ),
         (
             base.replace("drafter = { proposer = \"eagle1\"", "drafter = { proposer = \"eagle3\""),
             "trial.drafter",

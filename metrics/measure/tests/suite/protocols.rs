@@ -231,14 +231,15 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         ("schema = 1", "schema = 2", "schema 2, this program reads 1"),
         ("ddof = 1", "ddof = 0", "divided by n - 1"),
         ("dtype = \"f32\"", "dtype = \"f16\"", "write f32 or bf16"),
-        ("ddof = 1", "ddof = 1\nmore = 2", "more"),
+        ("ddof = 1", "ddof = 1\nmore = 2", "unknown key `more`"),
+        ("ddof = 1", "ddof = \"one\"", "found the text \"one\", expected a whole number"),
         ("square = 299", "shortest-side = 299", "pictures of various sizes"),
-        ("\"2048\"", "\"2048", "line"),
+        ("\"2048\"", "\"2048", "expected"),
         ("name = \"pytorch-fid\"", "name = \"a b\"", "no spaces"),
-        ("estimator = \"all-pairs\"", "estimator = \"some-pairs\"", "some-pairs"),
+        ("estimator = \"all-pairs\"", "estimator = \"some-pairs\"", "there is no `some-pairs`; "),
     ] {
         let message = refused(from, to);
-        assert!(message.starts_with("protocol p.toml: ") && message.contains(part), "{message}");
+        assert!(message.starts_with("protocol p.toml:") && message.contains(part), "{message}");
         assert!(!message.contains('\n'), "{message}");
     }
     let names = Protocol::named("pytorch_fid").unwrap_err().to_string();

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use specimen_foundation::{bounded_read, digest::Digest};
+use specimen_foundation::{bounded_read, digest::Digest, plain_words::plain_words};
 
 use crate::{Document, RecordError, SCHEMA};
 
@@ -187,7 +187,7 @@ fn refuse_newer_number<T: Document>(found: u64, path: &Path, line: usize) -> Res
 
 /// serde_json appends " at line 1 column 2", which is wrong for a line inside a file.
 fn reason_without_place(error: &serde_json::Error) -> String {
-    let text = error.to_string();
+    let text = plain_words(&error.to_string());
     match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),
         None => text,

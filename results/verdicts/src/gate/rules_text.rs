@@ -63,8 +63,8 @@ impl Rules {
         let refuse =
             |(at, reason): Fault| VerdictError::BadRules { place: places.at(at).to_string(), reason };
         let found: FileText = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            refuse((at, error.message().trim().replace('\n', "; ")))
+            let (place, reason) = places.said(error.span(), error.message());
+            VerdictError::BadRules { place: place.to_string(), reason }
         })?;
         let schema = *found.schema.as_ref();
         if schema != SCHEMA {
@@ -226,9 +226,24 @@ mod tests {
             ("measure = \"nfe\"\nkind = \"relative\"", "5:8", "takes `tolerance`"),
             ("measure = \"nfe\"\nkind = \"window\"\nlow = 1.0", "5:8", "takes `low` and `high`"),
             ("measure = \"nfe\"\nkind = \"exact\"\nhigh = 1.0", "6:8", "takes no `high`"),
-            ("measure = \"nfe\"\nkind = \"exact\"\ntolerence = 0.1", "6:1", "tolerence"),
-            ("measure = \"nfe\"\nkind = 3", "5:8", "string"),
-            ("measure = \"nfe\"", "2:1", "kind"),
+            ("measure = \"nfe\"\nkind = \"exact\"\ntolerence = 0.1", "6:1", "did you mean `tolerance`?"),
+            ("measure = \"nfe\"\nkind = 3", "5:8", "found the integer 3, expected text"),
+            ("measure = \"nfe\"", "2:1", "`kind` is missing"),
+            (
+                "measure = \"nfe\"\nkind = \"relative\"\ntolerance = \"a lot\"",
+                "6:13",
+                "found the text \"a lot\", expected a number",
+            ),
+            (
+                "measure = \"nfe\"\nkind = \"exact\"\nmin_n = -1",
+                "6:9",
+                "expected a whole number of at least 0",
+            ),
+            (
+                "measure = \"nfe\"\nkind = \"exact\"\ndirection = \"up\"",
+                "6:13",
+                "there is no `up`; expected one of",
+            ),
         ] {
             let said = parse(text).unwrap_err().to_string();
             assert!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use specimen_foundation::bounded_read::read_side_text;
+use specimen_foundation::{bounded_read::read_side_text, plain_words::plain_words};
 use specimen_weights::LoadError;
 
 /// Sizes and options of the transformer, as `config.json` has them.
@@ -105,8 +105,8 @@ impl ChameleonConfig {
     /// A text that is no such configuration, or one of a network that is not built here.
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
         let bad = |reason: String| LoadError::Config { path: path.to_owned(), reason };
-        let file: ConfigFile =
-            serde_json::from_str(text).map_err(|e| bad(format!("not the config of a Chameleon: {e}")))?;
+        let file: ConfigFile = serde_json::from_str(text)
+            .map_err(|e| bad(format!("not the config of a Chameleon: {}", plain_words(&e.to_string()))))?;
         let unsupported = |what: &str| bad(format!("{what}, which is not built here"));
         if file.model_type != "chameleon" {
             let found = file.model_type;

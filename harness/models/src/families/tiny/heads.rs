@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use serde::{Serialize, de::DeserializeOwned};
+use specimen_foundation::plain_words::plain_words;
 
 use super::{TargetConfig, TinyBackbone};
 use crate::{
@@ -57,7 +58,9 @@ fn config_in<C: DeserializeOwned>(file: &HeadFile<'_>) -> Result<Option<C>, Stri
         return Ok(None);
     }
     let read = serde_json::from_value(entries.clone());
-    read.map(Some).map_err(|error| file.of_config(&format!("it says no head of `tiny`: {error}")))
+    read.map(Some).map_err(|error| {
+        file.of_config(&format!("it says no head of `tiny`: {}", plain_words(&error.to_string())))
+    })
 }
 
 fn json(config: &impl Serialize) -> serde_json::Value {

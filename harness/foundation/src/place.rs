@@ -1,7 +1,9 @@
 //! Where a value of a spec was written: a place in a file, or an argument of the command line. Errors name
 //! it, so that a message can be clicked or the argument found.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
+
+use crate::plain_words::plain_words;
 
 /// Where a key or value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,12 @@ impl<'t> Places<'t> {
     #[must_use]
     pub fn argument(argument: &str) -> Self {
         Self::Argument(argument.into())
+    }
+
+    /// The place that begins an error's `span`, and its `message` in plain words.
+    #[must_use]
+    pub fn said(&self, span: Option<Range<usize>>, message: &str) -> (Place, String) {
+        (self.at(span.map_or(0, |span| span.start)), plain_words(message))
     }
 
     /// The place of the character at byte `offset`; past the end is the end.
