@@ -260,11 +260,17 @@ fn a_sweep_over_two_axes_has_maps_beside_its_curves() {
     assert_eq!(rows.len(), 16);
     assert!(maps.contains("0.85,0.6,\"casc[tau_pos=0.85,tau_seq=0.6]\",1.9,"), "{maps}");
     let svg = read(&run, "sweep-tau_pos-tau_seq.svg");
-    for words in
-        ["Speedup over ar, ×", "|Δ target-nll|, nat/token (↓)", "Draft tokens accepted per step", "\n1.850\n"]
-    {
+    for words in [
+        "Speedup over ar, × (↑)",
+        "|Δ target-nll|, nat/token (↓)",
+        "accepted per step (↑)",
+        "per image (↓)",
+        "\n1.850\n",
+    ] {
         assert!(svg.contains(words), "{words}");
     }
+    let page = read(&run, "index.html");
+    assert!(page.contains("a darker square has a higher value. ↑: higher is better"), "the caption");
 }
 
 #[test]
@@ -298,6 +304,10 @@ fn of_many_settings_the_frontier_is_named_and_no_two_names_are_alike() {
     let series = names.iter().filter(|name| name.matches('=').count() == 1).count();
     assert_eq!((series, names.len() - series), (4, free), "{names:?}");
     assert!(pareto.contains("Marks grow along a line with"), "the size is explained");
+    // Each line has its letter in the key and at an end of it, so that it is known in grey too.
+    for letter in ["a", "b", "c", "d"] {
+        assert_eq!(pareto.matches(&format!(">\n{letter}\n<")).count(), 2, "{letter}");
+    }
     // Rows of the costs of a step show values only, and all sixteen differ.
     let mut rows = named(&read(&run, "phases.svg"));
     let n = rows.len();
@@ -448,6 +458,48 @@ fn no_word_leaves_the_paper_whatever_the_names() {
                 assert!(left > -1.0 && right < 560.0 + 1.0, "{figure}: {text} from {left} to {right}");
                 assert!(y > 0.0 && y <= height, "{figure}: {text} at {y} of {height}");
             }
+        }
+    }
+}
+
+/// The caps at the ends of intervals in an SVG document, as rectangles.
+fn caps(svg: &str) -> Vec<[f64; 4]> {
+    let heads = svg.split("<polyline").skip(1).map(|part| part.split('>').next().unwrap());
+    let points = |head: &str| -> Option<[f64; 4]> {
+        let numbers = head.split("points=\"").nth(1)?.split('"').next()?;
+        let numbers: Vec<f64> =
+            numbers.split([' ', ',']).filter(|n| !n.is_empty()).map(|n| n.parse().unwrap()).collect();
+        numbers.try_into().ok()
+    };
+    let is_cap = |[a, b, c, d]: &[f64; 4]| (a - c).abs() + (b - d).abs() == 10.0 && (a == c || b == d);
+    heads.filter(|head| head.contains("stroke-width=\"2\"")).filter_map(points).filter(is_cap).collect()
+}
+
+#[test]
+fn no_name_of_a_crowded_plane_touches_the_end_of_an_interval() {
+    for summary in [fixture::summary(), swept(), crossed()] {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, _) = made(folder.path(), &summary);
+        let svg = read(&run, "pareto.svg");
+        let caps = caps(&svg);
+        assert!(caps.len() > 20, "{}", caps.len());
+        let names: Vec<&str> = summary.cells.iter().map(|cell| cell.id.as_str()).collect();
+        let key = words(&svg)
+            .into_iter()
+            .filter(|(.., text)| text == "95 % interval")
+            .map(|at| at.1)
+            .next()
+            .unwrap();
+        for (x, y, size, _, text) in words(&svg) {
+            if y < key + 60.0 || !names.contains(&plain(&text).as_str()) {
+                continue;
+            }
+            // Capitals reach about three quarters of an em above the line.
+            let [left, top, right, bottom] = [x, y - 0.75 * size, x + width(&plain(&text), size), y + 1.0];
+            let touched = caps.iter().find(|[a, b, c, d]| {
+                a.min(*c) < right && left < a.max(*c) && b.min(*d) < bottom && top < b.max(*d)
+            });
+            assert_eq!(touched, None, "{text} at {x}, {y}");
         }
     }
 }

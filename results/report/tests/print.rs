@@ -77,6 +77,13 @@ fn a_figure_has_its_width_on_paper_in_every_format() {
 }
 
 #[test]
+fn a_figure_for_a_screen_says_its_size_on_paper_too() {
+    let (_folder, read) = drawn(&Style::SCREEN, "pareto");
+    // 1120 pixels on the 85 mm of a column.
+    assert_eq!(dots_per_inch(&read("png")), 335);
+}
+
+#[test]
 fn a_figure_without_a_title_is_as_much_lower() {
     let style = |is_titled| Style { width_mm: Some(85.0), is_titled };
     let (_one, with) = drawn(&style(true), "pareto");

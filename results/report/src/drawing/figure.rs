@@ -46,7 +46,12 @@ impl Style {
 
     /// Units across.
     pub(crate) fn wide(&self) -> u32 {
-        self.width_mm.map_or(WIDTH, |mm| (mm / COLUMN_MM * f64::from(WIDTH)).round() as u32)
+        (self.width_mm() / COLUMN_MM * f64::from(WIDTH)).round() as u32
+    }
+
+    /// Width on paper that PDF and PNG state.
+    fn width_mm(&self) -> f64 {
+        self.width_mm.unwrap_or(COLUMN_MM)
     }
 }
 
@@ -156,7 +161,7 @@ impl Figure {
             let area = OnPage(&mut page).into_drawing_area();
             titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
         }
-        let pdf = page.into_pdf(style.width_mm.unwrap_or(COLUMN_MM), &words.name)?;
+        let pdf = page.into_pdf(style.width_mm(), &words.name)?;
         let scale = if style.width_mm.is_some() { PRINT_SCALE } else { PNG_SCALE };
         let factor = scale * OVERSAMPLING;
         let mut canvas = Canvas::new(wide * factor, high * factor);
@@ -164,7 +169,7 @@ impl Figure {
             let area = Enlarged { canvas: &mut canvas, factor }.into_drawing_area();
             titled(&area, heading.as_ref(), drawing).map_err(|e| bad(e.to_string()))?;
         }
-        let png = canvas.averaged(OVERSAMPLING).png(&words.name, style.width_mm)?;
+        let png = canvas.averaged(OVERSAMPLING).png(&words.name, style.width_mm())?;
         Ok(Figure { words, svg, bare_svg, png, pdf, csv })
     }
 }

@@ -17,6 +17,12 @@ use specimen_table::fixed;
 /// Half the width of a symbol.
 pub(crate) const RADIUS: i32 = 7;
 
+/// Half the width of the caps at the ends of an interval.
+const CAP: i32 = 5;
+
+/// Units about an interval that words keep off: its caps, and some air.
+pub(crate) const BAR_ROOM: f64 = CAP as f64 + 3.0;
+
 /// Round numbers inside a range, five to nine of them, with the decimals they need.
 pub(crate) fn ticks(range: [f64; 2]) -> Vec<(f64, String)> {
     let span = range[1] - range[0];
@@ -135,7 +141,7 @@ pub(crate) fn whisker<DB: DrawingBackend>(
 ) -> Drawn<DB> {
     let is_level = from.1 == to.1;
     let cap = |(x, y): (i32, i32)| {
-        if is_level { vec![(x, y - 5), (x, y + 5)] } else { vec![(x - 5, y), (x + 5, y)] }
+        if is_level { vec![(x, y - CAP), (x, y + CAP)] } else { vec![(x - CAP, y), (x + CAP, y)] }
     };
     for path in [vec![from, to], cap(from), cap(to)] {
         area.draw(&PathElement::new(path, color.stroke_width(2)))?;

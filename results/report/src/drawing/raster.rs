@@ -97,15 +97,14 @@ impl Canvas {
         small
     }
 
-    /// The canvas as a PNG file, which says its width on paper where it has one, in millimetres.
-    pub(crate) fn png(&self, figure: &str, width_mm: Option<f64>) -> Result<Vec<u8>, ReportError> {
+    /// The canvas as a PNG file, which says its width on paper, in millimetres.
+    pub(crate) fn png(&self, figure: &str, width_mm: f64) -> Result<Vec<u8>, ReportError> {
         let (width, height) = self.pixels.dimensions();
         let mut info = png::Info::with_size(width, height);
         info.color_type = png::ColorType::Rgb;
-        info.pixel_dims = width_mm.map(|mm| {
-            let per_metre = (1000.0 * f64::from(width) / mm).round() as u32;
-            png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit: png::Unit::Meter }
-        });
+        let per_metre = (1000.0 * f64::from(width) / width_mm).round() as u32;
+        info.pixel_dims =
+            Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit: png::Unit::Meter });
         let mut bytes = Vec::new();
         let written = png::Encoder::with_info(&mut bytes, info)
             .and_then(png::Encoder::write_header)

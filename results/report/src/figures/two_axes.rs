@@ -123,7 +123,8 @@ impl TwoAxes {
             conditions: conditions(summary),
             caption: format!(
                 "Cells that differ in {} and {} only, one square each. Every map has its own scale, from its lowest \
-                 to its highest value; intervals are in the data.",
+                 to its highest value, and a darker square has a higher value. ↑: higher is better; ↓: lower is better. \
+                 Intervals are in the data.",
                 self.paths[0], self.paths[1]
             ),
         };
@@ -136,8 +137,8 @@ impl TwoAxes {
         let maps = [
             (format!("Speedup over {baseline}, × (↑)"), self.map(summary, &speedup)),
             (plane.short_quality_name(), self.map(summary, &quality)),
-            ("Draft tokens accepted per step".to_owned(), self.map(summary, &accepted)),
-            ("Target forwards per image".to_owned(), self.map(summary, &nfe)),
+            ("Draft tokens accepted per step (↑)".to_owned(), self.map(summary, &accepted)),
+            ("Target forwards per image (↓)".to_owned(), self.map(summary, &nfe)),
         ];
         let maps = maps.into_iter().filter_map(|(title, map)| Some(ValueMap { title, ..map? })).collect();
         let text = |at: usize| self.values[at].iter().map(|value| format!("{value}")).collect::<Vec<_>>();

@@ -16,6 +16,8 @@ use specimen_table::fixed;
 const INK: (u8, u8, u8) = (30, 30, 30);
 const GREY: (u8, u8, u8) = (110, 110, 110);
 const EMPTY: Rgb<u8> = Rgb([238, 238, 238]);
+/// Width of a pixel on paper: 96 dots an inch, as a page shows it.
+const MM_PER_PIXEL: f64 = 25.4 / 96.0;
 /// Smallest side of an image on the page.
 const SMALLEST: u32 = 128;
 const GAP: u32 = 10;
@@ -101,7 +103,8 @@ impl Grid {
                 }
             }
         }
-        canvas.png("grid", None)
+        let width_mm = f64::from(canvas.pixels.width()) * MM_PER_PIXEL;
+        canvas.png("grid", width_mm)
     }
 
     /// Width of the captions; of a model without prompts only their numbers.

@@ -12,7 +12,7 @@ use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, overlap, place, stacked};
 use crate::drawing::marks::{
-    RADIUS, around, broken, dashed, inner_mark, symbol, text_width, whisker, write, write_note,
+    BAR_ROOM, RADIUS, around, broken, dashed, inner_mark, symbol, text_width, whisker, write, write_note,
 };
 use crate::drawing::palette::{GREY, INK, PAPER};
 use crate::drawing::short_names::{ShortNames, short_names};
@@ -23,6 +23,8 @@ const WIDEST_NAME: f64 = 170.0;
 const APART: f64 = 20.0;
 /// Units between the bars of two lines at one place, at most.
 const DODGE: f64 = 8.0;
+/// Units between the outermost of them, at most: the width of a mark, so that no bar reads as one of another place.
+const SPREAD: f64 = 14.0;
 
 /// Place, value, interval.
 pub(crate) type CurvePoint = (f64, f64, Option<[f64; 2]>);
@@ -162,14 +164,16 @@ impl CurvePanel {
     /// no bar hides another.
     fn placed(&self, whole: &Curves, axes: &Axes) -> CurvePanel {
         let places: Vec<f64> = whole.places().into_iter().map(|place| whole.on_axis(place)).collect();
-        let unit = (axes.x[1] - axes.x[0]) / f64::from(axes.right - axes.left).max(1.0);
+        // In units of the figure: what a shift along the axis stands for differs from place to place where it is log.
+        let per_unit = (axes.x[1] - axes.x[0]) / f64::from(axes.right - axes.left).max(1.0);
         let nearest = places.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-        let n = self.curves.len();
+        let n = self.curves.len() as f64;
         let has_bars = self.curves.iter().any(|curve| curve.points.iter().any(|point| point.2.is_some()));
-        let apart = if has_bars { (0.7 * nearest / n.max(1) as f64).min(DODGE * unit) } else { 0.0 };
+        let most = DODGE.min(SPREAD / (n - 1.0).max(1.0)).min(0.7 * nearest / per_unit / n.max(1.0));
+        let apart = if has_bars { most } else { 0.0 };
         let mut panel = self.clone();
         for (nth, curve) in panel.curves.iter_mut().enumerate() {
-            let aside = apart * (nth as f64 - (n - 1) as f64 / 2.0);
+            let aside = per_unit * apart * (nth as f64 - (n - 1.0) / 2.0);
             for point in &mut curve.points {
                 point.0 = whole.on_axis(point.0) + aside;
             }
@@ -242,7 +246,7 @@ impl CurvePanel {
                 }));
             }
             for (x, _, ci95) in &curve.points {
-                let bar = ci95.map(|[low, high]| around(axes.at(*x, low), axes.at(*x, high), 6.0));
+                let bar = ci95.map(|[low, high]| around(axes.at(*x, low), axes.at(*x, high), BAR_ROOM));
                 rest.extend(bar);
             }
         }
@@ -276,7 +280,7 @@ impl CurvePanel {
         let Some(end) = self.curves[nth].points.last().map(|(x, y, _)| axes.at(*x, *y)) else { return false };
         let others = self.curves.iter().enumerate().filter(|(other, _)| *other != nth);
         // Lines that end at one place stand a little beside one another.
-        let beside = (DODGE * self.curves.len() as f64).ceil() as i32;
+        let beside = SPREAD.ceil() as i32 + 1;
         let mut spots = others.flat_map(|(_, curve)| &curve.points).map(|(x, y, _)| axes.at(*x, *y));
         spots.any(|(x, y)| x > end.0 + beside && (y - end.1).abs() < RADIUS + 5)
     }
@@ -427,6 +431,29 @@ mod tests {
         let x = |nth: usize| AXES.at(placed.curves[nth].points[0].0, 0.0).0;
         assert!((6..=10).contains(&(x(1) - x(0))), "{} {}", x(0), x(1));
         assert_eq!(x(0) + x(1), 2 * AXES.at(1.0, 0.0).0);
+    }
+
+    #[test]
+    fn on_a_log_axis_bars_stay_at_their_place_however_many_there_are() {
+        let points = [(0.001, 0.5), (0.01, 0.6), (0.5, 0.6)];
+        let names = ["a", "b", "c", "d", "e"];
+        let curves = names.map(|name| curve(name, &points, Some(0.1))).to_vec();
+        let panel = CurvePanel { curves, y_name: String::new(), level: None, y: None };
+        let whole = Curves {
+            panels: vec![panel],
+            x_name: String::new(),
+            tall: 200,
+            ticks_at_places: true,
+            is_log: true,
+        };
+        let axes = Axes { x: whole.x_range(), ..AXES };
+        let placed = whole.panels[0].placed(&whole, &axes);
+        for (at, (place, _)) in points.iter().enumerate() {
+            let xs: Vec<i32> = placed.curves.iter().map(|curve| axes.at(curve.points[at].0, 0.0).0).collect();
+            let tick = axes.at(place.log10(), 0.0).0;
+            assert!(xs.windows(2).all(|pair| pair[1] - pair[0] >= 3), "{xs:?}");
+            assert!(xs.iter().all(|x| (x - tick).abs() <= RADIUS), "{xs:?} about {tick}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
 use crate::drawing::labels::{Anchor, FAR, Rect, nearest, needs_leader, place};
 use crate::drawing::marks::{
-    RADIUS, around, broken, dashed, inner_mark, sized_symbol, symbol, text_width, whisker, write,
+    BAR_ROOM, RADIUS, around, broken, dashed, inner_mark, sized_symbol, symbol, text_width, whisker, write,
 };
 use crate::drawing::palette::{FRONTIER, GREY, INK, PAPER};
 use crate::drawing::short_names::{ShortNames, short_names};
@@ -20,6 +20,8 @@ use crate::figures::setting_lines::{Line, place as place_on, size_words};
 
 /// Opacity of what is dominated.
 const FADED: f64 = 0.4;
+/// Opacity of what is dominated and on a line, whose stroke has to tell the line without colour.
+const FADED_ON_LINE: f64 = 0.65;
 /// Leaders that are shorter are not drawn, in units.
 const SHORTEST_LEADER: f64 = 16.0;
 /// Opacity of lines.
@@ -32,6 +34,8 @@ const FEW: usize = 10;
 const KEY_LINE: i32 = 22;
 /// What an entry of the key takes besides its words.
 const KEY_GAP: f64 = 42.0;
+/// What the letter of a line takes before its name.
+const LETTER_ROOM: f64 = 17.0;
 
 /// One point.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +124,8 @@ impl Drawing for Scatter {
             let bars = [dot.x_ci95.map(|ci| ends(ci, [dot.y; 2])), dot.y_ci95.map(|ci| ends([dot.x; 2], ci))];
             for (from, to) in bars.into_iter().flatten() {
                 whisker(area, from, to, &self.color(dot))?;
-                lines.push(around(from, to, 3.0));
+                // A name beside a bar is near it, but none touches an end.
+                lines.extend([around(from, to, 3.0), around(from, from, BAR_ROOM), around(to, to, BAR_ROOM)]);
             }
         }
         for dot in &self.dots {
@@ -129,7 +134,7 @@ impl Drawing for Scatter {
             let at = axes.at(dot.x, dot.y);
             sized_symbol(area, at, radius, dot.family, dot.guarantee, &self.color(dot))?;
             if let Some((line, _)) = line {
-                self.inner(area, at, line, &self.color(dot))?;
+                self.inner(area, at, line, &line.color.mix(1.0))?;
             }
         }
         self.names(area, &axes, &lines)
@@ -166,6 +171,24 @@ impl Scatter {
         before.filter(|other| other.family == line.family).count()
     }
 
+    /// The letter of a line that has its family in common with others: in the key and beside an end of the line, so that it
+    /// is known without colour.
+    fn letter(&self, line: &Line) -> Option<String> {
+        let is_alone = self.drawn_lines().filter(|other| other.family == line.family).count() < 2;
+        let nth = self.drawn_lines().position(|other| other.name == line.name)?;
+        let letter = char::from(b'a' + u8::try_from(nth).ok().filter(|nth| *nth < 26)?);
+        (!is_alone).then(|| letter.to_string())
+    }
+
+    /// Letters of lines, each beside the last dot of its line that has no name.
+    fn letters(&self) -> Vec<(&Dot, String)> {
+        let of = |line| {
+            let dot = self.on(line).filter(|dot| !dot.is_named).last()?;
+            Some((dot, self.letter(line)?))
+        };
+        self.drawn_lines().filter_map(of).collect()
+    }
+
     /// What tells the marks of a line from those of the lines before it.
     fn inner<DB: DrawingBackend>(
         &self,
@@ -180,8 +203,9 @@ impl Scatter {
 
     /// That of its line, or of its family.
     fn color(&self, dot: &Dot) -> RGBAColor {
-        let own = place_on(&self.lines, &dot.name).map_or(dot.family.color, |(line, _)| line.color);
-        own.mix(if dot.is_faded { FADED } else { 1.0 })
+        let (own, faded) = place_on(&self.lines, &dot.name)
+            .map_or((dot.family.color, FADED), |(line, _)| (line.color, FADED_ON_LINE));
+        own.mix(if dot.is_faded { faded } else { 1.0 })
     }
 
     /// The names of the dots that have one, as they fit.
@@ -267,8 +291,9 @@ impl Scatter {
         let mut lines: Vec<Vec<(Key<'_>, String)>> = Vec::new();
         let (mut used, mut is_of_lines) = (0.0, false);
         for (kind, text) in self.key() {
-            let text = wrap(text, room - KEY_GAP, 1, NOTE / SIZE_PER_EM, false).concat();
-            let taken = KEY_GAP + text_width(&text, NOTE);
+            let gap = KEY_GAP + self.letter_room(&kind);
+            let text = wrap(text, room - gap, 1, NOTE / SIZE_PER_EM, false).concat();
+            let taken = gap + text_width(&text, NOTE);
             let begins = matches!(kind, Key::Line(_)) && !is_of_lines;
             is_of_lines |= begins;
             if lines.is_empty() || begins || used + taken > room + 28.0 {
@@ -279,6 +304,13 @@ impl Scatter {
             lines.last_mut().expect("a line was begun").push((kind, text));
         }
         lines
+    }
+
+    fn letter_room(&self, kind: &Key<'_>) -> f64 {
+        match kind {
+            Key::Line(line) if self.letter(line).is_some() => LETTER_ROOM,
+            _ => 0.0,
+        }
     }
 
     fn key_height(&self, wide: i32) -> i32 {
@@ -295,6 +327,7 @@ impl Scatter {
         for line in self.key_lines(wide) {
             let mut x = EDGE + RADIUS;
             for (kind, text) in line {
+                let letter_room = self.letter_room(&kind);
                 match kind {
                     Key::Point(guarantee, alpha) => {
                         symbol(area, (x, y), style(Some(Family::Chain)), guarantee, &GREY.mix(alpha))?;
@@ -310,10 +343,14 @@ impl Scatter {
                         let color = line.color.mix(1.0);
                         sized_symbol(area, (x, y), RADIUS - 1, line.family, line.guarantee, &color)?;
                         self.inner(area, (x, y), line, &color)?;
+                        if let Some(letter) = self.letter(line) {
+                            write(area, &letter, (x + 14, y), NOTE, GREY, HPos::Left, VPos::Center)?;
+                        }
                     }
                 }
-                write(area, &text, (x + 14, y), NOTE, INK, HPos::Left, VPos::Center)?;
-                x += (KEY_GAP + text_width(&text, NOTE)) as i32;
+                let words_at = (x + 14 + letter_room as i32, y);
+                write(area, &text, words_at, NOTE, INK, HPos::Left, VPos::Center)?;
+                x += (KEY_GAP + letter_room + text_width(&text, NOTE)) as i32;
             }
             y += KEY_LINE;
         }
@@ -332,16 +369,19 @@ impl Scatter {
     ) -> Drawn<DB> {
         let spots: Vec<(i32, i32)> = self.dots.iter().map(|dot| axes.at(dot.x, dot.y)).collect();
         let dots: Vec<Rect> = spots.iter().map(|&at| around(at, at, f64::from(RADIUS) + 3.0)).collect();
-        let size = self.name_size();
         let names = self.short_names(area.dim_in_pixel().0.cast_signed()).names;
-        let named: Vec<(&Dot, &(i32, i32))> =
-            self.dots.iter().zip(&spots).filter(|(dot, _)| dot.is_named).collect();
-        let anchors: Vec<Anchor> = names
+        let named = self.dots.iter().filter(|dot| dot.is_named).zip(names);
+        let named = named.map(|(dot, name)| (dot, name, self.name_size()));
+        let letters = self.letters().into_iter().map(|(dot, letter)| (dot, letter, NOTE));
+        let labels: Vec<(&Dot, String, f64)> = named.chain(letters).collect();
+        let anchors: Vec<Anchor> = labels
             .iter()
-            .zip(named.iter().map(|(_, at)| *at))
-            .map(|(name, at)| Anchor {
-                at: (f64::from(at.0), f64::from(at.1)),
-                size: (text_width(name, size), size / SIZE_PER_EM),
+            .map(|(dot, text, size)| {
+                let (x, y) = axes.at(dot.x, dot.y);
+                Anchor {
+                    at: (f64::from(x), f64::from(y)),
+                    size: (text_width(text, *size), size / SIZE_PER_EM),
+                }
             })
             .collect();
         let inside = [
@@ -351,7 +391,7 @@ impl Scatter {
             f64::from(axes.bottom) - 6.0,
         ];
         let places = place(&anchors, &dots, lines, inside);
-        for ((((dot, _), name), anchor), rect) in named.iter().zip(&names).zip(&anchors).zip(places) {
+        for (((dot, text, size), anchor), rect) in labels.iter().zip(&anchors).zip(places) {
             let near = nearest(anchor.at, &rect);
             let away = (near.0 - anchor.at.0).hypot(near.1 - anchor.at.1);
             // Straight above or below the point its interval leads to the name, if it ends there.
@@ -368,7 +408,7 @@ impl Scatter {
             }
             let color = if dot.is_faded { GREY } else { INK };
             let middle = (rect[0].round() as i32, ((rect[1] + rect[3]) / 2.0).round() as i32);
-            write(area, name, middle, size, color, HPos::Left, VPos::Center)?;
+            write(area, text, middle, *size, color, HPos::Left, VPos::Center)?;
         }
         Ok(())
     }
