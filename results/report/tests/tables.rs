@@ -177,6 +177,24 @@ fn differences_from_the_baseline_have_p_values_that_hold_for_all_rows_together()
 }
 
 #[test]
+fn a_difference_without_a_p_value_says_why() {
+    let mut summary = small();
+    assert!(!table(&summary).unwrap().text(4000).contains("No z and no p"));
+    for (at, difference, n) in [(1, 0.0, 12), (2, 0.25, 12), (3, 0.25, 12)] {
+        let versus = summary.cells[at].metrics[0].vs_baseline.as_mut().unwrap();
+        (versus.difference, versus.z, versus.se, versus.n) = (difference, None, Some(0.0), n);
+    }
+    let ids: Vec<String> = summary.cells[1..4].iter().map(|cell| cell.id.clone()).collect();
+    let text = table(&summary).unwrap().text(4000);
+    let expected = format!(
+        "No z and no p: target-nll of {} (the same value as the baseline on every prompt); target-nll of {}, target-nll of \
+         {} (the same difference on every prompt, so no chance can be estimated).",
+        ids[0], ids[1], ids[2]
+    );
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
 fn a_row_says_which_baseline_it_is_relative_to_where_there_are_several() {
     let mut summary = small();
     assert!(!table(&summary).unwrap().markdown().contains("| baseline "));

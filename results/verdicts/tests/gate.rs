@@ -170,10 +170,18 @@ fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_
         cell.speedup.value = cell.speedup.value.map(|ratio| ratio * 1.5);
         cell.speedup.ci95 = cell.speedup.ci95.map(|ends| ends.map(|end| end * 1.5));
     }
-    let found = gate(&[run], Some("lab"));
+    let found = gate(&[run.clone()], Some("lab"));
     assert!(!found.passed);
     let said = found.failures();
     assert!(said.contains("speedup (leg decode_s of ar) of chain: it moved by +50.00 %"), "{said}");
+    // A leg that a rerun clears has its reason in JUnit too.
+    let again = gate(&[run, fixture::summary()], Some("lab"));
+    let junit = again.junit();
+    let leg = junit.lines().find(|line| line.contains("leg decode_s of ar") && line.contains("\"chain\""));
+    assert!(
+        leg.is_some_and(|line| line.contains("<system-out>") && line.contains("it passes in rerun 1")),
+        "{junit}"
+    );
 }
 
 #[test]

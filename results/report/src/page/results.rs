@@ -7,7 +7,9 @@ use specimen_table::{Entry, Rank};
 use crate::ReportError;
 use crate::drawing::families::{Mark, style_of};
 use crate::drawing::palette::hex;
-use crate::tables::differences::{Difference, comparisons, differences, on_p_values, p_value, signed_short};
+use crate::tables::differences::{
+    Difference, comparisons, differences, on_p_values, p_value, signed_short, without_p,
+};
 use crate::tables::ranking::missing_items;
 use specimen_table::{fixed, mark};
 
@@ -74,7 +76,8 @@ pub(crate) fn difference_parts(summary: &Summary) -> Result<(Vec<DifferencePart>
         rows: rows.iter().map(row).collect(),
     });
     let parts: Vec<DifferencePart> = parts.collect();
-    let words = if parts.is_empty() { String::new() } else { on_p_values(summary) };
+    let words = if parts.is_empty() { None } else { Some(on_p_values(summary)) };
+    let words = words.into_iter().chain(without_p(summary)?).collect::<Vec<_>>().join(" ");
     Ok((parts, words))
 }
 

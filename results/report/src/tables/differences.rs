@@ -57,8 +57,40 @@ pub(crate) fn comparisons(summary: &Summary) -> Result<Vec<String>, ReportError>
     }
     if !lines.is_empty() {
         lines.push(on_p_values(summary));
+        lines.extend(without_p(summary)?);
     }
     Ok(lines)
+}
+
+/// Why some differences have no z and no p value, and which; `None` where all have one.
+///
+/// # Errors
+/// As [`differences`].
+pub(crate) fn without_p(summary: &Summary) -> Result<Option<String>, ReportError> {
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
+    for (metric, rows) in differences(summary)? {
+        for row in rows.iter().filter(|row| row.p.is_none()) {
+            let reason = why_no_p(&row.versus);
+            let name = format!("{metric} of {}", row.cell);
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(name),
+                None => by_reason.push((reason, vec![name])),
+            }
+        }
+    }
+    let texts: Vec<String> =
+        by_reason.iter().map(|(reason, names)| format!("{} ({reason})", names.join(", "))).collect();
+    Ok((!texts.is_empty()).then(|| format!("No z and no p: {}.", texts.join("; "))))
+}
+
+/// Why a difference has no z or p value.
+fn why_no_p(versus: &VsBaseline) -> &'static str {
+    match (versus.n, versus.se) {
+        (0 | 1, _) => "fewer than two pairs",
+        (_, Some(_)) if versus.difference == 0.0 => "the same value as the baseline on every prompt",
+        (_, Some(_)) => "the same difference on every prompt, so no chance can be estimated",
+        (_, None) => "no standard error was stored",
+    }
 }
 
 /// How p values are meant.

@@ -39,6 +39,11 @@ impl Comparison {
              many pairs would have found with 80 % power."
                 .to_owned(),
         );
+        if self.rows.iter().any(|row| row.p_holm.is_none()) {
+            table.legend.push(
+                "p —: all pairs of that row differ by the same, or not at all, so no chance can be estimated.".to_owned(),
+            );
+        }
         let ratios = self.rows.iter().filter(|row| row.estimate.scale == Scale::Ratio);
         let further = ratios.map(|row| {
             let part = |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |value| fixed(value, 3));
