@@ -21,6 +21,8 @@ pub struct Metric {
     /// Unit of its values; empty for a plain number.
     #[serde(default)]
     pub unit: String,
+    /// The least and the largest value that it can have, where it has both: no interval goes beyond.
+    pub bounds: Option<[i32; 2]>,
     /// What its table in a spec must say besides the name.
     pub needs: Needs,
     /// Whether it compares distributions. Such a value is biased for few images, and `min_n` is expected.

@@ -131,7 +131,8 @@ pub(crate) fn distance(
     Ok(measured.into())
 }
 
-/// The mean of one score an image, with an interval over the prompts.
+/// The mean of one score an image, with an interval over the prompts. Student's t knows no bounds, so the interval ends where
+/// the metric does.
 pub(crate) fn mean(
     metric: &'static str,
     extractor: String,
@@ -140,6 +141,8 @@ pub(crate) fn mean(
 ) -> Result<Outcome, MeasureError> {
     let prompts: Vec<&str> = images.iter().map(|image| image.prompt_id).collect();
     let (mean, ci95) = mean_over_groups(scores, &prompts).in_metric(metric, &[])?;
+    let bounds = specimen_catalog::metric(metric).and_then(|known| known.bounds);
+    let ci95 = ci95.map(|ends| within(ends, bounds));
     let picture = |(image, &score): (&CellImage<'_>, &f64)| PictureScore {
         id: image.prompt_id.to_owned(),
         file: image.name.to_owned(),
@@ -148,6 +151,11 @@ pub(crate) fn mean(
     };
     let measured = Measurement { ci95, ..measurement(metric, extractor, mean, images.len() as u64) };
     Ok(Outcome { values: vec![measured], pictures: images.iter().zip(scores).map(picture).collect() })
+}
+
+/// The part of an interval that is inside of the bounds.
+fn within(ends: [f64; 2], bounds: Option<[i32; 2]>) -> [f64; 2] {
+    bounds.map_or(ends, |[least, largest]| ends.map(|end| end.clamp(least.into(), largest.into())))
 }
 
 fn measurement(metric: &'static str, extractor: String, value: f64, n: u64) -> Measurement {
@@ -163,5 +171,26 @@ fn measurement(metric: &'static str, extractor: String, value: f64, n: u64) -> M
         left_out: Vec::new(),
         notes: Vec::new(),
         details: Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+    use super::*;
+
+    #[test]
+    fn an_interval_of_few_prompts_ends_where_the_metric_does() {
+        let image = |prompt_id| CellImage { name: prompt_id, path: PathBuf::new(), prompt_id, prompt: "" };
+        let images = ["a", "b"].map(image);
+        let ends = |metric, scores: [f64; 2]| {
+            mean(metric, String::new(), &images, &scores).unwrap().values[0].ci95.unwrap()
+        };
+        // 0.95 and half a width of 12.7 times 0.05.
+        let [low, high] = ends("scene-clip", [1.0, 0.9]);
+        assert!((low - (0.95 - 12.706_204_736 * 0.05)).abs() < 1e-9, "{low}");
+        assert_eq!(high, 1.0);
+        assert_eq!(ends("attribute-accuracy", [0.0, 1.0]), [0.0, 1.0]);
+        assert!(ends("aesthetic", [1.0, 9.0])[0] < 0.0, "nothing is known of its bounds");
     }
 }

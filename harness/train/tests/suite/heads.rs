@@ -287,7 +287,7 @@ fn what_cannot_be_trained_is_refused_in_a_sentence_and_nothing_is_written() {
         (base.replace("guidance = 3.0", "guidence = 3.0"), "guidence"),
         (
             base.replace("row_weight", "raw_weight"),
-            "spec.toml:10:71: unknown key `raw_weight`; did you mean `row_weight`?",
+            "spec.toml:10:66: unknown key `raw_weight`; did you mean `row_weight`?",
         ),
         (
             base.replace("batch = 4", "batch = \"4\""),
