@@ -56,6 +56,7 @@ pub use specimen_foundation::digest::Digest;
 pub use summaries::better::{Better, TARGET_NLL, distances};
 pub use summaries::cell_quantity::CellQuantity;
 pub use summaries::family::Family;
+pub use summaries::mix::Mix;
 pub use summaries::summary::{
     CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Projection, Ratio, Sampling,
     Summary, VsBaseline, WallSeconds,

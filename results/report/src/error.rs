@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use specimen_foundation::failure::{Failure, FailureKind};
-use specimen_record::RecordError;
-
-use crate::records::Mix;
+use specimen_record::{Mix, RecordError};
 
 /// A report that could not be made.
 #[derive(Debug, thiserror::Error)]

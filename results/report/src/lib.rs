@@ -19,7 +19,7 @@ pub use error::ReportError;
 pub use figures::pareto::{Quality, check_quality};
 pub use figures::printed::{PrintedPlane, PrintedPoint, WithInterval, printed_figure};
 pub use figures::training::training_figure;
-pub use records::{ImageRecords, Mix, Source, image_columns};
+pub use records::{ImageRecords, MIXABLE, Source, image_columns};
 pub use report::{Asked, Options, Outcome, Report, draw, drawn, grid, grid_picture, report};
 pub use tables::splice::splice;
 pub use tables::table::{table, table_csv, table_of};

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
-use specimen_record::{Origin, TimingQuality};
+use specimen_record::{Mix, Origin, TimingQuality};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::cell_pair::cell_pair;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
-use specimen_verdicts::compare::mix::Kind;
 use specimen_verdicts::values::RunValues;
 
 fn compared(a: &Made, b: &Made, options: &Options) -> Result<Comparison, VerdictError> {
@@ -20,7 +19,7 @@ fn compared(a: &Made, b: &Made, options: &Options) -> Result<Comparison, Verdict
     compare(&read(a), &read(b), options)
 }
 
-fn mix(kinds: &[Kind]) -> Options {
+fn mix(kinds: &[Mix]) -> Options {
     Options { mix: kinds.iter().copied().collect::<BTreeSet<_>>(), ..Options::default() }
 }
 
@@ -113,9 +112,9 @@ fn times_of_two_machines_are_refused_with_the_reason_unless_mixed() {
     let found = compared(&Made::plain("a"), &other, &Options::default()).unwrap();
     assert!(found.rows.iter().all(|row| row.measure != "decode_s" && row.measure != "speedup"));
     let refused = found.refused.iter().find(|refused| refused.measure == "decode_s").unwrap();
-    assert_eq!(refused.kind, Some(Kind::Device));
+    assert_eq!(refused.kind, Some(Mix::Device));
     assert!(refused.why.contains("A has Example CPU, B has Another CPU; --mix device"), "{refused:?}");
-    let mixed = compared(&Made::plain("a"), &other, &mix(&[Kind::Device])).unwrap();
+    let mixed = compared(&Made::plain("a"), &other, &mix(&[Mix::Device])).unwrap();
     assert!(
         mixed.refused.is_empty()
             && mixed.table().text(200).contains("MIXED, although these may differ: device")
@@ -130,18 +129,18 @@ fn other_protocols_methods_and_seeds_are_refused_unless_mixed() {
     assert!(
         found.refused.iter().any(|r| r.measure == "clip" && r.why.contains("A has clip@v1, B has clip@v2"))
     );
-    assert!(compared(&Made::plain("a"), &other, &mix(&[Kind::Protocol])).unwrap().refused.is_empty());
+    assert!(compared(&Made::plain("a"), &other, &mix(&[Mix::Protocol])).unwrap().refused.is_empty());
 
     let spec = |tree: u32| serde_json::json!({"cells": [{"name": "tree", "method": {"depth": tree}}]});
     let (a, b) = (Made { spec: spec(3), ..Made::plain("a") }, Made { spec: spec(4), ..Made::plain("b") });
     let found = compared(&a, &b, &Options::default()).unwrap();
     assert!(found.rows.iter().all(|row| row.cell != "tree"));
-    assert!(found.refused.iter().any(|r| r.cell == "tree" && r.kind == Some(Kind::Identity)), "{found:#?}");
+    assert!(found.refused.iter().any(|r| r.cell == "tree" && r.kind == Some(Mix::Identity)), "{found:#?}");
 
     let seeds = Made { seed: 8, ..Made::plain("b") };
     let refused = compared(&Made::plain("a"), &seeds, &Options::default()).unwrap_err();
     assert!(matches!(refused, VerdictError::OtherSeeds { .. }) && refused.to_string().contains("--mix seed"));
-    assert!(compared(&Made::plain("a"), &seeds, &mix(&[Kind::Seed])).is_ok());
+    assert!(compared(&Made::plain("a"), &seeds, &mix(&[Mix::Seed])).is_ok());
 }
 
 #[test]

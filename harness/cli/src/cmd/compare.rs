@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
-use specimen_record::{Part, RunDir};
+use specimen_record::{Mix, Part, RunDir};
 use specimen_verdicts::{
     compare::{
         cell_pair::cell_pair,
         comparison::{Options, compare as compare_values},
-        mix::Kind,
     },
     values::RunValues,
 };
@@ -32,7 +31,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "A=B")]
     pub cell: Vec<String>,
     /// Compare although this differs
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Kind::ALL.map(|(name, _)| name)))]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Mix::ALL.map(Mix::name)))]
     pub mix: Vec<String>,
     /// How the table is written
     #[arg(long, value_enum, default_value_t = Layout::Terminal)]
@@ -77,10 +76,9 @@ pub(crate) fn compare(args: &CompareArgs, console: &Console) -> anyhow::Result<(
         let named = cell_pair(pair, &a.summary, &b.summary);
         named.map_err(|why| CliError::Usage(format!("--cell {pair}: {why}")))
     });
-    let named = |name: &String| Kind::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
     let options = Options {
         cells: cells.collect::<Result<_, CliError>>()?,
-        mix: args.mix.iter().filter_map(named).collect(),
+        mix: args.mix.iter().filter_map(|name| Mix::named(name)).collect(),
     };
     let found = compare_values(&a, &b, &options)?;
     for refused in &found.refused {

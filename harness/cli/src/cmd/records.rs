@@ -10,8 +10,8 @@ use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
 use specimen_datasets::Prompt;
 use specimen_experiments::{prompts, spec::Spec};
-use specimen_record::{Manifest, Part, RunDir, read_document};
-use specimen_report::{ImageRecords, Mix, Source};
+use specimen_record::{Manifest, Mix, Part, RunDir, read_document};
+use specimen_report::{ImageRecords, MIXABLE, Source};
 
 use super::compare::Layout;
 use specimen_measure::words::counted;
@@ -33,10 +33,11 @@ pub struct RecordsArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Allow this difference between runs in one table
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(Mix::ALL.map(|(name, _)| name)))]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(MIXABLE.map(Mix::name)))]
     pub mix: Vec<String>,
     /// Print means for each value of this column too: `category` or `challenge` of the prompts (read from the dataset), a
-    /// swept parameter, or any other column of --out; may be repeated
+    /// swept parameter (over all cells that an axis made of one cell; with `cell` each stays apart), or any other column of
+    /// --out; may be repeated
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub by: Vec<String>,
     /// How the means are written
@@ -59,8 +60,7 @@ fn source(text: &str) -> Result<Source, String> {
 
 /// Reads the images, writes them where asked, and prints means by run and cell.
 pub(crate) fn records(args: &RecordsArgs, console: &Console) -> anyhow::Result<()> {
-    let named = |name: &String| Mix::ALL.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
-    let mix: BTreeSet<Mix> = args.mix.iter().filter_map(named).collect();
+    let mix: BTreeSet<Mix> = args.mix.iter().filter_map(|name| Mix::named(name)).collect();
     // A .parquet file has no seal.
     let folders = args.runs.iter().map(|run| &run.path).filter(|run| !run.is_file());
     let unverified = Unverified::check(folders, Part::Values, &args.seal, console)?;

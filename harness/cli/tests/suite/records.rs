@@ -138,10 +138,22 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
 
     let table = desk.succeeds(&["records", "a", "--by", "depth", "--layout", "csv"]).out;
     let keys = table.lines().map(|line| line.split(',').take(4).collect::<Vec<_>>().join(","));
-    let rows = ["a,ar,,6", "a,sd-chain2[depth=1],1,6", "a,sd-chain2[depth=4],4,6", "a,quality,3,6"];
+    let rows = ["a,ar,,6", "a,sd-chain2,1,6", "a,sd-chain2,4,6", "a,quality,3,6"];
     let found: Vec<String> = keys.filter(|key| key.starts_with("a,")).collect();
     assert_eq!(found.len(), 4, "{table}");
     assert!(rows.iter().all(|row| found.iter().any(|key| key == row)), "{table}");
+    let apart = desk.succeeds(&["records", "a", "--by", "depth,cell", "--layout", "csv"]).out;
+    assert!(apart.contains("a,sd-chain2[depth=1],1,6"), "{apart}");
+
+    // Of a grid of two parameters, a row a value of the one is over all values of the other.
+    let grid =
+        ["--sweep", "cell.sd-chain2.drafter.depth=1,4", "--sweep", "cell.sd-chain2.sampling.top_k=0,9"];
+    stub(&desk, "grid", &grid);
+    let table = desk.succeeds(&["records", "grid", "--by", "depth", "--layout", "csv"]).out;
+    assert_eq!(table.lines().filter(|line| line.starts_with("grid,sd-chain2")).count(), 2, "{table}");
+    assert!(table.contains("grid,sd-chain2,1,12,") && table.contains("grid,sd-chain2,4,12,"), "{table}");
+    let shown = desk.succeeds(&["records", "grid", "--by", "depth"]).out;
+    assert!(shown.contains("A row is over all cells that axes made of one cell"), "{shown}");
     desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "param:depth"]);
 }
 

@@ -3,5 +3,6 @@
 pub(crate) mod better;
 pub(crate) mod cell_quantity;
 pub(crate) mod family;
+pub(crate) mod mix;
 pub(crate) mod summary;
 pub(crate) mod timing_quality;

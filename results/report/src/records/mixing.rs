@@ -3,32 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
+use specimen_record::Mix;
 
 use super::{SCORE, texts};
 use crate::ReportError;
 
-/// A difference between runs that keeps them out of one table unless the user allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mix {
-    /// The machine, its threads, the device or the kind of number differ: times say nothing of one another.
-    Device,
-    /// Cells of one name are other methods, models, datasets or sampling.
-    Identity,
-    /// A metric was computed by another protocol.
-    Protocol,
-}
-
-impl Mix {
-    /// All kinds with their names.
-    pub const ALL: [(&'static str, Mix); 3] =
-        [("device", Mix::Device), ("identity", Mix::Identity), ("protocol", Mix::Protocol)];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Mix::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-}
+/// What may be mixed in a table of images; each says its seed.
+pub const MIXABLE: [Mix; 3] = [Mix::Device, Mix::Identity, Mix::Protocol];
 
 /// Refuses what differs and is not in `mix`.
 pub(super) fn check(frame: &DataFrame, mix: &BTreeSet<Mix>) -> Result<(), ReportError> {

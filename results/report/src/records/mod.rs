@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 use polars::prelude::*;
 use specimen_foundation::names::suggestion;
-use specimen_record::RunDir;
+use specimen_record::{Mix, RunDir};
 use specimen_table::{Entry, Table, column_decimals, fixed};
 
 use crate::ReportError;
 use specimen_table::CsvText;
 
-pub use mixing::Mix;
+pub use mixing::MIXABLE;
 
 /// What every score's column begins with.
 const SCORE: &str = "score:";
@@ -155,7 +155,8 @@ impl ImageRecords {
     }
 
     /// One row a run, cell and value of the columns in `by`: images, those that failed, and means over those that did not,
-    /// warm-ups left out of times. A column `param:NAME` or `prompt:NAME` may be given as `NAME`.
+    /// warm-ups left out of times. A column `param:NAME` or `prompt:NAME` may be given as `NAME`. By a swept parameter, cells
+    /// that axes made of one cell are one, under its name, unless `by` has `cell`.
     ///
     /// # Errors
     /// A column that is not there or has no value, and an operation that polars refuses.
@@ -167,10 +168,23 @@ impl ImageRecords {
         }
         let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
         if self.n() == 0 {
-            return shown(&mean_row(&self.frame, &keys, &scores)?, keys.len());
+            return shown(&mean_row(&self.frame, &keys, &scores)?, keys.len(), None);
         }
-        let groups = self.frame.group_by_stable(keys.iter().map(String::as_str))?;
-        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?, keys.len())
+        let is_by_param =
+            keys.iter().any(|key| key.starts_with(PARAM)) && !by.iter().any(|name| name == "cell");
+        let mut frame = self.frame.clone();
+        let mut note = None;
+        if is_by_param {
+            let cells = texts(&frame, "cell")?;
+            let bases: Vec<Option<&str>> =
+                self.frame.column("cell")?.str()?.iter().map(|cell| cell.map(base_name)).collect();
+            frame.with_column(Column::new("cell".into(), bases))?;
+            note = (texts(&frame, "cell")?.len() < cells.len()).then_some(
+                "A row is over all cells that axes made of one cell; `--by cell` keeps them apart.",
+            );
+        }
+        let groups = frame.group_by_stable(keys.iter().map(String::as_str))?;
+        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?, keys.len(), note)
     }
 
     /// The column that `name` means.
@@ -199,6 +213,11 @@ impl ImageRecords {
         }
         Ok(out.into_text())
     }
+}
+
+/// The name of the cell of a spec that axes made `cell` of: `casc[tau_pos=0.8]` is one of `casc`.
+fn base_name(cell: &str) -> &str {
+    cell.split_once('[').filter(|_| cell.ends_with(']')).map_or(cell, |(base, _)| base)
 }
 
 fn is_parquet(path: &Path) -> bool {
@@ -293,10 +312,14 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
 }
 
 /// The frame of means as a table; the first `n_keys` columns say which group a row is.
-fn shown(frame: &DataFrame, n_keys: usize) -> Result<Table, ReportError> {
+fn shown(frame: &DataFrame, n_keys: usize, note: Option<&str>) -> Result<Table, ReportError> {
     let mut table = Table {
         id: "records".to_owned(),
-        head: vec!["Means over images that were made; times without warm-ups.".to_owned()],
+        head: ["Means over images that were made; times without warm-ups."]
+            .into_iter()
+            .chain(note)
+            .map(str::to_owned)
+            .collect(),
         legend: vec!["Step compression: tokens over forwards of the target, prefill included.".to_owned()],
         ..Table::default()
     };

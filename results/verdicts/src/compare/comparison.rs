@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use specimen_foundation::names::known_names;
-use specimen_record::{CellSummary, Origin, TimingQuality};
+use specimen_record::{CellSummary, Mix, Origin, TimingQuality};
 use specimen_stats::multiple_tests::holm;
 
 pub use super::pair::{Estimate, Scale, estimate};
 
-use super::mix::{Kind, other_device, other_identity};
+use super::mix::{other_device, other_identity};
 use super::pair::change_of_speedup;
 use crate::VerdictError;
 use crate::values::{ByPrompt, COUNTED, RunValues, Span};
@@ -24,7 +24,7 @@ pub struct Comparison {
     /// The second.
     pub b: Side,
     /// Kinds of differences that were mixed although they differ.
-    pub mixed: Vec<Kind>,
+    pub mixed: Vec<Mix>,
     /// One row a cell and measure, measure by measure.
     pub rows: Vec<Row>,
     /// What was refused, with the reason.
@@ -74,7 +74,7 @@ pub struct Refused {
     /// What would have been compared.
     pub measure: String,
     /// What differs.
-    pub kind: Option<Kind>,
+    pub kind: Option<Mix>,
     /// Why.
     pub why: String,
 }
@@ -85,7 +85,7 @@ pub struct Options {
     /// Pairs of cells, of A and of B; empty for the cells of the same name.
     pub cells: Vec<(String, String)>,
     /// Differences that do not keep numbers out of the table.
-    pub mix: BTreeSet<Kind>,
+    pub mix: BTreeSet<Mix>,
 }
 
 /// Compares two runs.
@@ -94,7 +94,7 @@ pub struct Options {
 /// When a cell asked for is not there, the images are of other seeds and that is not mixed, or nothing is left to
 /// compare.
 pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
-    if let Some((prompt, sample)) = a.other_seed(b).filter(|_| !options.mix.contains(&Kind::Seed)) {
+    if let Some((prompt, sample)) = a.other_seed(b).filter(|_| !options.mix.contains(&Mix::Seed)) {
         return Err(VerdictError::OtherSeeds { prompt, sample });
     }
     let mut found = Comparison {
@@ -106,7 +106,7 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         refused: Vec::new(),
     };
     let pairs = pairs(a, b, options)?;
-    let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Kind::Device));
+    let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Mix::Device));
     for (cell_a, cell_b) in &pairs {
         let both = Both { a, b, cell_a, cell_b, device: device.as_deref(), options };
         both.compare(&mut found)?;
@@ -169,10 +169,10 @@ impl Both<'_> {
     }
 
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
-        let asked_for = !self.options.cells.is_empty() || self.options.mix.contains(&Kind::Identity);
+        let asked_for = !self.options.cells.is_empty() || self.options.mix.contains(&Mix::Identity);
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
         if let Some(why) = other.filter(|_| !asked_for) {
-            self.refuse(found, "everything", Some(Kind::Identity), &why);
+            self.refuse(found, "everything", Some(Mix::Identity), &why);
             return Ok(());
         }
         for measure in COUNTED {
@@ -185,9 +185,9 @@ impl Both<'_> {
             let Some((_, theirs)) = self.b.metrics(&self.cell_b.id).find(|(name, _)| *name == metric) else {
                 continue;
             };
-            if theirs != protocol && !self.options.mix.contains(&Kind::Protocol) {
+            if theirs != protocol && !self.options.mix.contains(&Mix::Protocol) {
                 let why = format!("A has {protocol}, B has {theirs}: they cannot be compared");
-                self.refuse(found, metric, Some(Kind::Protocol), &why);
+                self.refuse(found, metric, Some(Mix::Protocol), &why);
                 continue;
             }
             // Where only some images have a value, a comparison of these would be one of a selection.
@@ -226,8 +226,8 @@ impl Both<'_> {
             return Ok(());
         }
         if let Some(why) = self.device {
-            self.refuse(found, seconds, Some(Kind::Device), why);
-            self.refuse(found, speedup, Some(Kind::Device), why);
+            self.refuse(found, seconds, Some(Mix::Device), why);
+            self.refuse(found, speedup, Some(Mix::Device), why);
             return Ok(());
         }
         self.push(found, seconds, None, &a, &b, Scale::Ratio)?;
@@ -287,7 +287,7 @@ impl Both<'_> {
         head(self.a) ^ head(self.b).rotate_left(1)
     }
 
-    fn refuse(&self, found: &mut Comparison, measure: &str, kind: Option<Kind>, why: &str) {
+    fn refuse(&self, found: &mut Comparison, measure: &str, kind: Option<Mix>, why: &str) {
         let remedy = kind.map(|kind| format!("; --mix {} compares them anyway", kind.name()));
         found.refused.push(Refused {
             cell: self.name(),

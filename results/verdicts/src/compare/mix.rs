@@ -1,37 +1,6 @@
 //! What two runs must have in common so that their numbers can be compared.
 
-use serde::Serialize;
 use specimen_record::{CellSummary, Summary};
-
-/// A difference between runs that a comparison refuses unless the user allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The machine, kind of number or threads differ: times say nothing of one another.
-    Device,
-    /// Cells of one name are other methods, models or sampling.
-    Identity,
-    /// A metric was computed by another protocol.
-    Protocol,
-    /// Images were drawn from other random sources: differences are those of two samples.
-    Seed,
-}
-
-impl Kind {
-    /// All kinds with their names.
-    pub const ALL: [(&'static str, Kind); 4] = [
-        ("device", Kind::Device),
-        ("identity", Kind::Identity),
-        ("protocol", Kind::Protocol),
-        ("seed", Kind::Seed),
-    ];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Kind::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-}
 
 /// Why times of the two runs do not belong into one table; `None` where they do.
 #[must_use]
