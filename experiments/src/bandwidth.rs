@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{estimate::Footprint, plan::Plan, spec::ModelSpec};
+use crate::{
+    estimate::Footprint,
+    spec::{ModelSpec, Spec},
+};
 
 /// A device by the bandwidth of its memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,20 +74,19 @@ impl Bandwidth {
     }
 }
 
-impl Plan {
-    /// Seconds on each of `devices`. `streamed`: bytes that one forward of a model reads. Empty where that or a
-    /// footprint is unknown for a model.
-    pub fn time_bounds(
-        &self,
-        devices: Vec<Bandwidth>,
-        footprint: impl Fn(&ModelSpec) -> Option<Footprint>,
-        streamed: impl Fn(&ModelSpec) -> Option<u64>,
-    ) -> Vec<TimeBound> {
-        let n_images = (self.prompts.len() * self.spec.dataset.samples as usize) as f64;
-        let of_cell = |model| Some(footprint(model)?.n_tokens as f64 * streamed(model)? as f64 * n_images);
-        let bytes: Option<f64> = self.spec.cells.iter().map(|cell| of_cell(&cell.model)).sum();
-        let Some(bytes) = bytes else { return Vec::new() };
-        let of = |at: Bandwidth| TimeBound { seconds: bytes / at.bytes_per_second, at };
-        devices.into_iter().map(of).collect()
-    }
+/// Seconds on each of `devices` for the images of `n_prompts` prompts. `streamed`: bytes that one forward of a model reads.
+/// Empty where that or a footprint is unknown for a model, and without prompts.
+pub fn time_bounds(
+    spec: &Spec,
+    n_prompts: usize,
+    devices: Vec<Bandwidth>,
+    footprint: impl Fn(&ModelSpec) -> Option<Footprint>,
+    streamed: impl Fn(&ModelSpec) -> Option<u64>,
+) -> Vec<TimeBound> {
+    let n_images = (n_prompts * spec.dataset.samples as usize) as f64;
+    let of_cell = |model| Some(footprint(model)?.n_tokens as f64 * streamed(model)? as f64 * n_images);
+    let bytes: Option<f64> = spec.cells.iter().map(|cell| of_cell(&cell.model)).sum();
+    let Some(bytes) = bytes.filter(|bytes| *bytes > 0.0) else { return Vec::new() };
+    let of = |at: Bandwidth| TimeBound { seconds: bytes / at.bytes_per_second, at };
+    devices.into_iter().map(of).collect()
 }

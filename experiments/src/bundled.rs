@@ -1,10 +1,9 @@
 //! The specs of this repository, inside the program: they can be listed, copied and run where no checkout is.
 
 use serde::Serialize;
-use specimen_datasets::catalog::ENTRIES;
 use toml::Value;
 
-use crate::{error::SpecError, parse::SpecText, spec::Spec};
+use crate::{error::SpecError, parse::SpecText, prompts::published_number, spec::Spec};
 
 /// One spec of `experiments/specs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +52,7 @@ pub fn summaries() -> Result<Vec<SpecSummary>, SpecError> {
 
 impl SpecSummary {
     fn of(name: &'static str, spec: &Spec) -> Self {
-        let known =
-            ENTRIES.iter().find(|entry| entry.name == spec.dataset.name).and_then(|entry| entry.n_prompts);
-        let n_prompts = match (spec.dataset.limit, known) {
-            (Some(limit), Some(all)) => Some(limit.min(all)),
-            (limit, all) => limit.or(all),
-        };
+        let n_prompts = published_number(&spec.dataset);
         let samples = usize::try_from(spec.dataset.samples).expect("usize has at least 32 bits");
         let mut models: Vec<String> = spec.cells.iter().map(|cell| cell.model.name.clone()).collect();
         models.dedup();

@@ -82,7 +82,9 @@ pub struct Missing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetchSize {
-    /// Bytes of the files whose size is published.
+    /// Files.
+    pub n_files: u64,
+    /// Bytes of those whose size is published.
     pub n_bytes: u64,
     /// Files whose size is not.
     pub n_unknown: u64,
@@ -139,10 +141,11 @@ impl Estimate {
     /// Size of all that a command can fetch; absent if nothing is to be fetched.
     #[must_use]
     pub fn to_fetch(&self) -> Option<FetchSize> {
-        self.missing
-            .iter()
-            .filter_map(|missing| missing.fetch)
-            .reduce(|a, b| FetchSize { n_bytes: a.n_bytes + b.n_bytes, n_unknown: a.n_unknown + b.n_unknown })
+        self.missing.iter().filter_map(|missing| missing.fetch).reduce(|a, b| FetchSize {
+            n_files: a.n_files + b.n_files,
+            n_bytes: a.n_bytes + b.n_bytes,
+            n_unknown: a.n_unknown + b.n_unknown,
+        })
     }
 }
 
@@ -209,17 +212,16 @@ impl fmt::Display for Estimate {
     }
 }
 
+/// Where a size is unknown, the sum of the others is the least that it can be.
 impl fmt::Display for FetchSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unknown = match self.n_unknown {
-            0 => String::new(),
-            1 => "1 file of unknown size".to_owned(),
-            n => format!("{n} files of unknown size"),
-        };
-        match (self.n_bytes, unknown.as_str()) {
-            (n_bytes, "") => f.write_str(&human_bytes(n_bytes)),
-            (0, unknown) => f.write_str(unknown),
-            (n_bytes, unknown) => write!(f, "{} and {unknown}", human_bytes(n_bytes)),
+        let Self { n_files, n_bytes, n_unknown } = *self;
+        match (n_unknown, n_unknown == n_files) {
+            (0, _) => f.write_str(&human_bytes(n_bytes)),
+            (1, true) => f.write_str("1 file of unknown size"),
+            (n, true) => write!(f, "{n} files of unknown size"),
+            (1, false) => write!(f, "at least {}; 1 of {n_files} sizes is unknown", human_bytes(n_bytes)),
+            (n, false) => write!(f, "at least {}; {n} of {n_files} sizes are unknown", human_bytes(n_bytes)),
         }
     }
 }

@@ -2,12 +2,23 @@
 
 use specimen_datasets::{
     DatasetError, PromptSet,
-    catalog::{self, OpenOptions},
+    catalog::{self, ENTRIES, OpenOptions},
     data_root::DataRoot,
     subset::{self, Subset},
 };
 
 use crate::spec::DatasetSpec;
+
+/// How many prompts a spec asks for, where that is known without reading them: its limit, and what the dataset is published
+/// to have.
+#[must_use]
+pub fn published_number(dataset: &DatasetSpec) -> Option<usize> {
+    let known = ENTRIES.iter().find(|entry| entry.name == dataset.name).and_then(|entry| entry.n_prompts);
+    match (dataset.limit, known) {
+        (Some(limit), Some(all)) => Some(limit.min(all)),
+        (limit, all) => limit.or(all),
+    }
+}
 
 /// Opens the dataset of a spec with its limit, subset, part and caption rule. `root` is where data lies; datasets
 /// that are generated need none.

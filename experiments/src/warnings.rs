@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use specimen_catalog::entry;
 use specimen_datasets::scenes::Vocabulary;
 
 use crate::{
@@ -27,6 +28,17 @@ pub enum Warning {
     SameMethod {
         /// The cells.
         cells: Vec<String>,
+    },
+    /// A cell whose rule asks for more near tokens than there are.
+    EveryTokenIsNear {
+        /// The cell.
+        cell: String,
+        /// Near tokens that it asks for.
+        n_nearest: usize,
+        /// Name of its model.
+        model: String,
+        /// Tokens that the model has.
+        n_vocab: usize,
     },
     /// A metric that will be null, because cells have fewer images than it asks for.
     TooFewImages {
@@ -77,6 +89,14 @@ impl fmt::Display for Warning {
                     cells.len()
                 )
             }
+            Self::EveryTokenIsNear { cell, n_nearest, model, n_vocab } => {
+                write!(
+                    f,
+                    "`{cell}` asks for the {n_nearest} nearest tokens, and `{model}` has {} besides the token itself: all of them \
+                     count as near; give a smaller `k`",
+                    n_vocab.saturating_sub(1)
+                )
+            }
             Self::TooFewImages { metric, min_n, n } => {
                 write!(f, "{metric} will be null: it needs {min_n} images and each cell will have {n}")
             }
@@ -114,6 +134,7 @@ impl Plan {
             .into_iter()
             .chain(no_baseline(&self.spec))
             .chain(same_method(&self.spec))
+            .chain(self.spec.cells.iter().filter_map(every_token_is_near))
             .chain(of_metrics)
             .chain(not_taken(self))
             .collect()
@@ -138,6 +159,17 @@ fn same_method(spec: &Spec) -> Vec<Warning> {
         }
     }
     found
+}
+
+fn every_token_is_near(cell: &Cell) -> Option<Warning> {
+    let n_nearest = cell.method.needs().n_nearest.filter(|_| !cell.is_of_another_program())?;
+    let n_vocab = entry::target(&cell.model.name)?.1.n_vocab()?;
+    (n_nearest >= n_vocab).then(|| Warning::EveryTokenIsNear {
+        cell: cell.name.clone(),
+        n_nearest,
+        model: cell.model.name.clone(),
+        n_vocab,
+    })
 }
 
 fn of_metric(metric: &MetricSpec, n: usize) -> Option<Warning> {

@@ -4,7 +4,7 @@
 
 use specimen_datasets::PromptSet;
 use specimen_experiments::{
-    bandwidth::Bandwidth,
+    bandwidth::{Bandwidth, time_bounds},
     estimate::{FetchSize, Footprint, JudgedBy, Missing},
     parse::SpecText,
     plan::Plan,
@@ -357,6 +357,23 @@ fn cells_that_are_one_method_under_two_names_are_told_beforehand() {
 }
 
 #[test]
+fn a_rule_that_asks_for_more_near_tokens_than_there_are_is_told_beforehand() {
+    let with = |k: usize| {
+        let rule = format!("accept = [{{ kind = \"lantern\", k = {k}, delta = 0.2 }}]");
+        let cell = "drafter = { proposer = \"eagle1\", shape = \"chain\", depth = 3 }";
+        format!("{SPEC}[[cell]]\nname = \"near\"\n{cell}\n{rule}\n")
+    };
+    assert_eq!(warnings(&with(1023)), [""; 0]);
+    assert_eq!(
+        warnings(&with(1024)),
+        [
+            "`near` asks for the 1024 nearest tokens, and `tiny` has 1023 besides the token itself: all of them count as near; \
+             give a smaller `k`"
+        ]
+    );
+}
+
+#[test]
 fn prompts_that_the_embedded_model_cannot_take_are_told_beforehand() {
     let own = spec(&SPEC.replace("name = \"scenes-val\", limit = 10", "name = \"p.txt\""));
     let texts = ["a red circle on sand", "a portrait of a cat", "a blue fox"];
@@ -386,19 +403,29 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
     estimate.memory_bytes = Some(262_000_000);
     estimate.seconds = Some(61.2);
     estimate.judged_by = Some(JudgedBy::History);
-    let bounds = |streamed| plan.time_bounds(vec![Bandwidth::given(1e10)], |_| Some(tiny), |_| streamed);
+    let bounds = |streamed| {
+        time_bounds(
+            &plan.spec,
+            plan.prompts.len(),
+            vec![Bandwidth::given(1e10)],
+            |_| Some(tiny),
+            |_| streamed,
+        )
+    };
     estimate.time_bounds = bounds(Some(1_350_000_000));
     // 80 images of 256 tokens.
     assert!((estimate.time_bounds[0].seconds - 80.0 * 256.0 * 0.135).abs() < 1e-9);
-    assert_eq!((bounds(None), plan.time_bounds(Bandwidth::known(), |_| None, |_| Some(1))), (vec![], vec![]));
+    let no_footprint = time_bounds(&plan.spec, 4, Bandwidth::known(), |_| None, |_| Some(1));
+    let no_prompts = time_bounds(&plan.spec, 0, Bandwidth::known(), |_| Some(tiny), |_| Some(1));
+    assert_eq!((bounds(None), no_footprint, no_prompts), (vec![], vec![], vec![]));
     let mut miss = |what: &str, remedy: &str, fetch| {
         estimate.missing.push(Missing { what: what.to_owned(), remedy: remedy.to_owned(), fetch });
     };
     miss("weights of tiny", "run make train-tiny", None);
-    let size = |n_bytes, n_unknown| Some(FetchSize { n_bytes, n_unknown });
-    miss("weights of a", "specimen data fetch a", size(1_350_000_000, 0));
-    miss("weights of b", "specimen data fetch b", size(250_000_000, 2));
-    miss("weights of c", "specimen data fetch c", size(0, 1));
+    let size = |n_files, n_bytes, n_unknown| Some(FetchSize { n_files, n_bytes, n_unknown });
+    miss("weights of a", "specimen data fetch a", size(1, 1_350_000_000, 0));
+    miss("weights of b", "specimen data fetch b", size(3, 250_000_000, 2));
+    miss("weights of c", "specimen data fetch c", size(1, 0, 1));
     let expected = "plan    s (0123456789abcdef)\n\
                     cells   4, 3 timed\n\
                     items   80 in 6 blocks, over 10 prompts\n\
@@ -411,10 +438,10 @@ fn an_estimate_counts_and_bounds_the_disk_space() {
                     keys and values of half an image; nothing for text, pictures and metrics\n\
                     missing weights of tiny\n        run make train-tiny\n\
                     missing weights of a, 1.4 GB\n        specimen data fetch a\n\
-                    missing weights of b, 250.0 MB and 2 files of unknown size\n        specimen data fetch b\n\
+                    missing weights of b, at least 250.0 MB; 2 of 3 sizes are unknown\n        specimen data fetch b\n\
                     missing weights of c, 1 file of unknown size\n        specimen data fetch c\n";
     assert_eq!(estimate.to_string(), expected);
-    assert_eq!(estimate.to_fetch().unwrap().to_string(), "1.6 GB and 3 files of unknown size");
+    assert_eq!(estimate.to_fetch().unwrap().to_string(), "at least 1.6 GB; 3 of 5 sizes are unknown");
     estimate.missing.truncate(1);
     assert_eq!(estimate.to_fetch(), None);
     assert_eq!(plan.estimate(|_| None).disk_bytes, None);

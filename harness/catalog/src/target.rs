@@ -65,6 +65,12 @@ impl Target {
         self.gives.contains(&ability)
     }
 
+    /// Image tokens that it can choose from; `None` where only its files say so.
+    #[must_use]
+    pub fn n_vocab(&self) -> Option<usize> {
+        self.sizes.get("n_vocab")?.as_integer()?.try_into().ok()
+    }
+
     /// The sizes of its network as its family has them.
     ///
     /// # Errors

@@ -168,8 +168,8 @@ pub(crate) fn absent_prompts(spec: &Spec, root: Option<&DataRoot>) -> Vec<Missin
 /// What fetching a dataset takes.
 fn fetch_size(item: &DataItem) -> FetchSize {
     match item.n_bytes() {
-        Some(n_bytes) => FetchSize { n_bytes, n_unknown: 0 },
-        None => FetchSize { n_bytes: 0, n_unknown: 1 },
+        Some(n_bytes) => FetchSize { n_files: 1, n_bytes, n_unknown: 0 },
+        None => FetchSize { n_files: 1, n_bytes: 0, n_unknown: 1 },
     }
 }
 
@@ -298,6 +298,7 @@ fn remedy(name: &str, files: &[&PublishedFile]) -> (String, Option<FetchSize>) {
             }
             (_, n_bytes) => {
                 let all = fetch.get_or_insert_with(FetchSize::default);
+                all.n_files += 1;
                 all.n_bytes += n_bytes.unwrap_or(&0);
                 all.n_unknown += u64::from(n_bytes.is_none());
             }
@@ -397,9 +398,9 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         ];
         assert_eq!(whats, expected);
         assert_eq!(found[0].remedy, "specimen data fetch llamagen-t2i-xl-512");
-        assert_eq!(found[0].fetch, Some(FetchSize { n_bytes: 0, n_unknown: 1 }));
+        assert_eq!(found[0].fetch, Some(FetchSize { n_files: 1, n_bytes: 0, n_unknown: 1 }));
         let inception = unfetched("inception-fid", &places)[0].fetch;
-        assert_eq!(inception, Some(FetchSize { n_bytes: 95_628_359, n_unknown: 0 }));
+        assert_eq!(inception, Some(FetchSize { n_files: 1, n_bytes: 95_628_359, n_unknown: 0 }));
         let file = folder.path().join("weights/peizesun/llamagen_t2i/t2i_XL_stage2_512.safetensors");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "").unwrap();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use specimen_datasets::{DatasetError, data_root::DataRoot};
 use specimen_experiments::{
     array_shape::{ArrayShape, MAX_ARRAY_SIZE, max_array_size},
-    bandwidth::{Bandwidth, TimeBound},
+    bandwidth::{self, Bandwidth, TimeBound},
     estimate::{Estimate, JudgedBy},
     plan::Plan,
     prompts,
@@ -94,7 +94,8 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     let prompts = match prompts::open(&spec.dataset, root.as_ref()) {
         Err(absent @ DatasetError::Absent { .. }) => {
             if console.format() == Format::Human {
-                answer(&without_prompts(&spec, root.as_ref(), &args.spec.spec.display().to_string()))?;
+                let name = args.spec.spec.display().to_string();
+                answer(&without_prompts(&spec, root.as_ref(), &name, args.bandwidth)?)?;
             }
             return Err(absent.into());
         }
@@ -105,7 +106,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     estimate.missing = requirements::missing(&plan.spec, root.as_ref());
     let seconds = seconds_by_history(&plan);
     estimate.judged_by = seconds.map(|_| JudgedBy::History);
-    estimate.time_bounds = time_bounds(&plan, args.bandwidth)?;
+    estimate.time_bounds = time_bounds(&plan.spec, plan.prompts.len(), args.bandwidth)?;
     estimate.memory_bytes = memory_by_history(&plan).or_else(|| requirements::memory(&plan.spec));
     #[cfg(feature = "torch")]
     let seconds = if args.probe { Some(judge_by_probe(&plan, &mut estimate)?) } else { seconds };
@@ -131,20 +132,27 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
     }
 }
 
-/// What can be said without the prompts: sizes, and everything that is missing with the command that fetches it.
-fn without_prompts(spec: &Spec, root: Option<&DataRoot>, name: &str) -> String {
-    let mut estimate =
-        Estimate::without_prompts(spec, spec.dataset.limit.unwrap_or(0), requirements::footprint);
+/// What can be said without the prompts: sizes, a bound on the time for as many as the dataset is known to have, and
+/// everything that is missing with the command that fetches it.
+fn without_prompts(
+    spec: &Spec,
+    root: Option<&DataRoot>,
+    name: &str,
+    bandwidth: Option<f64>,
+) -> Result<String, CliError> {
+    let n_prompts = prompts::published_number(&spec.dataset).unwrap_or(0);
+    let mut estimate = Estimate::without_prompts(spec, n_prompts, requirements::footprint);
+    estimate.time_bounds = time_bounds(spec, n_prompts, bandwidth)?;
     estimate.memory_bytes = requirements::memory(spec);
     let prompts = requirements::absent_prompts(spec, root);
     estimate.missing = prompts.into_iter().chain(requirements::missing(spec, root)).collect();
-    format!("{estimate}{}", to_fetch(&estimate, name))
+    Ok(format!("{estimate}{}", to_fetch(&estimate, name)))
 }
 
 /// How much of what is missing one command fetches, and the command; empty where nothing is to be fetched.
 fn to_fetch(estimate: &Estimate, spec: &str) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
-        format!("fetch   {size} in total; fetch all of it with:\n        specimen data fetch --for {spec}\n")
+        format!("fetch   in total {size}; fetch all of it with:\n        specimen data fetch --for {spec}\n")
     })
 }
 
@@ -158,13 +166,13 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// What the plan takes at the limit of memory, on a GPU that was named by its bandwidth or on those that are known. On a
 /// CPU, arithmetic counts too.
-fn time_bounds(plan: &Plan, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, CliError> {
+fn time_bounds(spec: &Spec, n_prompts: usize, bandwidth: Option<f64>) -> Result<Vec<TimeBound>, CliError> {
     let devices = bandwidth.map_or_else(Bandwidth::known, |gb| vec![Bandwidth::given(gb * 1e9)]);
     let streamed = |model: &ModelSpec| {
         if model.device == "cpu" { None } else { requirements::streamed_bytes(model) }
     };
-    let bounds = plan.time_bounds(devices, requirements::footprint, streamed);
-    if bandwidth.is_some() && bounds.is_empty() {
+    let bounds = bandwidth::time_bounds(spec, n_prompts, devices, requirements::footprint, streamed);
+    if bandwidth.is_some() && bounds.is_empty() && n_prompts > 0 {
         let reason =
             "--bandwidth has no effect: a model runs on a CPU, or the bytes that it reads are unknown";
         return Err(CliError::Usage(reason.to_owned()));

@@ -51,7 +51,7 @@ fn a_plan_names_missing_weights_and_what_to_fetch() {
     let desk = Desk::new();
     let file = spec("real/igpt_mnist_fd.toml");
     let ran = desk.succeeds(&["plan", &file]);
-    let for_all = format!("in total; fetch all of it with:\n        specimen data fetch --for {file}\n");
+    let for_all = format!("; fetch all of it with:\n        specimen data fetch --for {file}\n");
     for part in [
         "missing weights of igpt-mnist: 1 of 1 files, ",
         "\n        specimen data fetch igpt-mnist\n",
@@ -139,6 +139,8 @@ fn a_plan_without_its_prompts_lists_everything_that_is_missing() {
     for part in [
         "(no digest without its prompts)",
         "items   at most 30000, over 5000 prompts",
+        "bound   ",
+        " at 4.80 TB/s (NVIDIA H200)",
         "missing coco2017-val-captions, 3.9 MB\n        specimen data fetch coco2017-captions\n",
         "specimen data fetch llamagen-t2i-xl-512\n",
         "images to compare with, for fid",
@@ -316,6 +318,37 @@ mod torch {
         let ran = desk.run(&["generate", "a red circle"]);
         assert_eq!(ran.code, 2);
         assert!(ran.err.contains("--seed <N>"), "{}", ran.err);
+    }
+
+    #[test]
+    fn a_cell_of_any_spec_is_found_by_name_or_answered_with_those_there_are() {
+        let desk = Desk::new();
+        let text = std::fs::read_to_string(spec("ci/smoke.toml")).unwrap();
+        let own =
+            desk.file("own.toml", &format!("{text}\n[axes]\n\"cell.sd-chain3.drafter.depth\" = [2, 5]\n"));
+        let generate = ["generate", "a red circle on sand", "--seed", "1", "--spec", &own];
+        let fails = |extra: &[&str], parts: &[&str]| desk.fails(&[&generate[..], extra].concat(), 2, parts);
+        fails(
+            &[],
+            &["own.toml: name one of its cells with --cell: ar, ", "sd-chain3[depth=2], sd-chain3[depth=5]"],
+        );
+        fails(
+            &["--cell", "sd-chain3[depth=4]"],
+            &["has no cell `sd-chain3[depth=4]`", "did you mean `sd-chain3[depth=2]`"],
+        );
+        fails(&["--cell", "ar", "--method", "ar"], &["--method"]);
+        fails(&["--cell", "ar", "--temperature", "0.5"], &["--temperature"]);
+        desk.fails(&["generate", "x", "--seed", "1", "--cell", "ar"], 2, &["--spec"]);
+        desk.fails(
+            &["generate", "x", "--seed", "1", "--spec", "quickstrt", "--cell", "ar"],
+            3,
+            &["quickstart"],
+        );
+        desk.fails(
+            &["generate", "x", "--seed", "1", "--method", "sd-chain"],
+            2,
+            &["did you mean `sd-chain3`?", "--spec SPEC"],
+        );
     }
 
     #[test]
