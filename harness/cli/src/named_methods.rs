@@ -1,6 +1,7 @@
 //! Methods by name for a single image: the cells of `quickstart`.
 
 use specimen_experiments::bundled::bundled;
+use specimen_foundation::names::nearest;
 
 use crate::exit::CliError;
 
@@ -27,11 +28,14 @@ pub(crate) fn cell_of(method: &str) -> Result<String, CliError> {
     }
     let spec = bundled(SPEC).expect("the quickstart is in the program");
     spec.cell(method).ok_or_else(|| {
-        let names = spec.cell_names().iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let names = spec.cell_names();
+        let near = nearest(method, names.iter().map(String::as_str));
+        let near = near.first().map_or_else(String::new, |name| format!(", did you mean `{name}`?"));
+        let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         CliError::Usage(format!(
-            "--method: unknown method `{method}`, expected one of {names}, a drafter such as \
+            "--method: unknown method `{method}`{near}; expected one of {names}, a drafter such as \
              '{{ proposer = \"eagle1\", shape = \"chain\", depth = 3 }}', or a table of `drafter`, `accept` and `schedule` as \
-             in a spec"
+             in a spec; a cell of another spec is taken by `--spec SPEC --cell CELL`"
         ))
     })
 }
@@ -53,7 +57,11 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_all_names() {
         let message = cell_of("eagle-static13").unwrap_err().to_string();
-        assert!(message.contains("`eagle1-static13`") && message.contains("proposer"), "{message}");
+        assert!(
+            message.contains("did you mean `eagle1-static13`?") && message.contains("proposer"),
+            "{message}"
+        );
+        assert!(message.contains("--spec SPEC --cell CELL"), "{message}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `specimen generate`: one image, and what it took.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 use specimen_experiments::{error::SpecError, names, parse::SpecText, spec::Cell};
+use specimen_foundation::names::known_names;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::Phases;
 use specimen_runner::images::{
@@ -31,11 +32,20 @@ pub struct GenerateArgs {
     pub seed: u64,
     /// The decoding method: a cell of `specimen specs show quickstart` (ar, sd-chain3, sjd, cascade …), a drafter
     /// as a spec writes it, '{ proposer = "eagle1", shape = "chain", depth = 5 }', or a relaxed method,
-    /// '{ drafter = { … }, accept = [{ kind = "cascade", … }], schedule = { … } }'
+    /// '{ drafter = { … }, accept = [{ kind = "cascade", … }], schedule = { … } }'. For a cell of any other spec: --spec and --cell
     #[arg(long, value_name = "METHOD", default_value = "ar")]
     pub method: String,
     #[command(flatten)]
     pub model: ModelArgs,
+    /// Take model, sampling and method from a cell of this spec: a TOML file, or the name of a spec in the program
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["method", "model", "guidance", "temperature", "top_k", "top_p", "dtype", "device"])]
+    pub spec: Option<PathBuf>,
+    /// The cell of --spec, by its name, values of axes included, as in `casc[tau_pos=0.85]`
+    #[arg(long, value_name = "CELL", requires = "spec")]
+    pub cell: Option<String>,
+    /// Set a value of --spec, as in `model.device=cpu`; may be repeated
+    #[arg(long, value_name = "PATH=VALUE", requires = "spec")]
+    pub set: Vec<String>,
     /// The image file, PNG [default: <model>-<seed>.png]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -114,14 +124,17 @@ struct Seconds {
 /// Generates the image.
 pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(1);
+    let cell = match &args.spec {
+        Some(spec) => cell_of_spec(spec, args.cell.as_deref(), &args.set)?,
+        None => cell_of(&args.model, &args.method)?,
+    };
     let out =
-        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", args.model.model, args.seed)));
+        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-{}.png", cell.model.name, args.seed)));
     if out.extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("png")) {
         let reason =
             format!("--out: images are written as PNG, and `{}` does not end in .png", out.display());
         return Err(CliError::Usage(reason).into());
     }
-    let cell = cell_of(&args.model, &args.method)?;
     let model = Models::new(data_root()).get(&cell.model)?;
     model.warnings.iter().for_each(|what| console.warn(what));
     let clock = DeviceClock::new(device_of(&cell.model.device)?);
@@ -144,6 +157,33 @@ pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result
 /// Whether the model called `name` takes prompts.
 pub(crate) fn has_prompts(name: &str) -> bool {
     !matches!(name, "igpt-mnist" | "igpt-fmnist" | "stub")
+}
+
+/// The cell called `name` of a spec.
+fn cell_of_spec(path: &Path, name: Option<&str>, set: &[String]) -> anyhow::Result<Cell> {
+    let mut text = SpecText::read(path)?;
+    for setting in set {
+        text.set(setting)?;
+    }
+    let spec = text.resolve()?;
+    let shown = path.display();
+    let names = || spec.cells.iter().map(|cell| cell.name.as_str());
+    let Some(name) = name else {
+        let all = names().collect::<Vec<_>>().join(", ");
+        return Err(
+            CliError::Usage(format!("--spec {shown}: name one of its cells with --cell: {all}")).into()
+        );
+    };
+    let Some(cell) = spec.cells.iter().find(|cell| cell.name == name) else {
+        let known = known_names(name, names());
+        return Err(CliError::Usage(format!("--cell: {shown} has no cell `{name}`; it has {known}")).into());
+    };
+    if cell.is_of_another_program() {
+        let why =
+            format!("--cell: the images of `{name}` are another program's; `specimen run` asks it for them");
+        return Err(CliError::Usage(why).into());
+    }
+    Ok(cell.clone())
 }
 
 /// The cell of a model and a method.

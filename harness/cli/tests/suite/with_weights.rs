@@ -37,6 +37,13 @@ fn a_seed_gives_one_image_and_its_counts() {
         let (target, draft) = generate(method, "c.png");
         assert!(target < 256 && draft > 0, "{method}: {target} target forwards, {draft} draft forwards");
     }
+    // A cell of a spec of one's own is the same image as its method by hand.
+    let text = std::fs::read_to_string(spec("ci/smoke.toml")).unwrap();
+    let own = desk.file("own.toml", &format!("{text}\n[axes]\n\"cell.sd-chain3.drafter.depth\" = [2, 5]\n"));
+    let cell = ["--spec", &own, "--cell", "sd-chain3[depth=5]", "--out", "cell.png"];
+    desk.succeeds(&[&["generate", PROMPT, "--seed", "7"][..], &cell].concat());
+    generate(r#"{ proposer = "eagle1", shape = "chain", depth = 5 }"#, "hand.png");
+    assert_eq!(std::fs::read(desk.path("cell.png")).unwrap(), std::fs::read(desk.path("hand.png")).unwrap());
     let said = desk.succeeds(&["generate", PROMPT, "--seed", "7"]).out;
     assert!(said.contains("image    tiny-7.png (64x64)") && said.contains("tokens   256"), "{said}");
 }
