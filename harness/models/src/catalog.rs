@@ -10,10 +10,10 @@ use tch::{Device, Kind};
 
 use crate::{
     families::{
-        chameleon::{self, Chameleon, Recipe, Source, VqganConfig},
+        chameleon::{self, Chameleon, ChameleonConfig, Recipe, Source, VqganConfig},
         igpt,
-        janus::{Janus, JanusWeights},
-        llamagen::{LlamaGen, LlamaGenWeights},
+        janus::{Janus, JanusConfig, JanusWeights},
+        llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
         stub, tiny,
     },
     files::published_files::places,
@@ -146,6 +146,20 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         loaded.warnings.push(format!("steps of `{name}` run without CUDA graphs and take longer: {why}"));
     }
     Ok(Rc::new(loaded))
+}
+
+/// Layers of the published model `name`; `None` for a model of ours, and where only its files say.
+#[must_use]
+pub fn layers(name: &str) -> Option<u64> {
+    let (model, target) = entry::target(name).filter(|(model, _)| !model.files.is_empty())?;
+    let n_layers = match target.family {
+        Family::Llamagen => LlamaGenConfig::of(model).n_layers,
+        Family::Janus => JanusConfig::of(model).n_layers,
+        // All published ones of the catalog are of this size.
+        Family::Chameleon => ChameleonConfig::CHAMELEON_7B.n_layers,
+        Family::Tiny | Family::Stub | Family::Igpt => return None,
+    };
+    u64::try_from(n_layers).ok()
 }
 
 /// The names of the models that `has` is true of.

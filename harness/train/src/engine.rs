@@ -9,7 +9,11 @@ use anyhow::Context;
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
-use crate::{adam::Adam, error::TrainError, spec::Schedule};
+use crate::{
+    adam::Adam,
+    spec::Schedule,
+    stored_words::{check_words, tensor_of},
+};
 
 /// A source that makes parameters from the torch generator, which must have been seeded.
 struct Fresh {
@@ -233,7 +237,7 @@ impl<M> Engine<M> {
             ("step".to_owned(), Tensor::from_slice(&[self.step as i64])),
         ]);
         if let Some(identity) = &self.identity {
-            state.insert(IDENTITY.to_owned(), Tensor::from_slice(identity.as_bytes()));
+            state.insert(IDENTITY.to_owned(), tensor_of(identity));
         }
         write_safetensors(path, &state)
             .with_context(|| format!("{}: cannot write the training state", path.display()))
@@ -247,15 +251,7 @@ impl<M> Engine<M> {
         let n = self.params.numel() as i64;
         let mut state = Checkpoint::open(path, None, Device::Cpu)?;
         if let Some(expected) = &self.identity {
-            let n = state.shape(IDENTITY).map_or(0, |shape| shape[0]);
-            let found = match n {
-                0 => "nothing it tells of".to_owned(),
-                n => String::from_utf8_lossy(&Vec::<u8>::try_from(state.take(IDENTITY, &[n])?)?).into_owned(),
-            };
-            if found != *expected {
-                let (path, expected) = (path.to_owned(), expected.clone());
-                return Err(TrainError::OfAnother { path, found, expected }.into());
-            }
+            check_words(&mut state, IDENTITY, expected)?;
         }
         let mut take = |name: &str| state.param(name, &[n], Init::Constant(0.0));
         self.params.copy_(&take("params")?);

@@ -42,6 +42,36 @@ pub enum TrainError {
         /// What the training would have it say.
         expected: String,
     },
+    /// Features of another target, or of other images.
+    #[error(
+        "{path}: these features have {what} {found}, and the training has {expected}; write its own with `specimen data features`, or leave `features` out of the specification"
+    )]
+    OtherFeatures {
+        /// The manifest, or a file of features.
+        path: PathBuf,
+        /// The entry in which they differ.
+        what: String,
+        /// What the features have, as JSON.
+        found: String,
+        /// What the training has, as JSON.
+        expected: String,
+    },
+    /// Features that are not there, or not all of them.
+    #[error(
+        "{path}: there are no whole features; `specimen data features` writes them, or continues where it was cut; or leave `features` out of the specification"
+    )]
+    NoFeatures {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of features that is not the one that was written.
+    #[error("{path}: {reason}; remove it and run `specimen data features` again")]
+    DamagedFeatures {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// Weights to begin with that are not those of the head.
     #[error(
         "{path}: these weights do not fit a head of `{model}`: {reason}; name those of a head of this model, or leave head.from out"
@@ -61,7 +91,11 @@ impl Failure for TrainError {
         Some(match self {
             Self::Spec { .. } => FailureKind::Spec,
             Self::Diverged { .. } => FailureKind::Failed,
-            Self::OfAnother { .. } | Self::Start { .. } => FailureKind::Missing,
+            Self::OfAnother { .. }
+            | Self::OtherFeatures { .. }
+            | Self::NoFeatures { .. }
+            | Self::DamagedFeatures { .. }
+            | Self::Start { .. } => FailureKind::Missing,
         })
     }
 }

@@ -8,8 +8,9 @@ use specimen_experiments::{
     bandwidth::{DEVICES, Device},
     estimate::{human_bytes, human_time},
 };
+use specimen_models::{catalog::layers, heads::described_head::HeadKind};
 
-use crate::head_spec::HeadSpec;
+use crate::{head_spec::HeadSpec, model_images::TOKEN_BYTES};
 
 /// What a training will take.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,6 +37,8 @@ pub struct TrainingEstimate {
     pub n_trained: u64,
     /// What it writes at most.
     pub disk: Disk,
+    /// Bytes of an export of the target's features; `None` where the catalog does not say what the model keeps.
+    pub features: Option<u64>,
     /// Time by device; empty on a CPU, and where the catalog does not say what the model reads.
     pub time: Vec<TrainingTime>,
 }
@@ -70,8 +73,6 @@ pub const ASSUMED: &str = "images are drawn one after the other at the limit of 
                            steps reach 30 % of the device's peak (bf16, dense), with 2 operations a parameter of the target \
                            and 6 a parameter of the head and depth for each token and row";
 
-/// Bytes of a token of an image on disk.
-const TOKEN_BYTES: u64 = 8;
 /// Bytes of a parameter in the state: the f32 master copy and two moments.
 const STATE_BYTES: u64 = 12;
 
@@ -105,7 +106,16 @@ impl TrainingEstimate {
             };
             DEVICES.iter().map(of).collect()
         });
+        // A stream of the target at all positions is as wide as the keys of one layer; the catalog has keys and values of all
+        // layers in 16 bits, for two sequences.
+        let features = layers(&spec.model.name).and_then(|n_layers| {
+            let n_streams = if spec.rest.head.kind() == HeadKind::Eagle3 { 4 } else { 1 };
+            let n_rows = if spec.sampling.guidance == 1.0 { 1 } else { 2 };
+            let stream = model.memory?.kv_bytes.get()? / (2 * n_layers) * n_rows / 2 * n_bytes / 2;
+            Some(n_images * (stream * n_streams + n_tokens * TOKEN_BYTES))
+        });
         Some(Self {
+            features,
             name: spec.rest.name.clone(),
             model: model.name.clone(),
             head,
@@ -156,6 +166,18 @@ impl fmt::Display for TrainingEstimate {
                 f,
                 "disk    {} of images; the size of the head is not in the catalog",
                 human_bytes(disk.images)
+            )?,
+        }
+        match self.features {
+            Some(bytes) => writeln!(
+                f,
+                "        about {} more if the target's features are exported ({} an image)",
+                human_bytes(bytes),
+                human_bytes(bytes / (*n_images).max(1))
+            )?,
+            None => writeln!(
+                f,
+                "        features, if exported: the catalog does not say; the export does before it begins"
             )?,
         }
         for TrainingTime { device, draw_s, train_s } in &self.time {

@@ -63,6 +63,10 @@ pub struct Rest {
     pub save_every: u64,
     /// Prompts whose images are held out, the first of the dataset.
     pub n_validation: usize,
+    /// Folder that `specimen data features` wrote, read in place of running the target; absent: the target runs in every
+    /// step.
+    #[serde(default)]
+    pub features: Option<PathBuf>,
 }
 
 impl Rest {

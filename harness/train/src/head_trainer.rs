@@ -1,5 +1,5 @@
-//! Training a head of any model: images of the target's own, its features on the fly, a head built anew in every step from
-//! the tensors of its file, and a file in the published layout at the end.
+//! Training a head of any model: images of the target's own, its features on the fly or exported, a head built anew in
+//! every step from the tensors of its file, and a file in the published layout at the end.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,7 +10,10 @@ use specimen_models::{
         draft_head::Head,
         head_file::HeadFile,
     },
-    seam::loaded_model::LoadedModel,
+    seam::{
+        loaded_model::{LoadedModel, Prefix},
+        model_error::ModelError,
+    },
 };
 use specimen_weights::{Checkpoint, Init, LoadError, ParamSource, use_threads};
 use tch::{Device, Kind, Tensor};
@@ -21,9 +24,10 @@ use crate::{
     error::TrainError,
     head_loss::{HeadLoss, Measured},
     head_spec::HeadSpec,
-    lesson::Lesson,
+    lesson::{ImageFeatures, Lesson},
     model_images::{DrawnBy, ModelImages},
     stage::{Save, Stage, StageFiles},
+    target_features::TargetFeatures,
     trial::{Trial, TrialResult},
 };
 
@@ -82,13 +86,16 @@ impl ParamSource for Recording<'_> {
 
 /// Trains the head to the end of its schedule, from its saved state if `out` has one, and writes it there:
 /// `model.safetensors` and `config.json` in the layout of its publisher, `model.csv` with the curve, `model.results.json`.
+/// Features that the specification names take the place of the target's forwards, and change no byte on a CPU in f32.
 ///
 /// # Errors
-/// A head that the model does not have, weights that do not fit, files of another training, unwritable files, divergence.
+/// A head that the model does not have, weights that do not fit, files of another training, features of something else,
+/// unwritable files, divergence.
 pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<HeadResult> {
     use_threads(1);
     let &HeadTraining { spec, model, kind, device, .. } = training;
     let described = training.describe()?;
+    let exported = training.exported(&described)?;
     let files = StageFiles::new("model", out, out)?.with_config(out.join("config.json"));
     let mut engine = Engine::on(device, spec.rest.seed, 1, kind, |source| {
         let mut recording = Recording { source, repeated: &described.repeated, named: BTreeMap::new() };
@@ -99,7 +106,13 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
     let untrained = engine.weights(kind);
     engine.identify(training.identity());
     let loss = spec.loss();
-    let drawn = training.images(out)?;
+    let drawn = Drawn {
+        source: match exported {
+            Some(features) => Source::Exported(features),
+            None => Source::Drawn(training.images(out)?),
+        },
+        prompts: training.prompts_of_images(),
+    };
     let save = Save::Steps(spec.rest.save_every);
     let mut stage = Stage::resume(&files, &mut engine, &loss.names(), spec.rest.schedule.n_steps, save)?;
     while engine.step < spec.rest.schedule.n_steps {
@@ -128,9 +141,17 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
 
 /// Images of the target's own.
 struct Drawn<'a> {
-    images: ModelImages,
+    source: Source,
     /// The prompt of each.
     prompts: Vec<&'a str>,
+}
+
+/// Where images and what the target gives on them come from.
+enum Source {
+    /// The target runs on them in every step.
+    Drawn(ModelImages),
+    /// It ran once.
+    Exported(TargetFeatures),
 }
 
 /// One image of a step: which, and the seed of its noise.
@@ -141,7 +162,7 @@ struct Item {
 
 impl HeadTraining<'_> {
     /// The head of the specification, if the model has it and there is something to train it on.
-    fn describe(&self) -> Result<DescribedHead, TrainError> {
+    pub(crate) fn describe(&self) -> Result<DescribedHead, TrainError> {
         let rest = &self.spec.rest;
         let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
         let mut file = HeadFile::tapping(rest.head.taps);
@@ -200,23 +221,44 @@ impl HeadTraining<'_> {
         Ok(())
     }
 
-    /// Images drawn with one prompt each; those of the held-out prompts come first.
-    fn images(&self, out: &Path) -> anyhow::Result<Drawn<'_>> {
+    /// The features that the specification names, if it names any.
+    fn exported(&self, described: &DescribedHead) -> anyhow::Result<Option<TargetFeatures>> {
+        let folder = self.spec.rest.features.as_ref();
+        let open = |folder| TargetFeatures::open(folder, &self.made_from(described)?, self.device);
+        folder.map(|folder| open(folder)).transpose()
+    }
+
+    /// The prompt of each image; those of the held-out prompts come first.
+    pub(crate) fn prompts_of_images(&self) -> Vec<&str> {
         let samples = self.spec.dataset.samples as usize;
-        let prompts: Vec<&str> =
-            self.prompts.iter().flat_map(|prompt| std::iter::repeat_n(*prompt, samples)).collect();
-        let HeadSpec { sampling, rest, model, .. } = self.spec;
-        let seed = rest.seed ^ 0x0E;
+        self.prompts.iter().flat_map(|prompt| std::iter::repeat_n(*prompt, samples)).collect()
+    }
+
+    /// Seed of all images.
+    pub(crate) fn seed_of_images(&self) -> u64 {
+        self.spec.rest.seed ^ 0x0E
+    }
+
+    /// What `prompt` becomes.
+    pub(crate) fn prefix(&self, prompt: &str) -> Result<Prefix, ModelError> {
+        tch::no_grad(|| (self.model.prompt)(prompt, &self.spec.sampling))
+    }
+
+    /// Images drawn with one prompt each, kept below `out`.
+    pub(crate) fn images(&self, out: &Path) -> anyhow::Result<ModelImages> {
+        let prompts = self.prompts_of_images();
+        let HeadSpec { sampling, dataset, model, .. } = self.spec;
+        let seed = self.seed_of_images();
         let sampled = serde_json::to_string(sampling).context("sampling is plain data")?;
         let origin = format!(
-            "{} in {}, dataset {} in {samples} samples, seed {seed}, sampling {sampled}",
+            "{} in {}, dataset {} in {} samples, seed {seed}, sampling {sampled}",
             self.target(),
             model.dtype.name(),
-            self.dataset
+            self.dataset,
+            dataset.samples
         );
-        let drawn = DrawnBy { model: self.model, sampling: *sampling, prompts: &prompts, seed, origin };
-        let images = drawn.images(&out.join("images"))?;
-        Ok(Drawn { images, prompts })
+        DrawnBy { model: self.model, sampling: *sampling, prompts: &prompts, seed, origin }
+            .images(&out.join("images"))
     }
 
     /// Images before the first that is trained on.
@@ -243,16 +285,22 @@ impl HeadTraining<'_> {
         (item, half_width): (&Item, f64),
         learn: impl FnOnce(&Lesson<'_>) -> T,
     ) -> anyhow::Result<T> {
-        let prompt = drawn.prompts[item.image];
-        let prefix = tch::no_grad(|| (self.model.prompt)(prompt, &self.spec.sampling))?;
+        let prefix = self.prefix(drawn.prompts[item.image])?;
         let is_forced: Vec<bool> = self.model.forced.iter().map(Option::is_some).collect();
         let mut noise = |size: &[i64]| {
             tch::manual_seed(item.noise as i64);
             let uniform = |size| Tensor::rand(size, (Kind::Float, Device::Cpu)) * 2.0 - 1.0;
             (half_width > 0.0).then(|| uniform(size) * half_width)
         };
-        let tokens = drawn.images.tokens(item.image);
-        Ok(learn(&Lesson::of_image(&prefix, described, head, &tokens, &is_forced, &mut noise)))
+        let (tokens, given) = match &drawn.source {
+            Source::Exported(features) => features.of_image(item.image, &prefix)?,
+            Source::Drawn(images) => {
+                let tokens = images.tokens(item.image);
+                let given = ImageFeatures::of(&prefix, described, head.taps(), &tokens);
+                (tokens, given)
+            }
+        };
+        Ok(learn(&Lesson::of_image(&prefix, described, head, (&tokens, given), &is_forced, &mut noise)))
     }
 
     /// The loss of one image with its graph, and what to report of it.

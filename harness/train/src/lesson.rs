@@ -1,11 +1,12 @@
 //! What a head is taught with: one batch of whole images with everything of the frozen target that a loss reads.
 //! [`Lesson::of_image`] makes it for one image of any model, `drafter.rs` for a batch of the embedded one.
+//! [`ImageFeatures`] is the part that takes a forward of the target, and that can be exported.
 
 use specimen_models::{
     heads::{described_head::DescribedHead, draft_head::Head},
     llama::layer::{Rotary, causal_mask},
     seam::{
-        backbone::{Backbone, Tapped},
+        backbone::Backbone,
         kv::{KvCache, KvShape},
         loaded_model::Prefix,
     },
@@ -42,14 +43,62 @@ pub struct FrontLesson {
     pub hidden: Option<Tensor>,
 }
 
+/// What the frozen target gives on one image behind its prompt, at all slots but that of the last token: `m` of them, rows
+/// as in [`Lesson`].
+pub struct ImageFeatures {
+    /// After the final norm, `[r, m, d]`.
+    pub features: Tensor,
+    /// What a head reads, `[r, m, w]`: the inner layers that it taps side by side, or the same tensor.
+    pub read: Tensor,
+}
+
+impl ImageFeatures {
+    /// By one forward of the target. `taps`: layers that the head reads; `tokens`: `[n]`, i64.
+    pub fn of(prefix: &Prefix, of_head: &DescribedHead, taps: &[usize], tokens: &Tensor) -> Self {
+        let _guard = tch::no_grad_guard();
+        let Prefix { backbone, slots } = prefix;
+        let (n_rows, n_prefix, _) = slots.size3().expect("a prefix has three axes");
+        let n = Self::n_slots(prefix, tokens.size()[0]);
+        let shape = backbone.shape();
+        let kv = KvShape {
+            n_layers: shape.n_layers,
+            n_rows,
+            n_heads: shape.n_heads,
+            d_head: shape.d_head,
+            capacity: (n + 7) / 8 * 8,
+        };
+        backbone.set_pad_view(of_head.pad_view);
+        let mut cache = KvCache::new(kv, backbone.kind(), slots.device());
+        let positions = Tensor::arange(n, (Kind::Int64, slots.device()));
+        let fed = tokens.narrow(0, 0, n - n_prefix).to_device(slots.device());
+        let image = backbone.embed(&fed, &positions.narrow(0, n_prefix, n - n_prefix));
+        let image = image.unsqueeze(0).expand([n_rows, -1, -1], false);
+        let x = Tensor::cat(&[slots, &image], 1);
+        let mask = causal_mask(n, cache.kind()).to_device(slots.device());
+        let tapped = backbone.forward_tapped(&x, &positions, &mut cache, Some(&mask), taps);
+        let read = match tapped.inner.as_slice() {
+            [] => tapped.features.shallow_clone(),
+            inner => Tensor::cat(inner, -1),
+        };
+        Self { features: tapped.features, read }
+    }
+
+    /// Slots of an image of `n_tokens` behind `prefix`.
+    #[must_use]
+    pub fn n_slots(prefix: &Prefix, n_tokens: i64) -> i64 {
+        prefix.slots.size()[1] + n_tokens - 1
+    }
+}
+
 impl<'a> Lesson<'a> {
-    /// One image behind `prefix` for a head that `of_head` describes. `tokens`: `[n]`, i64; `forced`: its structural tokens,
-    /// one entry a position or none at all; `noise`: makes the noise of features of a shape, in f32.
+    /// One image behind `prefix` for a head that `of_head` describes. `tokens`: `[n]`, i64; `given`: what the target gives on
+    /// them; `forced`: its structural tokens, one entry a position or none at all; `noise`: makes the noise of features of a
+    /// shape, in f32.
     pub fn of_image(
         prefix: &'a Prefix,
         of_head: &DescribedHead,
         head: &dyn Head,
-        tokens: &Tensor,
+        (tokens, given): (&Tensor, ImageFeatures),
         is_forced: &[bool],
         noise: &mut dyn FnMut(&[i64]) -> Option<Tensor>,
     ) -> Self {
@@ -59,11 +108,7 @@ impl<'a> Lesson<'a> {
         let (n, device) = (tokens.size()[0], prefix.slots.device());
         let tokens = tokens.to_device(device);
         let at = |from: i64, to: i64| Tensor::arange_start(from, to, (Kind::Int64, device));
-        let tapped = on_whole(prefix, of_head, head.taps(), &tokens);
-        let whole = match tapped.inner.as_slice() {
-            [] => tapped.features.shallow_clone(),
-            inner => Tensor::cat(inner, -1),
-        };
+        let ImageFeatures { features, read: whole } = given;
         // Row n_prefix - 1 + j predicts token j.
         let of_image = |x: &Tensor| x.narrow(1, n_prefix - 1, n);
         let noisy = match noise(&whole.size()) {
@@ -83,12 +128,12 @@ impl<'a> Lesson<'a> {
             let free: Vec<f32> = is_forced.iter().map(|&forced| f32::from(u8::from(!forced))).collect();
             Tensor::from_slice(&free).to_device(device)
         });
-        assert_eq!(n_rows, tapped.features.size()[0], "a row of the prefix is a row of features");
+        assert_eq!(n_rows, features.size()[0], "a row of the prefix is a row of features");
         Self {
             target,
             tokens: tokens.unsqueeze(0),
             positions: at(n_prefix, n_prefix + n),
-            features: of_image(&tapped.features),
+            features: of_image(&features),
             read: of_image(&noisy),
             front,
             rotary,
@@ -123,30 +168,6 @@ impl<'a> Lesson<'a> {
 pub(crate) fn guided(logits: &Tensor, scale: f64) -> Tensor {
     let rows = logits.chunk(2, 0);
     &rows[1] + (&rows[0] - &rows[1]) * scale
-}
-
-/// The target on prefix and image, all slots at once but that of the last token.
-fn on_whole(prefix: &Prefix, of_head: &DescribedHead, taps: &[usize], tokens: &Tensor) -> Tapped {
-    let Prefix { backbone, slots } = prefix;
-    let (n_rows, n_prefix, _) = slots.size3().expect("a prefix has three axes");
-    let n = n_prefix + tokens.size()[0] - 1;
-    let shape = backbone.shape();
-    let kv = KvShape {
-        n_layers: shape.n_layers,
-        n_rows,
-        n_heads: shape.n_heads,
-        d_head: shape.d_head,
-        capacity: (n + 7) / 8 * 8,
-    };
-    backbone.set_pad_view(of_head.pad_view);
-    let mut cache = KvCache::new(kv, backbone.kind(), slots.device());
-    let positions = Tensor::arange(n, (Kind::Int64, slots.device()));
-    let fed = tokens.narrow(0, 0, tokens.size()[0] - 1);
-    let image = backbone.embed(&fed, &positions.narrow(0, n_prefix, fed.size()[0]));
-    let image = image.unsqueeze(0).expand([n_rows, -1, -1], false);
-    let x = Tensor::cat(&[slots, &image], 1);
-    let mask = causal_mask(n, cache.kind()).to_device(slots.device());
-    backbone.forward_tapped(&x, &positions, &mut cache, Some(&mask), taps)
 }
 
 /// The mask that hides the first `n_pads[row]` pairs of each row, `[r, 1, 1, f]`; `like`: `[r, f, d]`.

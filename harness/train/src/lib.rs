@@ -2,7 +2,8 @@
 //! drafters and evaluator; from a seed, resumable.
 //!
 //! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] (what that takes), [`head_trainer`] (the training), [`lesson`] (what the target gives),
-//! [`unroll`] and [`head_loss`] (what the head is trained on), [`model_images`] (with what), [`trial`] (what it is worth).
+//! [`unroll`] and [`head_loss`] (what the head is trained on), [`model_images`] (with what), [`target_features`] and
+//! [`feature_export`] (what the target gives, kept on disk), [`trial`] (what it is worth).
 //!
 //! The embedded model:
 //! Read in this order: [`spec`] (what is trained and for how long), [`engine`] (replicas, AdamW, state on
@@ -14,6 +15,7 @@ pub mod corpus;
 pub mod drafter;
 pub mod engine;
 pub mod error;
+pub mod feature_export;
 pub mod features;
 pub mod further;
 pub mod head_estimate;
@@ -26,9 +28,12 @@ pub mod model_images;
 pub mod own_images;
 pub mod pair;
 pub mod pipeline;
+mod progress;
 pub mod spec;
 pub mod stage;
+mod stored_words;
 pub mod target;
+pub mod target_features;
 pub mod tokenizer;
 pub mod trial;
 pub mod unroll;

@@ -1,7 +1,7 @@
 //! Images of a target's own, of any model, on which a head is trained: drawn by plain decoding for the prompts of a dataset,
 //! in files of some each, so that little is lost when the drawing is cut.
 
-use std::{collections::BTreeMap, io::Write, path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use specimen_decode::{
@@ -11,10 +11,17 @@ use specimen_models::seam::loaded_model::LoadedModel;
 use specimen_weights::{Checkpoint, write_safetensors};
 use tch::{Device, Kind, Tensor};
 
-use crate::{corpus::StepDraws, error::TrainError};
+use crate::{
+    corpus::StepDraws,
+    progress::Progress,
+    stored_words::{check_words, tensor_of},
+};
 
 /// Images of a file.
 const OF_A_FILE: usize = 128;
+
+/// Bytes of a token of an image on disk.
+pub(crate) const TOKEN_BYTES: u64 = 8;
 
 /// Name of the tensor that says in UTF-8 what the images were drawn from.
 const ORIGIN: &str = "drawn_from";
@@ -54,8 +61,8 @@ impl DrawnBy<'_> {
     pub fn images(&self, folder: &Path) -> anyhow::Result<ModelImages> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("{}: cannot make the folder", folder.display()))?;
-        let (started, n) = (Instant::now(), self.prompts.len());
-        let (mut files, mut n_drawn) = (Vec::new(), 0);
+        let n = self.prompts.len();
+        let (mut files, mut progress) = (Vec::new(), Progress::new("image", n));
         for first in (0..n).step_by(OF_A_FILE) {
             let path = folder.join(format!("images-{:05}.safetensors", first / OF_A_FILE));
             let end = (first + OF_A_FILE).min(n);
@@ -67,14 +74,12 @@ impl DrawnBy<'_> {
             let tokens = Tensor::stack(&rows, 0);
             let of_file = BTreeMap::from([
                 ("tokens".to_owned(), tokens.shallow_clone()),
-                (ORIGIN.to_owned(), Tensor::from_slice(self.origin.as_bytes())),
+                (ORIGIN.to_owned(), tensor_of(&self.origin)),
             ]);
             write_safetensors(&path, &of_file)
                 .with_context(|| format!("{}: cannot write the images", path.display()))?;
             files.push(tokens.to_kind(Kind::Int));
-            n_drawn += end - first;
-            let left = started.elapsed().as_secs_f64() / n_drawn as f64 * (n - end) as f64;
-            writeln!(std::io::stderr().lock(), "image {end}/{n}  {left:.0} s left")?;
+            progress.reached(end, end - first)?;
         }
         Ok(ModelImages(files))
     }
@@ -95,14 +100,7 @@ impl DrawnBy<'_> {
 
     fn read(&self, path: &Path, n: usize) -> anyhow::Result<Tensor> {
         let mut file = Checkpoint::open(path, None, Device::Cpu)?;
-        let found = match file.shape(ORIGIN).map_or(0, |shape| shape[0]) {
-            0 => "nothing it tells of".to_owned(),
-            n => String::from_utf8_lossy(&Vec::<u8>::try_from(file.take(ORIGIN, &[n])?)?).into_owned(),
-        };
-        if found != self.origin {
-            let expected = self.origin.clone();
-            return Err(TrainError::OfAnother { path: path.to_owned(), found, expected }.into());
-        }
+        check_words(&mut file, ORIGIN, &self.origin)?;
         let tokens = file.take("tokens", &[n as i64, self.model.n_tokens as i64])?;
         file.finish()?;
         Ok(tokens.to_kind(Kind::Int))

@@ -1,7 +1,7 @@
 //! Images of the target's own, on which heads are trained further: drawn from the guided distribution at temperature 1
 //! for captions of training scenes, as a drafter meets them in decoding.
 
-use std::{collections::BTreeMap, io::Write, path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ use tch::{Device, Kind, Tensor};
 use crate::{
     corpus::{StepDraws, TokenRows, epoch_batch},
     lesson::guided,
+    progress::Progress,
+    stored_words::{check_words, tensor_of},
 };
 
 /// How many images, and how they are drawn.
@@ -108,7 +110,7 @@ impl OwnImages {
         let n_tokens = target.config().n_tokens();
         let origin = self.origin(from);
         let mut rows = if file.exists() { read(file, n_tokens, &origin)? } else { empty(n_tokens) };
-        let (first, started) = (rows.len(), Instant::now());
+        let mut progress = Progress::new("own image", self.n as usize);
         while rows.len() < self.n {
             let chunk = rows.len() / CHUNK;
             let scenes = epoch_batch(seed, n_scenes, chunk, CHUNK);
@@ -117,10 +119,7 @@ impl OwnImages {
             rows.tokens = Tensor::cat(&[&rows.tokens, &tokens], 0);
             rows.captions = Tensor::cat(&[&rows.captions, &captions], 0);
             write(file, &rows, &origin)?;
-            let seconds = started.elapsed().as_secs_f64();
-            let left = seconds / (rows.len() - first) as f64 * self.n.saturating_sub(rows.len()) as f64;
-            let mut err = std::io::stderr().lock();
-            writeln!(err, "own image {}/{}  {left:.0} s left", rows.len(), self.n)?;
+            progress.reached(rows.len() as usize, CHUNK as usize)?;
         }
         Ok(CaptionedRows {
             tokens: rows.tokens.narrow(0, 0, self.n as i64),
@@ -186,16 +185,7 @@ fn empty(n_tokens: i64) -> CaptionedRows {
 
 fn read(file: &Path, n_tokens: i64, origin: &str) -> anyhow::Result<CaptionedRows> {
     let mut checkpoint = Checkpoint::open(file, None, Device::Cpu)?;
-    let n_bytes = checkpoint.shape(ORIGIN).map_or(0, |shape| shape[0]);
-    let found = match n_bytes {
-        0 => "nothing it tells of".to_owned(),
-        n => String::from_utf8_lossy(&Vec::<u8>::try_from(checkpoint.take(ORIGIN, &[n])?)?).into_owned(),
-    };
-    anyhow::ensure!(
-        found == origin,
-        "{}: its images were drawn from {found}; expected: {origin}. Delete the file to draw them again",
-        file.display(),
-    );
+    check_words(&mut checkpoint, ORIGIN, origin)?;
     let n = checkpoint.shape("tokens").map_or(0, |shape| shape[0]);
     let tokens = checkpoint.take("tokens", &[n, n_tokens])?;
     let captions = checkpoint.take("captions", &[n, CAPTION_LEN as i64])?;
@@ -207,7 +197,7 @@ fn write(file: &Path, rows: &CaptionedRows, origin: &str) -> anyhow::Result<()> 
     let tensors = BTreeMap::from([
         ("tokens".to_owned(), rows.tokens.shallow_clone()),
         ("captions".to_owned(), rows.captions.shallow_clone()),
-        (ORIGIN.to_owned(), Tensor::from_slice(origin.as_bytes())),
+        (ORIGIN.to_owned(), tensor_of(origin)),
     ]);
     write_safetensors(file, &tensors).with_context(|| format!("{}: cannot write the images", file.display()))
 }

@@ -131,6 +131,14 @@ pub fn no_heads(model: &'static str) -> DescribeHead {
 }
 
 impl DescribedHead {
+    /// The target's layers whose inputs it reads, 0-based and ascending, as its configuration has them; none for a head that
+    /// reads the feature after the final norm.
+    #[must_use]
+    pub fn taps(&self) -> Vec<usize> {
+        let named = self.config.get("taps").and_then(serde_json::Value::as_array);
+        named.into_iter().flatten().filter_map(|tap| usize::try_from(tap.as_u64()?).ok()).collect()
+    }
+
     /// The head with weights of `source`, in the order in which it asks for them.
     ///
     /// # Errors

@@ -50,12 +50,12 @@ trial    = { drafter = { proposer = "eagle1", shape = "static", tree = "tiny_13"
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The specification above for `model`, as EAGLE-1 is trained.
-fn eagle1(model: &str) -> String {
+pub(crate) fn eagle1(model: &str) -> String {
     SPEC.replace("MODEL", model)
 }
 
 /// The same as EAGLE-3 is trained.
-fn eagle3(model: &str) -> String {
+pub(crate) fn eagle3(model: &str) -> String {
     let text = eagle1(model).replace("\"eagle1\"", "\"eagle3\"");
     let text =
         text.replace("depth = 1, depth_decay = 1.0, feature_weight = 1.0", "depth = 7, depth_decay = 0.8");
@@ -77,23 +77,30 @@ fn model(name: &str, kind: Kind) -> Rc<LoadedModel> {
     catalog::open(name, &options).unwrap()
 }
 
-/// What training by `text` gives in `folder`.
-fn train(text: &str, folder: &Path) -> anyhow::Result<HeadResult> {
+/// What `run` gives of the training by `text`.
+pub(crate) fn with_training<T>(
+    text: &str,
+    run: impl FnOnce(&HeadTraining<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let spec = HeadSpec::parse(&PathBuf::from("spec.toml"), text)?;
     let (name, dtype) = (spec.model.name.clone(), spec.model.dtype.name());
     let set = specimen_experiments::prompts::open(&spec.dataset, None)?;
     let kind = if dtype == "f32" { Kind::Float } else { Kind::BFloat16 };
     // Fresh parameters come from torch's generator, which the whole process shares.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let training = HeadTraining {
+    run(&HeadTraining {
         spec: &spec,
         model: &model(&name, kind),
         kind,
         device: Device::Cpu,
         prompts: set.prompts().iter().map(|prompt| prompt.text.as_str()).collect(),
         dataset: set.digest().to_string(),
-    };
-    train_head(&training, folder)
+    })
+}
+
+/// What training by `text` gives in `folder`.
+pub(crate) fn train(text: &str, folder: &Path) -> anyhow::Result<HeadResult> {
+    with_training(text, |training| train_head(training, folder))
 }
 
 /// Trains, and looks at the curve and the trial.
@@ -258,7 +265,7 @@ fn cascades_weights_with_c_of_1_give_the_base_heads_bytes_and_others_do_not() {
 }
 
 /// The message and the kind of the error that training by `text` in `folder` gives.
-fn refusal(text: &str, folder: &Path) -> (String, FailureKind) {
+pub(crate) fn refusal(text: &str, folder: &Path) -> (String, FailureKind) {
     let error = train(text, folder).map(|_| ()).unwrap_err();
     let kind = error.downcast_ref::<TrainError>().unwrap_or_else(|| panic!("{error:#}")).kind();
     (format!("{error:#}"), kind.unwrap())
@@ -372,10 +379,10 @@ fn the_committed_specifications_are_read_name_what_they_train_and_are_planned() 
         let planned = TrainingEstimate::of(&spec, n_prompts).unwrap();
         let is_published = spec.model.device == "cuda";
         assert_eq!(
-            (planned.time.len(), planned.disk.total().is_some()),
+            (planned.time.len(), planned.disk.total().is_some(), planned.features.is_some()),
             match is_published {
-                true => (5, true),
-                false => (0, false),
+                true => (5, true, true),
+                false => (0, false, false),
             }
         );
         assert!(
@@ -401,6 +408,10 @@ fn an_estimate_is_the_arithmetic_of_what_it_assumes() {
     assert_eq!(planned.disk.head, Some(2 * head));
     assert_eq!(planned.disk.state, Some(24 * head));
     assert_eq!(planned.disk.images, 8 * 1_024_000);
+    // A stream after the norm and three inner ones, of two rows at 120 slots of the caption and 1024 of the image.
+    let exported = 1000 * (2 * (120 + 1024) * d * 4 * 2 + 8 * 1024);
+    let found = planned.features.unwrap();
+    assert!((found as f64 / exported as f64 - 1.0).abs() < 1e-3, "{found} {exported}");
     let h200 = planned.time.iter().find(|time| time.device == "NVIDIA H200").unwrap();
     // A forward reads 752,446,720 parameters in bf16 and half of 422 MB of keys and values.
     let draw = 1_024_000.0 * (2.0 * 752_446_720.0 + 211e6) / 4.8e12;
