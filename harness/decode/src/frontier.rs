@@ -1,10 +1,17 @@
 //! Decoding with several rows of the picture under way: what a generation is asked for then, and who asks.
 //!
 //! The loop of [`decoder`](crate::decoder) extends one sequence. A [`Frontier`] stands in its place and fills positions in an
-//! order of its own; tokens, traces, structural tokens and draws keep their meaning. There is no proposal and no test, so
-//! drafters, rules and schedulers have no part in it.
+//! order of its own; tokens, traces, structural tokens and draws keep their meaning. Drafters, rules and schedulers have no
+//! part in it: a frontier that drafts has its own guesses and its own test.
 
-use crate::{clock::Clock, dist::TokenId, generation::Generation, rng::Uniforms, trace::Decoded};
+use crate::{
+    clock::Clock,
+    dist::{Dist, TokenId},
+    generation::Generation,
+    noise::Noise,
+    rng::{Purpose, Uniforms, slot},
+    trace::Decoded,
+};
 
 /// Where the rows of a picture lie among the tokens of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +38,40 @@ impl PictureRows {
 }
 
 /// A token that is run at a position of the image. It sees the prompt and what stands before its position: tokens that were
-/// kept, and others of the same forward.
+/// kept, and others of the same forward that are no draft of another row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Position among the image's tokens.
     pub position: usize,
     /// The token.
     pub token: TokenId,
+    /// The row whose draft it is: only drafts of that row see it. `None`: everything behind it does.
+    pub draft_of: Option<usize>,
+}
+
+impl Placed {
+    /// Whether `other`, of the same forward, sees this token, if it is behind it.
+    #[must_use]
+    pub fn is_seen_by(&self, other: &Self) -> bool {
+        self.draft_of.is_none() || self.draft_of == other.draft_of
+    }
 }
 
 /// Fills an image in an order of its own.
 pub trait Frontier {
     /// Generates one image, as [`decode`](crate::decoder::decode) does.
     fn decode(&mut self, generation: &mut dyn Generation, uniforms: &Uniforms, clock: &dyn Clock) -> Decoded;
+}
+
+/// The token of `distribution` in `row`; `left`: tokens that the image misses from its position on, were it decoded in order.
+pub(crate) fn drawn(
+    distribution: &Dist,
+    uniforms: &Uniforms,
+    step: u32,
+    (row, left): (usize, usize),
+) -> TokenId {
+    match uniforms.is_coupled() {
+        true => Noise::default().first(distribution, uniforms, left),
+        false => distribution.sample(uniforms.uniform(Purpose::Resample, step, slot(0, row))),
+    }
 }

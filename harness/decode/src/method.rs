@@ -52,7 +52,7 @@ pub struct MethodConfig {
     /// When the target looks; absent means at every step.
     #[serde(default = "ScheduleConfig::always")]
     pub schedule: ScheduleConfig,
-    /// What decodes several rows at once; then nothing is drafted, and the other three stay as they are when absent.
+    /// What decodes several rows at once; the other three then stay as they are when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frontier: Option<FrontierConfig>,
 }

@@ -7,10 +7,10 @@
 //! | purpose | slot |
 //! |---|---|
 //! | `Root` | 0, at step 0: the first token |
-//! | `Draft` | `slot(parent node, sibling rank)` in a tree; `slot(0, window position)` in a Jacobi window |
-//! | `Accept` | `slot(depth of the candidate, sibling rank)`: the walk visits one parent per depth |
+//! | `Draft` | `slot(parent node, sibling rank)` in a tree; `slot(row, window position)` in a Jacobi window, whose row is 0 where there is one |
+//! | `Accept` | `slot(depth of the candidate, sibling rank)`: the walk visits one parent per depth; in place of the rank, the row of a window |
 //! | `Resample` | 0: the correction or bonus token, of which a step has one; `slot(0, row)` where rows are decoded side by side |
-//! | `Init` | `slot(0, window position)`: first guess of a Jacobi window |
+//! | `Init` | `slot(row, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
 //! | `Couple` | `slot(0, window position)`: whether a guess stays |
 //! | `Gumbel` | the token; in place of the step, the tokens that the image misses from the position on |

@@ -156,17 +156,18 @@ impl Generation for ToyGeneration {
     fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
         self.n_forwards += 1;
         self.placed = tokens.to_vec();
-        let mut seen = self.kept.clone();
-        let contexts = tokens.iter().map(|placed| {
-            seen.insert(placed.position, placed.token);
-            (0..=placed.position).map(|at| seen.get(&at).copied().unwrap_or(MISSING)).collect()
+        let contexts = tokens.iter().enumerate().map(|(node, placed)| {
+            let mut context = self.kept.clone();
+            let seen = tokens[..=node].iter().filter(|other| other.is_seen_by(placed));
+            context.extend(seen.map(|other| (other.position, other.token)));
+            (0..=placed.position).map(|at| context.get(&at).copied().unwrap_or(MISSING)).collect()
         });
         Box::new(ToyPlacedScores { model: self.model.clone(), contexts: contexts.collect() })
     }
 
     fn keep_placed(&mut self, kept: &[NodeId]) {
         for &NodeId(at) in kept {
-            let Placed { position, token } = self.placed[at];
+            let Placed { position, token, .. } = self.placed[at];
             assert_eq!(self.kept.insert(position, token), None, "a position is kept once");
         }
         self.placed.clear();

@@ -57,6 +57,15 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    /// Adds a walk that tested the first `n_tested` depths and accepted at `n_accepted` of them.
+    pub(crate) fn count_depths(&mut self, n_tested: usize, n_accepted: usize) {
+        let counts = [(&mut self.tested_by_depth, n_tested), (&mut self.accepted_by_depth, n_accepted)];
+        for (count, n) in counts {
+            count.resize(count.len().max(n_tested), 0);
+            count[..n].iter_mut().for_each(|n| *n += 1);
+        }
+    }
+
     /// Target forwards, the prefill included.
     #[must_use]
     pub fn nfe(&self) -> u32 {

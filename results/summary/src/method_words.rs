@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use specimen_decode::method::{
-    DrafterConfig, MethodConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree,
+    DrafterConfig, FrontierConfig, MethodConfig, Proposer, RuleConfig, ScheduleConfig, Shape, Tree,
 };
 use specimen_experiments::{names::BASELINE, spec::Cell};
 use specimen_record::Family;
@@ -49,8 +49,10 @@ pub(crate) fn method_words(cell: &Cell) -> String {
     if cell.is_autoregressive() {
         return BASELINE.to_owned();
     }
-    if cell.method.frontier.is_some() {
-        return "none".to_owned();
+    match cell.method.frontier {
+        Some(FrontierConfig::Zipar(_)) => return "none".to_owned(),
+        Some(FrontierConfig::Pjd(_)) => return "sjd in each row".to_owned(),
+        None => {}
     }
     let rules = serde_json::to_value(&cell.method.accept).unwrap_or_default();
     let kinds: Vec<&str> =

@@ -81,7 +81,7 @@ pub enum MethodError {
     },
     /// A frontier beside a drafter, a rule or a schedule.
     #[error(
-        "with `frontier` nothing is drafted and nothing is tested; remove `drafter`, `accept` and `schedule`"
+        "a `frontier` has its own drafts and its own test, or neither; remove `drafter`, `accept` and `schedule`"
     )]
     FrontierWithDrafts,
     /// CASCADE without either of its sets.

@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{MethodConfig, MethodError, Proposer, RuleConfig, ScheduleConfig};
 use crate::{
     frontier::Frontier,
-    methods::zipar::{MOST_ROWS, Zipar, ZiparConfig},
+    methods::{
+        pjd::{Pjd, PjdConfig},
+        zipar::{MOST_ROWS, Zipar, ZiparConfig},
+    },
 };
 
 /// Which rows are under way.
@@ -14,15 +17,19 @@ use crate::{
 pub enum FrontierConfig {
     /// Each row some tokens behind the one above it.
     Zipar(ZiparConfig),
+    /// The same, with a Jacobi window in each.
+    Pjd(PjdConfig),
 }
 
 /// Keys a `frontier` table may have.
-pub const FRONTIER_KEYS: &[&str] = &["kind", "window"];
+pub const FRONTIER_KEYS: &[&str] = &["kind", "window", "c", "tail"];
 
 impl FrontierConfig {
     pub(super) fn validate(self, method: &MethodConfig) -> Result<(), MethodError> {
-        let Self::Zipar(config) = self;
-        config.validate()?;
+        match self {
+            Self::Zipar(config) => config.validate()?,
+            Self::Pjd(config) => config.validate()?,
+        }
         let is_plain = method.drafter.proposer == Proposer::None
             && method.accept.iter().all(|rule| matches!(rule, RuleConfig::Lossless {}))
             && matches!(method.schedule, ScheduleConfig::Always {});
@@ -31,19 +38,25 @@ impl FrontierConfig {
 
     /// Most tokens of one forward.
     pub(super) fn most_placed(self) -> usize {
-        let Self::Zipar(_) = self;
-        MOST_ROWS
+        match self {
+            Self::Zipar(_) => MOST_ROWS,
+            Self::Pjd(config) => config.most_placed(),
+        }
     }
 
     /// One expression, for instance `zipar(window=8)`.
     #[must_use]
     pub fn canonical(self) -> String {
-        let Self::Zipar(config) = self;
-        config.canonical()
+        match self {
+            Self::Zipar(config) => config.canonical(),
+            Self::Pjd(config) => config.canonical(),
+        }
     }
 
     pub(super) fn build(self) -> Box<dyn Frontier> {
-        let Self::Zipar(config) = self;
-        Box::new(Zipar(config))
+        match self {
+            Self::Zipar(config) => Box::new(Zipar(config)),
+            Self::Pjd(config) => Box::new(Pjd(config)),
+        }
     }
 }

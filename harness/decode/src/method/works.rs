@@ -4,7 +4,7 @@
 use super::{DrafterConfig, FrontierConfig, MethodConfig, Proposer, ScheduleConfig, Shape};
 use crate::{
     features,
-    methods::{ar, eagle1, eagle2, redundancy, rule_works, scd, sd, sjd, sjd_pac, sjd_vp, vvs, zipar},
+    methods::{ar, eagle1, eagle2, pjd, redundancy, rule_works, scd, sd, sjd, sjd_pac, sjd_vp, vvs, zipar},
     noise,
     pipeline::Sampling,
 };
@@ -39,6 +39,7 @@ pub fn every_work() -> Vec<Works> {
         redundancy::WORKS,
         features::WORKS,
         zipar::WORKS,
+        pjd::WORKS,
         noise::WORKS,
     ];
     parts.into_iter().chain(rule_works()).collect()
@@ -49,8 +50,10 @@ impl MethodConfig {
     /// where a rule relaxes it.
     #[must_use]
     pub fn works(&self) -> Vec<Works> {
-        if let Some(FrontierConfig::Zipar(_)) = self.frontier {
-            return vec![zipar::WORKS];
+        match self.frontier {
+            Some(FrontierConfig::Zipar(_)) => return vec![zipar::WORKS],
+            Some(FrontierConfig::Pjd(_)) => return vec![pjd::WORKS, sjd::WORKS],
+            None => {}
         }
         let mut works = self.drafter.works();
         if self.drafter.proposer != Proposer::None {

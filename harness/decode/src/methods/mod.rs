@@ -19,6 +19,7 @@ pub mod sjd_pac;
 pub mod sjd_sv;
 pub mod sjd_vp;
 
+pub mod pjd;
 pub mod zipar;
 
 pub mod redundancy;

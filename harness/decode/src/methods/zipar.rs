@@ -13,12 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     clock::{Clock, Laps},
     decoder::first_token,
-    dist::{Dist, TokenId},
-    frontier::{Frontier, PictureRows, Placed},
+    dist::TokenId,
+    frontier::{Frontier, PictureRows, Placed, drawn},
     generation::Generation,
     method::{MethodError, Works},
-    noise::Noise,
-    rng::{Purpose, Uniforms, slot},
+    rng::Uniforms,
     trace::{Decoded, StepTrace},
     tree::NodeId,
 };
@@ -110,7 +109,7 @@ impl Image {
                 before.is_some_and(|before| at > 1 && !before.is_full() && window <= before.n_decoded);
             let placed = |position: usize| {
                 let token = self.tokens[position].expect("a row's newest token is decoded");
-                Placed { position, token }
+                Placed { position, token, draft_of: None }
             };
             match row.newest() {
                 Some(newest) if !row.newest_ran => {
@@ -123,7 +122,7 @@ impl Image {
                     let position = row.start - 1;
                     let above = self.rows[at - 2].newest().expect("rows open one after the other");
                     let token = generation.forced(position).unwrap_or(placed(above).token);
-                    let placed = Placed { position, token };
+                    let placed = Placed { position, token, draft_of: None };
                     inputs.push(Input { placed, predicts: Some(at), is_stand_in: true });
                 }
                 _ => {}
@@ -178,13 +177,5 @@ impl Frontier for Zipar {
         decoded.tokens = image.tokens.into_iter().flatten().collect();
         decoded.total_ns = total.lap_ns();
         decoded
-    }
-}
-
-/// The token of `distribution` in `row`; `left`: tokens that the image misses from its position on, were it decoded in order.
-fn drawn(distribution: &Dist, uniforms: &Uniforms, step: u32, (row, left): (usize, usize)) -> TokenId {
-    match uniforms.is_coupled() {
-        true => Noise::default().first(distribution, uniforms, left),
-        false => distribution.sample(uniforms.uniform(Purpose::Resample, step, slot(0, row))),
     }
 }

@@ -19,6 +19,7 @@ mod golden;
 mod gsd;
 mod jacobi;
 mod mutations;
+mod pjd;
 mod rates;
 mod reference;
 mod relaxed;

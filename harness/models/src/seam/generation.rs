@@ -365,7 +365,7 @@ impl Generation for ModelGeneration {
         let ids: Vec<i64> = tokens.iter().map(|placed| i64::from(placed.token.0)).collect();
         let first = self.n_prefix();
         let positions: Vec<i64> = self.placed.iter().map(|&at| (first + at as i64).min(last)).collect();
-        let mask = placed_mask(self.cache.len() - self.kept.len() as i64, &self.kept, &self.placed);
+        let mask = placed_mask(self.cache.len() - self.kept.len() as i64, &self.kept, tokens);
         let Outputs { features, distributions, .. } = self.step([&ids, &positions], Some(&mask));
         let distributions = self.with_certain(distributions, self.placed.iter().map(|at| at + 1));
         Box::new(ModelScores { distributions, features, on_host: OnceCell::new() })

@@ -1,6 +1,9 @@
 //! Additive attention masks: 0 where a row may look, minus infinity elsewhere. Built in f32 on the host.
 
-use specimen_decode::tree::{NodeId, TokenTree};
+use specimen_decode::{
+    frontier::Placed,
+    tree::{NodeId, TokenTree},
+};
 
 /// Rows of a mask begin at multiples of so many entries: the attention kernels of a GPU copy any other mask first.
 const ALIGNED: usize = 8;
@@ -79,16 +82,19 @@ pub(crate) fn causal_behind(n_seen: i64, n: i64) -> Option<Mask> {
     })
 }
 
-/// Mask `[at.len(), n_seen + kept.len() + at.len()]` of slots at image positions `at`, behind `n_seen` entries that all see and
-/// entries of the image positions `kept`: a slot sees what stands before its position, and itself.
-pub(crate) fn placed_mask(n_seen: i64, kept: &[usize], at: &[usize]) -> Mask {
-    let (n_seen, n) = (n_seen as usize, at.len());
+/// Mask `[placed.len(), n_seen + kept.len() + placed.len()]` of slots for tokens at positions of their own, behind `n_seen`
+/// entries that all see and entries of the image positions `kept`: a slot sees what stands before its position, but no drafts of
+/// other rows, and itself.
+pub(crate) fn placed_mask(n_seen: i64, kept: &[usize], placed: &[Placed]) -> Mask {
+    let (n_seen, n) = (n_seen as usize, placed.len());
     let mut mask = Mask::new(n as i64, (n_seen + kept.len() + n) as i64);
-    for (slot, &position) in at.iter().enumerate() {
+    for (slot, token) in placed.iter().enumerate() {
         let row = mask.row(slot);
         row[..n_seen].fill(0.0);
-        for (entry, &other) in row[n_seen..].iter_mut().zip(kept.iter().chain(at)) {
-            if other < position {
+        let of_kept = kept.iter().map(|&other| other < token.position);
+        let of_placed = placed.iter().map(|other| other.position < token.position && other.is_seen_by(token));
+        for (entry, is_seen) in row[n_seen..].iter_mut().zip(of_kept.chain(of_placed)) {
+            if is_seen {
                 *entry = 0.0;
             }
         }
