@@ -53,8 +53,8 @@ pub enum Residual {
     /// The lenders leave with the candidate: our reading of the paper's aggregated distribution, whose text on the
     /// residual we have not seen.
     Paper,
-    /// Nothing: the residual of the lossless method, which is optimal for any relaxation that accepts at
-    /// least as often (Cool-SD).
+    /// Nothing: the residual of the lossless method. Cool-SD's optimal one, `norm((P - Q f)+)` with `f` the chance of
+    /// acceptance, is this one wherever a rule accepts at least as often, as both of these do.
     Vanilla,
     /// As the reference code does it: if anything lent, be it a mass of 0, the `k + 1` nearest are zeroed:
     /// in the target's distribution below a chosen candidate, but in the drafter's below a sampled one, where they so

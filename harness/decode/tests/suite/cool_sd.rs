@@ -1,10 +1,13 @@
 //! Cool-SD: lossless with weights of at most 1, and otherwise as far from the target as its equations say.
 
+use specimen_decode::dist::TokenId;
+
 use crate::{
     rates::{over_roots, wide},
     relaxed::{ONE_SAMPLED, TREES, check_is_naive, check_second_token},
     support::{
-        N_IMAGES, N_TOKENS, P_MIN, built, check_rate, distribution_of, drafter, image, target, with_rules,
+        N_IMAGES, N_TOKENS, N_VOCAB, P_MIN, built, check_rate, distribution_of, drafter, image, neighbours,
+        target, with_rules,
     },
 };
 
@@ -48,4 +51,32 @@ fn one_sampled_candidate_follows_the_equations() {
     let first =
         |seed| u64::from(image(built(&text, drafter()), target(), N_TOKENS, seed).steps[0].n_accepted);
     check_rate((0..N_IMAGES).map(first).sum(), N_IMAGES, expected);
+}
+
+#[test]
+fn the_vanilla_residual_of_lantern_and_lantern_plus_plus_is_that_of_cool_sd() {
+    let near = neighbours(N_VOCAB);
+    let check = |keys: &str, limit: &dyn Fn(f64) -> f64| {
+        let text = with_rules(ONE_SAMPLED, &format!(r#"{{ {keys}, k = 3, residual = "vanilla" }}"#));
+        check_second_token(&text, |q, p| {
+            // `Q f`: what each token is accepted with.
+            let taken = |x: usize| {
+                let mut lent = 0.0;
+                for y in near.of(TokenId(x as u32), 3) {
+                    if limit(q[x]) < lent + q[y.idx()] {
+                        break;
+                    }
+                    lent += q[y.idx()];
+                }
+                p[x].min(q[x] + lent)
+            };
+            let taken: Vec<f64> = (0..N_VOCAB).map(taken).collect();
+            let left: Vec<f64> = q.iter().zip(&taken).map(|(q, taken)| (q - taken).max(0.0)).collect();
+            let (total, rest) = (left.iter().sum::<f64>(), 1.0 - taken.iter().sum::<f64>());
+            assert!(0.0 < total, "something is left");
+            taken.iter().zip(&left).map(|(taken, left)| taken + rest * left / total).collect()
+        });
+    };
+    check(r#"kind = "lantern++", lambda = 3.0"#, &|own| 2.0 * own);
+    check(r#"kind = "lantern", delta = 0.25"#, &|_| 0.25);
 }
