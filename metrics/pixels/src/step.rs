@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::image::{FloatImage, Image, N_CHANNELS, Picture};
-use crate::resample::{Filter, PassOrder, pil_f32, pil_u8, tf1, torch, torch_u8};
+use crate::resample::{Filter, PassOrder, pil_f32, pil_u8, tf1, torch, torch_bicubic, torch_u8};
 
 /// Longest side that a step may ask for, in pixels.
 pub const MAX_SIDE: usize = 16_384;
@@ -30,6 +30,12 @@ pub enum Step {
         to: Target,
         /// The library whose arithmetic is followed.
         by: Resampler,
+    },
+    /// Puts the picture in the middle of a square of zeros. Where an odd number of pixels is to be filled, one more is
+    /// right and below (torchvision's `pad` by `rest // 2`).
+    PadToSquare {
+        /// Side of the square; a picture with a longer side is an error.
+        side: usize,
     },
     /// Limits floats to 0 to 255.
     Clip,
@@ -81,6 +87,9 @@ pub enum Target {
     /// The shorter side has this many pixels; the longer one keeps the shape and is rounded down, as torchvision
     /// and transformers do.
     ShortestSide(usize),
+    /// The longer side has this many pixels; the shorter one keeps the shape and is rounded, halves to the even neighbour,
+    /// as HPSv2 does.
+    LongestSide(usize),
 }
 
 /// The library whose resampling is followed.
@@ -110,7 +119,12 @@ pub enum Resampler {
         /// Whether corner pixels stay where they are; not with `antialias`.
         align_corners: bool,
     },
-    /// Bytes to bytes, as the same function takes bytes, without `antialias`.
+    /// Floats to floats, as the same function with `mode="bicubic"` and `align_corners=False`.
+    TorchBicubic {
+        /// Whether the kernel widens when a picture shrinks; it is another kernel too.
+        antialias: bool,
+    },
+    /// Bytes to bytes, as the bilinear one takes bytes, without `antialias`.
     TorchBilinearU8,
     /// Floats to floats, as TensorFlow 1.
     Tf1Bilinear,
@@ -158,6 +172,28 @@ pub enum StepError {
         width: usize,
         /// The picture's height.
         height: usize,
+    },
+    /// The picture is larger than the square that it is put into.
+    #[error("{width}x{height} does not fit into a square of {side} pixels; resize before it is padded")]
+    PadTooSmall {
+        /// The square.
+        side: usize,
+        /// The picture's width.
+        width: usize,
+        /// The picture's height.
+        height: usize,
+    },
+    /// The picture is so narrow that nothing of its shorter side would be left.
+    #[error(
+        "{width}x{height} would have no pixel along its shorter side at {side} along the longer; leave this picture out"
+    )]
+    TooNarrow {
+        /// The picture's width.
+        width: usize,
+        /// The picture's height.
+        height: usize,
+        /// What its longer side would be.
+        side: usize,
     },
     /// The picture is so narrow that its longer side would be beyond all measure.
     #[error("{width}x{height} would become {to} pixels long, at most {limit}; leave this picture out")]
@@ -274,7 +310,7 @@ impl Flow {
                 _ => Ok(Self { size: Some(side), ..self }),
             },
             Step::Resize { to, by } => {
-                let (Target::Square(side) | Target::ShortestSide(side)) = to;
+                let (Target::Square(side) | Target::ShortestSide(side) | Target::LongestSide(side)) = to;
                 if !(1..=MAX_SIDE).contains(&side) {
                     return bad(format!("a side of {side} pixels; 1 to {MAX_SIDE} are possible"));
                 }
@@ -294,6 +330,13 @@ impl Flow {
                 };
                 Ok(Self { is_float, size: is_square.then_some(side) })
             }
+            Step::PadToSquare { side } => match self.size {
+                _ if !(1..=MAX_SIDE).contains(&side) => bad(format!("a side of {side} pixels")),
+                Some(size) if size > side => {
+                    bad(format!("a square of {side} pixels around one of {size}; resize before it is padded"))
+                }
+                _ => Ok(Self { size: Some(side), ..self }),
+            },
             Step::Clip if !self.is_float => {
                 self.wrong_kind(step_idx, "floats", "bytes are within their range, remove it")
             }
@@ -335,6 +378,7 @@ fn apply(step: &Step, picture: Picture) -> Result<Picture, StepError> {
             let (width, height) = target_size(*to, picture.size())?;
             resize(picture, width, height, *by)
         }
+        (Step::PadToSquare { side }, picture) => pad(picture, *side)?,
         (Step::Clip, picture) => each(picture, |_, value| value.clamp(0.0, 255.0)),
         (Step::Quantise { rounding }, picture) => quantise(&picture.into_float(), *rounding),
         (Step::Standardise { subtract, divide }, picture) => {
@@ -345,15 +389,25 @@ fn apply(step: &Step, picture: Picture) -> Result<Picture, StepError> {
 }
 
 fn target_size(to: Target, (width, height): (usize, usize)) -> Result<(usize, usize), StepError> {
-    let Target::ShortestSide(short) = to else {
-        let Target::Square(side) = to else { unreachable!("there are two targets") };
-        return Ok((side, side));
-    };
-    let long = short * width.max(height) / width.min(height);
-    if long > MAX_SIDE {
-        return Err(StepError::TooLong { width, height, to: long, limit: MAX_SIDE });
+    match to {
+        Target::Square(side) => Ok((side, side)),
+        Target::ShortestSide(short) => {
+            let long = short * width.max(height) / width.min(height);
+            if long > MAX_SIDE {
+                return Err(StepError::TooLong { width, height, to: long, limit: MAX_SIDE });
+            }
+            Ok(if width <= height { (short, long) } else { (long, short) })
+        }
+        Target::LongestSide(side) => {
+            let scale = side as f64 / width.max(height) as f64;
+            let [new_width, new_height] =
+                [width, height].map(|old| (old as f64 * scale).round_ties_even() as usize);
+            if new_width.min(new_height) == 0 {
+                return Err(StepError::TooNarrow { width, height, side });
+            }
+            Ok((new_width, new_height))
+        }
     }
-    Ok(if width <= height { (short, long) } else { (long, short) })
 }
 
 fn resize(picture: Picture, width: usize, height: usize, by: Resampler) -> Picture {
@@ -376,6 +430,10 @@ fn resize(picture: Picture, width: usize, height: usize, by: Resampler) -> Pictu
         }
         (Resampler::TorchBilinear { align_corners, .. }, picture) => {
             Picture::Floats(torch::bilinear(&picture.into_float(), width, height, align_corners))
+        }
+        (Resampler::TorchBicubic { antialias }, picture) => {
+            let resize = if antialias { torch_bicubic::antialiased } else { torch_bicubic::plain };
+            Picture::Floats(resize(&picture.into_float(), width, height))
         }
         (Resampler::Tf1Bilinear, picture) => {
             Picture::Floats(tf1::bilinear(&picture.into_float(), width, height))
@@ -414,6 +472,37 @@ fn begin(rest: usize, offset: CropOffset) -> usize {
 fn square<T: Copy>(samples: &[T], width: usize, left: usize, top: usize, side: usize) -> Vec<T> {
     let rows = samples.chunks_exact(width * N_CHANNELS).skip(top).take(side);
     rows.flat_map(|row| row[left * N_CHANNELS..(left + side) * N_CHANNELS].iter().copied()).collect()
+}
+
+fn pad(picture: Picture, side: usize) -> Result<Picture, StepError> {
+    let (width, height) = picture.size();
+    if width.max(height) > side {
+        return Err(StepError::PadTooSmall { side, width, height });
+    }
+    let at = ((side - width) / 2, (side - height) / 2);
+    Ok(match picture {
+        Picture::Bytes(image) => {
+            Picture::Bytes(Image::new(side, side, surrounded(image.rgb(), width, at, side)))
+        }
+        Picture::Floats(image) => {
+            Picture::Floats(FloatImage::new(side, side, surrounded(image.values(), width, at, side)))
+        }
+    })
+}
+
+/// A square of zeros with the rows of `samples` in it from `left` and `top` on.
+fn surrounded<T: Copy + Default>(
+    samples: &[T],
+    width: usize,
+    (left, top): (usize, usize),
+    side: usize,
+) -> Vec<T> {
+    let mut square = vec![T::default(); side * side * N_CHANNELS];
+    for (y, row) in samples.chunks_exact(width * N_CHANNELS).enumerate() {
+        let start = ((top + y) * side + left) * N_CHANNELS;
+        square[start..start + row.len()].copy_from_slice(row);
+    }
+    square
 }
 
 fn each(picture: Picture, change: impl Fn(usize, f32) -> f32) -> Picture {
@@ -471,6 +560,36 @@ mod tests {
         assert_eq!(size(427, 640), Ok((224, 335)));
         assert_eq!(size(30, 30), Ok((224, 224)));
         assert!(matches!(size(1, 30_000), Err(StepError::TooLong { to: 6_720_000, .. })));
+    }
+
+    #[test]
+    fn the_shorter_side_is_rounded_to_the_nearest_even() {
+        let size = |width, height| target_size(Target::LongestSide(224), (width, height));
+        // Python: round(427 * (224 / 640.0)) = round(149.45), round(5 * (224 / 448.0)) = round(2.5).
+        assert_eq!(size(640, 427), Ok((224, 149)));
+        assert_eq!(size(5, 448), Ok((2, 224)));
+        assert_eq!(size(7, 448), Ok((4, 224)));
+        assert_eq!(size(30, 30), Ok((224, 224)));
+        assert_eq!(size(1, 449), Err(StepError::TooNarrow { width: 1, height: 449, side: 224 }));
+    }
+
+    #[test]
+    fn a_padded_picture_is_in_the_middle_and_odd_rests_are_right_and_below() {
+        let steps = |text: &str| serde_json::from_str::<Pipeline>(text).map_err(|error| error.to_string());
+        let pad = steps(r#"[{"step":"pad-to-square","side":4}]"#).unwrap();
+        assert_eq!(pad.output_size(), Some((4, 4)));
+        let Ok(Picture::Bytes(image)) = pad.apply(Image::new(3, 1, vec![9; 9])) else { panic!("bytes") };
+        let is_set: Vec<bool> = image.rgb().chunks_exact(3).map(|pixel| pixel == [9; 3]).collect();
+        let found: Vec<usize> = (0..16).filter(|&at| is_set[at]).collect();
+        assert_eq!(found, [4, 5, 6]);
+        let large = pad.apply(numbered(5, 2)).unwrap_err();
+        assert_eq!(large, StepError::PadTooSmall { side: 4, width: 5, height: 2 });
+        let by = r#""by":{"engine":"torch-bicubic","antialias":true}"#;
+        let resized = format!(r#"{{"step":"resize","to":{{"square":9}},{by}}}"#);
+        let refused = steps(&format!(r#"[{resized},{{"step":"pad-to-square","side":8}}]"#)).unwrap_err();
+        assert!(refused.contains("a square of 8 pixels around one of 9"), "{refused}");
+        let longest = format!(r#"{{"step":"resize","to":{{"longest-side":9}},{by}}}"#);
+        assert_eq!(steps(&format!("[{longest}]")).unwrap().output_size(), None);
     }
 
     #[test]

@@ -20,6 +20,12 @@ impl fmt::Display for Step {
             Self::Resize { to: Target::ShortestSide(side), by } => {
                 write!(f, "resize the shorter side to {side} and keep the shape, {by}")
             }
+            Self::Resize { to: Target::LongestSide(side), by } => {
+                write!(f, "resize the longer side to {side} and keep the shape, {by}")
+            }
+            Self::PadToSquare { side } => {
+                write!(f, "put it in the middle of {side}x{side} zeros")
+            }
             Self::Clip => f.write_str("limit to 0 to 255"),
             Self::Quantise { rounding: Rounding::HalfEven } => {
                 f.write_str("round to bytes, halves to the even neighbour")
@@ -49,6 +55,12 @@ impl fmt::Display for Resampler {
             Self::TorchBilinear { align_corners, .. } => {
                 let corners = if *align_corners { ", corners aligned" } else { "" };
                 write!(f, "by torch's bilinear kernel in floats without antialiasing{corners}")
+            }
+            Self::TorchBicubic { antialias: true } => {
+                f.write_str("by torch's bicubic kernel in floats with antialiasing")
+            }
+            Self::TorchBicubic { antialias: false } => {
+                f.write_str("by torch's bicubic kernel in floats without antialiasing")
             }
             Self::TorchBilinearU8 => f.write_str("by torch's bilinear kernel in bytes without antialiasing"),
             Self::Tf1Bilinear => {

@@ -63,6 +63,17 @@ impl Coefficients<f64> {
 }
 
 impl<W: Copy> Coefficients<W> {
+    /// The axis whose output pixels have these first input pixels and weights, in turn.
+    pub(super) fn of_taps(taps: impl Iterator<Item = (usize, Vec<W>)>) -> Self {
+        let mut axis = Self { taps: Vec::new(), weights: Vec::new() };
+        for (first, weights) in taps {
+            let start = axis.weights.len();
+            axis.weights.extend(weights);
+            axis.taps.push((first, start..axis.weights.len()));
+        }
+        axis
+    }
+
     /// The same pixels with other weights.
     pub(super) fn map<V>(self, convert: impl Fn(W) -> V) -> Coefficients<V> {
         Coefficients { taps: self.taps, weights: self.weights.into_iter().map(convert).collect() }

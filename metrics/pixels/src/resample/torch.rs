@@ -72,7 +72,8 @@ fn neighbours(n_in: usize, n_out: usize, align_corners: bool) -> Vec<Neighbours>
     (0..n_out).map(around).collect()
 }
 
-struct SinglePrecision;
+/// Sums in `f32`.
+pub(super) struct SinglePrecision;
 
 impl Arithmetic for SinglePrecision {
     type In = f32;

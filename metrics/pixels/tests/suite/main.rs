@@ -8,4 +8,5 @@ mod photos;
 mod pillow;
 mod protocol_steps;
 mod sources;
+mod torch_bicubic;
 mod torch_bilinear;
