@@ -2,7 +2,8 @@
 //! bf16, CLIP ViT-B/32 in both, its tower of texts on prompts of 16 and of 77 tokens.
 //!
 //! Run with `cargo bench --profile release -p specimen-extract`, or with `-- 50 3` at its end for batches of 50 and
-//! the best of 3 runs instead of 16 and 2. Processor time is known on Linux only; a busy machine changes it less than the
+//! the best of 3 runs instead of 16 and 2; names of networks behind the numbers (`-- 2 2 clip-vit-h14`) are timed in f32 in
+//! place of these. Processor time is known on Linux only; a busy machine changes it less than the
 //! wall.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 
@@ -44,11 +45,13 @@ fn processor_s() -> Option<f64> {
     Some(ticks.iter().sum::<f64>() / 100.0)
 }
 
-fn network(network: NetworkName, layer: &str, n: usize, n_runs: usize) {
+fn network(network: NetworkName, dtypes: &[Dtype], n: usize, n_runs: usize) {
+    // The features of a metric are Inception's fourth layer, and the only one of the others.
+    let layer = if network == NetworkName::InceptionFid { "2048" } else { network.layers()[0].name };
     let side = network.input_side();
     let values = uniform("pictures", n * 3 * side * side).map(|u| u as f32).collect();
     let batch = Batch { n, height: side, width: side, values };
-    for dtype in [Dtype::F32, Dtype::Bf16] {
+    for &dtype in dtypes {
         let net = open_recipe(network, &[layer], dtype).expect("the network has this layer");
         report(&format!("{network} {} {}", layer, dtype.name()), n, n_runs, || {
             net.rows(&batch).expect("the batch has the network's size");
@@ -74,7 +77,15 @@ fn main() {
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let (n, n_runs) = (numbers.first().copied().unwrap_or(16), numbers.get(1).copied().unwrap_or(2));
     specimen_weights::use_threads(1);
-    network(NetworkName::InceptionFid, "2048", n, n_runs);
-    network(NetworkName::ClipVitB32, "embedding", n, n_runs);
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    let is_asked = |network: &NetworkName| asked.iter().any(|name| name == network.name());
+    let named: Vec<NetworkName> = NetworkName::ALL.into_iter().filter(is_asked).collect();
+    named.iter().for_each(|&named| network(named, &[Dtype::F32], n, n_runs));
+    if !named.is_empty() {
+        return;
+    }
+    let both = [Dtype::F32, Dtype::Bf16];
+    network(NetworkName::InceptionFid, &both, n, n_runs);
+    network(NetworkName::ClipVitB32, &both, n, n_runs);
     texts(4 * n, n_runs);
 }

@@ -27,6 +27,17 @@ pub enum NetworkName {
     ClipVitL14,
     /// OpenAI CLIP ViT-L/14 at 336 pixels: CMMD.
     ClipVitL14At336,
+    /// CLIP ViT-H/14 of LAION.
+    ClipVitH14,
+    /// The same tuned on preferences of Pick-a-Pic: PickScore.
+    #[serde(rename = "pickscore-v1")]
+    PickScoreV1,
+    /// The same tuned on HPD v2: HPSv2.0.
+    #[serde(rename = "hps-v2.0")]
+    HpsV20,
+    /// The same: HPSv2.1.
+    #[serde(rename = "hps-v2.1")]
+    HpsV21,
     /// DINOv2 ViT-B/14, without registers.
     Dinov2VitB14,
     /// DINOv2 ViT-L/14, without registers: FD-DINOv2.
@@ -57,19 +68,24 @@ const VGG_LAYERS: [Layer; 1] = [Layer { name: "fc2", n_dims: 4096 }];
 /// The joint space of pictures and texts, before the vector is scaled to length 1.
 const CLIP_512: [Layer; 1] = [Layer { name: "embedding", n_dims: 512 }];
 const CLIP_768: [Layer; 1] = [Layer { name: "embedding", n_dims: 768 }];
+const CLIP_1024: [Layer; 1] = [Layer { name: "embedding", n_dims: 1024 }];
 /// The class token after the last norm.
 const DINO_B: [Layer; 1] = [Layer { name: "cls", n_dims: 768 }];
 const DINO_L: [Layer; 1] = [Layer { name: "cls", n_dims: 1024 }];
 
 impl NetworkName {
     /// Every network, in the order of their names here.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 12] = [
         Self::InceptionFid,
         Self::Vgg16,
         Self::ClipVitB32,
         Self::ClipVitB16,
         Self::ClipVitL14,
         Self::ClipVitL14At336,
+        Self::ClipVitH14,
+        Self::PickScoreV1,
+        Self::HpsV20,
+        Self::HpsV21,
         Self::Dinov2VitB14,
         Self::Dinov2VitL14,
     ];
@@ -97,6 +113,10 @@ impl NetworkName {
             Self::ClipVitB16 => "clip-vit-b16",
             Self::ClipVitL14 => "clip-vit-l14",
             Self::ClipVitL14At336 => "clip-vit-l14-at336",
+            Self::ClipVitH14 => "clip-vit-h14",
+            Self::PickScoreV1 => "pickscore-v1",
+            Self::HpsV20 => "hps-v2.0",
+            Self::HpsV21 => "hps-v2.1",
             Self::Dinov2VitB14 => "dinov2-vit-b14",
             Self::Dinov2VitL14 => "dinov2-vit-l14",
         }
@@ -110,6 +130,7 @@ impl NetworkName {
             Self::Vgg16 => &VGG_LAYERS,
             Self::ClipVitB32 | Self::ClipVitB16 => &CLIP_512,
             Self::ClipVitL14 | Self::ClipVitL14At336 => &CLIP_768,
+            Self::ClipVitH14 | Self::PickScoreV1 | Self::HpsV20 | Self::HpsV21 => &CLIP_1024,
             Self::Dinov2VitB14 => &DINO_B,
             Self::Dinov2VitL14 => &DINO_L,
         }

@@ -1,6 +1,6 @@
 //! From the name of a network and a file of weights to an open network.
 //!
-//! A network is one file that implements `Network`, and its line in `load`.
+//! A network is one file that implements `Network`, and its line in `Architecture::of`.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -13,7 +13,7 @@ pub use specimen_weights::cuda::named;
 use crate::{
     aesthetic::is_of_head,
     clip::{
-        shape::{ClipLayout, VisionShape, is_configured, words},
+        shape::{ClipLayout, ClipShapes, VisionShape, is_configured, words},
         vision::ClipVision,
     },
     conv::channels_last,
@@ -101,28 +101,56 @@ pub fn recipe_tensors(network: NetworkName) -> BTreeMap<String, Tensor> {
     recipe.into_made()
 }
 
-/// `network` in the layout of its release and of published shape.
+/// What a network is built of.
+enum Architecture {
+    Inception,
+    Vgg16,
+    Clip(ClipShapes),
+    Dinov2(DinoShape),
+}
+
+impl Architecture {
+    /// The registry of networks.
+    fn of(network: NetworkName) -> Self {
+        match network {
+            NetworkName::InceptionFid => Self::Inception,
+            NetworkName::Vgg16 => Self::Vgg16,
+            NetworkName::ClipVitB32 => Self::Clip(ClipShapes::B32),
+            NetworkName::ClipVitB16 => Self::Clip(ClipShapes::B16),
+            NetworkName::ClipVitL14 => Self::Clip(ClipShapes::L14),
+            NetworkName::ClipVitL14At336 => Self::Clip(ClipShapes::L14_AT_336),
+            NetworkName::ClipVitH14
+            | NetworkName::PickScoreV1
+            | NetworkName::HpsV20
+            | NetworkName::HpsV21 => Self::Clip(ClipShapes::H14),
+            NetworkName::Dinov2VitB14 => Self::Dinov2(DinoShape::B14),
+            NetworkName::Dinov2VitL14 => Self::Dinov2(DinoShape::L14),
+        }
+    }
+}
+
+/// The published towers of `network`; `None` of one without a tower of texts.
+#[must_use]
+pub fn clip_shapes(network: NetworkName) -> Option<ClipShapes> {
+    match Architecture::of(network) {
+        Architecture::Clip(shapes) => Some(shapes),
+        _ => None,
+    }
+}
+
+/// `network` in the layout of its release and of published shape; of CLIP in that of OpenAI and open_clip.
 fn published(
     network: NetworkName,
     source: &mut dyn ParamSource,
     kind: Kind,
 ) -> Result<Box<dyn Network>, LoadError> {
-    let clip = |source: &mut dyn ParamSource, shape: VisionShape| {
-        Ok::<_, LoadError>(Box::new(ClipVision::new(source, ClipLayout::OpenAi, &shape, kind)?))
-    };
-    Ok(match network {
-        NetworkName::InceptionFid => Box::new(Inception::new(source, kind)?),
-        NetworkName::Vgg16 => Box::new(Vgg16::new(source, kind)?),
-        NetworkName::ClipVitB32 => clip(source, VisionShape::B32)?,
-        NetworkName::ClipVitB16 => clip(source, VisionShape::B16)?,
-        NetworkName::ClipVitL14 => clip(source, VisionShape::L14)?,
-        NetworkName::ClipVitL14At336 => clip(source, VisionShape::L14_AT_336)?,
-        NetworkName::Dinov2VitB14 => {
-            Box::new(Dinov2::new(source, DinoLayout::Release, &DinoShape::B14, kind)?)
+    Ok(match Architecture::of(network) {
+        Architecture::Inception => Box::new(Inception::new(source, kind)?),
+        Architecture::Vgg16 => Box::new(Vgg16::new(source, kind)?),
+        Architecture::Clip(ClipShapes { vision, .. }) => {
+            Box::new(ClipVision::new(source, ClipLayout::OpenAi, &vision, kind)?)
         }
-        NetworkName::Dinov2VitL14 => {
-            Box::new(Dinov2::new(source, DinoLayout::Release, &DinoShape::L14, kind)?)
-        }
+        Architecture::Dinov2(shape) => Box::new(Dinov2::new(source, DinoLayout::Release, &shape, kind)?),
     })
 }
 
@@ -141,23 +169,18 @@ impl Loaded {
     }
 }
 
-/// The registry of networks.
 fn load(network: NetworkName, kind: Kind, checkpoint: &mut Checkpoint) -> Result<Loaded, LoadError> {
-    Ok(match network {
-        NetworkName::InceptionFid => {
+    Ok(match Architecture::of(network) {
+        Architecture::Inception => {
             checkpoint.ignore(|name| name.ends_with(".num_batches_tracked"));
             Loaded::published(Inception::new(checkpoint, kind)?)
         }
-        NetworkName::Vgg16 => {
+        Architecture::Vgg16 => {
             checkpoint.ignore(|name| name.starts_with("classifier.6."));
             Loaded::published(Vgg16::new(checkpoint, kind)?)
         }
-        NetworkName::ClipVitB32 => clip_vision(checkpoint, network, VisionShape::B32, kind)?,
-        NetworkName::ClipVitB16 => clip_vision(checkpoint, network, VisionShape::B16, kind)?,
-        NetworkName::ClipVitL14 => clip_vision(checkpoint, network, VisionShape::L14, kind)?,
-        NetworkName::ClipVitL14At336 => clip_vision(checkpoint, network, VisionShape::L14_AT_336, kind)?,
-        NetworkName::Dinov2VitB14 => dinov2(checkpoint, &DinoShape::B14, kind)?,
-        NetworkName::Dinov2VitL14 => dinov2(checkpoint, &DinoShape::L14, kind)?,
+        Architecture::Clip(shapes) => clip_vision(checkpoint, network, &shapes, kind)?,
+        Architecture::Dinov2(shape) => dinov2(checkpoint, &shape, kind)?,
     })
 }
 
@@ -166,11 +189,11 @@ fn load(network: NetworkName, kind: Kind, checkpoint: &mut Checkpoint) -> Result
 fn clip_vision(
     checkpoint: &mut Checkpoint,
     network: NetworkName,
-    published: VisionShape,
+    &ClipShapes { vision: published, family, .. }: &ClipShapes,
     kind: Kind,
 ) -> Result<Loaded, LoadError> {
     let layout = ClipLayout::of(checkpoint)?;
-    let shape = VisionShape::of(checkpoint, layout)?;
+    let shape = VisionShape::of(checkpoint, layout, family)?;
     if (shape.patch, shape.grid) != (published.patch, published.grid) {
         return Err(LoadError::Config {
             path: checkpoint.path().to_owned(),
@@ -185,7 +208,7 @@ fn clip_vision(
     }
     // A file that is given may hold the head of a metric too.
     checkpoint.ignore(|name| layout.is_beside_vision(name) || is_of_head(name));
-    let is_configured = is_configured(checkpoint, layout);
+    let is_configured = is_configured(checkpoint, layout, family, (&shape.stack, &published.stack));
     let stands_in = shape.stack != published.stack || !is_configured;
     Ok(Loaded {
         stand_in: stands_in.then(|| words(&shape.stack, is_configured)),

@@ -57,6 +57,7 @@ pub mod pairs;
 #[cfg(feature = "torch")]
 pub mod image_metric;
 
+mod captioned;
 pub mod captions;
 pub mod image_id;
 pub mod per_image;

@@ -137,8 +137,8 @@ impl<'a> Meter<'a> {
             self.networks.head(&rule.head)?;
         }
         self.networks.images(&recipe.network, &[recipe.layer_of(metric)])?;
-        if let Some(rule) = recipe.clip_score.as_ref().filter(|_| metric == "clip-score") {
-            self.networks.texts(&recipe.network, rule)?;
+        if let Some(rule) = recipe.texts_of(metric) {
+            self.networks.texts(&recipe.network, &rule)?;
         }
         Ok(())
     }

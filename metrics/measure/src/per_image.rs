@@ -1,8 +1,8 @@
 //! The table of a metric's pictures, as CSV or as Parquet for what reads columns (polars, pandas, DuckDB).
 //!
 //! A CSV field that a spreadsheet would run, or that has several lines, is written as a text of one line; Parquet holds
-//! texts as they are. Columns of a CLIP score, in the order of the pictures' names: `id`, `file`, `cosine` (raw, from -1 to
-//! 1), `caption`. Columns of another metric of single pictures: `file`, and the metric under its name. Columns of a metric of pairs: `name`, `a` and `b` (the files in either source), and the metric under its
+//! texts as they are. Columns of a metric of pictures and captions, in the order of the pictures' names: `id`, `file`, the
+//! metric under its name (of a CLIP score `cosine`, raw, from -1 to 1), `caption`. Columns of a metric of single pictures: `file`, and the metric under its name. Columns of a metric of pairs: `name`, `a` and `b` (the files in either source), and the metric under its
 //! name, empty or null where it is infinite. Parquet has one row group, uncompressed, so that the same pictures give the
 //! same bytes.
 
@@ -17,7 +17,7 @@ use parquet::schema::parser::parse_message_type;
 use specimen_table::csv_field;
 
 use crate::error::MeasureError;
-use crate::metrics::PictureScore;
+use crate::metrics::{PictureScore, clip_score};
 use crate::pairs::PairOutcome;
 use crate::whole_file::write_whole;
 
@@ -56,12 +56,17 @@ impl TableFormat {
     }
 }
 
-/// Writes the table of `pictures` to `path`, in the format that its extension names, whole or not at all.
+/// Writes the table of `pictures` with captions and their values of `metric` to `path`, in the format that its extension
+/// names, whole or not at all.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_per_image(path: &Path, pictures: &[PictureScore]) -> Result<(), MeasureError> {
-    write(path, &columns(pictures))
+pub fn write_per_image(
+    path: &Path,
+    metric: &'static str,
+    pictures: &[PictureScore],
+) -> Result<(), MeasureError> {
+    write(path, &columns(metric, pictures))
 }
 
 /// Writes file and value of `metric` of each of `pictures` to `path`, as [`write_per_image`].
@@ -95,12 +100,14 @@ pub fn write_per_pair(path: &Path, outcome: &PairOutcome) -> Result<(), MeasureE
     write(path, &columns)
 }
 
-fn columns(pictures: &[PictureScore]) -> [Column<'_>; 4] {
+fn columns<'p>(metric: &'static str, pictures: &'p [PictureScore]) -> [Column<'p>; 4] {
+    // On which scale a CLIP score is does not matter for one picture.
+    let value = if metric == clip_score::METRIC.name { "cosine" } else { metric };
     let texts = |of: fn(&PictureScore) -> &str| Cells::Texts(pictures.iter().map(of).collect());
     [
         ("id", texts(|picture| &picture.id)),
         ("file", texts(|picture| &picture.file)),
-        ("cosine", Cells::Numbers(pictures.iter().map(|picture| picture.score).collect())),
+        (value, Cells::Numbers(pictures.iter().map(|picture| picture.score).collect())),
         ("caption", texts(|picture| &picture.caption)),
     ]
 }
@@ -204,8 +211,8 @@ mod tests {
     fn both_formats_hold_the_same_table() {
         let folder = tempfile::tempdir().unwrap();
         let (comma, columns) = (folder.path().join("t.csv"), folder.path().join("t.PARQUET"));
-        write_per_image(&comma, &pictures()).unwrap();
-        write_per_image(&columns, &pictures()).unwrap();
+        write_per_image(&comma, "clip-score", &pictures()).unwrap();
+        write_per_image(&columns, "clip-score", &pictures()).unwrap();
 
         let mut read = csv::Reader::from_path(&comma).unwrap();
         let from_csv: Vec<PictureScore> = read
@@ -247,12 +254,26 @@ mod tests {
     #[test]
     fn the_same_pictures_give_the_same_bytes_and_none_give_an_empty_table() {
         let pictures = pictures();
-        assert_eq!(as_parquet(&columns(&pictures)).unwrap(), as_parquet(&columns(&pictures)).unwrap());
+        let bytes = || as_parquet(&columns("clip-score", &pictures)).unwrap();
+        assert_eq!(bytes(), bytes());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("none.parquet");
-        write_per_image(&path, &[]).unwrap();
+        write_per_image(&path, "clip-score", &[]).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+    }
+
+    #[test]
+    fn another_metric_has_its_own_name_though_it_has_a_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        write_per_image(&path, "hpsv2.1", &pictures()).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let schema = reader.metadata().file_metadata().schema();
+        let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+        assert_eq!(names, ["id", "file", "hpsv2.1", "caption"]);
+        let row = reader.get_row_iter(None).unwrap().next().unwrap().unwrap();
+        assert_eq!(row.get_double(2).unwrap(), 0.125);
     }
 
     #[test]
@@ -290,7 +311,7 @@ mod tests {
     #[test]
     fn another_extension_is_refused_before_anything_is_written() {
         for name in ["t.json", "t", "csv"] {
-            let error = write_per_image(Path::new(name), &pictures()).unwrap_err().to_string();
+            let error = write_per_image(Path::new(name), "clip-score", &pictures()).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(".csv") && error.contains(".parquet"), "{error}");
         }
     }

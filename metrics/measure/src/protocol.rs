@@ -19,7 +19,13 @@ use specimen_pixels::{Pipeline, resample::PassOrder};
 use crate::bounded;
 use crate::error::MeasureError;
 use crate::metrics::{METRICS, Metric, metric, with_tables};
-use crate::metrics::{fid::FidRule, inception_score::InceptionScoreRule, kid::KidRule};
+use crate::metrics::{
+    clip_score::ClipScoreRule,
+    fid::FidRule,
+    inception_score::InceptionScoreRule,
+    kid::KidRule,
+    preference::{PreferenceRule, rule_of},
+};
 use crate::network::{Dtype, NetworkRule};
 use crate::protocol_head::{Head, MAX_PROTOCOL_BYTES, fault_at, read, schema_of};
 
@@ -82,7 +88,11 @@ macro_rules! define_recipe {
             pub pixels: Pipeline,
             /// What makes features of that.
             pub network: NetworkRule,
-            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $table: Option<$rule>,)*
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name, skip_serializing_if = "Option::is_none")]
+                pub $table: Option<$rule>,
+            )*
         }
 
         /// A protocol's file.
@@ -101,7 +111,7 @@ macro_rules! define_recipe {
             known_pixels: Option<String>,
             pixels: Pipeline,
             network: NetworkRule,
-            $($table: Option<$rule>,)*
+            $(#[serde(rename = $name)] $table: Option<$rule>,)*
         }
 
         impl Wire {
@@ -407,6 +417,14 @@ impl Recipe {
     #[must_use]
     pub fn fetched(&self) -> &str {
         self.aesthetic.as_ref().map_or(&self.network.name, |rule| &rule.head)
+    }
+
+    /// How `metric` prepares texts; `None` of one that takes none.
+    pub(crate) fn texts_of(&self, metric: &str) -> Option<ClipScoreRule> {
+        match metric {
+            "clip-score" => self.clip_score.clone(),
+            _ => rule_of(self, metric).map(PreferenceRule::texts),
+        }
     }
 
     /// The layer whose features `metric` takes.

@@ -121,11 +121,14 @@ impl Networks for Published {
         let vocabulary = find_vocabulary(&self.places).map_err(fault(network.name()))?;
         let tokenizer = ClipTokenizer::read(&vocabulary).map_err(fault(network.name()))?;
         let device = named(&self.device).map_err(fault(network.name()))?;
-        let tower = TextTower::open_on(device, &weights.path, rule.dtype).map_err(fault(network.name()))?;
+        let tower = TextTower::open_on(device, network, &weights.path, rule.dtype);
+        let tower = tower.map_err(fault(network.name()))?;
         let text = ClipText::new(tower, tokenizer).map_err(fault(network.name()))?;
         let rule = match texts.text {
             TextCleaning::OpenAi => TextRule::OpenAi,
             TextCleaning::Hf => TextRule::HuggingFace,
+            TextCleaning::HfKeepingEnd => TextRule::HuggingFaceTruncated,
+            TextCleaning::OpenClip => TextRule::OpenClip,
         };
         Ok(Box::new(Texts { text, prefix, rule }))
     }

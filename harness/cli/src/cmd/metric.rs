@@ -220,7 +220,7 @@ pub(crate) fn measure(call: &MetricCall, console: &Console) -> anyhow::Result<()
                 let captions = Some(CaptionsOf::File(&captions));
                 let outcome = (metric.run)(meter, &Sides { captions, ..Sides::one(&args.images) })?;
                 if let Some(path) = &args.table.per_image {
-                    write_per_image(path, &outcome.pictures)?;
+                    write_per_image(path, metric.name, &outcome.pictures)?;
                 }
                 outcome
             }

@@ -7,9 +7,8 @@ use std::{fs, path::Path};
 use serde_json::Value;
 use specimen_extract::{
     aesthetic::{self, AestheticName},
-    clip::shape::{ClipLayout, TextShape, VisionShape},
-    recipe_weights::clip_tensors,
-    transformer::StackShape,
+    clip::shape::{ClipLayout, ClipShapes},
+    recipe_weights::{clip_tensors, write_clip},
 };
 use specimen_weights::write_safetensors;
 
@@ -44,14 +43,23 @@ fn spread_sets(desk: &Desk) -> [String; 2] {
 
 /// A file of a narrow CLIP ViT-L/14 and a head of the aesthetic predictor with made weights.
 fn made_aesthetic(desk: &Desk) -> String {
-    let narrow = |stack: StackShape| StackShape { width: 64, depth: 1, n_heads: 1, mlp: 256, ..stack };
-    let vision = VisionShape { stack: narrow(VisionShape::L14.stack), ..VisionShape::L14 };
-    let text = TextShape { stack: narrow(TextShape::L.stack), ..TextShape::L };
+    let ClipShapes { vision, text, .. } = ClipShapes::L14.narrow();
     let mut tensors = clip_tensors(ClipLayout::OpenAi, &vision, &text);
     tensors.extend(aesthetic::recipe_tensors(AestheticName::SacLogosAva1Linear));
     let path = desk.path("aesthetic.safetensors");
     write_safetensors(&path, &tensors).unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// Copies the images of `run` to a folder.
+fn pictures_of_run(desk: &Desk, folder: &str) {
+    fs::create_dir_all(desk.path(folder)).unwrap();
+    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
+        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
+            let image = image.unwrap();
+            fs::copy(image.path(), desk.path(folder).join(image.file_name())).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -73,13 +81,7 @@ fn the_aesthetic_score_is_of_folders_and_of_runs() {
         fs::read_to_string(desk.path("run/metrics/aesthetic%3Aimproved-aesthetic-predictor/ar.json"));
     let of_run: Value = serde_json::from_str(&of_run.unwrap()).unwrap();
     assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3);
-    fs::create_dir_all(desk.path("a")).unwrap();
-    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
-        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
-            let image = image.unwrap();
-            fs::copy(image.path(), desk.path("a").join(image.file_name())).unwrap();
-        }
-    }
+    pictures_of_run(&desk, "a");
     let args = ["aesthetic", "a", "--weights", &weights, "--ci", "--per-image", "t.csv"];
     let measured = desk.json(&args);
     assert_eq!(measured["value"], of_run["value"]);
@@ -92,6 +94,77 @@ fn the_aesthetic_score_is_of_folders_and_of_runs() {
     let sum: f64 = rows[1..].iter().map(|row| row.rsplit(',').next().unwrap().parse::<f64>().unwrap()).sum();
     assert!((sum / 3.0 - measured["value"].as_f64().unwrap()).abs() < 1e-12);
     desk.fails(&args, 2, &["t.csv"]);
+}
+
+#[test]
+fn scores_of_preference_are_of_folders_and_of_runs() {
+    let name = "scores_of_preference_are_of_folders_and_of_runs";
+    let Some(desk) = Desk::with_data(name, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
+    let weights = desk.path("narrow.safetensors");
+    let ClipShapes { vision, text, .. } = ClipShapes::H14.narrow();
+    write_clip(&weights, ClipLayout::OpenAi, &vision, &text).unwrap();
+    let weights = weights.to_str().unwrap();
+    let of = |metric: &str, protocol: &str| {
+        format!(r#"{{ name = "{metric}", protocol = "{protocol}", weights = "{weights}" }}"#)
+    };
+    let metrics = [
+        ("pickscore", "pickscore"),
+        ("hpsv2.0", "hpsv2.0-no-antialias"),
+        ("hpsv2.1", "hpsv2.1"),
+        ("hpsv2.1", "hpsv2.1-no-antialias"),
+    ];
+    let list = metrics.map(|(metric, protocol)| of(metric, protocol)).join(", ");
+    let (metric, cells) = (format!("metric=[{list}]"), r#"cell=[{ name = "ar" }]"#);
+    let args = ["run", &spec("ci/stub.toml"), "--limit", "3", "--out", "run", "-q"];
+    desk.succeeds(&[&args[..], &["--set", &metric, "--set", cells]].concat());
+    pictures_of_run(&desk, "a");
+    let plan: Value = serde_json::from_slice(&fs::read(desk.path("run/plan.json")).unwrap()).unwrap();
+    let mut captions = String::from("id,caption\n");
+    for item in plan["items"].as_array().unwrap() {
+        let (id, prompt) = (item["prompt_id"].as_str().unwrap(), item["prompt"].as_str().unwrap());
+        captions += &format!("{id},\"{prompt}\"\n");
+        fs::rename(desk.path(&format!("a/ar+{id}+0.png")), desk.path(&format!("a/{id}.png"))).unwrap();
+    }
+    let captions = desk.file("captions.csv", &captions);
+    let mut values = Vec::new();
+    for (metric, protocol) in metrics {
+        let file = desk.path(&format!("run/metrics/{metric}%3A{protocol}/ar.json"));
+        let of_run: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!(of_run["per_item"].as_object().unwrap().len(), 3, "{of_run:#}");
+        assert_eq!(of_run["higher_is_better"], true);
+        let table = format!("{protocol}.csv");
+        let args = [metric, "a", &captions, "--protocol", protocol, "--weights", weights];
+        let alone = desk.json(&[&args[..], &["--per-image", &table, "--ci"]].concat());
+        let value = alone["value"].as_f64().unwrap();
+        assert!((value - of_run["value"].as_f64().unwrap()).abs() < 1e-6, "{alone} {of_run}");
+        assert_eq!(alone["protocol"], of_run["protocol"]);
+        let table = fs::read_to_string(desk.path(&table)).unwrap();
+        let head = format!("id,file,{metric},caption");
+        assert_eq!((table.lines().next(), table.lines().count()), (Some(head.as_str()), 4));
+        values.push(value);
+    }
+    // Pixels with and without antialiasing are others.
+    assert_ne!(values[2], values[3]);
+    let report = desk.succeeds(&["report", "run", "--format", "csv"]).out;
+    assert!(report.contains("hpsv2.1:hpsv2.1") && report.contains("pickscore:pickscore"), "{report}");
+}
+
+#[test]
+fn absent_weights_of_a_score_of_preference_are_said_with_what_fetches_and_converts_them() {
+    let desk = Desk::new();
+    for (metric, network, file) in [
+        ("pickscore", "pickscore-v1", "model.safetensors of yuvalkirstain/PickScore_v1"),
+        ("hpsv2.0", "hps-v2.0", "HPS_v2_compressed.pt"),
+        ("hpsv2.1", "hps-v2.1", "HPS_v2.1_compressed.pt"),
+    ] {
+        let captions = desk.file("captions.csv", "id,caption\n1,a cat\n");
+        fs::create_dir_all(desk.path("a")).unwrap();
+        fs::write(desk.path("a/1.ppm"), "P6 1 1 255\nabc").unwrap();
+        let fetch = format!("`specimen data fetch {network}`");
+        let absent = format!("no weights of {network}");
+        let parts = [absent.as_str(), fetch.as_str(), file, "specimen convert '"];
+        desk.fails(&[metric, "a", &captions, "--no-cache"], 4, &parts);
+    }
 }
 
 #[test]

@@ -115,6 +115,37 @@ fn the_tables_of_models_give_the_names_of_their_other_layout() {
     desk.fails(&["convert", &file, "b.safetensors", "--model", "nonsense"], 2, &["unknown model"]);
 }
 
+#[test]
+fn checkpoints_of_hpsv2_are_converted_and_open_as_their_network() {
+    let desk = Desk::new();
+    let checkpoint = workspace("metrics/extract/tests/golden/clip_h/hps.pt");
+    let checkpoint = checkpoint.to_str().unwrap();
+    for model in ["hps-v2.0", "hps-v2.1"] {
+        let report = desk.json(&["convert", checkpoint, "hps.safetensors", "--force", "--model", model]);
+        assert_eq!((&report["n_tensors"], &report["key"]), (&38.into(), &"state_dict".into()), "{report}");
+        assert_eq!(report["dropped"], serde_json::json!([]));
+    }
+    let header = header(&desk.path("hps.safetensors"));
+    assert_eq!(header["visual.conv1.weight"]["dtype"], "F16");
+    // Its pixels are those of HPSv2, its network is the one that the protocol names.
+    let hps = workspace("metrics/protocols/hpsv2.1.toml");
+    let text = std::fs::read_to_string(hps).unwrap();
+    let (pixels, _) = text.split_once("[\"hpsv2.1\"]").unwrap();
+    let protocol = desk.file("mine.toml", &format!("{pixels}[vendi]\nkernel = \"cosine\"\n"));
+    for name in ["a/1.ppm", "a/2.ppm"] {
+        std::fs::create_dir_all(desk.path("a")).unwrap();
+        std::fs::write(desk.path(name), format!("P6 2 1 255\nabcde{}", &name[2..3])).unwrap();
+    }
+    let args = ["vendi", "a", "--protocol", &protocol, "--weights", "hps.safetensors", "--no-cache"];
+    let measured = desk.json(&args);
+    let extractor = measured["extractor"].as_str().unwrap();
+    assert!(extractor.starts_with("hps-v2.1[80x1,h1,gelu,assumed]-embedding-f32@"), "{extractor}");
+    // Tensors of another layout are no checkpoint of HPSv2.
+    let other = zeros(&desk, "hf.safetensors", &[("vision_model.post_layernorm.weight", &[2])]);
+    let parts = ["the recipe hps-v2.1: tensor `vision_model.post_layernorm.weight` is none of the model's"];
+    desk.fails(&["convert", &other, "x.safetensors", "--model", "hps-v2.1"], 4, &parts);
+}
+
 /// Serves these files by path, under the rules of the hub; everything else is absent. Returns its address.
 fn serve(files: BTreeMap<String, Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

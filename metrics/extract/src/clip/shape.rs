@@ -2,8 +2,8 @@
 //!
 //! Widths and depths are those of the tensors. What tensors do not say (heads, activation) is read from the
 //! configuration that is published beside the weights, `config.json` of Hugging Face or `open_clip_config.json`;
-//! without one it is OpenAI's rule: heads of 64, and QuickGELU, and the identity of the network says that it was assumed
-//! unless the weights name OpenAI's release as their source.
+//! without one it is the rule of the network's family, and the identity of the network says that it was assumed, unless the
+//! weights name a release of OpenAI as their source or have the one published shape of their family.
 
 use std::path::Path;
 
@@ -20,8 +20,76 @@ use crate::{
 
 /// What norms add to a variance.
 const EPS: f64 = 1e-5;
-/// Width of an attention head where no configuration says otherwise.
-const HEAD: i64 = 64;
+
+/// What heads and activation follow from where no configuration says them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClipFamily {
+    /// OpenAI's releases: heads of 64, QuickGELU.
+    OpenAi,
+    /// ViT-H/14 as LAION trained it with open_clip, and what was tuned from it (PickScore, HPSv2): heads of 80 for pictures
+    /// and of 64 for texts, the exact GELU.
+    LaionH14,
+}
+
+/// The towers of a published network.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClipShapes {
+    /// Of pictures.
+    pub vision: VisionShape,
+    /// Of texts.
+    pub text: TextShape,
+    /// Whose rule holds for other widths than these.
+    pub family: ClipFamily,
+}
+
+impl ClipShapes {
+    /// ViT-B/32 of OpenAI.
+    pub const B32: Self = Self::open_ai(VisionShape::B32, TextShape::B);
+    /// ViT-B/16 of OpenAI.
+    pub const B16: Self = Self::open_ai(VisionShape::B16, TextShape::B);
+    /// ViT-L/14 of OpenAI.
+    pub const L14: Self = Self::open_ai(VisionShape::L14, TextShape::L);
+    /// ViT-L/14 of OpenAI at 336 pixels.
+    pub const L14_AT_336: Self = Self::open_ai(VisionShape::L14_AT_336, TextShape::L);
+    /// ViT-H/14 of LAION.
+    pub const H14: Self = Self { vision: VisionShape::H14, text: TextShape::H, family: ClipFamily::LaionH14 };
+
+    const fn open_ai(vision: VisionShape, text: TextShape) -> Self {
+        Self { vision, text, family: ClipFamily::OpenAi }
+    }
+
+    /// The same with towers of one block of one head, for files with made weights.
+    #[must_use]
+    pub fn narrow(self) -> Self {
+        let narrow = |stack: StackShape| {
+            let width = stack.width / stack.n_heads;
+            StackShape { width, depth: 1, n_heads: 1, mlp: 4 * width, ..stack }
+        };
+        Self {
+            vision: VisionShape { stack: narrow(self.vision.stack), ..self.vision },
+            text: TextShape { stack: narrow(self.text.stack), ..self.text },
+            ..self
+        }
+    }
+}
+
+impl ClipFamily {
+    /// Width of a head in a tower.
+    fn head(self, tower: &str) -> i64 {
+        if self == Self::LaionH14 && tower == VISION { 80 } else { 64 }
+    }
+
+    fn activation(self) -> Activation {
+        match self {
+            Self::OpenAi => Activation::QuickGelu,
+            Self::LaionH14 => Activation::Gelu,
+        }
+    }
+}
+
+/// The towers in configurations.
+const VISION: &str = "vision";
+const TEXT: &str = "text";
 
 /// The publisher whose names the tensors have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +261,7 @@ impl ClipLayout {
 }
 
 /// What identities say about a stack: width, depth, heads and activation, as `768x12,h12,quick-gelu`, and `,assumed`
-/// where heads and activation are OpenAI's rule, because nothing beside the weights says them.
+/// where heads and activation are the rule of the family, because nothing beside the weights says them.
 pub(crate) fn words(stack: &StackShape, is_configured: bool) -> String {
     let StackShape { width, depth, n_heads, activation, .. } = stack;
     let activation = match activation {
@@ -204,9 +272,18 @@ pub(crate) fn words(stack: &StackShape, is_configured: bool) -> String {
     format!("{width}x{depth},h{n_heads},{activation}{assumed}")
 }
 
-/// Whether heads and activation are known: from the configuration beside the weights, or because they were made of
-/// OpenAI's release, whose SHA-256 they name.
-pub(crate) fn is_configured(checkpoint: &Checkpoint, layout: ClipLayout) -> bool {
+/// Whether heads and activation of a stack are known: from the configuration beside the weights, because they were made of
+/// OpenAI's release, whose SHA-256 they name, or because the stack is `published`, the one of the ViT-H/14 that scores of
+/// preference were tuned from.
+pub(crate) fn is_configured(
+    checkpoint: &Checkpoint,
+    layout: ClipLayout,
+    family: ClipFamily,
+    (stack, published): (&StackShape, &StackShape),
+) -> bool {
+    if family == ClipFamily::LaionH14 && stack == published {
+        return true;
+    }
     let source = checkpoint.note(SOURCE_KEY);
     let mut releases = NetworkName::CLIP.into_iter().flat_map(|network| published_digests(network.entry()));
     let is_release = source.is_some_and(|source| releases.any(|release| release == source));
@@ -229,21 +306,29 @@ impl VisionShape {
     pub const L14: Self = Self::published([1024, 24, 16], 14, 16, 768);
     /// ViT-L/14 at 336 pixels.
     pub const L14_AT_336: Self = Self::published([1024, 24, 16], 14, 24, 768);
+    /// ViT-H/14 of LAION.
+    pub const H14: Self = Self {
+        stack: StackShape::of_clip(1280, 32, 16, Activation::Gelu),
+        patch: 14,
+        grid: 16,
+        n_joint: 1024,
+    };
 
     const fn published([width, depth, n_heads]: [i64; 3], patch: i64, grid: i64, n_joint: i64) -> Self {
-        Self { stack: StackShape::of_clip(width, depth as usize, n_heads), patch, grid, n_joint }
+        let stack = StackShape::of_clip(width, depth as usize, n_heads, Activation::QuickGelu);
+        Self { stack, patch, grid, n_joint }
     }
 
     /// The shape of the tower of pictures in `checkpoint`.
     ///
     /// # Errors
     /// Weights of another network, or a configuration that is not theirs.
-    pub fn of(checkpoint: &Checkpoint, layout: ClipLayout) -> Result<Self, LoadError> {
+    pub fn of(checkpoint: &Checkpoint, layout: ClipLayout, family: ClipFamily) -> Result<Self, LoadError> {
         let names = layout.names();
         let [width, _, patch, _] = *shape_of::<4>(checkpoint, names.patch)?;
         let [n_positions, _] = *shape_of::<2>(checkpoint, names.vision_positions)?;
         let grid = ((n_positions - 1).max(0) as f64).sqrt().round() as i64;
-        let stack = stack(checkpoint, layout, names.vision_blocks, width, "vision")?;
+        let stack = stack(checkpoint, layout, family, names.vision_blocks, (width, VISION))?;
         let joint = layout.n_joint(shape_of::<2>(checkpoint, names.vision_joint)?);
         Ok(Self { stack, patch, grid, n_joint: joint.expect("a projection has two axes") })
     }
@@ -260,9 +345,16 @@ impl TextShape {
     pub const B: Self = Self::published([512, 12, 8], 512);
     /// That of ViT-L/14, of either size.
     pub const L: Self = Self::published([768, 12, 12], 768);
+    /// That of ViT-H/14.
+    pub const H: Self = Self {
+        stack: StackShape::of_clip(1024, 24, 16, Activation::Gelu),
+        context: 77,
+        n_vocab: 49_408,
+        n_joint: 1024,
+    };
 
     const fn published([width, depth, n_heads]: [i64; 3], n_joint: i64) -> Self {
-        let stack = StackShape::of_clip(width, depth as usize, n_heads);
+        let stack = StackShape::of_clip(width, depth as usize, n_heads, Activation::QuickGelu);
         Self { stack, context: 77, n_vocab: 49_408, n_joint }
     }
 
@@ -270,20 +362,20 @@ impl TextShape {
     ///
     /// # Errors
     /// Weights of another network, or a configuration that is not theirs.
-    pub fn of(checkpoint: &Checkpoint, layout: ClipLayout) -> Result<Self, LoadError> {
+    pub fn of(checkpoint: &Checkpoint, layout: ClipLayout, family: ClipFamily) -> Result<Self, LoadError> {
         let names = layout.names();
         let [n_vocab, width] = *shape_of::<2>(checkpoint, names.words)?;
         let [context, _] = *shape_of::<2>(checkpoint, names.text_positions)?;
-        let stack = stack(checkpoint, layout, names.text_blocks, width, "text")?;
+        let stack = stack(checkpoint, layout, family, names.text_blocks, (width, TEXT))?;
         let joint = layout.n_joint(shape_of::<2>(checkpoint, names.text_joint)?);
         Ok(Self { stack, context, n_vocab, n_joint: joint.expect("a projection has two axes") })
     }
 }
 
 impl StackShape {
-    /// A published stack of CLIP: an MLP of four times the width, QuickGELU.
-    const fn of_clip(width: i64, depth: usize, n_heads: i64) -> Self {
-        Self { width, depth, n_heads, mlp: 4 * width, activation: Activation::QuickGelu, eps: EPS }
+    /// A published stack of CLIP: an MLP of four times the width.
+    const fn of_clip(width: i64, depth: usize, n_heads: i64, activation: Activation) -> Self {
+        Self { width, depth, n_heads, mlp: 4 * width, activation, eps: EPS }
     }
 }
 
@@ -298,27 +390,28 @@ fn shape_of<'a, const N: usize>(checkpoint: &'a Checkpoint, name: &str) -> Resul
 fn stack(
     checkpoint: &Checkpoint,
     layout: ClipLayout,
+    family: ClipFamily,
     prefix: &str,
-    width: i64,
-    tower: &str,
+    (width, tower): (i64, &str),
 ) -> Result<StackShape, LoadError> {
     let block = &layout.names().block;
     let norm = |idx: usize| format!("{prefix}{idx}.{}.weight", block.norms[0]);
     let depth = (0..).take_while(|&idx| checkpoint.shape(&norm(idx)).is_some()).count();
     let [mlp, _] = *shape_of::<2>(checkpoint, &format!("{prefix}0.{}.weight", block.mlp[0]))?;
     let Configured { n_heads, activation } = configured(checkpoint.path(), layout, tower, width)?;
-    let n_heads = n_heads.unwrap_or(width / HEAD);
+    let head = family.head(tower);
+    let n_heads = n_heads.unwrap_or(width / head);
     if n_heads <= 0 || width % n_heads != 0 {
         return Err(LoadError::Config {
             path: checkpoint.path().to_owned(),
             reason: format!(
-                "{n_heads} heads of {HEAD} do not make the {tower} width of {width}; put the {} of these weights \
+                "{n_heads} heads of {head} do not make the {tower} width of {width}; put the {} of these weights \
                  beside them",
                 config_name(layout)
             ),
         });
     }
-    let activation = activation.unwrap_or(Activation::QuickGelu);
+    let activation = activation.unwrap_or(family.activation());
     Ok(StackShape { width, depth, n_heads, mlp, activation, eps: EPS })
 }
 

@@ -11,12 +11,12 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     clip::{
-        shape::{ClipLayout, TextShape, is_configured, words},
+        shape::{ClipLayout, ClipShapes, TextShape, is_configured, words},
         tokenizer::{CONTEXT, ClipTokenizer, END, TextPrefix, TextRule},
     },
     extractor::{ExtractError, Features},
-    network::Dtype,
-    open::{kind_of, to_vec, words_of},
+    network::{Dtype, NetworkName},
+    open::{clip_shapes, kind_of, to_vec, words_of},
     transformer::{LayerNorm, Linear, Stack, fan_in},
 };
 
@@ -100,25 +100,34 @@ impl ClipText {
 }
 
 impl TextTower {
-    /// Opens the safetensors file `weights`, which may hold both towers, to compute in `dtype`.
+    /// Opens the safetensors file `weights` of a CLIP of OpenAI's family, which may hold both towers, to compute in `dtype`.
     ///
     /// # Errors
     /// Weights that are absent, damaged or another network's.
     pub fn open(weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
-        Self::open_on(Device::Cpu, weights, dtype)
+        Self::open_on(Device::Cpu, NetworkName::ClipVitB32, weights, dtype)
     }
 
-    /// As [`TextTower::open`], to compute on `device`.
+    /// As [`TextTower::open`], that of `network`, to compute on `device`. Width and depth are those of the file.
     ///
     /// # Errors
-    /// As [`TextTower::open`].
-    pub fn open_on(device: Device, weights: &Path, dtype: Dtype) -> Result<Self, ExtractError> {
+    /// As [`TextTower::open`], and a network without a tower of texts.
+    pub fn open_on(
+        device: Device,
+        network: NetworkName,
+        weights: &Path,
+        dtype: Dtype,
+    ) -> Result<Self, ExtractError> {
+        let Some(ClipShapes { text: published, family, .. }) = clip_shapes(network) else {
+            let reason = format!("{network} has no tower of texts; take a network of CLIP");
+            return Err(LoadError::Config { path: weights.to_owned(), reason }.into());
+        };
         let _guard = tch::no_grad_guard();
         let mut checkpoint = Checkpoint::open(weights, Some(Kind::Float), device)?;
         let layout = ClipLayout::of(&checkpoint)?;
-        let shape = TextShape::of(&checkpoint, layout)?;
+        let shape = TextShape::of(&checkpoint, layout, family)?;
         let digest = checkpoint.digest()[..12].to_owned();
-        let is_configured = is_configured(&checkpoint, layout);
+        let is_configured = is_configured(&checkpoint, layout, family, (&shape.stack, &published.stack));
         checkpoint.ignore(|name| layout.is_beside_text(name));
         let tower = Self::new(&mut checkpoint, layout, &shape, kind_of(dtype))?;
         checkpoint.finish()?;

@@ -39,6 +39,8 @@ pub(crate) const VOCABULARY: &str = "bpe_simple_vocab_16e6.txt.gz";
 
 /// Names of tokens that a text may hold.
 const SPECIAL: [(&str, u32); 2] = [("<|startoftext|>", START), ("<|endoftext|>", END)];
+/// The same of open_clip.
+const OPEN_CLIP_SPECIAL: [(&str, u32); 2] = [("<start_of_text>", START), ("<end_of_text>", END)];
 /// Merges of the published vocabulary.
 const N_MERGES: usize = 48_894;
 /// SHA-256 of these merges, one a line, without a newline at the end.
@@ -62,12 +64,23 @@ pub enum TextPrefix {
 /// The tool whose cleaning and cutting of texts is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextRule {
-    /// OpenAI and open_clip: ftfy and HTML entities are mended; a text that is too long ends with the end token.
+    /// OpenAI: ftfy and HTML entities are mended; a text that is too long ends with the end token.
     OpenAi,
+    /// open_clip, and HPSv2 with it: the same with other names of tokens.
+    OpenClip,
     /// transformers' tokenizer as torchmetrics uses it: NFC, white space made single, lower case, nothing mended; ids
     /// are cut behind the 77th, so that a text that is too long has no end token. (transformers pools at the greatest
     /// id, which is then the start token: all such texts have one embedding.)
     HuggingFace,
+    /// The same with transformers' own cut, `truncation=True`, as PickScore uses it: a text that is too long ends with the
+    /// end token.
+    HuggingFaceTruncated,
+}
+
+impl TextRule {
+    fn is_hugging_face(self) -> bool {
+        matches!(self, Self::HuggingFace | Self::HuggingFaceTruncated)
+    }
 }
 
 /// The tokenizer.
@@ -142,8 +155,8 @@ impl ClipTokenizer {
     fn encode_by(&self, text: &str, rule: TextRule) -> Vec<u32> {
         let mut ids = Vec::new();
         match rule {
-            TextRule::OpenAi => self.push_words(&clean(text), rule, &mut ids),
-            TextRule::HuggingFace => {
+            TextRule::OpenAi | TextRule::OpenClip => self.push_words(&clean(text), rule, &mut ids),
+            TextRule::HuggingFace | TextRule::HuggingFaceTruncated => {
                 let mut rest = text;
                 while let Some((at, name, id)) = first_special(rest) {
                     self.push_words(&clean_hugging_face(&rest[..at]), rule, &mut ids);
@@ -158,11 +171,15 @@ impl ClipTokenizer {
 
     /// The ids of a text that was cleaned, behind `ids`.
     fn push_words(&self, text: &str, rule: TextRule, ids: &mut Vec<u32>) {
+        let names = match rule {
+            TextRule::OpenAi => &SPECIAL[..],
+            TextRule::OpenClip => &OPEN_CLIP_SPECIAL[..],
+            // Found before a text is lowered.
+            TextRule::HuggingFace | TextRule::HuggingFaceTruncated => &[],
+        };
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
-            // For transformers names are found before a text is lowered.
-            let is_special = |(name, _): &&(&str, u32)| rule == TextRule::OpenAi && rest.starts_with(name);
-            let special = SPECIAL.iter().find(is_special);
+            let special = names.iter().find(|(name, _)| rest.starts_with(name));
             let len = match (special, kind(c, rule)) {
                 (Some((name, id)), _) => {
                     ids.push(*id);
@@ -220,7 +237,7 @@ impl ClipTokenizer {
     #[must_use]
     pub fn counts(&self, texts: &[String], prefix: TextPrefix, rule: TextRule) -> [(&'static str, usize); 4] {
         let n = |is_so: &dyn Fn(&str) -> bool| texts.iter().filter(|text| is_so(text)).count();
-        let is_repaired = |text: &str| rule == TextRule::OpenAi && repairs_encoding(text);
+        let is_repaired = |text: &str| !rule.is_hugging_face() && repairs_encoding(text);
         [
             ("captions_cut", n(&|text| self.is_cut(text, prefix, rule))),
             ("captions_repaired", n(&is_repaired)),
@@ -259,7 +276,7 @@ impl ClipTokenizer {
 fn cut(ids: &mut Vec<u32>, rule: TextRule) {
     if ids.len() > CONTEXT {
         ids.truncate(CONTEXT);
-        if rule == TextRule::OpenAi {
+        if rule != TextRule::HuggingFace {
             ids[CONTEXT - 1] = END;
         }
     }
@@ -286,7 +303,7 @@ fn word_len(text: &str, rule: TextRule) -> usize {
     const ENDINGS: [&str; 7] = ["'s", "'t", "'re", "'ve", "'m", "'ll", "'d"];
     /// What OpenAI's pattern, which is blind for case, takes for an `s`.
     const LONG_S: &str = "'ſ";
-    let long_s = (rule == TextRule::OpenAi).then_some(LONG_S);
+    let long_s = (!rule.is_hugging_face()).then_some(LONG_S);
     if let Some(ending) = ENDINGS.into_iter().chain(long_s).find(|ending| text.starts_with(ending)) {
         return ending.len();
     }
@@ -313,7 +330,7 @@ enum CharKind {
 fn kind(c: char, rule: TextRule) -> CharKind {
     match c {
         // The one character that OpenAI's pattern passes over: blind for case it is a letter (iota), and otherwise it is none.
-        '\u{345}' if rule == TextRule::OpenAi => CharKind::Space,
+        '\u{345}' if !rule.is_hugging_face() => CharKind::Space,
         _ if is_letter(c) => CharKind::Letter,
         _ if is_number(c) => CharKind::Number,
         _ if c.is_whitespace() => CharKind::Space,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use specimen_extract::{
     clip::{
-        shape::{ClipLayout, TextShape, VisionShape},
+        shape::{ClipFamily, ClipLayout, TextShape, VisionShape},
         text::TextTower,
         vision::ClipVision,
     },
@@ -46,7 +46,7 @@ fn pictures_have_the_reference_embeddings_in_both_layouts() {
     for (layout, name, file) in LAYOUTS {
         let mut checkpoint = Checkpoint::open(&golden::path(file), Some(Kind::Float), Device::Cpu).unwrap();
         assert_eq!(ClipLayout::of(&checkpoint).unwrap(), layout);
-        let shape = VisionShape::of(&checkpoint, layout).unwrap();
+        let shape = VisionShape::of(&checkpoint, layout, ClipFamily::OpenAi).unwrap();
         assert_eq!((shape.side(), shape.stack.n_heads, shape.n_joint), (32, 4, 24), "{name}");
         let tower = ClipVision::new(&mut checkpoint, layout, &shape, Kind::Float).unwrap();
         let found = Features { n_dims: 24, rows: values(&tower.embed(&pixels)) };
@@ -170,7 +170,7 @@ fn text_shape(file: &str, config: Option<(&str, &str)>) -> Result<TextShape, Str
     let (_folder, path) = copied(file, config);
     let checkpoint = Checkpoint::open(&path, None, Device::Cpu).unwrap();
     let layout = ClipLayout::of(&checkpoint).unwrap();
-    TextShape::of(&checkpoint, layout).map_err(|error| error.to_string())
+    TextShape::of(&checkpoint, layout, ClipFamily::OpenAi).map_err(|error| error.to_string())
 }
 
 #[test]

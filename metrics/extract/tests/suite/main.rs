@@ -3,6 +3,7 @@
 
 mod aesthetic;
 mod clip;
+mod clip_h;
 mod clip_narrow;
 mod dinov2;
 mod golden;

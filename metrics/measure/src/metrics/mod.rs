@@ -33,6 +33,7 @@ pub mod inception_score;
 pub mod kid;
 pub mod lpips;
 pub mod prdc;
+pub mod preference;
 pub mod psnr;
 pub mod realism;
 #[cfg(feature = "torch")]
@@ -41,7 +42,7 @@ pub mod ssim;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
-pub const METRICS: [&Metric; 10] = [
+pub const METRICS: [&Metric; 13] = [
     &fid::METRIC,
     &kid::METRIC,
     &prdc::METRIC,
@@ -50,6 +51,9 @@ pub const METRICS: [&Metric; 10] = [
     &vendi::METRIC,
     &clip_score::METRIC,
     &aesthetic::METRIC,
+    &preference::PICKSCORE,
+    &preference::HPS_V20,
+    &preference::HPS_V21,
     &fid_infinity::METRIC,
     &realism::METRIC,
 ];
@@ -83,6 +87,12 @@ macro_rules! with_tables {
             "clip-score" => clip_score: crate::metrics::clip_score::ClipScoreRule,
             /// LAION's aesthetic predictor.
             "aesthetic" => aesthetic: crate::metrics::aesthetic::AestheticRule,
+            /// PickScore.
+            "pickscore" => pickscore: crate::metrics::preference::PreferenceRule,
+            /// HPSv2.0.
+            "hpsv2.0" => hpsv2_0: crate::metrics::preference::PreferenceRule,
+            /// HPSv2.1.
+            "hpsv2.1" => hpsv2_1: crate::metrics::preference::PreferenceRule,
         }
     };
 }

@@ -18,6 +18,8 @@ mod order;
 #[cfg(feature = "torch")]
 mod photos;
 mod pixels;
+#[cfg(feature = "torch")]
+mod preference;
 mod protocols;
 mod stand_in;
 mod statistics;

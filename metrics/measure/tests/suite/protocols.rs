@@ -11,7 +11,7 @@ use specimen_measure::protocol::Protocol;
 use specimen_pixels::resample::PassOrder;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 31] = [
+const DIGESTS: [&str; 36] = [
     "aesthetic aesthetic-ava-logos@ad56c5dc3b49",
     "aesthetic aesthetic-ava-logos-relu@2bc4b0947adb",
     "aesthetic aesthetic-sac-logos-ava1@97e05c116158",
@@ -25,9 +25,14 @@ const DIGESTS: [&str; 31] = [
     "clip-score clipscore@1f29c49debf3",
     "cmmd cmmd@43f3888765e6",
     "fid fd-dinov2@931593e46df2",
+    "hpsv2.0 hpsv2.0@06ecc87fa0c7",
+    "hpsv2.0 hpsv2.0-no-antialias@27adf3753d95",
+    "hpsv2.1 hpsv2.1@c3bb645a1794",
+    "hpsv2.1 hpsv2.1-no-antialias@e8bb6a103ed5",
     "fid lantern@2d1dda2269e4",
     "clip-score lantern-clip@2ca693ec26b8",
     "prdc lantern-pr@255e36c2d68c",
+    "pickscore pickscore@fc3597dee7a2",
     "prdc prdc@3380ee73a728",
     "fid pytorch-fid@3ccdd880c4f6",
     "kid pytorch-fid@2a2b8d9514cf",
@@ -171,7 +176,7 @@ fn the_order_of_passes_of_pillow_13_is_a_variant_with_its_own_name_and_digest() 
     let resize_with_pillow =
         |name: &&str| Protocol::named(name).unwrap().recipe().pixels.pass_orders().next().is_some();
     let (with, without): (Vec<&str>, Vec<&str>) = Protocol::names().partition(resize_with_pillow);
-    assert_eq!((with.len(), without.len()), (13, 7));
+    assert_eq!((with.len(), without.len()), (14, 11));
     for name in with {
         let plain = Protocol::named(name).unwrap();
         let variant = Protocol::find(&format!("{name}+pillow-13")).unwrap();

@@ -15,12 +15,11 @@ use specimen_experiments::{
 };
 use specimen_extract::{
     aesthetic::{self, AestheticName},
-    clip::shape::{ClipLayout, TextShape, VisionShape},
+    clip::shape::{ClipLayout, ClipShapes},
     lpips::{self, LpipsName},
     network::NetworkName,
-    open::recipe_tensors,
+    open::{clip_shapes, recipe_tensors},
     recipe_weights::{clip_tensors, write_clip},
-    transformer::StackShape,
 };
 use specimen_foundation::folders::cache_folder;
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
@@ -104,8 +103,8 @@ fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
     match (of_pairs, known) {
         _ if let Some(head) = head => with_head(&path, head),
         (Some(of_pairs), _) => lpips::write_recipe(&path, of_pairs),
-        (None, Some(known)) => match clip_shapes(known) {
-            Some((vision, text)) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
+        (None, Some(known)) => match clip_shapes(known).map(ClipShapes::narrow) {
+            Some(ClipShapes { vision, text, .. }) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
             None => write_safetensors(&path, &recipe_tensors(known)),
         },
         (None, None) => bail!("the network `{network}` has no made weights"),
@@ -116,25 +115,8 @@ fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
 
 /// Writes a narrow CLIP ViT-L/14 and `head` to one file.
 fn with_head(path: &Path, head: AestheticName) -> std::io::Result<()> {
-    let (vision, text) = clip_shapes(NetworkName::ClipVitL14).expect("it is a CLIP");
+    let ClipShapes { vision, text, .. } = ClipShapes::L14.narrow();
     let mut tensors = clip_tensors(ClipLayout::OpenAi, &vision, &text);
     tensors.extend(aesthetic::recipe_tensors(head));
     write_safetensors(path, &tensors)
-}
-
-/// Two narrow towers with the pictures, texts and joint space of a CLIP; `None` for another network.
-fn clip_shapes(network: NetworkName) -> Option<(VisionShape, TextShape)> {
-    let (vision, text) = match network {
-        NetworkName::ClipVitB32 => (VisionShape::B32, TextShape::B),
-        NetworkName::ClipVitB16 => (VisionShape::B16, TextShape::B),
-        NetworkName::ClipVitL14 => (VisionShape::L14, TextShape::L),
-        NetworkName::ClipVitL14At336 => (VisionShape::L14_AT_336, TextShape::L),
-        _ => return None,
-    };
-    // OpenAI's rule: a head is 64 wide.
-    let narrow = |stack: StackShape| StackShape { width: 64, depth: 1, n_heads: 1, mlp: 256, ..stack };
-    Some((
-        VisionShape { stack: narrow(vision.stack), ..vision },
-        TextShape { stack: narrow(text.stack), ..text },
-    ))
 }

@@ -22,6 +22,7 @@ from transformers import CLIPConfig, CLIPModel
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, ".."))
 import recipe
+from clip_recipe import made
 
 torch.set_num_threads(1)
 photos, vocabulary = sys.argv[1:]
@@ -57,19 +58,6 @@ def openai_name(name):
     for part in "qkv":
         name = name.replace(f"self_attn.{part}_proj.", "attn.in_proj_")
     return name
-
-
-def made(name, shape, fan_in):
-    last = name.split(".")[-1]
-    if name == "logit_scale":
-        return recipe.constant(name, shape, 2.6)
-    if "embedding" in name and "patch" not in name:
-        return recipe.tensor(name, shape, spread=0.5)
-    if ("ln_" in name or "norm" in name or "layrnorm" in name) and last == "weight":
-        return recipe.constant(name, shape, 1.0)
-    if last.endswith("bias"):
-        return recipe.constant(name, shape, 0.0)
-    return recipe.tensor(name, shape, spread=np.sqrt(3.0 / fan_in))
 
 
 def network(layout):
