@@ -7,12 +7,15 @@ use crate::caption::CaptionPolicy;
 use crate::cascade_figures;
 use crate::coco::CocoCaptions;
 use crate::data_root::DataRoot;
+use crate::dpg;
 use crate::error::{DatasetError, Result};
-use crate::manifest::{COCO_CAPTIONS, DataItem, PARTI_PROMPTS};
+use crate::geneval;
+use crate::manifest::{COCO_CAPTIONS, DPG_PROMPTS, DataItem, GENEVAL_PROMPTS, PARTI_PROMPTS};
 use crate::parti;
 use crate::prompt::{Prompt, PromptId};
 use crate::prompt_set::PromptSet;
 use crate::prompts_file::{self, extension};
+use crate::read;
 use crate::scenes::{Scene, TRAIN_SEED, VAL_SEED};
 use crate::subset::{self, Subset};
 use specimen_foundation::names;
@@ -41,7 +44,7 @@ pub struct Entry {
 }
 
 /// All datasets with a name, in the order of `data list`.
-pub const ENTRIES: [Entry; 6] = [
+pub const ENTRIES: [Entry; 8] = [
     Entry {
         name: "coco2017-val",
         what: "COCO val2017 captions, one an image by the caption policy",
@@ -55,6 +58,20 @@ pub const ENTRIES: [Entry; 6] = [
         n_prompts: Some(1_632),
         needs: &[PARTI_PROMPTS],
         cite: &["yu2022parti"],
+    },
+    Entry {
+        name: "geneval",
+        what: "GenEval's prompts, with their task; 4 images each in the benchmark",
+        n_prompts: Some(553),
+        needs: &[GENEVAL_PROMPTS],
+        cite: &["ghosh2023geneval"],
+    },
+    Entry {
+        name: "dpg-bench",
+        what: "DPG-Bench's long prompts; 4 images each in the benchmark",
+        n_prompts: Some(1_065),
+        needs: &[DPG_PROMPTS],
+        cite: &["hu2024ella"],
     },
     Entry {
         name: cascade_figures::NAME,
@@ -103,7 +120,8 @@ pub struct OpenOptions {
 /// Opens a dataset by its name, or a prompt file by its path: as given, or below the data folder.
 ///
 /// A name from [`ENTRIES`] wins over a file of that name (write `./name` for the file). Files: `.json` (COCO
-/// captions), `.tsv` (as PartiPrompts), `.txt`, `.csv`, `.jsonl`, each also with `.gz`. The files behind a name must
+/// captions), `.tsv` (as PartiPrompts), `.txt`, `.csv`, `.jsonl`, each also with `.gz`; GenEval's `.jsonl` is known by its
+/// first line, DPG-Bench's `.csv` by its header. The files behind a name must
 /// have the published content; a path takes any.
 ///
 /// # Errors
@@ -116,6 +134,8 @@ pub fn open(name: &str, options: &OpenOptions) -> Result<PromptSet> {
             CocoCaptions::read(&COCO_CAPTIONS.locate_verified(root)?)?.prompts(name, caption)?
         }
         "parti-prompts" => parti::read(&PARTI_PROMPTS.locate_verified(root)?, name)?,
+        "geneval" => geneval::read(&GENEVAL_PROMPTS.locate_verified(root)?, name)?,
+        "dpg-bench" => dpg::read(&DPG_PROMPTS.locate_verified(root)?, name)?,
         cascade_figures::NAME => cascade_figures::prompts()?,
         "scenes-val" => scenes(name, VAL_SEED, n_generated(name, options, Some(N_SCENES_VAL))?)?,
         "scenes-train" => scenes(name, TRAIN_SEED, n_generated(name, options, Some(N_SCENES_TRAIN))?)?,
@@ -137,8 +157,23 @@ fn open_file(path: &Path, caption: CaptionPolicy) -> Result<PromptSet> {
     match extension(path).as_str() {
         "json" => CocoCaptions::read(path)?.prompts(&name, caption),
         "tsv" => parti::read(path, &name),
+        "jsonl" if geneval::is_meant(&read::text(path)?.0) => geneval::read(path, &name),
+        "csv" if dpg::is_meant(&read::text(path)?.0) => dpg::read(path, &name),
         _ => prompts_file::read(path, &name),
     }
+}
+
+/// The file that a dataset of this name or path is read from: the first that it needs, unchecked, or the prompt file.
+///
+/// # Errors
+/// A dataset without files, a file that is absent, and a path at which there is none.
+pub fn file_of(name: &str, root: Option<&DataRoot>) -> Result<PathBuf> {
+    let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else { return resolve(name, root) };
+    let Some(item) = entry.needs.first() else {
+        let hint = "it is made by the program, and has no file".to_owned();
+        return Err(DatasetError::UnknownName { name: name.to_owned(), hint });
+    };
+    item.locate(root)
 }
 
 /// The file that a path means.
@@ -256,7 +291,11 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest_ones() {
         check_refused("scenes-vall", &OpenOptions::default(), &["`scenes-vall`", "did you mean scenes-val?"]);
-        check_refused("imagenet", &OpenOptions::default(), &["known are coco2017-val, parti-prompts"]);
+        check_refused(
+            "imagenet",
+            &OpenOptions::default(),
+            &["known are coco2017-val, parti-prompts, geneval"],
+        );
         let root = Some(DataRoot::new("/nowhere"));
         let options = OpenOptions { root, ..OpenOptions::default() };
         check_refused("my/prompts.txt", &options, &["my/prompts.txt or /nowhere/my/prompts.txt"]);

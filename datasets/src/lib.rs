@@ -20,6 +20,9 @@ pub mod subset;
 // The formats.
 mod cascade_figures;
 pub mod coco;
+pub mod coco_instances;
+pub mod dpg;
+pub mod geneval;
 pub mod mnist;
 pub mod parti;
 pub mod prompts_file;

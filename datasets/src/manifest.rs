@@ -4,8 +4,11 @@
 //! Everything is below one folder, `SPECIMEN_DATA`. Digests are sha256 of the uncompressed content, so a
 //! file may be kept gzipped.
 
+use crate::coco_instances::Supercategories;
 use crate::data_root::DataRoot;
-use crate::error::{DatasetError, Result};
+use crate::dpg;
+use crate::error::{DatasetError, Place, Result};
+use crate::geneval;
 use crate::image_folder;
 use crate::read;
 use specimen_foundation::{digest::Digest, folders::DATA_VARIABLE};
@@ -26,6 +29,44 @@ pub enum Expected {
         /// Number of image files.
         n: usize,
     },
+    /// A file that its reader takes, with this many of what it is a list of. Its digest is unknown: the publisher gives none,
+    /// and we had no copy to take it from.
+    Counted {
+        /// How many.
+        n: usize,
+        /// Of what.
+        of: Counted,
+    },
+}
+
+/// What a file of unknown digest is a list of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Prompts of GenEval.
+    GenevalPrompts,
+    /// Prompts of DPG-Bench.
+    DpgPrompts,
+    /// Objects in images of COCO.
+    CocoInstances,
+}
+
+impl Counted {
+    /// How many of them a file has.
+    fn count(self, path: &Path) -> Result<usize> {
+        Ok(match self {
+            Self::GenevalPrompts => geneval::read(path, "geneval")?.n_prompts(),
+            Self::DpgPrompts => dpg::read(path, "dpg-bench")?.n_prompts(),
+            Self::CocoInstances => Supercategories::read(path)?.n_annotations(),
+        })
+    }
+
+    /// Such a number in words.
+    fn words(self, n: usize) -> String {
+        match self {
+            Self::GenevalPrompts | Self::DpgPrompts => format!("{n} prompts"),
+            Self::CocoInstances => format!("{n} annotations"),
+        }
+    }
 }
 
 /// A published file or folder that datasets need.
@@ -164,8 +205,69 @@ pub const MNIST_LABELS: DataItem = DataItem {
     licence: "CC BY-SA 3.0",
 };
 
+/// Objects in the images of COCO val2017, for breakdowns by supercategory.
+pub const COCO_INSTANCES: DataItem = DataItem {
+    key: "coco2017-val-instances",
+    places: &[
+        "coco/annotations/instances_val2017.json",
+        "coco/instances_val2017.json",
+        "coco/instances_val2017.json.gz",
+    ],
+    expected: Expected::Counted { n: 36_781, of: Counted::CocoInstances },
+    fetch: "annotations/instances_val2017.json out of annotations_trainval2017.zip from cocodataset.org \
+            (http://images.cocodataset.org/annotations/annotations_trainval2017.zip)",
+    source: Source {
+        url: "http://images.cocodataset.org/annotations/annotations_trainval2017.zip",
+        holds: Holds::ZippedFile("annotations/instances_val2017.json"),
+        place: "coco/annotations/instances_val2017.json",
+    },
+    groups: &["coco2017-instances"],
+    licence: "CC BY 4.0 (COCO Consortium)",
+};
+
+/// The prompts of GenEval, with what a detector must find.
+pub const GENEVAL_PROMPTS: DataItem = DataItem {
+    key: "geneval-prompts",
+    places: &["geneval/evaluation_metadata.jsonl", "geneval/prompts/evaluation_metadata.jsonl"],
+    expected: Expected::Counted { n: 553, of: Counted::GenevalPrompts },
+    fetch: "prompts/evaluation_metadata.jsonl from djghosh13/geneval \
+            (https://raw.githubusercontent.com/djghosh13/geneval/main/prompts/evaluation_metadata.jsonl)",
+    source: Source {
+        url: "https://raw.githubusercontent.com/djghosh13/geneval/main/prompts/evaluation_metadata.jsonl",
+        holds: Holds::Itself,
+        place: "geneval/evaluation_metadata.jsonl",
+    },
+    groups: &["geneval"],
+    licence: "MIT",
+};
+
+/// The prompts and questions of DPG-Bench.
+pub const DPG_PROMPTS: DataItem = DataItem {
+    key: "dpg-bench-prompts",
+    places: &["dpg_bench/dpg_bench.csv", "ELLA/dpg_bench/dpg_bench.csv"],
+    expected: Expected::Counted { n: 1_065, of: Counted::DpgPrompts },
+    fetch: "dpg_bench/dpg_bench.csv from TencentQQGYLab/ELLA \
+            (https://raw.githubusercontent.com/TencentQQGYLab/ELLA/main/dpg_bench/dpg_bench.csv)",
+    source: Source {
+        url: "https://raw.githubusercontent.com/TencentQQGYLab/ELLA/main/dpg_bench/dpg_bench.csv",
+        holds: Holds::Itself,
+        place: "dpg_bench/dpg_bench.csv",
+    },
+    groups: &["dpg-bench"],
+    licence: "Apache-2.0",
+};
+
 /// Every item, in the order of `data list`.
-pub const ITEMS: [DataItem; 5] = [COCO_CAPTIONS, COCO_PHOTOS, PARTI_PROMPTS, MNIST_IMAGES, MNIST_LABELS];
+pub const ITEMS: [DataItem; 8] = [
+    COCO_CAPTIONS,
+    COCO_PHOTOS,
+    COCO_INSTANCES,
+    PARTI_PROMPTS,
+    GENEVAL_PROMPTS,
+    DPG_PROMPTS,
+    MNIST_IMAGES,
+    MNIST_LABELS,
+];
 
 /// The items that a name fetches: the one with this key, or those of a group.
 #[must_use]
@@ -223,6 +325,7 @@ impl DataItem {
                 found.as_str() == sha256 && n_found == n_bytes
             }
             Expected::Images { n } => image_folder::names(path)?.len() == n,
+            Expected::Counted { n, of } => of.count(path)? == n,
         })
     }
 
@@ -247,6 +350,7 @@ impl DataItem {
             Expected::Images { n } => {
                 (format!("{n} images"), format!("{} images", image_folder::names(&path)?.len()))
             }
+            Expected::Counted { n, of } => (of.words(n), of.words(of.count(&path)?)),
         };
         if expected == found {
             return Ok(Status::Present { path });
@@ -254,12 +358,21 @@ impl DataItem {
         Ok(Status::Mismatch { path, expected, found, remedy: self.remedy(root) })
     }
 
-    /// Where the item lies, its content checked against the published digest.
+    /// Where the item lies, its content checked against the published digest, or its number of entries where the digest is
+    /// unknown.
     ///
     /// # Errors
     /// Data that is absent, or another file; a folder of images is not read.
     pub fn locate_verified(&self, root: Option<&DataRoot>) -> Result<PathBuf> {
         let path = self.locate(root)?;
+        if let Expected::Counted { n, of } = self.expected {
+            let found = of.count(&path)?;
+            if found != n {
+                let expected = format!("the published file with its {}; {}", of.words(n), self.remedy(root));
+                let place = Place::Item("the whole file".to_owned());
+                return Err(DatasetError::malformed(&path, place, expected, of.words(found)));
+            }
+        }
         if let Expected::Content { sha256, .. } = self.expected {
             let (found, _) = content_digest(&path)?;
             if found.as_str() != sha256 {
@@ -277,7 +390,7 @@ impl DataItem {
     pub fn n_bytes(&self) -> Option<u64> {
         match self.expected {
             Expected::Content { n_bytes, .. } => Some(n_bytes),
-            Expected::Images { .. } => None,
+            Expected::Images { .. } | Expected::Counted { .. } => None,
         }
     }
 

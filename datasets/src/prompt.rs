@@ -94,15 +94,26 @@ pub struct Prompt {
     /// PartiPrompts' note, or the column `note` of a prompt file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// GenEval's task, or the column `task` of a prompt file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// Id of the reference image that this prompt describes, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_id: Option<PromptId>,
 }
 
 impl Prompt {
-    /// A prompt without category, note or reference image.
+    /// A prompt without category, task, note or reference image.
     pub fn new(id: PromptId, text: impl Into<String>) -> Self {
-        Self { id, text: text.into(), category: None, challenge: None, note: None, image_id: None }
+        Self {
+            id,
+            text: text.into(),
+            category: None,
+            challenge: None,
+            note: None,
+            task: None,
+            image_id: None,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A user's own prompts: `.txt`, `.csv` or `.jsonl`, each also gzipped (`.txt.gz`, …).
 //!
 //! - `.txt`: one prompt a line. Ids are 0-based line numbers.
-//! - `.csv` (RFC 4180): a header with `prompt` and optionally `id`, `category`, `challenge`, `note`,
-//!   `image_id`; other columns are ignored. Without `id`, ids are 0-based row numbers.
+//! - `.csv` (RFC 4180): a header with `prompt` and optionally `id`, `category`, `challenge`, `task`,
+//!   `note`, `image_id`; other columns are ignored. Without `id`, ids are 0-based row numbers.
 //! - `.jsonl`: one object a line with exactly one of `prompt`, `text`, `caption`, and the same optional
 //!   keys; ids may be text or whole numbers. Either all objects have an `id` or none.
 //!
@@ -61,11 +61,12 @@ fn txt_rows(path: &Path, text: &str) -> Result<Rows> {
 fn csv_rows(path: &Path, text: &str) -> Result<Rows> {
     let table = delimited::csv(path, text)?;
     let prompt_column = table.required_column(path, "prompt")?;
-    let [id_column, category, challenge, note, image_id] = [
+    let [id_column, category, challenge, note, task, image_id] = [
         table.column(path, "id")?,
         table.column(path, "category")?,
         table.column(path, "challenge")?,
         table.column(path, "note")?,
+        table.column(path, "task")?,
         table.column(path, "image_id")?,
     ];
     let mut rows = Vec::with_capacity(table.records.len());
@@ -83,6 +84,7 @@ fn csv_rows(path: &Path, text: &str) -> Result<Rows> {
             category: filled(category).map(text),
             challenge: filled(challenge).map(text),
             note: filled(note).map(text),
+            task: filled(task).map(text),
             image_id: filled(image_id).map(|field| id_of(path, &field.place, &field.text)).transpose()?,
         };
         rows.push((record[prompt_column].place.clone(), prompt));
@@ -100,6 +102,7 @@ struct JsonRow {
     category: Option<String>,
     challenge: Option<String>,
     note: Option<String>,
+    task: Option<String>,
     image_id: Option<JsonId>,
 }
 
@@ -147,6 +150,7 @@ fn jsonl_rows(path: &Path, text: &str) -> Result<Rows> {
             category: row.category,
             challenge: row.challenge,
             note: row.note,
+            task: row.task,
             image_id: row.image_id.map(id_at).transpose()?,
         };
         rows.push((place, prompt));

@@ -7,10 +7,12 @@ use specimen_datasets::mnist::Mnist;
 use std::path::Path;
 
 /// One well-formed file of each format.
-const WHOLE: [(&str, &[u8]); 6] = [
+const WHOLE: [(&str, &[u8]); 8] = [
     ("p.txt", "a dog\nun café\r\n42\n".as_bytes()),
     ("p.csv", b"id,prompt,image_id\n1,\"a, \"\"b\"\"\",5\r\n2,c,\n"),
     ("p.jsonl", "{\"prompt\":\"é\",\"id\":1}\n{\"text\":\"b\",\"id\":\"x\"}\n".as_bytes()),
+    ("g.jsonl", b"{\"tag\":\"counting\",\"include\":[],\"prompt\":\"two clocks\"}\n"),
+    ("d.csv", b"item_id,text,tuple,question_natural_language\ncups,\"a, b\",entity - whole (cups),Q?\r\n"),
     ("p.tsv", b"Prompt\tCategory\tChallenge\tNote\n\"a\" b\tArts\tBasic\t\n0\tArts\tBasic\tn\n"),
     ("p.json", b"{\"images\":[{\"id\":7}],\"annotations\":[{\"id\":1,\"image_id\":7,\"caption\":\"a\"}]}"),
     (

@@ -96,11 +96,14 @@ coco = {
 }
 put("coco", "plain", json.dumps(coco))
 put("coco", "gzipped", gzip.compress(json.dumps(coco).encode(), mtime=0))
+put("coco", "instances", '{"categories": [{"id": 17, "supercategory": "animal"}], "annotations": [{"image_id": 139, "category_id": 17}]}')
 put("coco", "deep", '{"annotations": ' + "[" * 200)
 
 put("parti", "whole", "Prompt\tCategory\tChallenge\tNote\n42\tNumbers\tBasic\t\n \"a cat\tAnimals\tStyle\tx\r\n")
 put("parti", "mark", b"\xef\xbb\xbfPrompt\tCategory\tChallenge\tNote\na\tb\tc\td\n")
 
+put("parti", "geneval", '{"tag": "counting", "include": [{"class": "clock", "count": 2}], "prompt": "a photo of two clocks"}\n')
+put("parti", "dpg", 'item_id,text,tuple,question_natural_language\ncups,"two cups, blue",entity - whole (cups),Are there cups?\n')
 put("parti", "lines", "a red bus\na blue bus\r\n")
 put("parti", "table", 'id,prompt,category\n1,"a ""quoted"", cat",x\n2,=cmd|calc,\n')
 put("parti", "json", '{"id": "a/../b", "prompt": "\\u001b[31mred", "image_id": 3}\n{"prompt": "x"}\n')

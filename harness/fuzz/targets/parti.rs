@@ -1,14 +1,26 @@
-//! Prompts as text: PartiPrompts' tab-separated file, and the prompt files (lines, CSV, JSON lines).
+//! Prompts as text: PartiPrompts' tab-separated file, those of GenEval and DPG-Bench, and the prompt files (lines, CSV, JSON
+//! lines).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use specimen_datasets::{parti, prompts_file};
+use specimen_datasets::{dpg, geneval, parti, prompts_file};
 use specimen_fuzz::with_file;
 
 fuzz_target!(|bytes: &[u8]| {
     with_file("PartiPrompts.tsv", bytes, |path| {
         if let Ok(set) = parti::read(path, "fuzz") {
             assert!(set.prompts().iter().all(|prompt| !prompt.text.contains(['\t', '\n'])), "a field is one field");
+        }
+    });
+    with_file("evaluation_metadata.jsonl", bytes, |path| {
+        if let Ok(set) = geneval::read(path, "fuzz") {
+            let lines = geneval::lines(path).expect("the file was read before");
+            assert_eq!(lines.len(), set.n_prompts(), "a line is a prompt");
+        }
+    });
+    with_file("dpg_bench.csv", bytes, |path| {
+        if let (Ok(set), Ok(questions)) = (dpg::read(path, "fuzz"), dpg::questions(path)) {
+            assert_eq!(questions.len(), set.n_prompts(), "a prompt has questions");
         }
     });
     for name in ["prompts.txt", "prompts.csv", "prompts.jsonl"] {
