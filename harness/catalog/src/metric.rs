@@ -59,6 +59,9 @@ pub enum Needs {
     Baseline,
     /// The protocol; each image is compared with the baseline's of the same prompt and seed.
     ProtocolAndBaseline,
+    /// Nothing of its table: another tool computes it, from what `specimen export` writes, and `specimen import-scores` brings
+    /// it back.
+    Import,
 }
 
 impl Needs {
@@ -66,6 +69,12 @@ impl Needs {
     #[must_use]
     pub fn protocol(self) -> bool {
         matches!(self, Self::Protocol | Self::ProtocolAndReal | Self::ProtocolAndBaseline)
+    }
+
+    /// Whether another tool computes it.
+    #[must_use]
+    pub fn import(self) -> bool {
+        self == Self::Import
     }
 
     /// Whether what the images are compared with must be named.

@@ -91,8 +91,11 @@ pub enum Command {
     Import(cmd::import::ImportArgs),
     /// Write tables, figures and the HTML page of a run
     Report(cmd::report::ReportArgs),
-    /// Write a run in the files of Weights & Biases, MLflow or the Hugging Face hub
+    /// Write a run in the files of Weights & Biases, MLflow or the Hugging Face hub, or its images for GenEval or DPG-Bench
     Export(cmd::export::ExportArgs),
+    /// Bring the scores of GenEval or DPG-Bench back into the run whose images were exported
+    #[cfg(feature = "torch")]
+    ImportScores(cmd::import_scores::ImportScoresArgs),
     /// Print the works that a run or a spec is made of, as BibTeX
     Cite(cmd::cite::CiteArgs),
     /// Draw a grid of images: a row per prompt, a column per method, same seeds

@@ -28,6 +28,9 @@ pub enum RunError {
     /// The run directory.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// Results of another tool.
+    #[error(transparent)]
+    Exchange(Box<specimen_exchange::ExchangeError>),
     /// A statistic.
     #[error(transparent)]
     Stats(#[from] StatsError),
@@ -231,6 +234,7 @@ impl Failure for RunError {
             Self::Plan(error) => return error.kind(),
             Self::Model(error) => return error.kind(),
             Self::Measure(error) => return error.kind(),
+            Self::Exchange(error) => return error.kind(),
             Self::Record(error) => return error.kind(),
             Self::Spec(_) | Self::OtherPlan { .. } => FailureKind::Spec,
             Self::OtherWeights { .. }

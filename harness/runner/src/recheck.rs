@@ -19,6 +19,7 @@ use specimen_summary::{
 
 use crate::{
     error::RunError,
+    imported_scores,
     plan::stored_plan::{plan_file, plan_of, plan_of_stored, spec_of},
 };
 
@@ -114,6 +115,18 @@ fn protocols(run: &RunDir, spec: &Spec, found: &mut Rechecked) -> Result<(), Run
                 continue;
             }
         };
+        if let Some(imported) = &file.imported
+            && let Some(value) = file.value
+        {
+            let per_item = file.per_item.as_ref();
+            let again =
+                per_item.map(|rows| imported_scores::value_of(rows, imported.groups.as_ref(), spec.seed));
+            let again = again.transpose()?;
+            if again != Some((value, file.ci95)) {
+                let what = format!("{value} and its interval are not what its rows give: {again:?}");
+                found.complaints.push(format!("{}: {what}", path.display()));
+            }
+        }
         let of_spec = spec.metrics.iter().find(|metric| metric.values().contains(&file.metric));
         let Some(name) = of_spec.and_then(|metric| metric.protocol.as_deref()) else { continue };
         // Without a value there is no digest.

@@ -25,6 +25,7 @@ use crate::{
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::load::Models,
+    imported_scores,
     pair_scores::PairScorer,
     protocol_scores,
 };
@@ -156,6 +157,9 @@ impl<'m> Scorer<'m> {
     ) -> Result<Vec<MetricFile>, RunError> {
         let (metric, data_root) = (self.metric, self.data_root);
         let images = CellImages::of(plan, records, cell);
+        if known(metric)?.needs.import() {
+            return imported_scores::kept(run, &images, metric);
+        }
         let of_images = IMAGE_METRICS.iter().find(|known| known.name == metric.name);
         Ok(match (&self.of_pairs, of_images) {
             (Some(of_pairs), _) => {
@@ -226,6 +230,7 @@ pub(crate) fn blank(metric: &str, images: &CellImages<'_>) -> MetricFile {
         extractor: None,
         per_item: None,
         extra: BTreeMap::new(),
+        imported: None,
     }
 }
 

@@ -1,10 +1,7 @@
 //! The hub of Hugging Face: `model-index`, the results in the head of a model card, one file for each model of the run
 //! (huggingface/hub-docs, modelcard.md). A result is a cell, its metrics are the cell's numbers.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::{Value, json};
 use specimen_record::CellSummary;
@@ -15,13 +12,13 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     name: "hf-eval",
     what: "one YAML file a model with the `model-index` of its card on the Hugging Face hub",
     next: "copy the `model-index` of MODEL.yaml into the YAML head of the model's README.md",
-    files,
+    write: |run, folder| folder.put_texts(files(run)),
 };
 
 /// The dataset without prompts.
 const UNCONDITIONAL: &str = "unconditional";
 
-fn files(run: &Finished, _: &Path) -> Vec<(PathBuf, String)> {
+fn files(run: &Finished<'_>) -> Vec<(PathBuf, String)> {
     let mut of_model: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for cell in &run.summary.cells {
         of_model.entry(&cell.model).or_default().push(result(cell));

@@ -1,20 +1,30 @@
 //! A run in the files of other tools: [`EXPORTERS`] lists them, one file of this crate each. What is written is in the
-//! summary and the manifest of the run; nothing is computed, and a quantity that the run does not have is left out.
+//! summary, the manifest and the images of the run; nothing is computed, and a quantity that the run does not have is left
+//! out. Scores that a benchmark's script gives the images come back by [`IMPORTERS`].
 //!
-//! `values` says what is written of a cell, `yaml` writes one of the formats.
+//! `values` says what is written of a cell, `yaml` writes one of the formats, `bench` has the images of a run for a benchmark.
 
+mod bench;
+mod dpg;
 mod error;
+mod geneval;
 mod hf_eval;
 mod mlflow;
+mod new_folder;
+mod scores;
 mod values;
 mod wandb;
 mod yaml;
 
 use std::path::{Path, PathBuf};
 
-use specimen_record::{Manifest, RunDir, Summary, read_document, write_atomic};
+use specimen_datasets::data_root::DataRoot;
+use specimen_record::{Manifest, RunDir, Summary, read_document};
+
+use crate::new_folder::NewFolder;
 
 pub use error::ExchangeError;
+pub use scores::{CellScores, IMPORTERS, Importer, NamedScores, read_scores};
 
 /// A tool, and what is written for it.
 #[derive(Clone, Copy, Debug)]
@@ -25,48 +35,65 @@ pub struct Exporter {
     pub what: &'static str,
     /// What to do with the files, said from the folder that they are in.
     pub next: &'static str,
-    /// The files: paths below the folder, and what is in them. The folder is absolute.
-    files: fn(&Finished, &Path) -> Vec<(PathBuf, String)>,
+    /// Writes the files, and returns what a user should know of them.
+    write: fn(&Finished<'_>, &mut NewFolder) -> Result<Vec<String>, ExchangeError>,
 }
 
 /// Every tool, in the order of the help.
-pub const EXPORTERS: &[Exporter] = &[wandb::EXPORTER, mlflow::EXPORTER, hf_eval::EXPORTER];
+pub const EXPORTERS: &[Exporter] =
+    &[wandb::EXPORTER, mlflow::EXPORTER, hf_eval::EXPORTER, geneval::EXPORTER, dpg::EXPORTER];
 
 /// What is read of a run.
-struct Finished {
+struct Finished<'a> {
+    run: &'a RunDir,
     manifest: Manifest,
     summary: Summary,
+    data_root: Option<&'a DataRoot>,
 }
 
-/// Writes `run` for a tool into the new folder `out`, and returns the paths of the files.
+impl<'a> Finished<'a> {
+    fn of(run: &'a RunDir, data_root: Option<&'a DataRoot>) -> Result<Self, ExchangeError> {
+        if !run.summary().exists() {
+            return Err(ExchangeError::NoSummary { path: run.summary() });
+        }
+        let (manifest, summary) = (read_document(&run.manifest())?, read_document(&run.summary())?);
+        Ok(Self { run, manifest, summary, data_root })
+    }
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The paths of the files.
+    pub files: Vec<PathBuf>,
+    /// What a user should know of them.
+    pub notes: Vec<String>,
+}
+
+/// Writes `run` for a tool into the new folder `out`. A folder that cannot be written as a whole is not there.
 ///
 /// # Errors
-/// A run without a summary, a folder that is there already and not empty, a disk that takes no more.
-pub fn export(run: &RunDir, exporter: &Exporter, out: &Path) -> Result<Vec<PathBuf>, ExchangeError> {
-    if !run.summary().exists() {
-        return Err(ExchangeError::NoSummary { path: run.summary() });
+/// A run without a summary, a folder that is there already and not empty or that is in the run, a disk that takes no more;
+/// images or prompts that the tool does not take.
+pub fn export(
+    run: &RunDir,
+    exporter: &Exporter,
+    out: &Path,
+    data_root: Option<&DataRoot>,
+) -> Result<Exported, ExchangeError> {
+    let finished = Finished::of(run, data_root)?;
+    if absolute(out)?.starts_with(absolute(run.root())?) {
+        return Err(ExchangeError::InsideRun { path: out.to_owned() });
     }
-    let finished =
-        Finished { manifest: read_document(&run.manifest())?, summary: read_document(&run.summary())? };
-    let fault = |source| ExchangeError::Io { path: out.to_owned(), source };
-    let out = std::path::absolute(out).map_err(fault)?;
-    let is_taken = match out.read_dir() {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => out.exists(),
-    };
-    if is_taken {
-        return Err(ExchangeError::Taken { path: out });
-    }
-    let mut written = Vec::new();
-    for (below, text) in (exporter.files)(&finished, &out) {
-        let path = out.join(below);
-        let folder = path.parent().expect("a file is in a folder");
-        std::fs::create_dir_all(folder)
-            .map_err(|source| ExchangeError::Io { path: folder.to_owned(), source })?;
-        write_atomic(&path, text.as_bytes())?;
-        written.push(path);
-    }
-    Ok(written)
+    let mut folder = NewFolder::begin(out)?;
+    let notes = (exporter.write)(&finished, &mut folder)?;
+    Ok(Exported { files: folder.finish()?, notes })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, ExchangeError> {
+    // A folder that is not there has no other name yet.
+    let fault = |source| ExchangeError::Io { path: path.to_owned(), source };
+    path.canonicalize().or_else(|_| std::path::absolute(path)).map_err(fault)
 }
 
 /// The tool called `name`.

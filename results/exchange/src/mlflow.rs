@@ -16,7 +16,7 @@ pub(crate) const EXPORTER: Exporter = Exporter {
     name: "mlflow",
     what: "mlruns, a store of files of MLflow, with one run a cell",
     next: "MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri mlruns",
-    files,
+    write: |run, folder| folder.put_texts(files(run, folder.out())),
 };
 
 /// MLflow's numbers of the states of a run and of the kinds of sources.
@@ -25,7 +25,7 @@ const LOCAL: u32 = 4;
 /// Characters of the value of a parameter, at most.
 const MOST_CHARACTERS: usize = 6_000;
 
-fn files(run: &Finished, out: &Path) -> Vec<(PathBuf, String)> {
+fn files(run: &Finished<'_>, out: &Path) -> Vec<(PathBuf, String)> {
     let summary = &run.summary;
     let experiment = experiment_id(&summary.plan_digest);
     let folder = PathBuf::from("mlruns").join(&experiment);
@@ -68,7 +68,7 @@ fn files(run: &Finished, out: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// The files of a run of MLflow besides its `meta.yaml`.
-fn of_cell(run: &Finished, cell: &CellSummary, ended: u64) -> BTreeMap<PathBuf, String> {
+fn of_cell(run: &Finished<'_>, cell: &CellSummary, ended: u64) -> BTreeMap<PathBuf, String> {
     let mut files = BTreeMap::new();
     for (name, value) in values::numbers(cell) {
         files.insert(Path::new("metrics").join(key(&name)), format!("{ended} {value} 0\n"));

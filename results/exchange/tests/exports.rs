@@ -42,7 +42,7 @@ fn run() -> (TempDir, RunDir) {
 fn exported(name: &str) -> (TempDir, PathBuf, Vec<(String, String)>) {
     let (folder, run) = run();
     let out = folder.path().join("out");
-    let written = export(&run, exporter(name).unwrap(), &out).unwrap();
+    let written = export(&run, exporter(name).unwrap(), &out, None).unwrap().files;
     let mut files: Vec<(String, String)> = written
         .iter()
         .map(|path| {
@@ -130,17 +130,20 @@ fn nothing_is_overwritten_and_a_run_without_summary_is_refused() {
     let taken = folder.path().join("taken");
     fs::create_dir(&taken).unwrap();
     for tool in EXPORTERS {
+        let inside = run.root().join("new");
+        let refused = export(&run, tool, &inside, None).unwrap_err().to_string();
+        assert!(refused.contains("is in the folder of the run") && !inside.exists(), "{refused}");
         fs::write(taken.join("note"), "mine").unwrap();
-        let refused = export(&run, tool, &taken).unwrap_err().to_string();
+        let refused = export(&run, tool, &taken, None).unwrap_err().to_string();
         assert!(refused.contains("taken: is there already and not empty"), "{refused}");
-        let refused = export(&run, tool, &taken.join("note")).unwrap_err().to_string();
+        let refused = export(&run, tool, &taken.join("note"), None).unwrap_err().to_string();
         assert!(refused.contains("note: is there already"), "{refused}");
         assert_eq!(fs::read_dir(&taken).unwrap().count(), 1);
     }
     let empty: &Path = &folder.path().join("empty");
     fs::create_dir(empty).unwrap();
-    export(&run, &EXPORTERS[0], empty).unwrap();
+    export(&run, &EXPORTERS[0], empty, None).unwrap();
     fs::remove_file(run.summary()).unwrap();
-    let refused = export(&run, &EXPORTERS[0], &folder.path().join("new")).unwrap_err().to_string();
+    let refused = export(&run, &EXPORTERS[0], &folder.path().join("new"), None).unwrap_err().to_string();
     assert!(refused.contains("summary.json: is not there"), "{refused}");
 }

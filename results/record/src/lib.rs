@@ -38,7 +38,7 @@ pub use rows::diagnostic::{
 };
 pub use rows::key::{ItemKey, decode_part, encode_part};
 pub use rows::machine::{Allocation, Environment, MachineRow};
-pub use rows::metric::MetricFile;
+pub use rows::metric::{ImportedScores, MetricFile};
 pub use rows::record::{Record, Status, StepsRow};
 pub use rows::seed::Seed;
 pub use rows::timing::{Batch, Phases, TimingRow};

@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::json;
 use specimen_record::{
-    DatasetDigest, Digest, Document, Done, EnvironmentFlag, FileDigest, Git, Hardware, ItemKey, Lease,
-    Manifest, MetricFile, Phases, PlanFile, RunDir, Seal, Software, Summary, Timestamp, TimingRow,
-    WeightsDigest, canonical_json, read_document, read_timings, verify_plan, write_document,
+    DatasetDigest, Digest, Document, Done, EnvironmentFlag, FileDigest, Git, Hardware, ImportedScores,
+    ItemKey, Lease, Manifest, MetricFile, Phases, PlanFile, RunDir, Seal, Software, Summary, Timestamp,
+    TimingRow, WeightsDigest, canonical_json, read_document, read_timings, verify_plan, write_document,
 };
 
 fn check_round_trip<T: Document + PartialEq + Debug>(document: &T) {
@@ -85,6 +85,7 @@ fn metric() -> MetricFile {
         extractor: None,
         per_item: Some(BTreeMap::from([(ItemKey::new("ar", "7", 0), 1.0 / 3.0)])),
         extra: BTreeMap::from([("bias".into(), -0.0)]),
+        imported: None,
     }
 }
 
@@ -106,6 +107,9 @@ fn the_shape_that_scripts_rely_on_does_not_move() {
 fn every_document_survives_a_round_trip() {
     let digest = Digest::of(b"x");
     check_round_trip(&metric());
+    let files = vec![FileDigest { file: "results.jsonl".into(), blake3: digest.clone() }];
+    let groups = Some(BTreeMap::from([("7".to_owned(), "counting".to_owned())]));
+    check_round_trip(&MetricFile { imported: Some(ImportedScores { files, groups }), ..metric() });
     check_round_trip(&summary());
     check_round_trip(&Lease { schema: 1, shard: 3, attempt: 1, holder: "a".into() });
     check_round_trip(&Done {
@@ -138,6 +142,9 @@ fn a_quantity_without_a_value_needs_its_reason() {
         let expected = format!("cell `ar`: `{name}` has neither a value nor a `why`");
         assert!(message.contains(&expected), "{message}");
     }
+    // What no other tool computed has no trace of one: files of earlier versions are read and written as they were.
+    let text = serde_json::to_string(&metric()).unwrap();
+    assert!(!text.contains("imported"), "{text}");
     let nameless = MetricFile { value: None, ..metric() };
     assert!(write_document(&path, &nameless).is_err());
 }

@@ -51,6 +51,9 @@ fn versus(
     resamples: &BootstrapPlan,
 ) -> Result<Option<VsBaseline>, SummaryError> {
     let (Some(ours), Some(theirs)) = (&file.per_item, &baseline.per_item) else { return Ok(None) };
+    if file.value.is_none() || baseline.value.is_none() {
+        return Ok(None);
+    }
     let by_image = |values: &BTreeMap<ItemKey, f64>| -> BTreeMap<(String, u32), f64> {
         values.iter().map(|(key, &value)| ((key.prompt_id(), key.sample()), value)).collect()
     };
@@ -63,6 +66,11 @@ fn versus(
     if pairs.0.len() < 2 {
         return Ok(None);
     }
+    let groups = file.imported.as_ref().and_then(|imported| imported.groups.as_ref());
+    let pairs = match groups {
+        Some(groups) => (weighted(pairs.0, groups), weighted(pairs.1, groups)),
+        None => pairs,
+    };
     let difference = Paired::join(pairs.0, pairs.1)?.mean_difference(resamples)?;
     Ok(Some(VsBaseline {
         difference: difference.value,
@@ -72,4 +80,32 @@ fn versus(
         detectable: Some(difference.detectable),
         n: difference.n_pairs as u64,
     }))
+}
+
+/// The values by prompt, each times what its prompt counts where the groups count alike: their mean is the mean of the groups'
+/// means. Their standard error has in it how the groups differ, so that the interval is rather too wide.
+fn weighted(values: Vec<(String, f64)>, groups: &BTreeMap<String, String>) -> Vec<(String, f64)> {
+    let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
+    let group_of = |prompt: &str| groups.get(prompt).map_or("", String::as_str);
+    for (prompt, _) in &values {
+        *sizes.entry(group_of(prompt)).or_default() += 1.0;
+    }
+    let share = values.len() as f64 / sizes.len() as f64;
+    let weight = |prompt: &str| share / sizes[group_of(prompt)];
+    values.iter().map(|(prompt, value)| (prompt.clone(), value * weight(prompt))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weighted_values_have_the_mean_of_the_means_of_their_groups() {
+        let groups = [("0", "a"), ("1", "b"), ("2", "b"), ("3", "b")];
+        let groups = groups.map(|(prompt, group)| (prompt.to_owned(), group.to_owned())).into();
+        let values = [("0", 1.0), ("1", 0.0), ("2", 1.0), ("3", 0.5)];
+        let found = weighted(values.map(|(prompt, value)| (prompt.to_owned(), value)).to_vec(), &groups);
+        let mean = found.iter().map(|(_, value)| value).sum::<f64>() / 4.0;
+        assert!((mean - (1.0 + 0.5) / 2.0).abs() < 1e-15, "{found:?}");
+    }
 }

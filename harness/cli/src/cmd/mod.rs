@@ -42,6 +42,8 @@ pub(crate) mod generate;
 #[cfg(feature = "torch")]
 pub(crate) mod import;
 #[cfg(feature = "torch")]
+pub(crate) mod import_scores;
+#[cfg(feature = "torch")]
 mod lossless;
 #[cfg(feature = "torch")]
 pub(crate) mod merge;
@@ -98,6 +100,8 @@ pub(crate) fn dispatch(command: &Command, console: &Console) -> anyhow::Result<(
         Command::Score(args) => score::score(args, console),
         #[cfg(feature = "torch")]
         Command::Import(args) => import::import(args, console),
+        #[cfg(feature = "torch")]
+        Command::ImportScores(args) => import_scores::import_scores(args, console),
         Command::Export(args) => export::export(args, console),
         Command::Cite(args) => cite::cite(args, console),
         Command::Report(args) => report::report(args, console),

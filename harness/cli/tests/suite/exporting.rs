@@ -25,7 +25,7 @@ fn a_run_is_exported_for_each_tool_and_nothing_is_overwritten() {
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     assert_eq!(lines.lines().count(), summary["cells"].as_array().unwrap().len());
 
-    desk.fails(&["export", "run", "--for", "wandb", "--out", "run"], 2, &["not empty"]);
+    desk.fails(&["export", "run", "--for", "wandb", "--out", "run"], 2, &["is in the folder of the run"]);
     desk.fails(
         &["export", "run", "--for", "comet", "--out", "new"],
         2,

@@ -54,7 +54,15 @@ impl Outcome {
 /// # Errors
 /// Items without a record, images or weights that cannot be read.
 pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outcome, RunError> {
-    let &Context { run, plan, file, disk, report, .. } = context;
+    let (merged, records) = merged(context)?;
+    score(context, &records, models)?;
+    diagnose(context, &records, models)?;
+    conclude(context, &merged, &records)
+}
+
+/// The merged records of all attempts, with every shard marked as finished.
+pub(super) fn merged(context: &Context<'_>) -> Result<(Merged, Vec<Record>), RunError> {
+    let &Context { run, file, disk, report, .. } = context;
     let merged: Merged = disk.write(|| Ok(merge(run, file)?))?;
     for torn in &merged.torn {
         report(DriverEvent::Torn { what: torn.to_string() });
@@ -72,8 +80,16 @@ pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outco
         }
     }
     let records = read_rows::<Record>(&run.merged_records())?.rows;
-    score(context, &records, models)?;
-    diagnose(context, &records, models)?;
+    Ok((merged, records))
+}
+
+/// Writes the summary of a run that is merged and scored, and seals the manifest.
+pub(super) fn conclude(
+    context: &Context<'_>,
+    merged: &Merged,
+    records: &[Record],
+) -> Result<Outcome, RunError> {
+    let &Context { run, plan, disk, report, .. } = context;
     let mut manifest: Manifest = read_document(&run.manifest())?;
     let hardware = RunHardware::of(run, &manifest.hardware)?;
     if let Some(what) = hardware.several_models() {
@@ -82,7 +98,7 @@ pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outco
     let summary = summarise(&Inputs {
         run,
         plan,
-        records: &records,
+        records,
         manifest: &manifest,
         hardware: &hardware,
         result_digest: &merged.result_digest,

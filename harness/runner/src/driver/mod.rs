@@ -4,6 +4,7 @@ pub mod context;
 pub mod events;
 pub mod executor;
 pub mod finish;
+pub mod import_scores;
 pub mod local;
 mod open_run;
 mod renewal;

@@ -4,7 +4,10 @@
 
 use std::path::{Component, Path};
 
-use specimen_record::{Checksums, Manifest, Part, RecordError, RunDir, RunProgress, seal_complaints};
+use specimen_catalog::METRICS;
+use specimen_record::{
+    Checksums, Manifest, Part, RecordError, RunDir, RunProgress, decode_part, seal_complaints,
+};
 
 use crate::{driver::events::DriverEvent, error::RunError, process::removal::remove_if_there};
 
@@ -14,6 +17,8 @@ enum Repair {
     Again,
     /// It is removed, and then made again.
     Remove,
+    /// It is removed; the scores in it are another tool's.
+    RemoveScores,
     /// It cannot be repaired here; what a person can do.
     Refuse(String),
 }
@@ -50,6 +55,13 @@ pub(super) fn repair(
             Repair::Again => report(DriverEvent::Damage { what: format!("{what}; it is made again") }),
             Repair::Remove => {
                 report(DriverEvent::Damage { what: format!("{what}; it is made again") });
+                if let Some(path) = path_of(&complaint) {
+                    remove_if_there(path, "remove")?;
+                }
+            }
+            Repair::RemoveScores => {
+                let mend = "it is removed; bring its scores back with `specimen import-scores`";
+                report(DriverEvent::Damage { what: format!("{what}; {mend}") });
                 if let Some(path) = path_of(&complaint) {
                     remove_if_there(path, "remove")?;
                 }
@@ -91,6 +103,7 @@ fn repair_of(run: &RunDir, path: &Path) -> Repair {
     });
     let names: Vec<&str> = names.collect();
     match names[..] {
+        ["metrics", value, _] if is_imported(value) => Repair::RemoveScores,
         ["plan.json"] | ["merged" | "metrics" | "diagnostics", ..] => Repair::Again,
         ["shards", _, "done.json"] => Repair::Remove,
         ["shards", shard, "attempts", attempt, _] => {
@@ -106,6 +119,12 @@ fn repair_of(run: &RunDir, path: &Path) -> Repair {
         }
         _ => Repair::Refuse(FROM_A_COPY.to_owned()),
     }
+}
+
+/// Whether the folder of metrics with this name has scores of another tool.
+fn is_imported(folder: &str) -> bool {
+    let value = decode_part(folder).unwrap_or_default();
+    METRICS.iter().any(|metric| metric.needs.import() && metric.values.contains(&value))
 }
 
 /// Removes the markers of shards that have lost images: their images are made again.

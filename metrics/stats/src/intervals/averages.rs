@@ -85,6 +85,51 @@ pub fn bootstrap_mean_over_groups(
     Ok((mean, Some(bootstrap(sums.len(), plan, of_chosen)?.interval)))
 }
 
+/// Returns the mean of the strata's means (each stratum counts alike, whatever its size) and the ends of its 95 % interval:
+/// the standard errors of the strata's means over their units add in squares, and Student's t has the degrees of freedom of
+/// Welch and Satterthwaite. `units` and `strata` name the unit (the prompt) and the stratum (the task) of each value; there is
+/// no interval where a stratum has a single unit.
+///
+/// # Errors
+/// No values and non-finite ones.
+pub fn mean_of_strata(
+    values: &[f64],
+    units: &[&str],
+    strata: &[&str],
+) -> Result<(f64, Option<[f64; 2]>), StatsError> {
+    arithmetic_mean(values)?;
+    let mut by_stratum: BTreeMap<&str, (Vec<f64>, BTreeMap<&str, Vec<f64>>)> = BTreeMap::new();
+    for ((&value, &unit), &stratum) in values.iter().zip(units).zip(strata) {
+        let (all, by_unit) = by_stratum.entry(stratum).or_default();
+        all.push(value);
+        by_unit.entry(unit).or_default().push(value);
+    }
+    let n_strata = by_stratum.len() as f64;
+    let (mut mean, mut variance, mut shares) = (0.0, 0.0, 0.0);
+    let mut has_interval = true;
+    for (all, by_unit) in by_stratum.into_values() {
+        mean += arithmetic_mean(&all)? / n_strata;
+        if by_unit.len() < 2 {
+            has_interval = false;
+            continue;
+        }
+        let of_units: Vec<f64> =
+            by_unit.values().map(|values| arithmetic_mean(values)).collect::<Result<_, _>>()?;
+        let own = (standard_error(&of_units)? / n_strata).powi(2);
+        variance += own;
+        shares += own * own / (of_units.len() - 1) as f64;
+    }
+    if !has_interval {
+        return Ok((mean, None));
+    }
+    if shares == 0.0 {
+        return Ok((mean, Some([mean, mean])));
+    }
+    let degrees = (variance * variance / shares).floor().max(1.0) as u64;
+    let half = student_quantile(degrees, 0.975)? * variance.sqrt();
+    Ok((mean, Some([mean - half, mean + half])))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed call is a failed test")]
@@ -119,6 +164,22 @@ mod tests {
         assert_eq!(bootstrap_mean_over_groups(&[0.5, 0.7], &["a", "a"], &plan).unwrap().1, None);
         let (_, still) = bootstrap_mean_over_groups(&[1.0, 1.0], &["a", "b"], &plan).unwrap();
         assert_eq!(still.map(|ends| [ends.lower, ends.upper]), Some([1.0, 1.0]));
+    }
+
+    #[test]
+    fn each_stratum_counts_alike_and_their_errors_add_in_squares() {
+        // Stratum a: units 0 and 1 (two values each), mean 1/2, standard error 1/2. Stratum b: units 1, 1, 0: mean 2/3, squared
+        // standard error 1/9. Variance (1/4 + 1/9) / 4; degrees of freedom 1.899, so t(1) at 97.5 % = 12.706205.
+        let values = [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0];
+        let units = ["0", "0", "1", "1", "2", "3", "4"];
+        let strata = ["a", "a", "a", "a", "b", "b", "b"];
+        let (mean, ci95) = mean_of_strata(&values, &units, &strata).unwrap();
+        assert!((mean - 7.0 / 12.0).abs() < 1e-15);
+        let half = 12.706_204_736 * ((0.25_f64 + 1.0 / 9.0) / 4.0).sqrt();
+        assert!((ci95.unwrap()[1] - mean - half).abs() < 1e-6, "{ci95:?}");
+        assert_eq!(mean_of_strata(&values[..5], &units[..5], &strata[..5]).unwrap(), (0.75, None));
+        assert_eq!(mean_of_strata(&[1.0, 1.0], &["0", "1"], &["a", "a"]).unwrap(), (1.0, Some([1.0, 1.0])));
+        assert!(mean_of_strata(&[], &[], &[]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Document, ItemKey};
+use crate::{Document, FileDigest, ItemKey};
 
 /// One metric of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,20 @@ pub struct MetricFile {
     pub per_item: Option<BTreeMap<ItemKey, f64>>,
     /// Further numbers by name (parameters of an estimate, parts of a sum).
     pub extra: BTreeMap<String, f64>,
+    /// Where the values of the images come from, if another tool computed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedScores>,
+}
+
+/// Where values come from that another tool computed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportedScores {
+    /// The files that were read.
+    pub files: Vec<FileDigest>,
+    /// The group of each prompt, where the value is the mean of the groups' means: tasks of equal weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<BTreeMap<String, String>>,
 }
 
 impl Document for MetricFile {

@@ -1,0 +1,124 @@
+//! `specimen import-scores`: what a benchmark's own script says of the images of a run, back into the run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use specimen_record::{MetricFile, RunDir};
+use specimen_runner::{
+    driver::{
+        events::DriverEvent,
+        import_scores::{Imported, import_scores as take_in},
+    },
+    process::stop_request::StopRequest,
+};
+use specimen_table::{Column, Entry, Table, column_decimals, with_interval};
+
+use crate::{
+    args::Format,
+    cmd::report,
+    console::{Console, answer, answer_json},
+    progress::Progress,
+    seal_check::refuse_rehearsal,
+    spec_args::data_root,
+    table_width::table_width,
+};
+
+/// Which run, and whose results.
+#[derive(Debug, Args)]
+pub struct ImportScoresArgs {
+    /// Folder of the run whose images were exported
+    pub run: PathBuf,
+    /// What the script wrote: results.jsonl of GenEval, or dpg-bench_TIME_results.txt of DPG-Bench with its _detail.txt next to it
+    pub file: PathBuf,
+    /// Cell of the images, where they were not scored in the folder that `specimen export` wrote
+    #[arg(long, value_name = "NAME")]
+    pub cell: Option<String>,
+    #[command(flatten)]
+    pub look: report::Look,
+}
+
+/// The answer, as `--format json` prints it.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema: u32,
+    scores: Vec<Score<'a>>,
+}
+
+/// A value of a cell.
+#[derive(Serialize)]
+struct Score<'a> {
+    cell: &'a str,
+    metric: &'a str,
+    value: Option<f64>,
+    ci95: Option<[f64; 2]>,
+    /// Images.
+    n: u64,
+    why: Option<&'a str>,
+}
+
+/// Takes the scores in, writes tables and figures again, and prints the scores by cell.
+pub(crate) fn import_scores(args: &ImportScoresArgs, console: &Console) -> anyhow::Result<()> {
+    let stop = StopRequest::on_signals()?;
+    let run = RunDir::open(&args.run)?;
+    refuse_rehearsal(&run)?;
+    let mut progress = Progress::new(console, &[]);
+    let mut on_event = |event: DriverEvent| progress.on(&event);
+    let taken = take_in(&run, &args.file, args.cell.as_deref(), data_root().as_ref(), &stop, &mut on_event);
+    drop(progress);
+    let Imported { files, .. } = taken?;
+    report::write(&run, &args.look, &[], console)?;
+    match console.format() {
+        Format::Human => answer(&table(&files).text(table_width())),
+        Format::Json => {
+            let scores = files.iter().map(|file| Score {
+                cell: &file.cell,
+                metric: &file.metric,
+                value: file.value,
+                ci95: file.ci95,
+                n: file.n,
+                why: file.why.as_deref(),
+            });
+            answer_json(&Answer { schema: 1, scores: scores.collect() })
+        }
+    }
+}
+
+/// A row a value, a column a cell.
+fn table(files: &[MetricFile]) -> Table {
+    let mut names: Vec<&str> = Vec::new();
+    let mut cells: Vec<&str> = Vec::new();
+    for file in files {
+        if !names.contains(&file.metric.as_str()) {
+            names.push(&file.metric);
+        }
+        if !cells.contains(&file.cell.as_str()) {
+            cells.push(&file.cell);
+        }
+    }
+    let mut table = Table { id: "scores".to_owned(), ..Table::default() };
+    table.push(Column::text("score"), names.iter().map(|name| Entry::plain(name)).collect());
+    for cell in cells {
+        let of = |name: &&str| files.iter().find(|file| file.metric == **name && file.cell == cell);
+        let own: Vec<Option<&MetricFile>> = names.iter().map(of).collect();
+        let known: Vec<_> = own.iter().flatten().filter_map(|file| Some((file.value?, file.ci95))).collect();
+        let decimals = column_decimals(&known);
+        let mut entries = Vec::new();
+        for file in own {
+            entries.push(match file.and_then(|file| Some((file.value?, file))) {
+                Some((value, file)) => Entry::plain(&format!(
+                    "{} (n {})",
+                    with_interval(value, file.ci95, decimals, true),
+                    file.n
+                )),
+                None => {
+                    let why = file.and_then(|file| file.why.as_deref()).unwrap_or("no result");
+                    Entry::plain(&format!("–{}", table.footnote(why)))
+                }
+            });
+        }
+        table.push(Column::number(cell, "", Some(true)), entries);
+    }
+    table.legend.push("95 % intervals over prompts; n images.".to_owned());
+    table
+}

@@ -1,0 +1,109 @@
+//! Scores of another tool taken into a finished run: the metric becomes part of its spec, the scores files of its own, and the
+//! run is summarised and sealed again. Nothing else is computed again, so the run must be as it was sealed.
+
+use std::{cell::RefCell, path::Path};
+
+use specimen_catalog::Metric;
+use specimen_datasets::data_root::DataRoot;
+use specimen_exchange::{CellScores, read_scores};
+use specimen_experiments::spec::MetricSpec;
+use specimen_record::{Manifest, MetricFile, Part, PlanFile, RunDir, read_document, seal_complaints};
+
+use crate::{
+    driver::{
+        context::Context,
+        events::DriverEvent,
+        finish::{Outcome, conclude, merged},
+        open_run::LOCK_PATIENCE,
+        renewal::{Renewal, renew_manifest},
+    },
+    error::RunError,
+    imported_scores,
+    plan::stored_plan::{plan_of_stored, spec_of},
+    process::{
+        disk_wait::{DiskWait, Wait},
+        lock::Lock,
+        stop_request::StopRequest,
+    },
+    score::CellImages,
+};
+
+/// What was taken in.
+pub struct Imported {
+    /// The run, summarised again.
+    pub outcome: Outcome,
+    /// The files of the cells that the results are of, in the order of the cells and of the metric's values.
+    pub files: Vec<MetricFile>,
+}
+
+/// Takes the scores in `results` into `run`; `cell` is whose they are, where the paths in the file do not say so.
+///
+/// # Errors
+/// A run that another process works on, that is not finished or not as it was sealed; results that are not of its images, or not
+/// of all.
+pub fn import_scores(
+    run: &RunDir,
+    results: &Path,
+    cell: Option<&str>,
+    data_root: Option<&DataRoot>,
+    stop: &StopRequest,
+    report: &mut dyn FnMut(DriverEvent),
+) -> Result<Imported, RunError> {
+    let report = RefCell::new(report);
+    let report = |event: DriverEvent| report.borrow_mut()(event);
+    let on_wait = |wait: Wait| report(wait.into());
+    let disk = DiskWait::new(stop, None, &on_wait);
+    let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &StopRequest::never())?;
+    if let Some(complaint) = seal_complaints(run, Part::All).first() {
+        return Err(RunError::Damaged {
+            complaint: complaint.to_string(),
+            mend: "scores are taken into runs that are as they were sealed; continue it with `specimen run SPEC --out RUN --resume`"
+                .to_owned(),
+        });
+    }
+    let scores =
+        read_scores(run, results, cell, data_root).map_err(|error| RunError::Exchange(Box::new(error)))?;
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let mut spec = spec_of(run, &manifest)?;
+    let file: PlanFile = read_document(&run.plan())?;
+    for metric in scores.iter().map(|scores| scores.metric) {
+        if !spec.metrics.iter().any(|known| known.name == metric) {
+            spec.metrics.push(MetricSpec::named(metric));
+        }
+    }
+    let as_json = serde_json::to_value(&spec).map_err(|error| RunError::Spec(error.to_string()))?;
+    let plan = plan_of_stored(spec, &file)?;
+    let context = Context { run, plan: &plan, file: &file, data_root, disk, report: &report };
+    let (_, records) = merged(&context)?;
+    let images_of = |name: &str| {
+        let cell =
+            plan.spec.cells.iter().find(|cell| cell.name == name).expect("scores are of cells of the plan");
+        CellImages::of(&plan, &records, cell)
+    };
+    let mut files = Vec::new();
+    for scores in &scores {
+        files.extend(imported_scores::files(scores, &images_of(&scores.cell), plan.spec.seed)?);
+    }
+    renew_manifest(run, Renewal { spec: as_json, weights: &manifest.weights, larger: None }, disk, &report)?;
+    for file in &files {
+        disk.put(&run.metrics(&file.metric, &file.cell), file)?;
+    }
+    // Cells without a result say so.
+    for cell in &plan.spec.cells {
+        for metric in metrics(&scores) {
+            for file in imported_scores::kept(run, &images_of(&cell.name), &MetricSpec::named(&metric.name))?
+            {
+                disk.put(&run.metrics(&file.metric, &cell.name), &file)?;
+            }
+        }
+    }
+    let (merged, records) = merged(&context)?;
+    Ok(Imported { outcome: conclude(&context, &merged, &records)?, files })
+}
+
+/// The metrics of scores, each once.
+fn metrics(scores: &[CellScores]) -> Vec<&'static Metric> {
+    let mut names: Vec<&str> = scores.iter().map(|scores| scores.metric).collect();
+    names.dedup();
+    names.into_iter().filter_map(specimen_catalog::metric).collect()
+}
