@@ -21,6 +21,7 @@ mod table_width;
 mod named_methods;
 #[cfg(feature = "torch")]
 mod progress;
+mod prompt_facts;
 #[cfg(feature = "torch")]
 mod provenance;
 

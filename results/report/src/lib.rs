@@ -19,8 +19,10 @@ pub use error::ReportError;
 pub use figures::pareto::{Quality, check_quality};
 pub use figures::printed::{PrintedPlane, PrintedPoint, WithInterval, printed_figure};
 pub use figures::training::training_figure;
-pub use records::{ImageRecords, MIXABLE, Source, image_columns};
-pub use report::{Asked, Options, Outcome, Report, draw, drawn, grid, grid_picture, report};
+pub use records::{ImageRecords, MIXABLE, PromptFact, Source, image_columns};
+pub use report::{
+    Asked, Options, Outcome, Report, breakdown_tables, draw, drawn, grid, grid_picture, report,
+};
 pub use tables::splice::splice;
 pub use tables::table::{table, table_csv, table_of};
 pub use tables::table_csv::table_columns;

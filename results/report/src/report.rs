@@ -4,15 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use specimen_record::{DiagnosticFile, RunDir, Summary, read_document, write_atomic};
+use specimen_table::Table;
 
 use crate::ReportError;
 use crate::drawing::figure::{DrawnFigure, Style};
+use crate::figures::breakdown::BREAKDOWN;
 use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
 use crate::figures::pareto::Quality;
-use crate::figures::{NamedFigure, figures};
+use crate::figures::{Besides, NamedFigure, figures};
 use crate::images::by_prompt::ImagesByPrompt;
 use crate::images::grid::Grid;
 use crate::page::{MOST_ROWS, page};
+use crate::records::breakdown::{Breakdown, PromptFact, breakdown_table, breakdowns};
 use crate::tables::table::{table_csv, table_of};
 
 /// What a report shows.
@@ -24,6 +27,8 @@ pub struct Options {
     pub n_grid_prompts: usize,
     /// Columns of the table, in this order after that of the methods; all where none is named.
     pub columns: Vec<String>,
+    /// Facts of prompts by which the scores of images are broken down.
+    pub facts: Vec<PromptFact>,
     /// The run's summary with projections, where the report is to show them; else it is read from the run.
     pub projected: Option<Summary>,
 }
@@ -32,7 +37,7 @@ impl Options {
     /// A report with every column.
     #[must_use]
     pub fn new(quality: Quality, n_grid_prompts: usize) -> Options {
-        Options { quality, n_grid_prompts, columns: Vec::new(), projected: None }
+        Options { quality, n_grid_prompts, columns: Vec::new(), facts: Vec::new(), projected: None }
     }
 }
 
@@ -61,6 +66,8 @@ pub struct Report {
     /// Every figure by the name of its files, in reading order: `pareto.svg`, `pareto.pdf`, `pareto.png`, `pareto.csv` and
     /// so on.
     pub figures: Vec<(String, Outcome)>,
+    /// The scores by each fact of the prompts: `breakdown-FACT.md`, `.csv` and `.tex`.
+    pub breakdowns: Vec<(String, Outcome)>,
     /// `grid.png`
     pub grid: Outcome,
     /// `images.csv`
@@ -85,8 +92,11 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
     write_atomic(&table_tex, table.latex().as_bytes())?;
     write_atomic(&table_html, table.html().as_bytes())?;
     let looked_at = diagnostics(run, &summary)?;
-    let named_figures = figures(&summary, &looked_at, &options.quality, &[], &Style::SCREEN)?;
-    remove_old_sweeps(&folder, &named_figures)?;
+    let breakdowns = broken_down(run, &summary, &options.facts)?;
+    let besides = Besides { diagnostics: &looked_at, breakdowns: &breakdowns };
+    let named_figures = figures(&summary, &besides, &options.quality, &[], &Style::SCREEN)?;
+    remove_old(&folder, &named_figures)?;
+    let breakdowns = write_breakdowns(&folder, &summary, &breakdowns)?;
     let mut outcomes = Vec::new();
     for named in &named_figures {
         outcomes.push((named.name.clone(), write_figure(&folder, named)?));
@@ -104,12 +114,14 @@ pub fn report(run: &RunDir, options: &Options) -> Result<Report, ReportError> {
         table_tex,
         table_html,
         figures: outcomes,
+        breakdowns,
         grid,
         images,
     })
 }
 
-/// Writes the files of some figures of `summary` alone into `folder`, in a style; `sweep` names all sweeps.
+/// Writes the files of some figures of `summary` alone into `folder`, in a style; `sweep` names all sweeps, `breakdown` all
+/// breakdowns by the facts of prompts.
 ///
 /// # Errors
 /// As [`report`], and when the run has no figure of a name.
@@ -118,10 +130,12 @@ pub fn draw(
     summary: &Summary,
     folder: &Path,
     names: &[String],
-    quality: &Quality,
+    (quality, facts): (&Quality, &[PromptFact]),
     style: &Style,
 ) -> Result<Vec<(String, Outcome)>, ReportError> {
-    let named_figures = figures(summary, &diagnostics(run, summary)?, quality, names, style)?;
+    let breakdowns = broken_down(run, summary, facts)?;
+    let besides = Besides { diagnostics: &diagnostics(run, summary)?, breakdowns: &breakdowns };
+    let named_figures = figures(summary, &besides, quality, names, style)?;
     named_figures.iter().map(|named| Ok((named.name.clone(), write_figure(folder, named)?))).collect()
 }
 
@@ -134,7 +148,8 @@ pub type Asked = (String, Result<DrawnFigure, String>);
 /// As [`draw`].
 pub fn drawn(run: &RunDir, names: &[String], quality: &Quality) -> Result<Vec<Asked>, ReportError> {
     let summary = read_summary(run)?;
-    let named_figures = figures(&summary, &diagnostics(run, &summary)?, quality, names, &Style::SCREEN)?;
+    let besides = Besides { diagnostics: &diagnostics(run, &summary)?, breakdowns: &[] };
+    let named_figures = figures(&summary, &besides, quality, names, &Style::SCREEN)?;
     Ok(named_figures.into_iter().map(|named| (named.name, named.drawn.map(DrawnFigure::from))).collect())
 }
 
@@ -225,13 +240,64 @@ fn write_images(folder: &Path, by_prompt: Result<&ImagesByPrompt, &str>) -> Resu
     }
 }
 
-/// The names of sweeps depend on the spec: takes those away that an earlier report drew and this one does not.
-fn remove_old_sweeps(folder: &Path, named_figures: &[NamedFigure]) -> Result<(), ReportError> {
+/// The breakdowns by each fact.
+fn broken_down(
+    run: &RunDir,
+    summary: &Summary,
+    facts: &[PromptFact],
+) -> Result<Vec<(String, Result<Vec<Breakdown>, String>)>, ReportError> {
+    facts.iter().map(|fact| Ok((fact.name.clone(), breakdowns(run, summary, fact)?))).collect()
+}
+
+/// The breakdowns of a run's scores by facts of its prompts as tables, one a fact; or why there is none.
+///
+/// # Errors
+/// As [`report`].
+pub fn breakdown_tables(
+    run: &RunDir,
+    facts: &[PromptFact],
+) -> Result<Vec<(String, Result<Table, String>)>, ReportError> {
+    let summary = read_summary(run)?;
+    let table = |(fact, found): (String, Result<Vec<Breakdown>, String>)| {
+        (fact, found.map(|found| breakdown_table(&summary, &found)))
+    };
+    Ok(broken_down(run, &summary, facts)?.into_iter().map(table).collect())
+}
+
+/// Writes the tables of the breakdowns, and takes away those of an earlier report.
+fn write_breakdowns(
+    folder: &Path,
+    summary: &Summary,
+    all: &[(String, Result<Vec<Breakdown>, String>)],
+) -> Result<Vec<(String, Outcome)>, ReportError> {
+    let mut outcomes = Vec::new();
+    for (fact, found) in all {
+        let paths = ["md", "csv", "tex"].map(|ending| folder.join(format!("{BREAKDOWN}-{fact}.{ending}")));
+        let outcome = match found {
+            Ok(found) => {
+                let table = breakdown_table(summary, found);
+                let texts = [table.markdown(), table.csv(), table.latex()];
+                for (path, text) in paths.iter().zip(texts) {
+                    write_atomic(path, text.as_bytes())?;
+                }
+                Outcome::Written(paths.to_vec())
+            }
+            Err(why) => Outcome::Skipped(why.clone()),
+        };
+        outcomes.push((fact.clone(), outcome));
+    }
+    Ok(outcomes)
+}
+
+/// The names of sweeps and breakdowns depend on the spec and on what was asked for: takes those away that an earlier report drew
+/// and this one does not.
+fn remove_old(folder: &Path, named_figures: &[NamedFigure]) -> Result<(), ReportError> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for path in entries.flatten().map(|entry| entry.path()) {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let is_figure = stem.starts_with("sweep-") && ENDINGS.contains(&ending);
+        let is_figure =
+            stem.starts_with("sweep-") && ENDINGS.contains(&ending) || stem.starts_with("breakdown-");
         if is_figure && !named_figures.iter().any(|named| named.name == stem) {
             remove(&path)?;
         }

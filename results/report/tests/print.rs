@@ -22,7 +22,7 @@ fn drawn(style: &Style, name: &str) -> (tempfile::TempDir, impl Fn(&str) -> Vec<
     let run = run_of(folder.path());
     let quality = Quality::Difference("target-nll".into());
     let out = folder.path().join("paper");
-    let made = draw(&run, &fixture::summary(), &out, &[name.to_owned()], &quality, style).unwrap();
+    let made = draw(&run, &fixture::summary(), &out, &[name.to_owned()], (&quality, &[]), style).unwrap();
     let [(_, Outcome::Written(files))] = &made[..] else { panic!("{made:?}") };
     let files: Vec<PathBuf> = files.clone();
     assert!(!run.report().exists(), "only the figure is written");
@@ -117,10 +117,16 @@ fn a_figure_that_the_run_does_not_have_is_refused_with_those_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_of(folder.path());
     let quality = Quality::Difference("target-nll".into());
-    let error =
-        draw(&run, &fixture::summary(), folder.path(), &["parto".to_owned()], &quality, &Style::SCREEN)
-            .unwrap_err()
-            .to_string();
+    let error = draw(
+        &run,
+        &fixture::summary(),
+        folder.path(),
+        &["parto".to_owned()],
+        (&quality, &[]),
+        &Style::SCREEN,
+    )
+    .unwrap_err()
+    .to_string();
     assert_eq!(error, "no figure `parto`; did you mean `pareto`?");
 }
 

@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::Context;
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::json;
-use specimen_datasets::Prompt;
-use specimen_experiments::{prompts, spec::Spec};
-use specimen_record::{Manifest, Mix, Part, RunDir, read_document};
+use specimen_record::{Mix, Part};
 use specimen_report::{ImageRecords, MIXABLE, Source};
 
 use super::compare::Layout;
@@ -19,8 +16,8 @@ use specimen_measure::words::counted;
 use crate::{
     args::Format,
     console::Console,
+    prompt_facts::{FACTS, facts_of},
     seal_check::{SealArgs, Unverified},
-    spec_args::data_root,
 };
 
 /// Which images, and where to.
@@ -35,9 +32,9 @@ pub struct RecordsArgs {
     /// Allow this difference between runs in one table
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = PossibleValuesParser::new(MIXABLE.map(Mix::name)))]
     pub mix: Vec<String>,
-    /// Print means for each value of this column too: `category` or `challenge` of the prompts (read from the dataset), a
-    /// swept parameter (over all cells that an axis made of one cell; with `cell` each stays apart), or any other column of
-    /// --out; may be repeated
+    /// Print means for each value of this column too: `category`, `challenge`, `task` (GenEval) or `supercategory` (COCO) of
+    /// the prompts (read from the dataset), a swept parameter (over all cells that an axis made of one cell; with `cell`
+    /// each stays apart), or any other column of --out; may be repeated. Intervals and figures: `specimen report RUN --by`
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub by: Vec<String>,
     /// How the means are written
@@ -65,8 +62,8 @@ pub(crate) fn records(args: &RecordsArgs, console: &Console) -> anyhow::Result<(
     let folders = args.runs.iter().map(|run| &run.path).filter(|run| !run.is_file());
     let unverified = Unverified::check(folders, Part::Values, &args.seal, console)?;
     let mut images = ImageRecords::read(&args.runs, &mix)?;
-    for (name, of) in PROMPT_FACTS.iter().filter(|(name, _)| args.by.iter().any(|by| by == name)) {
-        add_prompt_fact(&mut images, &args.runs, name, *of)?;
+    for name in FACTS.iter().filter(|name| args.by.iter().any(|by| by == *name)) {
+        add_prompt_fact(&mut images, &args.runs, name)?;
     }
     let means = images.means(&args.by)?;
     if let Some(path) = &args.out {
@@ -85,38 +82,17 @@ pub(crate) fn records(args: &RecordsArgs, console: &Console) -> anyhow::Result<(
     }
 }
 
-/// A fact of a prompt.
-type PromptFact = fn(&Prompt) -> Option<String>;
-
-/// What a dataset says of its prompts, by the name in `--by`.
-const PROMPT_FACTS: [(&str, PromptFact); 2] =
-    [("category", |prompt| prompt.category.clone()), ("challenge", |prompt| prompt.challenge.clone())];
-
-/// Adds what the datasets of the runs say of their prompts; a `.parquet` file has its own column.
-fn add_prompt_fact(
-    images: &mut ImageRecords,
-    runs: &[Source],
-    name: &str,
-    of: PromptFact,
-) -> anyhow::Result<()> {
+/// Adds what the datasets of the runs say of their prompts; a `.parquet` file has its own column. A prompt with several values
+/// of a fact is in a group of its own, `animal+person`.
+fn add_prompt_fact(images: &mut ImageRecords, runs: &[Source], name: &str) -> anyhow::Result<()> {
     let mut facts: BTreeMap<(String, String), String> = BTreeMap::new();
     for source in runs.iter().filter(|run| !run.path.is_file()) {
-        let (own, prompts) = prompts_of(&source.path)?;
+        let (own, found) = facts_of(&source.path, &[name])?;
         let run = source.name.clone().unwrap_or(own);
-        for prompt in &prompts {
-            facts.extend(of(prompt).map(|fact| ((run.clone(), prompt.id.as_str().to_owned()), fact)));
+        for (id, groups) in found.into_iter().flat_map(|fact| fact.of_prompt) {
+            facts.insert((run.clone(), id), groups.join("+"));
         }
     }
     images.add_prompt_column(name, &|run, id| facts.get(&(run.to_owned(), id.to_owned())).cloned())?;
     Ok(())
-}
-
-/// The name of a run, and the prompts of its dataset.
-fn prompts_of(folder: &Path) -> anyhow::Result<(String, Vec<Prompt>)> {
-    let manifest: Manifest = read_document(&RunDir::open(folder)?.manifest())?;
-    let spec: Spec = serde_json::from_value(manifest.spec).with_context(|| {
-        format!("{}: another version of the program wrote the manifest's spec", folder.display())
-    })?;
-    let set = prompts::open(&spec.dataset, data_root().as_ref())?;
-    Ok((spec.name.to_string(), set.prompts().to_vec()))
 }

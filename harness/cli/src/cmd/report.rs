@@ -2,16 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use specimen_record::{Part, RunDir, Summary, read_document, sweep_unfinished};
-use specimen_report::{Options, Outcome, Quality, ReportError, Style, check_quality, draw, table_of};
+use specimen_report::{
+    Options, Outcome, PromptFact, Quality, ReportError, Style, breakdown_tables, check_quality, draw,
+    table_of,
+};
 use specimen_summary::{cost_table::CostTable, projection::project};
+use specimen_table::Table;
 
 use crate::{
     args::Format,
     console::Console,
     exit::CliError,
+    prompt_facts::{FACTS, facts_of},
     seal_check::{SealArgs, Unverified},
     table_width::table_width,
 };
@@ -33,6 +38,11 @@ pub struct ReportArgs {
     /// report's table files get the same columns
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
+    /// Break the scores of images down by a fact of their prompts, read from the dataset: a table with intervals, and a figure
+    /// a score (`breakdown`); may be repeated. `task` is GenEval's; `supercategory` is of the objects in COCO's images, and
+    /// needs instances_val2017.json
+    #[arg(long, value_name = "FACT", value_delimiter = ',', value_parser = PossibleValuesParser::new(FACTS))]
+    pub by: Vec<String>,
     #[command(flatten)]
     pub figures: FigureArgs,
     #[command(flatten)]
@@ -45,7 +55,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 pub struct FigureArgs {
     /// Draw only this figure, as SVG, PDF, PNG and CSV, and print the paths: `pareto` or another by its name on the page,
-    /// or `sweep` for all sweeps; may be repeated
+    /// or `sweep` for all sweeps, `breakdown` for all of --by; may be repeated
     #[arg(long = "figure", value_name = "NAME")]
     pub names: Vec<String>,
     /// Its width on paper: `column` (85 mm), `page` (174 mm) or millimetres from 60 to 400
@@ -104,8 +114,10 @@ pub(crate) fn report(args: &ReportArgs, console: &Console) -> anyhow::Result<()>
     if !args.figures.names.is_empty() {
         return draw_figures(args, &unverified, console);
     }
-    let written =
-        args.runs.iter().map(|folder| write(&RunDir::open(folder)?, &args.look, &args.columns, console));
+    let written = args.runs.iter().map(|folder| {
+        let facts = facts(folder, &args.by)?;
+        write_with(&RunDir::open(folder)?, &args.look, &args.columns, facts, console)
+    });
     let written = written.collect::<anyhow::Result<Vec<Written>>>()?;
     let summaries: Vec<Summary> = written.iter().map(|written| written.summary.clone()).collect();
     if let Some(file) = &args.splice {
@@ -134,7 +146,8 @@ fn draw_figures(args: &ReportArgs, unverified: &Unverified, console: &Console) -
         let run = RunDir::open(folder)?;
         let summary = check(&run, &args.look)?;
         let out = out.clone().unwrap_or_else(|| run.report());
-        let drawn = draw(&run, &summary, &out, names, &quality(&summary, &args.look), &style);
+        let facts = facts(folder, &args.by)?;
+        let drawn = draw(&run, &summary, &out, names, (&quality(&summary, &args.look), &facts), &style);
         let drawn = drawn.map_err(|error| match error {
             ReportError::NoFigure { .. } => CliError::Usage(format!("--figure: {error}")).into(),
             other => anyhow::Error::from(other),
@@ -178,6 +191,11 @@ fn show_ablations(summaries: &[Summary], unverified: &Unverified, console: &Cons
     Ok(())
 }
 
+/// The facts of a run's prompts that are asked for.
+fn facts(folder: &Path, by: &[String]) -> anyhow::Result<Vec<PromptFact>> {
+    Ok(if by.is_empty() { Vec::new() } else { facts_of(folder, by)?.1 })
+}
+
 /// A report that was written.
 pub(crate) struct Written {
     summary: Summary,
@@ -185,6 +203,8 @@ pub(crate) struct Written {
     columns: Vec<String>,
     /// Path of its page.
     page: PathBuf,
+    /// Scores by facts of the prompts.
+    breakdowns: Vec<Table>,
 }
 
 /// Writes the files of the report, and says which could not be made.
@@ -194,11 +214,23 @@ pub(crate) fn write(
     columns: &[String],
     console: &Console,
 ) -> anyhow::Result<Written> {
+    write_with(run, look, columns, Vec::new(), console)
+}
+
+/// As [`write`], with scores by facts of the prompts.
+fn write_with(
+    run: &RunDir,
+    look: &Look,
+    columns: &[String],
+    facts: Vec<PromptFact>,
+    console: &Console,
+) -> anyhow::Result<Written> {
     let summary = check(run, look)?;
     // A report that was killed left what it had begun.
     sweep_unfinished(&run.report())?;
     let options = Options {
         columns: columns.to_vec(),
+        facts,
         projected: look.costs.is_some().then(|| summary.clone()),
         ..Options::new(quality(&summary, look), usize::from(look.rows))
     };
@@ -213,7 +245,14 @@ pub(crate) fn write(
             Outcome::Written(_) => {}
         }
     }
-    Ok(Written { summary, columns: options.columns, page: written.page })
+    let mut breakdowns = Vec::new();
+    for (fact, table) in breakdown_tables(run, &options.facts)? {
+        match table {
+            Ok(table) => breakdowns.push(table),
+            Err(why) => console.warn(format!("no breakdown by {fact}: {why}")),
+        }
+    }
+    Ok(Written { summary, columns: options.columns, page: written.page, breakdowns })
 }
 
 /// The summary of a run, once it is known that it has what was asked for by name: nothing is written before.
@@ -244,6 +283,9 @@ fn show_checked(written: &Written, unverified: &Unverified, console: &Console) -
     match console.format() {
         Format::Human => {
             unverified.answer(&table_of(&written.summary, &written.columns)?.text(table_width()))?;
+            for table in &written.breakdowns {
+                unverified.answer(&format!("\n{}", table.text(table_width())))?;
+            }
         }
         Format::Json => unverified.answer_json(&written.summary)?,
     }

@@ -4,6 +4,8 @@
 mod batches;
 mod bench_device;
 #[cfg(feature = "torch")]
+mod benchmarks;
+#[cfg(feature = "torch")]
 mod checking;
 mod citing;
 #[cfg(feature = "torch")]

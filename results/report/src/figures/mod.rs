@@ -2,6 +2,7 @@
 //! cannot be drawn has its reason.
 
 mod acceptance_by_depth;
+pub(crate) mod breakdown;
 mod confidence;
 pub(crate) mod diagnostics;
 mod draft_paths;
@@ -26,6 +27,7 @@ use specimen_record::{DiagnosticFile, Summary};
 use crate::ReportError;
 use crate::drawing::figure::{Figure, Style};
 use crate::figures::acceptance_by_depth::Depths;
+use crate::figures::breakdown::BREAKDOWN;
 use crate::figures::diagnostics::DIAGNOSTIC_FIGURES;
 use crate::figures::pareto::{Pareto, Quality};
 use crate::figures::phases::StepCosts;
@@ -33,6 +35,7 @@ use crate::figures::projected::Projected;
 use crate::figures::sweep::sweeps;
 use crate::figures::tvd::TvdSpent;
 use crate::figures::two_axes::two_axes;
+use crate::records::breakdown::Breakdown;
 
 /// A figure, or the reason why it is not there.
 pub(crate) struct NamedFigure {
@@ -52,13 +55,21 @@ struct FigureList<'w> {
     known: Vec<String>,
 }
 
-/// The figures of a summary and of its diagnostics: those named in `wanted`, or all.
+/// What figures show besides the summary.
+pub(crate) struct Besides<'a> {
+    /// A look into a few images.
+    pub(crate) diagnostics: &'a [DiagnosticFile],
+    /// Scores by facts of prompts: by each fact, or why there is nothing.
+    pub(crate) breakdowns: &'a [(String, Result<Vec<Breakdown>, String>)],
+}
+
+/// The figures of a summary and of what is besides it: those named in `wanted`, or all.
 ///
 /// # Errors
 /// A name of no figure of this run, with those that it has; and what a backend refuses.
 pub(crate) fn figures(
     summary: &Summary,
-    diagnostics: &[DiagnosticFile],
+    &Besides { diagnostics, breakdowns }: &Besides<'_>,
     quality: &Quality,
     wanted: &[String],
     style: &Style,
@@ -79,10 +90,21 @@ pub(crate) fn figures(
     named_figures
         .add("acceptance", || Ok(Depths::of(summary).map(|depths| depths.figure(summary, style))))?;
     named_figures.add("tvd", || Ok(TvdSpent::of(summary).map(|spent| spent.figure(summary, style))))?;
+    for (fact, found) in breakdowns {
+        match found {
+            Ok(found) => {
+                for breakdown in found {
+                    named_figures.add(&breakdown.file_name(), || Ok(breakdown.figure(summary, style)))?;
+                }
+            }
+            Err(why) => named_figures.add(&format!("{BREAKDOWN}-{fact}"), || Ok(Err(why.clone())))?,
+        }
+    }
     for figure in &DIAGNOSTIC_FIGURES {
         named_figures.add(figure.name, || Ok((figure.draw)(diagnostics, summary, style)))?;
     }
-    let is_known = |name: &&String| named_figures.known.contains(name) || *name == SWEEP;
+    let is_known =
+        |name: &&String| named_figures.known.contains(name) || *name == SWEEP || *name == BREAKDOWN;
     if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
         let known = suggestion(unknown, named_figures.known.iter().map(String::as_str));
         return Err(ReportError::NoFigure { name: unknown.clone(), known });
@@ -102,8 +124,10 @@ impl FigureList<'_> {
             return Ok(());
         }
         self.known.push(name.to_owned());
-        let is_sweep = name.starts_with(SWEEP) && self.wanted.iter().any(|wanted| wanted == SWEEP);
-        if !self.wanted.is_empty() && !is_sweep && !self.wanted.iter().any(|wanted| wanted == name) {
+        let is_of_kind =
+            |kind: &str| name.starts_with(kind) && self.wanted.iter().any(|wanted| wanted == kind);
+        let is_one_of = is_of_kind(SWEEP) || is_of_kind(BREAKDOWN);
+        if !self.wanted.is_empty() && !is_one_of && !self.wanted.iter().any(|wanted| wanted == name) {
             return Ok(());
         }
         let drawn = match drawn()? {

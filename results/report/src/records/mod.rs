@@ -6,6 +6,7 @@
 //! protocols never share one. A setting in which cells differ has a column `param:NAME`, numbers or texts, null in cells
 //! that do not have it. A column `prompt:NAME` is a fact of the prompt from its dataset, such as the category.
 
+pub(crate) mod breakdown;
 mod mixing;
 mod of_run;
 mod parquet;
@@ -21,6 +22,7 @@ use specimen_table::{Entry, Table, column_decimals, fixed};
 use crate::ReportError;
 use specimen_table::CsvText;
 
+pub use breakdown::PromptFact;
 pub use mixing::MIXABLE;
 
 /// What every score's column begins with.

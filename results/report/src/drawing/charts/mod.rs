@@ -3,6 +3,7 @@
 pub(crate) mod axes;
 pub(crate) mod color_bar;
 pub(crate) mod curves;
+pub(crate) mod dot_rows;
 pub(crate) mod heat_maps;
 pub(crate) mod histograms;
 pub(crate) mod scatter;
