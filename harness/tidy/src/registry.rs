@@ -57,8 +57,11 @@ pub fn check(registry: &Registry, files: &[TextFile]) -> Vec<String> {
 }
 
 /// The folder of the metrics that specs know, one file each, and the beginnings of the paths of what computes them.
-const METRICS: (&str, [&str; 2]) =
-    ("harness/catalog/metrics/", ["metrics/measure/src/metrics/", "harness/runner/src/"]);
+/// Another tool's scores are read in `results/exchange`.
+const METRICS: (&str, [&str; 3]) = (
+    "harness/catalog/metrics/",
+    ["metrics/measure/src/metrics/", "harness/runner/src/", "results/exchange/src/"],
+);
 
 /// Complaints about metrics that specs know and nothing computes.
 #[must_use]
@@ -69,11 +72,11 @@ pub fn check_metrics(files: &[TextFile]) -> Vec<String> {
     let names = files.iter().filter_map(|file| file.path.strip_prefix(folder)?.strip_suffix(".toml"));
     let uncomputed =
         names.filter(|name| !sources.iter().any(|file| file.text.contains(&format!("\"{name}\""))));
-    let [measure, runner] = computed_in;
+    let [measure, runner, exchange] = computed_in;
     uncomputed
         .map(|name| {
             format!(
-                "{folder}{name}.toml: nothing in {measure} or {runner} computes it; compute it or remove it"
+                "{folder}{name}.toml: nothing in {measure}, {runner} or {exchange} computes it; compute it or remove it"
             )
         })
         .collect()
