@@ -1,6 +1,6 @@
 //! Time of one acceptance walk and of one draft at V = 16,384.
 //!
-//! Run with `cargo bench -p specimen-decode`. Plain wall time, best and median of many walks; the budget is
+//! Run with `cargo bench --profile release -p specimen-decode`; `-- window` measures what has that in its name. Plain wall time, best and median of many walks; the budget is
 //! 1 ms a step. The worst cases are trees of 60 nodes of which every tested sibling is rejected.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 
@@ -66,6 +66,10 @@ fn rejecting(distribution: &Dist, tree: &TokenTree) -> Rc<Dist> {
 }
 
 fn report(name: &str, mut run: impl FnMut(u32)) {
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
+        return;
+    }
     let mut times_ns: Vec<u128> = (0..N_REPEATS)
         .map(|step| {
             let start = Instant::now();
@@ -101,18 +105,63 @@ fn rule(accept: &str) -> Box<dyn AcceptanceRule> {
     config.build_with(parts).expect("nothing else is needed").rule
 }
 
-/// A window of 64 of which nothing is accepted, drawn from two distributions in turn.
-fn report_window(couple: &str, p: &Dist, q: &Dist, uniforms: &Uniforms) {
+/// Rows of 16 positions in eight iterations, `[8][16]`: base weights of a position, times `e^(spread z)` anew in each iteration,
+/// `z` about normal; the 2,000 largest are kept.
+fn iterations(spread: f64) -> Vec<Vec<Rc<Dist>>> {
+    let row = |iteration: u32, position: u32| {
+        let base = Uniforms::new(u64::from(position));
+        let anew = Uniforms::new(u64::from(1000 * (iteration + 1) + position));
+        let weight = |v: u32| {
+            let z = (0..6).map(|i| anew.uniform(Purpose::Init, i, v)).sum::<f64>() - 3.0;
+            let base = -(1.0 - base.uniform(Purpose::Init, 9, v)).ln();
+            (base * (spread * z * 2_f64.sqrt()).exp()) as f32
+        };
+        let weights: Vec<f32> = (0..N_VOCAB as u32).map(weight).collect();
+        let mut sorted = weights.clone();
+        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+        let kept = weights.into_iter().map(|w| if sorted[1999] <= w { w } else { 0.0 }).collect();
+        Rc::new(Dist::from_weights(kept).expect("2,000 weights are positive"))
+    };
+    (0..8).map(|iteration| (0..16).map(|position| row(iteration, position)).collect()).collect()
+}
+
+/// What a window's nodes see: the rows of their positions.
+struct Window<'a> {
+    rows: &'a [Rc<Dist>],
+    /// Position of the first node, counted around.
+    start: usize,
+}
+
+impl Scores for Window<'_> {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        Rc::clone(&self.rows[(self.start + node.0) % self.rows.len()])
+    }
+
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+/// A window of 64 that moves on by `n_settled` positions in every iteration.
+fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: usize) {
     let text =
         format!(r#"drafter = {{ proposer = "jacobi", window = 64, init = "random", couple = "{couple}" }}"#);
     let config: MethodConfig = toml::from_str(&text).expect("the text is a cell");
     let mut drafter = config.build(None).expect("a window needs nothing").drafter;
     drafter.begin_image(9999, N_VOCAB, N_VOCAB);
-    let rows = [p, q].map(|row| Rows(Rc::new(row.clone()), Rc::from([])));
-    report(&format!("draft, window of 64, {couple}, top-k 2000"), |step| {
-        let tree = drafter.draft(&[TokenId(0)], 9999, step, uniforms);
-        drafter.observe(&tree, &[], Some(&rows[step as usize % 2]), step, uniforms);
+    let uniforms = Uniforms::new(3);
+    let path: Vec<NodeId> = (1..n_settled).map(NodeId).collect();
+    report(&format!("draft, window of 64, {couple}, {what}"), |step| {
+        let start = step as usize * n_settled;
+        let tree = drafter.draft(&[TokenId(0)], 9999 - start, step, &uniforms);
+        let scores = Window { rows: &rows[step as usize % rows.len()], start };
+        drafter.observe(&tree, &path, Some(&scores), step, &uniforms);
     });
+}
+
+/// `0.5 * sum |p - q|`
+fn total_variation(p: &Dist, q: &Dist) -> f32 {
+    0.5 * p.probs().iter().zip(q.probs()).map(|(p, q)| (p - q).abs()).sum::<f32>()
 }
 
 fn main() {
@@ -151,7 +200,16 @@ fn main() {
     report("draft, dynamic (60 nodes, distributions given)", |step| {
         black_box(eagle2.draft(&[TokenId(0)], 99, step, &uniforms));
     });
+    let unlike: Vec<Vec<Rc<Dist>>> =
+        [&p, &q].map(|row| vec![Rc::new(row.filtered(2000)); 64]).into_iter().collect();
+    let alike = iterations(0.3);
+    println!("from one iteration to the next {:.2} moves", total_variation(&alike[0][0], &alike[1][0]));
     for couple in ["independent", "maximal", "gumbel"] {
-        report_window(couple, &p.filtered(2000), &q.filtered(2000), &uniforms);
+        report_window(couple, "nothing alike, none accepted", &unlike, 1);
+        report_window(couple, "half alike, 4 settled", &alike, 4);
     }
+    let raw: Vec<Vec<f32>> = alike[0].iter().map(|row| row.probs().to_vec()).collect();
+    report("64 rows taken from the host", |_| {
+        raw.iter().cycle().take(64).for_each(|row| drop(black_box(Dist::from_probs(row.clone()))));
+    });
 }

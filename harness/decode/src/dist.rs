@@ -1,7 +1,7 @@
 //! Categorical distributions over the image vocabulary: the distributions `q` and `p` of every formula.
 //!
 //! Sums are taken in f64 over fixed blocks of 64 entries, so they vectorise and are still the same on
-//! every machine; sampling walks the same block sums, so a draw agrees with the total it was scaled by.
+//! every machine; they are kept, and a draw walks them, so it agrees with the total it was scaled by.
 
 /// Index into the image vocabulary `0..V`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +20,9 @@ impl TokenId {
 pub struct Dist {
     // Invariant: every entry is finite and >= 0, at least one is > 0, and they sum to 1 up to f32 rounding.
     probs: Vec<f32>,
-    // Invariant: the sum of `probs` by `blockwise_sum`.
+    // Invariant: the sum of each block of `probs`.
+    sums: Vec<f64>,
+    // Invariant: the sum of `sums`.
     total: f64,
 }
 
@@ -29,7 +31,7 @@ impl Dist {
     #[must_use]
     pub fn from_weights(weights: Vec<f32>) -> Option<Self> {
         debug_assert!(weights.iter().all(|&w| 0.0 <= w || w.is_nan()), "a weight is negative");
-        let mut dist = Self { total: blockwise_sum(&weights), probs: weights };
+        let mut dist = Self::summed(weights);
         dist.normalise().then_some(dist)
     }
 
@@ -39,14 +41,15 @@ impl Dist {
     /// If the sum is off by more than that (a row with a NaN included): the model is broken.
     #[must_use]
     pub fn from_probs(probs: Vec<f32>) -> Self {
-        let total = blockwise_sum(&probs);
+        let dist = Self::summed(probs);
+        let (total, probs) = (dist.total, &dist.probs);
         assert!(
             (total - 1.0).abs() < 1e-3,
             "a distribution sums to 1, this row of {} sums to {total}",
             probs.len()
         );
         debug_assert!(probs.iter().all(|&p| 0.0 <= p), "a probability is negative");
-        Self { probs, total }
+        dist
     }
 
     /// The point mass on `token` over a vocabulary of `n_vocab`.
@@ -56,8 +59,9 @@ impl Dist {
     #[must_use]
     pub fn one_hot(n_vocab: usize, token: TokenId) -> Self {
         let mut probs = vec![0.0; n_vocab];
-        probs[token.idx()] = 1.0;
-        Self { probs, total: 1.0 }
+        let mut sums = vec![0.0; n_vocab.div_ceil(BLOCK)];
+        (probs[token.idx()], sums[token.idx() / BLOCK]) = (1.0, 1.0);
+        Self { probs, sums, total: 1.0 }
     }
 
     /// The same probability for each of `n_vocab` tokens.
@@ -67,8 +71,7 @@ impl Dist {
     #[must_use]
     pub fn uniform(n_vocab: usize) -> Self {
         assert!(0 < n_vocab, "a vocabulary holds at least one token");
-        let probs = vec![1.0 / n_vocab as f32; n_vocab];
-        Self { total: blockwise_sum(&probs), probs }
+        Self::summed(vec![1.0 / n_vocab as f32; n_vocab])
     }
 
     /// All probabilities, `[n_vocab]`.
@@ -103,23 +106,9 @@ impl Dist {
     #[must_use]
     pub fn sample(&self, u: f64) -> TokenId {
         let target = u * self.total;
-        let mut cumulative = 0.0;
-        let mut last = None;
-        for (block_idx, block) in self.probs.chunks(BLOCK).enumerate() {
-            let sum = block_sum(block);
-            if 0.0 < sum {
-                last = Some((block_idx, cumulative));
-                if target < cumulative + sum {
-                    break;
-                }
-                cumulative += sum;
-            }
-        }
-        let (block_idx, before) =
-            last.expect("a distribution has at least one token of positive probability");
-        let start = block_idx * BLOCK;
-        let end = (start + BLOCK).min(self.probs.len());
-        let entries = (start..end).map(|v| (v, self.probs[v]));
+        let (block, before) = reached_block(&self.sums, target)
+            .expect("a distribution has at least one token of positive probability");
+        let entries = self.block(block).map(|v| (v, self.probs[v]));
         first_exceeding(entries, before, target).expect("a block of positive sum holds a positive entry")
     }
 
@@ -198,18 +187,8 @@ impl Dist {
         let blocks = || self.probs.chunks(BLOCK).zip(other.probs.chunks(BLOCK));
         let sums: Vec<f64> = blocks().map(|(p, q)| left_of(p, q)).collect();
         let target = u * sums.iter().sum::<f64>();
-        let mut cumulative = 0.0;
-        let mut chosen = None;
-        for (block, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| 0.0 < sum) {
-            chosen = Some((block * BLOCK, cumulative));
-            if target < cumulative + sum {
-                break;
-            }
-            cumulative += sum;
-        }
-        let (start, before) = chosen?;
-        let end = (start + BLOCK).min(self.len());
-        let entries = (start..end).map(|v| (v, (self.probs[v] - other.probs[v]).max(0.0)));
+        let (block, before) = reached_block(&sums, target)?;
+        let entries = self.block(block).map(|v| (v, (self.probs[v] - other.probs[v]).max(0.0)));
         first_exceeding(entries, before, target)
     }
 
@@ -232,7 +211,7 @@ impl Dist {
         for (&token, &g) in spared.iter().zip(&kept) {
             self.probs[token.idx()] = g;
         }
-        self.total = blockwise_sum(&self.probs);
+        self.sum();
         self.normalise()
     }
 
@@ -244,8 +223,32 @@ impl Dist {
         for &token in tokens {
             self.probs[token.idx()] = 0.0;
         }
-        self.total = blockwise_sum(&self.probs);
+        self.sum();
         self.normalise()
+    }
+
+    /// The distribution of `probs`, which may sum to anything.
+    fn summed(probs: Vec<f32>) -> Self {
+        let mut dist = Self { sums: Vec::with_capacity(probs.len().div_ceil(BLOCK)), probs, total: 0.0 };
+        dist.sum();
+        dist
+    }
+
+    /// Sums `probs` anew.
+    fn sum(&mut self) {
+        self.sums.clear();
+        self.sums.extend(self.probs.chunks(BLOCK).map(block_sum));
+        self.total = self.sums.iter().sum();
+    }
+
+    /// The sum of each block of [`BLOCK`] entries.
+    pub(crate) fn block_sums(&self) -> &[f64] {
+        &self.sums
+    }
+
+    /// The entries of a block.
+    pub(crate) fn block(&self, at: usize) -> std::ops::Range<usize> {
+        at * BLOCK..((at + 1) * BLOCK).min(self.probs.len())
     }
 
     /// Scales to sum 1; false if `total` is zero or not finite.
@@ -257,7 +260,7 @@ impl Dist {
         for p in &mut self.probs {
             *p = (f64::from(*p) * scale) as f32;
         }
-        self.total = blockwise_sum(&self.probs);
+        self.sum();
         true
     }
 }
@@ -266,7 +269,7 @@ impl Dist {
 pub(crate) const BLOCK: usize = 64;
 
 /// Sum of one block in f64, eight interleaved partial sums.
-pub(crate) fn block_sum(block: &[f32]) -> f64 {
+fn block_sum(block: &[f32]) -> f64 {
     let mut lanes = [0.0_f64; 8];
     let (eights, rest) = block.as_chunks::<8>();
     for eight in eights {
@@ -280,8 +283,19 @@ pub(crate) fn block_sum(block: &[f32]) -> f64 {
     lanes.iter().sum()
 }
 
-fn blockwise_sum(row: &[f32]) -> f64 {
-    row.chunks(BLOCK).map(block_sum).sum()
+/// The first block whose cumulative sum exceeds `target`, else the last one of positive sum; and the sum of those before it.
+/// `None` if no sum is positive.
+pub(crate) fn reached_block(sums: &[f64], target: f64) -> Option<(usize, f64)> {
+    let mut cumulative = 0.0;
+    let mut reached = None;
+    for (block, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| 0.0 < sum) {
+        reached = Some((block, cumulative));
+        if target < cumulative + sum {
+            break;
+        }
+        cumulative += sum;
+    }
+    reached
 }
 
 /// The first entry at which `before` plus the running sum exceeds `target`, else the last positive one

@@ -63,10 +63,20 @@ impl Uniforms {
         self.is_coupled
     }
 
+    /// The first 32 bits of [`uniform`](Self::uniform) in the slots from 0 on, as many as `bits` holds.
+    pub(crate) fn first_bits(&self, purpose: Purpose, step: u32, bits: &mut [u32]) {
+        const N: usize = 4;
+        for (first, bits) in (0..).step_by(N).zip(bits.chunks_mut(N)) {
+            let slots = std::array::from_fn(|at| first + at as u32);
+            let [_, high, ..] = philox([slots, [step; N], [purpose as u32; N], [0; N]], self.key);
+            bits.copy_from_slice(&high[..bits.len()]);
+        }
+    }
+
     /// A uniform number in `[0, 1)` with 53 random bits.
     #[must_use]
     pub fn uniform(&self, purpose: Purpose, step: u32, slot: u32) -> f64 {
-        let [low, high, ..] = philox([slot, step, purpose as u32, 0], self.key);
+        let [[low], [high], ..] = philox([[slot], [step], [purpose as u32], [0]], self.key);
         let bits = (u64::from(high) << 32 | u64::from(low)) >> 11;
         bits as f64 / (1_u64 << 53) as f64
     }
@@ -82,17 +92,20 @@ pub fn slot(group: usize, idx: usize) -> u32 {
     (group << 16 | idx) as u32
 }
 
-/// Ten rounds of Philox 4x32 with the constants of Random123.
-fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+/// Ten rounds of Philox 4x32 with the constants of Random123, for `N` counters `[4][N]` side by side.
+#[inline]
+fn philox<const N: usize>(mut counter: [[u32; N]; 4], mut key: [u32; 2]) -> [[u32; N]; 4] {
     for _ in 0..10 {
-        let a = u64::from(counter[0]) * 0xD251_1F53;
-        let b = u64::from(counter[2]) * 0xCD9E_8D57;
-        counter = [
-            (b >> 32) as u32 ^ counter[1] ^ key[0],
-            b as u32,
-            (a >> 32) as u32 ^ counter[3] ^ key[1],
-            a as u32,
-        ];
+        let mut next = [[0; N]; 4];
+        for at in 0..N {
+            let a = u64::from(counter[0][at]) * 0xD251_1F53;
+            let b = u64::from(counter[2][at]) * 0xCD9E_8D57;
+            next[0][at] = (b >> 32) as u32 ^ counter[1][at] ^ key[0];
+            next[1][at] = b as u32;
+            next[2][at] = (a >> 32) as u32 ^ counter[3][at] ^ key[1];
+            next[3][at] = a as u32;
+        }
+        counter = next;
         key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
     }
     counter
@@ -102,14 +115,17 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::*;
 
-    /// `kat_vectors` of Random123: zeros, ones, and the digits of pi.
+    /// `kat_vectors` of Random123: zeros, ones, and the digits of pi; one by one, and side by side.
     #[test]
     fn philox_equals_the_published_known_answers() {
         let ones = u32::MAX;
-        assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(philox([ones; 4], [ones; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        let of_zeros = [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8];
+        let one = |counter: [u32; 4], key| philox(counter.map(|c| [c]), key).map(|[c]| c);
+        assert_eq!(one([0; 4], [0; 2]), of_zeros);
+        assert_eq!(philox([[0; 3]; 4], [0; 2]), of_zeros.map(|c| [c; 3]));
+        assert_eq!(one([ones; 4], [ones; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
         assert_eq!(
-            philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
+            one([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
         );
     }
@@ -127,6 +143,17 @@ mod tests {
             u(7, Purpose::Draft, 3, 6),
         ];
         assert!(others.iter().all(|&other| other != base));
+    }
+
+    #[test]
+    fn the_first_bits_of_a_draw_are_its_own() {
+        let uniforms = Uniforms::new(5);
+        let mut first = [0; 1000];
+        uniforms.first_bits(Purpose::Gumbel, 7, &mut first);
+        for (slot, first) in (0..).zip(first) {
+            let rest = uniforms.uniform(Purpose::Gumbel, 7, slot) * 2_f64.powi(32) - f64::from(first);
+            assert!((0.0..1.0).contains(&rest), "{rest}");
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Draws several different tokens from one distribution, each from what its predecessors left.
 //!
-//! EAGLE-1 proposes the children of a node this way. `m` draws cost one pass over the vocabulary plus
-//! `m` passes over its block sums, and the row is never copied.
+//! EAGLE-1 proposes the children of a node this way. `m` draws cost `m` passes over the block sums of the row, which is never
+//! copied.
 
-use crate::dist::{BLOCK, Dist, TokenId, block_sum, first_exceeding};
+use crate::dist::{BLOCK, Dist, TokenId, first_exceeding, reached_block};
 
 /// The draws made so far from one distribution.
 pub struct WithoutReplacement<'a> {
@@ -16,11 +16,7 @@ pub struct WithoutReplacement<'a> {
 impl<'a> WithoutReplacement<'a> {
     /// Starts with every token of `distribution` available.
     pub fn new(distribution: &'a Dist) -> Self {
-        Self {
-            distribution,
-            taken: Vec::new(),
-            block_sums: distribution.probs().chunks(BLOCK).map(block_sum).collect(),
-        }
+        Self { distribution, taken: Vec::new(), block_sums: distribution.block_sums().to_vec() }
     }
 
     /// Starts with every token but `token`, which was drawn already.
@@ -36,16 +32,7 @@ impl<'a> WithoutReplacement<'a> {
     pub fn draw(&mut self, u: f64) -> Option<(TokenId, f32)> {
         let remaining: f64 = self.block_sums.iter().sum();
         let target = u * remaining;
-        let mut cumulative = 0.0;
-        let mut chosen = None;
-        for (block_idx, &sum) in self.block_sums.iter().enumerate().filter(|&(_, &sum)| 0.0 < sum) {
-            chosen = Some((block_idx, cumulative));
-            if target < cumulative + sum {
-                break;
-            }
-            cumulative += sum;
-        }
-        let (block_idx, before) = chosen?;
+        let (block_idx, before) = reached_block(&self.block_sums, target)?;
         let token = first_exceeding(self.available(block_idx), before, target)
             .expect("a block of positive sum holds a positive entry");
         let conditional = (f64::from(self.distribution.prob(token)) / remaining) as f32;
@@ -54,10 +41,11 @@ impl<'a> WithoutReplacement<'a> {
     }
 
     fn available(&self, block_idx: usize) -> impl Iterator<Item = (usize, f32)> {
-        let start = block_idx * BLOCK;
-        let end = (start + BLOCK).min(self.distribution.len());
         let is_taken = |v: usize| self.taken.contains(&TokenId(v as u32));
-        (start..end).filter(move |&v| !is_taken(v)).map(|v| (v, self.distribution.probs()[v]))
+        self.distribution
+            .block(block_idx)
+            .filter(move |&v| !is_taken(v))
+            .map(|v| (v, self.distribution.probs()[v]))
     }
 
     fn take(&mut self, token: TokenId, block_idx: usize) {
