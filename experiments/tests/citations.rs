@@ -98,6 +98,8 @@ fn options_of_a_window_are_cited_by_their_papers() {
         ("so2026scd", "method scd"),
         ("kang2026sjdpac", "method sjd-pac"),
         ("sjdsv2026", "method sjd-sv"),
+        ("he2024zipar", "method zipar"),
+        ("liao2026pjd", "method pjd"),
     ] {
         assert!(reasons.get(key).is_some_and(|found| found.contains(reason)), "{key}: {reasons:?}");
     }

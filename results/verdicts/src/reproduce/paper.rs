@@ -12,13 +12,14 @@ use specimen_foundation::names::known_names;
 use crate::VerdictError;
 
 /// The papers, by id.
-const PAPERS: [(&str, &str); 6] = [
+const PAPERS: [(&str, &str); 7] = [
     ("cascade", include_str!("../../../papers/cascade.toml")),
     ("vvs", include_str!("../../../papers/vvs.toml")),
     ("sjdvp", include_str!("../../../papers/sjdvp.toml")),
     ("scd", include_str!("../../../papers/scd.toml")),
     ("sjdpac", include_str!("../../../papers/sjdpac.toml")),
     ("sjdsv", include_str!("../../../papers/sjdsv.toml")),
+    ("pjd", include_str!("../../../papers/pjd.toml")),
 ];
 
 /// A paper.
