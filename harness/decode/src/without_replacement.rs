@@ -15,6 +15,7 @@ pub struct WithoutReplacement<'a> {
 
 impl<'a> WithoutReplacement<'a> {
     /// Starts with every token of `distribution` available.
+    #[must_use]
     pub fn new(distribution: &'a Dist) -> Self {
         Self { distribution, taken: Vec::new(), block_sums: distribution.block_sums().to_vec() }
     }
