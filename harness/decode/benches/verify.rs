@@ -201,7 +201,7 @@ fn main() {
         black_box(eagle2.draft(&[TokenId(0)], 99, step, &uniforms));
     });
     let unlike: Vec<Vec<Rc<Dist>>> =
-        [&p, &q].map(|row| vec![Rc::new(row.filtered(2000)); 64]).into_iter().collect();
+        [&p, &q].map(|row| Rc::new(row.filtered(2000))).map(|row| vec![row; 64]).into_iter().collect();
     let alike = iterations(0.3);
     println!("from one iteration to the next {:.2} moves", total_variation(&alike[0][0], &alike[1][0]));
     for couple in ["independent", "maximal", "gumbel"] {
