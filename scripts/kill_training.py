@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Kills a training of a head at random moments, lets it end, and compares every file with that of a training that was left alone.
+With --export it is the export of the target's features that is killed.
 
-    scripts/kill_training.py [--spec FILE] [--kills N] [--seed N] [--out FOLDER]
+    scripts/kill_training.py [--export] [--spec FILE] [--kills N] [--seed N] [--out FOLDER]
 
 The program is `SPECIMEN_BIN`, or target/release/specimen. It ends with 1 where a byte differs, or where the training ended
 before all kills.
@@ -45,9 +46,9 @@ feature_noise  = 0.1
 """
 
 
-def start(program, spec, out):
-    """The training under way."""
-    words = [program, "train-drafter", spec, "--out", out]
+def start(program, command, spec, out):
+    """The training or the export under way."""
+    words = [program, *command, spec, "--out", out]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen([str(word) for word in words], **quiet)
 
@@ -56,6 +57,13 @@ def finish(training):
     """Waits for the end, which must be a good one."""
     if training.wait() != 0:
         sys.exit(f"the training ended with {training.returncode}")
+
+
+def reached(out, is_export):
+    """How far it is: files of features, or steps of the curve."""
+    if is_export:
+        return f"with {len(list(out.glob('features-*.safetensors')))} files"
+    return f"at step {steps_of(out)}"
 
 
 def steps_of(out):
@@ -67,6 +75,7 @@ def steps_of(out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--export", action="store_true", help="kill `data features` in place of `train-drafter`")
     parser.add_argument("--spec", type=Path, help="training specification [default: a small one]")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
@@ -78,15 +87,16 @@ def main():
         out.mkdir(parents=True, exist_ok=True)
         spec = args.spec or out / "spec.toml"
         if args.spec is None:
-            spec.write_text(SPEC, encoding="utf-8")
+            spec.write_text(SPEC.replace("limit = 200", "limit = 2000") if args.export else SPEC, encoding="utf-8")
+        command = ["data", "features"] if args.export else ["train-drafter"]
         whole, killed = out / "whole", out / "killed"
         began = time.monotonic()
-        finish(start(program, spec, whole))
+        finish(start(program, command, spec, whole))
         seconds = time.monotonic() - began
         print(f"left alone: {seconds:.1f} s")
         dice = random.Random(args.seed)
         for kill in range(1, args.kills + 1):
-            training = start(program, spec, killed)
+            training = start(program, command, spec, killed)
             moment = dice.uniform(0.01, 1.8 / args.kills) * seconds
             try:
                 training.wait(moment)
@@ -94,12 +104,15 @@ def main():
             except subprocess.TimeoutExpired:
                 training.send_signal(signal.SIGKILL)
                 training.wait()
-            print(f"kill {kill}: after {moment:.1f} s, at step {steps_of(killed)}")
-        finish(start(program, spec, killed))
-        differ = [name for name in FILES if (whole / name).read_bytes() != (killed / name).read_bytes()]
+            print(f"kill {kill}: after {moment:.1f} s, {reached(killed, args.export)}")
+        finish(start(program, command, spec, killed))
+        names = FILES
+        if args.export:
+            names = sorted(path.name for path in whole.iterdir() if path.is_file())
+        differ = [name for name in names if (whole / name).read_bytes() != (killed / name).read_bytes()]
         if differ:
             sys.exit(f"these differ after {args.kills} kills: {', '.join(differ)}")
-        print(f"the same bytes after {args.kills} kills: {', '.join(FILES)}")
+        print(f"the same bytes after {args.kills} kills: {', '.join(names)}")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ pub(crate) mod doctor;
 #[cfg(feature = "torch")]
 pub(crate) mod generate;
 #[cfg(feature = "torch")]
+mod head_training;
+#[cfg(feature = "torch")]
 pub(crate) mod import;
 #[cfg(feature = "torch")]
 pub(crate) mod import_scores;

@@ -46,7 +46,9 @@ pub(crate) fn plan_training(spec: &HeadSpec, args: &PlanArgs, console: &Console)
     let training = TrainingEstimate::of(spec, n_prompts as u64);
     let training = training.expect("the grammar of specs has the models of the catalog");
     let free_bytes = free_bytes(&default_out(&spec.rest.name));
-    let warnings = free_space::complaint(training.disk.total(), free_bytes).into_iter().collect();
+    let exported = if spec.rest.features.is_some() { training.features } else { Some(0) };
+    let most = training.disk.total().zip(exported).map(|(training, features)| training + features);
+    let warnings = free_space::complaint(most, free_bytes).into_iter().collect();
     let answered = TrainingAnswer { schema: 1, training, missing, free_bytes, warnings };
     match console.format() {
         Format::Json => answer_json(&answered),

@@ -4,20 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_experiments::prompts;
-use specimen_runner::images::{
-    load::{Models, device_of, kind_of},
-    out_of_memory::within_memory,
-};
+use specimen_runner::images::out_of_memory::within_memory;
 use specimen_train::{
     head_spec::HeadSpec,
-    head_trainer::{HeadResult, HeadTraining, train_head},
+    head_trainer::{HeadResult, train_head},
 };
 
 use crate::{
     args::Format,
+    cmd::head_training::Opened,
     console::{Console, answer, answer_json},
-    spec_args::data_root,
 };
 
 /// What to train.
@@ -45,22 +41,12 @@ pub(crate) fn train_drafter(args: &TrainDrafterArgs, console: &Console) -> anyho
     let spec = HeadSpec::read(&args.spec)?;
     let out =
         args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/runs/train-{}", spec.rest.name)));
-    let root = data_root();
-    let set = prompts::open(&spec.dataset, root.as_ref())?;
-    let model = Models::new(root).get(&spec.model)?;
-    model.warnings.iter().for_each(|what| console.warn(what));
-    let training = HeadTraining {
-        spec: &spec,
-        model: &model,
-        kind: kind_of(spec.model.dtype),
-        device: device_of(&spec.model.device)?,
-        prompts: set.prompts().iter().map(|prompt| prompt.text.as_str()).collect(),
-        dataset: format!("{} {}", set.name(), set.digest()),
-    };
+    let opened = Opened::of(&spec, console)?;
+    let training = opened.training(&spec)?;
     console.say(format!(
         "training {} for {} on {}",
         spec.rest.head.kind().as_written(),
-        model.name,
+        training.model.name,
         spec.model.device
     ));
     let result = within_memory(&spec.model, None, || Ok(train_head(&training, &out)))??;

@@ -7,7 +7,10 @@ use std::{
     process::Stdio,
 };
 
-use crate::support::{Desk, workspace};
+use crate::{
+    support::{Desk, workspace},
+    tmpfs::Tmpfs,
+};
 
 const SPEC: &str = r#"
 seed         = 1
@@ -184,6 +187,68 @@ fn a_head_that_cannot_be_trained_is_refused_before_anything_is_written() {
     assert!(!desk.path("w").exists());
 }
 
+/// The same with its features in `folder`, and with more images.
+fn with_features(folder: &str) -> String {
+    format!(
+        "features = \"{folder}\"\n{}",
+        HEAD.replace("limit = 24", "limit = 600").replace("n_steps = 160", "n_steps = 4")
+    )
+}
+
+#[test]
+fn an_export_that_was_killed_has_the_bytes_of_one_that_was_not_and_a_training_reads_it() {
+    let desk = Desk::new();
+    let spec = desk.file("head.toml", &with_features("features"));
+    let said = desk.succeeds(&["data", "features", &spec, "--out", "whole", "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((&answer["n_images"], &answer["n_files"]), (&600.into(), &5.into()), "{answer}");
+    let args = ["data", "features", &spec];
+    let mut cut = desk.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(cut.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let announced = lines.next().unwrap();
+    assert!(announced.contains("features of 600 images of llamagen-toy: at most"), "{announced}");
+    assert!(lines.any(|line| line.starts_with("features of image 256/600  ")), "it ends before it is killed");
+    cut.kill().unwrap();
+    cut.wait().unwrap();
+    assert!(!desk.path("features/features.json").exists());
+    desk.fails(&["train-drafter", &spec, "--out", "t"], 4, &["features: there are no whole features"]);
+    // What a kill leaves of a file under way.
+    desk.file("features/.unfinished-x", "half");
+    let said = desk.succeeds(&args);
+    assert!(!said.err.contains("features of image 128/"), "it begins again: {}", said.err);
+    assert!(
+        said.out.contains("600 images in 5 files") && said.out.contains("features = \"features\""),
+        "{}",
+        said.out
+    );
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(desk.path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!((names("whole"), names("whole").len()), (names("features"), 7));
+    for name in names("whole").iter().filter(|name| *name != "images") {
+        let read = |folder: &str| std::fs::read(desk.path(folder).join(name)).unwrap();
+        assert!(read("whole") == read("features"), "{}", name.display());
+    }
+    desk.succeeds(&["train-drafter", &spec, "--out", "with"]);
+    let plain = desk.file("plain.toml", &with_features("x").replace("features = \"x\"\n", ""));
+    desk.succeeds(&["train-drafter", &plain, "--out", "without"]);
+    let head = |folder: &str| std::fs::read(desk.path(folder).join("model.safetensors")).unwrap();
+    assert!(head("with") == head("without"));
+}
+
+#[test]
+fn an_export_that_does_not_fit_on_the_disk_is_refused_before_anything_is_written() {
+    let test = "an_export_that_does_not_fit_on_the_disk_is_refused_before_anything_is_written";
+    let Some(disk) = Tmpfs::mount(test) else { return };
+    let desk = Desk::new();
+    let spec = desk.file("head.toml", &with_features("f"));
+    let out = disk.path().join("f");
+    let args = ["data", "features", &spec, "--out", out.to_str().unwrap()];
+    desk.fails(&args, 6, &["the features take ", "and the disk has 1 MB left", "choose another --out"]);
+    assert_eq!(std::fs::read_dir(disk.path()).unwrap().count(), 0);
+}
+
 /// An experiment on a toy with a head of the user's own.
 const EXPERIMENT: &str = r#"
 schema = 1
@@ -254,6 +319,7 @@ fn a_training_is_planned_by_images_tokens_steps_disk_and_hours() {
         "train   llamagen-t2i-xl-512-eagle3: eagle3 for llamagen-t2i-xl-512",
         "images  100000, 64 held out, of 1024 tokens: 102400000 tokens to draw",
         "passes over the images",
+        "about 2.3 TB more if the target's features are exported (23.5 MB an image)",
         "(NVIDIA H200): 10.",
         "assumed: images are drawn one after the other",
         "missing ",
