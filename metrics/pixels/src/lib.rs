@@ -32,6 +32,7 @@ pub mod error;
 
 pub mod resample;
 pub mod step;
+mod step_error;
 mod step_words;
 
 pub mod source;
