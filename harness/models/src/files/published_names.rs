@@ -29,34 +29,45 @@ pub struct PublishedNames<'a> {
     names: LayerNames,
     mixed: Mixed,
     d_head: i64,
+    /// Absent: as many as attention heads.
+    n_kv_heads: Option<i64>,
 }
 
 impl<'a> PublishedNames<'a> {
     /// Reads from `source`, whose heads are `d_head` wide.
     pub fn new(source: &'a mut dyn ParamSource, names: LayerNames, mixed: Mixed, d_head: i64) -> Self {
-        Self { source, names, mixed, d_head }
+        Self { source, names, mixed, d_head, n_kv_heads: None }
     }
 
-    /// Query, key and value rows, `[3 * n_heads * d_head, d_input]`, in the order that [`Mixed::Halves`] turns.
+    /// The same with so many heads of keys and values; absent: as many as attention heads.
+    #[must_use]
+    pub fn with_kv_heads(self, n: Option<i64>) -> Self {
+        Self { n_kv_heads: n, ..self }
+    }
+
+    /// Query, key and value rows, `[(n_heads + 2 * n_kv_heads) * d_head, d_input]`, in the order that [`Mixed::Halves`] turns.
     fn qkv(&mut self, layer: &str, shape: &[i64], init: Init) -> Result<Tensor, LoadError> {
-        let third = [shape[0] / 3, shape[1]];
+        let n_still = self.n_kv_heads.map_or(shape[0] / 3, |n| n * self.d_head);
+        let n_turned = shape[0] - n_still;
         let rows = match self.names {
             LayerNames::LlamaGen => {
                 self.source.param(&format!("{layer}attention.wqkv.weight"), shape, init)?
             }
             LayerNames::HuggingFace => {
-                let mut part =
-                    |name| self.source.param(&format!("{layer}self_attn.{name}_proj.weight"), &third, init);
-                Tensor::cat(&[part("q")?, part("k")?, part("v")?], 0)
+                let mut part = |name: &str, n_rows: i64| {
+                    let name = format!("{layer}self_attn.{name}_proj.weight");
+                    self.source.param(&name, &[n_rows, shape[1]], init)
+                };
+                let n_queries = n_turned - n_still;
+                Tensor::cat(&[part("q", n_queries)?, part("k", n_still)?, part("v", n_still)?], 0)
             }
         };
         if self.mixed == Mixed::Halves {
             return Ok(rows);
         }
-        let n_turned = 2 * third[0];
         let pairs = rows.narrow(0, 0, n_turned).view([-1, self.d_head / 2, 2, shape[1]]);
         let halves = pairs.transpose(1, 2).reshape([n_turned, shape[1]]);
-        Ok(Tensor::cat(&[halves, rows.narrow(0, n_turned, third[0])], 0))
+        Ok(Tensor::cat(&[halves, rows.narrow(0, n_turned, n_still)], 0))
     }
 
     /// Gate rows, then up rows, `[2 * d_ffn, d]`.

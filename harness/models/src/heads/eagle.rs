@@ -31,6 +31,9 @@ pub struct EagleConfig {
     pub prefix: EaglePrefix,
     /// Heads of the layer.
     pub n_heads: i64,
+    /// Heads of its keys and values; absent: as many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_kv_heads: Option<i64>,
     /// Width of a head.
     pub d_head: i64,
     /// Hidden width of the feed-forward part.
@@ -79,8 +82,9 @@ impl EagleHead {
         } else {
             None
         };
-        let &EagleConfig { n_heads, d_head, d_ffn, .. } = config;
-        let shape = LayerShape { d_model: d, n_heads, d_head, d_ffn };
+        let &EagleConfig { n_heads, n_kv_heads, d_head, d_ffn, .. } = config;
+        let n_kv_heads = n_kv_heads.unwrap_or(n_heads);
+        let shape = LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn };
         let layer =
             Layer::new(&mut Scoped::new(source, "layers.0."), shape, config.input_norm, 1, config.norm_eps)?;
         Ok(Self { config: config.clone(), shape, fc, fc_bias, layer, norm })
@@ -149,6 +153,7 @@ impl DraftHead for EagleHead {
         mask: Option<&Tensor>,
     ) -> Tensor {
         let joined = Mirrored::new(&self.join(embeddings, features));
-        self.finish(&self.layer.step(&joined, turns, cache, mask).value())
+        let mask = self.shape.mask_of_heads(mask);
+        self.finish(&self.layer.step(&joined, turns, cache, mask.as_ref()).value())
     }
 }

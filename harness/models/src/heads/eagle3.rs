@@ -37,6 +37,9 @@ pub struct Eagle3Config {
     pub prefix: EaglePrefix,
     /// Heads of the layer.
     pub n_heads: i64,
+    /// Heads of its keys and values; absent: as many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_kv_heads: Option<i64>,
     /// Width of a head.
     pub d_head: i64,
     /// Hidden width of the feed-forward part.
@@ -96,8 +99,9 @@ impl Eagle3Head {
     ) -> Result<Self, LoadError> {
         let (d, ones) = (d_model, Init::Constant(1.0));
         let fc = source.param("fc.weight", &[d, 3 * d], Init::Normal((3.0 * d as f64).powf(-0.5)))?;
-        let &Eagle3Config { n_heads, d_head, d_ffn, norm_eps, .. } = config;
-        let shape = LayerShape { d_model: d, n_heads, d_head, d_ffn };
+        let &Eagle3Config { n_heads, n_kv_heads, d_head, d_ffn, norm_eps, .. } = config;
+        let n_kv_heads = n_kv_heads.unwrap_or(n_heads);
+        let shape = LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn };
         let mut middle = Scoped::new(source, "midlayer.");
         let embedding_norm = middle.param("input_layernorm.weight", &[d], ones)?;
         let feature_norm = middle.param("hidden_norm.weight", &[d], ones)?;
@@ -170,7 +174,8 @@ impl DraftHead for Eagle3Head {
         mask: Option<&Tensor>,
     ) -> Tensor {
         let read = self.side_by_side(embeddings, features);
-        self.layer.step_from(&read, &Mirrored::new(features), turns, cache, mask).value()
+        let mask = self.shape.mask_of_heads(mask);
+        self.layer.step_from(&read, &Mirrored::new(features), turns, cache, mask.as_ref()).value()
     }
 }
 
@@ -182,7 +187,9 @@ mod tests {
     fn taps_have_to_ascend_and_to_exist() {
         let check = |taps: [usize; 3], n_layers: i64| {
             let prefix = EaglePrefix::ImageOnly;
-            let config = Eagle3Config { taps, prefix, n_heads: 1, d_head: 8, d_ffn: 8, norm_eps: 1e-5 };
+            let (n_heads, n_kv_heads) = (1, None);
+            let config =
+                Eagle3Config { taps, prefix, n_heads, n_kv_heads, d_head: 8, d_ffn: 8, norm_eps: 1e-5 };
             config.check_taps(n_layers)
         };
         assert_eq!((check([2, 6, 9], 12), check([0, 0, 0], 1)), (Ok(()), Ok(())));

@@ -53,8 +53,9 @@ impl Eagle3Config {
     pub fn published(layer: LayerShape, n_layers: i64, norm_eps: f64) -> Self {
         let n = usize::try_from(n_layers).expect("a network has few layers");
         let LayerShape { n_heads, d_head, d_ffn, .. } = layer;
+        let n_kv_heads = layer.shared_heads();
         let taps = if n < 6 { [0, n / 2, n - 1] } else { [2, n / 2, n - 3] };
-        Self { taps, prefix: EaglePrefix::Whole, n_heads, d_head, d_ffn, norm_eps }
+        Self { taps, prefix: EaglePrefix::Whole, n_heads, n_kv_heads, d_head, d_ffn, norm_eps }
     }
 }
 
@@ -68,7 +69,8 @@ pub fn published(
     mixed: Mixed,
     (d_model, n_codes): (i64, i64),
 ) -> Result<Eagle3Head, LoadError> {
-    let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head);
+    let mut named = PublishedNames::new(source, LayerNames::HuggingFace, mixed, config.d_head)
+        .with_kv_heads(config.n_kv_heads);
     Eagle3Head::new(&mut named, config, d_model, n_codes)
 }
 

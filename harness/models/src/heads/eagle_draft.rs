@@ -114,7 +114,7 @@ impl EagleDraft {
         let shape = KvShape {
             n_layers: 1,
             n_rows: generation.n_rows(),
-            n_heads: layer.n_heads,
+            n_heads: layer.n_kv_heads,
             d_head: layer.d_head,
             capacity: (capacity + 7) / 8 * 8,
         };
@@ -184,7 +184,7 @@ impl EagleDraft {
         let mask =
             self.padding.hide(mask.as_ref(), embeddings.size()[1], from, self.cache.kind(), &embeddings);
         let turns = backbone.turns().expect("an EAGLE head shares its target's rotary positions");
-        let turns = turns.at(&positions, self.head.layer_shape().n_heads);
+        let turns = turns.at(&positions, self.head.layer_shape().turned_and_still());
         let layer = &mut self.cache.layers_from(from)[0];
         self.head.step(&embeddings, &features, &turns, layer, mask.as_ref())
     }

@@ -88,6 +88,9 @@ pub(crate) fn config_of(
         "vocab_size": vocab_size,
         "rms_norm_eps": norm_eps,
     });
+    if let Some(n) = layer.shared_heads() {
+        all["num_key_value_heads"] = n.into();
+    }
     if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {
         all.extend(more);
     }

@@ -1,4 +1,4 @@
-//! A LLaMA stack over image tokens, as LlamaGen and Janus have it: a table of input vectors, decoder layers, a norm
+//! A LLaMA stack over image tokens, as LlamaGen, Janus and Emu3 have it: a table of input vectors, decoder layers, a norm
 //! and a head. What comes before the image is the model's own.
 
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
@@ -11,7 +11,7 @@ use crate::{
         mirror::Mirrored,
     },
     seam::{
-        backbone::{Backbone, BackboneShape, Tapped},
+        backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
     },
 };
@@ -73,10 +73,11 @@ impl Stack {
         layers: &[usize],
     ) -> Tapped {
         let mut x = Mirrored::new(x);
+        let mask = self.shape.layer.mask_of_heads(mask);
         let mut inner = Vec::new();
         for (at, (layer, cache)) in self.layers.iter().zip(cache.layers()).enumerate() {
             inner.extend(layers.iter().filter(|&&tapped| tapped == at).map(|_| x.value()));
-            x = layer.step(&x, turns, cache, mask);
+            x = layer.step(&x, turns, cache, mask.as_ref());
         }
         let n_layers = self.layers.len();
         assert_eq!(inner.len(), layers.len(), "layers {layers:?} are tapped, in a network of {n_layers}");
@@ -102,18 +103,12 @@ impl OutputHead {
             }
         }
     }
-
-    fn n_vocab(&self) -> i64 {
-        match self {
-            Self::Linear(weight) | Self::Mlp([_, _, weight, _]) => weight.size()[0],
-        }
-    }
 }
 
 /// The network over image tokens.
 pub struct ImageLlama {
     stack: Stack,
-    /// Input vectors of the image tokens, `[n_vocab, d]`.
+    /// Input vectors of the image tokens, `[n_vocab, d]`; those behind the rows of the head are of structural tokens.
     tokens: Tensor,
     head: OutputHead,
     turns: Turns,
@@ -121,7 +116,8 @@ pub struct ImageLlama {
 }
 
 impl ImageLlama {
-    /// Puts a prepared stack between its ends. `rotary`: one row a position, on any device.
+    /// Puts a prepared stack between its ends. `tokens`: `[n_vocab, d]`; a head with fewer rows is that of the picture codes,
+    /// which the structural tokens follow. `rotary`: one row a position, on any device.
     #[must_use]
     pub fn new(mut stack: Stack, tokens: Tensor, head: OutputHead, rotary: &Rotary) -> Self {
         stack.prepare();
@@ -152,9 +148,9 @@ impl Backbone for ImageLlama {
         BackboneShape {
             d_model: layer.d_model,
             n_layers,
-            n_heads: layer.n_heads,
+            n_heads: layer.n_kv_heads,
             d_head: layer.d_head,
-            n_vocab: self.head.n_vocab(),
+            n_vocab: self.tokens.size()[0],
             n_positions: self.n_positions,
         }
     }
@@ -175,12 +171,12 @@ impl Backbone for ImageLlama {
         mask: Option<&Tensor>,
         layers: &[usize],
     ) -> Tapped {
-        let turns = self.turns.at(positions, self.stack.shape.layer.n_heads);
+        let turns = self.turns.at(positions, self.stack.shape.layer.turned_and_still());
         self.stack.forward_tapped(x, &turns, cache, mask, layers)
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
-        self.head.forward(features).to_kind(Kind::Float)
+        with_undrawn(self.head.forward(features).to_kind(Kind::Float), self.tokens.size()[0])
     }
 
     fn turns(&self) -> Option<&Turns> {

@@ -17,12 +17,47 @@ use crate::{
 pub struct LayerShape {
     /// Width of the residual stream.
     pub d_model: i64,
-    /// Attention heads (keys and values have as many).
+    /// Attention heads.
     pub n_heads: i64,
+    /// Heads of keys and values; they divide the attention heads, of which each run of as many reads one of them.
+    pub n_kv_heads: i64,
     /// Width of a head; even.
     pub d_head: i64,
     /// Hidden width of the feed-forward part.
     pub d_ffn: i64,
+}
+
+impl LayerShape {
+    /// Heads that are turned, queries and keys, and those that are not, values.
+    #[must_use]
+    pub fn turned_and_still(self) -> [i64; 2] {
+        [self.n_heads + self.n_kv_heads, self.n_kv_heads]
+    }
+
+    /// Heads of keys and values where they are fewer than the attention heads.
+    #[must_use]
+    pub fn shared_heads(self) -> Option<i64> {
+        (self.n_kv_heads != self.n_heads).then_some(self.n_kv_heads)
+    }
+
+    /// The mask that [`Layer::step`] takes: that of the nodes, `[n, n_cached + n]` or `[b, 1, n, ..]`, with its rows once for
+    /// each head of those that share keys; as it is where no heads do, or where one row is that of all.
+    #[must_use]
+    pub fn mask_of_heads(self, mask: Option<&Tensor>) -> Option<Tensor> {
+        let n_sharing = self.n_heads / self.n_kv_heads;
+        mask.map(|mask| {
+            let mut size = mask.size();
+            let rows = size.len() - 2;
+            if n_sharing == 1 || size[rows] == 1 {
+                return mask.shallow_clone();
+            }
+            size.insert(rows, n_sharing);
+            let repeated = mask.unsqueeze(-3).expand(&size, false);
+            size.remove(rows);
+            size[rows] *= n_sharing;
+            repeated.reshape(size)
+        })
+    }
 }
 
 /// Cosines and sines of rotary positions, `[n, d_head]` each, in rotate-half layout.
@@ -73,15 +108,15 @@ impl Turns {
         Rotary { cos: table(rows.real()), sin: table(rows.imag()) }
     }
 
-    /// The rows `positions` (`[n]` or `[b, n]`, i64) for query, key and value heads in this order; values are not turned.
-    /// Returns `[n, 3 * n_heads, d_head / 2]`, or `[b, n, ..]`.
-    pub fn at(&self, positions: &Tensor, n_heads: i64) -> Tensor {
+    /// The rows `positions` (`[n]` or `[b, n]`, i64) for heads that are turned and, behind them, heads that are not.
+    /// Returns `[n, n_turned + n_still, d_head / 2]`, or `[b, n, ..]`.
+    pub fn at(&self, positions: &Tensor, [n_turned, n_still]: [i64; 2]) -> Tensor {
         let half = self.0.size()[1];
         let of_heads = |n_heads: i64| [positions.size(), vec![n_heads, half]].concat();
         let rows = self.0.index_select(0, &positions.view([-1])).view(of_heads(1).as_slice());
-        let turned = rows.expand(of_heads(2 * n_heads), false);
+        let turned = rows.expand(of_heads(n_turned), false);
         Tensor::cat(
-            &[turned, self.0.new_ones(of_heads(n_heads).as_slice(), (self.0.kind(), self.0.device()))],
+            &[turned, self.0.new_ones(of_heads(n_still).as_slice(), (self.0.kind(), self.0.device()))],
             -2,
         )
     }
@@ -125,7 +160,7 @@ pub struct Layer {
     eps: f64,
     /// `[d]`; absent in the LlamaGen EAGLE-1 head.
     attention_norm: Option<Tensor>,
-    /// `[3 * n_heads * d_head, d_input]`: query, key, value rows. Once prepared, the two rows that a rotary angle mixes are
+    /// `[(n_heads + 2 * n_kv_heads) * d_head, d_input]`: query, key, value rows. Once prepared, the two rows that a rotary angle mixes are
     /// side by side, query and key heads alike: their products are unchanged, and turning is one complex product.
     qkv: Tensor,
     /// `[d, n_heads * d_head]`
@@ -189,7 +224,9 @@ impl Layer {
         n_layers: i64,
         eps: f64,
     ) -> Result<Self, LoadError> {
-        let LayerShape { d_model, n_heads, d_head, d_ffn } = shape;
+        let LayerShape { d_model, n_heads, n_kv_heads, d_head, d_ffn } = shape;
+        assert_eq!(n_heads % n_kv_heads, 0, "heads of keys and values divide the attention heads");
+        let n_rows = (n_heads + 2 * n_kv_heads) * d_head;
         let fan_in = |n: i64| Init::Normal((n as f64).powf(-0.5));
         // Residual branches start small so that the depth does not grow the stream.
         let residual =
@@ -198,7 +235,7 @@ impl Layer {
             shape,
             eps,
             attention_norm,
-            qkv: source.param("attention.qkv.weight", &[3 * n_heads * d_head, d_input], fan_in(d_input))?,
+            qkv: source.param("attention.qkv.weight", &[n_rows, d_input], fan_in(d_input))?,
             out: source.param(
                 "attention.out.weight",
                 &[d_model, n_heads * d_head],
@@ -228,11 +265,12 @@ impl Layer {
     /// `qkv` with the rows of each query and key head, which are `order[0]` groups of `order[1]`, as `order[1]` groups of
     /// `order[0]`.
     fn reordered(&self, [n_groups, n_in_group]: [i64; 2]) -> Tensor {
-        let LayerShape { n_heads, d_head, .. } = self.shape;
-        let (n_turned, d_input) = (2 * n_heads * d_head, self.qkv.size()[1]);
-        let groups = self.qkv.narrow(0, 0, n_turned).view([2 * n_heads, n_groups, n_in_group, d_input]);
+        let d_head = self.shape.d_head;
+        let ([n_heads, n_still], d_input) = (self.shape.turned_and_still(), self.qkv.size()[1]);
+        let n_turned = n_heads * d_head;
+        let groups = self.qkv.narrow(0, 0, n_turned).view([n_heads, n_groups, n_in_group, d_input]);
         let turned = groups.transpose(1, 2).reshape([n_turned, d_input]);
-        Tensor::cat(&[turned, self.qkv.narrow(0, n_turned, n_heads * d_head)], 0)
+        Tensor::cat(&[turned, self.qkv.narrow(0, n_turned, n_still * d_head)], 0)
     }
 
     /// `qkv` in the order of the source.
@@ -243,22 +281,31 @@ impl Layer {
         }
     }
 
-    /// Query, key and value projections of the normed input. `x`: `[b, n, d]`; each `[b, n, heads, d_head]`. Once prepared,
-    /// every call brings the rows back into the order of the source.
+    /// Query, key and value projections of the normed input, as many of each: keys and values that heads share are repeated.
+    /// `x`: `[b, n, d]`; each `[b, n, n_heads, d_head]`. Once prepared, every call brings the rows back into the order of the
+    /// source.
     pub fn project(&self, x: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
         self.project_from(&self.normed_input(x), rotary)
     }
 
     /// The same of what attention reads as it is. `normed`: `[b, n, d_input]`.
     pub fn project_from(&self, normed: &Tensor, rotary: &Rotary) -> (Tensor, Tensor, Tensor) {
-        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let LayerShape { n_heads, n_kv_heads, d_head, .. } = self.shape;
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
-        let qkv = normed.linear(&self.qkv_in_halves(), None::<&Tensor>).view([b, n, 3 * n_heads, d_head]);
-        let qk = qkv.narrow(2, 0, 2 * n_heads);
+        let [n_turned, n_still] = self.shape.turned_and_still();
+        let qkv =
+            normed.linear(&self.qkv_in_halves(), None::<&Tensor>).view([b, n, n_turned + n_still, d_head]);
+        let qk = qkv.narrow(2, 0, n_turned);
         let half = d_head / 2;
         let turned = Tensor::cat(&[-qk.narrow(3, half, half), qk.narrow(3, 0, half)], 3);
         let qk = &qk * rotary.cos.unsqueeze(1) + turned * rotary.sin.unsqueeze(1);
-        (qk.narrow(2, 0, n_heads), qk.narrow(2, n_heads, n_heads), qkv.narrow(2, 2 * n_heads, n_heads))
+        let (k, v) = (qk.narrow(2, n_heads, n_kv_heads), qkv.narrow(2, n_turned, n_kv_heads));
+        let n_sharing = n_heads / n_kv_heads;
+        if n_sharing == 1 {
+            return (qk.narrow(2, 0, n_heads), k, v);
+        }
+        let [k, v] = [k, v].map(|heads| heads.repeat_interleave_self_int(n_sharing, 2, n_heads));
+        (qk.narrow(2, 0, n_heads), k, v)
     }
 
     /// The residual stream after attention read `context` (`[b, n, heads * d_head]`), and after the
@@ -282,9 +329,9 @@ impl Layer {
         self.finish(x, &whole_attention(&q, &k, &v, mask))
     }
 
-    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `turns` as from
-    /// [`Turns::at`]; `mask`: additive `[n, n_cached + n]` in the kind of the cache, in which attention runs;
-    /// absent when all is visible.
+    /// `n` nodes behind the cache, which takes them in. `x`: `[b, n, d]`; `turns` as from [`Turns::at`] for
+    /// [`LayerShape::turned_and_still`]; `mask`: additive `[n, n_cached + n]` in the kind of the cache, in which attention
+    /// runs, as from [`LayerShape::mask_of_heads`]; absent when all is visible.
     pub fn step(
         &self,
         x: &Mirrored,
@@ -308,15 +355,19 @@ impl Layer {
         cache: &mut LayerCache,
         mask: Option<&Tensor>,
     ) -> Mirrored {
-        let LayerShape { n_heads, d_head, .. } = self.shape;
+        let LayerShape { n_heads, n_kv_heads, d_head, .. } = self.shape;
         let decoding = self.decoding();
         let (b, n, _) = normed.size3().expect("hidden states have three axes");
+        let n_all = n_heads + 2 * n_kv_heads;
         let qkv = normed.linear(&self.qkv, None::<&Tensor>).to_kind(Kind::Float);
-        let qkv = qkv.view([b, n, 3 * n_heads, d_head / 2, 2]).view_as_complex() * turns;
-        let qkv = qkv.view_as_real().view([b, n, 3 * n_heads, d_head]).transpose(1, 2);
-        let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_heads));
+        let qkv = qkv.view([b, n, n_all, d_head / 2, 2]).view_as_complex() * turns;
+        let qkv = qkv.view_as_real().view([b, n, n_all, d_head]).transpose(1, 2);
+        let (k, v) = cache.append(&qkv.narrow(1, n_heads, 2 * n_kv_heads));
         let q = qkv.narrow(1, 0, n_heads).to_kind(cache.kind());
+        // Heads that share keys are rows of one head, so that keys and values are read once and never repeated.
+        let q = if n_heads == n_kv_heads { q } else { q.reshape([b, n_kv_heads, -1, d_head]) };
         let context = Tensor::scaled_dot_product_attention(&q, &k, &v, mask, 0.0, false, None, false);
+        let context = if n_heads == n_kv_heads { context } else { context.reshape([b, n_heads, n, d_head]) };
         let context = context.transpose(1, 2).reshape([b, n, n_heads * d_head]).to_kind(normed.kind());
         let x = x.plus(&context.linear(&self.out, None::<&Tensor>));
         x.plus(&self.feed_forward(&decoding.ffn_norm.forward(&x)))

@@ -16,6 +16,28 @@ use crate::{
     },
 };
 
+/// A prompt as words: guidance rows of one length, the shorter ones padded on the left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptRows {
+    /// Words of each row, caption row first, all of one length.
+    pub rows: Vec<Vec<i64>>,
+    /// Padding at the front of each.
+    pub n_pads: Vec<i64>,
+}
+
+impl PromptRows {
+    /// Pads the shorter of `rows` with the word `padding`.
+    #[must_use]
+    pub fn padded(mut rows: Vec<Vec<i64>>, padding: i64) -> Self {
+        let n = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let n_pads = rows.iter().map(|row| (n - row.len()) as i64).collect();
+        for row in &mut rows {
+            row.splice(0..0, std::iter::repeat_n(padding, n - row.len()));
+        }
+        Self { rows, n_pads }
+    }
+}
+
 /// What a slot that is a pad sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PadView {

@@ -97,3 +97,21 @@ pub fn vectors_of(file: &str, table: &Tensor) -> Result<TokenVectors, LoadError>
     TokenVectors::new(values, dim as usize)
         .map_err(|error| LoadError::Config { path: file.into(), reason: error.to_string() })
 }
+
+/// The vectors of all codes (`[n_codes, d_code]`), and behind them of `n_structural` tokens that are no codes: each far from all
+/// codes and from each other, so that none is anyone's neighbour while codes are left. `file` is for messages.
+///
+/// # Errors
+/// A vector that is not finite.
+///
+/// # Panics
+/// If the codebook has not two axes.
+pub fn code_vectors(file: &str, codebook: &Tensor, n_structural: usize) -> Result<TokenVectors, LoadError> {
+    let options = (Kind::Float, Device::Cpu);
+    let codebook = codebook.detach().to_device(options.1).to_kind(options.0);
+    let (_, d_code) = codebook.size2().expect("a codebook has two axes");
+    let reach = codebook.abs().max().double_value(&[]).max(1.0);
+    let far = |at: usize| Tensor::full([1, d_code], reach * 1e3 * (at + 1) as f64, options);
+    let far = (0..n_structural).map(far);
+    vectors_of(file, &Tensor::cat(&std::iter::once(codebook).chain(far).collect::<Vec<_>>(), 0))
+}

@@ -9,8 +9,8 @@ use specimen_decode::{
     tree::{NodeId, TokenTree},
 };
 use specimen_models::{
-    families::chameleon::{ChameleonImage, PromptRows, Vocabulary, made},
-    llama::padded::Padding,
+    families::chameleon::{ChameleonImage, Vocabulary, made},
+    llama::padded::{Padding, PromptRows},
     seam::{backbone::Backbone, generation::ModelGeneration, likelihood::teacher_forced},
 };
 use tch::{Kind, Tensor, no_grad};

@@ -34,7 +34,7 @@ fn predicted_features_are_those_of_transformers_with_the_prompt_in_sight() {
         let shape = KvShape { n_layers: 1, n_rows: 2, n_heads: 2, d_head: 8, capacity: 32 };
         let mut cache = KvCache::new(shape, Kind::Float, Device::Cpu);
         let padding = Padding::new(PADS.to_vec());
-        let turns = |at: &Tensor| image.turns().unwrap().at(at, 2);
+        let turns = |at: &Tensor| image.turns().unwrap().at(at, [4, 2]);
 
         // Each word but the first goes with the feature before it.
         let n_pairs = n - 1;

@@ -70,6 +70,7 @@ const LAYER: EagleConfig = EagleConfig {
     output_norm: false,
     prefix: EaglePrefix::Whole,
     n_heads: 2,
+    n_kv_heads: None,
     d_head: 8,
     d_ffn: 24,
     norm_eps: 1e-6,
@@ -237,8 +238,8 @@ fn a_chameleons_head_has_the_losses_and_gradients_of_pytorch_with_pads_and_force
 
 #[test]
 fn an_eagle3_head_has_the_losses_and_gradients_of_pytorch_at_a_depth_of_7() {
-    let EagleConfig { prefix, n_heads, d_head, d_ffn, norm_eps, .. } = LAYER;
-    let config = Eagle3Config { taps: [0, 1, 2], prefix, n_heads, d_head, d_ffn, norm_eps };
+    let EagleConfig { prefix, n_heads, n_kv_heads, d_head, d_ffn, norm_eps, .. } = LAYER;
+    let config = Eagle3Config { taps: [0, 1, 2], prefix, n_heads, n_kv_heads, d_head, d_ffn, norm_eps };
     // As LlamaGen turns, and as Janus-Pro and Chameleon do: with pads and forced tokens.
     for (file, n_losses, mixed) in [
         ("eagle3.safetensors", 2, Mixed::Pairs),

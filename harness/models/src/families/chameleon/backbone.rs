@@ -125,7 +125,7 @@ impl ChameleonNetwork {
     /// Turns of the rows `positions` (`[n]` or `[b, n]`, i64), for queries and keys alike: `[n, 1, d_head / 2]` or
     /// `[b, n, 1, d_head / 2]`, complex.
     pub(super) fn turns_at(&self, positions: &Tensor) -> Tensor {
-        self.turns.at(positions, 1).narrow(-2, 0, 1)
+        self.turns.at(positions, [1, 0])
     }
 }
 

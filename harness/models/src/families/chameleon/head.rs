@@ -95,7 +95,7 @@ impl ChameleonHead {
 impl Head for ChameleonHead {
     fn layer_shape(&self) -> LayerShape {
         let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = &self.config;
-        LayerShape { d_model, n_heads, d_head, d_ffn }
+        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
     }
 
     /// None: it reads the feature after the final norm.

@@ -36,7 +36,7 @@ fn embedding(network: &ChameleonNetwork, stored: Kind) -> RepeatedTensor {
 
 fn layer_of(config: &ChameleonConfig) -> LayerShape {
     let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
-    LayerShape { d_model, n_heads, d_head, d_ffn }
+    LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
 }
 
 fn eagle1(network: &ChameleonNetwork, stored: Kind, file: &HeadFile<'_>) -> Result<DescribedHead, NoHead> {

@@ -18,7 +18,7 @@ use crate::{
     seam::{
         loaded_model::{LoadedModel, Prefix, WeightsId},
         model_error::ModelError,
-        token_tables::{TokenTables, vectors_of},
+        token_tables::{TokenTables, code_vectors, vectors_of},
     },
 };
 
@@ -71,7 +71,7 @@ impl Chameleon {
         weights.extend(heads.weights);
         let (name, form) = (recipe.name, recipe.form);
         let tables = TokenTables::of_codebook(
-            vqgan.token_vectors(name, form.n_structural())?,
+            code_vectors(name, vqgan.codebook(), form.n_structural())?,
             vectors_of(name, &network.token_table())?,
         );
         Ok(LoadedModel {

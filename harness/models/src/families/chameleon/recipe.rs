@@ -5,7 +5,11 @@ use serde::Deserialize;
 use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 
-use super::{Grammar, ImageForm, ImageWords, Vocabulary, VqganConfig, names};
+use super::{ImageWords, Vocabulary, VqganConfig, names};
+use crate::{
+    llama::padded::PromptRows,
+    picture::grammar::{Grammar, ImageForm},
+};
 
 /// How a caption becomes a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -43,15 +47,6 @@ pub struct Recipe {
     /// keeps of the prompt what begins a sequence or belongs to pictures. A prompt of text has no pictures: its row is
     /// the one without prompt, and the distribution is that of two rows.
     pub has_image_row: bool,
-}
-
-/// A prompt as words: guidance rows of one length, the shorter one padded on the left.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PromptRows {
-    /// Words of each row, caption row first, all of one length.
-    pub rows: Vec<Vec<i64>>,
-    /// Padding at the front of each.
-    pub n_pads: Vec<i64>,
 }
 
 impl Recipe {
@@ -134,23 +129,17 @@ impl Recipe {
             Err(reason) => return Ok(Err(reason)),
         };
         let with = [vec![begin], text, end].concat();
-        let mut others = Vec::new();
+        let mut rows = vec![with];
         if guided {
-            others.push(without);
+            rows.push(without);
             if self.has_image_row {
                 let (opens, closes) = (word(names::IMAGE_BEGIN)?, word(names::IMAGE_END)?);
                 let stays =
                     |id: &&i64| [begin, opens, closes].contains(id) || vocabulary.codes().contains(id);
-                others.push(with.iter().filter(stays).copied().collect());
+                let pictures = rows[0].iter().filter(stays).copied().collect();
+                rows.push(pictures);
             }
         }
-        let (n, padding) = (with.len(), word(names::PADDING)?);
-        let mut rows = PromptRows { rows: vec![with], n_pads: vec![0] };
-        for other in others {
-            let n_pad = n - other.len();
-            rows.rows.push([vec![padding; n_pad], other].concat());
-            rows.n_pads.push(n_pad as i64);
-        }
-        Ok(Ok(rows))
+        Ok(Ok(PromptRows::padded(rows, word(names::PADDING)?)))
     }
 }

@@ -1,14 +1,10 @@
 //! The picture decoder of Chameleon: the VQGAN of taming-transformers (Esser et al., arXiv 2012.09841).
 //! Codes are used as they are stored, without norm. In f32.
 
-use specimen_decode::vectors::TokenVectors;
 use specimen_weights::{Init, LoadError, ParamSource, Scoped};
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
-use crate::{
-    picture::vq_blocks::{Attention, Conv, Norm, Norms, Residual},
-    seam::token_tables::vectors_of,
-};
+use crate::picture::vq_blocks::{Attention, Conv, Norm, Norms, Residual};
 
 const NORMS: Norms = Norms::VQGAN;
 
@@ -118,6 +114,11 @@ impl Vqgan {
         &self.config
     }
 
+    /// The codebook as it is stored, `[n_codes, d_code]`.
+    pub fn codebook(&self) -> &Tensor {
+        &self.codebook
+    }
+
     /// Pictures from codes. `codes`: `[b, rows, columns]`, i64; returns `[b, 3, height, width]`, nominally in
     /// `[-1, 1]`, not clamped.
     pub fn decode(&self, codes: &Tensor) -> Tensor {
@@ -140,22 +141,4 @@ impl Vqgan {
         }
         self.head.forward(&self.head_norm.forward(&x).silu())
     }
-
-    /// The vectors of all codes, and behind them `n_structural` tokens that are no codes: each far from all codes
-    /// and from each other, so that none is anyone's neighbour while codes are left. `file` is for messages.
-    ///
-    /// # Errors
-    /// A vector that is not finite.
-    pub fn token_vectors(&self, file: &str, n_structural: usize) -> Result<TokenVectors, LoadError> {
-        let reach = self.codebook.abs().max().double_value(&[]).max(1.0);
-        let far = |at: usize| {
-            self.codebook.new_full([1, self.config.d_code], reach * 1e3 * (at + 1) as f64, OPTIONS)
-        };
-        let mut all = vec![self.codebook.to_device(tch::Device::Cpu).to_kind(Kind::Float)];
-        all.extend((0..n_structural).map(far));
-        vectors_of(file, &Tensor::cat(&all, 0))
-    }
 }
-
-/// Where tables of vectors are made.
-const OPTIONS: (Kind, tch::Device) = (Kind::Float, tch::Device::Cpu);

@@ -62,7 +62,7 @@ impl JanusConfig {
     #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
-        let layer = LayerShape { d_model, n_heads, d_head: self.d_head(), d_ffn };
+        let layer = LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head: self.d_head(), d_ffn };
         StackShape { layer, n_layers, norm_eps }
     }
 }

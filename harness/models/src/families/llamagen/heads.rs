@@ -35,6 +35,7 @@ pub fn drafter_config(config: &LlamaGenConfig, norm_eps: f64) -> EagleConfig {
         output_norm: false,
         prefix: EaglePrefix::Whole,
         n_heads: config.n_heads,
+        n_kv_heads: None,
         d_head: config.d_head(),
         d_ffn: config.d_ffn,
         norm_eps,

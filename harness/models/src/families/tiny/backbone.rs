@@ -62,7 +62,7 @@ impl TinyBackbone {
 
     fn layer_shape(config: &TargetConfig) -> LayerShape {
         let &TargetConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
-        LayerShape { d_model, n_heads, d_head, d_ffn }
+        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
     }
 
     /// Builds what decoding needs; training does without.
@@ -165,7 +165,7 @@ impl Backbone for TinyBackbone {
         mask: Option<&Tensor>,
         layers: &[usize],
     ) -> Tapped {
-        let turns = self.turns.at(positions, self.config.n_heads);
+        let turns = self.turns.at(positions, Self::layer_shape(&self.config).turned_and_still());
         let mut x = Mirrored::new(x);
         let mut inner = Vec::new();
         for (at, (layer, cache)) in self.layers.iter().zip(cache.layers()).enumerate() {

@@ -5,11 +5,14 @@
 
 use specimen_decode::{dist::TokenId, frontier::PictureRows};
 
-/// The structural tokens of an image of Lumina-mGPT, in the order of [`Grammar::structural`].
+/// The structural tokens of an image of Lumina-mGPT by their place behind the codes; that of a row end is also Emu3's, whose
+/// three closing ones follow.
 const ROW_END: usize = 0;
 const IMAGE_END: usize = 1;
 const IMAGE_BEGIN: usize = 2;
 const HEIGHT: usize = 3;
+/// Tokens that close an image of Emu3.
+const N_CLOSING: usize = 3;
 
 /// The sequence of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,9 @@ pub enum Grammar {
     Plain,
     /// Begin, height and width, every row closed by a row end, and an image end (Lumina-mGPT).
     Framed,
+    /// Every row closed by a row end, and three closing tokens: the ends of a frame, of the image and of the sequence
+    /// (Emu3).
+    Closed,
 }
 
 /// A grammar over a map of codes.
@@ -37,9 +43,16 @@ impl ImageForm {
     /// Tokens of the sequence.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
+        let PictureRows { n_before, len, n } = self.picture_rows();
+        n_before + n * len + self.n_behind()
+    }
+
+    /// Tokens behind the last row.
+    fn n_behind(&self) -> usize {
         match self.grammar {
-            Grammar::Plain => self.rows * self.columns,
-            Grammar::Framed => 3 + self.rows * (self.columns + 1) + 1,
+            Grammar::Plain => 0,
+            Grammar::Framed => 1,
+            Grammar::Closed => N_CLOSING,
         }
     }
 
@@ -49,16 +62,18 @@ impl ImageForm {
         match self.grammar {
             Grammar::Plain => PictureRows { n_before: 0, len: self.columns, n: self.rows },
             Grammar::Framed => PictureRows { n_before: 3, len: self.columns + 1, n: self.rows },
+            Grammar::Closed => PictureRows { n_before: 0, len: self.columns + 1, n: self.rows },
         }
     }
 
-    /// Kinds of structural tokens, which follow the codes in the vocabulary: row end, image end, image begin,
-    /// height, and width where it is another.
+    /// Kinds of structural tokens, which follow the codes in the vocabulary: of Lumina-mGPT row end, image end, image begin,
+    /// height, and width where it is another; of Emu3 the ends of a row, of a frame, of the image and of the sequence.
     #[must_use]
     pub fn n_structural(&self) -> usize {
         match self.grammar {
             Grammar::Plain => 0,
             Grammar::Framed => self.width() + 1,
+            Grammar::Closed => 1 + N_CLOSING,
         }
     }
 
@@ -76,16 +91,15 @@ impl ImageForm {
 
     /// Kind of the structural token at `position`, if there stands one.
     fn structural(&self, position: usize) -> Option<usize> {
-        let Some(body) = (match self.grammar {
-            Grammar::Plain => return None,
-            Grammar::Framed => position.checked_sub(3),
-        }) else {
+        let PictureRows { n_before, len, n } = self.picture_rows();
+        let Some(body) = position.checked_sub(n_before) else {
             return Some([IMAGE_BEGIN, HEIGHT, self.width()][position]);
         };
-        if body == self.rows * (self.columns + 1) {
-            return Some(IMAGE_END);
+        match body.checked_sub(n * len) {
+            // The kinds of what closes an image follow that of a row end.
+            Some(behind) => Some(IMAGE_END + behind),
+            None => (body % len == self.columns).then_some(ROW_END),
         }
-        (body % (self.columns + 1) == self.columns).then_some(ROW_END)
     }
 
     /// The codes of `tokens`, row by row. A structural token where a code belongs counts as code 0: the target never
@@ -108,18 +122,22 @@ mod tests {
     const LUMINA_768: ImageForm =
         ImageForm { grammar: Grammar::Framed, rows: 48, columns: 48, n_codes: 8192 };
 
+    const EMU3_720: ImageForm =
+        ImageForm { grammar: Grammar::Closed, rows: 90, columns: 90, n_codes: 32_768 };
+
     #[test]
     fn published_sequences_have_their_published_lengths() {
         let lumina_512 = ImageForm { rows: 32, columns: 32, ..LUMINA_768 };
         let anole = ImageForm { grammar: Grammar::Plain, ..lumina_512 };
-        assert_eq!([LUMINA_768, lumina_512, anole].map(|form| form.n_tokens()), [2356, 1060, 1024]);
+        let all = [LUMINA_768, lumina_512, anole, EMU3_720];
+        assert_eq!(all.map(|form| form.n_tokens()), [2356, 1060, 1024, 8193]);
         let n_forced = |form: ImageForm| form.forced().iter().flatten().count();
-        assert_eq!([LUMINA_768, lumina_512, anole].map(n_forced), [52, 36, 0]);
+        assert_eq!(all.map(n_forced), [52, 36, 0, 93]);
     }
 
     #[test]
     fn rows_end_where_their_row_ends_stand() {
-        for form in [LUMINA_768, ImageForm { rows: 3, columns: 5, ..LUMINA_768 }] {
+        for form in [LUMINA_768, ImageForm { rows: 3, columns: 5, ..LUMINA_768 }, EMU3_720] {
             let PictureRows { n_before, len, n } = form.picture_rows();
             for row in 1..=n {
                 assert_eq!(form.structural(n_before + row * len - 1), Some(ROW_END));
@@ -144,6 +162,22 @@ mod tests {
             };
             assert_eq!(found, expected, "{k}");
         }
+    }
+
+    #[test]
+    fn emu3_closes_every_91st_token_and_the_image_by_three() {
+        // As Emu3's own code allows tokens: the k-th behind the mark of an image, from 1, is a row end if 91 divides k; behind
+        // 91 * 90 come the ends of a frame, of the image and of the sequence.
+        for (k, found) in (1..).zip(EMU3_720.forced()) {
+            let expected = match k - 90 * 91 {
+                behind @ 1..=3 => Some(behind as u32),
+                _ => (k % 91 == 0).then_some(0),
+            };
+            assert_eq!(found, expected.map(|kind| TokenId(32_768 + kind)), "{k}");
+        }
+        let small = ImageForm { rows: 2, columns: 2, n_codes: 10, ..EMU3_720 };
+        assert_eq!(small.n_structural(), 4);
+        assert_eq!(small.codes(&[1, 2, 10, 3, 4, 10, 11, 12, 13].map(TokenId)), [1, 2, 3, 4]);
     }
 
     #[test]
