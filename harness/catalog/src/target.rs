@@ -18,6 +18,8 @@ pub enum Family {
     Janus,
     /// Chameleon, Lumina-mGPT and Anole.
     Chameleon,
+    /// Emu3-Gen.
+    Emu3,
 }
 
 /// What a model can lend a method.

@@ -513,6 +513,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         use specimen_catalog::Family;
         use specimen_models::{
             families::{
+                emu3::{Emu3Config, Emu3Names, Emu3Network},
                 janus::{JanusConfig, JanusNames, JanusNetwork},
                 llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
             },
@@ -529,6 +530,15 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             let all = LlamaGenNetwork::expected(&LlamaGenConfig::of(model), LlamaGenNames::Original).unwrap();
             let read: Vec<_> = all.into_iter().filter(|entry| !entry.name.contains("embedding")).collect();
             assert_eq!(n_parameters(read), streamed(&model.name), "{}", model.name);
+        }
+        for (model, _) in of_family(Family::Emu3) {
+            let config = Emu3Config::of(model);
+            let mut all = Emu3Network::expected(&config, Emu3Names::Original).unwrap();
+            all.retain(|entry| entry.name != Emu3Names::Original.words());
+            for head in all.iter_mut().filter(|entry| entry.name == Emu3Names::Original.head()) {
+                head.shape[0] = config.n_codes;
+            }
+            assert_eq!(n_parameters(all), streamed(&model.name), "{}", model.name);
         }
         for (model, _) in of_family(Family::Janus) {
             let all = JanusNetwork::expected(&JanusConfig::of(model), JanusNames::Original).unwrap();

@@ -11,6 +11,7 @@ use tch::{Device, Kind};
 use crate::{
     families::{
         chameleon::{self, Chameleon, ChameleonConfig, Recipe, Source, VqganConfig},
+        emu3::{Emu3, Emu3Weights},
         igpt,
         janus::{Janus, JanusConfig, JanusWeights},
         llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
@@ -112,6 +113,8 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         }
         Family::Janus if is_made => Janus::made(model, narrow, kind, device)?.into_model(device)?,
         Family::Janus => Janus::open(&JanusWeights::of(model), &places, kind, device)?.into_model(device)?,
+        Family::Emu3 if is_made => Emu3::made(model, narrow, kind, device)?.into_model(device)?,
+        Family::Emu3 => Emu3::open(&Emu3Weights::of(model), &places, kind, device)?.into_model(device)?,
         Family::Chameleon => {
             let recipe = match narrow {
                 Some(side) => chameleon::made::narrow_recipe(model, side),

@@ -2,6 +2,7 @@
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod chameleon;
+pub mod emu3;
 pub mod igpt;
 pub mod janus;
 pub mod llamagen;

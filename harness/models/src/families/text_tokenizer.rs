@@ -39,6 +39,24 @@ impl TextTokenizer {
         Ok(Self { path: path.to_owned(), digest: blake3::hash(json).to_hex().to_string(), inner })
     }
 
+    /// The same, made of a file of another form whose blake3 is `digest`, hex.
+    #[must_use]
+    pub(crate) fn with_digest(self, digest: String) -> Self {
+        Self { digest, ..self }
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `reason` as what is wrong with its file.
+    #[must_use]
+    pub fn unfit(&self, reason: String) -> LoadError {
+        LoadError::Config { path: self.path.clone(), reason }
+    }
+
     /// Its file, as the part `role` of a model.
     #[must_use]
     pub fn id(&self, role: &str) -> WeightsId {
@@ -55,14 +73,12 @@ impl TextTokenizer {
         Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
     }
 
-    /// The id of the special token `name`.
+    /// The id of the token `name`.
     ///
     /// # Errors
     /// A tokenizer without it: it belongs to another model.
     pub fn special(&self, name: &str) -> Result<i64, LoadError> {
-        self.inner.token_to_id(name).map(i64::from).ok_or_else(|| LoadError::Config {
-            path: self.path.clone(),
-            reason: format!("it has no token `{name}`; is it the right model's?"),
-        })
+        let reason = || format!("it has no token `{name}`; is it the right model's?");
+        self.inner.token_to_id(name).map(i64::from).ok_or_else(|| self.unfit(reason()))
     }
 }

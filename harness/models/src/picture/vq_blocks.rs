@@ -4,18 +4,21 @@
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::Tensor;
 
-/// Groups and epsilon of every norm of a decoder.
+/// Groups and epsilon of every norm of a decoder, and what scales and shifts what they norm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Norms {
     /// Groups; they divide the channels.
     pub(crate) n_groups: i64,
     /// Epsilon.
     pub(crate) eps: f64,
+    /// Width of the codes of the picture, by which each norm scales and shifts place by place (MoVQ, Zheng et al., arXiv
+    /// 2209.09002); absent: as VQGAN's.
+    pub(crate) d_code: Option<i64>,
 }
 
 impl Norms {
     /// VQGAN's, and those of everything that descends from it.
-    pub(crate) const VQGAN: Self = Self { n_groups: 32, eps: 1e-6 };
+    pub(crate) const VQGAN: Self = Self { n_groups: 32, eps: 1e-6, d_code: None };
 }
 
 /// A convolution that keeps the sides.
@@ -41,6 +44,20 @@ impl Conv {
         })
     }
 
+    /// What a convolution over frames, with kernels of three frames that look back, does to the first frame: those before it
+    /// are zeros, so that the last slice of each kernel is left.
+    pub(crate) fn of_first_frame(
+        source: &mut dyn ParamSource,
+        name: &str,
+        [n_in, n_out]: [i64; 2],
+        k: i64,
+    ) -> Result<Self, LoadError> {
+        let bound = Init::Uniform(((3 * n_in * k * k) as f64).powf(-0.5));
+        let weight = source.param(&format!("{name}.weight"), &[n_out, n_in, 3, k, k], bound)?;
+        let weight = weight.select(2, 2).contiguous();
+        Ok(Self { weight, bias: source.param(&format!("{name}.bias"), &[n_out], bound)? })
+    }
+
     /// `[b, in, height, width]` to `[b, out, height, width]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         let padding = self.weight.size()[3] / 2;
@@ -61,6 +78,8 @@ pub(crate) struct Norm {
     weight: Tensor,
     /// `[channels]`
     bias: Tensor,
+    /// From codes to what a place is scaled and shifted by.
+    by_codes: Option<[Conv; 2]>,
 }
 
 impl Norm {
@@ -70,16 +89,33 @@ impl Norm {
         channels: i64,
         kind: Norms,
     ) -> Result<Self, LoadError> {
-        Ok(Self {
-            kind,
-            weight: source.param(&format!("{name}.weight"), &[channels], Init::Constant(1.0))?,
-            bias: source.param(&format!("{name}.bias"), &[channels], Init::Constant(0.0))?,
-        })
+        let inner = if kind.d_code.is_some() { format!("{name}.norm_layer") } else { name.to_owned() };
+        let weight = source.param(&format!("{inner}.weight"), &[channels], Init::Constant(1.0))?;
+        let bias = source.param(&format!("{inner}.bias"), &[channels], Init::Constant(0.0))?;
+        let mut by_codes = |d_code| {
+            let scale = Conv::new(source, &format!("{name}.conv_y"), [d_code, channels], 1)?;
+            let shift = Conv::new(source, &format!("{name}.conv_b"), [d_code, channels], 1)?;
+            Ok::<_, LoadError>([scale, shift])
+        };
+        let by_codes = kind.d_code.map(&mut by_codes).transpose()?;
+        Ok(Self { kind, weight, bias, by_codes })
     }
 
     /// `[b, channels, height, width]` to the same.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
-        x.group_norm(self.kind.n_groups, Some(&self.weight), Some(&self.bias), self.kind.eps, false)
+        self.forward_by(x, None)
+    }
+
+    /// The same, scaled and shifted by `codes`, `[b, d_code, rows, columns]`, each of which stands for a square of places.
+    pub(crate) fn forward_by(&self, x: &Tensor, codes: Option<&Tensor>) -> Tensor {
+        let normed =
+            x.group_norm(self.kind.n_groups, Some(&self.weight), Some(&self.bias), self.kind.eps, false);
+        let Some([scale, shift]) = &self.by_codes else { return normed };
+        let codes = codes.expect("norms that codes scale are given the codes");
+        // A convolution of one place and the spreading over a square change places without a difference.
+        let (_, _, height, width) = x.size4().expect("feature maps have four axes");
+        let spread = |conv: &Conv| conv.forward(codes).upsample_nearest2d([height, width], None, None);
+        normed * spread(scale) + spread(shift)
     }
 }
 
@@ -113,8 +149,13 @@ impl Residual {
 
     /// `[b, in, height, width]` to `[b, out, height, width]`.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
-        let hidden = self.convs[0].forward(&self.norms[0].forward(x).silu());
-        let branch = self.convs[1].forward(&self.norms[1].forward(&hidden).silu());
+        self.forward_by(x, None)
+    }
+
+    /// The same with norms as [`Norm::forward_by`].
+    pub(crate) fn forward_by(&self, x: &Tensor, codes: Option<&Tensor>) -> Tensor {
+        let hidden = self.convs[0].forward(&self.norms[0].forward_by(x, codes).silu());
+        let branch = self.convs[1].forward(&self.norms[1].forward_by(&hidden, codes).silu());
         match &self.skip {
             Some(skip) => skip.forward(x) + branch,
             None => x + branch,
@@ -144,8 +185,13 @@ impl Attention {
 
     /// `[b, channels, height, width]` to the same.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
+        self.forward_by(x, None)
+    }
+
+    /// The same with its norm as [`Norm::forward_by`].
+    pub(crate) fn forward_by(&self, x: &Tensor, codes: Option<&Tensor>) -> Tensor {
         let (b, channels, height, width) = x.size4().expect("feature maps have four axes");
-        let normed = self.norm.forward(x);
+        let normed = self.norm.forward_by(x, codes);
         let places = |conv: &Conv| conv.forward(&normed).flatten(2, 3).transpose(1, 2).unsqueeze(1);
         let [q, k, v] = self.projections.each_ref().map(places);
         let context =

@@ -1,15 +1,20 @@
-"""The tokenizers of the toys, of the same kinds as those of flan-t5 and of Janus-Pro, and ids of some texts, by the
-Python package `tokenizers` 0.23.
+"""The tokenizers of the toys, of the same kinds as those of flan-t5, of Janus-Pro and of Emu3, and ids of some texts, by the
+Python packages `tokenizers` 0.23 and, for Emu3, `tiktoken` 0.14.
 
-    python make_tokenizers.py        writes ../../weights/toy/*.json and tokenizers.json
+    python make_tokenizers.py        writes ../../weights/toy/*.json, ../../weights/emu3-toy/emu3.tiktoken, emu3_tokenizer.json
+                                     and tokenizers.json
 """
 
+import base64
 import json
+import unicodedata
 from pathlib import Path
 
+import tiktoken
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-TOYS = Path(__file__).resolve().parent / "../../weights/toy"
+HERE = Path(__file__).resolve().parent
+TOYS = HERE / "../../weights/toy"
 TEXTS = [
     "a red circle on a blue square",
     "  Two   dogs, and 3 cats!  ",
@@ -18,6 +23,7 @@ TEXTS = [
     "x",
     "<|User|>: a bus near the sea\n\n<|Assistant|>:<begin_of_image>",
     "1234567 and 12",
+    "the (a) red-quality cafe\u0301<|extra_200|>, low  low\n\n quality's THE'S",
 ]
 
 
@@ -72,13 +78,63 @@ def janus():
     return tokenizer
 
 
+# What Emu3's own tokenizer splits a text by, before its parts become words.
+EMU3_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+# Words of more than one byte, by rank; "(a" shows which way a text was split.
+EMU3_MERGES = [" a", "(a", "th", "the", "re", "red", "in", "ing", " c", "er", " b", " bu", "us", " bus", "an", "and", " and",
+               "ca", "\u00e9", " th", " the", "qu", "ua", "qua", "ity", "quality", "ow", "low", ", "]
+EMU3_CODES = 48
+
+
+def emu3_special(n_words):
+    names = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"] + [f"<|extra_{i}|>" for i in range(205)]
+    names += ["<|image token|>", "<|image start|>", "<|image end|>"]
+    names += [f"<|visual token {code:06}|>" for code in range(EMU3_CODES)]
+    return {name: n_words + at for at, name in enumerate(names)}
+
+
+def emu3():
+    words = [bytes([byte]) for byte in range(256)] + [merge.encode() for merge in EMU3_MERGES]
+    ranks = {word: rank for rank, word in enumerate(words)}
+    return tiktoken.Encoding("toy", pat_str=EMU3_SPLIT, mergeable_ranks=ranks, special_tokens=emu3_special(len(words)))
+
+
+def emu3_ids(encoding, text):
+    return encoding.encode(unicodedata.normalize("NFC", text), allowed_special="all")
+
+
+def emu3_of_transformers(encoding):
+    """The same words as `transformers` publishes them: split as GPT-2 does, and not composed."""
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    unseen = [byte for byte in range(256) if byte not in seen]
+    written = lambda word: "".join(chr(byte) if byte in seen else chr(256 + unseen.index(byte)) for byte in word)
+    ranks = encoding._mergeable_ranks
+    merges = []
+    for word in sorted(ranks, key=ranks.get):
+        ways = [(word[:at], word[at:]) for at in range(1, len(word)) if word[:at] in ranks and word[at:] in ranks]
+        merges += [tuple(map(written, way)) for way in sorted(ways, key=lambda way: [ranks[part] for part in way])[:1]]
+    tokenizer = Tokenizer(models.BPE(vocab={written(word): rank for word, rank in ranks.items()}, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in encoding._special_tokens])
+    return tokenizer
+
+
 def main():
     TOYS.mkdir(exist_ok=True)
+    encoding = emu3()
+    lines = [f"{base64.b64encode(word).decode()} {rank}\n" for word, rank in encoding._mergeable_ranks.items()]
+    (HERE / "../../weights/emu3-toy").mkdir(exist_ok=True)
+    (HERE / "../../weights/emu3-toy/emu3.tiktoken").write_text("".join(lines))
+    emu3_of_transformers(encoding).save(str(HERE / "emu3_tokenizer.json"))
     ids = {}
     for name, tokenizer in [("t5", t5()), ("janus", janus())]:
         tokenizer.save(str(TOYS / f"{name}-tokenizer.json"))
         ids[name] = [tokenizer.encode(text).ids for text in TEXTS]
-    Path("tokenizers.json").write_text(json.dumps({"texts": TEXTS, **ids}, indent=1) + "\n")
+    ids["emu3"] = [emu3_ids(encoding, text) for text in TEXTS]
+    (HERE / "tokenizers.json").write_text(json.dumps({"texts": TEXTS, **ids}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

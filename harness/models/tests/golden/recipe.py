@@ -25,6 +25,10 @@ def centre_and_spread(name, shape):
         return 1.0, 0.3
     if name.endswith(".bias"):
         return 0.0, 0.2
+    if name.endswith(".running_var"):
+        return 1.0, 0.3
+    if name.endswith(".running_mean"):
+        return 0.0, 0.2
     if "embed" in name or "shared" in name or "relative_attention_bias" in name:
         return 0.0, 1.0
     return 0.0, math.sqrt(3.0 / math.prod(shape[1:]))

@@ -44,8 +44,10 @@ pub(crate) fn by_recipe(name: &str, shape: &[i64]) -> Tensor {
     let fan_in: i64 = shape[1..].iter().product();
     let (centre, spread) = if name.contains("norm") && name.ends_with("weight") {
         (1.0, 0.3)
-    } else if name.ends_with(".bias") {
+    } else if name.ends_with(".bias") || name.ends_with(".running_mean") {
         (0.0, 0.2)
+    } else if name.ends_with(".running_var") {
+        (1.0, 0.3)
     } else if ["embed", "shared", "relative_attention_bias"].iter().any(|part| name.contains(part)) {
         (0.0, 1.0)
     } else {

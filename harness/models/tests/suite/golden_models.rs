@@ -52,17 +52,17 @@ use crate::{
 };
 
 /// The tokens behind which heads draft, and the tree below the last of them.
-const KNOWN: [u32; 3] = [3, 11, 7];
+pub(crate) const KNOWN: [u32; 3] = [3, 11, 7];
 const TREE: [(i32, u32); 6] = [(-1, 5), (-1, 15), (0, 7), (0, 2), (2, 13), (1, 7)];
 
 /// The largest distance between two f32 ways to a distribution: eight layers of sums of at most 100 products.
-const DISTRIBUTION: f32 = 1e-5;
+pub(crate) const DISTRIBUTION: f32 = 1e-5;
 
-fn part(role: &str, file: &str) -> &'static Part {
+pub(crate) fn part(role: &str, file: &str) -> &'static Part {
     part_of("owner/deep", role, &[file])
 }
 
-fn head(kind: HeadKind, weights: &'static str, file: &str) -> HeadSource {
+pub(crate) fn head(kind: HeadKind, weights: &'static str, file: &str) -> HeadSource {
     HeadSource { kind, weights, entry: "deep-drafter", part: part("drafter", file) }
 }
 
@@ -136,21 +136,21 @@ const CHAMELEON: &str = r#"{
 }"#;
 
 /// A data folder in which files are written by recipe.
-struct Desk(tempfile::TempDir);
+pub(crate) struct Desk(tempfile::TempDir);
 
 impl Desk {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         let path = self.0.path().join("weights/owner/deep").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 
     /// Tensors by recipe; those whose names begin with `fc.` times `quieter`.
-    fn write(&self, name: &str, inventory: &[Expected], quieter: f64) {
+    pub(crate) fn write(&self, name: &str, inventory: &[Expected], quieter: f64) {
         let mut tensors = all_by_recipe(inventory);
         for (_, fc) in tensors.iter_mut().filter(|(name, _)| name.starts_with("fc.")) {
             *fc = &*fc * quieter;
@@ -158,7 +158,7 @@ impl Desk {
         write_safetensors(&self.file(name), &tensors).unwrap();
     }
 
-    fn config(&self, name: &str, text: &str) {
+    pub(crate) fn config(&self, name: &str, text: &str) {
         std::fs::write(self.file(name), text).unwrap();
     }
 
@@ -167,7 +167,7 @@ impl Desk {
         std::fs::copy(from, self.file("tokenizer.json")).unwrap();
     }
 
-    fn places(&self) -> Places {
+    pub(crate) fn places(&self) -> Places {
         Places { own: vec![self.0.path().to_owned()], ..Places::default() }
     }
 }
@@ -225,7 +225,7 @@ fn check_picture(model: &LoadedModel, side: i64, rounding: Rounding, decode: imp
 /// Decodes behind `prompt` and compares what the target and the head of `kind` say with `logits` and with the tensor
 /// `drafts` of the golden file.
 #[track_caller]
-fn check_drafts(model: &LoadedModel, prompt: &str, kind: &DrafterKind, file: &str, drafts: &str) {
+pub(crate) fn check_drafts(model: &LoadedModel, prompt: &str, kind: &DrafterKind, file: &str, drafts: &str) {
     let mut generation = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
     let (mut draft, _) = model.drafter(kind, &generation, MAX_TREE).unwrap();
     check_target(&mut generation, file, &KNOWN[..2], &format!("{file}, {drafts}"));
@@ -255,7 +255,7 @@ fn check_drafts(model: &LoadedModel, prompt: &str, kind: &DrafterKind, file: &st
 /// Commits `tokens`, and compares every distribution of the target on the way, and the one behind the last of
 /// [`KNOWN`].
 #[track_caller]
-fn check_target(generation: &mut ModelGeneration, file: &str, tokens: &[u32], what: &str) {
+pub(crate) fn check_target(generation: &mut ModelGeneration, file: &str, tokens: &[u32], what: &str) {
     let expected = distributions(&tensor(file, "logits"), generation.sampling());
     let row = |at: i64| row_values(&expected.get(at));
     check_distribution(&generation.prefill(), &row(0), DISTRIBUTION, what);

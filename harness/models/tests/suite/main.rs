@@ -12,6 +12,7 @@ mod decoding;
 mod distributions;
 mod eagle_draft;
 mod golden_eagle3;
+mod golden_emu3;
 mod golden_llama;
 mod golden_models;
 mod golden_text;

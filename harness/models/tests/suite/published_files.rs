@@ -9,6 +9,7 @@ use specimen_hub::Places;
 use specimen_models::{
     families::{
         chameleon,
+        emu3::{Emu3Config, Emu3Names, Emu3Network, Emu3Vq, Emu3VqConfig, Emu3Weights, VqNames},
         janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
         llamagen::{
             LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
@@ -38,6 +39,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::{
     golden::{all_by_recipe, path},
+    golden_emu3::{EMU3, EMU3_VQ, emu3_words, vq as emu3_pictures},
     golden_llama::{JANUS, LLAMAGEN, VQ},
     support::{GUIDED, part_of},
 };
@@ -55,7 +57,7 @@ const TEXT: T5Config = T5Config {
 };
 
 /// Numbers of all tensors together.
-fn n_parameters(inventory: &[Expected]) -> i64 {
+pub(crate) fn n_parameters(inventory: &[Expected]) -> i64 {
     inventory.iter().map(|tensor| tensor.shape.iter().product::<i64>()).sum()
 }
 
@@ -172,6 +174,18 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
         }),
         ("tokenizer of transformers", vq_inventory(&VQ, Vq16Names::HuggingFace), |source| {
             Vq16::new(source, &VQ, Vq16Names::HuggingFace).map(|_| ())
+        }),
+        ("Emu3", Emu3Network::expected(&EMU3, Emu3Names::Original).unwrap(), |source| {
+            Emu3Network::new(source, &EMU3, Emu3Names::Original, &emu3_words()).map(|_| ())
+        }),
+        ("Emu3 of transformers", Emu3Network::expected(&EMU3, Emu3Names::HuggingFace).unwrap(), |source| {
+            Emu3Network::new(source, &EMU3, Emu3Names::HuggingFace, &emu3_words()).map(|_| ())
+        }),
+        ("pictures of Emu3", emu3_pictures(VqNames::ORIGINAL), |source| {
+            Emu3Vq::new(source, &EMU3_VQ, VqNames::ORIGINAL).map(|_| ())
+        }),
+        ("pictures of Emu3 of transformers", emu3_pictures(VqNames::NEWER), |source| {
+            Emu3Vq::new(source, &EMU3_VQ, VqNames::NEWER).map(|_| ())
         }),
         ("T5", T5Encoder::expected(&TEXT).unwrap(), |source| T5Encoder::new(source, &TEXT).map(|_| ())),
     ]
@@ -457,6 +471,7 @@ fn every_published() -> Vec<(&'static str, Vec<&'static Part>)> {
             Family::Llamagen => LlamaGenWeights::of(model).parts,
             Family::Janus => JanusWeights::of(model).parts,
             Family::Chameleon => chameleon::Source::of(model).parts,
+            Family::Emu3 => Emu3Weights::of(model).parts,
             Family::Igpt | Family::Tiny | Family::Stub => model.all_parts(),
         };
         (model.name.as_str(), parts)
@@ -483,6 +498,13 @@ fn every_model_of_the_catalog_has_the_sizes_of_its_family() {
                 let recipe = chameleon::Recipe::of(model, vqgan);
                 assert_eq!(recipe.form.n_tokens(), n_tokens, "{name}");
                 assert_eq!(recipe.pixels(), [target.width, target.height], "{name}");
+            }
+            Family::Emu3 => {
+                let (form, vq) = (Emu3Config::of(model).form(), Emu3Weights::of(model).vq);
+                let scale = if model.files.is_empty() { Emu3VqConfig::toy(64).scale() } else { vq.scale() };
+                assert_eq!(form.n_tokens(), n_tokens, "{name}");
+                let pixels = [form.columns, form.rows].map(|n| n * scale as usize);
+                assert_eq!(pixels, [target.width, target.height], "{name}");
             }
             Family::Igpt | Family::Tiny | Family::Stub => {}
         }

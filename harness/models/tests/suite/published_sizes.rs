@@ -5,6 +5,7 @@ use specimen_catalog::{Family, entry};
 use specimen_models::{
     families::{
         chameleon::{ChameleonConfig, VqganConfig},
+        emu3::{Emu3Config, Emu3VqConfig, Emu3Weights},
         igpt::IgptConfig,
         janus::{JanusConfig, JanusWeights},
         llamagen::{Condition, LlamaGenConfig, LlamaGenWeights, t5::T5Config},
@@ -73,6 +74,29 @@ fn the_sizes_of_janus_are_those_published() {
         let found = JanusWeights::of(entry(name).unwrap());
         assert_eq!((found.config, found.vq), (expected, Vq16Config::PUBLISHED), "{name}");
     }
+}
+
+#[test]
+fn the_sizes_of_emu3_are_those_published() {
+    let expected = Emu3Config {
+        n_layers: 32,
+        n_heads: 32,
+        n_kv_heads: 8,
+        d_model: 4096,
+        d_ffn: 14_336,
+        n_words: 184_622,
+        n_codes: 32_768,
+        rows: 90,
+        columns: 90,
+        n_positions: 9216,
+        rope_base: 1e6,
+        norm_eps: 1e-5,
+    };
+    let found = Emu3Weights::of(entry("emu3-gen-8b").unwrap());
+    assert_eq!((found.config, found.vq), (expected, Emu3VqConfig::PUBLISHED));
+    let Emu3VqConfig { n_codes, d_code, channels, widths, n_blocks, attended } = Emu3VqConfig::PUBLISHED;
+    assert_eq!(([n_codes, d_code, channels], n_blocks), ([32_768, 4, 256], 2));
+    assert_eq!((widths, attended), (&[1, 2, 2, 4][..], &[3][..]));
 }
 
 #[test]

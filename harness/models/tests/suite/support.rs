@@ -14,6 +14,7 @@ use specimen_decode::{
 };
 use specimen_models::{
     families::{
+        emu3::Emu3,
         igpt::{IgptBackbone, IgptConfig},
         janus::Janus,
         llamagen::LlamaGen,
@@ -138,6 +139,18 @@ pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
     model.open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
+/// An image of Emu3 at toy width under way, structural tokens drawn like any other; its caption is shorter than the negative
+/// prompt, and heads share keys.
+pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
+    let model = Emu3::made(specimen_catalog::entry("emu3-toy").unwrap(), None, Kind::Float, Device::Cpu)
+        .unwrap()
+        .into_model(Device::Cpu)
+        .unwrap();
+    let opened = model.open("a red bus", &sampling, MAX_TREE).unwrap();
+    let (backbone, prefix) = (opened.backbone().clone(), opened.prefix().shallow_clone());
+    ModelGeneration::new(backbone, sampling, prefix, model.n_tokens, MAX_TREE)
+}
+
 thread_local! {
     /// Buffers by network: images use them one after the other.
     static BUFFERS: RefCell<BTreeMap<&'static str, Rc<StepBuffers>>> = RefCell::default();
@@ -153,7 +166,7 @@ pub(crate) fn over_buffers(network: &'static str, open: Open) -> ModelGeneration
 }
 
 /// Every architecture, with and without guidance, and as a CUDA graph would run it.
-pub(crate) const EVERY_NETWORK: [(&str, Open); 12] = [
+pub(crate) const EVERY_NETWORK: [(&str, Open); 15] = [
     ("tiny", || tiny(PLAIN)),
     ("guided tiny", || tiny(GUIDED)),
     ("igpt", || igpt(PLAIN)),
@@ -161,11 +174,14 @@ pub(crate) const EVERY_NETWORK: [(&str, Open); 12] = [
     ("guided llamagen", || llamagen(GUIDED)),
     ("janus", || janus(PLAIN)),
     ("guided janus", || janus(GUIDED)),
+    ("emu3", || emu3(PLAIN)),
+    ("guided emu3", || emu3(GUIDED)),
     ("static tiny", || over_buffers("tiny", || tiny(PLAIN))),
     ("static guided tiny", || over_buffers("tiny", || tiny(GUIDED))),
     ("static igpt", || over_buffers("igpt", || igpt(PLAIN))),
     ("static guided llamagen", || over_buffers("llamagen", || llamagen(GUIDED))),
     ("static guided janus", || over_buffers("janus", || janus(GUIDED))),
+    ("static guided emu3", || over_buffers("emu3", || emu3(GUIDED))),
 ];
 
 pub(crate) fn eagle_head() -> Rc<EagleHead> {

@@ -24,8 +24,12 @@ use crate::support::{
 };
 
 /// Names with a prompt each.
-pub(crate) const TOYS: [(&str, &str); 3] =
-    [("llamagen-toy", "a red circle"), ("llamagen-c2i-toy", "7"), ("janus-toy", "a bus near the sea")];
+pub(crate) const TOYS: [(&str, &str); 4] = [
+    ("llamagen-toy", "a red circle"),
+    ("llamagen-c2i-toy", "7"),
+    ("janus-toy", "a bus near the sea"),
+    ("emu3-toy", "a bus near the sea"),
+];
 
 const EAGLE: &str = r#""drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_7" }"#;
 
@@ -117,7 +121,7 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
             for sampling in [PLAIN, Sampling { top_k: 20, ..GUIDED }] {
                 let draw = |seed| image(&model, (prompt, sampling), &method, seed);
                 let tokens = draw(1);
-                assert_eq!(tokens.len(), 16, "{name}, {method_name}");
+                assert_eq!(tokens.len(), model.n_tokens, "{name}, {method_name}");
                 assert_eq!(tokens, draw(1), "{name}, {method_name}");
                 assert_ne!(tokens, draw(2), "{name}, {method_name}");
                 let picture = model.picture(&tokens);
@@ -202,7 +206,7 @@ fn lossless_methods_draw_from_the_targets_distribution_and_another_temperature_i
         };
         for (method_name, method) in &methods()[..LOSSLESS] {
             for miss in misses(&fresh, &drawn(method, GUIDED)) {
-                // One in 15,000 for each of 24 numbers; seeds are fixed.
+                // One in 15,000 for each of 32 numbers; seeds are fixed.
                 assert!(miss.abs() < 4.0, "{name}, {method_name}: off by {miss:.1} standard deviations");
             }
         }
@@ -222,7 +226,7 @@ fn guidance_1_is_the_prompts_row_alone_and_swapped_rows_are_another_distribution
         let guided = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
         assert_eq!(guided.n_rows(), 2, "{name}");
         let behind = |prefix: tch::Tensor, sampling| {
-            ModelGeneration::new(guided.backbone().clone(), sampling, prefix, 16, MAX_TREE)
+            ModelGeneration::new(guided.backbone().clone(), sampling, prefix, model.n_tokens, MAX_TREE)
         };
         // Two rows under a guidance of 1 have the distribution of the first.
         let plain = model.open(prompt, &PLAIN, MAX_TREE).unwrap();

@@ -9,7 +9,7 @@ use super::VqConfig;
 use crate::picture::vq_blocks::{Conv, Norm, Norms, Residual};
 
 /// Of every norm.
-const NORMS: Norms = Norms { n_groups: 8, eps: 1e-5 };
+const NORMS: Norms = Norms { n_groups: 8, eps: 1e-5, d_code: None };
 
 /// Encoder, codebook and decoder.
 pub struct Vq {

@@ -1,0 +1,117 @@
+//! From a caption to words before an image, as the authors' `image_generation.py` has it.
+//!
+//! The sequence without the caption is a fixed negative prompt of its own length. It begins at position 0 in the authors' code;
+//! here both rows end together and share positions, which is the same: rotary attention depends on distances alone.
+
+use specimen_weights::LoadError;
+
+use super::Emu3Config;
+use crate::{
+    families::text_tokenizer::TextTokenizer, llama::padded::PromptRows, seam::model_error::ModelError,
+};
+
+/// What stands behind every caption.
+const POSITIVE: &str = " masterpiece, film grained, best quality.";
+/// What stands in the place of the caption in the other guidance row.
+const NEGATIVE: &str = "lowres, bad anatomy, bad hands, text, error, missing fingers, extra digit, fewer \
+    digits, cropped, worst quality, low quality, normal quality, jpeg artifacts, signature, watermark, username, blurry.";
+
+/// Begins every sequence; id 151849.
+const BEGIN: &str = "<|extra_203|>";
+/// Begins an image, before its size; id 151852.
+const IMAGE_BEGIN: &str = "<|image start|>";
+/// The first token of the image follows; id 151851.
+const IMAGE: &str = "<|image token|>";
+/// Fills what nobody sees; id 151643.
+const PADDING: &str = "<|endoftext|>";
+/// The ends of a row, of a frame, of an image and of a sequence, in the order of structural tokens; ids 151846, 151847, 151853
+/// and 151850.
+const STRUCTURAL: [&str; 4] = ["<|extra_200|>", "<|extra_201|>", "<|image end|>", "<|extra_204|>"];
+
+/// The name of a code's word; that of code 0 is id 151854.
+#[must_use]
+pub(super) fn code_name(code: i64) -> String {
+    format!("<|visual token {code:06}|>")
+}
+
+/// The word of every token of an image, codes first, which a published tokenizer has one after the other; nothing here
+/// relies on that.
+///
+/// # Errors
+/// A tokenizer without one of them.
+pub(super) fn words_of_tokens(text: &TextTokenizer, config: &Emu3Config) -> Result<Vec<i64>, LoadError> {
+    let codes = (0..config.n_codes).map(|code| text.special(&code_name(code)));
+    let all: Vec<i64> = codes.chain(STRUCTURAL.map(|name| text.special(name))).collect::<Result<_, _>>()?;
+    match all.iter().find(|&&word| config.n_words <= word) {
+        None => Ok(all),
+        Some(foreign) => Err(text.unfit(format!(
+            "a token of its images is the word {foreign}, and the model has {} words",
+            config.n_words
+        ))),
+    }
+}
+
+/// The prompt format of an Emu3.
+pub struct Emu3Prompt {
+    name: &'static str,
+    config: Emu3Config,
+    text: TextTokenizer,
+    /// Ids of [`BEGIN`], [`IMAGE`] and [`PADDING`].
+    marks: [i64; 3],
+}
+
+impl Emu3Prompt {
+    /// The format of the model `name`.
+    ///
+    /// # Errors
+    /// A tokenizer without the words that every prompt has.
+    pub(super) fn new(
+        name: &'static str,
+        config: Emu3Config,
+        text: TextTokenizer,
+    ) -> Result<Self, LoadError> {
+        let marks = [text.special(BEGIN)?, text.special(IMAGE)?, text.special(PADDING)?];
+        text.special(IMAGE_BEGIN)?;
+        Ok(Self { name, config, text, marks })
+    }
+
+    /// The words before an image of `caption` and, where `guided`, those of the negative prompt.
+    ///
+    /// # Errors
+    /// A caption that the tokenizer cannot split, or one that is too long.
+    pub fn rows(&self, caption: &str, guided: bool) -> Result<PromptRows, ModelError> {
+        let mut rows = vec![self.words(&format!("{caption}{POSITIVE}"))?];
+        if guided {
+            rows.push(self.words(NEGATIVE)?);
+        }
+        let rows = PromptRows::padded(rows, self.marks[2]);
+        let (n, n_tokens) = (rows.rows[0].len(), self.config.form().n_tokens());
+        if self.config.n_positions < (n + n_tokens) as i64 {
+            return Err(self.unusable(format!(
+                "it is {n} words long, and with {n_tokens} image tokens only {} fit in all",
+                self.config.n_positions
+            )));
+        }
+        Ok(rows)
+    }
+
+    /// The words of `text` in the frame that every image has.
+    fn words(&self, text: &str) -> Result<Vec<i64>, ModelError> {
+        let Emu3Config { rows, columns, n_words, .. } = self.config;
+        let framed = format!("{BEGIN}{text}{IMAGE_BEGIN}{rows}*{columns}{IMAGE}");
+        let words = self.text.encode(&framed).map_err(|reason| self.unusable(reason))?;
+        if let Some(foreign) = words.iter().find(|&&word| n_words <= word) {
+            return Err(self.unusable(format!("its word id {foreign} is not among the model's {n_words}")));
+        }
+        let [begin, image, _] = self.marks;
+        if (words.first(), words.last()) != (Some(&begin), Some(&image)) {
+            return Err(self
+                .unusable(format!("its words do not begin with `{BEGIN}` and end in `{IMAGE}`: {words:?}")));
+        }
+        Ok(words)
+    }
+
+    fn unusable(&self, reason: String) -> ModelError {
+        ModelError::Prompt { model: self.name.into(), reason }
+    }
+}
