@@ -41,16 +41,21 @@ fn check_toys(desk: &Desk, args: &[&str]) -> BTreeSet<String> {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let records = rows("records.jsonl");
-    assert_eq!(records.len(), 4 * 7 * 2);
+    assert_eq!(records.len(), 5 * 7 * 2);
     let mut images = BTreeSet::new();
     for record in &records {
         assert!(record["err"].is_null(), "{record:#}");
         let model = record["cell"].as_str().unwrap().split("model=").nth(1).unwrap().trim_end_matches(']');
         let n_tokens = record["tokens"].as_array().unwrap().len();
-        assert_eq!(n_tokens, if model == "lumina-toy" { 32 } else { 16 }, "{model}");
+        let expected = match model {
+            "lumina-toy" => 32,
+            "emu3-toy" => 23,
+            _ => 16,
+        };
+        assert_eq!(n_tokens, expected, "{model}");
         images.insert(record["cell"].as_str().unwrap().to_owned());
     }
-    assert_eq!(images.len(), 28);
+    assert_eq!(images.len(), 35);
     let pictures: Vec<_> = fs::read_dir(desk.path("r/shards/0/images")).unwrap().collect();
     assert_eq!(pictures.len(), records.len());
     let summary: Value =
