@@ -11,7 +11,7 @@ use tch::{Device, Kind};
 use crate::{
     families::{
         chameleon::{self, Chameleon, ChameleonConfig, Recipe, Source, VqganConfig},
-        emu3::{Emu3, Emu3Weights},
+        emu3::{Emu3, Emu3Config, Emu3Weights},
         igpt,
         janus::{Janus, JanusConfig, JanusWeights},
         llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
@@ -158,6 +158,7 @@ pub fn layers(name: &str) -> Option<u64> {
     let n_layers = match target.family {
         Family::Llamagen => LlamaGenConfig::of(model).n_layers,
         Family::Janus => JanusConfig::of(model).n_layers,
+        Family::Emu3 => Emu3Config::of(model).n_layers,
         // All published ones of the catalog are of this size.
         Family::Chameleon => ChameleonConfig::CHAMELEON_7B.n_layers,
         Family::Tiny | Family::Stub | Family::Igpt => return None,
