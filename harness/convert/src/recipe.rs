@@ -65,6 +65,12 @@ pub(crate) struct Applied {
 }
 
 impl Recipe {
+    /// Whether it leaves the tensor `name` out.
+    #[must_use]
+    pub fn drops(&self, name: &str) -> bool {
+        self.drop.iter().any(|pattern| captures(pattern, name).is_some())
+    }
+
     /// The tensors of the file at `path` under their new names.
     ///
     /// # Errors
@@ -82,7 +88,7 @@ impl Recipe {
         let (mut made, mut dropped) = (BTreeMap::new(), Vec::new());
         let mut used = BTreeSet::new();
         for (name, view) in tensors {
-            if self.drop.iter().any(|pattern| captures(pattern, name).is_some()) {
+            if self.drops(name) {
                 dropped.push(name.clone());
                 continue;
             }

@@ -58,17 +58,31 @@ impl AestheticName {
     /// The numbers of its linear layers: between them are dropout and, in the third head, ReLU.
     fn indices(self) -> [usize; 5] {
         match self {
-            Self::SacLogosAva1Linear | Self::AvaLogosLinear => [0, 2, 4, 6, 7],
+            Self::SacLogosAva1Linear | Self::AvaLogosLinear => LINEAR,
             Self::AvaLogosRelu => [0, 3, 6, 9, 11],
         }
     }
 
     fn layers(self, source: &mut dyn ParamSource) -> Result<Vec<Linear>, LoadError> {
-        let layer = |(at, idx): (usize, usize)| {
-            Linear::new(source, &format!("layers.{idx}"), [WIDTHS[at], WIDTHS[at + 1]], Kind::Float)
-        };
-        self.indices().into_iter().enumerate().map(layer).collect()
+        linear_layers(source, "layers.", self.indices(), WIDTHS[0])
     }
+}
+
+/// The numbers of the linear layers of a head with nothing but dropout between them.
+pub(crate) const LINEAR: [usize; 5] = [0, 2, 4, 6, 7];
+
+/// The linear layers of a head on rows of `width` numbers, called `prefix` and their numbers; in f32.
+pub(crate) fn linear_layers(
+    source: &mut dyn ParamSource,
+    prefix: &str,
+    numbers: [usize; 5],
+    width: i64,
+) -> Result<Vec<Linear>, LoadError> {
+    let n_in = |at: usize| if at == 0 { width } else { WIDTHS[at] };
+    let layer = |(at, number): (usize, usize)| {
+        Linear::new(source, &format!("{prefix}{number}"), [n_in(at), WIDTHS[at + 1]], Kind::Float)
+    };
+    numbers.into_iter().enumerate().map(layer).collect()
 }
 
 /// A head with its weights, in f32.

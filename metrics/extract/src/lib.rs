@@ -22,6 +22,8 @@ pub mod dinov2;
 
 pub mod aesthetic;
 
+pub mod imagereward;
+
 pub mod lpips;
 
 pub mod recipe_weights;

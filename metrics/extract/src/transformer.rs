@@ -1,4 +1,4 @@
-//! The pre-norm transformer block that CLIP's towers and DINOv2 share; key layouts are data.
+//! The pre-norm transformer block that CLIP's towers, DINOv2 and BLIP's tower of pictures share; key layouts are data.
 
 use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Kind, Tensor};
@@ -210,18 +210,7 @@ impl Block {
         let (n, n_tokens, width) = x.size3().expect("tokens have three axes");
         let qkv = self.qkv.forward(x).view([n, n_tokens, 3, n_heads, width / n_heads]);
         let part = |idx: i64| qkv.select(2, idx).transpose(1, 2);
-        Tensor::scaled_dot_product_attention(
-            &part(0),
-            &part(1),
-            &part(2),
-            None::<&Tensor>,
-            0.0,
-            is_causal,
-            None,
-            false,
-        )
-        .transpose(1, 2)
-        .reshape([n, n_tokens, width])
+        attend([&part(0), &part(1), &part(2)], None, is_causal)
     }
 }
 
@@ -244,6 +233,15 @@ impl Stack {
         let run = |x: Tensor, block: &Block| block.forward(&x, self.n_heads, self.activation, is_causal);
         self.blocks.iter().fold(x.shallow_clone(), run)
     }
+}
+
+/// Attention of queries, `[n, n_heads, n_to, d]`, to keys and values, `[n, n_heads, n_from, d]` each; `seen` is true where a
+/// query may look and has axes that expand to `[n, n_heads, n_to, n_from]`. Returns `[n, n_to, n_heads * d]`.
+pub(crate) fn attend([query, key, value]: [&Tensor; 3], seen: Option<&Tensor>, is_causal: bool) -> Tensor {
+    let (n, n_heads, n_to, d) = query.size4().expect("queries have four axes");
+    Tensor::scaled_dot_product_attention(query, key, value, seen, 0.0, is_causal, None, false)
+        .transpose(1, 2)
+        .reshape([n, n_to, n_heads * d])
 }
 
 /// Values that keep the scale of what `n_in` of them are summed with.

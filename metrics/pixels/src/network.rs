@@ -65,6 +65,23 @@ pub trait PairNetwork {
     fn distances(&self, sides: [&Batch; 2]) -> Result<Vec<f64>, NetworkFault>;
 }
 
+/// A network that scores pictures with their prompts, with its weights.
+pub trait PromptedNetwork {
+    /// The network and the digests of its weights and of its vocabulary, as [`Part::identity`].
+    fn identity(&self) -> String;
+
+    /// How many of `prompts` there are of each kind that a reader of a score should know of, by the kind's name among the
+    /// details: `captions_cut` are longer than what the network sees of them.
+    fn counts(&self, prompts: &[String]) -> Vec<(&'static str, usize)>;
+
+    /// The score of each picture of `batch` with the prompt at its place, from one pass. As [`FeatureNetwork::rows`], it does
+    /// not depend on the pictures and prompts beside it.
+    ///
+    /// # Errors
+    /// A batch of another size than the network takes, or of another number than there are prompts.
+    fn scores(&self, batch: &Batch, prompts: &[&str]) -> Result<Vec<f32>, NetworkFault>;
+}
+
 impl Batch {
     /// `images`, at least one and all of the size of the first, each byte as `value` gives it.
     #[must_use]

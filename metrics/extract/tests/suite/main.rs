@@ -7,6 +7,7 @@ mod clip_h;
 mod clip_narrow;
 mod dinov2;
 mod golden;
+mod imagereward;
 mod inception;
 mod lpips;
 mod published_shapes;

@@ -1,5 +1,6 @@
 //! Networks of published shape have as many parameters as those of the reference implementations: transformers 5.23
-//! (CLIP; DINOv2 without its mask token) and torchvision 0.28 (VGG16 without its last layer).
+//! (CLIP; DINOv2 without its mask token), torchvision 0.28 (VGG16 without its last layer) and image-reward 1.5 (without the two
+//! projections that a score does not take).
 
 use specimen_extract::{
     clip::{
@@ -8,6 +9,7 @@ use specimen_extract::{
         vision::ClipVision,
     },
     dinov2::{DinoLayout, DinoShape, Dinov2},
+    imagereward::{self, ImageRewardShape},
     inception::Inception,
     vgg::Vgg16,
 };
@@ -58,6 +60,14 @@ fn dinov2_has_the_parameters_of_its_release() {
         assert_eq!(dino(DinoShape::B14), 86_579_712);
         assert_eq!(dino(DinoShape::L14), 304_367_616);
     }
+}
+
+#[test]
+fn imagereward_has_the_parameters_of_its_release() {
+    let n_published = count(|counter| imagereward::ask(counter, &ImageRewardShape::PUBLISHED));
+    assert_eq!(n_published, 446_206_689);
+    let memory = imagereward::catalog_entry().memory.unwrap();
+    assert_eq!(memory.n_parameters.get(), Some(&446_206_689));
 }
 
 #[test]
