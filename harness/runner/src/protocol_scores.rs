@@ -79,6 +79,7 @@ pub(crate) fn score(
     let file = |(label, measured): (&String, &Measurement)| {
         let mut file = blank(label, images);
         file.higher_is_better = Some(known.direction == Direction::Higher);
+        file.unit.clone_from(&known.unit);
         fill(&mut file, measured, &pictures, images);
         file
     };

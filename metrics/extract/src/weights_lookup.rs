@@ -128,6 +128,19 @@ pub enum LookupError {
         /// Where OpenAI's file is looked for first.
         place: PathBuf,
     },
+    /// A file beside the weights that is not there.
+    #[error(
+        "no {file} for {network}; looked in {looked}; `specimen data fetch {network}` fetches it, with SPECIMEN_DATA naming \
+         a folder for data; beside weights that are given by name it is looked for first"
+    )]
+    AbsentBeside {
+        /// Name of the network.
+        network: &'static str,
+        /// The file, with size and SHA-256.
+        file: String,
+        /// Where it was looked for.
+        looked: String,
+    },
     /// A safetensors file that is there and is none.
     #[error(transparent)]
     Weights(#[from] LoadError),
@@ -184,6 +197,35 @@ pub fn find_vocabulary(places: &Places) -> Result<PathBuf, LookupError> {
     found.ok_or_else(|| LookupError::NoVocabulary { place: place() })
 }
 
+/// Finds the file called `name` that `network` needs besides its weights: beside those that are `given` by name, else in
+/// `places`, where it must be the published one.
+///
+/// # Errors
+/// A file that is absent, or not what was published.
+///
+/// # Panics
+/// Where the catalog has no such file of the network.
+pub fn find_beside(
+    places: &Places,
+    given: Option<&Path>,
+    network: &'static Entry,
+    name: &str,
+) -> Result<PathBuf, LookupError> {
+    if let Some(path) = given.map(|weights| weights.with_file_name(name)).filter(|path| path.is_file()) {
+        return Ok(path);
+    }
+    let file = network.files.iter().find(|file| file.name == name);
+    let file = file.expect("the catalog has every file that a network asks for");
+    let Some(path) = places.published(file) else {
+        let looked = given.map(|weights| weights.with_file_name(name).display().to_string());
+        let looked: Vec<String> = looked.into_iter().chain([places.described()]).collect();
+        let (network, file) = (&network.name, described(file));
+        return Err(LookupError::AbsentBeside { network, file, looked: looked.join(" and ") });
+    };
+    check_published(&path, file)?;
+    Ok(path)
+}
+
 /// As [`find()`], of a file that is given by name, wherever it is and whatever it was made from.
 ///
 /// # Errors
@@ -223,16 +265,6 @@ fn check(
 }
 
 fn absent(places: &Places, network: &'static Entry) -> LookupError {
-    let described = |file: &PublishedFile| {
-        let n_bytes = file.n_bytes.get().map(|n| format!("{n} bytes"));
-        let sha256 = file
-            .sha256
-            .get()
-            .map(|sha256| format!("SHA-256 {sha256}{}", if sha256.len() < 64 { "..." } else { "" }));
-        let facts: Vec<String> = n_bytes.into_iter().chain(sha256).collect();
-        let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-        format!("{}{facts}", file.described())
-    };
     let files: Vec<String> = network.weights().map(described).collect();
     let caches = places.torch.iter().chain(&places.clip).map(|path| path.display().to_string());
     let looked: Vec<String> = std::iter::once(places.described()).chain(caches).collect();
@@ -248,6 +280,18 @@ fn absent(places: &Places, network: &'static Entry) -> LookupError {
         looked: looked.join(" and "),
         command: command.unwrap_or_default(),
     }
+}
+
+/// A file with its size and SHA-256, as far as these are known.
+fn described(file: &PublishedFile) -> String {
+    let n_bytes = file.n_bytes.get().map(|n| format!("{n} bytes"));
+    let sha256 = file
+        .sha256
+        .get()
+        .map(|sha256| format!("SHA-256 {sha256}{}", if sha256.len() < 64 { "..." } else { "" }));
+    let facts: Vec<String> = n_bytes.into_iter().chain(sha256).collect();
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+    format!("{}{facts}", file.described())
 }
 
 /// What makes the safetensors file `to` of the pickle `from`, and writes there what it was made from.

@@ -143,7 +143,7 @@ impl Captioned {
 }
 
 /// The pictures at `images`. Fails where something else is there.
-fn pictures(meter: &mut Meter<'_>, metric: &str, images: &Path) -> Result<Source, MeasureError> {
+pub(crate) fn pictures(meter: &mut Meter<'_>, metric: &str, images: &Path) -> Result<Source, MeasureError> {
     match meter.open(images)? {
         Input::Images(source) => Ok(source),
         _ => Err(MeasureError::NeedsPictures {
@@ -165,7 +165,7 @@ fn with_captions(places: Vec<usize>, rows: Rows, has_caption: impl Fn(usize) -> 
 
 /// The id of each picture; fails unless each has one caption and each caption one picture. A meter that keeps going leaves
 /// out what has no counterpart, as long as something is left.
-fn pair(
+pub(crate) fn pair(
     meter: &mut Meter<'_>,
     images: &Path,
     keys: &[String],

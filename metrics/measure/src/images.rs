@@ -11,7 +11,7 @@ use specimen_pixels::{Pipeline, Source};
 
 use crate::cache::{Cache, Found};
 use crate::error::MeasureError;
-use crate::network::{Batch, FeatureNetwork, Provenance};
+use crate::network::{Batch, FeatureNetwork, NetworkFault, PromptedNetwork, Provenance};
 use crate::prefetch::prefetch;
 
 /// Pictures in one pass of the network.
@@ -24,14 +24,59 @@ const MAX_WAITING: usize = 1024;
 pub struct Reader<'a> {
     /// The steps before the network.
     pub pixels: &'a Pipeline,
-    /// The network.
-    pub network: &'a dyn FeatureNetwork,
+    /// What makes rows of them.
+    pub through: Through<'a>,
     /// The cache of each part of its rows; empty: nothing is kept.
     pub caches: &'a [Cache],
     /// Pictures in one pass, at least 1.
     pub batch: usize,
     /// Whether a broken picture is left out and listed, instead of ending all.
     pub keep_going: bool,
+}
+
+/// What pictures go through.
+#[derive(Clone, Copy)]
+pub enum Through<'a> {
+    /// A network that makes features of each.
+    Features(&'a dyn FeatureNetwork),
+    /// A network that scores each with the prompt at its place among the keys; what has no prompt is passed over.
+    Prompted(&'a dyn PromptedNetwork, &'a [Option<&'a str>]),
+}
+
+impl Through<'_> {
+    fn identity(self) -> String {
+        match self {
+            Self::Features(network) => network.identity(),
+            Self::Prompted(network, _) => network.identity(),
+        }
+    }
+
+    /// Width of a row.
+    fn n_dims(self) -> usize {
+        match self {
+            Self::Features(network) => network.n_dims(),
+            Self::Prompted(..) => 1,
+        }
+    }
+
+    /// Rows of `batch`, whose pictures are those at `places`.
+    fn rows(self, batch: &Batch, places: &[usize]) -> Result<Vec<f32>, NetworkFault> {
+        match self {
+            Self::Features(network) => network.rows(batch),
+            Self::Prompted(network, prompts) => {
+                let prompt = |&place: &usize| prompts[place].expect("what has no prompt is passed over");
+                network.scores(batch, &places.iter().map(prompt).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// The prompts of all keys, where rows depend on them.
+    fn prompts(&self) -> Option<&[Option<&str>]> {
+        match self {
+            Self::Features(_) => None,
+            Self::Prompted(_, prompts) => Some(prompts),
+        }
+    }
 }
 
 /// Where rows go: the key's place among the keys, and the features.
@@ -110,8 +155,14 @@ pub struct Report {
 /// A picture before its turn.
 enum Prepared {
     Cached(Vec<f32>),
-    Pixels { content: [u8; 32], planes: Vec<f32>, damaged: Option<std::path::PathBuf> },
+    Pixels {
+        content: [u8; 32],
+        planes: Vec<f32>,
+        damaged: Option<std::path::PathBuf>,
+    },
     Broken(MeasureError),
+    /// Nothing is to be made of it.
+    PassedOver,
 }
 
 /// A row before its turn.
@@ -139,7 +190,7 @@ impl Reader<'_> {
         on: &mut dyn FnMut(Event),
         sink: &mut Sink<'_>,
     ) -> Result<(), MeasureError> {
-        let prepare = Prepare { pixels: self.pixels, caches: self.caches };
+        let prepare = Prepare { pixels: self.pixels, caches: self.caches, prompts: self.through.prompts() };
         let places: Vec<usize> = (0..source.keys().len()).collect();
         let groups: Vec<&[usize]> = places.chunks(2 * BATCH).collect();
         let n_all = places.len();
@@ -182,16 +233,18 @@ impl Reader<'_> {
         report: &mut Report,
         on: &mut dyn FnMut(Event),
     ) -> Result<(), MeasureError> {
+        let place = queue.next_idx + queue.waiting.len();
         match picture {
+            Prepared::PassedOver => queue.waiting.push_back(Waiting::Nothing),
             Prepared::Cached(row) => queue.waiting.push_back(Waiting::Kept(row)),
             Prepared::Pixels { content, planes, damaged } => {
                 damaged.into_iter().for_each(|path| on(Event::Damaged { path }));
                 queue.waiting.push_back(Waiting::Pass);
-                queue.pictures.push((content, planes));
+                queue.pictures.push(Picture { place, content, planes });
             }
             Prepared::Broken(error) if !self.keep_going => return Err(error),
             Prepared::Broken(error) => {
-                let key = source.keys()[queue.next_idx + queue.waiting.len()].clone();
+                let key = source.keys()[place].clone();
                 report.broken.push(Broken { key, why: error.to_string() });
                 queue.waiting.push_back(Waiting::Nothing);
             }
@@ -207,15 +260,16 @@ impl Reader<'_> {
         on: &mut dyn FnMut(Event),
     ) -> Result<(), MeasureError> {
         let pictures = std::mem::take(&mut queue.pictures);
-        let Some((_, last)) = pictures.last() else { return Ok(()) };
+        let Some(last) = pictures.last() else { return Ok(()) };
         let (width, height) = self.pixels.output_size().expect("a protocol's steps decide the size");
-        let mut values = Vec::with_capacity(self.batch * last.len());
-        pictures.iter().for_each(|(_, planes)| values.extend_from_slice(planes));
-        (pictures.len()..self.batch).for_each(|_| values.extend_from_slice(last));
+        let filled = || pictures.iter().chain(std::iter::repeat(last)).take(self.batch);
+        let mut values = Vec::with_capacity(self.batch * last.planes.len());
+        filled().for_each(|picture| values.extend_from_slice(&picture.planes));
+        let places: Vec<usize> = filled().map(|picture| picture.place).collect();
         let batch = Batch { n: self.batch, height, width, values };
-        let fault = |source| MeasureError::Network { network: self.network.identity(), source };
-        let rows = self.network.rows(&batch).map_err(fault)?;
-        let n_dims = self.network.n_dims();
+        let fault = |source| MeasureError::Network { network: self.through.identity(), source };
+        let rows = self.through.rows(&batch, &places).map_err(fault)?;
+        let n_dims = self.through.n_dims();
         if rows.len() != self.batch * n_dims {
             let found = format!("{} numbers for {} rows of {n_dims}", rows.len(), self.batch);
             return Err(fault(found.into()));
@@ -223,7 +277,8 @@ impl Reader<'_> {
         report.n_forward += pictures.len();
         let mut rows = rows.chunks_exact(n_dims).zip(pictures);
         for place in queue.waiting.iter_mut().filter(|place| matches!(place, Waiting::Pass)) {
-            let (row, (content, _)) = rows.next().expect("as many pictures as rows that wait for them");
+            let (row, Picture { content, .. }) =
+                rows.next().expect("as many pictures as rows that wait for them");
             if queue.can_keep
                 && let Err(error) = self.keep(&content, row)
             {
@@ -252,8 +307,8 @@ struct Queue {
     waiting: VecDeque<Waiting>,
     /// Place of the first of them among the keys.
     next_idx: usize,
-    /// Content and planes of the pictures that wait for the network.
-    pictures: Vec<([u8; 32], Vec<f32>)>,
+    /// The pictures that wait for the network.
+    pictures: Vec<Picture>,
     /// Whether the cache could be written so far.
     can_keep: bool,
 }
@@ -290,11 +345,22 @@ impl Queue {
     }
 }
 
+/// A picture that waits for the network.
+struct Picture {
+    /// Among the keys.
+    place: usize,
+    /// What its row is kept under.
+    content: [u8; 32],
+    planes: Vec<f32>,
+}
+
 /// What happens to a picture before the network.
 #[derive(Clone, Copy)]
 struct Prepare<'a> {
     pixels: &'a Pipeline,
     caches: &'a [Cache],
+    /// Of all keys, where rows depend on them.
+    prompts: Option<&'a [Option<&'a str>]>,
 }
 
 impl Prepare<'_> {
@@ -323,8 +389,20 @@ impl Prepare<'_> {
     }
 
     fn planes(self, source: &Source, idx: usize) -> Result<Prepared, MeasureError> {
+        let prompt = match self.prompts.map(|prompts| prompts[idx]) {
+            Some(None) => return Ok(Prepared::PassedOver),
+            Some(prompt) => prompt,
+            None => None,
+        };
         let content = source.read(idx)?;
-        let digest = content.digest();
+        let digest = match prompt {
+            None => content.digest(),
+            // A row of a picture and a prompt is kept under both.
+            Some(prompt) => {
+                let both = [&content.digest()[..], prompt.as_bytes()].concat();
+                blake3::hash(&both).into()
+            }
+        };
         let damaged = match self.find(&digest) {
             Found::Features(row) => return Ok(Prepared::Cached(row)),
             Found::Damaged(path) => Some(path),

@@ -72,6 +72,18 @@ impl Known {
         Ok(path)
     }
 
+    /// A folder of pictures of one pixel, by their names.
+    pub(crate) fn pictures(&self, pictures: &[(&str, [u8; 3])]) -> Result<PathBuf, MeasureError> {
+        let folder = self.folder.path().join("pictures");
+        std::fs::create_dir_all(&folder).map_err(|e| MeasureError::io(&folder, "make the folder", e))?;
+        for (name, rgb) in pictures {
+            let path = folder.join(name);
+            let file = [b"P6 1 1 255\n", &rgb[..]].concat();
+            std::fs::write(&path, file).map_err(|e| MeasureError::io(&path, "write", e))?;
+        }
+        Ok(folder)
+    }
+
     /// The value of a metric of pairs under a protocol with this table and by these networks, of two pictures of `width`
     /// pixels a row.
     pub(crate) fn pair(

@@ -46,6 +46,7 @@ pub mod images;
 mod prefetch;
 
 pub mod meter;
+mod prompted;
 pub mod sample;
 
 pub mod measurement;

@@ -12,7 +12,7 @@ use specimen_stats::statistics_file::Origin;
 
 use crate::cache::Cache;
 use crate::error::{InMetric, MeasureError};
-use crate::images::{BATCH, Broken, Event, Reader, Report};
+use crate::images::{BATCH, Broken, Event, Reader, Report, Through};
 use crate::input::Input;
 use crate::measurement::{LeftOut, Measurement, SCHEMA, SideFacts, made_by};
 use crate::network::{FeatureNetwork, NetworkRule, Networks, Opened, OpenedHead, Part, RowHead};
@@ -72,7 +72,7 @@ pub struct Meter<'a> {
 type Listener<'a> = dyn FnMut(&Path, Event) + 'a;
 
 /// Takes a group of rows: the place of the first among the keys, features of a row, the rows.
-type Sink<'s> = dyn FnMut(usize, usize, &[f32]) -> Result<(), StatsError> + 's;
+pub(crate) type Sink<'s> = dyn FnMut(usize, usize, &[f32]) -> Result<(), StatsError> + 's;
 
 impl<'a> Meter<'a> {
     /// Measures under `protocol` with what `networks` opens: without a cache, without intervals, and a broken picture
@@ -132,6 +132,9 @@ impl<'a> Meter<'a> {
     pub fn check(&self, metric: &str) -> Result<(), MeasureError> {
         let recipe = self.protocol.recipe();
         self.protocol.metric(metric)?;
+        if let Some(rule) = recipe.imagereward.as_ref().filter(|_| metric == "imagereward") {
+            return self.networks.prompted(&recipe.network, rule.n_tokens).map(|_| ());
+        }
         // The head first: what fetches it fetches the network too.
         if let Some(rule) = recipe.aesthetic.as_ref().filter(|_| metric == "aesthetic") {
             self.networks.head(&rule.head)?;
@@ -399,7 +402,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Tells of what is odd about given features, once, however many metrics read them.
-    fn tell_once(&mut self, path: &Path, event: Event) {
+    pub(crate) fn tell_once(&mut self, path: &Path, event: Event) {
         let reported = (path.to_path_buf(), event.clone());
         if !self.reported.contains(&reported) {
             self.reported.push(reported);
@@ -467,8 +470,24 @@ impl<'a> Meter<'a> {
         sink: &mut Sink<'_>,
     ) -> Result<Vec<Origin>, MeasureError> {
         let parts = self.open_network(path, layers)?;
-        let network = &*self.opened[&layers.join("+")];
-        let d = network.n_dims();
+        let name = layers.join("+");
+        let network = self.opened.remove(&name).expect("it was just opened");
+        let origins = self.each_through(path, source, Through::Features(&*network), &parts, sink);
+        self.opened.insert(name, network);
+        origins
+    }
+
+    /// Gives `sink` the rows that `through` makes of the pictures of `source`, those of `parts` one behind the other, and
+    /// returns what made each.
+    pub(crate) fn each_through(
+        &mut self,
+        path: &Path,
+        source: &Source,
+        through: Through<'_>,
+        parts: &[Part],
+        sink: &mut Sink<'_>,
+    ) -> Result<Vec<Origin>, MeasureError> {
+        let d: usize = parts.iter().map(|part| part.n_dims).sum();
         let origins = parts.iter().map(|part| self.origin_of(part.identity.clone())).collect();
         let recipe = self.protocol.recipe();
         let batch = self.settings.batch.max(1);
@@ -480,7 +499,7 @@ impl<'a> Meter<'a> {
         });
         let reader = Reader {
             pixels: &recipe.pixels,
-            network,
+            through,
             caches: cache.as_deref().unwrap_or_default(),
             batch,
             keep_going: self.settings.keep_going,

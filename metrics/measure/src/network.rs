@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use specimen_foundation::dtype::Dtype;
-pub use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, PairNetwork, Part};
+pub use specimen_pixels::network::{Batch, FeatureNetwork, NetworkFault, PairNetwork, Part, PromptedNetwork};
 
 use crate::error::MeasureError;
 use crate::metrics::clip_score::ClipScoreRule;
@@ -66,6 +66,14 @@ pub struct OpenedHead {
     pub provenance: Option<Provenance>,
 }
 
+/// A network that scores pictures with their prompts, and where its weights came from.
+pub struct OpenedPrompted {
+    /// The network.
+    pub network: Box<dyn PromptedNetwork>,
+    /// Absent for a network without weights.
+    pub provenance: Option<Provenance>,
+}
+
 /// A network for texts, with its weights.
 pub trait TextNetwork {
     /// As [`FeatureNetwork::identity`].
@@ -107,6 +115,14 @@ pub trait Networks {
     /// A head that cannot be opened.
     fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
         Err(MeasureError::NoNetworks { network: name.to_owned() })
+    }
+
+    /// The network that a rule names and that scores pictures with their prompts, of which it sees `n_tokens`.
+    ///
+    /// # Errors
+    /// A network that cannot be opened.
+    fn prompted(&self, rule: &NetworkRule, _n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
+        Err(MeasureError::NoNetworks { network: rule.name.clone() })
     }
 
     /// The network that compares pictures in pairs and is called `name`, computing in `dtype`.

@@ -216,6 +216,12 @@ impl Protocol {
                 "[fid] ddof = {ddof}; covariances are divided by n - 1 here, write 1"
             )));
         }
+        if let Some(rule) = recipe.imagereward.as_ref().filter(|rule| !(2..=512).contains(&rule.n_tokens)) {
+            return Err(fault(format!(
+                "[imagereward] n-tokens = {}; a prompt has a first and a last token and at most 512, write 35",
+                rule.n_tokens
+            )));
+        }
         if recipe.metrics().is_empty() {
             return Err(fault("no metric has a table, such as [fid]".to_owned()));
         }

@@ -8,17 +8,18 @@ use specimen_extract::{
         text::{ClipText, TextTower},
         tokenizer::{ClipTokenizer, PREFIX, TextPrefix, TextRule},
     },
+    imagereward::{self, ImageReward, WordPieces},
     lpips::{LpipsFiles, LpipsName, OpenLpips},
     network::NetworkName,
     open::{named, open_on},
-    weights_lookup::{Found, Places, check_given, find, find_vocabulary},
+    weights_lookup::{Found, Places, check_given, find, find_beside, find_vocabulary},
 };
 
 use crate::error::MeasureError;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, TextCleaning};
 use crate::network::{
-    Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedHead, OpenedPairs, Provenance, RowHead,
-    TextNetwork,
+    Dtype, NetworkFault, NetworkRule, Networks, Opened, OpenedHead, OpenedPairs, OpenedPrompted, Provenance,
+    RowHead, TextNetwork,
 };
 
 /// Opens published networks.
@@ -80,6 +81,24 @@ impl Networks for Published {
         Ok(OpenedHead { head: Box::new(head), provenance: Some(provenance(&weights)) })
     }
 
+    fn prompted(&self, rule: &NetworkRule, n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
+        let name = named_one("[network] name", &rule.name, &[imagereward::NAME], |name| name)?;
+        named_one("[network] layer", &rule.layer, &[imagereward::LAYER], |layer| layer)?;
+        let (entry, given) = (imagereward::catalog_entry(), self.weights.as_deref());
+        let weights = match given {
+            Some(path) => check_given(path, entry),
+            None => find(&self.places, entry),
+        };
+        let weights = weights.map_err(fault(name))?;
+        let vocabulary =
+            find_beside(&self.places, given, entry, imagereward::VOCABULARY).map_err(fault(name))?;
+        let words = WordPieces::read(&vocabulary).map_err(fault(name))?;
+        let device = named(&self.device).map_err(fault(name))?;
+        let network = ImageReward::open_on(device, rule.dtype, &weights.path, words, n_tokens);
+        let network = Box::new(network.map_err(fault(name))?);
+        Ok(OpenedPrompted { network, provenance: Some(provenance(&weights)) })
+    }
+
     fn pairs(&self, name: &str, dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
         let name = named_one("[lpips] network", name, &LpipsName::ALL, LpipsName::name)?;
         let fault_of = || fault(name.name());
@@ -135,6 +154,13 @@ impl Networks for Published {
 }
 
 fn known(rule: &NetworkRule) -> Result<NetworkName, MeasureError> {
+    if rule.name == imagereward::NAME {
+        let reason = format!(
+            "`{}` scores images with their prompts and makes no features; measure it by `specimen {}`",
+            rule.name, rule.name
+        );
+        return Err(MeasureError::Protocol { place: "[network] name".to_owned(), reason });
+    }
     named_one("[network] name", &rule.name, &NetworkName::ALL, NetworkName::name)
 }
 
@@ -216,6 +242,16 @@ mod tests {
         for name in Protocol::names() {
             let protocol = Protocol::named(name).unwrap();
             let rule = &protocol.recipe().network;
+            if protocol.recipe().imagereward.is_some() {
+                assert_eq!(
+                    (rule.name.as_str(), rule.layer.as_str()),
+                    (imagereward::NAME, imagereward::LAYER)
+                );
+                let side = imagereward::N_SIDE;
+                assert_eq!(protocol.recipe().pixels.output_size(), Some((side, side)), "{name}");
+                assert!(known(rule).unwrap_err().to_string().contains("`specimen imagereward`"));
+                continue;
+            }
             let network = known(rule).unwrap();
             network.layer(&rule.layer).unwrap();
             if let Some(is) = &protocol.recipe().is {

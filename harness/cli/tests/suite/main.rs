@@ -20,6 +20,8 @@ mod growth;
 #[cfg(feature = "torch")]
 mod hostile;
 #[cfg(feature = "torch")]
+mod imagereward;
+#[cfg(feature = "torch")]
 mod import;
 #[cfg(feature = "torch")]
 mod instrument;

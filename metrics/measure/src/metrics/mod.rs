@@ -29,6 +29,7 @@ pub mod fd_lenet;
 pub mod fd_scenes;
 pub mod fid;
 pub mod fid_infinity;
+pub mod imagereward;
 pub mod inception_score;
 pub mod kid;
 pub mod lpips;
@@ -42,7 +43,7 @@ pub mod ssim;
 pub mod vendi;
 
 /// Every metric under a protocol, in the order in which a protocol's values are shown.
-pub const METRICS: [&Metric; 13] = [
+pub const METRICS: [&Metric; 14] = [
     &fid::METRIC,
     &kid::METRIC,
     &prdc::METRIC,
@@ -54,6 +55,7 @@ pub const METRICS: [&Metric; 13] = [
     &preference::PICKSCORE,
     &preference::HPS_V20,
     &preference::HPS_V21,
+    &imagereward::METRIC,
     &fid_infinity::METRIC,
     &realism::METRIC,
 ];
@@ -93,6 +95,8 @@ macro_rules! with_tables {
             "hpsv2.0" => hpsv2_0: crate::metrics::preference::PreferenceRule,
             /// HPSv2.1.
             "hpsv2.1" => hpsv2_1: crate::metrics::preference::PreferenceRule,
+            /// ImageReward.
+            "imagereward" => imagereward: crate::metrics::imagereward::ImageRewardRule,
         }
     };
 }

@@ -11,6 +11,7 @@ mod edge_files;
 mod golden;
 #[cfg(feature = "torch")]
 mod image_metrics;
+mod imagereward;
 mod known;
 #[cfg(feature = "torch")]
 mod lpips;

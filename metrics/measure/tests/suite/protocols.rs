@@ -11,7 +11,7 @@ use specimen_measure::protocol::Protocol;
 use specimen_pixels::resample::PassOrder;
 
 /// What each protocol prints, metric by metric. A digest that changes is another recipe: say so in CHANGELOG.md.
-const DIGESTS: [&str; 36] = [
+const DIGESTS: [&str; 37] = [
     "aesthetic aesthetic-ava-logos@ad56c5dc3b49",
     "aesthetic aesthetic-ava-logos-relu@2bc4b0947adb",
     "aesthetic aesthetic-sac-logos-ava1@97e05c116158",
@@ -29,6 +29,7 @@ const DIGESTS: [&str; 36] = [
     "hpsv2.0 hpsv2.0-no-antialias@27adf3753d95",
     "hpsv2.1 hpsv2.1@c3bb645a1794",
     "hpsv2.1 hpsv2.1-no-antialias@e8bb6a103ed5",
+    "imagereward imagereward@b0a11e5a2deb",
     "fid lantern@2d1dda2269e4",
     "clip-score lantern-clip@2ca693ec26b8",
     "prdc lantern-pr@255e36c2d68c",
@@ -139,6 +140,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
         ("dgm-eval", "fd-dinov2"),
         ("cmmd-pytorch", "cmmd"),
         ("improved-aesthetic-predictor", "aesthetic-sac-logos-ava1"),
+        ("image-reward", "imagereward"),
     ] {
         assert_eq!(Protocol::find(alias).unwrap(), Protocol::named(name).unwrap());
     }
@@ -146,7 +148,7 @@ fn a_tool_is_another_name_of_one_protocol_with_the_same_digest() {
     let aliases: Vec<String> =
         Protocol::names().filter_map(|name| named(name).head().alias().map(str::to_owned)).collect();
     let unique: std::collections::BTreeSet<&String> = aliases.iter().collect();
-    assert_eq!((aliases.len(), unique.len()), (6, 6));
+    assert_eq!((aliases.len(), unique.len()), (7, 7));
     assert!(Protocol::names().all(|name| !aliases.iter().any(|alias| alias == name)));
     assert_eq!(Protocol::find("clean-fid+pillow-13").unwrap().name(), "clean+pillow-13");
 }
@@ -176,7 +178,7 @@ fn the_order_of_passes_of_pillow_13_is_a_variant_with_its_own_name_and_digest() 
     let resize_with_pillow =
         |name: &&str| Protocol::named(name).unwrap().recipe().pixels.pass_orders().next().is_some();
     let (with, without): (Vec<&str>, Vec<&str>) = Protocol::names().partition(resize_with_pillow);
-    assert_eq!((with.len(), without.len()), (14, 11));
+    assert_eq!((with.len(), without.len()), (15, 11));
     for name in with {
         let plain = Protocol::named(name).unwrap();
         let variant = Protocol::find(&format!("{name}+pillow-13")).unwrap();

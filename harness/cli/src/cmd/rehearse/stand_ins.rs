@@ -16,6 +16,7 @@ use specimen_experiments::{
 use specimen_extract::{
     aesthetic::{self, AestheticName},
     clip::shape::{ClipLayout, ClipShapes},
+    imagereward,
     lpips::{self, LpipsName},
     network::NetworkName,
     open::{clip_shapes, recipe_tensors},
@@ -102,6 +103,7 @@ fn made(network: &str, images: &Path) -> anyhow::Result<PathBuf> {
     let head = AestheticName::ALL.into_iter().find(|known| known.name() == network);
     match (of_pairs, known) {
         _ if let Some(head) = head => with_head(&path, head),
+        _ if network == imagereward::NAME => imagereward::write_narrow(&path),
         (Some(of_pairs), _) => lpips::write_recipe(&path, of_pairs),
         (None, Some(known)) => match clip_shapes(known).map(ClipShapes::narrow) {
             Some(ClipShapes { vision, text, .. }) => write_clip(&path, ClipLayout::OpenAi, &vision, &text),
