@@ -240,7 +240,7 @@ fn a_relaxed_method_that_does_nothing_is_told_as_unnoticed() {
 #[test]
 fn models_have_what_the_catalog_says() {
     for name in ["tiny", "stub"] {
-        let (model, (_, target)) = (model(name), entry::target(name).unwrap());
+        let (model, (_, target)) = (model(name, None), entry::target(name).unwrap());
         let all = Needs { draft_model: false, n_nearest: Some(1), codebook: true, embeddings: true };
         let tables = model.tables.parts(&all);
         let found = [tables.neighbours.is_some(), tables.codebook.is_some(), tables.embeddings.is_some()];
@@ -262,7 +262,7 @@ fn models_have_the_heads_that_the_catalog_names_and_no_others() {
     type Kind = fn(Option<String>) -> DrafterKind;
     let kinds: [(&str, Kind); 2] = [("eagle1", DrafterKind::Eagle1), ("eagle3", DrafterKind::Eagle3)];
     for name in ["tiny", "stub"] {
-        let model = model(name);
+        let model = model(name, None);
         let generation = model.open(&Scene::new(VAL_SEED, 0).caption(), &sampling, 1).unwrap();
         let opened = |kind: DrafterKind| model.drafter(&kind, &generation, 1).map(|_| ());
         for (proposer, kind) in kinds {

@@ -150,6 +150,7 @@ fn metrics() -> String {
             Needs::ProtocolAndReal => "`protocol`, `real`",
             Needs::Baseline => "a cell `ar`",
             Needs::ProtocolAndBaseline => "`protocol`, a cell `ar`",
+            Needs::Import => "scores of another tool (`specimen import-scores`)",
         };
         let values: Vec<String> = metric.values.iter().map(|value| code(value)).collect();
         let command =
