@@ -8,7 +8,10 @@ use std::fs;
 
 use specimen_record::{ItemKey, MetricFile, RunDir, write_document};
 use specimen_report::{Options, Outcome, PromptFact, Quality, Style, breakdown_tables, draw, report};
-use specimen_stats::averages::mean_over_groups;
+use specimen_stats::{
+    averages::bootstrap_mean_over_groups,
+    bootstrap::{BootstrapPlan, MIN_RESAMPLES},
+};
 
 /// What the prompts with these numbers show; the last has no group, the first two.
 const GROUPS: [&[&str]; 5] = [&["circles", "squares"], &["triangles"], &["circles"], &["squares"], &[]];
@@ -70,6 +73,7 @@ fn every_group_has_the_means_and_differences_of_its_images() {
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 3 * fixture::LINES.len());
     let number = |row: &csv::StringRecord, at: usize| row[at].parse::<f64>().ok();
+    let plan = BootstrapPlan::new(1, MIN_RESAMPLES, 0.95).unwrap();
     for row in &rows {
         let cell = fixture::LINES.iter().position(|line| line.id == &row[1]).unwrap();
         let prompts: Vec<usize> = (0..5).filter(|&prompt| GROUPS[prompt].contains(&&row[0])).collect();
@@ -77,11 +81,12 @@ fn every_group_has_the_means_and_differences_of_its_images() {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let own: Vec<f64> = prompts.iter().map(|&prompt| score(cell, prompt)).collect();
         let apart: Vec<f64> = prompts.iter().map(|&prompt| score(cell, prompt) - score(0, prompt)).collect();
-        let (mean, ci95) = mean_over_groups(&own, &ids).unwrap();
+        let over_prompts = |values: &[f64]| bootstrap_mean_over_groups(values, &ids, &plan).unwrap();
+        let (mean, ci95) = over_prompts(&own);
         assert_eq!((&row[4], &row[5]), (ids.len().to_string().as_str(), ids.len().to_string().as_str()));
-        assert_eq!((number(row, 6), number(row, 7)), (Some(mean), ci95.map(|ends| ends[0])), "{row:?}");
-        let (mean, ci95) = mean_over_groups(&apart, &ids).unwrap();
-        let expected = if cell == 0 { (None, None) } else { (Some(mean), ci95.map(|ends| ends[1])) };
+        assert_eq!((number(row, 6), number(row, 7)), (Some(mean), ci95.map(|ends| ends.lower)), "{row:?}");
+        let (mean, ci95) = over_prompts(&apart);
+        let expected = if cell == 0 { (None, None) } else { (Some(mean), ci95.map(|ends| ends.upper)) };
         assert_eq!((number(row, 9), number(row, 11)), expected, "{row:?}");
     }
     // The baseline's best group is first: squares are prompts 0 and 3, triangles 1, circles 0 and 2.

@@ -1,8 +1,8 @@
 //! A plan as `plan.json` stores it, and a plan from what is stored.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-use specimen_datasets::{PromptSet, data_root::DataRoot};
+use specimen_datasets::{PromptSet, catalog::ENTRIES, data_root::DataRoot};
 use specimen_experiments::{
     plan::{Block as PlanBlock, Item as PlanItem, Plan, PlanPrompt},
     prompts,
@@ -76,7 +76,11 @@ pub(crate) fn plan_of_stored(spec: Spec, file: &PlanFile) -> Result<Plan, RunErr
         items.push(PlanItem { cell, prompt, sample, block, seed });
     }
     let blocks = vec![PlanBlock { index: 0, timed: true, items: (0..items.len() as u32).collect() }];
-    let dataset = spec.dataset.name.clone();
+    // As the dataset that a path names is called when it is opened.
+    let named = &spec.dataset.name;
+    let of_path = Path::new(named).file_name().map(|name| name.to_string_lossy().into_owned());
+    let is_known = ENTRIES.iter().any(|entry| entry.name == *named);
+    let dataset = of_path.filter(|_| !is_known).unwrap_or_else(|| named.clone());
     Ok(Plan { spec, dataset, prompts, items, blocks, digest: file.digest.to_string() })
 }
 

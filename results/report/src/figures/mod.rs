@@ -93,7 +93,11 @@ pub(crate) fn figures(
     for (fact, found) in breakdowns {
         match found {
             Ok(found) => {
-                for breakdown in found {
+                // A score of one group alone, such as that of a task by task, has nothing to compare.
+                let is_several = |breakdown: &&Breakdown| breakdown.groups.len() > 1;
+                let is_one_named = |breakdown: &&Breakdown| wanted.contains(&breakdown.file_name());
+                let none = !found.iter().any(|breakdown| is_several(&breakdown));
+                for breakdown in found.iter().filter(|one| none || is_several(one) || is_one_named(one)) {
                     named_figures.add(&breakdown.file_name(), || Ok(breakdown.figure(summary, style)))?;
                 }
             }

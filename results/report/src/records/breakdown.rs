@@ -6,12 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
 use specimen_record::{RunDir, Summary};
-use specimen_stats::averages::mean_over_groups;
+use specimen_stats::{
+    averages::bootstrap_mean_over_groups,
+    bootstrap::{BootstrapPlan, MIN_RESAMPLES},
+    error::StatsError,
+};
 use specimen_table::{Column as Head, CsvText, Entry, Table, column_decimals, with_interval};
 
 use super::{SCORE, of_run};
 use crate::ReportError;
 use crate::tables::conditions::head;
+
+/// Seed of the resamples of an interval.
+const INTERVAL_SEED: u64 = 1;
 
 /// What is known of prompts, by the name of the fact: the groups of each prompt. A prompt of several groups counts in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,16 +186,15 @@ fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
     let prompts: Vec<&str> =
         group.column("prompt_id")?.str()?.iter().map(Option::unwrap_or_default).collect();
     let (values, baseline) = (group.column("value")?.f64()?, group.column("baseline")?.f64()?);
-    let refused =
-        |error: specimen_stats::error::StatsError| PolarsError::ComputeError(error.to_string().into());
+    let refused = |error: StatsError| PolarsError::ComputeError(error.to_string().into());
     let all: Vec<f64> = values.iter().flatten().collect();
-    let (value, ci95) = mean_over_groups(&all, &prompts).map_err(refused)?;
+    let (value, ci95) = over_prompts(&all, &prompts).map_err(refused)?;
     let pairs = values.iter().zip(baseline.iter()).zip(&prompts);
     let (differences, of_pairs): (Vec<f64>, Vec<&str>) =
         pairs.filter_map(|((value, baseline), prompt)| Some((value? - baseline?, *prompt))).unzip();
     let difference = match differences.is_empty() {
         true => None,
-        false => Some(mean_over_groups(&differences, &of_pairs).map_err(refused)?),
+        false => Some(over_prompts(&differences, &of_pairs).map_err(refused)?),
     };
     let n_prompts = prompts.iter().collect::<BTreeSet<_>>().len();
     let count = |n: usize| vec![u64::try_from(n).unwrap_or(u64::MAX)];
@@ -209,6 +215,13 @@ fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
             Column::new("difference_high".into(), end(ends, 1)),
         ],
     )
+}
+
+/// The mean, and its 95 % interval by a BCa bootstrap over the prompts, which stays inside of the range of the scores.
+fn over_prompts(values: &[f64], prompts: &[&str]) -> Result<(f64, Option<[f64; 2]>), StatsError> {
+    let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, 0.95)?;
+    let (mean, interval) = bootstrap_mean_over_groups(values, prompts, &plan)?;
+    Ok((mean, interval.map(|interval| [interval.lower, interval.upper])))
 }
 
 /// The frame of means as groups with their cells.
@@ -367,7 +380,7 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
         table.legend.push(format!("{name}: by {}.", breakdown.protocol));
     }
     table.legend.push(
-        "Means over images with 95 % intervals over prompts (Student's t); Δ: minus the baseline's image of the same prompt \
+        "Means over images with 95 % intervals over prompts (BCa bootstrap); Δ: minus the baseline's image of the same prompt \
          and number. The intervals are of each row alone: of twenty rows one is expected to be off."
             .to_owned(),
     );
