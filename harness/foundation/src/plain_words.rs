@@ -119,6 +119,8 @@ fn expected_kind(expected: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
+
     use std::num::NonZeroU32;
 
     use serde::Deserialize;

@@ -108,7 +108,7 @@ pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Mode
 /// # Errors
 /// [`RunError::Damaged`] for the first, in the order of the records, that is unreadable or another picture; an image that
 /// is gone.
-fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
+pub(crate) fn check_images(run: &RunDir, records: &[Record]) -> Result<(), RunError> {
     let check = |record: &&Record| -> Result<(), RunError> {
         let (_, path) = file_of(run, record)?;
         check_pixels(&path, record).map_err(|damage| RunError::Damaged {

@@ -108,7 +108,7 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
     let loss = spec.loss();
     let drawn = Drawn {
         source: match exported {
-            Some(features) => Source::Exported(features),
+            Some(features) => Source::Exported(Box::new(features)),
             None => Source::Drawn(training.images(out)?),
         },
         prompts: training.prompts_of_images(),
@@ -151,7 +151,7 @@ enum Source {
     /// The target runs on them in every step.
     Drawn(ModelImages),
     /// It ran once.
-    Exported(TargetFeatures),
+    Exported(Box<TargetFeatures>),
 }
 
 /// One image of a step: which, and the seed of its noise.

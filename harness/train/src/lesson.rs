@@ -54,6 +54,7 @@ pub struct ImageFeatures {
 
 impl ImageFeatures {
     /// By one forward of the target. `taps`: layers that the head reads; `tokens`: `[n]`, i64.
+    #[must_use]
     pub fn of(prefix: &Prefix, of_head: &DescribedHead, taps: &[usize], tokens: &Tensor) -> Self {
         let _guard = tch::no_grad_guard();
         let Prefix { backbone, slots } = prefix;

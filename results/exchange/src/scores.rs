@@ -24,8 +24,11 @@ pub struct Importer {
     /// Which file, in words.
     pub what: &'static str,
     /// The scores in the file.
-    pub(crate) read: fn(&Finished<'_>, &Path, Option<&str>) -> Result<Vec<CellScores>, ExchangeError>,
+    pub(crate) read: Read,
 }
+
+/// Reads a file of results of a run, whose cell is named where the file does not say it.
+pub(crate) type Read = fn(&Finished<'_>, &Path, Option<&str>) -> Result<Vec<CellScores>, ExchangeError>;
 
 /// Every tool.
 pub const IMPORTERS: &[Importer] = &[geneval::IMPORTER, dpg::IMPORTER];

@@ -21,7 +21,7 @@ pub use figures::printed::{PrintedPlane, PrintedPoint, WithInterval, printed_fig
 pub use figures::training::training_figure;
 pub use records::{ImageRecords, MIXABLE, PromptFact, Source, image_columns};
 pub use report::{
-    Asked, Options, Outcome, Report, breakdown_tables, draw, drawn, grid, grid_picture, report,
+    Asked, ByFact, Options, Outcome, Report, breakdown_tables, draw, drawn, grid, grid_picture, report,
 };
 pub use tables::splice::splice;
 pub use tables::table::{table, table_csv, table_of};

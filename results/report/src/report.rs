@@ -240,12 +240,15 @@ fn write_images(folder: &Path, by_prompt: Result<&ImagesByPrompt, &str>) -> Resu
     }
 }
 
+/// The name of a fact of prompts, and what was made of it, or why there is nothing.
+pub type ByFact<T> = (String, Result<T, String>);
+
 /// The breakdowns by each fact.
 fn broken_down(
     run: &RunDir,
     summary: &Summary,
     facts: &[PromptFact],
-) -> Result<Vec<(String, Result<Vec<Breakdown>, String>)>, ReportError> {
+) -> Result<Vec<ByFact<Vec<Breakdown>>>, ReportError> {
     facts.iter().map(|fact| Ok((fact.name.clone(), breakdowns(run, summary, fact)?))).collect()
 }
 
@@ -253,14 +256,10 @@ fn broken_down(
 ///
 /// # Errors
 /// As [`report`].
-pub fn breakdown_tables(
-    run: &RunDir,
-    facts: &[PromptFact],
-) -> Result<Vec<(String, Result<Table, String>)>, ReportError> {
+pub fn breakdown_tables(run: &RunDir, facts: &[PromptFact]) -> Result<Vec<ByFact<Table>>, ReportError> {
     let summary = read_summary(run)?;
-    let table = |(fact, found): (String, Result<Vec<Breakdown>, String>)| {
-        (fact, found.map(|found| breakdown_table(&summary, &found)))
-    };
+    let table =
+        |(fact, found): ByFact<Vec<Breakdown>>| (fact, found.map(|found| breakdown_table(&summary, &found)));
     Ok(broken_down(run, &summary, facts)?.into_iter().map(table).collect())
 }
 

@@ -70,7 +70,8 @@ fn imagereward_is_of_folders_and_of_runs() {
         2,
         &["clipscore", "imagereward"],
     );
-    let report = desk.succeeds(&["report", "run", "--format", "csv"]).out;
+    desk.succeeds(&["report", "run"]);
+    let report = fs::read_to_string(desk.path("run/report/table.csv")).unwrap();
     assert!(report.contains("imagereward:image-reward"), "{report}");
 }
 

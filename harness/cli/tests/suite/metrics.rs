@@ -145,7 +145,8 @@ fn scores_of_preference_are_of_folders_and_of_runs() {
     }
     // Pixels with and without antialiasing are others.
     assert_ne!(values[2], values[3]);
-    let report = desk.succeeds(&["report", "run", "--format", "csv"]).out;
+    desk.succeeds(&["report", "run"]);
+    let report = fs::read_to_string(desk.path("run/report/table.csv")).unwrap();
     assert!(report.contains("hpsv2.1:hpsv2.1") && report.contains("pickscore:pickscore"), "{report}");
 }
 

@@ -139,6 +139,8 @@ fn every_plan_of_a_paper_says_what_it_takes_and_exactly_what_is_missing() {
             "lumina-mgpt-7b-768"
         } else if file.contains("janus") {
             "janus-pro-7b"
+        } else if file.contains("emu3") {
+            "emu3-gen-8b"
         } else if file.starts_with("vvs") && !file.contains("stage2") {
             "llamagen-t2i-xl-256"
         } else {

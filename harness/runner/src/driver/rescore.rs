@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::MetricSpec;
-use specimen_record::{Manifest, PlanFile, RunDir, read_document};
+use specimen_record::{Manifest, PlanFile, Record, RunDir, read_document, read_rows};
 
 use crate::{
     driver::{
@@ -24,6 +24,7 @@ use crate::{
         stop_request::StopRequest,
     },
     protocol_scores,
+    score::check_images,
 };
 
 /// Scores the images of a run again, by the metrics of its spec and by those of `add`, which become part of
@@ -64,6 +65,10 @@ pub fn rescore(
             found: file.digest.to_string(),
             differences: "the prompts are others than those the run was made with".to_owned(),
         });
+    }
+    // Before anything of the run is changed: a run that is refused stays as it is.
+    if run.merged_records().is_file() {
+        check_images(run, &read_rows::<Record>(&run.merged_records())?.rows)?;
     }
     let mut models = Models::of(&plan.spec, data_root.cloned());
     let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");

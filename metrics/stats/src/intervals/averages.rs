@@ -98,16 +98,16 @@ pub fn mean_of_strata(
     strata: &[&str],
 ) -> Result<(f64, Option<[f64; 2]>), StatsError> {
     arithmetic_mean(values)?;
-    let mut by_stratum: BTreeMap<&str, (Vec<f64>, BTreeMap<&str, Vec<f64>>)> = BTreeMap::new();
+    let mut by_stratum: BTreeMap<&str, Stratum<'_>> = BTreeMap::new();
     for ((&value, &unit), &stratum) in values.iter().zip(units).zip(strata) {
-        let (all, by_unit) = by_stratum.entry(stratum).or_default();
-        all.push(value);
-        by_unit.entry(unit).or_default().push(value);
+        let stratum = by_stratum.entry(stratum).or_default();
+        stratum.all.push(value);
+        stratum.by_unit.entry(unit).or_default().push(value);
     }
     let n_strata = by_stratum.len() as f64;
     let (mut mean, mut variance, mut shares) = (0.0, 0.0, 0.0);
     let mut has_interval = true;
-    for (all, by_unit) in by_stratum.into_values() {
+    for Stratum { all, by_unit } in by_stratum.into_values() {
         mean += arithmetic_mean(&all)? / n_strata;
         if by_unit.len() < 2 {
             has_interval = false;
@@ -128,6 +128,13 @@ pub fn mean_of_strata(
     let degrees = (variance * variance / shares).floor().max(1.0) as u64;
     let half = student_quantile(degrees, 0.975)? * variance.sqrt();
     Ok((mean, Some([mean - half, mean + half])))
+}
+
+/// The values of a stratum, and those of each of its units.
+#[derive(Default)]
+struct Stratum<'u> {
+    all: Vec<f64>,
+    by_unit: BTreeMap<&'u str, Vec<f64>>,
 }
 
 #[cfg(test)]

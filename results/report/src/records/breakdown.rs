@@ -20,6 +20,9 @@ use crate::tables::conditions::head;
 /// Seed of the resamples of an interval.
 const INTERVAL_SEED: u64 = 1;
 
+/// A value and its interval.
+type Measured = (f64, Option<[f64; 2]>);
+
 /// What is known of prompts, by the name of the fact: the groups of each prompt. A prompt of several groups counts in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptFact {
@@ -355,10 +358,10 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
     );
     for breakdown in found {
         let cells: Vec<Option<CellInGroup>> = names.iter().map(|name| entry(breakdown, name)).collect();
-        let column = |of: &dyn Fn(&CellInGroup) -> Option<(f64, Option<[f64; 2]>)>| {
+        let column = |of: &dyn Fn(&CellInGroup) -> Option<Measured>| {
             let values: Vec<_> = cells.iter().map(|cell| cell.as_ref().and_then(of)).collect();
             let decimals = column_decimals(&values.iter().flatten().copied().collect::<Vec<_>>());
-            let text = |value: &Option<(f64, Option<[f64; 2]>)>| {
+            let text = |value: &Option<Measured>| {
                 value.map_or_else(
                     || "–".to_owned(),
                     |(value, ci95)| with_interval(value, ci95, decimals, false),

@@ -3,7 +3,7 @@
 //! together are a word are merged, the lowest rank first.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
@@ -120,7 +120,7 @@ fn words(file: &[u8]) -> Result<Vec<Vec<u8>>, String> {
 
 /// The words as byte-level BPE writes them, and every way to put one together of two others, by its rank.
 fn vocabulary(words: &[Vec<u8>]) -> (Map<String, Value>, Vec<[String; 2]>) {
-    let ranks: HashMap<&[u8], usize> = words.iter().map(Vec::as_slice).zip(0..).collect();
+    let ranks: BTreeMap<&[u8], usize> = words.iter().map(Vec::as_slice).zip(0..).collect();
     let mut vocab = Map::new();
     let mut merges = Vec::new();
     for (rank, word) in words.iter().enumerate() {
