@@ -386,7 +386,7 @@ fn a_setting_that_is_out_is_named_with_every_bound_that_it_misses_and_leaves_not
     assert_eq!(
         with(&[Some((-2.0, 0.5)), Some((-8.0, 9.0))]),
         format!(
-            "{out} The nearest is `out`, which misses nfe<=60 by 2.00 [1.50, 2.50] and seconds<=ar by 8 [-1, 17], which \
+            "{out} The nearest is `out`, which misses nfe<=60 by 2.00 [1.50, 2.50] and seconds<=ar by 8.0 [-1.0, 17.0], which \
              is undecided."
         )
     );

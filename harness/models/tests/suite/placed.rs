@@ -149,7 +149,7 @@ fn rows_side_by_side_need_fewer_forwards_with_and_without_static_buffers() {
 
 #[test]
 fn structural_tokens_stand_in_their_places_and_rows_in_turn_are_plain_decoding() {
-    for name in ["anole-toy", "lumina-toy"] {
+    for name in ["anole-toy", "lumina-toy", "emu3-toy"] {
         let model = crate::toys::toy(name);
         let open = || model.open("a red bus", &GUIDED, MAX_TREE).unwrap();
         let coupled = Uniforms::new(4).coupled(true);

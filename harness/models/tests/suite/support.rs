@@ -6,6 +6,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 use specimen_catalog::{Choice, Part};
 use specimen_decode::{
     dist::{Dist, TokenId},
+    frontier::PictureRows,
     generation::Generation,
     method::MethodConfig,
     pipeline::{FilterOrder, Sampling},
@@ -148,7 +149,9 @@ pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
         .unwrap();
     let opened = model.open("a red bus", &sampling, MAX_TREE).unwrap();
     let (backbone, prefix) = (opened.backbone().clone(), opened.prefix().shallow_clone());
-    ModelGeneration::new(backbone, sampling, prefix, model.n_tokens, MAX_TREE)
+    // Without its structural tokens it has no rows of a picture.
+    let one_row = PictureRows { n_before: 0, len: model.n_tokens, n: 1 };
+    ModelGeneration::new(backbone, sampling, prefix, model.n_tokens, MAX_TREE).with_rows(one_row)
 }
 
 thread_local! {
@@ -162,7 +165,7 @@ pub(crate) fn over_buffers(network: &'static str, open: Open) -> ModelGeneration
     let buffers = BUFFERS.with_borrow_mut(|all| all.entry(network).or_default().clone());
     let (backbone, prefix) = (plain.backbone().clone(), plain.prefix().shallow_clone());
     let sizes = (plain.n_tokens(), MAX_TREE);
-    ModelGeneration::over(backbone, *plain.sampling(), prefix, sizes, Some(&buffers))
+    ModelGeneration::over(backbone, *plain.sampling(), prefix, sizes, Some(&buffers)).with_rows(plain.rows())
 }
 
 /// Every architecture, with and without guidance, and as a CUDA graph would run it.
