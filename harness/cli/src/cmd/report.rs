@@ -208,6 +208,7 @@ pub(crate) struct Written {
 }
 
 /// Writes the files of the report, and says which could not be made.
+#[cfg(feature = "torch")]
 pub(crate) fn write(
     run: &RunDir,
     look: &Look,
