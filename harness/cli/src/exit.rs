@@ -20,7 +20,7 @@ use {
     specimen_models::seam::model_error::ModelError,
     specimen_runner::error::RunError,
     specimen_train::error::TrainError,
-    specimen_weights::LoadError,
+    specimen_weights::{LoadError, cuda::CudaError},
 };
 
 /// A failure that a subcommand finds itself.
@@ -86,6 +86,8 @@ const TYPES: &[KindOf] = &[
     kind_as::<ExtractError>,
     #[cfg(feature = "torch")]
     kind_as::<LoadError>,
+    #[cfg(feature = "torch")]
+    kind_as::<CudaError>,
     #[cfg(feature = "torch")]
     kind_as::<TrainError>,
     #[cfg(feature = "torch")]

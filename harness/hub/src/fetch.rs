@@ -54,13 +54,16 @@ pub fn fetch(
         return Ok(Fetched { path, was_here: true });
     }
     if let Origin::ByHand { by_hand, place } = &file.origin {
-        let place = places.own.first().map_or_else(|| PathBuf::from(place), |folder| folder.join(place));
+        let place = places.place_of_copy(file).unwrap_or_else(|| PathBuf::from(place));
         return Err(HubError::ByHand { file: file.name.clone(), how: by_hand.clone(), place });
     }
     if let Some(variable) = settings.offline {
-        let remedy = match &file.origin {
-            Origin::Hub { .. } => "fetch it into the cache of the hub elsewhere and copy that".to_owned(),
-            _ => "put the file below the data folder".to_owned(),
+        let remedy = match (places.place_of_copy(file), &file.origin) {
+            (Some(place), _) => format!("fetch it elsewhere and put it at {}", place.display()),
+            (None, Origin::Hub { .. }) => {
+                "fetch it into the cache of the hub elsewhere and copy that".to_owned()
+            }
+            (None, _) => "set SPECIMEN_DATA to a folder for it".to_owned(),
         };
         return Err(HubError::Offline { file: file.described(), variable, remedy });
     }
@@ -75,7 +78,7 @@ pub fn fetch(
             }
         }
         Origin::Url { url } => {
-            let path = places.place_of_url(file).ok_or_else(|| HubError::Answer {
+            let path = places.place_of_copy(file).ok_or_else(|| HubError::Answer {
                 url: url.to_owned(),
                 found: "no folder for it (set SPECIMEN_DATA)".to_owned(),
             })?;

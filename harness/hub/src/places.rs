@@ -221,9 +221,14 @@ impl Places {
         if all.is_empty() { "no folder: SPECIMEN_DATA is not set".to_owned() } else { all.join(" and ") }
     }
 
-    /// Where a file from an address is put.
-    pub(crate) fn place_of_url(&self, file: &PublishedFile) -> Option<PathBuf> {
-        Some(self.own.first()?.join(FOLDER).join(file.base_name()))
+    /// Where a copy of a file belongs in the first folder of this program; what is fetched from an address is put there.
+    pub(crate) fn place_of_copy(&self, file: &PublishedFile) -> Option<PathBuf> {
+        let folder = self.own.first()?;
+        Some(match &file.origin {
+            Origin::Hub { repo, .. } => folder.join(FOLDER).join(repo).join(&file.name),
+            Origin::Url { .. } => folder.join(FOLDER).join(file.base_name()),
+            Origin::ByHand { place, .. } => folder.join(place),
+        })
     }
 }
 

@@ -12,6 +12,8 @@ use std::{
 
 use tch::{Cuda, Device};
 
+use specimen_foundation::failure::{Failure, FailureKind};
+
 use crate::libtorch;
 
 /// What the linker would look for.
@@ -66,6 +68,17 @@ pub enum CudaError {
         /// How many there are.
         n_devices: i64,
     },
+}
+
+impl Failure for CudaError {
+    fn kind(&self) -> Option<FailureKind> {
+        Some(match self {
+            Self::Unknown { .. } => FailureKind::Usage,
+            Self::Absent { .. } | Self::Refused { .. } | Self::Unused { .. } | Self::NoDevice { .. } => {
+                FailureKind::Environment
+            }
+        })
+    }
 }
 
 /// The device that `cpu`, `cuda` or `cuda:N` names.
@@ -240,6 +253,7 @@ mod tests {
         let error = open_part(Some(folder.path()), PART).unwrap_err();
         let text = error.to_string();
         assert!(matches!(error, CudaError::Absent { .. }), "{error:?}");
+        assert_eq!(error.kind(), Some(FailureKind::Environment));
         let looked = folder.path().join(PART);
         for part in [looked.to_str().unwrap(), "that the loader finds", "make libtorch CUDA=1"] {
             assert!(text.contains(part), "{text}");

@@ -61,8 +61,9 @@ impl Networks for Published {
         for layer in layers {
             network.layer(layer).map_err(fault(network.name()))?;
         }
-        let weights = self.weights_of(network)?;
+        // And this before weights are fetched for a device that is not here.
         let device = named(&self.device).map_err(fault(network.name()))?;
+        let weights = self.weights_of(network)?;
         let net =
             open_on(device, network, layers, rule.dtype, &weights.path).map_err(fault(network.name()))?;
         Ok(Opened { network: Box::new(net), provenance: Some(provenance(&weights)) })

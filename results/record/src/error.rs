@@ -173,6 +173,12 @@ pub enum RecordError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// A file among the images of a finished run that no record names.
+    #[error("{path}: no record names this file, and it lies among the images; move it elsewhere")]
+    Stray {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// A file of a finished run that is no longer there.
     #[error("{path}: the file is gone; the checksums list it")]
     Gone {
@@ -312,6 +318,7 @@ impl Failure for RecordError {
             | Self::WrongSeed { .. }
             | Self::Incomplete { .. }
             | Self::NotListed { .. }
+            | Self::Stray { .. }
             | Self::Gone { .. }
             | Self::NoChecksums { .. }
             | Self::NotSealed { .. }

@@ -218,6 +218,22 @@ fn a_folder_with_a_number_that_no_run_gives_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_file_among_the_images_that_no_record_names_is_a_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = finished(folder.path());
+    let image = fs::read_dir(run.images_dir(0)).unwrap().next().unwrap().unwrap().path();
+    for name in ["stray.png", "notes.txt"] {
+        let stray = run.images_dir(0).join(name);
+        fs::copy(&image, &stray).unwrap();
+        let found = complaints(&run);
+        let expected = format!("{}: no record names this file", stray.display());
+        assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:#?}");
+        fs::remove_file(stray).unwrap();
+    }
+    assert_eq!(complaints(&run), [""; 0]);
+}
+
+#[test]
 fn files_that_a_dead_process_left_under_way_are_listed_and_those_of_a_living_one_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let run = finished(folder.path());

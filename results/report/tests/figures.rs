@@ -486,7 +486,7 @@ fn no_name_of_a_crowded_plane_touches_the_end_of_an_interval() {
         let names: Vec<&str> = summary.cells.iter().map(|cell| cell.id.as_str()).collect();
         let key = words(&svg)
             .into_iter()
-            .filter(|(.., text)| text == "95 % interval")
+            .filter(|(.., text)| text.starts_with("95 % interval"))
             .map(|at| at.1)
             .next()
             .unwrap();
@@ -502,6 +502,18 @@ fn no_name_of_a_crowded_plane_touches_the_end_of_an_interval() {
             assert_eq!(touched, None, "{text} at {x}, {y}");
         }
     }
+}
+
+#[test]
+fn the_key_says_whose_intervals_are_drawn_where_they_are_not_all() {
+    let key = |summary: &Summary| {
+        let folder = tempfile::tempdir().unwrap();
+        let (run, _) = made(folder.path(), summary);
+        let texts = words(&read(&run, "pareto.svg")).into_iter().map(|(.., text)| plain(&text).clone());
+        texts.filter(|text| text.starts_with("95 %")).collect::<Vec<_>>()
+    };
+    assert_eq!(key(&fixture::summary()), ["95 % interval"]);
+    assert_eq!(key(&crossed()), ["95 % interval (named points)"]);
 }
 
 #[test]

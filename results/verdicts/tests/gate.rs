@@ -163,6 +163,22 @@ fn a_slow_machine_fails_nothing_where_times_are_not_held() {
 }
 
 #[test]
+fn a_gate_that_checked_nothing_is_not_passed_in_any_format() {
+    let text = "schema = 1\n[[rule]]\ncells = [\"*\"]\nmeasure = \"fid\"\nkind = \"absolute\"\ntolerance = 0.5\nmin_n = 500";
+    let rules = Rules::parse("r.toml", text).unwrap();
+    let found = check(&rules, &baseline(), &[fixture::summary()], None).unwrap();
+    let n = found.skipped.len();
+    assert!(!found.passed && found.checks.is_empty() && n > 0);
+    assert_eq!(found.failures(), format!("all {n} rules of cells were left out, so nothing was checked"));
+    let table = found.table().text(200);
+    assert!(table.starts_with("NOT PASSED: nothing was checked against the baseline"), "{table}");
+    let junit = found.junit();
+    let counts = format!("tests=\"{}\" failures=\"0\" errors=\"1\" skipped=\"{n}\"", n + 1);
+    assert!(junit.contains(&counts) && junit.contains("<error message=\"NOT PASSED"), "{junit}");
+    assert_eq!(junit.matches("<testcase").count(), n + 1);
+}
+
+#[test]
 fn on_the_named_runner_a_baseline_that_slowed_down_fails_although_every_speedup_rose() {
     let mut run = fixture::summary();
     run.cells[0].wall_s.decode = Some(3.0);

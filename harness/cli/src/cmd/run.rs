@@ -10,14 +10,15 @@ use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
 use specimen_measure::words::counted;
 use specimen_record::{
-    CellProgress, Manifest, Part, RecordError, RunDir, Summary, free_bytes, read_document, run_progress,
-    seal_complaints, verify_plan,
+    CellProgress, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes, read_document, read_rows,
+    run_progress, seal_complaints, verify_plan,
 };
 use specimen_runner::plan::stored_plan::{plan_file, plan_of};
 use specimen_runner::{
     driver::{self, Ending, Options, events::DriverEvent, local::Local},
     images::{external_processes::files_of, load::ANY_GPU},
     process::stop_request::StopRequest,
+    score::check_images,
     slurm::Slurm,
 };
 
@@ -205,6 +206,9 @@ pub(crate) fn n_cores() -> u32 {
 }
 
 /// Whether a run of the very same spec is at `out`, sealed, unchanged since, and with every image.
+///
+/// # Errors
+/// An image that is not what its record says; files that cannot be read.
 pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     if !out.join("manifest.json").exists() {
         return Ok(false);
@@ -225,7 +229,12 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
         return Ok(false);
     }
     let progress = run_progress(&run, &verify_plan(&run)?)?;
-    Ok(progress.cells.iter().all(|cell| cell.n_ok == cell.n_planned()))
+    if !progress.cells.iter().all(|cell| cell.n_ok == cell.n_planned()) {
+        return Ok(false);
+    }
+    // The checksums list no images: each is compared with its record.
+    check_images(&run, &read_rows::<Record>(&run.merged_records())?.rows)?;
+    Ok(true)
 }
 
 /// Images of each cell that are still to be made, those of timed blocks that are timed again included, judged by what is at

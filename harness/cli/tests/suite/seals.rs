@@ -117,7 +117,20 @@ fn a_finished_run_that_lost_images_makes_them_again_however_it_is_cut() {
     let before = run(&desk, "r", &["--shards", "2", "--jobs", "1"]);
     let images: Vec<_> = fs::read_dir(desk.path("r/shards/1/images")).unwrap().collect();
     let timed = images.iter().map(|image| image.as_ref().unwrap().path()).min().unwrap();
+    // Another picture under the name of an image is no image of the run, although nothing is missing.
     let bytes = fs::read(&timed).unwrap();
+    let others = images.iter().map(|image| image.as_ref().unwrap().path());
+    let other = others.filter(|image| fs::read(image).unwrap() != bytes).max().unwrap();
+    fs::copy(&other, &timed).unwrap();
+    let resume = [&arguments("r")[..], &["--resume", "--jobs", "1"]].concat();
+    desk.fails(&resume, 4, &["r/shards/1/images/", "the image was changed", "which makes it again"]);
+    fs::write(&timed, &bytes).unwrap();
+    assert!(desk.succeeds(&resume).err.contains("nothing is left to do"));
+    // And neither is a picture of which no record tells.
+    let stray = desk.path("r/shards/1/images/stray.png");
+    fs::copy(&other, &stray).unwrap();
+    desk.fails(&["verify", "r"], 4, &["r/shards/1/images/stray.png: no record names this file"]);
+    fs::remove_file(stray).unwrap();
     fs::remove_file(&timed).unwrap();
     desk.fails(
         &["verify", "r"],

@@ -206,7 +206,9 @@ fn offline_a_cache_that_is_there_is_enough_and_nothing_is_asked() {
     let mut desk = Desk::new();
     desk.server.put(URL, Served::new(CONTENT, &sha256(CONTENT)));
     desk.settings.offline = Some("HF_HUB_OFFLINE");
-    desk.refused(&hub_file(), &["weights.safetensors of owner/name", "unset HF_HUB_OFFLINE"]);
+    let place =
+        format!("put it at {}", desk.folder.path().join("data/weights/owner/name").join(NAME).display());
+    desk.refused(&hub_file(), &["weights.safetensors of owner/name", "unset HF_HUB_OFFLINE", &place]);
     assert_eq!(desk.server.asked(), Vec::<String>::new());
     // A cache as other tools leave it.
     let blob = desk.in_cache(&format!("blobs/{}", sha256(CONTENT)));

@@ -16,7 +16,7 @@ use crate::{
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::load::Models,
-    score::score,
+    score::{check_images, score},
 };
 
 /// What a run ended with.
@@ -55,6 +55,7 @@ impl Outcome {
 /// Items without a record, images or weights that cannot be read.
 pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outcome, RunError> {
     let (merged, records) = merged(context)?;
+    check_images(context.run, &records)?;
     score(context, &records, models)?;
     diagnose(context, &records, models)?;
     conclude(context, &merged, &records)

@@ -41,7 +41,11 @@ impl JackknifePlan {
     /// # Errors
     /// Fewer rows than groups.
     pub fn groups(&self, n: usize) -> Result<Vec<Vec<usize>>, StatsError> {
-        require_count("jackknife: rows (one a group)", self.n_groups as u64, n as u64)?;
+        require_count(
+            "interval, without which there is a value: rows (one a group)",
+            self.n_groups as u64,
+            n as u64,
+        )?;
         let order = CounterRng::new(self.seed).permutation(n);
         let mut groups = vec![Vec::new(); self.n_groups];
         for (place, row) in order.into_iter().enumerate() {

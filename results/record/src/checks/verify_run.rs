@@ -2,14 +2,16 @@
 //! read, every record checked against the plan, every image against its record, every digest that was
 //! noted against the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::checks::pixels::check_pixels;
 use crate::checks::seal;
+use crate::files::atomic::is_unfinished;
 use crate::files::canonical_row::{OpenFiles, RowPlace};
 use crate::files::read::file_digest;
 use crate::files::read::for_each_line;
+use crate::run::run_dir::entries;
 use crate::{
     Digest, Document, Environment, Item, ItemKey, Lease, MachineRow, Manifest, MetricFile, Part, PlanFile,
     Record, RecordError, RunDir, Status, StepsRow, Submissions, Summary, TimingRow, TornTail, WorkerEnd,
@@ -48,7 +50,8 @@ pub struct Verified {
 /// A run that is not sealed may lack records; a sealed one may lack nothing.
 #[must_use]
 pub fn verify_run(run: &RunDir) -> Verified {
-    let mut check = Check { run, found: Verified::default(), winners: BTreeMap::new() };
+    let mut check =
+        Check { run, found: Verified::default(), winners: BTreeMap::new(), images: BTreeSet::new() };
     let manifest: Option<Manifest> = check.document(&run.manifest());
     check.found.sealed = manifest.as_ref().is_some_and(|manifest| manifest.sealed.is_some());
     // Plan and manifest hold each other; where one of them is broken, the other is all there is.
@@ -61,6 +64,9 @@ pub fn verify_run(run: &RunDir) -> Verified {
         Err(_) => check.document(&run.plan()),
     };
     check.shards(plan.as_ref());
+    if check.found.sealed {
+        check.strays();
+    }
     if let Some(plan) = &plan {
         check.against_plan(plan);
     }
@@ -97,6 +103,8 @@ struct Check<'a> {
     run: &'a RunDir,
     found: Verified,
     winners: BTreeMap<ItemKey, Won>,
+    /// Names of the images that some record has.
+    images: BTreeSet<String>,
 }
 
 /// The record that counts for an item.
@@ -190,6 +198,18 @@ impl Check<'_> {
         self.document_if_there::<Environment>(&self.run.attempt_env(k, n));
     }
 
+    /// Files among the images of a sealed run that no record names: whoever reads the folder would count them.
+    fn strays(&mut self) {
+        for k in self.kept(self.run.shards()).unwrap_or_default() {
+            for path in self.kept(entries(&self.run.images_dir(k))).unwrap_or_default() {
+                let name = path.file_name().and_then(|name| name.to_str());
+                if !is_unfinished(&path) && !name.is_some_and(|name| self.images.contains(name)) {
+                    self.found.complaints.push(RecordError::Stray { path });
+                }
+            }
+        }
+    }
+
     /// The first success counts, or else the last failure; a second success must be the same.
     fn win(&mut self, key: ItemKey, later: Won) {
         match self.winners.get(&key) {
@@ -213,6 +233,7 @@ impl Check<'_> {
 
     fn image(&mut self, k: u32, record: &Record) {
         let Some(name) = &record.image else { return };
+        self.images.insert(name.clone());
         let Some(path) = self.kept(self.run.image(k, name)) else {
             return;
         };

@@ -339,12 +339,8 @@ impl Pareto {
                 false => "decode time",
             },
             match self.is_difference {
-                true => format!(
-                    "the {}difference of {} from the baseline's, paired by prompt",
-                    self.absolute(),
-                    self.metric
-                ),
-                false => self.metric.clone(),
+                true => format!("{}, paired by prompt", self.quality_in_words()),
+                false => self.quality_in_words(),
             }
         );
         if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
@@ -379,6 +375,14 @@ impl Pareto {
             *name == summary.baseline || self.points.iter().any(|p| p.group.2.as_deref() == Some(*name))
         };
         baselines(summary).into_iter().filter(is_used).collect()
+    }
+
+    /// What the quality is, within a sentence.
+    pub(crate) fn quality_in_words(&self) -> String {
+        match self.is_difference {
+            true => format!("the {}difference of {} from the baseline's", self.absolute(), self.metric),
+            false => self.metric.clone(),
+        }
     }
 
     /// The word before a difference whose sign does not matter.

@@ -172,7 +172,8 @@ impl Sweep {
             caption: format!(
                 "Cells that differ in {} only: the upper panel has the speedup, the lower {}, with 95 % intervals. Lines only join what \
                  belongs together; between the points nothing was measured.",
-                self.path, plane.metric
+                self.path,
+                plane.quality_in_words()
             ),
         };
         let is_log = self.series.iter().all(|series| {

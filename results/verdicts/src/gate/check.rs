@@ -15,7 +15,7 @@ use crate::measured::{self, Measured};
 /// What a gate found. Scripts rely on `passed` and on the fields of [`Check`]; fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gate {
-    /// Whether every check passed.
+    /// Whether every check passed, and at least one was made.
     pub passed: bool,
     /// What was checked, in the order of the rules and of the baseline's cells.
     pub checks: Vec<Check>,
@@ -116,7 +116,7 @@ pub fn check(
             check.cell(cell, &mut gate);
         }
     }
-    gate.passed = gate.checks.iter().all(|check| check.passed);
+    gate.passed = !gate.checks.is_empty() && gate.checks.iter().all(|check| check.passed);
     Ok(gate)
 }
 

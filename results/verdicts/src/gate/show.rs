@@ -7,12 +7,16 @@ use specimen_table::{Column, Entry, Table, fixed};
 
 use super::check::{Check, Gate};
 
+/// The verdict where every rule was left out.
+const NOTHING: &str = "NOT PASSED: nothing was checked";
+
 impl Gate {
     /// One row a check, failures first; what was left out below.
     #[must_use]
     pub fn table(&self) -> Table {
         let n_failed = self.checks.iter().filter(|check| !check.passed).count();
         let verdict = match n_failed {
+            0 if self.checks.is_empty() => NOTHING.to_owned(),
             0 => format!("Passed: {} of {0} checks", self.checks.len()),
             n => format!("FAILED: {n} of {} checks", self.checks.len()),
         };
@@ -50,6 +54,12 @@ impl Gate {
     /// Cell and measure of each failure, in one line; empty when there is none.
     #[must_use]
     pub fn failures(&self) -> String {
+        if self.checks.is_empty() {
+            return format!(
+                "all {} rules of cells were left out, so nothing was checked",
+                self.skipped.len()
+            );
+        }
         let failed = self.checks.iter().filter(|check| !check.passed);
         let named = failed.map(|check| {
             let why = check.why.as_deref().unwrap_or("the rule is not met");
@@ -64,7 +74,10 @@ impl Gate {
         let n_failed = self.checks.iter().filter(|check| !check.passed).count();
         let (n, n_skipped) = (self.checks.len() + self.skipped.len(), self.skipped.len());
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-        let counts = format!("tests=\"{n}\" failures=\"{n_failed}\" skipped=\"{n_skipped}\"");
+        let is_empty = self.checks.is_empty();
+        // A reader of the file alone has to see it: skipped cases pass.
+        let (n, n_errors) = if is_empty { (n + 1, " errors=\"1\"") } else { (n, "") };
+        let counts = format!("tests=\"{n}\" failures=\"{n_failed}\"{n_errors} skipped=\"{n_skipped}\"");
         let _ = writeln!(out, "<testsuites {counts}>\n<testsuite name=\"specimen gate\" {counts}>");
         for check in &self.checks {
             let case = case(&check.cell, &check.measure, &check.rule);
@@ -79,6 +92,10 @@ impl Gate {
                     writeln!(out, "{case}><failure message=\"{why}\">{}</failure></testcase>", xml(&values))
                 }
             };
+        }
+        if is_empty {
+            let case = case("gate", "nothing", "at least one rule is checked");
+            let _ = writeln!(out, "{case}><error message=\"{NOTHING}\"/></testcase>");
         }
         for skipped in &self.skipped {
             let case = case(&skipped.cell, &skipped.measure, &skipped.rule);

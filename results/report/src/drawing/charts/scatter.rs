@@ -117,9 +117,7 @@ impl Drawing for Scatter {
                 }));
             }
         }
-        // Of many settings those that are not named have their intervals in the data only.
-        let has_bars = |dot: &&Dot| dot.is_named || self.dots.len() <= FEW;
-        for dot in self.dots.iter().filter(has_bars) {
+        for dot in self.dots.iter().filter(|dot| self.has_bars(dot)) {
             let ends = |x: [f64; 2], y: [f64; 2]| (axes.at(x[0], y[0]), axes.at(x[1], y[1]));
             let bars = [dot.x_ci95.map(|ci| ends(ci, [dot.y; 2])), dot.y_ci95.map(|ci| ends([dot.x; 2], ci))];
             for (from, to) in bars.into_iter().flatten() {
@@ -144,6 +142,11 @@ impl Drawing for Scatter {
 impl Scatter {
     fn n_named(&self) -> usize {
         self.dots.iter().filter(|dot| dot.is_named).count()
+    }
+
+    /// Whether the intervals of a dot are drawn: of many settings those that are not named have theirs in the data only.
+    fn has_bars(&self, dot: &Dot) -> bool {
+        dot.is_named || self.dots.len() <= FEW
     }
 
     fn plane(&self) -> u32 {
@@ -278,8 +281,10 @@ impl Scatter {
         if self.frontiers.iter().any(|stairs| stairs.len() > 1) {
             key.push((Key::Frontier, "frontier"));
         }
-        if self.dots.iter().any(|dot| dot.x_ci95.is_some() || dot.y_ci95.is_some()) {
-            key.push((Key::Interval, "95 % interval"));
+        let with_interval = || self.dots.iter().filter(|dot| dot.x_ci95.is_some() || dot.y_ci95.is_some());
+        if with_interval().any(|dot| self.has_bars(dot)) {
+            let are_all = with_interval().all(|dot| self.has_bars(dot));
+            key.push((Key::Interval, if are_all { "95 % interval" } else { "95 % interval (named points)" }));
         }
         key.extend(self.drawn_lines().map(|line| (Key::Line(line), line.name.as_str())));
         key
