@@ -9,6 +9,7 @@ use specimen_decode::{
     method::{MethodConfig, Parts, Proposer},
     pipeline::Sampling,
     rng::Uniforms,
+    trace::Decoded,
     tree::TokenTree,
 };
 use specimen_models::{
@@ -67,6 +68,11 @@ pub(crate) fn methods() -> [(&'static str, String); 7] {
 const LOSSLESS: usize = 4;
 
 pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
+    toy_with(name, None)
+}
+
+/// The same where `graphs` says whether its steps run over buffers that stay where they are.
+fn toy_with(name: &str, graphs: Option<bool>) -> std::rc::Rc<LoadedModel> {
     let options = OpenModel {
         kind: Kind::Float,
         device: Device::Cpu,
@@ -76,7 +82,7 @@ pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
         made: Made::Not,
         encode_caption: |_| Err("a toy has its own words".into()),
         three_way_guidance: false,
-        graphs: None,
+        graphs,
     };
     open(name, &options).unwrap()
 }
@@ -93,11 +99,15 @@ pub(crate) fn method_on(model: &LoadedModel, config: &MethodConfig, generation: 
     config.build_with(parts).unwrap()
 }
 
-fn image(model: &LoadedModel, (prompt, sampling): (&str, Sampling), method: &str, seed: u64) -> Vec<TokenId> {
+fn image(model: &LoadedModel, what: (&str, Sampling), method: &str, seed: u64) -> Vec<TokenId> {
+    decoded(model, what, method, seed).tokens
+}
+
+fn decoded(model: &LoadedModel, (prompt, sampling): (&str, Sampling), method: &str, seed: u64) -> Decoded {
     let config: MethodConfig = serde_json::from_str(method).unwrap();
     let mut generation = model.open(prompt, &sampling, config.max_tree_nodes()).unwrap();
     let mut method = method_on(model, &config, &generation);
-    decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new()).tokens
+    decode(&mut method, &mut generation, &Uniforms::new(seed), &MonotonicClock::new())
 }
 
 #[test]
@@ -132,13 +142,35 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
     }
 }
 
+const EAGLE3: &str = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_7" } }"#;
+
+/// The pads of a caption, the layers that a head taps and the buffers of a step before must leave no trace.
+#[test]
+fn over_buffers_every_method_decodes_the_tokens_and_accepts_the_drafts_that_it_does_without() {
+    for (name, prompt) in TOYS {
+        let [plain, buffered] = [Some(false), Some(true)].map(|graphs| toy_with(name, graphs));
+        // The second and the third leave other slots empty than the one before.
+        let prompts =
+            if prompt == "7" { ["7", "3", "7"] } else { [prompt, "a dog", "a red bus near the red sea"] };
+        let all = methods().into_iter().chain([("eagle3", EAGLE3.to_owned())]);
+        for (method_name, method) in all {
+            for (seed, prompt) in (5..).zip(prompts) {
+                let [expected, found] = [&plain, &buffered].map(|model| {
+                    let Decoded { tokens, steps, .. } = decoded(model, (prompt, GUIDED), &method, seed);
+                    (tokens, steps.iter().map(|step| step.n_accepted).collect::<Vec<_>>())
+                });
+                assert_eq!(found, expected, "{name}, {method_name}, {prompt}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_eagle_3_head_keeps_the_targets_distribution() {
-    let eagle3 = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_7" } }"#;
     for (name, prompt) in TOYS {
         let model = toy(name);
         let drawn: Vec<Vec<TokenId>> =
-            (0..48).map(|seed| image(&model, (prompt, GUIDED), eagle3, seed)).collect();
+            (0..48).map(|seed| image(&model, (prompt, GUIDED), EAGLE3, seed)).collect();
         let eagle1 = image(&model, (prompt, GUIDED), &methods()[1].1, 0);
         assert!(drawn.iter().all(|tokens| tokens.len() == eagle1.len()), "{name}");
         for miss in misses(&|| model.open(prompt, &GUIDED, 1).unwrap(), &drawn) {

@@ -115,3 +115,25 @@ impl Emu3Prompt {
         ModelError::Prompt { model: self.name.into(), reason }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use specimen_catalog::entry;
+
+    use super::*;
+    use crate::families::emu3::made::toy_tokenizer;
+
+    /// The published ids less that of the first special word, behind which the toy's follow in the same order.
+    #[test]
+    fn a_row_a_frame_an_image_and_a_sequence_end_in_their_own_words() {
+        let config = Emu3Config::of(entry("emu3-toy").unwrap());
+        let text = toy_tokenizer(config.n_codes).unwrap();
+        let words = words_of_tokens(&text, &config).unwrap();
+        let of_published = |id: i64| text.special(PADDING).unwrap() + id - 151_643;
+        let (codes, ends) = words.split_at(usize::try_from(config.n_codes).unwrap());
+        assert_eq!(ends, [151_846, 151_847, 151_853, 151_850].map(of_published));
+        let expected: Vec<i64> = (151_854..).map(of_published).take(codes.len()).collect();
+        assert_eq!(codes, expected);
+    }
+}
