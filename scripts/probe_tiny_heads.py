@@ -324,7 +324,8 @@ def main():
             ("drafter", "eagle1", 3), ("drafter-further", "eagle1", 3), ("drafter-eagle3", "eagle3", 4),
         ]:
             w = {key: tensor.float() for key, tensor in load_file(WEIGHTS / f"{name}.safetensors").items()}
-            head = Head(target, PROBE | {"kind": kind}, w)
+            taps = json.loads((WEIGHTS / f"{name}.json").read_text()).get("taps", [12])
+            head = Head(target, PROBE | {"kind": kind, "taps": "-".join(map(str, taps))}, w)
             results = json.loads((WEIGHTS / f"{name}.results.json").read_text())
             print(f"{name}: published {results['overlap_depth1']} at depth 1")
             print("  held out   " + shown(measure(head, target, images, held_out, depth)))

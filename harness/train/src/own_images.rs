@@ -24,13 +24,11 @@ use crate::{
     stored_words::{check_words, tensor_of},
 };
 
-/// How many images, and how they are drawn.
+/// How images are drawn, and which of them are held out; each stage says how many it trains on besides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnImages {
-    /// Images; the first [`OwnImages::n_validation`] of them are held out.
-    pub n: u64,
-    /// Held-out images.
+    /// The first images, which are held out.
     pub n_validation: u64,
     /// Guidance scale.
     pub guidance: f64,
@@ -97,21 +95,22 @@ impl CaptionedRows {
 }
 
 impl OwnImages {
-    /// The images of a target: read from `file` as far as they are there, drawn and added to it where not. An
+    /// The held-out images of a target, then `n_images` to train on: read from `file` as far as they are there, drawn and added to it where not. An
     /// image depends on what it is drawn from and its place alone, not on how the drawing was cut.
     ///
     /// # Errors
     /// A damaged or unwritable file, one of images that were drawn from something else; a caption outside the
     /// vocabulary, which would be a bug of the generator.
-    pub fn of(&self, from: &DrawnFrom<'_>, file: &Path) -> anyhow::Result<CaptionedRows> {
+    pub fn of(&self, from: &DrawnFrom<'_>, n_images: u64, file: &Path) -> anyhow::Result<CaptionedRows> {
         let &DrawnFrom { target, seed, n_scenes, .. } = from;
         let _guard = tch::no_grad_guard();
         use_threads(1);
         let n_tokens = target.config().n_tokens();
         let origin = self.origin(from);
         let mut rows = if file.exists() { read(file, n_tokens, &origin)? } else { empty(n_tokens) };
-        let mut progress = Progress::new("own image", self.n as usize);
-        while rows.len() < self.n {
+        let n = self.n_validation + n_images;
+        let mut progress = Progress::new("own image", n as usize);
+        while rows.len() < n {
             let chunk = rows.len() / CHUNK;
             let scenes = epoch_batch(seed, n_scenes, chunk, CHUNK);
             let captions = captions_of(&scenes)?;
@@ -122,8 +121,8 @@ impl OwnImages {
             progress.reached(rows.len() as usize, CHUNK as usize)?;
         }
         Ok(CaptionedRows {
-            tokens: rows.tokens.narrow(0, 0, self.n as i64),
-            captions: rows.captions.narrow(0, 0, self.n as i64),
+            tokens: rows.tokens.narrow(0, 0, n as i64),
+            captions: rows.captions.narrow(0, 0, n as i64),
         })
     }
 }

@@ -136,9 +136,13 @@ pub fn train(spec: &TrainSpec, network: Network, folders: &Folders) -> anyhow::R
             let from =
                 Checkpoint::open(&folders.weights_file(Network::Drafter), Some(Kind::Float), Device::Cpu)
                     .context("the drafter has to be trained first")?;
-            on_own_images(spec, folders, |given| further::train_on(given, redundancy, from, &files))
+            on_own_images(spec, folders, spec.further.n_images, |given| {
+                further::train_on(given, redundancy, from, &files)
+            })
         }
-        Network::DrafterEagle3 => on_own_images(spec, folders, |given| further::train_eagle3(given, &files)),
+        Network::DrafterEagle3 => {
+            on_own_images(spec, folders, spec.eagle3.n_images, |given| further::train_eagle3(given, &files))
+        }
         Network::Features => features::train(spec, &vq()?, &files),
     }
 }
@@ -147,6 +151,7 @@ pub fn train(spec: &TrainSpec, network: Network, folders: &Folders) -> anyhow::R
 fn on_own_images(
     spec: &TrainSpec,
     folders: &Folders,
+    n_images: u64,
     stage: impl FnOnce(&Given<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let vq = open_tokenizer(spec, folders)?;
@@ -161,7 +166,7 @@ fn on_own_images(
         seed: spec.seed ^ 0x0E,
         n_scenes: spec.n_scenes,
     };
-    let images = spec.own_images.of(&from, &file)?;
+    let images = spec.own_images.of(&from, n_images, &file)?;
     stage(&Given { spec, vq: &vq, open_target: &open_target, images: &images })
 }
 

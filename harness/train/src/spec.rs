@@ -149,6 +149,8 @@ pub struct FurtherStage {
     pub schedule: Schedule,
     /// Threads of this stage; part of the result's identity.
     pub n_replicas: usize,
+    /// Images of the target's own that it is trained on, after those that are held out.
+    pub n_images: u64,
     /// CASCADE's weights; the plain head is trained with `c = 1`.
     pub redundancy: Redundancy,
 }
@@ -161,6 +163,8 @@ pub struct Eagle3Stage {
     pub schedule: Schedule,
     /// Threads of this stage; part of the result's identity.
     pub n_replicas: usize,
+    /// Images of the target's own that it is trained on, after those that are held out.
+    pub n_images: u64,
     /// Taps and sizes.
     pub model: Eagle3Config,
     /// Draft depths unrolled in training; 7 in the paper.
@@ -226,12 +230,13 @@ impl TrainSpec {
         if let Err(reason) = spec.eagle3.model.check_taps(spec.target.model.n_layers) {
             anyhow::bail!("{}: eagle3.model.{reason}", path.display());
         }
-        let OwnImages { n, n_validation, .. } = spec.own_images;
-        anyhow::ensure!(
-            0 < n_validation && n_validation < n,
-            "{}: own_images.n_validation is {n_validation}, expected at least 1 and less than n ({n})",
-            path.display(),
-        );
+        for (name, n) in [
+            ("own_images.n_validation", spec.own_images.n_validation),
+            ("further.n_images", spec.further.n_images),
+            ("eagle3.n_images", spec.eagle3.n_images),
+        ] {
+            anyhow::ensure!(n > 0, "{}: {name} is 0, expected at least 1", path.display());
+        }
         Ok(spec)
     }
 }

@@ -40,17 +40,18 @@ schedule = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_
 model = { bias = false, input_norm = true, output_norm = true, prefix = "image-only", n_heads = 1, d_head = 16, d_ffn = 16, norm_eps = 1e-5 }
 
 [own_images]
-n            = 4
 n_validation = 2
 guidance     = 3.0
 
 [further]
 n_replicas = 1
+n_images   = 2
 redundancy = { c = 2.0, tau_seq = 0.5 }
 schedule   = { n_steps = 2, batch = 2, learning_rate = 1e-3, n_warmup = 1, weight_decay = 0.0 }
 
 [eagle3]
 n_replicas    = 1
+n_images      = 2
 depth         = 2
 depth_decay   = 0.8
 feature_noise = 0.0

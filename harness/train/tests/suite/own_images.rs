@@ -25,8 +25,8 @@ fn drawn(
     n_scenes: u64,
     file: &std::path::Path,
 ) -> anyhow::Result<CaptionedRows> {
-    let own = OwnImages { n, n_validation: 1, guidance };
-    own.of(&DrawnFrom { target: &target(), weights, seed, n_scenes }, file)
+    let own = OwnImages { n_validation: 1, guidance };
+    own.of(&DrawnFrom { target: &target(), weights, seed, n_scenes }, n - 1, file)
 }
 
 #[test]

@@ -34,13 +34,13 @@ fn a_specification_without_end_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn a_batch_that_cannot_be_split_and_a_holdout_that_leaves_nothing_are_refused() {
+fn a_batch_that_cannot_be_split_and_a_holdout_of_nothing_are_refused() {
     let text = committed();
     let refusal = |text: String| format!("{:#}", read(&text).map(|_| ()).unwrap_err());
     let split = refusal(text.replace("[eagle3]\nn_replicas    = 1", "[eagle3]\nn_replicas    = 3"));
     assert!(split.contains("eagle3.schedule.batch is 4"), "{split}");
-    let held_out = refusal(text.replace("n_validation = 32", "n_validation = 1056"));
-    assert!(held_out.contains("own_images.n_validation is 1056"), "{held_out}");
-    let taps = refusal(text.replace("taps      = [2, 6, 9]", "taps      = [2, 9, 6]"));
-    assert!(taps.contains("eagle3.model.taps are [2, 9, 6]"), "{taps}");
+    let held_out = refusal(text.replace("n_validation = 32", "n_validation = 0"));
+    assert!(held_out.contains("own_images.n_validation is 0"), "{held_out}");
+    let taps = refusal(text.replace("taps      = [4, 8, 11]", "taps      = [4, 11, 8]"));
+    assert!(taps.contains("eagle3.model.taps are [4, 11, 8]"), "{taps}");
 }
