@@ -123,7 +123,7 @@ pub enum Command {
     Protocols(cmd::protocols::ProtocolsArgs),
     /// Write a file of statistics or features
     Stats(cmd::stats::StatsArgs),
-    /// Check this machine; with --lossless, test whether each exact method samples from the target's distribution
+    /// Check this machine; with --lossless, the exact methods against the target's distribution; with --weights, the metrics' networks
     #[cfg(feature = "torch")]
     Doctor(cmd::doctor::DoctorArgs),
     /// Time verifications and forwards of drafters on this machine, for `report --costs`

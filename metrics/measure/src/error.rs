@@ -28,6 +28,14 @@ pub enum MeasureError {
         /// What is wrong, with the place in the file where there is one.
         reason: String,
     },
+    /// A file of values of a reference that cannot be used.
+    #[error("values {place}: {reason}")]
+    Answers {
+        /// The file, with the place in it where there is one.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A metric that the protocol does not pin.
     #[error(
         "the protocol `{protocol}` has no table `[{metric}]`, so the metric is not defined; protocols that have one: {known}"
@@ -361,7 +369,7 @@ impl Failure for MeasureError {
             | Self::NotConverted { .. }
             | Self::NeedsRows { .. }
             | Self::NeedsPictures { .. } => FailureKind::Usage,
-            Self::Protocol { .. } => FailureKind::Spec,
+            Self::Protocol { .. } | Self::Answers { .. } => FailureKind::Spec,
             Self::Network { .. } => return None,
             Self::NoNetworks { .. } => FailureKind::Environment,
             Self::Io { action: "read", .. } => FailureKind::Missing,

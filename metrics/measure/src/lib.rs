@@ -71,6 +71,8 @@ pub mod known_answers;
 
 #[cfg(feature = "torch")]
 pub mod published;
+#[cfg(feature = "torch")]
+pub mod published_answers;
 
 pub use error::MeasureError;
 pub use measurement::Measurement;

@@ -84,9 +84,17 @@ pub(crate) fn fault_at(place: &str) -> impl Fn(String) -> MeasureError {
 
 /// The file of a protocol, read as `W`.
 pub(crate) fn read<W: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<W, MeasureError> {
+    parse_toml(place, text).map_err(|(place, reason)| fault_at(&place)(reason))
+}
+
+/// The text of a file, read as `W`, or place and reason.
+pub(crate) fn parse_toml<W: serde::de::DeserializeOwned>(
+    place: &str,
+    text: &str,
+) -> Result<W, (String, String)> {
     toml::from_str(text).map_err(|error| {
         let (place, reason) = Places::file(place, text).said(error.span(), error.message());
-        fault_at(&place.to_string())(reason)
+        (place.to_string(), reason)
     })
 }
 

@@ -45,6 +45,20 @@ impl Published {
         Self { device: device.to_owned(), ..self }
     }
 
+    /// The published heads of LPIPS called `name` on a trunk whose weights are made by recipe.
+    pub(crate) fn lpips_by_heads(&self, name: &str) -> Result<OpenedPairs, MeasureError> {
+        let name = named_one("[lpips] network", name, &LpipsName::ALL, LpipsName::name)?;
+        let found = match &self.weights {
+            Some(path) => check_given(path, name.heads()),
+            None => find(&self.places, name.heads()),
+        };
+        let found = found.map_err(fault(name.name()))?;
+        let files = LpipsFiles::Heads(&found.path);
+        let device = named("cpu").map_err(fault(name.name()))?;
+        let network = OpenLpips::open_on(device, name, Dtype::F32, files).map_err(fault(name.name()))?;
+        Ok(OpenedPairs { network: Box::new(network), provenance: vec![provenance(&found)] })
+    }
+
     fn weights_of(&self, network: NetworkName) -> Result<Found, MeasureError> {
         let found = match &self.weights {
             Some(path) => check_given(path, network.entry()),

@@ -27,7 +27,10 @@ use specimen_weights::{cuda, libtorch};
 
 use crate::{
     args::Format,
-    cmd::lossless::{LosslessArgs, lossless},
+    cmd::{
+        doctor_weights::{WeightsArgs, weights_checked},
+        lossless::{LosslessArgs, lossless},
+    },
     console::{Console, answer, answer_json, message_of},
     exit::CliError,
     spec_args::data_root,
@@ -41,6 +44,11 @@ pub struct DoctorArgs {
     pub lossless: bool,
     #[command(flatten)]
     pub examined: LosslessArgs,
+    /// Instead, compare the published weights of the metrics that are here with what the reference tools say of three pictures
+    #[arg(long, conflicts_with = "lossless")]
+    pub weights: bool,
+    #[command(flatten)]
+    pub checked: WeightsArgs,
 }
 
 /// One check.
@@ -79,6 +87,9 @@ struct DoctorAnswer {
 pub(crate) fn doctor(args: &DoctorArgs, console: &Console) -> anyhow::Result<()> {
     if args.lossless {
         return lossless(&args.examined, console);
+    }
+    if args.weights {
+        return weights_checked(&args.checked, console);
     }
     // Before the first tensor.
     let graphics = gpus();

@@ -38,6 +38,8 @@ pub(crate) mod costs;
 #[cfg(feature = "torch")]
 pub(crate) mod doctor;
 #[cfg(feature = "torch")]
+mod doctor_weights;
+#[cfg(feature = "torch")]
 pub(crate) mod generate;
 #[cfg(feature = "torch")]
 mod head_training;

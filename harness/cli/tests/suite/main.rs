@@ -11,6 +11,8 @@ mod citing;
 #[cfg(feature = "torch")]
 mod diagnostics;
 #[cfg(feature = "torch")]
+mod doctor_weights;
+#[cfg(feature = "torch")]
 mod exporting;
 #[cfg(feature = "torch")]
 mod external;
@@ -33,6 +35,8 @@ mod pairs;
 #[cfg(feature = "torch")]
 mod protocols_of_runs;
 mod published_weights;
+#[cfg(feature = "torch")]
+mod recipe_networks;
 #[cfg(feature = "torch")]
 mod records;
 #[cfg(feature = "torch")]

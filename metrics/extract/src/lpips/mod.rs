@@ -117,6 +117,9 @@ pub enum LpipsFiles<'a> {
     },
     /// One file of both.
     Together(&'a Path),
+    /// The published heads on a trunk with weights made from the names of its tensors: known distances by heads that are a
+    /// few kilobytes, for a machine without trunks.
+    Heads(&'a Path),
 }
 
 /// A published kind of LPIPS with its weights.
@@ -168,8 +171,16 @@ impl OpenLpips {
                 both.finish()?;
                 (trunk, heads, [digest.clone(), digest])
             }
+            LpipsFiles::Heads(path) => {
+                let mut of_heads = open(path)?;
+                let digests = ["recipe".to_owned(), of_heads.digest().to_owned()];
+                let trunk = name.read_trunk(&mut RecipeWeights::new(), kind)?;
+                let heads = LpipsName::read_heads(&mut of_heads, &trunk.widths)?;
+                of_heads.finish()?;
+                (trunk, heads, digests)
+            }
         };
-        let [of_trunk, of_heads] = digests.map(|digest| digest[..12].to_owned());
+        let [of_trunk, of_heads] = digests.map(|digest| digest.chars().take(12).collect::<String>());
         Ok(Self::of(name, (trunk, heads), dtype, device, [&of_trunk, &of_heads]))
     }
 

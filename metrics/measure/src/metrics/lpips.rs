@@ -21,8 +21,7 @@ pub const METRIC: PairMetric = PairMetric {
     open: |protocol, networks| {
         protocol.metric(NAME)?;
         let rule = protocol.recipe().lpips.as_ref().expect("the protocol has the table of the metric");
-        let OpenedPairs { network, provenance } = networks.pairs(&rule.network, rule.dtype)?;
-        Ok(Box::new(Lpips { network, provenance }))
+        Ok(Box::new(Lpips::of(networks.pairs(&rule.network, rule.dtype)?)))
     },
     known_answers,
 };
@@ -48,9 +47,16 @@ impl PairRule for LpipsRule {
     }
 }
 
-struct Lpips {
+/// A network that is open.
+pub(crate) struct Lpips {
     network: Box<dyn PairNetwork>,
     provenance: Vec<Provenance>,
+}
+
+impl Lpips {
+    pub(crate) fn of(OpenedPairs { network, provenance }: OpenedPairs) -> Self {
+        Self { network, provenance }
+    }
 }
 
 impl PairMeasure for Lpips {
