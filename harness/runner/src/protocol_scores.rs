@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use specimen_catalog::metric::Direction;
+use specimen_catalog::metric::{Direction, MetricCommand};
 use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::spec::{MetricSpec, Spec};
 use specimen_foundation::folders::cache_folder;
@@ -13,7 +13,7 @@ use specimen_measure::{
     input::Input,
     measurement::Measurement,
     meter::{FEWEST_FOR_INTERVAL, Meter, Settings},
-    metrics::{CaptionsOf, Outcome, Sides},
+    metrics::{CaptionsOf, Metric, Outcome, Sides},
     protocol::Protocol,
     published::Published,
 };
@@ -97,7 +97,7 @@ fn measure(
     let settings = Settings {
         cache: cache_folder(),
         keep_going: false,
-        interval: FEWEST_FOR_INTERVAL <= images.records.len(),
+        interval: fewest_for_interval(ready.protocol.metric(&metric.name)?) <= images.records.len(),
         batch: BATCH,
     };
     let mut meter = Meter::with(ready.protocol.clone(), &networks, settings);
@@ -113,6 +113,13 @@ fn measure(
     let captions = Some(CaptionsOf::Names(&captions));
     let sides = Sides { real: ready.real.as_deref(), captions, ..Sides::one(&path) };
     Ok((ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?)
+}
+
+/// Images from which on a value has an interval. That of a mean over the images is a bootstrap, as of paired metrics; that of a
+/// distance leaves out groups of them.
+fn fewest_for_interval(metric: &Metric) -> usize {
+    let is_mean = |command: &MetricCommand| command.captions || command.per_image;
+    if metric.entry().command.as_ref().is_some_and(is_mean) { 2 } else { FEWEST_FOR_INTERVAL }
 }
 
 /// What a metric's table names, found.

@@ -1,6 +1,8 @@
 //! The built binary from outside: exit codes, messages, files.
 
 #[cfg(feature = "torch")]
+mod all_metrics;
+#[cfg(feature = "torch")]
 mod batches;
 mod bench_device;
 #[cfg(feature = "torch")]
