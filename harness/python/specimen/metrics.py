@@ -155,6 +155,63 @@ def vendi(images: PathLike, *, protocol: Optional[str] = None, **options: Unpack
     return _one("vendi", [images], _options(protocol, options))
 
 
+def aesthetic(images: PathLike, *, protocol: Optional[str] = None, **options: Unpack[Options]) -> Measurement:
+    """The mean score of LAION's aesthetic predictor."""
+    return _one("aesthetic", [images], _options(protocol, options))
+
+
+def pickscore(
+    images: PathLike,
+    captions: PathLike,
+    *,
+    protocol: Optional[str] = None,
+    caption: Optional[str] = None,
+    **options: Unpack[Options],
+) -> Measurement:
+    """How much people would prefer the images for their captions, as PickScore says; ``caption`` as in ``clip_score``."""
+    return _one("pickscore", [images, captions], _options(protocol, options, {"--caption": caption}))
+
+
+def hpsv2(
+    images: PathLike,
+    captions: PathLike,
+    *,
+    version: str = "2.1",
+    protocol: Optional[str] = None,
+    caption: Optional[str] = None,
+    **options: Unpack[Options],
+) -> Measurement:
+    """The same as HPSv2 says, of version ``2.0`` or ``2.1``."""
+    return _one(f"hpsv{version}", [images, captions], _options(protocol, options, {"--caption": caption}))
+
+
+def imagereward(
+    images: PathLike,
+    captions: PathLike,
+    *,
+    protocol: Optional[str] = None,
+    caption: Optional[str] = None,
+    **options: Unpack[Options],
+) -> Measurement:
+    """The same as ImageReward says."""
+    return _one("imagereward", [images, captions], _options(protocol, options, {"--caption": caption}))
+
+
+def lpips(a: PathLike, b: PathLike, *, protocol: Optional[str] = None, **options: Unpack[Options]) -> Measurement:
+    """The learned perceptual distance of pictures of the same names; takes ``ci``, ``device`` and ``weights``."""
+    return _one("lpips", [a, b], _options(protocol, options))
+
+
+def ssim(a: PathLike, b: PathLike, *, protocol: Optional[str] = None, **options: Unpack[Options]) -> Measurement:
+    """The structural similarity of pictures of the same names; takes ``ci``."""
+    return _one("ssim", [a, b], _options(protocol, options))
+
+
+def psnr(a: PathLike, b: PathLike, *, protocol: Optional[str] = None, **options: Unpack[Options]) -> Measurement:
+    """The peak signal-to-noise ratio of pictures of the same names; takes ``ci``. Of equal pictures it is infinite: an error."""
+    return _one("psnr", [a, b], _options(protocol, options))
+
+
 #: Options of every metric with a value, and options without one with the value that sets them.
 _VALUES = {"device": "--device", "batch": "--batch", "layer": "--layer", "dtype": "--dtype", "weights": "--weights"}
 _FLAGS = {"ci": ("--ci", True), "keep_going": ("--keep-going", True), "cache": ("--no-cache", False)}
@@ -193,6 +250,8 @@ def _one(command: str, sides: List[PathLike], words: List[str]) -> Measurement:
 def _measurement(answer: Mapping[str, Any]) -> Measurement:
     protocol, _, digest = answer["protocol"].rpartition("@")
     interval = answer["ci95"]
+    if answer["value"] is None:
+        raise Error(f"{answer['metric']}: no value: {answer.get('why')}")
     return Measurement(
         metric=answer["metric"],
         value=answer["value"],

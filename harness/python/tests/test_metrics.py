@@ -76,6 +76,15 @@ def test_two_folders_of_pictures_are_measured(pictures, program):
     assert "clip-vit-b32" in found.extractor
 
 
+def test_pictures_in_pairs_are_measured(pictures, program):
+    real, generated = pictures / "real", pictures / "generated"
+    for call, name in [(specimen.ssim, "ssim"), (specimen.psnr, "psnr")]:
+        check(call(real, generated, ci=True), answer_of(program, name, real, generated, "--ci", cwd=pictures))
+    assert specimen.ssim(real, real).value == 1.0
+    with pytest.raises(specimen.Error, match="psnr: no value: 4 of 4 pairs are of equal pictures"):
+        specimen.psnr(real, real)
+
+
 def test_a_picture_that_cannot_be_used_is_left_out_only_if_that_is_asked_for(pictures, tmp_path):
     generated = shutil.copytree(pictures / "generated", tmp_path / "generated")
     (generated / "9.png").write_bytes(b"\x89PNG\r\n\x1a\nbroken")
@@ -131,6 +140,16 @@ def test_every_option_is_that_of_the_command(monkeypatch, tmp_path):
     values = ["--protocol=p", "--device=cuda:1", "--batch=2", "--layer=64", "--dtype=bf16", "--weights=w/x"]
     options = {"device": "cuda:1", "batch": 2, "layer": "64", "dtype": "bf16", "weights": Path("w/x")}
     check_words(lambda: specimen.cmmd("a", "b", protocol="p", **options), "cmmd", *values, "--", "a", "b")
+    check_words(lambda: specimen.aesthetic("a", ci=True), "aesthetic", "--ci", "--", "a")
+    pair = ["lpips", "--protocol=lpips-vgg", "--device=cuda", "--", "a", "b"]
+    check_words(lambda: specimen.lpips("a", "b", protocol="lpips-vgg", device="cuda"), *pair)
+    for name, call in [
+        ("pickscore", specimen.pickscore),
+        ("hpsv2.1", specimen.hpsv2),
+        ("hpsv2.0", lambda *sides, **options: specimen.hpsv2(*sides, version="2.0", **options)),
+        ("imagereward", specimen.imagereward),
+    ]:
+        check_words(lambda call=call: call("a", "c.json", caption="first"), name, "--caption=first", "--", "a", "c.json")
     captioned = ["clip-score", "--caption=longest", "--", "a", "c.json"]
     check_words(lambda: specimen.clip_score("a", "c.json", caption="longest"), *captioned)
 
