@@ -5,20 +5,26 @@
 //! the best of 3 runs instead of 16 and 2; names of networks behind the numbers (`-- 2 2 clip-vit-h14`) are timed in f32 in
 //! place of these. Processor time is known on Linux only; a busy machine changes it less than the
 //! wall.
+//!
+//! `-- --turns NAME N` computes one pass over N pictures (or pairs) for every line on its input and answers with its processor
+//! seconds: `turns.py` beside this file takes turns with the reference implementation.
 #![allow(clippy::print_stdout)] // Printing is what this program is for.
 
 use std::time::Instant;
 
 use specimen_extract::{
+    aesthetic::{AestheticHead, AestheticName},
     clip::{
         shape::{ClipLayout, TextShape},
         text::TextTower,
     },
+    imagereward::{ImageReward, ImageRewardShape, WordPieces},
+    lpips::{LpipsName, OpenLpips},
     network::{Dtype, NetworkName},
     open::open_recipe,
     recipe_weights::{RecipeWeights, uniform},
 };
-use specimen_pixels::network::{Batch, FeatureNetwork};
+use specimen_pixels::network::{Batch, FeatureNetwork, PairNetwork, PromptedNetwork};
 use tch::Kind;
 
 /// Prints how many of `n` things a second `run` does, after one run that does not count.
@@ -72,12 +78,75 @@ fn texts(n: usize, n_runs: usize) {
     }
 }
 
+fn pictures(name: &str, n: usize, side: usize) -> Batch {
+    let values = uniform(name, n * 3 * side * side).map(|u| u as f32).collect();
+    Batch { n, height: side, width: side, values }
+}
+
+/// One pass of what is called `name` over `n` pictures, in f32.
+fn pass(name: &str, n: usize) -> Box<dyn Fn()> {
+    const OPENS: &str = "weights by recipe have every name and shape";
+    const TAKES: &str = "the batch has the network's size";
+    if let Some(lpips) = LpipsName::ALL.into_iter().find(|lpips| lpips.name() == name) {
+        let (net, a, b) =
+            (OpenLpips::open_recipe(lpips, Dtype::F32), pictures("a", n, 256), pictures("b", n, 256));
+        return Box::new(move || drop(net.distances([&a, &b]).expect(TAKES)));
+    }
+    if name == "imagereward" {
+        // A vocabulary of the published size; which words are in it does not matter for the time.
+        let folder = std::env::temp_dir().join(format!("specimen-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for temporary files is needed");
+        let path = folder.join("vocab.txt");
+        let mut words = WordPieces::of_characters();
+        let n_words = ImageRewardShape::PUBLISHED.n_words as usize - WordPieces::ADDED.len();
+        (words.lines().count()..n_words).for_each(|at| words.push_str(&format!("word{at}\n")));
+        std::fs::write(&path, words).expect("a folder for temporary files is needed");
+        let words = WordPieces::read(&path).expect("a vocabulary was written");
+        std::fs::remove_dir_all(&folder).expect("a folder for temporary files is needed");
+        let net = ImageReward::open_recipe(&ImageRewardShape::PUBLISHED, words, 35).expect(OPENS);
+        let batch = pictures("pictures", n, 224);
+        return Box::new(move || drop(net.scores(&batch, &vec!["a red car on a street"; n]).expect(TAKES)));
+    }
+    if name == "clip-vit-h14-text" {
+        let mut recipe = RecipeWeights::new();
+        let tower = TextTower::new(&mut recipe, ClipLayout::OpenAi, &TextShape::H, Kind::Float).expect(OPENS);
+        let texts = vec![(1..77).chain([49_407]).collect::<Vec<u32>>(); n];
+        return Box::new(move || drop(tower.embed_ids(&texts).expect("the ids are in the vocabulary")));
+    }
+    let head = (name == "aesthetic").then(|| AestheticHead::open_recipe(AestheticName::SacLogosAva1Linear));
+    let network = NetworkName::ALL.into_iter().find(|network| network.name() == name);
+    let network = network.unwrap_or(NetworkName::ClipVitL14);
+    let net = open_recipe(network, &[network.layers()[0].name], Dtype::F32).expect(OPENS);
+    let batch = pictures("pictures", n, network.input_side());
+    Box::new(move || {
+        let rows = net.rows(&batch).expect(TAKES);
+        if let Some(head) = &head {
+            head.scores(&rows, rows.len() / n).expect(TAKES);
+        }
+    })
+}
+
+/// Answers every line on the input with the processor seconds of one pass.
+fn turns(name: &str, n: usize) {
+    let pass = pass(name, n);
+    pass();
+    println!("ready");
+    for line in std::io::stdin().lines() {
+        let (Ok(_), Some(start)) = (line, processor_s()) else { return };
+        pass();
+        println!("{}", processor_s().map_or(f64::NAN, |end| end - start));
+    }
+}
+
 fn main() {
     // `cargo bench` passes `--bench` too.
     let numbers: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let (n, n_runs) = (numbers.first().copied().unwrap_or(16), numbers.get(1).copied().unwrap_or(2));
     specimen_weights::use_threads(1);
     let asked: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(at) = asked.iter().position(|word| word == "--turns") {
+        return turns(asked.get(at + 1).map_or("", String::as_str), n);
+    }
     let is_asked = |network: &NetworkName| asked.iter().any(|name| name == network.name());
     let named: Vec<NetworkName> = NetworkName::ALL.into_iter().filter(is_asked).collect();
     named.iter().for_each(|&named| network(named, &[Dtype::F32], n, n_runs));
