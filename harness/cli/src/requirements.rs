@@ -513,11 +513,12 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
         use specimen_catalog::Family;
         use specimen_models::{
             families::{
-                emu3::{Emu3Config, Emu3Names, Emu3Network},
+                emu3::{Emu3Config, Emu3Names},
                 janus::{JanusConfig, JanusNames, JanusNetwork},
                 llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
             },
             files::inventory::Expected,
+            llama::word_llama::WordLlama,
         };
         let n_parameters = |read: Vec<Expected>| {
             read.iter().map(|tensor| tensor.shape.iter().product::<i64>()).sum::<i64>() as u64
@@ -531,12 +532,15 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             let read: Vec<_> = all.into_iter().filter(|entry| !entry.name.contains("embedding")).collect();
             assert_eq!(n_parameters(read), streamed(&model.name), "{}", model.name);
         }
-        for (model, _) in of_family(Family::Emu3) {
-            let config = Emu3Config::of(model);
-            let mut all = Emu3Network::expected(&config, Emu3Names::Original).unwrap();
-            all.retain(|entry| entry.name != Emu3Names::Original.words());
-            for head in all.iter_mut().filter(|entry| entry.name == Emu3Names::Original.head()) {
-                head.shape[0] = config.n_codes;
+        let of_words = of_family(Family::Emu3)
+            .map(|(model, _)| (model, Emu3Config::of(model).shape(Emu3Names::Original)));
+        for (model, shape) in of_words {
+            let mut all = WordLlama::expected(&shape).unwrap();
+            let words = shape.words();
+            let head = shape.head.unwrap_or(&words);
+            all.retain(|entry| entry.name != words || head == words);
+            for head in all.iter_mut().filter(|entry| entry.name == head) {
+                head.shape[0] = shape.n_codes;
             }
             assert_eq!(n_parameters(all), streamed(&model.name), "{}", model.name);
         }

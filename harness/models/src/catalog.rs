@@ -11,7 +11,7 @@ use tch::{Device, Kind};
 use crate::{
     families::{
         chameleon::{self, Chameleon, ChameleonConfig, Recipe, Source, VqganConfig},
-        emu3::{Emu3, Emu3Config, Emu3Weights},
+        emu3::{Emu3, Emu3Config, Emu3VqConfig, Emu3Weights},
         igpt,
         janus::{Janus, JanusConfig, JanusWeights},
         llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
@@ -19,6 +19,7 @@ use crate::{
     },
     files::published_files::places,
     heads::{described_head::HeadKind, head_sources::OpenedHeads},
+    picture::vq16::Vq16Config,
     seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
 
@@ -112,9 +113,15 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
             LlamaGen::open(&LlamaGenWeights::of(model), &places, kind, device)?.into_model(device)?
         }
         Family::Janus if is_made => Janus::made(model, narrow, kind, device)?.into_model(device)?,
-        Family::Janus => Janus::open(&JanusWeights::of(model), &places, kind, device)?.into_model(device)?,
+        Family::Janus => {
+            let which = JanusWeights::of(model, Vq16Config::PUBLISHED);
+            Janus::open(&which, &places, kind, device)?.into_model(device)?
+        }
         Family::Emu3 if is_made => Emu3::made(model, narrow, kind, device)?.into_model(device)?,
-        Family::Emu3 => Emu3::open(&Emu3Weights::of(model), &places, kind, device)?.into_model(device)?,
+        Family::Emu3 => {
+            let which = Emu3Weights::of(model, Emu3VqConfig::PUBLISHED);
+            Emu3::open(&which, &places, kind, device)?.into_model(device)?
+        }
         Family::Chameleon => {
             let recipe = match narrow {
                 Some(side) => chameleon::made::narrow_recipe(model, side),

@@ -9,4 +9,7 @@ pub mod llamagen;
 pub mod stub;
 pub mod tiny;
 
+pub mod published;
 pub mod text_tokenizer;
+mod word_model;
+pub mod word_prompt;

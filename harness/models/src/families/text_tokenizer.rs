@@ -73,6 +73,12 @@ impl TextTokenizer {
         Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
     }
 
+    /// Words, those added to the vocabulary included.
+    #[must_use]
+    pub fn n_words(&self) -> i64 {
+        self.inner.get_vocab_size(true) as i64
+    }
+
     /// The id of the token `name`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! under its own names, and gets them put together from what the file holds.
 
 use specimen_weights::{Init, LoadError, ParamSource};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// How a file names the weights of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +31,26 @@ pub struct PublishedNames<'a> {
     d_head: i64,
     /// Absent: as many as attention heads.
     n_kv_heads: Option<i64>,
+    norms_are_offsets: bool,
 }
 
 impl<'a> PublishedNames<'a> {
     /// Reads from `source`, whose heads are `d_head` wide.
     pub fn new(source: &'a mut dyn ParamSource, names: LayerNames, mixed: Mixed, d_head: i64) -> Self {
-        Self { source, names, mixed, d_head, n_kv_heads: None }
+        Self { source, names, mixed, d_head, n_kv_heads: None, norms_are_offsets: false }
     }
 
     /// The same with so many heads of keys and values; absent: as many as attention heads.
     #[must_use]
     pub fn with_kv_heads(self, n: Option<i64>) -> Self {
         Self { n_kv_heads: n, ..self }
+    }
+
+    /// The same where `are`: the file says by how much the weight of a norm differs from 1, as Gemma's do. The weight is in
+    /// f32: a smaller kind would lose the digits of a small difference.
+    #[must_use]
+    pub fn with_offset_norms(self, are: bool) -> Self {
+        Self { norms_are_offsets: are, ..self }
     }
 
     /// Query, key and value rows, `[(n_heads + 2 * n_kv_heads) * d_head, d_input]`, in the order that [`Mixed::Halves`] turns.
@@ -98,15 +106,18 @@ impl ParamSource for PublishedNames<'_> {
         if let Some(layer) = name.strip_suffix("ffn.gate_up.weight") {
             return self.gate_up(layer, shape, init);
         }
-        for (own, hugging_face, llamagen) in SINGLE {
-            if let Some(layer) = name.strip_suffix(own) {
-                let published = match self.names {
-                    LayerNames::HuggingFace => hugging_face,
-                    LayerNames::LlamaGen => llamagen,
-                };
-                return self.source.param(&format!("{layer}{published}"), shape, init);
-            }
+        let published = SINGLE.into_iter().find_map(|(own, hugging_face, llamagen)| {
+            let published = match self.names {
+                LayerNames::HuggingFace => hugging_face,
+                LayerNames::LlamaGen => llamagen,
+            };
+            Some(format!("{}{published}", name.strip_suffix(own)?))
+        });
+        let published = published.as_deref().unwrap_or(name);
+        if self.norms_are_offsets && name.ends_with("norm.weight") {
+            let offset = self.source.param(published, shape, Init::Constant(0.0))?;
+            return Ok(offset.to_kind(Kind::Float) + 1.0);
         }
-        self.source.param(name, shape, init)
+        self.source.param(published, shape, init)
     }
 }

@@ -11,7 +11,7 @@ use tch::Tensor;
 use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
     llama::{
-        layer::{Layer, LayerShape, Rotary, rms_norm},
+        layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
         mirror::Mirrored,
     },
     seam::{backbone::Backbone, kv::LayerCache},
@@ -84,7 +84,8 @@ impl EagleHead {
         };
         let &EagleConfig { n_heads, n_kv_heads, d_head, d_ffn, .. } = config;
         let n_kv_heads = n_kv_heads.unwrap_or(n_heads);
-        let shape = LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn };
+        let shape =
+            LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn, activation: Activation::Silu };
         let layer =
             Layer::new(&mut Scoped::new(source, "layers.0."), shape, config.input_norm, 1, config.norm_eps)?;
         Ok(Self { config: config.clone(), shape, fc, fc_bias, layer, norm })

@@ -17,7 +17,7 @@ use crate::{
         eagle::EaglePrefix,
     },
     llama::{
-        layer::{Layer, LayerShape, Rotary, rms_norm},
+        layer::{Activation, Layer, LayerShape, Rotary, rms_norm},
         mirror::Mirrored,
     },
     seam::{
@@ -101,7 +101,8 @@ impl Eagle3Head {
         let fc = source.param("fc.weight", &[d, 3 * d], Init::Normal((3.0 * d as f64).powf(-0.5)))?;
         let &Eagle3Config { n_heads, n_kv_heads, d_head, d_ffn, norm_eps, .. } = config;
         let n_kv_heads = n_kv_heads.unwrap_or(n_heads);
-        let shape = LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn };
+        let shape =
+            LayerShape { d_model: d, n_heads, n_kv_heads, d_head, d_ffn, activation: Activation::Silu };
         let mut middle = Scoped::new(source, "midlayer.");
         let embedding_norm = middle.param("input_layernorm.weight", &[d], ones)?;
         let feature_norm = middle.param("hidden_norm.weight", &[d], ones)?;

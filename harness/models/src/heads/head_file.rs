@@ -91,6 +91,9 @@ pub(crate) fn config_of(
     if let Some(n) = layer.shared_heads() {
         all["num_key_value_heads"] = n.into();
     }
+    if layer.n_heads * layer.d_head != layer.d_model {
+        all["head_dim"] = layer.d_head.into();
+    }
     if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {
         all.extend(more);
     }

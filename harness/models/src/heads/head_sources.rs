@@ -8,7 +8,10 @@ use specimen_weights::{Init, LoadError, ParamSource};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    files::{placed::Placed, published_files::AbsentHead, several_files::SeveralFiles, sidecar::Sidecar},
+    files::{
+        placed::Placed, published_files::AbsentHead, random_weights::RandomWeights,
+        several_files::SeveralFiles, sidecar::Sidecar,
+    },
     heads::{
         described_head::{DescribeHead, HeadKind, NoHead, RepeatedTensor},
         drafters::{Heads, StartDraft},
@@ -77,6 +80,31 @@ impl OpenedHeads {
                 Some(paths) => Ok(all.read((kind, &part.role), &paths, describe, placed)?),
             };
             all.heads.add(drafter, start);
+        }
+        Ok(all)
+    }
+
+    /// Heads of every kind with weights that are made, the same every time, for a family that has all kinds.
+    ///
+    /// # Errors
+    /// None in practice: its parameters are made, not read.
+    ///
+    /// # Panics
+    /// If the family has not all kinds.
+    pub fn made(
+        describe: &DescribeHead,
+        is_toy: bool,
+        first_seed: u64,
+        (kind, device): (Kind, Device),
+    ) -> Result<Self, LoadError> {
+        let mut all = Self::default();
+        for (seed, of_kind) in (first_seed..).zip(HeadKind::ALL) {
+            // From a seed of its own: the other networks do not depend on which heads there are.
+            let mut random = RandomWeights::of(is_toy, seed);
+            let described =
+                describe(of_kind, &mut HeadFile::tapping(None)).expect("its family has all kinds");
+            let start = described.made(&mut Placed::new(&mut random, kind, device))?;
+            all.heads.add(of_kind.drafter(None), Ok(start));
         }
         Ok(all)
     }

@@ -1,5 +1,5 @@
-//! One LLaMA decoder layer: RMSNorm, rotary attention, SwiGLU. The tiny target and every EAGLE-1 head are
-//! made of it.
+//! One LLaMA decoder layer: RMSNorm, rotary attention, a gated feed-forward part. The tiny target and every EAGLE-1 head are
+//! made of it, and with another gate and norms in f32 it is Gemma's.
 //!
 //! Two ways through the same weights: [`Layer::whole`] runs whole sequences and keeps the graph for training;
 //! [`Layer::step`] appends a few nodes to a [`KvCache`](crate::seam::kv::KvCache) with as few kernels as possible.
@@ -12,7 +12,25 @@ use crate::{
     seam::kv::LayerCache,
 };
 
-/// Sizes of a layer.
+/// What the gate of a feed-forward part goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// SiLU, as in LLaMA.
+    Silu,
+    /// GELU by its formula with a hyperbolic tangent, as in Gemma.
+    GeluTanh,
+}
+
+impl Activation {
+    fn of(self, x: &Tensor) -> Tensor {
+        match self {
+            Self::Silu => x.silu(),
+            Self::GeluTanh => x.gelu("tanh"),
+        }
+    }
+}
+
+/// Sizes of a layer, and its gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerShape {
     /// Width of the residual stream.
@@ -25,6 +43,8 @@ pub struct LayerShape {
     pub d_head: i64,
     /// Hidden width of the feed-forward part.
     pub d_ffn: i64,
+    /// Of its gate.
+    pub activation: Activation,
 }
 
 impl LayerShape {
@@ -149,9 +169,18 @@ pub fn rotary_2d(n_prefix: i64, side: i64, d_head: i64, base: f64) -> Rotary {
     Rotary { cos: Tensor::from_slice(&cos).view(shape), sin: Tensor::from_slice(&sin).view(shape) }
 }
 
-/// `x * rsqrt(mean(x^2) + eps) * weight`, computed in f32 inside the kernel. `x`: `[.., d]`.
+/// `x * rsqrt(mean(x^2) + eps) * weight`, computed in f32 inside the kernel. `x`: `[.., d]`. Behind a weight in f32 the result
+/// is rounded to the kind of `x`, once.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Tensor {
-    x.rms_norm(weight.size(), Some(weight), eps)
+    in_kind_of(weight, x, |x| x.rms_norm(weight.size(), Some(weight), eps))
+}
+
+/// What `norm` makes of `x` in the kind of its weight, in the kind of `x`.
+pub(crate) fn in_kind_of(weight: &Tensor, x: &Tensor, norm: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+    match x.kind() == weight.kind() {
+        true => norm(x),
+        false => norm(&x.to_kind(weight.kind())).to_kind(x.kind()),
+    }
 }
 
 /// The weights of one layer.
@@ -224,7 +253,7 @@ impl Layer {
         n_layers: i64,
         eps: f64,
     ) -> Result<Self, LoadError> {
-        let LayerShape { d_model, n_heads, n_kv_heads, d_head, d_ffn } = shape;
+        let LayerShape { d_model, n_heads, n_kv_heads, d_head, d_ffn, .. } = shape;
         assert_eq!(n_heads % n_kv_heads, 0, "heads of keys and values divide the attention heads");
         let n_rows = (n_heads + 2 * n_kv_heads) * d_head;
         let fan_in = |n: i64| Init::Normal((n as f64).powf(-0.5));
@@ -319,7 +348,8 @@ impl Layer {
     fn feed_forward(&self, normed: &Tensor) -> Tensor {
         let hidden = normed.linear(&self.gate_up, None::<&Tensor>);
         let d_ffn = self.shape.d_ffn;
-        let gated = hidden.narrow(-1, 0, d_ffn).silu() * hidden.narrow(-1, d_ffn, d_ffn);
+        let gate = self.shape.activation.of(&hidden.narrow(-1, 0, d_ffn));
+        let gated = gate * hidden.narrow(-1, d_ffn, d_ffn);
         gated.linear(&self.down, None::<&Tensor>)
     }
 

@@ -3,6 +3,8 @@
 
 use tch::Tensor;
 
+use crate::llama::layer::in_kind_of;
+
 /// A residual stream `x` and `-x`.
 pub struct Mirrored {
     /// `[b, n, 2, d]`
@@ -51,8 +53,9 @@ impl MirrorNorm {
 
     /// As [`rms_norm`](crate::llama::layer::rms_norm) of the stream, `[b, n, d]`.
     pub fn forward(&self, x: &Mirrored) -> Tensor {
-        let normed =
-            x.both.layer_norm(self.weight.size(), Some(&self.weight), Some(&self.bias), self.eps, false);
-        normed.select(2, 0)
+        let (weight, bias) = (Some(&self.weight), Some(&self.bias));
+        in_kind_of(&self.weight, &x.both, |both| {
+            both.layer_norm(self.weight.size(), weight, bias, self.eps, false).select(2, 0)
+        })
     }
 }

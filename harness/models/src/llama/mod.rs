@@ -1,5 +1,5 @@
 //! What most networks are made of: one LLaMA [`layer`], its arithmetic as processors like it ([`mirror`]), rotary
-//! positions ([`rotary`]), a stack of layers over image tokens ([`image_llama`]), and prompts of several lengths
+//! positions ([`rotary`]), a stack of layers over image tokens ([`image_llama`]) and one over words too ([`word_llama`]), and prompts of several lengths
 //! ([`padded`]).
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
@@ -9,3 +9,4 @@ pub mod mirror;
 pub mod image_llama;
 pub mod padded;
 pub mod rotary;
+pub mod word_llama;

@@ -8,10 +8,7 @@ use specimen_decode::{dist::TokenId, generation::Generation, tree::TokenTree};
 use specimen_hub::Places;
 use specimen_models::{
     families::{
-        emu3::{
-            Emu3, Emu3Config, Emu3Names, Emu3Network, Emu3Vq, Emu3VqConfig, Emu3Weights, VqNames,
-            drafter_config, made,
-        },
+        emu3::{Emu3, Emu3Config, Emu3Names, Emu3Vq, Emu3VqConfig, Emu3Weights, VqNames, made},
         text_tokenizer::TextTokenizer,
     },
     files::{
@@ -21,6 +18,7 @@ use specimen_models::{
     heads::{
         described_head::HeadKind, drafters::DrafterKind, eagle::EagleHead, eagle3::Eagle3Config, eagle3_file,
     },
+    llama::word_llama::WordLlama,
     seam::loaded_model::LoadedModel,
 };
 use specimen_weights::{ParamSource, write_safetensors};
@@ -94,7 +92,7 @@ pub(crate) fn vq(names: VqNames) -> Vec<Expected> {
 }
 
 fn network(names: Emu3Names) -> Vec<Expected> {
-    Emu3Network::expected(&EMU3, names).unwrap()
+    WordLlama::expected(&EMU3.shape(names)).unwrap()
 }
 
 /// Writes the tokenizer as its authors have it.
@@ -226,7 +224,7 @@ fn heads_have_the_distributions_of_the_reference_from_the_prompt_on() {
     write_in_one(&desk, Emu3Names::Newer, VqNames::NEWER);
     write_ranks(&desk);
     let eagle1 = inventory(|source: &mut dyn ParamSource| {
-        let config = drafter_config(&EMU3, 0.0);
+        let config = EMU3.headed().eagle1(0.0);
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, 6)
             .with_kv_heads(config.n_kv_heads);
         EagleHead::new(&mut named, &config, 36).map(|_| ())
@@ -293,7 +291,7 @@ fn a_prompt_that_leaves_no_room_for_the_image_is_refused() {
 #[test]
 fn emu3_has_its_published_sizes_in_every_layout() {
     let config = Emu3Config::of(entry("emu3-gen-8b").unwrap());
-    let expected = |names| Emu3Network::expected(&config, names).unwrap();
+    let expected = |names| WordLlama::expected(&config.shape(names)).unwrap();
     for names in [Emu3Names::Original, Emu3Names::HuggingFace, Emu3Names::Newer] {
         // Two tables of 184,622 words, 32 layers with a quarter of the heads for keys and values.
         assert_eq!(n_parameters(&expected(names)), 8_492_011_520, "{names:?}");

@@ -16,7 +16,7 @@ use specimen_models::{
             self, Chameleon, ChameleonConfig, ChameleonHead, KeyLayout, ModelFiles, QkNormShape, Vqgan, made,
         },
         igpt::{IgptBackbone, IgptConfig},
-        janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
+        janus::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
         llamagen::{
             Condition, LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights,
             drafter_config,
@@ -215,7 +215,12 @@ fn llamagen(desk: &Desk) -> Result<LlamaGen, ModelError> {
 /// Asserts that `model` draws tokens as its codes decoded become bytes by `rounding`. `decode`: `[1, rows, columns]`
 /// to `[1, 3, height, width]`.
 #[track_caller]
-fn check_picture(model: &LoadedModel, side: i64, rounding: Rounding, decode: impl FnOnce(&Tensor) -> Tensor) {
+pub(crate) fn check_picture(
+    model: &LoadedModel,
+    side: i64,
+    rounding: Rounding,
+    decode: impl FnOnce(&Tensor) -> Tensor,
+) {
     let ids: Vec<i64> = (0..side * side).map(|at| (7 * at + 3) % 16).collect();
     let tokens: Vec<TokenId> = ids.iter().map(|&id| TokenId(id as u32)).collect();
     let pixels = no_grad(|| decode(&Tensor::from_slice(&ids).view([1, side, side])).get(0));
@@ -331,7 +336,7 @@ fn janus_and_its_head_have_the_distributions_of_the_reference_from_the_prompt_on
     desk.write("janus.safetensors", &all, 1.0);
     desk.tokenizer("janus");
     let head = inventory(|source| -> Result<(), LoadError> {
-        let config = janus::drafter_config(&JANUS.config, 0.0);
+        let config = JANUS.config.headed().eagle1(0.0);
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, 10);
         EagleHead::new(&mut named, &config, 30).map(|_| ())
     });

@@ -9,8 +9,8 @@ use specimen_hub::Places;
 use specimen_models::{
     families::{
         chameleon,
-        emu3::{Emu3Config, Emu3Names, Emu3Network, Emu3Vq, Emu3VqConfig, Emu3Weights, VqNames},
-        janus::{self, Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
+        emu3::{Emu3Config, Emu3Names, Emu3Vq, Emu3VqConfig, VqNames},
+        janus::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
         llamagen::{
             LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
             t5::{T5Config, T5Encoder},
@@ -31,6 +31,7 @@ use specimen_models::{
         head_sources::HeadSource,
         lantern_head::LanternHead,
     },
+    llama::word_llama::WordLlama,
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
     seam::loaded_model::LoadedModel,
 };
@@ -175,12 +176,14 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
         ("tokenizer of transformers", vq_inventory(&VQ, Vq16Names::HuggingFace), |source| {
             Vq16::new(source, &VQ, Vq16Names::HuggingFace).map(|_| ())
         }),
-        ("Emu3", Emu3Network::expected(&EMU3, Emu3Names::Original).unwrap(), |source| {
-            Emu3Network::new(source, &EMU3, Emu3Names::Original, &emu3_words()).map(|_| ())
+        ("Emu3", WordLlama::expected(&EMU3.shape(Emu3Names::Original)).unwrap(), |source| {
+            WordLlama::new(source, &EMU3.shape(Emu3Names::Original), &emu3_words()).map(|_| ())
         }),
-        ("Emu3 of transformers", Emu3Network::expected(&EMU3, Emu3Names::HuggingFace).unwrap(), |source| {
-            Emu3Network::new(source, &EMU3, Emu3Names::HuggingFace, &emu3_words()).map(|_| ())
-        }),
+        (
+            "Emu3 of transformers",
+            WordLlama::expected(&EMU3.shape(Emu3Names::HuggingFace)).unwrap(),
+            |source| WordLlama::new(source, &EMU3.shape(Emu3Names::HuggingFace), &emu3_words()).map(|_| ()),
+        ),
         ("pictures of Emu3", emu3_pictures(VqNames::ORIGINAL), |source| {
             Emu3Vq::new(source, &EMU3_VQ, VqNames::ORIGINAL).map(|_| ())
         }),
@@ -359,7 +362,7 @@ fn a_model_of_captions_opens_from_its_files_and_names_each_with_its_digest() {
 
 /// An EAGLE-1 head for [`JANUS`].
 fn janus_head(source: &mut dyn ParamSource, bias: bool, input_norm: bool) -> Result<EagleHead, LoadError> {
-    let config = EagleConfig { bias, input_norm, ..janus::drafter_config(&JANUS, 1e-6) };
+    let config = EagleConfig { bias, input_norm, ..JANUS.headed().eagle1(1e-6) };
     let mut named = PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, JANUS.d_head());
     EagleHead::new(&mut named, &config, JANUS.d_model)
 }
@@ -466,17 +469,7 @@ fn janus_opens_from_either_layout_with_its_other_half_in_the_file() {
 /// Everything that a published model of the catalog is loaded from.
 fn every_published() -> Vec<(&'static str, Vec<&'static Part>)> {
     let published = entry::targets().filter(|(model, _)| !model.files.is_empty());
-    let parts = published.map(|(model, target)| {
-        let parts = match target.family {
-            Family::Llamagen => LlamaGenWeights::of(model).parts,
-            Family::Janus => JanusWeights::of(model).parts,
-            Family::Chameleon => chameleon::Source::of(model).parts,
-            Family::Emu3 => Emu3Weights::of(model).parts,
-            Family::Igpt | Family::Tiny | Family::Stub => model.all_parts(),
-        };
-        (model.name.as_str(), parts)
-    });
-    parts.collect()
+    published.map(|(model, _)| (model.name.as_str(), model.all_parts())).collect()
 }
 
 fn every_head() -> Vec<(&'static str, &'static Part)> {
@@ -500,8 +493,9 @@ fn every_model_of_the_catalog_has_the_sizes_of_its_family() {
                 assert_eq!(recipe.pixels(), [target.width, target.height], "{name}");
             }
             Family::Emu3 => {
-                let (form, vq) = (Emu3Config::of(model).form(), Emu3Weights::of(model).vq);
-                let scale = if model.files.is_empty() { Emu3VqConfig::toy(64).scale() } else { vq.scale() };
+                let form = Emu3Config::of(model).form();
+                let toy = Emu3VqConfig::toy(64);
+                let scale = if model.files.is_empty() { toy } else { Emu3VqConfig::PUBLISHED }.scale();
                 assert_eq!(form.n_tokens(), n_tokens, "{name}");
                 let pixels = [form.columns, form.rows].map(|n| n * scale as usize);
                 assert_eq!(pixels, [target.width, target.height], "{name}");

@@ -10,7 +10,7 @@ use tch::Tensor;
 use super::{ChameleonConfig, KeyLayout, keys::layer_inventory, layer::ChameleonLayer};
 use crate::{
     heads::draft_head::{DraftHead, Head, Opened},
-    llama::layer::{LayerShape, Rotary},
+    llama::layer::{Activation, LayerShape, Rotary},
     seam::{backbone::Backbone, kv::LayerCache},
 };
 
@@ -95,7 +95,7 @@ impl ChameleonHead {
 impl Head for ChameleonHead {
     fn layer_shape(&self) -> LayerShape {
         let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = &self.config;
-        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
+        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn, activation: Activation::Silu }
     }
 
     /// None: it reads the feature after the final norm.

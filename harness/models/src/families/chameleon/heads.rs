@@ -15,7 +15,10 @@ use crate::{
         eagle3_file::{self, Eagle3Target},
         head_file::{HeadFile, config_of},
     },
-    llama::{layer::LayerShape, padded::PadView},
+    llama::{
+        layer::{Activation, LayerShape},
+        padded::PadView,
+    },
 };
 
 const FRONT: FrontPairs = FrontPairs::NextSlots { hide_pads: true };
@@ -36,7 +39,7 @@ fn embedding(network: &ChameleonNetwork, stored: Kind) -> RepeatedTensor {
 
 fn layer_of(config: &ChameleonConfig) -> LayerShape {
     let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
-    LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
+    LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn, activation: Activation::Silu }
 }
 
 fn eagle1(network: &ChameleonNetwork, stored: Kind, file: &HeadFile<'_>) -> Result<DescribedHead, NoHead> {

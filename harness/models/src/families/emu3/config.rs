@@ -1,10 +1,18 @@
 //! Sizes of Emu3-Gen's transformer and of its images.
 
 use serde::Deserialize;
+use serde_json::json;
 use specimen_catalog::Entry;
 
+use super::Emu3Names;
 use crate::{
-    llama::{image_llama::StackShape, layer::LayerShape},
+    families::{published::sizes_of, word_prompt::Room},
+    heads::llama_heads::Headed,
+    llama::{
+        image_llama::StackShape,
+        layer::{Activation, LayerShape},
+        word_llama::WordShape,
+    },
     picture::grammar::{Grammar, ImageForm},
 };
 
@@ -42,11 +50,10 @@ impl Emu3Config {
     /// The sizes of `model`, as the catalog has them.
     ///
     /// # Panics
-    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
+    /// As [`sizes_of`].
     #[must_use]
     pub fn of(model: &Entry) -> Self {
-        let target = model.target.as_ref().expect("an Emu3 draws images");
-        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
+        sizes_of(model)
     }
 
     /// The sequence of its images.
@@ -67,7 +74,44 @@ impl Emu3Config {
     #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, n_kv_heads, d_ffn, n_layers, norm_eps, .. } = self;
-        let layer = LayerShape { d_model, n_heads, n_kv_heads, d_head: self.d_head(), d_ffn };
+        let layer = LayerShape {
+            d_model,
+            n_heads,
+            n_kv_heads,
+            d_head: self.d_head(),
+            d_ffn,
+            activation: Activation::Silu,
+        };
         StackShape { layer, n_layers, norm_eps }
+    }
+
+    /// The transformer under the names of a file.
+    #[must_use]
+    pub const fn shape(&self, names: Emu3Names) -> WordShape {
+        WordShape {
+            stack: self.stack(),
+            n_words: self.n_words,
+            n_codes: self.n_codes,
+            n_positions: self.n_positions,
+            rope_base: self.rope_base,
+            offset_norms: false,
+            scaled_words: false,
+            prefix: names.language_model(),
+            head: Some(names.head()),
+        }
+    }
+
+    /// The same as its heads have to know it.
+    #[must_use]
+    pub fn headed(&self) -> Headed {
+        let more = json!({ "rope_theta": self.rope_base });
+        let (stack, n_codes, vocab_size) = (self.stack(), self.n_codes, self.n_words);
+        Headed { stack, n_codes, vocab_size, hide_pads: true, more }
+    }
+
+    /// What its prompts may be.
+    pub(super) fn room(&self) -> Room {
+        let n_tokens = self.form().n_tokens() as i64;
+        Room { n_words: self.n_words, n_positions: self.n_positions, n_tokens }
     }
 }

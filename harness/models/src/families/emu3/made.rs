@@ -7,14 +7,15 @@ use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
 use super::{
-    Emu3, Emu3Config, Emu3Names, Emu3Network, Emu3Prompt, Emu3Vq, Emu3VqConfig, VqNames, heads,
+    Emu3, Emu3Config, Emu3Names, Emu3Prompt, Emu3Vq, Emu3VqConfig, VqNames,
     prompt::{code_name, words_of_tokens},
     tiktoken,
 };
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{placed::Placed, random_weights::RandomWeights},
-    heads::{described_head::HeadKind, head_file::HeadFile, head_sources::OpenedHeads},
+    heads::head_sources::OpenedHeads,
+    llama::word_llama::WordLlama,
 };
 
 /// The words of the toy's tokenizer.
@@ -40,22 +41,15 @@ impl Emu3 {
         let tokens = words_of_tokens(&text, &config)?;
         let mut random = RandomWeights::of(is_toy, 5);
         let mut placed = Placed::new(&mut random, kind, device);
-        let network = Emu3Network::new(&mut placed, &config, Emu3Names::Original, &tokens)?;
+        let network = WordLlama::new(&mut placed, &config.shape(Emu3Names::Original), &tokens)?;
         let vq = if is_toy { Emu3VqConfig::toy(config.n_codes) } else { Emu3VqConfig::PUBLISHED };
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq = Emu3Vq::new(&mut placed, &vq, VqNames::ORIGINAL)?;
-        let describe = heads::describe(config, network.backbone().clone());
-        let mut heads = OpenedHeads::default();
-        for (seed, of_kind) in (6..).zip(HeadKind::ALL) {
-            let mut further = RandomWeights::of(is_toy, seed);
-            let described = describe(of_kind, &mut HeadFile::tapping(None));
-            let described = described.expect("an Emu3 has both kinds of heads");
-            let start = described.made(&mut Placed::new(&mut further, kind, device))?;
-            heads.heads.add(of_kind.drafter(None), Ok(start));
-        }
+        let describe = config.headed().describe(network.backbone().clone());
+        let heads = OpenedHeads::made(&describe, is_toy, 6, (kind, device))?;
         let prompt = Emu3Prompt::new(&model.name, config, text)?;
         let (weights, warnings) = (Vec::new(), Vec::new());
-        Ok(Self { name: &model.name, network, prompt, vq, heads, weights, warnings })
+        Ok(Self { name: &model.name, config, network, prompt, vq, heads, weights, warnings })
     }
 }
 

@@ -5,21 +5,17 @@
 //! files are `BAAI/Emu3-Gen` and `BAAI/Emu3-VisionTokenizer`; `BAAI/Emu3-Gen-hf` is both in one.
 
 mod config;
-mod heads;
 pub mod made;
 mod model;
-mod network;
+mod names;
 mod prompt;
-mod published;
 mod tiktoken;
 mod vq;
 mod vq_names;
 
 pub use config::Emu3Config;
-pub use heads::drafter_config;
-pub use model::Emu3;
-pub use network::{Emu3Names, Emu3Network};
+pub use model::{Emu3, Emu3Weights};
+pub use names::Emu3Names;
 pub use prompt::Emu3Prompt;
-pub use published::Emu3Weights;
 pub use vq::{Emu3Vq, Emu3VqConfig};
 pub use vq_names::VqNames;

@@ -1,32 +1,30 @@
 //! Emu3-Gen as a target: a caption in, picture codes with their structural tokens, a picture out.
 
-use std::rc::Rc;
-
 use specimen_hub::Places;
 use specimen_weights::LoadError;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind};
 
 use super::{
-    Emu3Names, Emu3Network, Emu3Prompt, Emu3Vq, Emu3Weights, VqNames, heads, prompt::words_of_tokens,
-    tiktoken,
+    Emu3Config, Emu3Names, Emu3Prompt, Emu3Vq, Emu3VqConfig, VqNames, prompt::words_of_tokens, tiktoken,
 };
 use crate::{
-    families::text_tokenizer::TextTokenizer,
+    families::{published::Published, text_tokenizer::TextTokenizer, word_model::WordModel},
     files::{
         placed::Placed,
         published_files::{find_all, of_tensors},
         several_files::SeveralFiles,
     },
     heads::head_sources::OpenedHeads,
-    llama::padded::Padded,
-    picture::pixels::{Rounding, picture},
+    llama::word_llama::WordLlama,
     seam::{
-        backbone::Backbone,
-        loaded_model::{LoadedModel, Prefix, WeightsId},
+        loaded_model::{LoadedModel, WeightsId},
         model_error::ModelError,
-        token_tables::{TokenTables, code_vectors, vectors_of},
     },
 };
+
+/// A published Emu3: the transformer, the picture decoder and the text tokenizer, in this order. Nobody publishes a head; those
+/// that it names are in folders of the model's below the data folder.
+pub type Emu3Weights = Published<Emu3Config, Emu3VqConfig>;
 
 /// A mark and a letter that are one word of the published tokenizer.
 const ONE_WORD: &str = "(a";
@@ -35,8 +33,10 @@ const ONE_WORD: &str = "(a";
 pub struct Emu3 {
     /// Its name in specs.
     pub name: &'static str,
+    /// Its sizes.
+    pub config: Emu3Config,
     /// The transformer.
-    pub network: Emu3Network,
+    pub network: WordLlama,
     /// Its prompt format.
     pub prompt: Emu3Prompt,
     pub(super) vq: Emu3Vq,
@@ -84,7 +84,8 @@ impl Emu3 {
         };
         let ((network, vq), mut weights) = SeveralFiles::read(&of_tensors(target), "target", |files| {
             let names = Emu3Names::of_file(|name| files.has(name));
-            let network = Emu3Network::new(&mut Placed::new(files, kind, device), &config, names, &tokens)?;
+            let shape = config.shape(names);
+            let network = WordLlama::new(&mut Placed::new(files, kind, device), &shape, &tokens)?;
             let vq = if is_in_one { Some(read_vq(files)?) } else { None };
             files.ignore(VqNames::is_of_it);
             Ok((network, vq))
@@ -103,10 +104,10 @@ impl Emu3 {
         };
         weights.extend(ids);
         let warnings = splits_otherwise(which.name, &text).into_iter().collect();
-        let describe = heads::describe(config, network.backbone().clone());
+        let describe = config.headed().describe(network.backbone().clone());
         let heads = OpenedHeads::open(&which.heads, places, &describe, (kind, device))?;
         let prompt = Emu3Prompt::new(which.name, config, text)?;
-        Ok(Self { name: which.name, network, prompt, vq, heads, weights, warnings })
+        Ok(Self { name: which.name, config, network, prompt, vq, heads, weights, warnings })
     }
 
     /// The model that the runner takes, its codes decoded on `device`.
@@ -114,40 +115,20 @@ impl Emu3 {
     /// # Errors
     /// A codebook or an embedding with an entry that is not finite.
     pub fn into_model(self, device: Device) -> Result<LoadedModel, LoadError> {
-        let Self { name, network, prompt, vq, heads, mut weights, mut warnings } = self;
-        weights.extend(heads.weights);
-        warnings.extend(heads.warnings);
-        let (config, form) = (*network.config(), network.config().form());
-        let tables = TokenTables::of_codebook(
-            code_vectors(name, vq.codebook(), form.n_structural())?,
-            vectors_of(name, network.backbone().token_table())?,
-        );
-        Ok(LoadedModel {
+        let Self { name, config, network, prompt, vq, heads, weights, warnings } = self;
+        let model = WordModel {
             name,
-            describe_head: heads::describe(config, network.backbone().clone()),
-            n_tokens: form.n_tokens(),
-            rows: form.picture_rows(),
-            forced: form.forced(),
-            heads: heads.heads,
-            tables,
-            prompt: Box::new(move |caption, sampling| {
-                let rows = prompt.rows(caption, sampling.guidance != 1.0)?;
-                let (slots, backbone) = (network.embed_words(&rows.rows), network.backbone().clone());
-                let is_padded = rows.n_pads.iter().any(|&n| n > 0);
-                let backbone: Rc<dyn Backbone> =
-                    if is_padded { Rc::new(Padded::new(backbone, rows.n_pads)) } else { backbone };
-                Ok(Prefix { backbone, slots })
-            }),
-            // Structural tokens are no codes.
-            painter: Box::new(move |tokens| {
-                let codes = Tensor::from_slice(&form.codes(tokens));
-                let codes = codes.view([1, config.rows, config.columns]).to_device(device);
-                picture(&vq.decode(&codes).get(0), Rounding::Cut)
-            }),
+            network,
+            form: config.form(),
+            headed: config.headed(),
+            prompt: Box::new(move |caption, guided| prompt.rows(caption, guided)),
+            codebook: vq.codebook().shallow_clone(),
+            decode: Box::new(move |codes| vq.decode(codes)),
+            heads,
             weights,
             warnings,
-            steps: None,
-        })
+        };
+        model.into_model(device)
     }
 }
 

@@ -7,7 +7,9 @@ use specimen_weights::LoadError;
 
 use super::Emu3Config;
 use crate::{
-    families::text_tokenizer::TextTokenizer, llama::padded::PromptRows, seam::model_error::ModelError,
+    families::{text_tokenizer::TextTokenizer, word_prompt::WordPrompt},
+    llama::padded::PromptRows,
+    seam::model_error::ModelError,
 };
 
 /// What stands behind every caption.
@@ -53,11 +55,9 @@ pub(super) fn words_of_tokens(text: &TextTokenizer, config: &Emu3Config) -> Resu
 
 /// The prompt format of an Emu3.
 pub struct Emu3Prompt {
-    name: &'static str,
-    config: Emu3Config,
-    text: TextTokenizer,
-    /// Ids of [`BEGIN`], [`IMAGE`] and [`PADDING`].
-    marks: [i64; 3],
+    /// Rows and columns of an image.
+    size: [i64; 2],
+    inner: WordPrompt,
 }
 
 impl Emu3Prompt {
@@ -70,9 +70,9 @@ impl Emu3Prompt {
         config: Emu3Config,
         text: TextTokenizer,
     ) -> Result<Self, LoadError> {
-        let marks = [text.special(BEGIN)?, text.special(IMAGE)?, text.special(PADDING)?];
         text.special(IMAGE_BEGIN)?;
-        Ok(Self { name, config, text, marks })
+        let inner = WordPrompt::new(name, text, [BEGIN, IMAGE, PADDING], config.room())?;
+        Ok(Self { size: [config.rows, config.columns], inner })
     }
 
     /// The words before an image of `caption` and, where `guided`, those of the negative prompt.
@@ -80,39 +80,13 @@ impl Emu3Prompt {
     /// # Errors
     /// A caption that the tokenizer cannot split, or one that is too long.
     pub fn rows(&self, caption: &str, guided: bool) -> Result<PromptRows, ModelError> {
-        let mut rows = vec![self.words(&format!("{caption}{POSITIVE}"))?];
+        let [rows, columns] = self.size;
+        let framed = |text: &str| format!("{BEGIN}{text}{IMAGE_BEGIN}{rows}*{columns}{IMAGE}");
+        let mut texts = vec![framed(&format!("{caption}{POSITIVE}"))];
         if guided {
-            rows.push(self.words(NEGATIVE)?);
+            texts.push(framed(NEGATIVE));
         }
-        let rows = PromptRows::padded(rows, self.marks[2]);
-        let (n, n_tokens) = (rows.rows[0].len(), self.config.form().n_tokens());
-        if self.config.n_positions < (n + n_tokens) as i64 {
-            return Err(self.unusable(format!(
-                "it is {n} words long, and with {n_tokens} image tokens only {} fit in all",
-                self.config.n_positions
-            )));
-        }
-        Ok(rows)
-    }
-
-    /// The words of `text` in the frame that every image has.
-    fn words(&self, text: &str) -> Result<Vec<i64>, ModelError> {
-        let Emu3Config { rows, columns, n_words, .. } = self.config;
-        let framed = format!("{BEGIN}{text}{IMAGE_BEGIN}{rows}*{columns}{IMAGE}");
-        let words = self.text.encode(&framed).map_err(|reason| self.unusable(reason))?;
-        if let Some(foreign) = words.iter().find(|&&word| n_words <= word) {
-            return Err(self.unusable(format!("its word id {foreign} is not among the model's {n_words}")));
-        }
-        let [begin, image, _] = self.marks;
-        if (words.first(), words.last()) != (Some(&begin), Some(&image)) {
-            return Err(self
-                .unusable(format!("its words do not begin with `{BEGIN}` and end in `{IMAGE}`: {words:?}")));
-        }
-        Ok(words)
-    }
-
-    fn unusable(&self, reason: String) -> ModelError {
-        ModelError::Prompt { model: self.name.into(), reason }
+        self.inner.rows(&texts)
     }
 }
 

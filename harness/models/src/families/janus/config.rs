@@ -1,9 +1,17 @@
 //! Sizes of the published Janus-Pro models (Chen et al., arXiv 2501.17811).
 
 use serde::Deserialize;
+use serde_json::json;
 use specimen_catalog::Entry;
 
-use crate::llama::{image_llama::StackShape, layer::LayerShape};
+use crate::{
+    families::{published::sizes_of, word_prompt::Room},
+    heads::llama_heads::Headed,
+    llama::{
+        image_llama::StackShape,
+        layer::{Activation, LayerShape},
+    },
+};
 
 /// Sizes of one network.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -39,11 +47,10 @@ impl JanusConfig {
     /// The sizes of `model`, as the catalog has them.
     ///
     /// # Panics
-    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
+    /// As [`sizes_of`].
     #[must_use]
     pub fn of(model: &Entry) -> Self {
-        let target = model.target.as_ref().expect("a Janus-Pro draws images");
-        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
+        sizes_of(model)
     }
 
     /// Tokens of an image.
@@ -62,7 +69,26 @@ impl JanusConfig {
     #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
-        let layer = LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head: self.d_head(), d_ffn };
+        let layer = LayerShape {
+            d_model,
+            n_heads,
+            n_kv_heads: n_heads,
+            d_head: self.d_head(),
+            d_ffn,
+            activation: Activation::Silu,
+        };
         StackShape { layer, n_layers, norm_eps }
+    }
+
+    /// The same as its heads have to know it: the pads of the empty prompt are words, which a head sees too.
+    #[must_use]
+    pub fn headed(&self) -> Headed {
+        let n_codes = self.n_vocab;
+        Headed { stack: self.stack(), n_codes, vocab_size: n_codes, hide_pads: false, more: json!({}) }
+    }
+
+    /// What its prompts may be.
+    pub(super) const fn room(&self) -> Room {
+        Room { n_words: self.n_words, n_positions: self.n_positions, n_tokens: self.n_tokens() }
     }
 }

@@ -5,11 +5,11 @@ use specimen_catalog::Entry;
 use specimen_weights::LoadError;
 use tch::{Device, Kind};
 
-use super::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusPrompt, heads};
+use super::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusPrompt};
 use crate::{
     families::text_tokenizer::TextTokenizer,
     files::{placed::Placed, random_weights::RandomWeights},
-    heads::{described_head::HeadKind, head_file::HeadFile, head_sources::OpenedHeads},
+    heads::head_sources::OpenedHeads,
     picture::vq16::{Vq16, Vq16Config, Vq16Names},
 };
 
@@ -35,16 +35,8 @@ impl Janus {
         let mut random = RandomWeights::of(is_toy, 2);
         let mut placed = Placed::new(&mut random, kind, device);
         let network = JanusNetwork::new(&mut placed, sizes, JanusNames::Original)?;
-        let describe = heads::describe(*sizes, network.backbone().clone());
-        let mut heads = OpenedHeads::default();
-        for (seed, of_kind) in (3..).zip(HeadKind::ALL) {
-            // From a seed of its own: the other networks do not depend on which heads there are.
-            let mut further = RandomWeights::of(is_toy, seed);
-            let described = describe(of_kind, &mut HeadFile::tapping(None));
-            let described = described.expect("a Janus-Pro has both kinds of heads");
-            let start = described.made(&mut Placed::new(&mut further, kind, device))?;
-            heads.heads.add(of_kind.drafter(None), Ok(start));
-        }
+        let describe = sizes.headed().describe(network.backbone().clone());
+        let heads = OpenedHeads::made(&describe, is_toy, 3, (kind, device))?;
         let mut placed = Placed::new(&mut random, Kind::Float, device);
         let vq_config = Vq16Config::made(is_toy, sizes.n_vocab, sizes.d_code);
         let vq = Vq16::new(&mut placed, &vq_config, Vq16Names::Original)?;

@@ -2,14 +2,10 @@
 //! them, through an aligner on the way in and a second head on the way out.
 
 mod config;
-mod heads;
 mod made;
 mod model;
 mod network;
-mod published;
 
 pub use config::JanusConfig;
-pub use heads::drafter_config;
-pub use model::{Janus, JanusPrompt};
+pub use model::{Janus, JanusPrompt, JanusWeights};
 pub use network::{JanusNames, JanusNetwork};
-pub use published::JanusWeights;

@@ -5,14 +5,14 @@ use specimen_hub::Places;
 use specimen_weights::{LoadError, Scoped};
 use tch::{Device, Kind};
 
-use super::{JanusNames, JanusNetwork, JanusWeights, heads};
+use super::{JanusConfig, JanusNames, JanusNetwork};
 use crate::{
-    families::text_tokenizer::TextTokenizer,
+    families::{published::Published, text_tokenizer::TextTokenizer, word_prompt::WordPrompt},
     files::{placed::Placed, published_files::find_all, several_files::SeveralFiles},
     heads::head_sources::OpenedHeads,
     picture::{
         pixels::{Rounding, painter},
-        vq16::Vq16,
+        vq16::{Vq16, Vq16Config},
     },
     seam::{
         loaded_model::{LoadedModel, Prefix, WeightsId},
@@ -25,6 +25,10 @@ use crate::{
 const BEGINNING: &str = "<｜begin▁of▁sentence｜>";
 /// The last one: an image follows.
 const IMAGE: &str = "<begin_of_image>";
+
+/// A published Janus-Pro: the model and its text tokenizer, in this order. Nobody publishes a head; those that it names are in
+/// folders of the model's below the data folder.
+pub type JanusWeights = Published<JanusConfig, Vq16Config>;
 
 /// A Janus-Pro, read or made.
 pub struct Janus {
@@ -59,7 +63,7 @@ impl Janus {
             Ok((network, vq))
         })?;
         weights.push(text.id("text tokenizer"));
-        let describe = heads::describe(which.config, network.backbone().clone());
+        let describe = which.config.headed().describe(network.backbone().clone());
         let heads = OpenedHeads::open(&which.heads, places, &describe, (kind, device))?;
         Ok(Self { prompt: JanusPrompt::new(which.name, network, text)?, vq, heads, weights })
     }
@@ -74,7 +78,7 @@ impl Janus {
         let (name, config) = (prompt.name, *prompt.network.config());
         Ok(LoadedModel {
             name,
-            describe_head: heads::describe(config, prompt.network.backbone().clone()),
+            describe_head: config.headed().describe(prompt.network.backbone().clone()),
             n_tokens: config.n_tokens() as usize,
             rows: PictureRows::square(config.n_tokens() as usize),
             forced: Vec::new(),
@@ -99,9 +103,7 @@ impl Janus {
 pub struct JanusPrompt {
     name: &'static str,
     network: JanusNetwork,
-    text: TextTokenizer,
-    /// Ids of [`BEGINNING`] and [`IMAGE`].
-    marks: [i64; 2],
+    inner: WordPrompt,
 }
 
 impl JanusPrompt {
@@ -114,8 +116,9 @@ impl JanusPrompt {
         network: JanusNetwork,
         text: TextTokenizer,
     ) -> Result<Self, LoadError> {
-        let marks = [text.special(BEGINNING)?, text.special(IMAGE)?];
-        Ok(Self { name, network, text, marks })
+        // Both rows are of one length: nothing is filled.
+        let inner = WordPrompt::new(name, text, [BEGINNING, IMAGE, BEGINNING], network.config().room())?;
+        Ok(Self { name, network, inner })
     }
 
     /// Word ids of the prompt for a caption, as the authors' demonstration of painting has it: a question by the
@@ -124,31 +127,6 @@ impl JanusPrompt {
     /// # Errors
     /// A caption that the tokenizer cannot split, or one that is too long.
     pub fn words(&self, caption: &str) -> Result<Vec<i64>, ModelError> {
-        let unusable = |reason| ModelError::Prompt { model: self.name.into(), reason };
-        let text = format!("<|User|>: {caption}\n\n<|Assistant|>:{IMAGE}");
-        let mut words = self.text.encode(&text).map_err(unusable)?;
-        let [beginning, image] = self.marks;
-        // Whether a tokenizer file adds the beginning itself differs between the two repositories.
-        if words.first() != Some(&beginning) {
-            words.insert(0, beginning);
-        }
-        let config = self.network.config();
-        if let Some(foreign) = words.iter().find(|&&word| config.n_words <= word) {
-            return Err(unusable(format!(
-                "its word id {foreign} is not among the model's {}",
-                config.n_words
-            )));
-        }
-        if words.last() != Some(&image) {
-            return Err(unusable(format!("its words do not end in `{IMAGE}`: {words:?}")));
-        }
-        let n_places = config.n_positions - config.n_tokens();
-        if n_places < words.len() as i64 {
-            let n = words.len();
-            return Err(unusable(format!(
-                "it has {n} words, and there are {n_places} places before the image"
-            )));
-        }
-        Ok(words)
+        self.inner.words(&format!("<|User|>: {caption}\n\n<|Assistant|>:{IMAGE}"))
     }
 }

@@ -3,7 +3,13 @@
 use serde::Deserialize;
 use specimen_catalog::Entry;
 
-use crate::llama::{image_llama::StackShape, layer::LayerShape};
+use crate::{
+    families::published::sizes_of,
+    llama::{
+        image_llama::StackShape,
+        layer::{Activation, LayerShape},
+    },
+};
 
 /// What the image is conditioned on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -62,11 +68,10 @@ impl LlamaGenConfig {
     /// The sizes of `model`, as the catalog has them.
     ///
     /// # Panics
-    /// If `model` has no sizes of this family, which the tests of the catalog's files exclude.
+    /// As [`sizes_of`].
     #[must_use]
     pub fn of(model: &Entry) -> Self {
-        let target = model.target.as_ref().expect("a LlamaGen draws images");
-        target.sizes().unwrap_or_else(|error| panic!("{}: [target.sizes]: {error}", model.name))
+        sizes_of(model)
     }
 
     /// Tokens of an image.
@@ -85,7 +90,14 @@ impl LlamaGenConfig {
     #[must_use]
     pub const fn stack(&self) -> StackShape {
         let &Self { d_model, n_heads, d_ffn, n_layers, norm_eps, .. } = self;
-        let layer = LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head: self.d_head(), d_ffn };
+        let layer = LayerShape {
+            d_model,
+            n_heads,
+            n_kv_heads: n_heads,
+            d_head: self.d_head(),
+            d_ffn,
+            activation: Activation::Silu,
+        };
         StackShape { layer, n_layers, norm_eps }
     }
 }

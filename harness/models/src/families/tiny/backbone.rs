@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 use super::TargetConfig;
 use crate::{
     llama::{
-        layer::{Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
+        layer::{Activation, Layer, LayerShape, Rotary, Turns, causal_mask, rms_norm, rotary_2d},
         mirror::Mirrored,
     },
     seam::{
@@ -62,7 +62,7 @@ impl TinyBackbone {
 
     fn layer_shape(config: &TargetConfig) -> LayerShape {
         let &TargetConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
-        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn }
+        LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn, activation: Activation::Silu }
     }
 
     /// Builds what decoding needs; training does without.
