@@ -166,7 +166,7 @@ cell = [
         let what = "a head that continues from older features";
         check_refused("igpt-mnist", &cell, what, &able(|_, model| model.gives(Ability::FeatureReuse)));
         let cell = format!(r#"drafter = {{ proposer = "eagle3", {chain} }}"#);
-        let with_heads = "use one that has: anole-7b, anole-toy, emu3-gen-8b, emu3-toy, janus-pro-1b, janus-pro-7b, janus-toy, llamagen-c2i-toy, llamagen-t2i-xl-256, llamagen-t2i-xl-512, \
+        let with_heads = "use one that has: anole-7b, anole-toy, emu3-gen-8b, emu3-toy, janus-pro-1b, janus-pro-7b, janus-toy, liquid-7b, liquid-toy, llamagen-c2i-toy, llamagen-t2i-xl-256, llamagen-t2i-xl-512, \
                           llamagen-toy, lumina-mgpt-7b-512, lumina-mgpt-7b-768, lumina-toy, stub, tiny";
         check_refused("igpt-mnist", &cell, "an EAGLE-3 head", with_heads);
     }
@@ -220,6 +220,7 @@ cell = [
             ("lumina-toy", format!("{eagle}, {lantern}")),
             ("anole-7b", format!("{eagle}, {gsd}")),
             ("emu3-gen-8b", format!("{eagle}, {lantern}")),
+            ("liquid-7b", format!("{jacobi}, {gsd}")),
         ] {
             assert_eq!(plan(model, &cell).map(|_| ()), Ok(()), "{model}: {cell}");
         }

@@ -117,7 +117,7 @@ fn prompts_of(test: &str, spec: &Spec) -> Option<PromptSet> {
 fn specs_over_published_prompts_plan_all_of_them() {
     let specs = specs();
     for (file, n_items) in
-        [("real/coco_plan.toml", 5000), ("real/parti_plan.toml", 1632), ("ci/models_toy.toml", 5 * 7 * 4)]
+        [("real/coco_plan.toml", 5000), ("real/parti_plan.toml", 1632), ("ci/models_toy.toml", 6 * 7 * 4)]
     {
         let spec = &specs[file];
         let Some(set) = prompts_of("specs_over_published_prompts_plan_all_of_them", spec) else { continue };
@@ -162,7 +162,7 @@ fn every_spec_of_a_paper_plans_all_images_and_none_of_its_values_will_be_missing
 fn the_toys_run_every_family_of_methods_on_every_model_that_takes_a_caption() {
     let spec = &specs()["ci/models_toy.toml"];
     let models: Vec<&str> = spec.models().iter().map(|model| model.name.as_str()).collect();
-    assert_eq!(models, ["llamagen-toy", "janus-toy", "lumina-toy", "anole-toy", "emu3-toy"]);
+    assert_eq!(models, ["llamagen-toy", "janus-toy", "lumina-toy", "anole-toy", "emu3-toy", "liquid-toy"]);
     let bases = ["ar", "eagle1-static", "eagle2-dynamic", "sjd", "lantern", "cascade", "vvs"];
     for model in models {
         let of: Vec<&str> = spec.cells.iter().filter(|c| c.model.name == model).map(|c| &*c.base).collect();

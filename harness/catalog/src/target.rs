@@ -20,6 +20,8 @@ pub enum Family {
     Chameleon,
     /// Emu3-Gen.
     Emu3,
+    /// Liquid.
+    Liquid,
 }
 
 /// What a model can lend a method.

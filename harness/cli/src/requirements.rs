@@ -515,6 +515,7 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             families::{
                 emu3::{Emu3Config, Emu3Names},
                 janus::{JanusConfig, JanusNames, JanusNetwork},
+                liquid::LiquidConfig,
                 llamagen::{LlamaGenConfig, LlamaGenNames, LlamaGenNetwork},
             },
             files::inventory::Expected,
@@ -533,7 +534,8 @@ metric = [{ name = "fd-lenet", min_n = 2 }]
             assert_eq!(n_parameters(read), streamed(&model.name), "{}", model.name);
         }
         let of_words = of_family(Family::Emu3)
-            .map(|(model, _)| (model, Emu3Config::of(model).shape(Emu3Names::Original)));
+            .map(|(model, _)| (model, Emu3Config::of(model).shape(Emu3Names::Original)))
+            .chain(of_family(Family::Liquid).map(|(model, _)| (model, LiquidConfig::of(model).shape())));
         for (model, shape) in of_words {
             let mut all = WordLlama::expected(&shape).unwrap();
             let words = shape.words();

@@ -14,6 +14,7 @@ use crate::{
         emu3::{Emu3, Emu3Config, Emu3VqConfig, Emu3Weights},
         igpt,
         janus::{Janus, JanusConfig, JanusWeights},
+        liquid::{Liquid, LiquidConfig, LiquidWeights},
         llamagen::{LlamaGen, LlamaGenConfig, LlamaGenWeights},
         stub, tiny,
     },
@@ -122,6 +123,11 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
             let which = Emu3Weights::of(model, Emu3VqConfig::PUBLISHED);
             Emu3::open(&which, &places, kind, device)?.into_model(device)?
         }
+        Family::Liquid if is_made => Liquid::made(model, narrow, kind, device)?.into_model(device)?,
+        Family::Liquid => {
+            let which = LiquidWeights::of(model, VqganConfig::chameleon());
+            Liquid::open(&which, &places, kind, device)?.into_model(device)?
+        }
         Family::Chameleon => {
             let recipe = match narrow {
                 Some(side) => chameleon::made::narrow_recipe(model, side),
@@ -166,6 +172,7 @@ pub fn layers(name: &str) -> Option<u64> {
         Family::Llamagen => LlamaGenConfig::of(model).n_layers,
         Family::Janus => JanusConfig::of(model).n_layers,
         Family::Emu3 => Emu3Config::of(model).n_layers,
+        Family::Liquid => LiquidConfig::of(model).n_layers,
         // All published ones of the catalog are of this size.
         Family::Chameleon => ChameleonConfig::CHAMELEON_7B.n_layers,
         Family::Tiny | Family::Stub | Family::Igpt => return None,

@@ -41,7 +41,7 @@ fn check_toys(desk: &Desk, args: &[&str]) -> BTreeSet<String> {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let records = rows("records.jsonl");
-    assert_eq!(records.len(), 5 * 7 * 2);
+    assert_eq!(records.len(), 6 * 7 * 2);
     let mut images = BTreeSet::new();
     for record in &records {
         assert!(record["err"].is_null(), "{record:#}");
@@ -55,7 +55,7 @@ fn check_toys(desk: &Desk, args: &[&str]) -> BTreeSet<String> {
         assert_eq!(n_tokens, expected, "{model}");
         images.insert(record["cell"].as_str().unwrap().to_owned());
     }
-    assert_eq!(images.len(), 35);
+    assert_eq!(images.len(), 42);
     let pictures: Vec<_> = fs::read_dir(desk.path("r/shards/0/images")).unwrap().collect();
     assert_eq!(pictures.len(), records.len());
     let summary: Value =

@@ -5,6 +5,7 @@ pub mod chameleon;
 pub mod emu3;
 pub mod igpt;
 pub mod janus;
+pub mod liquid;
 pub mod llamagen;
 pub mod stub;
 pub mod tiny;

@@ -125,7 +125,7 @@ pub type DescribeHead = Box<dyn Fn(HeadKind, &mut HeadFile<'_>) -> Result<Descri
 pub fn no_heads(model: &'static str) -> DescribeHead {
     Box::new(move |_, _| {
         Err(NoHead::Unfit(format!(
-            "model `{model}` has no head that can be trained; LlamaGen of captions, Janus-Pro, Lumina-mGPT, Anole, Emu3 and tiny have"
+            "model `{model}` has no head that can be trained; LlamaGen of captions, Janus-Pro, Lumina-mGPT, Anole, Emu3, Liquid and tiny have"
         )))
     })
 }

@@ -88,7 +88,7 @@ pub enum ModelError {
     },
     /// Made weights for a model whose network has no way of being made.
     #[error(
-        "model `{model}` cannot have made weights: only LlamaGen, Janus-Pro, Lumina-mGPT, Anole and Emu3 can; fetch its own: \
+        "model `{model}` cannot have made weights: only LlamaGen, Janus-Pro, Lumina-mGPT, Anole, Emu3 and Liquid can; fetch its own: \
          specimen data fetch {model}"
     )]
     NotMade {

@@ -1,5 +1,5 @@
-"""The tokenizers of the toys, of the same kinds as those of flan-t5, of Janus-Pro and of Emu3, and ids of some texts, by the
-Python packages `tokenizers` 0.23 and, for Emu3, `tiktoken` 0.14.
+"""The tokenizers of the toys, of the same kinds as those of flan-t5, of Janus-Pro, of Liquid (which is Gemma's) and of Emu3, and
+ids of some texts, by the Python packages `tokenizers` 0.23 and, for Emu3, `tiktoken` 0.14.
 
     python make_tokenizers.py        writes ../../weights/toy/*.json, ../../weights/emu3-toy/emu3.tiktoken, emu3_tokenizer.json
                                      and tokenizers.json
@@ -78,6 +78,28 @@ def janus():
     return tokenizer
 
 
+def liquid():
+    """Pieces of letters with bytes for all others, no space put before a text, and a word before it. The words of images have
+    the places of unused ones."""
+    special = ["<pad>", "<eos>", "<bos>", "<unk>", "<boi>", "<eoi>", "<unconditional>", "<unused0>"]
+    letters = "\u2581abcdefghijklmnopqrstuvwxyz0123456789.,:()<>|_-"
+    merges = [("t", "h"), ("th", "e"), ("\u2581", "a"), ("a", "n"), ("an", "d"), ("\u2581", "b"), ("\u2581b", "u"), ("e", "r"),
+              ("r", "e"), ("re", "d"), ("\u2581", "\u2581"), ("u", "s"), ("i", "m"), ("a", "g"), ("im", "ag"), ("imag", "e"),
+              ("o", "n"), ("c", "i"), ("\u2581", "th"), ("i", "s")]
+    pieces = special + [f"<0x{byte:02X}>" for byte in range(256)] + [a + b for a, b in merges] + list(letters)
+    vocab = {piece: at for at, piece in enumerate(pieces)}
+    assert len(vocab) == len(pieces)
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(piece, normalized=False, special=True) for piece in special])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A", pair="<bos> $A <bos> $B", special_tokens=[("<bos>", vocab["<bos>"])]
+    )
+    return tokenizer
+
+
 # What Emu3's own tokenizer splits a text by, before its parts become words.
 EMU3_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -130,7 +152,7 @@ def main():
     (HERE / "../../weights/emu3-toy/emu3.tiktoken").write_text("".join(lines))
     emu3_of_transformers(encoding).save(str(HERE / "emu3_tokenizer.json"))
     ids = {}
-    for name, tokenizer in [("t5", t5()), ("janus", janus())]:
+    for name, tokenizer in [("t5", t5()), ("janus", janus()), ("liquid", liquid())]:
         tokenizer.save(str(TOYS / f"{name}-tokenizer.json"))
         ids[name] = [tokenizer.encode(text).ids for text in TEXTS]
     ids["emu3"] = [emu3_ids(encoding, text) for text in TEXTS]

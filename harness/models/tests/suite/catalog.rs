@@ -104,6 +104,7 @@ fn a_narrow_network_has_the_tokens_and_heads_of_the_published_one() {
         ("anole-7b", "a dog", 16, 8192, 2),
         // Four rows with their ends, and three tokens that close the image; the four kinds of them follow the codes.
         ("emu3-gen-8b", "a dog", 4 * 5 + 3, 32_768 + 4, 2),
+        ("liquid-7b", "a dog", 16, 8192, 2),
         // Begin, height, width, four rows with their ends, image end; the four kinds of them follow the codes.
         ("lumina-mgpt-7b-768", "a dog", 3 + 4 * 5 + 1, 8192 + 4, 2),
     ];

@@ -19,7 +19,7 @@ use specimen_operators::{Kernels, count};
 use crate::support::{EVERY_HEAD, EVERY_NETWORK, GUIDED, MAX_TREE, Open, PLAIN, draft_for, tiny, tiny_with};
 
 /// Kernels of a plain step, and of a verification of a tree of 13 nodes whose distributions are all read.
-const STEPS: [(&str, [u64; 2]); 9] = [
+const STEPS: [(&str, [u64; 2]); 11] = [
     ("tiny", [43, 43]),
     ("guided tiny", [47, 47]),
     ("igpt", [40, 40]),
@@ -29,6 +29,8 @@ const STEPS: [(&str, [u64; 2]); 9] = [
     ("guided janus", [49, 49]),
     ("emu3", [45, 55]),
     ("guided emu3", [49, 62]),
+    ("liquid", [43, 43]),
+    ("guided liquid", [47, 48]),
 ];
 
 /// Kernels of one LLaMA layer in f32; 9 would be a layer whose norms, gate and residuals were fused.

@@ -13,6 +13,7 @@ mod distributions;
 mod eagle_draft;
 mod golden_eagle3;
 mod golden_emu3;
+mod golden_liquid;
 mod golden_llama;
 mod golden_models;
 mod golden_text;

@@ -134,6 +134,7 @@ fn rows_side_by_side_need_fewer_forwards_with_and_without_static_buffers() {
         ("igpt", "static igpt"),
         ("guided llamagen", "static guided llamagen"),
         ("guided janus", "static guided janus"),
+        ("guided liquid", "static guided liquid"),
     ];
     let opened = |name: &str| EVERY_NETWORK.into_iter().find(|(known, _)| *known == name).unwrap().1;
     for (plain, buffered) in pairs {

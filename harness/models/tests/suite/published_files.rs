@@ -11,6 +11,7 @@ use specimen_models::{
         chameleon,
         emu3::{Emu3Config, Emu3Names, Emu3Vq, Emu3VqConfig, VqNames},
         janus::{Janus, JanusConfig, JanusNames, JanusNetwork, JanusWeights},
+        liquid::LiquidConfig,
         llamagen::{
             LlamaGen, LlamaGenConfig, LlamaGenNames, LlamaGenNetwork, LlamaGenWeights, drafter_config,
             t5::{T5Config, T5Encoder},
@@ -41,6 +42,7 @@ use tch::{Device, Kind, Tensor};
 use crate::{
     golden::{all_by_recipe, path},
     golden_emu3::{EMU3, EMU3_VQ, emu3_words, vq as emu3_pictures},
+    golden_liquid::{LIQUID, liquid_words},
     golden_llama::{JANUS, LLAMAGEN, VQ},
     support::{GUIDED, part_of},
 };
@@ -184,6 +186,9 @@ fn components() -> Vec<(&'static str, Vec<Expected>, Read)> {
             WordLlama::expected(&EMU3.shape(Emu3Names::HuggingFace)).unwrap(),
             |source| WordLlama::new(source, &EMU3.shape(Emu3Names::HuggingFace), &emu3_words()).map(|_| ()),
         ),
+        ("Liquid", WordLlama::expected(&LIQUID.shape()).unwrap(), |source| {
+            WordLlama::new(source, &LIQUID.shape(), &liquid_words()).map(|_| ())
+        }),
         ("pictures of Emu3", emu3_pictures(VqNames::ORIGINAL), |source| {
             Emu3Vq::new(source, &EMU3_VQ, VqNames::ORIGINAL).map(|_| ())
         }),
@@ -498,6 +503,14 @@ fn every_model_of_the_catalog_has_the_sizes_of_its_family() {
                 let scale = if model.files.is_empty() { toy } else { Emu3VqConfig::PUBLISHED }.scale();
                 assert_eq!(form.n_tokens(), n_tokens, "{name}");
                 let pixels = [form.columns, form.rows].map(|n| n * scale as usize);
+                assert_eq!(pixels, [target.width, target.height], "{name}");
+            }
+            Family::Liquid => {
+                let (form, is_toy) = (LiquidConfig::of(model).form(), model.files.is_empty());
+                let vqgan =
+                    if is_toy { chameleon::made::vqgan() } else { chameleon::VqganConfig::chameleon() };
+                assert_eq!(form.n_tokens(), n_tokens, "{name}");
+                let pixels = [form.columns, form.rows].map(|n| n * vqgan.scale() as usize);
                 assert_eq!(pixels, [target.width, target.height], "{name}");
             }
             Family::Igpt | Family::Tiny | Family::Stub => {}

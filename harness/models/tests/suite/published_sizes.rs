@@ -8,6 +8,7 @@ use specimen_models::{
         emu3::{Emu3Config, Emu3VqConfig},
         igpt::IgptConfig,
         janus::JanusConfig,
+        liquid::LiquidConfig,
         llamagen::{Condition, LlamaGenConfig, LlamaGenWeights, t5::T5Config},
     },
     picture::vq16::Vq16Config,
@@ -95,6 +96,24 @@ fn the_sizes_of_emu3_are_those_published() {
     let Emu3VqConfig { n_codes, d_code, channels, widths, n_blocks, attended } = Emu3VqConfig::PUBLISHED;
     assert_eq!(([n_codes, d_code, channels], n_blocks), ([32_768, 4, 256], 2));
     assert_eq!((widths, attended), (&[1, 2, 2, 4][..], &[3][..]));
+}
+
+#[test]
+fn the_sizes_of_liquid_are_those_published() {
+    let expected = LiquidConfig {
+        n_layers: 28,
+        n_heads: 16,
+        d_model: 3072,
+        d_head: 256,
+        d_ffn: 24_576,
+        n_words: 256_000 + 8192,
+        n_vocab: 8192,
+        grid: 32,
+        n_positions: 8192,
+        rope_base: 10_000.0,
+        norm_eps: 1e-6,
+    };
+    assert_eq!(LiquidConfig::of(entry("liquid-7b").unwrap()), expected);
 }
 
 #[test]

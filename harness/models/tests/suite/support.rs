@@ -18,6 +18,7 @@ use specimen_models::{
         emu3::Emu3,
         igpt::{IgptBackbone, IgptConfig},
         janus::Janus,
+        liquid::Liquid,
         llamagen::LlamaGen,
         tiny::{TargetConfig, TinyBackbone},
     },
@@ -154,6 +155,15 @@ pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
     ModelGeneration::new(backbone, sampling, prefix, model.n_tokens, MAX_TREE).with_rows(one_row)
 }
 
+/// An image of Liquid at toy width under way; the row without its caption is padded.
+pub(crate) fn liquid(sampling: Sampling) -> ModelGeneration {
+    let model = Liquid::made(specimen_catalog::entry("liquid-toy").unwrap(), None, Kind::Float, Device::Cpu)
+        .unwrap()
+        .into_model(Device::Cpu)
+        .unwrap();
+    model.open("a red bus", &sampling, MAX_TREE).unwrap()
+}
+
 thread_local! {
     /// Buffers by network: images use them one after the other.
     static BUFFERS: RefCell<BTreeMap<&'static str, Rc<StepBuffers>>> = RefCell::default();
@@ -169,7 +179,7 @@ pub(crate) fn over_buffers(network: &'static str, open: Open) -> ModelGeneration
 }
 
 /// Every architecture, with and without guidance, and as a CUDA graph would run it.
-pub(crate) const EVERY_NETWORK: [(&str, Open); 15] = [
+pub(crate) const EVERY_NETWORK: [(&str, Open); 18] = [
     ("tiny", || tiny(PLAIN)),
     ("guided tiny", || tiny(GUIDED)),
     ("igpt", || igpt(PLAIN)),
@@ -179,12 +189,15 @@ pub(crate) const EVERY_NETWORK: [(&str, Open); 15] = [
     ("guided janus", || janus(GUIDED)),
     ("emu3", || emu3(PLAIN)),
     ("guided emu3", || emu3(GUIDED)),
+    ("liquid", || liquid(PLAIN)),
+    ("guided liquid", || liquid(GUIDED)),
     ("static tiny", || over_buffers("tiny", || tiny(PLAIN))),
     ("static guided tiny", || over_buffers("tiny", || tiny(GUIDED))),
     ("static igpt", || over_buffers("igpt", || igpt(PLAIN))),
     ("static guided llamagen", || over_buffers("llamagen", || llamagen(GUIDED))),
     ("static guided janus", || over_buffers("janus", || janus(GUIDED))),
     ("static guided emu3", || over_buffers("emu3", || emu3(GUIDED))),
+    ("static guided liquid", || over_buffers("liquid", || liquid(GUIDED))),
 ];
 
 pub(crate) fn eagle_head() -> Rc<EagleHead> {

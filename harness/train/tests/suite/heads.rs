@@ -156,9 +156,9 @@ fn an_eagle3_head_of_llamagen_learns_and_is_a_file_in_its_authors_layout() {
 }
 
 #[test]
-fn heads_of_janus_emu3_and_of_the_chameleon_family_learn() {
+fn heads_of_janus_emu3_liquid_and_of_the_chameleon_family_learn() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["janus-toy", "emu3-toy"] {
+    for name in ["janus-toy", "emu3-toy", "liquid-toy"] {
         check_learns(&eagle1(name), &folder.path().join(name));
     }
     for name in ["lumina-toy", "anole-toy"] {
@@ -176,7 +176,7 @@ fn heads_of_janus_emu3_and_of_the_chameleon_family_learn() {
 #[test]
 fn an_eagle3_head_of_any_family_learns_and_the_file_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["janus-toy", "emu3-toy", "lumina-toy", "anole-toy"] {
+    for name in ["janus-toy", "emu3-toy", "liquid-toy", "lumina-toy", "anole-toy"] {
         let folder = folder.path().join(name);
         check_learns(&eagle3(name), &folder);
         let model = model(name, Kind::Float);
