@@ -132,7 +132,11 @@ fn said(n: usize, first: &RecordError) -> String {
 
 /// How to repair the damage that a complaint reports.
 pub(crate) fn remedy(complaint: &str) -> &'static str {
+    let image = "remove that image, if it is there, and continue with `run --resume`, which makes it again";
     let mends = [
+        ("no record names this file", "move it elsewhere"),
+        ("the image was changed", image),
+        ("cannot read the pixels", image),
         ("remove the folder", "then continue with `run --resume`"),
         ("/done.json", "continue with `run --resume`, which writes it again"),
         (

@@ -124,12 +124,15 @@ fn a_finished_run_that_lost_images_makes_them_again_however_it_is_cut() {
     fs::copy(&other, &timed).unwrap();
     let resume = [&arguments("r")[..], &["--resume", "--jobs", "1"]].concat();
     desk.fails(&resume, 4, &["r/shards/1/images/", "the image was changed", "which makes it again"]);
+    desk.fails(&["verify", "r"], 4, &["the image was changed", "; remove that image, if it is there"]);
     fs::write(&timed, &bytes).unwrap();
     assert!(desk.succeeds(&resume).err.contains("nothing is left to do"));
     // And neither is a picture of which no record tells.
     let stray = desk.path("r/shards/1/images/stray.png");
     fs::copy(&other, &stray).unwrap();
-    desk.fails(&["verify", "r"], 4, &["r/shards/1/images/stray.png: no record names this file"]);
+    let said = desk.run(&["verify", "r"]);
+    assert!(said.err.contains("r/shards/1/images/stray.png: no record names this file"), "{}", said.err);
+    assert!(said.err.trim_end().ends_with("; move it elsewhere"), "{}", said.err);
     fs::remove_file(stray).unwrap();
     fs::remove_file(&timed).unwrap();
     desk.fails(

@@ -393,7 +393,7 @@ fn the_committed_specifications_are_read_name_what_they_train_and_are_planned() 
         );
         n += 1;
     }
-    assert_eq!(n, 14);
+    assert_eq!(n, 16);
 }
 
 #[test]

@@ -170,7 +170,7 @@ impl Sweep {
             title: format!("{}: sweep of {}", summary.name, self.parameter()),
             conditions: conditions(summary),
             caption: format!(
-                "Cells that differ in {} only: the upper panel has the speedup, the lower {}, with 95 % intervals. Lines only join what \
+                "The cells of a line differ in {} only: the upper panel has the speedup, the lower {}, with 95 % intervals. Lines only join what \
                  belongs together; between the points nothing was measured.",
                 self.path,
                 plane.quality_in_words()
