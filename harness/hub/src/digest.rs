@@ -19,7 +19,7 @@ use crate::HubError;
 pub fn check_published(path: &Path, file: &PublishedFile) -> Result<Option<String>, HubError> {
     let stored = stored_digest(path);
     let expected = file.sha256.get().or(stored.as_ref());
-    let remedy = "it is truncated or damaged: remove it and fetch it again";
+    let remedy = "it is truncated or damaged, or another file: remove it and fetch it again";
     check(path, file.n_bytes.get().copied(), expected.map(String::as_str), remedy)?;
     Ok(expected.cloned())
 }

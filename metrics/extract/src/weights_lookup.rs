@@ -108,8 +108,8 @@ pub enum LookupError {
     File(#[from] HubError),
     /// Weights in the place of published ones that were made from another file.
     #[error(
-        "{path}: expected weights made from a file with SHA-256 {expected}, found such made from {found}; give weights of \
-         one's own by name, and fetch the published ones again"
+        "{path}: expected weights made from a file with SHA-256 {expected}, found such made from {found}; weights of your \
+         own are given by `--weights {path}`, and in a spec by `weights`; of the published ones remove the file and fetch them again"
     )]
     OtherSource {
         /// Path of the file.
