@@ -4,8 +4,8 @@ usage: python scripts/reference_values.py PROTOCOL [--heads] [FILE]
 
 PROTOCOL is one of those in metrics/measure/answers/published.toml. Prints its entry for that file: paste it there in place of
 the one that is `unknown`, or send it to us. Each tool finds or downloads its weights as it always does. FILE is the head of
-`aesthetic-*` (.pth) or the checkpoint of `hpsv2.*` (.pt), which have no place of their own; of any other it takes the place of
-the published weights (a state_dict, for torch.load). `--heads`: the heads of the package lpips on a trunk by recipe.
+`aesthetic-*` (.pth) or the checkpoint of `hpsv2.*` (.pt), which have no place of their own. Of `tf1`, `lantern-pr`, `fd-dinov2`
+(a folder) and protocols of a CLIP score and of CMMD it takes the place of the published weights; others take none. `--heads`: the heads of the package lpips on a trunk by recipe.
 
 Needs torch, torchvision, Pillow and of the following what the protocol names: pytorch-fid, torch-fidelity, open_clip_torch,
 transformers, hpsv2, image-reward, lpips. The answer says the versions.
@@ -280,16 +280,28 @@ def kind(protocol, heads):
     return "features" if protocol in ("pytorch-fid", "tf1", "lantern-pr", "fd-dinov2", "cmmd") else "scores"
 
 
+def check_file(protocol, file):
+    """Refuses a file that would be ignored, and asks for one that is needed."""
+    is_needed = protocol.startswith(("aesthetic-", "hpsv2."))
+    if is_needed and file is None:
+        raise SystemExit(f"{protocol} needs its FILE: python scripts/reference_values.py {protocol} FILE")
+    if file is not None and protocol.startswith(("pytorch-fid", "pickscore", "imagereward", "lpips-")):
+        raise SystemExit(f"{protocol} takes no FILE: the tool finds its weights itself")
+
+
 def main():
     words = [word for word in sys.argv[1:] if word != "--heads"]
     heads = "--heads" in sys.argv
     if not words:
         raise SystemExit(__doc__)
+    file = words[1] if len(words) > 1 else None
+    check_file(words[0], file)
     torch.set_num_threads(1)
     with torch.inference_mode():
-        numbers, packages = values(words[0], words[1] if len(words) > 1 else None, heads)
+        numbers, packages = values(words[0], file, heads)
     versions = [f"{package} {importlib.metadata.version(package)}" for package in [*packages, "torch"]]
-    command = " ".join(["python scripts/reference_values.py", words[0], *(["--heads"] if heads else [])])
+    options = [*(["FILE"] if file else []), *(["--heads"] if heads else [])]
+    command = " ".join(["python scripts/reference_values.py", words[0], *options])
     print(entry(words[0], kind(words[0], heads), ", ".join(versions), command, numbers), end="")
 
 

@@ -115,7 +115,10 @@ fn pass(name: &str, n: usize) -> Box<dyn Fn()> {
     }
     let head = (name == "aesthetic").then(|| AestheticHead::open_recipe(AestheticName::SacLogosAva1Linear));
     let network = NetworkName::ALL.into_iter().find(|network| network.name() == name);
-    let network = network.unwrap_or(NetworkName::ClipVitL14);
+    let network = match network {
+        None if name == "aesthetic" => NetworkName::ClipVitL14,
+        found => found.unwrap_or_else(|| panic!("no network `{name}`")),
+    };
     let net = open_recipe(network, &[network.layers()[0].name], Dtype::F32).expect(OPENS);
     let batch = pictures("pictures", n, network.input_side());
     Box::new(move || {

@@ -108,8 +108,8 @@ pub enum LookupError {
     File(#[from] HubError),
     /// Weights in the place of published ones that were made from another file.
     #[error(
-        "{path}: expected weights made from a file with SHA-256 {expected}, found such made from {found}; weights of your \
-         own are given by `--weights {path}`, and in a spec by `weights`; of the published ones remove the file and fetch them again"
+        "{path}: expected weights made from a file with SHA-256 {expected}, found such made from {found}; if these are \
+         your own, give them by `--weights {path}`, in a spec by `weights`; else remove the file and fetch it again"
     )]
     OtherSource {
         /// Path of the file.

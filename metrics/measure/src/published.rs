@@ -75,7 +75,7 @@ impl Networks for Published {
         for layer in layers {
             network.layer(layer).map_err(fault(network.name()))?;
         }
-        // And this before weights are fetched for a device that is not here.
+        // As is a device that is not here, in each of these.
         let device = named(&self.device).map_err(fault(network.name()))?;
         let weights = self.weights_of(network)?;
         let net =
@@ -85,12 +85,12 @@ impl Networks for Published {
 
     fn head(&self, name: &str) -> Result<OpenedHead, MeasureError> {
         let name = named_one("[aesthetic] head", name, &AestheticName::ALL, AestheticName::name)?;
+        let device = named(&self.device).map_err(fault(name.name()))?;
         let weights = match &self.weights {
             Some(path) => check_given(path, name.entry()),
             None => find(&self.places, name.entry()),
         };
         let weights = weights.map_err(fault(name.name()))?;
-        let device = named(&self.device).map_err(fault(name.name()))?;
         let head = AestheticHead::open_on(device, name, &weights.path).map_err(fault(name.name()))?;
         let head = Heads { head };
         Ok(OpenedHead { head: Box::new(head), provenance: Some(provenance(&weights)) })
@@ -99,6 +99,7 @@ impl Networks for Published {
     fn prompted(&self, rule: &NetworkRule, n_tokens: usize) -> Result<OpenedPrompted, MeasureError> {
         let name = named_one("[network] name", &rule.name, &[imagereward::NAME], |name| name)?;
         named_one("[network] layer", &rule.layer, &[imagereward::LAYER], |layer| layer)?;
+        let device = named(&self.device).map_err(fault(name))?;
         let (entry, given) = (imagereward::catalog_entry(), self.weights.as_deref());
         let weights = match given {
             Some(path) => check_given(path, entry),
@@ -108,7 +109,6 @@ impl Networks for Published {
         let vocabulary =
             find_beside(&self.places, given, entry, imagereward::VOCABULARY).map_err(fault(name))?;
         let words = WordPieces::read(&vocabulary).map_err(fault(name))?;
-        let device = named(&self.device).map_err(fault(name))?;
         let network = ImageReward::open_on(device, rule.dtype, &weights.path, words, n_tokens);
         let network = Box::new(network.map_err(fault(name))?);
         Ok(OpenedPrompted { network, provenance: Some(provenance(&weights)) })
@@ -117,6 +117,7 @@ impl Networks for Published {
     fn pairs(&self, name: &str, dtype: Dtype) -> Result<OpenedPairs, MeasureError> {
         let name = named_one("[lpips] network", name, &LpipsName::ALL, LpipsName::name)?;
         let fault_of = || fault(name.name());
+        let device = named(&self.device).map_err(fault(name.name()))?;
         // The heads first: what fetches them fetches the trunk too.
         let found = match &self.weights {
             Some(path) => vec![check_given(path, name.heads()).map_err(fault_of())?],
@@ -129,7 +130,6 @@ impl Networks for Published {
             [heads, trunk] => LpipsFiles::Published { trunk: &trunk.path, heads: &heads.path },
             _ => LpipsFiles::Together(&found[0].path),
         };
-        let device = named(&self.device).map_err(fault(name.name()))?;
         let network = OpenLpips::open_on(device, name, dtype, files).map_err(fault(name.name()))?;
         Ok(OpenedPairs { network: Box::new(network), provenance: found.iter().map(provenance).collect() })
     }

@@ -322,8 +322,17 @@ fn difference(values: &[f64], found: &[f64]) -> Difference {
 
 /// What stands in the way of a network; an error where it is no matter of its files.
 fn refused(error: MeasureError) -> Result<Verdict, MeasureError> {
-    let MeasureError::Network { source, .. } = &error else { return Err(error) };
     let why = error.to_string();
+    let source = match &error {
+        MeasureError::Network { source, .. } => source,
+        // Weights that give no numbers: the other networks are compared all the same.
+        MeasureError::Statistic { .. }
+        | MeasureError::NotFinite { .. }
+        | MeasureError::DoesNotApply { .. } => {
+            return Ok(Verdict::Refused(why));
+        }
+        _ => return Err(error),
+    };
     Ok(match source.downcast_ref::<LookupError>() {
         // Where it was looked for is the same for every network, and long.
         Some(LookupError::Absent { network, .. }) => Verdict::Absent(format!(

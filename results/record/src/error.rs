@@ -174,7 +174,7 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// A file among the images of a finished run that no record names.
-    #[error("{path}: no record names this file, and it lies among the images")]
+    #[error("{path}: no record names this file, and it is among the images")]
     Stray {
         /// Path of the file.
         path: PathBuf,

@@ -7,7 +7,7 @@ use crate::{llama::padded::PromptRows, seam::model_error::ModelError};
 
 /// What a model can take.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct PromptLimits {
     /// Words of its prompts.
     pub n_words: i64,
     /// Positions of prompt and image.
@@ -20,7 +20,7 @@ pub struct Room {
 pub struct WordPrompt {
     name: &'static str,
     text: TextTokenizer,
-    room: Room,
+    limits: PromptLimits,
     begin: i64,
     image: (&'static str, i64),
     padding: i64,
@@ -35,10 +35,10 @@ impl WordPrompt {
         name: &'static str,
         text: TextTokenizer,
         [begin, image, padding]: [&'static str; 3],
-        room: Room,
+        limits: PromptLimits,
     ) -> Result<Self, LoadError> {
         let (begin, padding) = (text.special(begin)?, text.special(padding)?);
-        Ok(Self { name, begin, image: (image, text.special(image)?), padding, text, room })
+        Ok(Self { name, begin, image: (image, text.special(image)?), padding, text, limits })
     }
 
     /// The words of `text`, which ends in that of an image.
@@ -48,10 +48,14 @@ impl WordPrompt {
     pub fn words(&self, text: &str) -> Result<Vec<i64>, ModelError> {
         let mut words = self.text.encode(text).map_err(|reason| self.unusable(reason))?;
         // Whether a file of a tokenizer adds the beginning itself differs between repositories of one model.
-        if words.first() != Some(&self.begin) {
-            words.insert(0, self.begin);
+        match words.iter().position(|&word| word == self.begin) {
+            Some(0) => {}
+            None => words.insert(0, self.begin),
+            Some(at) => {
+                return Err(self.unusable(format!("{at} words are before the one that begins it: {words:?}")));
+            }
         }
-        let Room { n_words, n_positions, n_tokens } = self.room;
+        let PromptLimits { n_words, n_positions, n_tokens } = self.limits;
         if let Some(foreign) = words.iter().find(|&&word| n_words <= word) {
             return Err(self.unusable(format!("its word id {foreign} is not among the model's {n_words}")));
         }

@@ -42,7 +42,7 @@ impl JackknifePlan {
     /// Fewer rows than groups.
     pub fn groups(&self, n: usize) -> Result<Vec<Vec<usize>>, StatsError> {
         require_count(
-            "interval, without which there is a value: rows (one a group)",
+            "interval: rows, at least one a group (the value alone needs none)",
             self.n_groups as u64,
             n as u64,
         )?;

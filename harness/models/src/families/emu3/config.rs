@@ -6,7 +6,7 @@ use specimen_catalog::Entry;
 
 use super::Emu3Names;
 use crate::{
-    families::{published::sizes_of, word_prompt::Room},
+    families::{published::sizes_of, word_prompt::PromptLimits},
     heads::llama_heads::Headed,
     llama::{
         image_llama::StackShape,
@@ -110,8 +110,8 @@ impl Emu3Config {
     }
 
     /// What its prompts may be.
-    pub(super) fn room(&self) -> Room {
+    pub(super) fn limits(&self) -> PromptLimits {
         let n_tokens = self.form().n_tokens() as i64;
-        Room { n_words: self.n_words, n_positions: self.n_positions, n_tokens }
+        PromptLimits { n_words: self.n_words, n_positions: self.n_positions, n_tokens }
     }
 }

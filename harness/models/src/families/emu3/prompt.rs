@@ -71,7 +71,7 @@ impl Emu3Prompt {
         text: TextTokenizer,
     ) -> Result<Self, LoadError> {
         text.special(IMAGE_BEGIN)?;
-        let inner = WordPrompt::new(name, text, [BEGIN, IMAGE, PADDING], config.room())?;
+        let inner = WordPrompt::new(name, text, [BEGIN, IMAGE, PADDING], config.limits())?;
         Ok(Self { size: [config.rows, config.columns], inner })
     }
 

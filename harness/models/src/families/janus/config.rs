@@ -5,7 +5,7 @@ use serde_json::json;
 use specimen_catalog::Entry;
 
 use crate::{
-    families::{published::sizes_of, word_prompt::Room},
+    families::{published::sizes_of, word_prompt::PromptLimits},
     heads::llama_heads::Headed,
     llama::{
         image_llama::StackShape,
@@ -88,7 +88,7 @@ impl JanusConfig {
     }
 
     /// What its prompts may be.
-    pub(super) const fn room(&self) -> Room {
-        Room { n_words: self.n_words, n_positions: self.n_positions, n_tokens: self.n_tokens() }
+    pub(super) const fn limits(&self) -> PromptLimits {
+        PromptLimits { n_words: self.n_words, n_positions: self.n_positions, n_tokens: self.n_tokens() }
     }
 }

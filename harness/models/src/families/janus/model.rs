@@ -117,7 +117,7 @@ impl JanusPrompt {
         text: TextTokenizer,
     ) -> Result<Self, LoadError> {
         // Both rows are of one length: nothing is filled.
-        let inner = WordPrompt::new(name, text, [BEGINNING, IMAGE, BEGINNING], network.config().room())?;
+        let inner = WordPrompt::new(name, text, [BEGINNING, IMAGE, BEGINNING], network.config().limits())?;
         Ok(Self { name, network, inner })
     }
 

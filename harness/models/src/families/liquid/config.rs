@@ -5,7 +5,7 @@ use serde_json::json;
 use specimen_catalog::Entry;
 
 use crate::{
-    families::{published::sizes_of, word_prompt::Room},
+    families::{published::sizes_of, word_prompt::PromptLimits},
     heads::llama_heads::Headed,
     llama::{
         image_llama::StackShape,
@@ -90,8 +90,8 @@ impl LiquidConfig {
     }
 
     /// What its prompts may be.
-    pub(super) fn room(&self) -> Room {
+    pub(super) fn limits(&self) -> PromptLimits {
         let (n_words, n_tokens) = (self.n_words - self.n_vocab, self.grid * self.grid);
-        Room { n_words, n_positions: self.n_positions, n_tokens }
+        PromptLimits { n_words, n_positions: self.n_positions, n_tokens }
     }
 }

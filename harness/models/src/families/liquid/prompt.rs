@@ -52,7 +52,7 @@ impl LiquidPrompt {
         text: TextTokenizer,
     ) -> Result<Self, LoadError> {
         text.special(UNCONDITIONAL)?;
-        Ok(Self(WordPrompt::new(name, text, [BEGIN, IMAGE, PADDING], config.room())?))
+        Ok(Self(WordPrompt::new(name, text, [BEGIN, IMAGE, PADDING], config.limits())?))
     }
 
     /// The words before an image of `caption` and, where `guided`, those without it.
