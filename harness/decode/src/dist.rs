@@ -177,15 +177,18 @@ impl Dist {
     #[must_use]
     pub fn sample_residual(&self, other: &Dist, u: f64) -> Option<TokenId> {
         assert_eq!(self.len(), other.len(), "a residual is of distributions over one vocabulary");
-        let mut left = [0.0_f32; BLOCK];
-        let mut left_of = |p: &[f32], q: &[f32]| {
-            for (left, (p, q)) in left.iter_mut().zip(p.iter().zip(q)) {
-                *left = (p - q).max(0.0);
-            }
-            block_sum(&left[..p.len()])
-        };
-        let blocks = || self.probs.chunks(BLOCK).zip(other.probs.chunks(BLOCK));
-        let sums: Vec<f64> = blocks().map(|(p, q)| left_of(p, q)).collect();
+        let sums = vec![0.0; self.sums.len()];
+        let sums = with_widest_vectors(
+            #[inline(always)]
+            move || {
+                let mut sums = sums;
+                let blocks = self.probs.chunks(BLOCK).zip(other.probs.chunks(BLOCK));
+                for (sum, (p, q)) in sums.iter_mut().zip(blocks) {
+                    *sum = block_sum_of_residual(p, q);
+                }
+                sums
+            },
+        );
         let target = u * sums.iter().sum::<f64>();
         let (block, before) = reached_block(&sums, target)?;
         let entries = self.block(block).map(|v| (v, (self.probs[v] - other.probs[v]).max(0.0)));
@@ -236,8 +239,18 @@ impl Dist {
 
     /// Sums `probs` anew.
     fn sum(&mut self) {
-        self.sums.clear();
-        self.sums.extend(self.probs.chunks(BLOCK).map(block_sum));
+        let (mut sums, probs) = (std::mem::take(&mut self.sums), &self.probs);
+        sums.resize(probs.len().div_ceil(BLOCK), 0.0);
+        self.sums = with_widest_vectors(
+            #[inline(always)]
+            move || {
+                let mut sums = sums;
+                for (sum, block) in sums.iter_mut().zip(probs.chunks(BLOCK)) {
+                    *sum = block_sum(block);
+                }
+                sums
+            },
+        );
         self.total = self.sums.iter().sum();
     }
 
@@ -268,7 +281,15 @@ impl Dist {
 /// Entries summed together before block sums are added up.
 pub(crate) const BLOCK: usize = 64;
 
-/// Sum of one block in f64, eight interleaved partial sums.
+/// The result of `compute`, by the widest vector instructions that it is compiled for and the processor has: the digits are the
+/// same with all, since sums have fixed strands. `compute` is inlined, and so must be all it calls, only if it is marked so and
+/// gives away what it captured: a closure that can be called twice is called through a function of its own.
+pub(crate) fn with_widest_vectors<R>(compute: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(compute)
+}
+
+/// Sum of one block in f64 by the caller's instructions, eight interleaved partial sums.
+#[inline(always)]
 fn block_sum(block: &[f32]) -> f64 {
     let mut lanes = [0.0_f64; 8];
     let (eights, rest) = block.as_chunks::<8>();
@@ -281,6 +302,16 @@ fn block_sum(block: &[f32]) -> f64 {
         *lane += f64::from(p);
     }
     lanes.iter().sum()
+}
+
+/// Sum of `max(0, p - q)` of one block, as [`block_sum`].
+#[inline(always)]
+fn block_sum_of_residual(p: &[f32], q: &[f32]) -> f64 {
+    let mut left = [0.0_f32; BLOCK];
+    for (left, (p, q)) in left.iter_mut().zip(p.iter().zip(q)) {
+        *left = (p - q).max(0.0);
+    }
+    block_sum(&left[..p.len()])
 }
 
 /// The first block whose cumulative sum exceeds `target`, else the last one of positive sum; and the sum of those before it.

@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    dist::{BLOCK, Dist, TokenId},
+    dist::{BLOCK, Dist, TokenId, with_widest_vectors},
     method::Works,
-    rng::{Purpose, Uniforms},
+    rng::{TOKENS, Uniforms},
 };
 
 /// The work that noise of the image is from.
@@ -28,20 +28,63 @@ pub(crate) struct Noise {
 struct Row {
     /// Less than `-ln u` of every token, `[n_vocab]`: the logarithm is taken of those few that can be first.
     least: Vec<f32>,
+    /// The least of each block of it.
+    least_of_blocks: Vec<f32>,
     /// The token that was first for the last distribution: often it is the next one's too, and what comes later is passed over.
     first: TokenId,
 }
 
 impl Row {
     fn new(n_vocab: usize, uniforms: &Uniforms, left: usize) -> Self {
-        let mut u = vec![0; n_vocab];
-        uniforms.first_bits(Purpose::Gumbel, left as u32, &mut u);
-        // `-ln u` is above `1 - u`. Rounding in f32 is off by 2^-24 of a value, a few times.
-        const UNIT: f32 = (1.0 - 1e-6) / (1 << 24) as f32;
-        // Fewer than 32 bits, so that a signed number holds them: those become floats faster.
-        let least = u.into_iter().map(|u| (!u >> 8) as i32 as f32 * UNIT).collect();
-        Self { least, first: TokenId(0) }
+        let least = vec![0.0; n_vocab];
+        let least_of_blocks = vec![f32::INFINITY; n_vocab.div_ceil(BLOCK)];
+        with_widest_vectors(
+            #[inline(always)]
+            move || {
+                let (mut least, mut least_of_blocks) = (least, least_of_blocks);
+                // `-ln u` is above `1 - u`. Rounding in f32 is off by 2^-24 of a value, a few times.
+                const UNIT: f32 = (1.0 - 1e-6) / (1 << 24) as f32;
+                for (first, least) in (0..).step_by(TOKENS).zip(least.chunks_mut(TOKENS)) {
+                    let bits = uniforms.first_bits_of_noise(left as u32, first);
+                    for (least, u) in least.iter_mut().zip(bits) {
+                        // Fewer than 32 bits, so that a signed number holds them: those become floats faster.
+                        *least = (!u >> 8) as i32 as f32 * UNIT;
+                    }
+                }
+                for (of_block, block) in least_of_blocks.iter_mut().zip(least.chunks(BLOCK)) {
+                    *of_block = least_of(block);
+                }
+                Self { least, least_of_blocks, first: TokenId(0) }
+            },
+        )
     }
+}
+
+/// The least of a block.
+#[inline(always)]
+fn least_of(block: &[f32]) -> f32 {
+    let mut lanes = [f32::INFINITY; 8];
+    let (eights, rest) = block.as_chunks::<8>();
+    for eight in eights {
+        for (lane, &value) in lanes.iter_mut().zip(eight) {
+            *lane = if value < *lane { value } else { *lane };
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::INFINITY, f32::min)
+}
+
+/// Whether a token of `probs` can arrive before `limit`, given that it waits longer than `least`. A block of full length has a
+/// constant one for the compiler; a shorter one is looked at anyway.
+#[inline(always)]
+fn can_arrive(probs: &[f32], least: &[f32], limit: f32) -> bool {
+    let (Ok(probs), Ok(least)) = (<&[f32; BLOCK]>::try_from(probs), <&[f32; BLOCK]>::try_from(least)) else {
+        return true;
+    };
+    let mut can = false;
+    for at in 0..BLOCK {
+        can |= least[at] < limit * probs[at];
+    }
+    can
 }
 
 impl Noise {
@@ -66,7 +109,7 @@ impl Noise {
     ) -> Vec<TokenId> {
         // The largest of log P + G is the least of -ln(u) / P.
         let arrival = |u: f64, p: f32| f64::from(-u.ln() as f32) / f64::from(p);
-        let u = |id| uniforms.uniform(Purpose::Gumbel, left as u32, id);
+        let u = |id| uniforms.noise(left as u32, id);
         let row = self.rows.entry(left).or_insert_with(|| Row::new(distribution.len(), uniforms, left));
         let mut arrivals: Vec<(f64, u32)> = Vec::with_capacity(n + 1);
         // What arrives later is none of them.
@@ -74,12 +117,18 @@ impl Noise {
             1 => arrival(u(row.first.0), distribution.prob(row.first)) as f32,
             _ => f32::INFINITY,
         };
-        let blocks = distribution.probs().chunks(BLOCK).zip(row.least.chunks(BLOCK));
-        for (first_id, (probs, least)) in (0..).step_by(BLOCK).zip(blocks) {
+        for (block, (&sum, &least)) in distribution.block_sums().iter().zip(&row.least_of_blocks).enumerate()
+        {
+            // No token of a block is more probable than all of them.
+            if f64::from(limit) * sum <= f64::from(least) {
+                continue;
+            }
+            let ids = distribution.block(block);
+            let (probs, least) = (&distribution.probs()[ids.clone()], &row.least[ids.clone()]);
             if !can_arrive(probs, least, limit) {
                 continue;
             }
-            for (id, (&p, &least)) in (first_id..).zip(probs.iter().zip(least)) {
+            for (id, (&p, &least)) in (ids.start as u32..).zip(probs.iter().zip(least)) {
                 if limit * p <= least || p <= 0.0 {
                     continue;
                 }
@@ -100,19 +149,11 @@ impl Noise {
     }
 }
 
-/// Whether a token of `probs` can arrive before `limit`, given that it waits longer than `least`. A block of full length has a
-/// constant one for the compiler; a shorter one is looked at anyway.
-fn can_arrive(probs: &[f32], least: &[f32], limit: f32) -> bool {
-    let (Ok(probs), Ok(least)) = (<&[f32; BLOCK]>::try_from(probs), <&[f32; BLOCK]>::try_from(least)) else {
-        return true;
-    };
-    (0..BLOCK).fold(false, |can, at| can | (least[at] < limit * probs[at]))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
+    use crate::rng::Purpose;
 
     #[test]
     fn tokens_have_their_distribution_and_come_without_replacement() {
@@ -146,7 +187,7 @@ mod tests {
                 };
                 let distribution = Dist::from_weights((0..300).map(weight).collect()).unwrap();
                 let arrival = |&id: &u32| {
-                    let waiting = -uniforms.uniform(Purpose::Gumbel, 5, id).ln() as f32;
+                    let waiting = -uniforms.noise(5, id).ln() as f32;
                     f64::from(waiting) / f64::from(distribution.prob(TokenId(id)))
                 };
                 let possible = (0..300).filter(|&id| 0.0 < distribution.prob(TokenId(id)));

@@ -13,7 +13,7 @@
 //! | `Init` | `slot(row, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
 //! | `Couple` | `slot(0, window position)`: whether a guess stays |
-//! | `Gumbel` | the token; in place of the step, the tokens that the image misses from the position on |
+//! | `Gumbel` | the token, see [`Uniforms::noise`]; in place of the step, the tokens that the image misses from the position on |
 
 /// What a draw is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,9 @@ pub enum Purpose {
     /// Noise of a token at a position of the image (SCD, coupled seeds).
     Gumbel,
 }
+
+/// Tokens whose noise is drawn side by side.
+pub(crate) const TOKENS: usize = 32;
 
 /// All draws of one image, as a pure function of their address.
 #[derive(Clone, Copy, Debug)]
@@ -63,23 +66,42 @@ impl Uniforms {
         self.is_coupled
     }
 
-    /// The first 32 bits of [`uniform`](Self::uniform) in the slots from 0 on, as many as `bits` holds.
-    pub(crate) fn first_bits(&self, purpose: Purpose, step: u32, bits: &mut [u32]) {
-        const N: usize = 4;
-        for (first, bits) in (0..).step_by(N).zip(bits.chunks_mut(N)) {
-            let slots = std::array::from_fn(|at| first + at as u32);
-            let [_, high, ..] = philox([slots, [step; N], [purpose as u32; N], [0; N]], self.key);
-            bits.copy_from_slice(&high[..bits.len()]);
+    /// A uniform number in `[0, 1)` with 53 random bits for `token` at the position from which on `left` tokens are missing. The
+    /// four words of one draw are the first bits of four tokens, so that noise of a whole vocabulary takes a quarter of the draws.
+    pub(crate) fn noise(&self, left: u32, token: u32) -> f64 {
+        let purpose = [Purpose::Gumbel as u32];
+        let first = philox([[token / 4], [left], purpose, [0]], self.key)[token as usize % 4];
+        let [rest, ..] = philox([[token], [left], purpose, [1]], self.key);
+        unit(first[0], rest[0])
+    }
+
+    /// The first 32 bits of [`noise`](Self::noise) of [`TOKENS`] tokens, of which `first` is a multiple of 4.
+    #[inline(always)]
+    pub(crate) fn first_bits_of_noise(&self, left: u32, first: u32) -> [u32; TOKENS] {
+        const N: usize = TOKENS / 4;
+        let draws = std::array::from_fn(|at| first / 4 + at as u32);
+        let words = philox([draws, [left; N], [Purpose::Gumbel as u32; N], [0; N]], self.key);
+        let mut bits = [0; TOKENS];
+        for at in 0..N {
+            for word in 0..4 {
+                bits[4 * at + word] = words[word][at];
+            }
         }
+        bits
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
     #[must_use]
     pub fn uniform(&self, purpose: Purpose, step: u32, slot: u32) -> f64 {
-        let [[low], [high], ..] = philox([[slot], [step], [purpose as u32], [0]], self.key);
-        let bits = (u64::from(high) << 32 | u64::from(low)) >> 11;
-        bits as f64 / (1_u64 << 53) as f64
+        let [[rest], [first], ..] = philox([[slot], [step], [purpose as u32], [0]], self.key);
+        unit(first, rest)
     }
+}
+
+/// The number in `[0, 1)` whose 53 binary places are `first` and the upper bits of `rest`.
+fn unit(first: u32, rest: u32) -> f64 {
+    let bits = (u64::from(first) << 32 | u64::from(rest)) >> 11;
+    bits as f64 / (1_u64 << 53) as f64
 }
 
 /// Packs two indices into one slot, without collisions below 65,536 each.
@@ -93,7 +115,7 @@ pub fn slot(group: usize, idx: usize) -> u32 {
 }
 
 /// Ten rounds of Philox 4x32 with the constants of Random123, for `N` counters `[4][N]` side by side.
-#[inline]
+#[inline(always)]
 fn philox<const N: usize>(mut counter: [[u32; N]; 4], mut key: [u32; 2]) -> [[u32; N]; 4] {
     for _ in 0..10 {
         let mut next = [[0; N]; 4];
@@ -146,14 +168,24 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bits_of_a_draw_are_its_own() {
+    fn the_first_bits_of_noise_are_those_of_each_token() {
         let uniforms = Uniforms::new(5);
-        let mut first = [0; 1000];
-        uniforms.first_bits(Purpose::Gumbel, 7, &mut first);
-        for (slot, first) in (0..).zip(first) {
-            let rest = uniforms.uniform(Purpose::Gumbel, 7, slot) * 2_f64.powi(32) - f64::from(first);
+        for (token, first) in (64..).zip(uniforms.first_bits_of_noise(7, 64)) {
+            let rest = uniforms.noise(7, token) * 2_f64.powi(32) - f64::from(first);
             assert!((0.0..1.0).contains(&rest), "{rest}");
         }
+    }
+
+    /// A token has first bits of its own, and so has a position.
+    #[test]
+    fn noise_repeats_nowhere() {
+        let uniforms = Uniforms::new(5);
+        let mut noise: Vec<u64> = (0..40)
+            .flat_map(|left| (0..40).map(move |token| uniforms.noise(left, token).to_bits()))
+            .collect();
+        noise.sort_unstable();
+        noise.dedup();
+        assert_eq!(noise.len(), 1600);
     }
 
     #[test]
