@@ -190,16 +190,14 @@ pub enum PlanError {
         /// What to do, or which models have it.
         remedy: String,
     },
-    /// Coupled seeds for a cell whose images they say nothing of.
+    /// Coupled seeds for another program's cell.
     #[error(
-        "cell `{cell}`: `sampling.coupled` is for lossless methods of this program, whose images are then those of `ar`; its \
-         method is {what}; give the cell `sampling = {{ coupled = false }}`, or leave it out"
+        "cell `{cell}`: `sampling.coupled` is for methods of this program, whose draws it couples; this cell is another \
+         program's; give it `sampling = {{ coupled = false }}`, or leave it out"
     )]
     Coupled {
         /// Name of the cell.
         cell: String,
-        /// What its method is instead.
-        what: &'static str,
     },
     /// A head of a user's own that is not there.
     #[error("cell `{cell}`: the head `{kind}` that its model names: {reason}")]

@@ -36,7 +36,7 @@
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod dist;
-mod noise;
+pub mod noise;
 pub mod rng;
 pub mod tree;
 pub mod vectors;

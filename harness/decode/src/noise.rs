@@ -17,6 +17,17 @@ use crate::{
 /// The work that noise of the image is from.
 pub(crate) const WORKS: Works = Works { method: "coupled seeds", cite: &["daliri2024"] };
 
+/// How far token `a` is ahead of `b` in the draw of `distribution` at the position from which on `left` tokens are missing:
+/// `log P(a) + G(a) - log P(b) - G(b)`, in nats. Not finite where one of them is impossible.
+#[must_use]
+pub fn lead(distribution: &Dist, uniforms: &Uniforms, left: usize, [a, b]: [TokenId; 2]) -> f64 {
+    let score = |token: TokenId| {
+        let gumbel = -(-uniforms.noise(left as u32, token.0).ln()).ln();
+        f64::from(distribution.prob(token)).ln() + gumbel
+    };
+    score(a) - score(b)
+}
+
 /// Noise of positions, `-ln u` for every token: drawn once, since a window draws a position in many iterations. A position is
 /// addressed by the tokens that the image misses from it on, its own included.
 #[derive(Default)]
@@ -196,6 +207,11 @@ mod tests {
                 let expected: Vec<TokenId> = expected.into_iter().map(TokenId).collect();
                 assert_eq!(kept.first(&distribution, &uniforms, 5), expected[0]);
                 assert_eq!(kept.first_n(&distribution, &uniforms, 5, 7), expected[..7]);
+                let ahead = |pair: &[TokenId]| lead(&distribution, &uniforms, 5, [pair[0], pair[1]]);
+                assert!(expected[..7].windows(2).all(|pair| 0.0 < ahead(pair)));
+                let ratio = arrival(&expected[6].0) / arrival(&expected[0].0);
+                let found = lead(&distribution, &uniforms, 5, [expected[0], expected[6]]);
+                assert!((found - ratio.ln()).abs() < 1e-5, "{found}");
             }
         }
     }

@@ -145,8 +145,13 @@ pub struct Verdict {
 
 /// Walks `tree` from the root, accepting at most `n_left` candidates (tokens the image misses after the root).
 ///
-/// Reads only the distributions of accepted nodes and the root, plus what the rule asks for. With coupled seeds the target's
-/// token is drawn first, a candidate is accepted that equals it, and the rule is not asked.
+/// Reads only the distributions of accepted nodes and the root, plus what the rule asks for.
+///
+/// With coupled seeds the target's token is drawn first, by the image's noise. A candidate that equals it is accepted: this
+/// takes the place of the plain test, which accepts with probability `a = min(1, g[x] / d[x])`. Any other candidate is accepted
+/// with probability `(b - a) / (1 - a)`, where `b` is the rule's probability: the share of plain rejections that the rule turns
+/// into acceptances. Where none is accepted the target's token follows. So a lossless rule gives the image of plain decoding,
+/// and the first token that differs from it is one that the rule granted.
 pub fn verify(
     tree: &TokenTree,
     scores: &dyn Scores,
@@ -165,27 +170,20 @@ pub fn verify(
             break None;
         }
         let q = scores.dist(parent);
-        if uniforms.is_coupled() {
-            let token = Noise::default().first(&q, uniforms, n_left - path.len());
-            walk.n_levels_tested += usize::from(tree.children(parent).next().is_some());
-            match tree.children(parent).find(|&child| tree[child].token == token) {
-                Some(child) => {
-                    path.push(child);
-                    parent = child;
-                    continue;
-                }
-                None => break Some(token),
-            }
-        }
-        match walk.test_children(parent, &q) {
+        let coupled =
+            uniforms.is_coupled().then(|| Noise::default().first(&q, uniforms, n_left - path.len()));
+        match walk.test_children(parent, &q, coupled) {
             Tested::Accepted(child) => {
                 out_of_support += u32::from(q.prob(tree[child].token) == 0.0);
                 path.push(child);
                 parent = child;
             }
             Tested::NoneLeft(residual) => {
-                let u = uniforms.uniform(Purpose::Resample, step, 0);
-                break Some(residual.as_ref().unwrap_or(&q).sample(u));
+                let drawn = || {
+                    let u = uniforms.uniform(Purpose::Resample, step, 0);
+                    residual.as_ref().unwrap_or(&q).sample(u)
+                };
+                break Some(coupled.unwrap_or_else(drawn));
             }
         }
     };
@@ -211,7 +209,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn test_children(&mut self, parent: NodeId, q: &Rc<Dist>) -> Tested {
+    /// `coupled`: the target's own token here, where seeds are coupled.
+    fn test_children(&mut self, parent: NodeId, q: &Rc<Dist>, coupled: Option<TokenId>) -> Tested {
         let mut residual: Option<Dist> = None;
         let mut tried: Vec<TokenId> = Vec::new();
         for (sibling, child) in self.tree.children(parent).enumerate() {
@@ -223,12 +222,21 @@ impl Walk<'_> {
             let g = residual.as_ref().unwrap_or(q);
             let level = Level { tree: self.tree, scores: self.scores, parent, q: g, tried: &tried };
             let mass = self.rule.mass(&level, child);
-            if mass.draft <= 0.0 {
+            let equals = coupled == Some(token);
+            if mass.draft <= 0.0 && !equals {
                 continue;
             }
             let depth = self.tree[child].depth;
-            let r = self.uniforms.uniform(Purpose::Accept, self.step, slot(depth, sibling));
-            let accepted = r * f64::from(mass.draft) < f64::from(mass.target);
+            let u = self.uniforms.uniform(Purpose::Accept, self.step, slot(depth, sibling));
+            let (r, accepted) = match coupled {
+                None => (u, u * f64::from(mass.draft) < f64::from(mass.target)),
+                Some(_) => {
+                    let plain = chance(level.q.prob(token), level.draft_prob(child, token));
+                    // Where a uniform `r` would lie, given whether it is below `plain`.
+                    let r = if equals { u * plain } else { plain + u * (1.0 - plain) };
+                    (r, equals || r < chance(mass.target, mass.draft))
+                }
+            };
             self.rule.settle(r, accepted);
             if accepted {
                 return Tested::Accepted(child);
@@ -238,12 +246,18 @@ impl Walk<'_> {
             if reject(&mut left, &self.tree[child].proposal, token, &tried, &taken) {
                 residual = Some(left);
             } else {
-                self.n_residual_fallbacks += 1;
+                // With coupled seeds no token is drawn from what is left.
+                self.n_residual_fallbacks += u32::from(coupled.is_none());
             }
             tried.push(token);
         }
         Tested::NoneLeft(residual)
     }
+}
+
+/// `min(1, target / draft)`; 0 where the draft has no mass.
+fn chance(target: f32, draft: f32) -> f64 {
+    if draft <= 0.0 { 0.0 } else { (f64::from(target) / f64::from(draft)).min(1.0) }
 }
 
 /// Takes out of `g` what the rejection of a candidate takes; false if nothing is left of it.
@@ -381,6 +395,39 @@ mod tests {
         let q = distribution(&[0.0, 0.0, 1.0, 0.0]);
         let verdict = walk(&level(&[(2, sampled(&q, 1.0))]), &q, &mut RejectAll::default());
         assert_eq!((verdict.next, verdict.n_residual_fallbacks), (Some(TokenId(2)), 1));
+    }
+
+    /// Grants the same to every candidate.
+    struct Grants(Mass);
+
+    impl AcceptanceRule for Grants {
+        fn mass(&mut self, _: &Level<'_>, _: NodeId) -> Mass {
+            self.0
+        }
+    }
+
+    #[test]
+    fn with_coupled_seeds_a_rule_adds_what_it_grants_above_the_plain_test() {
+        const N: u64 = 40_000;
+        let q = distribution(&[0.4, 0.3, 0.2, 0.1]);
+        let tree = level(&[(1, Proposal::Chosen)]);
+        // The plain chance is 0.3. A rule that grants less takes nothing away: the token is the target's own.
+        for (granted, expected) in [(0.0, 0.3), (0.1, 0.3), (0.3, 0.3), (0.5, 0.5), (2.0, 1.0)] {
+            let mut n_accepted = 0;
+            for seed in 0..N {
+                let uniforms = Uniforms::new(seed).coupled(true);
+                let own = Noise::default().first(&q, &uniforms, 9);
+                let mut rule = Grants(Mass { target: granted, draft: 1.0 });
+                let verdict = verify(&tree, &Everywhere(Rc::clone(&q)), &mut rule, &uniforms, 0, 9);
+                if verdict.path.is_empty() {
+                    assert_eq!(verdict.next, Some(own));
+                }
+                n_accepted += u64::from(!verdict.path.is_empty());
+            }
+            let share = n_accepted as f64 / N as f64;
+            // 4.5 standard errors of at most 0.0025.
+            assert!((share - expected).abs() < 0.0113, "granted {granted}: accepted {share}");
+        }
     }
 
     #[test]

@@ -25,4 +25,5 @@ pub mod recheck;
 pub mod rehearsal;
 pub mod score;
 pub mod slurm;
+mod token_pairs;
 pub mod work;

@@ -1,5 +1,5 @@
-//! Metrics that compare each image of a cell with the baseline's image of the same prompt and seed, and the share of
-//! tokens that are equal. The baseline itself has no value: it would be compared with itself.
+//! Metrics that compare each image of a cell with the baseline's image of the same prompt and seed, by their pictures or by
+//! their tokens. The baseline itself has no value: it would be compared with itself.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,22 @@ use specimen_measure::{
     MeasureError,
     metrics::PairMetric,
     pair_protocol::PairProtocol,
-    pairs::{Intervals, PairMeasure, PairOutcome, Pairs, mean_of_groups, measure_pairs},
+    pairs::{Intervals, PairMeasure, PairOutcome, Pairs, measure_pairs},
     published::Published,
 };
 use specimen_record::{ItemKey, MetricFile, Record, RunDir};
 
 use crate::{
     error::RunError,
-    score::{CellImages, file_of, of_catalog, why_not},
+    images::load::Models,
+    score::{CellImages, file_of, known, of_catalog, why_not},
+    token_pairs,
 };
-
-/// The share of equal tokens, which needs no picture.
-const TOKEN_MATCH: &str = "token-match";
 
 /// A metric of pairs, ready for any number of cells.
 pub(crate) struct PairScorer {
     metric: MetricSpec,
-    /// Absent for the share of equal tokens.
+    /// Absent for a metric of tokens.
     pictures: Option<OfPictures>,
 }
 
@@ -36,9 +35,11 @@ struct OfPictures {
 }
 
 /// Images of a cell next to those of its baseline.
-struct Partners<'a> {
+pub(crate) struct Partners<'a> {
     /// The cell's and the baseline's, in the order of the cell's.
-    records: Vec<[&'a Record; 2]>,
+    pub(crate) records: Vec<[&'a Record; 2]>,
+    /// The text of the prompt of each.
+    pub(crate) texts: Vec<&'a str>,
     /// Images of the cell without a partner.
     n_alone: usize,
 }
@@ -71,6 +72,7 @@ impl PairScorer {
         run: &RunDir,
         images: &CellImages<'_>,
         baseline: Option<&CellImages<'_>>,
+        models: &mut Models,
     ) -> Result<MetricFile, RunError> {
         let mut file =
             MetricFile { metric: self.metric.values().remove(0), ..of_catalog(&self.metric, images)? };
@@ -98,7 +100,7 @@ impl PairScorer {
         }
         match &self.pictures {
             Some(of_pictures) => of_pictures.fill(&mut file, run, &partners)?,
-            None => token_match(&mut file, &partners)?,
+            None => token_pairs::fill(&mut file, known(&self.metric)?, (images.cell, &partners), models)?,
         }
         Ok(file)
     }
@@ -109,13 +111,16 @@ fn partners<'a>(images: &CellImages<'a>, baseline: &CellImages<'a>) -> Partners<
     let identity = |record: &'a Record| (record.prompt_id.as_str(), record.sample, record.seed);
     let theirs: BTreeMap<_, &Record> =
         baseline.records.iter().map(|record| (identity(record), *record)).collect();
-    let pair = |record: &&'a Record| Some([*record, *theirs.get(&identity(record))?]);
-    let records: Vec<[&Record; 2]> = images.records.iter().filter_map(pair).collect();
-    Partners { n_alone: images.records.len() - records.len(), records }
+    let pair =
+        |(record, text): (&&'a Record, &&'a str)| Some(([*record, *theirs.get(&identity(record))?], *text));
+    let (records, texts): (Vec<_>, Vec<_>) =
+        images.records.iter().zip(&images.prompts).filter_map(pair).unzip();
+    Partners { n_alone: images.records.len() - records.len(), records, texts }
 }
 
 impl Partners<'_> {
-    fn prompts(&self) -> Vec<&str> {
+    /// The prompt of each, by which intervals group them.
+    pub(crate) fn prompts(&self) -> Vec<&str> {
         self.records.iter().map(|[record, _]| record.prompt_id.as_str()).collect()
     }
 }
@@ -150,23 +155,4 @@ impl OfPictures {
         file.per_item = (!per_item.is_empty()).then_some(per_item);
         Ok(())
     }
-}
-
-/// Positions at which two images have the same token, over the positions of the longer one.
-fn token_match(file: &mut MetricFile, partners: &Partners<'_>) -> Result<(), RunError> {
-    let mut shares = Vec::with_capacity(partners.records.len());
-    for [ours, theirs] in &partners.records {
-        if let Some(without) = [ours, theirs].into_iter().find(|record| record.tokens.is_empty()) {
-            let why = "its tokens are not known: another program made it and returned none";
-            file.why = Some(format!("{}: {why}", without.key));
-            return Ok(());
-        }
-        let n_equal = ours.tokens.iter().zip(&theirs.tokens).filter(|(ours, theirs)| ours == theirs).count();
-        shares.push(n_equal as f64 / ours.tokens.len().max(theirs.tokens.len()) as f64);
-    }
-    let (mean, ci95) = mean_of_groups(TOKEN_MATCH, &shares, Some(&partners.prompts()))?;
-    (file.value, file.ci95) = (Some(mean), ci95);
-    let keys = partners.records.iter().map(|[ours, _]| ours.key.clone());
-    file.per_item = Some(keys.zip(shares).collect());
-    Ok(())
 }

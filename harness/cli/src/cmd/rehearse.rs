@@ -190,7 +190,7 @@ impl Rehearsal<'_> {
             let Err(error) = Plan::new(spec.clone(), set) else { return Ok(spec) };
             let cell = match &error {
                 PlanError::Lacking { cell, .. }
-                | PlanError::Coupled { cell, .. }
+                | PlanError::Coupled { cell }
                 | PlanError::Batch { cell, .. }
                 | PlanError::Head { cell, .. }
                 | PlanError::NoSuchBaseline { cell, .. } => cell.clone(),

@@ -57,6 +57,17 @@ pub fn conditional_distributions(generation: &ModelGeneration, tokens: &[TokenId
     rows.all().into_iter().enumerate().map(distribution).collect()
 }
 
+/// The distribution that the last of `tokens` is drawn from, given those before it: one of [`conditional_distributions`].
+///
+/// `generation` must be fresh: its prefix is used, its cache is not.
+#[must_use]
+pub fn last_distribution(generation: &ModelGeneration, tokens: &[TokenId]) -> Rc<Dist> {
+    let _guard = tch::no_grad_guard();
+    let features = teacher_forced(generation, tokens);
+    let last = features.narrow(1, tokens.len() as i64 - 1, 1);
+    DistributionRows::new(distributions(&generation.backbone().logits(&last), generation.sampling())).row(0)
+}
+
 /// Features that predict each of `tokens`, `[b, n_tokens, d]`, from one forward without earlier cache.
 pub fn teacher_forced(generation: &ModelGeneration, tokens: &[TokenId]) -> Tensor {
     let backbone: &Rc<dyn Backbone> = generation.backbone();

@@ -8,6 +8,7 @@ mod support;
 
 mod batch;
 mod catalog;
+mod coupled_seeds;
 mod decoding;
 mod distributions;
 mod eagle_draft;

@@ -24,7 +24,7 @@ use crate::{
         stop_request::StopRequest,
     },
     protocol_scores,
-    score::check_images,
+    score::{asks_model, check_images},
 };
 
 /// Scores the images of a run again, by the metrics of its spec and by those of `add`, which become part of
@@ -71,7 +71,7 @@ pub fn rescore(
         check_images(run, &read_rows::<Record>(&run.merged_records())?.rows)?;
     }
     let mut models = Models::of(&plan.spec, data_root.cloned());
-    let asks_model = plan.spec.metrics.iter().any(|metric| metric.name == "target-nll");
+    let asks_model = plan.spec.metrics.iter().any(asks_model);
     let weights = if asks_model { weights_of(&plan, &mut models, true, &report)? } else { manifest.weights };
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let renew = |spec| renew_manifest(run, Renewal { spec, weights: &weights, larger: None }, disk, &report);
