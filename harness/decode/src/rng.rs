@@ -13,7 +13,7 @@
 //! | `Init` | `slot(row, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
 //! | `Couple` | `slot(0, window position)`: whether a guess stays |
-//! | `Gumbel` | the token, see [`Uniforms::noise`]; in place of the step, the tokens that the image misses from the position on |
+//! | `Gumbel` | the token, whose noise is one word of a draw; in place of the step, the tokens that the image misses from the position on |
 
 /// What a draw is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -65,6 +65,28 @@ pub enum MethodError {
         /// `kind` of the rule, as in a spec.
         kind: &'static str,
     },
+    /// A rule whose answer is a chance has a rule around it.
+    #[error(
+        "accept rule {position} is {kind}, which tests guesses together and answers with a chance to which no rule can add; \
+         write it first"
+    )]
+    NotOutermost {
+        /// 0-based place of the rule.
+        position: usize,
+        /// `kind` of the rule, as in a spec.
+        kind: &'static str,
+    },
+    /// A rule that asks ahead has one inside that counts what was accepted.
+    #[error(
+        "accept rule {kind} asks {inner} for guesses before those in front of them are accepted, and {inner} counts these; \
+         only lossless, gsd, lantern, lantern++ and cool-sd can be inside it"
+    )]
+    AsksAhead {
+        /// `kind` of the outer rule.
+        kind: &'static str,
+        /// `kind` of the inner rule.
+        inner: &'static str,
+    },
     /// A schedule that picks paths has no tree to pick from.
     #[error("a schedule other than always needs a drafter that grows a tree, {of} does not")]
     ScheduleWithoutTree {

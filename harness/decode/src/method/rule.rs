@@ -58,6 +58,17 @@ pub(crate) trait RuleSettings {
     fn replaces_inner(&self) -> bool {
         false
     }
+
+    /// Whether it asks the rule inside it for candidates ahead and answers with chances instead of masses: nothing can be added
+    /// to these, so it is the outermost, and what is inside must not count on what was accepted before.
+    fn asks_ahead(&self) -> bool {
+        false
+    }
+
+    /// Whether its answer depends on which candidates of this step were accepted.
+    fn counts_accepted(&self) -> bool {
+        false
+    }
 }
 
 /// Makes [`RuleConfig`] and what is read off it from one line a rule: its `kind` in a spec and its settings.
@@ -140,6 +151,15 @@ pub(super) fn validate(rules: &[RuleConfig]) -> Result<(), MethodError> {
                 return Err(MethodError::NotInnermost { position, kind: rule.kind() });
             }
             Some((of, settings)) => settings.validate(of)?,
+        }
+        let asks_ahead = rule.settings().is_some_and(|(_, settings)| settings.asks_ahead());
+        if asks_ahead && 0 < position {
+            return Err(MethodError::NotOutermost { position, kind: rule.kind() });
+        }
+        let counts =
+            |rule: &&RuleConfig| rule.settings().is_some_and(|(_, settings)| settings.counts_accepted());
+        if let Some(inner) = inside.iter().find(counts).filter(|_| asks_ahead) {
+            return Err(MethodError::AsksAhead { kind: rule.kind(), inner: inner.kind() });
         }
     }
     Ok(())

@@ -162,6 +162,10 @@ struct OpenClaim {
 }
 
 impl RuleSettings for CascadeConfig {
+    fn counts_accepted(&self) -> bool {
+        true
+    }
+
     fn validate(&self, of: &'static str) -> Result<(), MethodError> {
         if self.tau_pos.is_none() && self.tau_seq.is_none() {
             return Err(MethodError::NoThreshold);

@@ -93,6 +93,50 @@ fn every_rule_that_relaxes_is_detected() {
     }
 }
 
+/// GSD-SV and LANTERN-SV.
+#[test]
+fn runs_are_tested_with_the_ratios_of_the_rule_inside() {
+    const SV: &str = r#"{ kind = "sjd-sv", alpha = 0.8 }"#;
+    let sum_of_forwards = |accept: &str| -> u32 {
+        let text = with_rules(JACOBI, accept);
+        (0..600).map(|seed| image(built(&text, drafter()), target(), 16, seed).nfe()).sum()
+    };
+    let over = |inner: &str| format!("{SV}, {inner}");
+    for inner in [r#"{ kind = "gsd", group = 1 }"#, r#"{ kind = "lantern", k = 0, delta = 0.3 }"#] {
+        for drafter_table in [CHAIN_3, JACOBI, JACOBI_LEFT] {
+            for seed in 0..150 {
+                let [plain, found] = [SV.to_owned(), over(inner)].map(|accept| {
+                    image(built(&with_rules(drafter_table, &accept), drafter()), target(), N_TOKENS, seed)
+                        .tokens
+                });
+                assert_eq!(found, plain, "{inner} over {drafter_table}, seed {seed}");
+            }
+        }
+    }
+    for inner in
+        [r#"{ kind = "gsd", group = 3, delta_p = 0.4 }"#, r#"{ kind = "lantern", k = 2, delta = 0.4 }"#]
+    {
+        check_detected(&with_rules(CHAIN_3, &over(inner)));
+        let [both, of_runs, of_inner] = [&over(inner), SV, inner].map(sum_of_forwards);
+        assert!(both < of_runs && both < of_inner, "{inner}: {both}, {of_runs}, {of_inner}");
+    }
+}
+
+#[test]
+fn a_rule_of_runs_is_the_outermost_and_asks_none_that_counts() {
+    let refused = |accept: &str| {
+        let config = toml::from_str::<MethodConfig>(&with_rules(JACOBI, accept)).unwrap();
+        config.validate().unwrap_err().to_string()
+    };
+    let sv = r#"{ kind = "sjd-sv", alpha = 0.8 }"#;
+    let lantern = format!(r#"{{ kind = "lantern", k = 2, delta = 0.4 }}, {sv}"#);
+    assert!(refused(&lantern).contains("accept rule 1 is sjd-sv"), "{}", refused(&lantern));
+    let twice = format!("{sv}, {sv}");
+    assert!(refused(&twice).contains("write it first"), "{}", refused(&twice));
+    let cascade = format!(r#"{sv}, {{ kind = "cascade", tau_pos = 0.85, tvd_budget = 0.5 }}"#);
+    assert!(refused(&cascade).contains("sjd-sv asks cascade"), "{}", refused(&cascade));
+}
+
 #[test]
 fn a_rule_for_chains_is_refused_over_a_tree() {
     let validated = |drafter_table: &str| {
