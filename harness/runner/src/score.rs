@@ -18,7 +18,7 @@ use specimen_measure::{
     metrics::{IMAGE_METRICS, Outcome, PictureScore},
 };
 use specimen_models::seam::likelihood::nll_bits;
-use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status, TARGET_NLL, check_pixels};
+use specimen_record::{ItemKey, MetricFile, Record, RunDir, SCHEMA, Status, check_pixels};
 use specimen_stats::averages::mean_over_groups;
 
 use crate::{
@@ -171,7 +171,7 @@ impl<'m> Scorer<'m> {
                 };
                 vec![score_images(run, &images, metric, measure.as_mut())?]
             }
-            (None, None) if metric.name == TARGET_NLL => vec![target_nll(metric, &images, models)?],
+            (None, None) if metric.name == "target-nll" => vec![target_nll(metric, &images, models)?],
             (None, None) => protocol_scores::score(run, &images, metric, data_root)?,
         })
     }
@@ -207,7 +207,7 @@ fn score_images(
 
 /// Whether a metric is computed by the model that made the images.
 pub(crate) fn asks_model(metric: &MetricSpec) -> bool {
-    [TARGET_NLL, DIFFERENCE_GAP].contains(&metric.name.as_str())
+    ["target-nll", DIFFERENCE_GAP].contains(&metric.name.as_str())
 }
 
 /// What the catalog knows of a metric.
