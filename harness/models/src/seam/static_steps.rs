@@ -37,10 +37,18 @@ const MOST_UNUSED: usize = 2;
 #[derive(Default)]
 pub struct StepBuffers {
     unused: RefCell<Vec<Buffers>>,
-    /// Why a step was not captured.
-    refusal: RefCell<Option<String>>,
+    refusal: RefCell<Refusal>,
     /// Whether no graph is to be captured.
     is_eager: bool,
+}
+
+/// Why steps were not captured.
+#[derive(Default)]
+enum Refusal {
+    #[default]
+    None,
+    Untold(String),
+    Told,
 }
 
 /// Images that share buffers.
@@ -62,10 +70,23 @@ impl Lanes {
 }
 
 impl StepBuffers {
-    /// Why a step of this size and all like it run without a CUDA graph; a reason is given once. A CPU has no graphs.
+    /// Why the first step that could not be captured runs without a CUDA graph. This is said once, however many follow. A CPU
+    /// has no graphs.
     #[must_use]
     pub fn take_refusal(&self) -> Option<String> {
-        self.refusal.borrow_mut().take()
+        let mut refusal = self.refusal.borrow_mut();
+        let Refusal::Untold(why) = &mut *refusal else { return None };
+        let why = std::mem::take(why);
+        *refusal = Refusal::Told;
+        Some(why)
+    }
+
+    /// Notes why a step was not captured, if no step was refused before.
+    fn refuse(&self, why: String) {
+        let mut refusal = self.refusal.borrow_mut();
+        if matches!(*refusal, Refusal::None) {
+            *refusal = Refusal::Untold(why);
+        }
     }
 
     /// Buffers whose steps are never captured as graphs.
@@ -294,7 +315,7 @@ impl StaticSteps {
             *graph = match Graph::capture(&mut compute) {
                 Ok((graph, outputs)) => Captured::Yes(graph, outputs),
                 Err(why) => {
-                    home.refusal.borrow_mut().get_or_insert(why);
+                    home.refuse(why);
                     Captured::No
                 }
             };
@@ -384,5 +405,23 @@ impl Step {
         let mask = mask.expect("a step has a mask");
         let graph = if is_eager { Captured::No } else { Captured::Untried };
         Self { block, lists, mask, graph }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_cannot_be_captured_are_said_once() {
+        let buffers = StepBuffers::default();
+        assert_eq!(buffers.take_refusal(), None);
+        for why in ["first", "second"] {
+            buffers.refuse(why.to_owned());
+        }
+        assert_eq!(buffers.take_refusal().as_deref(), Some("first"));
+        // A step of another size.
+        buffers.refuse("third".to_owned());
+        assert_eq!(buffers.take_refusal(), None);
     }
 }
