@@ -106,8 +106,7 @@ fn files_have_the_words_distributions_and_pixels_of_the_reference() {
     let model = model.into_model(Device::Cpu).unwrap();
     let roles: Vec<&str> = model.weights.iter().map(|weights| &*weights.role).collect();
     assert_eq!(roles, ["target", "picture decoder", "text tokenizer"]);
-    let mut generation = model.open(PROMPT, &GUIDED, MAX_TREE).unwrap();
-    check_target(&mut generation, FILE, &KNOWN[..2], FILE);
+    check_target(model.open(PROMPT, &GUIDED, MAX_TREE).unwrap(), FILE, &KNOWN[..2]);
     // Guidance 1 runs the caption's row alone.
     assert_eq!(model.open(PROMPT, &PLAIN, MAX_TREE).unwrap().n_rows(), 1);
     let decoder = Vqgan::new(&mut Recipe, &WEIGHTS.vq).unwrap();

@@ -35,7 +35,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
     golden::{Recipe, by_recipe, check_close, numbers, tensor},
-    support::{GUIDED, check_distribution, row_values},
+    support::{GUIDED, both_ways, check_distribution, row_values},
 };
 
 /// Two f32 ways to one number of about 3: sums of at most 100 products in another order, three layers deep.
@@ -166,19 +166,21 @@ fn tree(root: TokenId) -> TokenTree {
 
 #[test]
 fn a_tree_behind_a_cache_has_the_distributions_of_the_references_plain_forwards() {
-    for (file, mut generation) in every_model(Kind::Float) {
-        let tokens = tokens(file);
-        generation.prefill();
-        for &token in &tokens[..2] {
-            generation.score(&TokenTree::new(token));
-            generation.commit(&[TokenTree::ROOT]);
-        }
-        let tree = tree(tokens[2]);
-        let scores = generation.score(&tree);
-        let expected = distributions(&tensor(file, "tree_logits"), &GUIDED);
-        for node in tree.ids() {
-            let row = row_values(&expected.get(node.0 as i64));
-            check_distribution(&scores.dist(node), &row, 1e-5, &format!("{file}, {node:?}"));
+    for (file, generation) in every_model(Kind::Float) {
+        for (way, mut generation) in both_ways(generation) {
+            let tokens = tokens(file);
+            generation.prefill();
+            for &token in &tokens[..2] {
+                generation.score(&TokenTree::new(token));
+                generation.commit(&[TokenTree::ROOT]);
+            }
+            let tree = tree(tokens[2]);
+            let scores = generation.score(&tree);
+            let expected = distributions(&tensor(file, "tree_logits"), &GUIDED);
+            for node in tree.ids() {
+                let row = row_values(&expected.get(node.0 as i64));
+                check_distribution(&scores.dist(node), &row, 1e-5, &format!("{file}, {way}, {node:?}"));
+            }
         }
     }
 }

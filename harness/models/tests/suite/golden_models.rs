@@ -48,7 +48,7 @@ use tch::{Device, Kind, Tensor, no_grad};
 use crate::{
     golden::{Recipe, all_by_recipe, by_recipe, check_close, numbers, path, tensor},
     golden_llama::{F32, MAX_TREE, VQ},
-    support::{GUIDED, PLAIN, check_distribution, part_of, row_values},
+    support::{GUIDED, PLAIN, both_ways, check_distribution, part_of, row_values},
 };
 
 /// The tokens behind which heads draft, and the tree below the last of them.
@@ -228,39 +228,44 @@ pub(crate) fn check_picture(
 }
 
 /// Decodes behind `prompt` and compares what the target and the head of `kind` say with `logits` and with the tensor
-/// `drafts` of the golden file.
+/// `drafts` of the golden file, in both ways to run a step.
 #[track_caller]
 pub(crate) fn check_drafts(model: &LoadedModel, prompt: &str, kind: &DrafterKind, file: &str, drafts: &str) {
-    let mut generation = model.open(prompt, &GUIDED, MAX_TREE).unwrap();
-    let (mut draft, _) = model.drafter(kind, &generation, MAX_TREE).unwrap();
-    check_target(&mut generation, file, &KNOWN[..2], &format!("{file}, {drafts}"));
-    let mut tree = TokenTree::new(TokenId(KNOWN[2]));
-    for (parent, token) in TREE {
-        tree.push(NodeId((parent + 1) as usize), TokenId(token), Proposal::Chosen);
-    }
-    let mut found = vec![draft.begin(&KNOWN.map(TokenId))];
-    found.resize(tree.len(), found[0].clone());
-    for depth in 1..=3 {
-        let level: Vec<NodeId> = tree.ids().filter(|&id| tree[id].depth == depth).collect();
-        for (node, distribution) in level.iter().zip(draft.expand(&tree, &level)) {
-            found[node.0] = distribution;
+    for (way, mut generation) in both_ways(model.open(prompt, &GUIDED, MAX_TREE).unwrap()) {
+        let what = format!("{file}, {drafts}, {way}");
+        let (mut draft, _) = model.drafter(kind, &generation, MAX_TREE).unwrap();
+        check_steps(&mut generation, file, &KNOWN[..2], &what);
+        let mut tree = TokenTree::new(TokenId(KNOWN[2]));
+        for (parent, token) in TREE {
+            tree.push(NodeId((parent + 1) as usize), TokenId(token), Proposal::Chosen);
         }
-    }
-    let expected = distributions(&tensor(file, drafts), &GUIDED);
-    for (at, distribution) in found.iter().enumerate() {
-        check_distribution(
-            distribution,
-            &row_values(&expected.get(at as i64)),
-            DISTRIBUTION,
-            &format!("{file}, {drafts}, node {at}"),
-        );
+        let mut found = vec![draft.begin(&KNOWN.map(TokenId))];
+        found.resize(tree.len(), found[0].clone());
+        for depth in 1..=3 {
+            let level: Vec<NodeId> = tree.ids().filter(|&id| tree[id].depth == depth).collect();
+            for (node, distribution) in level.iter().zip(draft.expand(&tree, &level)) {
+                found[node.0] = distribution;
+            }
+        }
+        let expected = distributions(&tensor(file, drafts), &GUIDED);
+        for (at, distribution) in found.iter().enumerate() {
+            let row = row_values(&expected.get(at as i64));
+            check_distribution(distribution, &row, DISTRIBUTION, &format!("{what}, node {at}"));
+        }
     }
 }
 
-/// Commits `tokens`, and compares every distribution of the target on the way, and the one behind the last of
-/// [`KNOWN`].
+/// Commits `tokens` in both ways to run a step, and compares every distribution of the target on the way, and the one
+/// behind the last of [`KNOWN`].
 #[track_caller]
-pub(crate) fn check_target(generation: &mut ModelGeneration, file: &str, tokens: &[u32], what: &str) {
+pub(crate) fn check_target(generation: ModelGeneration, file: &str, tokens: &[u32]) {
+    for (way, mut generation) in both_ways(generation) {
+        check_steps(&mut generation, file, tokens, &format!("{file}, {way}"));
+    }
+}
+
+#[track_caller]
+fn check_steps(generation: &mut ModelGeneration, file: &str, tokens: &[u32], what: &str) {
     let expected = distributions(&tensor(file, "logits"), generation.sampling());
     let row = |at: i64| row_values(&expected.get(at));
     check_distribution(&generation.prefill(), &row(0), DISTRIBUTION, what);
@@ -418,8 +423,8 @@ fn the_embedded_models_architecture_has_the_distributions_of_the_reference_in_bo
     check_close(&whole, &tensor(FILE, "logits"), F32, "whole sequences");
     backbone.prepare();
     let prefix = no_grad(|| backbone.embed_caption(&words));
-    let mut generation = ModelGeneration::new(Rc::new(backbone), GUIDED, prefix, 9, MAX_TREE);
-    check_target(&mut generation, FILE, &KNOWN[..2], "tiny");
+    let generation = ModelGeneration::new(Rc::new(backbone), GUIDED, prefix, 9, MAX_TREE);
+    check_target(generation, FILE, &KNOWN[..2]);
 }
 
 #[test]
@@ -427,8 +432,8 @@ fn image_gpt_has_the_distributions_of_the_reference() {
     let config = IgptConfig { d_model: 21, n_layers: 6, n_heads: 3, n_vocab: 16, side: 3 };
     let backbone = IgptBackbone::new(&mut Recipe, &config).unwrap();
     let prefix = backbone.prefix();
-    let mut generation = ModelGeneration::new(Rc::new(backbone), PLAIN, prefix, 9, MAX_TREE);
-    check_target(&mut generation, "deep_igpt.safetensors", &KNOWN[..2], "igpt");
+    let generation = ModelGeneration::new(Rc::new(backbone), PLAIN, prefix, 9, MAX_TREE);
+    check_target(generation, "deep_igpt.safetensors", &KNOWN[..2]);
 }
 
 #[test]

@@ -171,11 +171,24 @@ thread_local! {
 
 /// The same image with steps over buffers that stay where they are.
 pub(crate) fn over_buffers(network: &'static str, open: Open) -> ModelGeneration {
-    let plain = open();
     let buffers = BUFFERS.with_borrow_mut(|all| all.entry(network).or_default().clone());
+    moved_over(&open(), &buffers)
+}
+
+/// What `plain` opens, with steps over `buffers`.
+fn moved_over(plain: &ModelGeneration, buffers: &Rc<StepBuffers>) -> ModelGeneration {
     let (backbone, prefix) = (plain.backbone().clone(), plain.prefix().shallow_clone());
     let sizes = (plain.n_tokens(), MAX_TREE);
-    ModelGeneration::over(backbone, *plain.sampling(), prefix, sizes, Some(&buffers)).with_rows(plain.rows())
+    let image = ModelGeneration::over(backbone, *plain.sampling(), prefix, sizes, Some(buffers));
+    let image = image.with_rows(plain.rows());
+    let forced = plain.forced_tokens();
+    if forced.is_empty() { image } else { image.with_forced(forced.to_vec()) }
+}
+
+/// An image whose steps make their tensors anew, and the same as a CUDA graph would run it.
+pub(crate) fn both_ways(plain: ModelGeneration) -> [(&'static str, ModelGeneration); 2] {
+    let buffered = moved_over(&plain, &Rc::default());
+    [("eager", plain), ("over buffers", buffered)]
 }
 
 /// Every architecture, with and without guidance, and as a CUDA graph would run it.
