@@ -188,33 +188,34 @@ fn a_tree_behind_a_cache_has_the_distributions_of_the_references_plain_forwards(
 #[test]
 fn the_head_of_lantern_drafts_as_the_reference() {
     for (file, names) in LLAMAGEN_FILES {
-        let mut generation = llamagen(names, GUIDED, Kind::Float);
-        let config = drafter_config(&LLAMAGEN, 1e-6);
-        let mut head = LanternHead::eagle1(&mut Recipe, &config, Mixed::Pairs, (32, 40)).unwrap();
-        head.prepare();
-        let following = head.token_table().get(0).view([1, 1, 32]).expand([2, 5, 32], false);
-        let (time, front) = (DraftTime::new(Device::Cpu), Front { following, pads: Vec::new() });
-        let mut draft = EagleDraft::behind(Rc::new(head), &generation, MAX_TREE, time, Some(front));
-        let tokens = tokens(file);
-        generation.prefill();
-        for &token in &tokens[..2] {
-            generation.score(&TokenTree::new(token));
-            generation.commit(&[TokenTree::ROOT]);
-        }
-        let mut chain = TokenTree::new(tokens[2]);
-        let first = chain.push(TokenTree::ROOT, TokenId(5), Proposal::Chosen);
-        let second = chain.push(first, TokenId(7), Proposal::Chosen);
-        let mut found = vec![draft.begin(&tokens[..3])];
-        found.extend(draft.expand(&chain, &[first]));
-        found.extend(draft.expand(&chain, &[second]));
-        let expected = distributions(&tensor(file, "draft_logits"), &GUIDED);
-        for (at, distribution) in found.iter().enumerate() {
-            check_distribution(
-                distribution,
-                &row_values(&expected.get(at as i64)),
-                1e-5,
-                &format!("{file}, draft {at}"),
-            );
+        for (way, mut generation) in both_ways(llamagen(names, GUIDED, Kind::Float)) {
+            let config = drafter_config(&LLAMAGEN, 1e-6);
+            let mut head = LanternHead::eagle1(&mut Recipe, &config, Mixed::Pairs, (32, 40)).unwrap();
+            head.prepare();
+            let following = head.token_table().get(0).view([1, 1, 32]).expand([2, 5, 32], false);
+            let (time, front) = (DraftTime::new(Device::Cpu), Front { following, pads: Vec::new() });
+            let mut draft = EagleDraft::behind(Rc::new(head), &generation, MAX_TREE, time, Some(front));
+            let tokens = tokens(file);
+            generation.prefill();
+            for &token in &tokens[..2] {
+                generation.score(&TokenTree::new(token));
+                generation.commit(&[TokenTree::ROOT]);
+            }
+            let mut chain = TokenTree::new(tokens[2]);
+            let first = chain.push(TokenTree::ROOT, TokenId(5), Proposal::Chosen);
+            let second = chain.push(first, TokenId(7), Proposal::Chosen);
+            let mut found = vec![draft.begin(&tokens[..3])];
+            found.extend(draft.expand(&chain, &[first]));
+            found.extend(draft.expand(&chain, &[second]));
+            let expected = distributions(&tensor(file, "draft_logits"), &GUIDED);
+            for (at, distribution) in found.iter().enumerate() {
+                check_distribution(
+                    distribution,
+                    &row_values(&expected.get(at as i64)),
+                    1e-5,
+                    &format!("{file}, {way}, draft {at}"),
+                );
+            }
         }
     }
 }

@@ -19,9 +19,12 @@ use specimen_models::{
 };
 use tch::{Device, Kind};
 
-use crate::support::{
-    Choices, F32, GUIDED, MAX_TREE, PLAIN, check_distribution, fresh_distribution, random_history,
-    total_variation,
+use crate::{
+    coupled_seeds::DRAFTERS,
+    support::{
+        Choices, F32, GUIDED, MAX_TREE, PLAIN, check_distribution, fresh_distribution, random_history,
+        total_variation,
+    },
 };
 
 /// Names with a prompt each.
@@ -32,6 +35,9 @@ pub(crate) const TOYS: [(&str, &str); 5] = [
     ("emu3-toy", "a bus near the sea"),
     ("liquid-toy", "a bus near the sea"),
 ];
+
+/// Those of the family that is tested apart.
+pub(crate) const CHAMELEONS: [(&str, &str); 2] = [("anole-toy", "a red bus"), ("lumina-toy", "a red bus")];
 
 const EAGLE: &str = r#""drafter": { "proposer": "eagle1", "shape": "static", "tree": "tiny_7" }"#;
 
@@ -145,22 +151,46 @@ fn every_method_draws_a_picture_from_a_prompt_and_the_same_one_again() {
 
 const EAGLE3: &str = r#"{ "drafter": { "proposer": "eagle3", "shape": "static", "tree": "tiny_7" } }"#;
 
+/// Asserts that the second of `models` decodes the tokens and accepts the drafts that the first does.
+#[track_caller]
+fn check_same(models: [&LoadedModel; 2], what: (&str, Sampling), method: &str, seed: u64) {
+    let [expected, found] = models.map(|model| {
+        let Decoded { tokens, steps, .. } = decoded(model, what, method, seed);
+        (tokens, steps.iter().map(|step| step.n_accepted).collect::<Vec<_>>())
+    });
+    assert_eq!(found, expected, "{}, {method}, {what:?}", models[0].name);
+}
+
 /// The pads of a caption, the layers that a head taps and the buffers of a step before must leave no trace.
 #[test]
 fn over_buffers_every_method_decodes_the_tokens_and_accepts_the_drafts_that_it_does_without() {
-    for (name, prompt) in TOYS {
+    for (name, prompt) in TOYS.into_iter().chain(CHAMELEONS) {
         let [plain, buffered] = [Some(false), Some(true)].map(|graphs| toy_with(name, graphs));
         // The second and the third leave other slots empty than the one before.
         let prompts =
             if prompt == "7" { ["7", "3", "7"] } else { [prompt, "a dog", "a red bus near the red sea"] };
         let all = methods().into_iter().chain([("eagle3", EAGLE3.to_owned())]);
-        for (method_name, method) in all {
+        for (_, method) in all {
             for (seed, prompt) in (5..).zip(prompts) {
-                let [expected, found] = [&plain, &buffered].map(|model| {
-                    let Decoded { tokens, steps, .. } = decoded(model, (prompt, GUIDED), &method, seed);
-                    (tokens, steps.iter().map(|step| step.n_accepted).collect::<Vec<_>>())
-                });
-                assert_eq!(found, expected, "{name}, {method_name}, {prompt}");
+                check_same([&plain, &buffered], (prompt, GUIDED), &method, seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn over_buffers_other_drafters_and_rules_do_so_too_guided_or_not() {
+    let jacobi = r#""drafter": { "proposer": "jacobi", "window": 6, "init": "random" }"#;
+    let relaxed = [
+        format!(r#"{{ {jacobi}, "accept": [{{ "kind": "gsd", "group": 8 }}] }}"#),
+        format!(r#"{{ {EAGLE}, "accept": [{{ "kind": "cool-sd", "delta": 6.0 }}] }}"#),
+    ];
+    let lossless = DRAFTERS.map(|drafter| format!(r#"{{ "drafter": {drafter} }}"#));
+    for (name, prompt) in TOYS.into_iter().chain(CHAMELEONS) {
+        let [plain, buffered] = [Some(false), Some(true)].map(|graphs| toy_with(name, graphs));
+        for method in lossless.iter().chain(&relaxed) {
+            for sampling in [PLAIN, GUIDED] {
+                check_same([&plain, &buffered], (prompt, sampling), method, 5);
             }
         }
     }
