@@ -153,14 +153,22 @@ fn structural_tokens_stand_in_their_places_and_rows_in_turn_are_plain_decoding()
     for name in ["anole-toy", "lumina-toy", "emu3-toy"] {
         let model = crate::toys::toy(name);
         let open = || model.open("a red bus", &GUIDED, MAX_TREE).unwrap();
-        let coupled = Uniforms::new(4).coupled(true);
-        let expected = decoded(&mut open(), &method(r#"{ "proposer": "none" }"#), &coupled);
-        let in_turn = decoded(&mut open(), &pjd(5, 99), &coupled);
-        assert_eq!(in_turn.0, expected.0, "{name}");
-        let side_by_side = decoded(&mut open(), &pjd(3, 1), &coupled);
         let forced = open().forced_tokens().to_vec();
-        let mut stand = forced.iter().zip(&side_by_side.0);
-        assert!(stand.all(|(forced, token)| forced.is_none_or(|forced| forced == *token)), "{name}");
-        assert!(side_by_side.1 < in_turn.1 && in_turn.1 < expected.1, "{name}");
+        // Plain, rows in turn, rows side by side.
+        let mut n_forwards = [0; 3];
+        for seed in 0..8 {
+            let coupled = Uniforms::new(seed).coupled(true);
+            let expected = decoded(&mut open(), &method(r#"{ "proposer": "none" }"#), &coupled);
+            let in_turn = decoded(&mut open(), &pjd(5, 99), &coupled);
+            assert_eq!(in_turn.0, expected.0, "{name}, seed {seed}");
+            let side_by_side = decoded(&mut open(), &pjd(3, 1), &coupled);
+            let mut stand = forced.iter().zip(&side_by_side.0);
+            assert!(stand.all(|(forced, token)| forced.is_none_or(|forced| forced == *token)), "{name}");
+            for (n, more) in n_forwards.iter_mut().zip([expected.1, in_turn.1, side_by_side.1]) {
+                *n += more;
+            }
+        }
+        let [plain, in_turn, side_by_side] = n_forwards;
+        assert!(side_by_side < in_turn && in_turn < plain, "{name}: {n_forwards:?}");
     }
 }
