@@ -9,6 +9,7 @@ use specimen_models::seam::model_error::ModelError;
 use specimen_record::RecordError;
 use specimen_stats::error::StatsError;
 use specimen_summary::error::SummaryError;
+use specimen_weights::device_lost::DeviceLost;
 
 /// An error of the runner.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,9 @@ pub enum RunError {
     /// The machine lacks something.
     #[error("{0}")]
     Environment(String),
+    /// A GPU that was lost: nothing more can be computed in this process.
+    #[error(transparent)]
+    DeviceLost(#[from] DeviceLost),
     /// A file outside the run's records.
     #[error("{path}: cannot {what}: {}", specimen_record::io_words(.source))]
     Io {
@@ -242,7 +246,7 @@ impl Failure for RunError {
             | Self::OtherFile { .. }
             | Self::WithoutSteps { .. }
             | Self::Image(_) => FailureKind::Missing,
-            Self::Environment(_) | Self::Io { .. } => FailureKind::Environment,
+            Self::Environment(_) | Self::DeviceLost(_) | Self::Io { .. } => FailureKind::Environment,
             Self::Exists { .. } => FailureKind::Usage,
             Self::Locked { .. } | Self::Superseded { .. } => FailureKind::Locked,
             Self::Failed { .. } | Self::FailedFast { .. } => FailureKind::Failed,

@@ -7,6 +7,7 @@
 mod checkpoint;
 pub mod cuda;
 pub mod cuda_graph;
+pub mod device_lost;
 mod digest_cache;
 mod index;
 pub mod libtorch;

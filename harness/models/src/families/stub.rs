@@ -3,10 +3,11 @@
 //! model's.
 //!
 //! On request it fails: a prompt that holds the word `panic` panics, one that holds `abort` takes the whole
-//! process down, as a tensor library that runs out of memory does. And it takes its time: `wait 250` in a prompt
+//! process down, as a tensor library that runs out of memory does. While the file FILE is there, a prompt with
+//! `vanish FILE` fails as libtorch does when a GPU vanishes. And it takes its time: `wait 250` in a prompt
 //! makes every image of it last 250 ms more, so that clusters can be tried with the latency of another model.
 
-use std::{rc::Rc, time::Duration};
+use std::{path::Path, rc::Rc, time::Duration};
 
 use specimen_decode::{dist::TokenId, frontier::PictureRows, vectors::TokenVectors};
 use specimen_weights::LoadError;
@@ -123,11 +124,15 @@ fn words(prompt: &str) -> Vec<i64> {
     (0..CONFIG.caption_len).map(|slot| ((hash >> (8 * slot)) % NULL_WORD as u64) as i64).collect()
 }
 
+/// What follows a word in a prompt.
+fn word_after<'a>(prompt: &'a str, word: &str) -> Option<&'a str> {
+    prompt.split_whitespace().skip_while(|found| *found != word).nth(1)
+}
+
 /// How long an image of this prompt takes more: the milliseconds after the word `wait`, an hour at most.
 fn wait_of(prompt: &str) -> Duration {
     const MOST_MS: u64 = 3_600_000;
-    let mut words = prompt.split_whitespace().skip_while(|word| *word != "wait").skip(1);
-    let ms = words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    let ms = word_after(prompt, "wait").and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
     Duration::from_millis(ms.min(MOST_MS))
 }
 
@@ -139,6 +144,8 @@ fn prompt_format(backbone: Rc<TinyBackbone>, device: Device) -> PromptFormat {
             std::process::abort();
         }
         assert!(!is_asked_to("panic"), "the prompt asks for a panic");
+        let vanishes = word_after(prompt, "vanish").is_some_and(|file| Path::new(file).exists());
+        assert!(!vanishes, "Torch(\"CUDA error: an illegal memory access was encountered\")");
         std::thread::sleep(wait_of(prompt));
         let mut rows = words(prompt);
         if sampling.guidance != 1.0 {

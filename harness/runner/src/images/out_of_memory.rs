@@ -5,23 +5,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use specimen_catalog::memory::smaller_relatives;
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::spec::{Dtype, ModelSpec};
-use specimen_weights::out_of_memory::{OutOfMemory, in_units};
+use specimen_weights::{
+    device_lost::DeviceLost,
+    out_of_memory::{OutOfMemory, in_units},
+};
 
 use crate::error::RunError;
 
 /// What `compute` gives; where it runs out of memory, an error that says what `model` takes and what would
-/// fit. `method` is what drafts, absent while weights are loaded. Other panics go on.
+/// fit. `method` is what drafts, absent while weights are loaded. A GPU that is lost is an error too; other panics go
+/// on.
 ///
 /// # Errors
-/// Those of `compute`, and memory.
+/// Those of `compute`, memory, and [`RunError::DeviceLost`].
 pub fn within_memory<T>(
     model: &ModelSpec,
     method: Option<&MethodConfig>,
     compute: impl FnOnce() -> Result<T, RunError>,
 ) -> Result<T, RunError> {
-    catch_unwind(AssertUnwindSafe(compute)).unwrap_or_else(|payload| match OutOfMemory::of_panic(&*payload) {
-        Some(failure) => Err(RunError::Environment(words(&failure, model, method))),
-        None => resume_unwind(payload),
+    catch_unwind(AssertUnwindSafe(compute)).unwrap_or_else(|payload| {
+        if let Some(lost) = DeviceLost::of_panic(&*payload) {
+            return Err(lost.into());
+        }
+        match OutOfMemory::of_panic(&*payload) {
+            Some(failure) => Err(RunError::Environment(words(&failure, model, method))),
+            None => resume_unwind(payload),
+        }
     })
 }
 
@@ -186,6 +195,8 @@ mod tests {
         );
         assert!(matches!(error, RunError::Environment(_)));
         assert_eq!(within_memory(&spec, None, || Ok(3)).unwrap(), 3);
+        let lost = within_memory::<()>(&spec, None, || panic!("CUDA error: unspecified launch failure"));
+        assert!(matches!(lost, Err(RunError::DeviceLost(_))));
         let other = catch_unwind(|| within_memory::<()>(&spec, None, || panic!("a bug"))).unwrap_err();
         assert_eq!(other.downcast_ref::<&str>(), Some(&"a bug"));
     }

@@ -140,6 +140,8 @@ impl<'a> Attempt<'a> {
             }
             let finished = |made: Result<Generated, RunError>| match made {
                 Err(error) if disk_full(&error).is_some() => Err(error),
+                // Every later image would fail as well: this one stays undone, for another process.
+                Err(error @ RunError::DeviceLost(_)) => Err(error),
                 made => Ok(made.map(|made| Finished::Own(Box::new(made))).map_err(|error| error.to_string())),
             };
             let made = self.decode(cell, batch).unwrap_or_else(|error| failed_alike(batch, error));
