@@ -38,7 +38,7 @@ use clap::{
 };
 use specimen_foundation::{failure::FailureKind, names::nearest};
 #[cfg(feature = "torch")]
-use specimen_weights::out_of_memory::OutOfMemory;
+use specimen_weights::{device_lost::DeviceLost, out_of_memory::OutOfMemory};
 
 use crate::{
     args::{Cli, Format},
@@ -71,12 +71,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The kind of failure that a panic is. Memory that libtorch did not get is reported here, all else was by the hook.
+/// The kind of failure that a panic is. Memory that libtorch did not get and a GPU that was lost are reported here, all
+/// else was by the hook.
 fn kind_of_panic(payload: &(dyn Any + Send), console: &Console) -> FailureKind {
     #[cfg(feature = "torch")]
     if let Some(failure) = OutOfMemory::of_panic(payload) {
         let less = "fewer workers or threads, or for a metric a smaller --batch, take less";
         console.error(FailureKind::Environment, &format!("{failure}; {less}"));
+        return FailureKind::Environment;
+    }
+    #[cfg(feature = "torch")]
+    if let Some(lost) = DeviceLost::of_panic(payload) {
+        console.error(FailureKind::Environment, &lost.to_string());
         return FailureKind::Environment;
     }
     let _ = (payload, console);
@@ -131,9 +137,9 @@ fn announce_panics(console: &Console) {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-        // The caller reports it, with what would fit.
+        // The caller reports it, with what helps.
         #[cfg(feature = "torch")]
-        if OutOfMemory::of_message(&text).is_some() {
+        if OutOfMemory::of_message(&text).is_some() || DeviceLost::of_message(&text).is_some() {
             return;
         }
         let first = text.lines().next().unwrap_or("a panic without a message");

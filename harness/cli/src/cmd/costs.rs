@@ -68,10 +68,12 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     specimen_weights::use_threads(args.threads as usize);
     let mut cell = cell_of(&args.model, "ar")?;
     cell.model.graphs = args.graphs;
+    let device = device_of(&cell.model.device)?;
+    // Before the weights: they take the memory that this leaves.
+    let bandwidth = memory_bandwidth(device);
     let mut models = if args.made { Models::made() } else { Models::new(data_root()) };
     let model = models.get(&cell.model)?;
     model.warnings.iter().for_each(|what| console.warn(what));
-    let device = device_of(&cell.model.device)?;
     let mut nodes = args.nodes.clone();
     nodes.sort_unstable();
     nodes.dedup();
@@ -113,7 +115,7 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         guidance: cell.sampling.guidance,
         context: costs.context.map(|n| n as u32),
         repetitions: costs.step_s.n as u32,
-        bytes_per_second: memory_bandwidth(device).round(),
+        bytes_per_second: bandwidth.round(),
         step_bytes: streamed_bytes(&cell.model),
         step_seconds: rounded(costs.step_s.value),
         step_seconds_ci95: ends(&costs.step_s),

@@ -47,6 +47,41 @@ fn an_item_that_kills_its_worker_becomes_a_row_and_the_rest_is_made() {
 }
 
 #[test]
+fn a_gpu_that_vanishes_ends_the_run_and_a_resumed_one_has_the_same_records() {
+    let desk = Desk::new();
+    let flag = desk.file("flag", "");
+    let prompts =
+        desk.file("prompts.txt", &format!("a circle\na square\nplease vanish {flag}\na star\na hill\n"));
+    let set = format!("dataset.name=\"{prompts}\"");
+    let cells = "cell=[{ name = \"ar\" }, { name = \"quality\", timed = false }]";
+    let args = |out| {
+        ["run", &spec("ci/stub.toml"), "--set", &set, "--set", cells, "--limit", "5", "--out", out]
+            .map(str::to_owned)
+    };
+    let run = |out, more: &[&str]| {
+        let args = args(out);
+        desk.run(&args.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    let lost = run("lost", &[]);
+    assert_eq!(lost.code, 6, "{}", lost.err);
+    let why = "the GPU cannot be used any more by this process (CUDA error: an illegal memory access was encountered)";
+    assert_eq!(lost.err.matches(why).count(), 1, "{}", lost.err);
+    assert!(lost.err.contains("a run with --resume"), "{}", lost.err);
+    assert!(!lost.err.contains("internal error"), "{}", lost.err);
+    let status = desk.json(&["status", "lost"]);
+    assert_eq!(status["n_failed"], 0, "{status}");
+    assert!(0 < status["n_missing"].as_u64().unwrap(), "{status}");
+
+    fs::remove_file(&flag).unwrap();
+    let resumed = run("lost", &["--resume"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    let whole = run("whole", &[]);
+    assert_eq!(whole.code, 0, "{}", whole.err);
+    let records = |out: &str| fs::read(desk.path(out).join("merged/records.jsonl")).unwrap();
+    assert!(records("lost") == records("whole"), "a resumed run has other records");
+}
+
+#[test]
 fn records_are_made_again_to_the_last_pixel_and_a_changed_one_is_found() {
     let desk = Desk::new();
     run(&desk, "r", &[]);

@@ -454,3 +454,20 @@ fn a_tools_name_is_its_protocol() {
     assert_eq!(by_tool, desk.json(&["fid", &a, &b, "--protocol", "tf1"]));
     assert_eq!(by_tool["protocol"], "tf1@23e17650a258");
 }
+
+#[test]
+fn a_network_on_a_gpu_that_is_not_here_ends_with_the_remedy() {
+    let name = "a_network_on_a_gpu_that_is_not_here_ends_with_the_remedy";
+    if specimen_runner::images::load::device_of("cuda").is_ok() {
+        return specimen_testdata::note(name, "a machine without CUDA");
+    }
+    let desk = Desk::new();
+    for folder in ["a", "b"] {
+        fs::create_dir(desk.path(folder)).unwrap();
+        for shade in [0, 90, 180] {
+            let picture = image::RgbImage::from_pixel(32, 32, image::Rgb([shade, 50, 60]));
+            picture.save(desk.path(folder).join(format!("{shade}.png"))).unwrap();
+        }
+    }
+    desk.fails(&["fid", "a", "b", "--device", "cuda"], 6, &["libtorch", "cuda"]);
+}
