@@ -19,11 +19,7 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("run", DataType::String, "the name in the run's spec, or the one given on the command line"),
     ("plan_digest", DataType::String, "digest of the run's plan"),
     ("cell", DataType::String, "the cell"),
-    (
-        "identity",
-        DataType::String,
-        "digest of what the cell is: model, dataset, method, sampling, dtype, device",
-    ),
+    ("identity", DataType::String, "what the cell is, in words: model, dataset, sampling, method"),
     ("model", DataType::String, "the target"),
     ("dataset", DataType::String, "the dataset of the prompts"),
     ("drafter", DataType::String, "what drafts, in words"),
