@@ -38,10 +38,10 @@ use clap::{
 };
 use specimen_foundation::{failure::FailureKind, names::nearest};
 #[cfg(feature = "torch")]
-use specimen_weights::{device_lost::DeviceLost, out_of_memory::OutOfMemory};
+use specimen_weights::{device_lost::DeviceLost, libtorch, out_of_memory::OutOfMemory};
 
 use crate::{
-    args::{Cli, Format},
+    args::{Cli, Command, Format},
     console::{Console, message_of},
     exit::kind_of,
 };
@@ -58,6 +58,7 @@ pub fn main() -> ExitCode {
     if !cli.command.is_worker() {
         announce_panics(&console);
     }
+    warn_of_other_libtorch(&cli.command, &console);
     // A broken invariant panics. The hook has reported it; only the exit code is left.
     let ended = catch_unwind(AssertUnwindSafe(|| cmd::dispatch(&cli.command, &console)));
     match ended {
@@ -69,6 +70,15 @@ pub fn main() -> ExitCode {
         }
         Err(payload) => kind_of_panic(&*payload, &console).exit_code().into(),
     }
+}
+
+/// Says that another libtorch is loaded than this program was built for; `doctor` has a line about it.
+fn warn_of_other_libtorch(command: &Command, console: &Console) {
+    #[cfg(feature = "torch")]
+    if let Some(other) = libtorch::other().filter(|_| !matches!(command, Command::Doctor(_))) {
+        console.warn(format!("libtorch {other}; {}", libtorch::REMEDY));
+    }
+    let _ = (command, console);
 }
 
 /// The kind of failure that a panic is. Memory that libtorch did not get and a GPU that was lost are reported here, all

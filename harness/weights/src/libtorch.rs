@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// The libtorch whose headers this program was built with, `2.13.0`; `unknown` where the build did not find it.
 pub const BUILT_FOR: &str = env!("SPECIMEN_LIBTORCH");
 
+/// What helps where another libtorch is loaded.
+pub const REMEDY: &str = "run `make libtorch build` again";
+
 /// A loaded libtorch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
@@ -13,6 +16,36 @@ pub struct Loaded {
     pub folder: PathBuf,
     /// As the distribution writes it, `2.13.0+cpu`.
     pub version: Option<String>,
+}
+
+impl Loaded {
+    /// Whether it is of the version that this program was built for; `None` where its version is unknown.
+    #[must_use]
+    pub fn is_built_for(&self) -> Option<bool> {
+        self.version.as_ref().map(|version| numbers_of(version) == BUILT_FOR)
+    }
+}
+
+/// The loaded version, as records of what computed name it.
+#[must_use]
+pub fn version() -> String {
+    loaded()
+        .and_then(|loaded| loaded.version)
+        .unwrap_or_else(|| format!("of unknown version, built for {BUILT_FOR}"))
+}
+
+/// Which other libtorch is loaded than the one that this program was built for, and from where.
+#[must_use]
+pub fn other() -> Option<String> {
+    let loaded = loaded()?;
+    let version = loaded.version.as_ref().filter(|_| loaded.is_built_for() == Some(false))?;
+    Some(format!("{version} from {}, built against {BUILT_FOR}", loaded.folder.display()))
+}
+
+/// A version without what follows its numbers, such as `+cpu`.
+pub(crate) fn numbers_of(version: &str) -> &str {
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.');
+    &version[..end.unwrap_or(version.len())]
 }
 
 /// The libtorch of this process; `None` where the system does not list its libraries.
@@ -67,5 +100,20 @@ mod tests {
         assert_eq!(version_in(folder.path()).unwrap(), "2.13.0+cpu");
         std::fs::write(folder.path().join("build-version"), "2.13.0\n").unwrap();
         assert_eq!(version_in(folder.path()).unwrap(), "2.13.0");
+    }
+
+    #[test]
+    fn a_suffix_is_no_other_version_and_another_number_is() {
+        let of = |version: Option<String>| Loaded { folder: PathBuf::from("/opt/torch"), version };
+        assert_eq!(of(Some(format!("{BUILT_FOR}+cu130"))).is_built_for(), Some(true));
+        assert_eq!(of(Some(format!("{BUILT_FOR}1"))).is_built_for(), Some(false));
+        assert_eq!(of(Some("1.0.0".to_owned())).is_built_for(), Some(false));
+        assert_eq!(of(None).is_built_for(), None);
+    }
+
+    #[test]
+    fn tests_run_with_the_libtorch_that_they_were_built_for() {
+        assert_eq!(other(), None);
+        assert_eq!(numbers_of(&version()), BUILT_FOR);
     }
 }

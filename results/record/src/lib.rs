@@ -37,7 +37,7 @@ pub use rows::diagnostic::{
     Confidence, DiagnosticFile, DraftPaths, FeaturePairs, FeatureRows, GuessTally, RisenTokens,
 };
 pub use rows::key::{ItemKey, decode_part, encode_part};
-pub use rows::machine::{Allocation, Environment, MachineRow};
+pub use rows::machine::{Allocation, Environment, MachineRow, ModelSteps, StepKind};
 pub use rows::metric::{ImportedScores, MetricFile};
 pub use rows::record::{Record, Status, StepsRow};
 pub use rows::seed::Seed;

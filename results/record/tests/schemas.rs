@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use specimen_record::{
     Allocation, CellTimingQuality, Checksums, Document, Done, Environment, ItemKey, Lease, MachineRow,
-    Manifest, MetricFile, PlanFile, Record, Submissions, SubmittedArray, Summary, TimingQuality, TimingRow,
-    WorkerEnd, read_document, read_rows, read_timings, schemas,
+    Manifest, MetricFile, ModelSteps, PlanFile, Record, StepKind, Submissions, SubmittedArray, Summary,
+    TimingQuality, TimingRow, WorkerEnd, read_document, read_rows, read_timings, schemas,
 };
 
 fn schema(file: &str) -> Value {
@@ -94,7 +94,18 @@ fn what_is_written_is_valid_under_its_schema() {
     let allocation =
         Allocation { job: 7, n_restarts: 1, cores: Some(4), gpus: Some("0".to_owned()), neighbours: None };
     let gpus = Some(vec!["cuda:0 (NVIDIA H200)".to_owned()]);
-    check_valid("env.schema.json", &Environment { gpus, allocation: Some(allocation), ..environment });
+    let steps = ModelSteps {
+        model: "tiny".to_owned(),
+        dtype: "bf16".to_owned(),
+        device: "cuda:0".to_owned(),
+        ran: StepKind::Graphs,
+        n_captured: 3,
+        n_refused: 0,
+        n_while_timed: 1,
+        ns_while_timed: 2_000_000,
+    };
+    let steps = Some(vec![steps]);
+    check_valid("env.schema.json", &Environment { gpus, steps, allocation: Some(allocation), ..environment });
     let end = WorkerEnd { schema: 1, job: None, code: 75, why: "interrupted".to_owned() };
     check_valid("end.schema.json", &end);
     check_valid("end.schema.json", &WorkerEnd { job: Some(12), ..end });

@@ -114,6 +114,7 @@ mod tests {
             libtorch: None,
             gpus: Some(gpu.into_iter().map(str::to_owned).collect()),
             allocation: Some(Allocation { job: 7, n_restarts: 0, cores: None, gpus: None, neighbours: None }),
+            steps: None,
             load_average: None,
             cpu_mhz: Vec::new(),
             peak_memory_mb: None,

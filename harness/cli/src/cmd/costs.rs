@@ -12,9 +12,10 @@ use specimen_runner::{
         out_of_memory::within_memory,
         step_costs::{MedianEstimate, forward_costs},
     },
-    machine::{LIBTORCH, computed_on, peak_memory_mb},
+    machine::{computed_on, peak_memory_mb},
 };
 use specimen_summary::cost_table::{CostTable, Draft, EagerStep, SCHEMA, Verification, Weights};
+use specimen_weights::libtorch;
 
 use crate::{
     args::Format,
@@ -110,7 +111,7 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         device: cell.model.device.clone(),
         dtype: cell.model.dtype.name().to_owned(),
         threads: args.threads,
-        libtorch: LIBTORCH.to_owned(),
+        libtorch: libtorch::version(),
         date: Timestamp::from(std::time::SystemTime::now()).to_string()[..10].to_owned(),
         guidance: cell.sampling.guidance,
         context: costs.context.map(|n| n as u32),

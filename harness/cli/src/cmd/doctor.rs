@@ -21,9 +21,11 @@ use specimen_runner::{
         generate::{Request, generate},
         load::{Models, device_of},
     },
-    machine::LIBTORCH,
 };
-use specimen_weights::{cuda, libtorch};
+use specimen_weights::{
+    cuda,
+    libtorch::{self, BUILT_FOR},
+};
 
 use crate::{
     args::Format,
@@ -142,21 +144,20 @@ fn failed(name: &'static str, found: String, remedy: &str) -> Check {
 
 fn library() -> Check {
     const NAME: &str = "libtorch";
+    if let Some(other) = libtorch::other() {
+        return failed(NAME, other, libtorch::REMEDY);
+    }
     match libtorch::loaded() {
         None => {
-            note(NAME, format!("built against {LIBTORCH}"), "this system does not show which one is loaded")
+            note(NAME, format!("built against {BUILT_FOR}"), "this system does not show which one is loaded")
         }
         Some(loaded) => {
             let place = loaded.folder.display();
             match loaded.version {
-                Some(version) if version.starts_with(LIBTORCH) => ok(NAME, format!("{version} from {place}")),
-                Some(version) => {
-                    let found = format!("{version} from {place}, built against {LIBTORCH}");
-                    failed(NAME, found, "run `make libtorch build` again")
-                }
+                Some(version) => ok(NAME, format!("{version} from {place}")),
                 None => note(
                     NAME,
-                    format!("built against {LIBTORCH}, loaded from {place}"),
+                    format!("built against {BUILT_FOR}, loaded from {place}"),
                     "its version is unknown",
                 ),
             }

@@ -33,6 +33,8 @@ mod metrics;
 #[cfg(feature = "torch")]
 mod models;
 #[cfg(feature = "torch")]
+mod other_libtorch;
+#[cfg(feature = "torch")]
 mod pairs;
 #[cfg(feature = "torch")]
 mod protocols_of_runs;

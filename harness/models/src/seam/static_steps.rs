@@ -8,12 +8,15 @@
 //! A step then has a fixed number of slots a lane, so that no image changes what is computed of another.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, btree_map::Entry},
     rc::Rc,
 };
 
-use specimen_decode::pipeline::Sampling;
+use specimen_decode::{
+    clock::{Clock, MonotonicClock},
+    pipeline::Sampling,
+};
 use specimen_weights::cuda_graph::Graph;
 use tch::{Device, Kind, Tensor};
 
@@ -38,8 +41,20 @@ const MOST_UNUSED: usize = 2;
 pub struct StepBuffers {
     unused: RefCell<Vec<Buffers>>,
     refusal: RefCell<Refusal>,
+    captures: Cell<Captures>,
     /// Whether no graph is to be captured.
     is_eager: bool,
+}
+
+/// CUDA graphs that were captured for the steps of a model so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Captures {
+    /// Graphs. Buffers that were given up are counted with theirs.
+    pub n_captured: u64,
+    /// Steps that could not be captured; they run kernel by kernel.
+    pub n_refused: u64,
+    /// Nanoseconds that capturing took, refused steps included.
+    pub ns: u64,
 }
 
 /// Why steps were not captured.
@@ -79,6 +94,26 @@ impl StepBuffers {
         let why = std::mem::take(why);
         *refusal = Refusal::Told;
         Some(why)
+    }
+
+    /// What was captured so far.
+    #[must_use]
+    pub fn captures(&self) -> Captures {
+        self.captures.get()
+    }
+
+    /// What `capture` gives, counted with its time; nothing where the step is refused.
+    fn counted<T>(&self, capture: impl FnOnce() -> Result<T, String>) -> Option<T> {
+        let clock = MonotonicClock::new();
+        let captured = capture();
+        let Captures { n_captured, n_refused, ns } = self.captures.get();
+        let (more, less) = if captured.is_ok() { (1, 0) } else { (0, 1) };
+        self.captures.set(Captures {
+            n_captured: n_captured + more,
+            n_refused: n_refused + less,
+            ns: ns + clock.now_ns(),
+        });
+        captured.map_err(|why| self.refuse(why)).ok()
     }
 
     /// Notes why a step was not captured, if no step was refused before.
@@ -312,12 +347,9 @@ impl StaticSteps {
         let Step { lists, mask, graph, .. } = step;
         let mut compute = || buffers.forward(backbone, lists, mask, n_read, layers);
         if let (Captured::Untried, Device::Cuda(_)) = (&*graph, device) {
-            *graph = match Graph::capture(&mut compute) {
-                Ok((graph, outputs)) => Captured::Yes(graph, outputs),
-                Err(why) => {
-                    home.refuse(why);
-                    Captured::No
-                }
+            *graph = match home.counted(|| Graph::capture(&mut compute)) {
+                Some((graph, outputs)) => Captured::Yes(graph, outputs),
+                None => Captured::No,
             };
         }
         let computed = match graph {
@@ -423,5 +455,24 @@ mod tests {
         // A step of another size.
         buffers.refuse("third".to_owned());
         assert_eq!(buffers.take_refusal(), None);
+    }
+
+    #[test]
+    fn captured_and_refused_steps_are_counted_with_their_time() {
+        let buffers = StepBuffers::default();
+        assert_eq!(buffers.captures(), Captures::default());
+        let slow = || {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            Ok(7)
+        };
+        assert_eq!(buffers.counted(slow), Some(7));
+        let first = buffers.captures();
+        assert_eq!((first.n_captured, first.n_refused), (1, 0));
+        assert!(first.ns >= 2_000_000, "{first:?}");
+        assert_eq!(buffers.counted(|| Err::<u8, _>("too large".to_owned())), None);
+        assert_eq!(buffers.take_refusal().as_deref(), Some("too large"));
+        let second = buffers.captures();
+        assert_eq!((second.n_captured, second.n_refused), (1, 1));
+        assert!(second.ns >= first.ns);
     }
 }

@@ -13,6 +13,7 @@ use std::{
 
 use specimen_experiments::spec::Spec;
 use specimen_record::{EnvironmentFlag, Hardware, Software};
+use specimen_weights::libtorch;
 
 /// Environment variables this program reads.
 const VARIABLES: [&str; 10] = [
@@ -98,18 +99,15 @@ pub fn hardware(spec: &Spec) -> Hardware {
     }
 }
 
-/// Versions of the programs.
+/// Versions of the program and of the libtorch that is loaded.
 #[must_use]
 pub fn software() -> Software {
     Software {
         specimen: env!("CARGO_PKG_VERSION").to_owned(),
-        libtorch: Some(LIBTORCH.to_owned()),
+        libtorch: Some(libtorch::version()),
         rustc: None,
     }
 }
-
-/// The libtorch that this program was built for.
-pub use specimen_weights::libtorch::BUILT_FOR as LIBTORCH;
 
 /// Which of the variables this program reads are set.
 #[must_use]

@@ -5,6 +5,7 @@
 use std::{path::Path, sync::LazyLock};
 
 use specimen_record::{Digest, Environment, RunDir, file_digest, read_document};
+use specimen_weights::libtorch;
 
 use crate::{error::RunError, machine};
 
@@ -16,7 +17,7 @@ static PROGRAM: LazyLock<Option<Digest>> = LazyLock::new(|| file_digest(Path::ne
 pub(crate) struct Provenance {
     /// Digest of the program's file; `None` where the system does not show it.
     pub(crate) program: Option<Digest>,
-    /// Version of libtorch.
+    /// Version of the loaded libtorch.
     pub(crate) libtorch: String,
     /// Model name of the CPU.
     pub(crate) host_cpu: String,
@@ -29,7 +30,7 @@ impl Provenance {
     pub(crate) fn this() -> Self {
         Self {
             program: PROGRAM.clone(),
-            libtorch: machine::LIBTORCH.to_owned(),
+            libtorch: libtorch::version(),
             host_cpu: machine::cpu_model(),
             cpu_features: machine::cpu_features(),
         }
@@ -92,6 +93,7 @@ mod tests {
             libtorch: Some(now.libtorch.clone()),
             gpus: None,
             allocation: None,
+            steps: None,
             load_average: None,
             cpu_mhz: Vec::new(),
             peak_memory_mb: None,

@@ -12,7 +12,7 @@ use specimen_experiments::spec::Cell;
 use specimen_models::seam::clock::DeviceClock;
 use specimen_record::{
     Allocation, Appender, Batch, Block, Document, Durability, Environment, Item, ItemKey, MachineRow,
-    Manifest, Phases, Record, RunDir, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
+    Manifest, ModelSteps, Phases, Record, SCHEMA, StepsRow, TimingRow, disk_full, write_document,
 };
 
 use crate::{
@@ -30,6 +30,7 @@ use crate::{
         claim::Claim,
         rows::{Finished, record, steps_row},
         shard_work::ShardWork,
+        step_graphs::StepGraphs,
         worker_event::WorkerEvent,
     },
 };
@@ -46,6 +47,9 @@ pub(crate) struct Attempt<'a> {
     clocks: BTreeMap<String, DeviceClock>,
     /// Cells that are warm.
     warm: BTreeSet<String>,
+    /// Whether the images that are made are not kept.
+    is_warming: bool,
+    graphs: StepGraphs,
     started: Instant,
     records: Appender<Record>,
     steps: Appender<StepsRow>,
@@ -73,13 +77,18 @@ impl<'a> Attempt<'a> {
         let allocation = allocation::of_this_process(is_timed, disk.stop());
         let gpus = machine::hardware(spec).gpus;
         // Before the first row: an attempt that is killed has its environment too.
-        disk.write(|| write_environment(run, shard, number, &gpus, allocation.as_ref(), Duration::ZERO))?;
+        disk.write(|| {
+            let environment = environment(&gpus, allocation.as_ref(), None, Duration::ZERO);
+            Ok(write_document(&run.attempt_env(shard, number), &environment)?)
+        })?;
         Ok(Self {
             started,
             clocks,
             models: Models::of(spec, share.data_root.clone()),
             external: ExternalProcesses::new(run.worker_log(shard), run.shard(shard)),
             warm: BTreeSet::new(),
+            is_warming: false,
+            graphs: StepGraphs::default(),
             records: new_file(&run.attempt_records(shard, number), disk)?,
             steps: new_file(&run.attempt_steps(shard, number), disk)?,
             timing: new_file(&run.attempt_timing(shard, number), disk)?,
@@ -157,6 +166,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<Vec<Result<Generated, RunError>>, RunError> {
         let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model)?;
+        let before = model.steps.as_ref().map(|steps| steps.captures());
         let (method, sampling) = (&cell.method, cell.sampling);
         let make = || match &batch.images[..] {
             [(_, item)] if batch.n_lanes == 1 => {
@@ -180,6 +190,10 @@ impl<'a> Attempt<'a> {
             let what = format!("steps of `{}` run without a CUDA graph and take longer: {why}", model.name);
             (self.work.report)(WorkerEvent::Warning { what });
         }
+        let after = model.steps.as_ref().map(|steps| steps.captures());
+        // Images that are decoded together share buffers, with graphs or without.
+        let captures = before.zip(after).or((batch.n_lanes > 1).then(Default::default));
+        self.graphs.note(&cell.model, captures, cell.timed && !self.is_warming);
         decoded
     }
 
@@ -224,7 +238,10 @@ impl<'a> Attempt<'a> {
         order: u32,
     ) -> Result<Vec<Result<(), String>>, RunError> {
         self.begin(batch.images[0].1)?;
-        let made = self.generate(batch)?;
+        self.is_warming = true;
+        let made = self.generate(batch);
+        self.is_warming = false;
+        let made = made?;
         let shared = batch.shared_by(made.iter().filter(|made| made.is_ok()).count());
         for ((_, item), made) in batch.images.iter().zip(&made) {
             if let Ok(finished) = made {
@@ -382,11 +399,15 @@ impl<'a> Attempt<'a> {
             // No image is under way any more; a note that stays would name one.
             remove_if_there(&self.work.run.attempt_begun(self.shard, self.number), "remove")?;
         }
-        let allocation = self.allocation.as_ref();
+        for what in self.graphs.warnings() {
+            (self.work.report)(WorkerEvent::Warning { what });
+        }
         let elapsed = self.started.elapsed();
         self.work.disk.write(|| {
             self.claim.check(self.work.run)?;
-            write_environment(self.work.run, self.shard, self.number, &self.gpus, allocation, elapsed)
+            let steps = Some(self.graphs.rows());
+            let environment = environment(&self.gpus, self.allocation.as_ref(), steps, elapsed);
+            Ok(write_document(&self.work.run.attempt_env(self.shard, self.number), &environment)?)
         })?;
         self.machine.finish()?;
         self.steps.finish()?;
@@ -408,16 +429,14 @@ fn new_file<T: Document>(path: &Path, disk: DiskWait<'_>) -> Result<Appender<T>,
 }
 
 /// What is known of the machine `elapsed` after the attempt began.
-fn write_environment(
-    run: &RunDir,
-    shard: u32,
-    number: u32,
+fn environment(
     gpus: &[String],
     allocation: Option<&Allocation>,
+    steps: Option<Vec<ModelSteps>>,
     elapsed: Duration,
-) -> Result<(), RunError> {
+) -> Environment {
     let provenance = Provenance::this();
-    let environment = Environment {
+    Environment {
         schema: SCHEMA,
         host_cpu: provenance.host_cpu,
         cpu_features: Some(provenance.cpu_features),
@@ -425,12 +444,12 @@ fn write_environment(
         libtorch: Some(provenance.libtorch),
         gpus: Some(gpus.to_vec()),
         allocation: allocation.cloned(),
+        steps,
         load_average: machine::load_average(),
         cpu_mhz: machine::cpu_mhz(),
         peak_memory_mb: machine::peak_memory_mb(),
         seconds: elapsed.as_secs_f64(),
-    };
-    Ok(write_document(&run.attempt_env(shard, number), &environment)?)
+    }
 }
 
 /// The text of a panic.

@@ -7,5 +7,6 @@ pub(crate) mod heartbeat;
 pub(crate) mod remaining;
 mod rows;
 pub mod shard_work;
+mod step_graphs;
 pub mod worker;
 pub mod worker_event;

@@ -67,7 +67,7 @@ pub struct Environment {
     /// Digest of the program's file; absent as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Digest>,
-    /// Version of libtorch; absent as above.
+    /// Version of the loaded libtorch; absent as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libtorch: Option<String>,
     /// The GPUs that cells compute on, with their driver; empty without, absent as above.
@@ -76,6 +76,9 @@ pub struct Environment {
     /// What a cluster gave the attempt; absent outside of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
+    /// How the steps of each model ran; absent while the attempt runs, when it was killed, and as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<ModelSteps>>,
     /// Load over 1, 5 and 15 minutes; null where the system does not tell.
     pub load_average: Option<[f64; 3]>,
     /// Frequency of each core in MHz; empty where the system does not tell.
@@ -98,6 +101,40 @@ impl Environment {
             _ => self.host_cpu.clone(),
         }
     }
+}
+
+/// How the decode steps of a model ran in an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSteps {
+    /// Name of the model.
+    pub model: String,
+    /// Kind of number it computed in.
+    pub dtype: String,
+    /// `cpu` or `cuda:N`.
+    pub device: String,
+    /// How they ran.
+    pub ran: StepKind,
+    /// CUDA graphs that were captured.
+    pub n_captured: u64,
+    /// Steps that could not be captured and ran kernel by kernel.
+    pub n_refused: u64,
+    /// Graphs that were captured, or refused, while an image was made whose times count. The time is in those of the image.
+    pub n_while_timed: u64,
+    /// Nanoseconds that these took.
+    pub ns_while_timed: u64,
+}
+
+/// How decode steps run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    /// Their tensors are made anew in each step.
+    Eager,
+    /// Over buffers that stay where they are, without a graph: on a CPU, and where none could be captured.
+    Buffers,
+    /// Over such buffers, as CUDA graphs.
+    Graphs,
 }
 
 /// What a cluster gave an attempt, and who else was there.

@@ -133,7 +133,7 @@ pub struct Hardware {
 pub struct Software {
     /// This program.
     pub specimen: String,
-    /// libtorch; absent in a build without it.
+    /// Version of the loaded libtorch; absent in a build without it.
     pub libtorch: Option<String>,
     /// The compiler, where known.
     pub rustc: Option<String>,
