@@ -75,5 +75,8 @@ chaos: chaos-local chaos-slurm ## both
 train-tiny: build ## train the embedded model again, all networks (hours on two cores)
 	for network in tokenizer target drafter drafter-further drafter-cascade drafter-eagle3 features; do OMP_NUM_THREADS=1 $(SPECIMEN) train $$network harness/train/tiny.toml || exit 1; done
 
-libtorch: ## fill .libtorch with the libtorch at hand, of 2.11 to 2.13, or download 2.13.0 (CUDA=1: with its CUDA part)
+libtorch: ## fill .libtorch with the libtorch at hand, of 2.11 to 2.13, or download 2.13.0 (CUDA=1: with its CUDA part, and the library of CUDA graphs)
 	@scripts/libtorch.sh
+ifeq ($(CUDA),1)
+	@scripts/cuda_graphs.sh || echo 'libtorch: the CUDA part is here; until scripts/cuda_graphs.sh works, steps run without CUDA graphs and take longer' >&2
+endif

@@ -1,13 +1,15 @@
 #!/bin/sh
 # Makes libspecimen_graphs.so, through which steps run as CUDA graphs, from the headers of a libtorch of 2.11 to 2.13. It
 # needs a C++ compiler and no GPU. CUDA's headers are those of CUDA_HOME, or two wheels that pip downloads (4 MB).
+# `make libtorch CUDA=1` runs this script. A library of the same source for the same version of torch is left as it is.
 #
-#   scripts/cuda_graphs.sh [LIBTORCH [OUT]]   LIBTORCH is .libtorch of this checkout unless given, OUT the folder of the
-#                                             program, target/release; the library is found there, and in libtorch's `lib`
+#   scripts/cuda_graphs.sh [LIBTORCH [OUT]]   LIBTORCH is the variable of that name or .libtorch of this checkout unless
+#                                             given, OUT the folder of the program, target/release; the library is found
+#                                             there, and in libtorch's `lib`
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-dest=${1:-$root/.libtorch}
+dest=${1:-${LIBTORCH:-$root/.libtorch}}
 out=${2:-${CARGO_TARGET_DIR:-$root/target}/release}
 
 fail() {
@@ -17,6 +19,13 @@ fail() {
 
 [ -e "$dest/include/ATen/cuda/CUDAGraph.h" ] ||
     fail "$dest is no libtorch with headers; scripts/libtorch.sh fills it"
+source=$root/harness/weights/graphs/cuda_graphs.cc
+made=$out/libspecimen_graphs.so
+version=$(sed -n 's/^ *\(#define TORCH_VERSION \)\{0,1\}"\([0-9.]*\).*/\2/p' \
+    "$dest/include/torch/headeronly/version.h" 2>/dev/null || true)
+if [ -n "$version" ] && [ "$made" -nt "$source" ] && grep -qaF "specimen graphs of torch $version" "$made"; then
+    exit 0
+fi
 compiler=${CXX:-c++}
 command -v "$compiler" >/dev/null || fail "there is no C++ compiler $compiler; install one or set CXX"
 tmp=$(mktemp -d)
@@ -35,7 +44,7 @@ else
     headers=$(dirname "$found")
 fi
 "$compiler" -std=c++20 -O1 -fPIC -shared -DUSE_CUDA -I"$dest/include" -I"$dest/include/torch/csrc/api/include" \
-    -isystem "$headers" -o "$tmp/libspecimen_graphs.so" "$root/harness/weights/graphs/cuda_graphs.cc"
+    -isystem "$headers" -o "$tmp/libspecimen_graphs.so" "$source" || fail "the compiler failed; the reason is above"
 mkdir -p "$out"
-mv "$tmp/libspecimen_graphs.so" "$out/libspecimen_graphs.so"
-printf 'cuda_graphs: %s\n' "$out/libspecimen_graphs.so"
+mv "$tmp/libspecimen_graphs.so" "$made"
+printf 'cuda_graphs: %s\n' "$made"

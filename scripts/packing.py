@@ -66,11 +66,11 @@ def check_version(binary, version):
 
 
 def stripped(binary, scratch):
-    """The bytes of the program without what only a debugger needs."""
+    """The bytes of the program, or of a library, without what only a debugger needs."""
     strip = shutil.which("strip")
     if strip is None:
         raise Failed("no `strip` on PATH; install binutils (Debian: apt-get install binutils)")
-    program = scratch / "specimen"
+    program = scratch / "stripped"
     ran = subprocess.run([strip, "-o", program, binary], capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise Failed(f"strip failed: {ran.stderr.strip()}")

@@ -4,7 +4,7 @@
     scripts/wheel.py [--binary FILE] [--out FOLDER]
 
 FILE is target/release/specimen unless given (CARGO_TARGET_DIR is respected), FOLDER is dist. `make wheel` builds the
-program first. The same program and package give the same bytes. A failure is one sentence on stderr and exit status 1.
+program first. With it goes the library of CUDA graphs, where `make libtorch CUDA=1` put one next to FILE. The same program and package give the same bytes. A failure is one sentence on stderr and exit status 1.
 Only the standard library is used.
 """
 
@@ -24,6 +24,8 @@ from packing import DAY, LICENCES, ROOT, Failed, add_options, checked_version, r
 
 PACKAGE = ROOT / "harness" / "python" / "specimen"
 NAME = "specimen-bench"
+#: The library of CUDA graphs. The program looks for it next to itself.
+GRAPHS = "libspecimen_graphs.so"
 SUMMARY = "Speculative decoding of autoregressive image models, measured"
 
 
@@ -50,6 +52,7 @@ def build(binary, out):
     stem = f"{NAME.replace('-', '_')}-{version}"
     with tempfile.TemporaryDirectory() as scratch:
         files = {**package_files(), **program_files(binary, torch, Path(scratch))}
+        files.update(graphs_files(binary, torch, Path(scratch)))
         files.update(shared_files(binary, f"{stem}.data/data", Path(scratch)))
         files.update(metadata_files(f"{stem}.dist-info", version, tag, torch))
     files[f"{stem}.dist-info/RECORD"] = (record(files, f"{stem}.dist-info/RECORD"), 0o644)
@@ -87,6 +90,18 @@ def program_files(binary, torch, scratch):
         "specimen/bin/specimen": (without_library_path(stripped(binary, scratch)), 0o755),
         "specimen/bin/torch-version": (f"{torch}\n".encode("ascii"), 0o644),
     }
+
+
+def graphs_files(binary, torch, scratch):
+    """The library of CUDA graphs next to the program; nothing where it was not made."""
+    library = binary.parent / GRAPHS
+    if not library.is_file():
+        return {}
+    made = re.search(rb"specimen graphs of torch (\d+\.\d+\.\d+)", library.read_bytes())
+    if made is None or made.group(1).decode("ascii") != torch:
+        other = made.group(1).decode("ascii") if made else "an unknown version"
+        raise Failed(f"{library} was made for torch {other}, the program for {torch}; run `make libtorch CUDA=1`, or remove it")
+    return {f"specimen/bin/{GRAPHS}": (stripped(library, scratch), 0o644)}
 
 
 def metadata_files(folder, version, tag, torch):

@@ -111,6 +111,23 @@ def test_it_has_the_package_the_licences_completions_and_manual_pages(wheel):
         assert any(name.endswith(end) for name in names), end
 
 
+def test_the_library_of_graphs_is_packed_next_to_the_program_if_it_is_for_the_same_torch(script, tmp_path):
+    binary = tmp_path / "specimen"
+    assert script.graphs_files(binary, "2.13.0", tmp_path) == {}
+    source = tmp_path / "graphs.c"
+    source.write_text('const char *torch(void) { return "specimen graphs of torch 2.13.0"; }\n', encoding="ascii")
+    library = tmp_path / "libspecimen_graphs.so"
+    subprocess.run(["cc", "-g", "-shared", "-fPIC", "-o", library, source], check=True)
+    ((place, (data, mode)),) = script.graphs_files(binary, "2.13.0", tmp_path).items()
+    assert (place, mode) == ("specimen/bin/libspecimen_graphs.so", 0o644)
+    assert b"specimen graphs of torch 2.13.0" in data and len(data) < library.stat().st_size
+    with pytest.raises(script.Failed, match=r"was made for torch 2\.13\.0, the program for 2\.11\.0; run `make libtorch CUDA=1`"):
+        script.graphs_files(binary, "2.11.0", tmp_path)
+    library.write_bytes(b"no library")
+    with pytest.raises(script.Failed, match="made for torch an unknown version"):
+        script.graphs_files(binary, "2.13.0", tmp_path)
+
+
 def test_the_same_files_give_the_same_bytes(script, wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         infos = archive.infolist()

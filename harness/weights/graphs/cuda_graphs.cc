@@ -1,11 +1,15 @@
 // CUDA graphs for a program that opens libtorch's CUDA part while it runs: a few functions around at::cuda::CUDAGraph.
 // Compiled by scripts/cuda_graphs.sh into libspecimen_graphs.so; its symbols are resolved when that is opened, after the
-// CUDA part. A function that answers an int gives 0, or 1 with the reason in specimen_graph_error.
+// CUDA part. A function that answers an int gives 0, or 1 with the reason in specimen_graph_error. The peak of a GPU's memory
+// is here too: nothing else is compiled with the headers of the CUDA part.
 
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
+#include <torch/headeronly/version.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -36,7 +40,26 @@ int attempt(Work work) {
 
 extern "C" {
 
+// Read in the file too, by what makes and packs it.
+const char* specimen_graph_torch() { return "specimen graphs of torch " TORCH_VERSION; }
+
 const char* specimen_graph_error() { return reason.c_str(); }
+
+// Gives back what no tensor uses, and lets the peak of GPU `device` begin anew.
+int specimen_gpu_peak_reset(int device) {
+    return attempt([&] {
+        c10::cuda::CUDACachingAllocator::emptyCache();
+        c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(device));
+    });
+}
+
+// The most bytes that libtorch had of GPU `device` at a time.
+int specimen_gpu_peak(int device, std::uint64_t* bytes) {
+    return attempt([&] {
+        const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+        *bytes = static_cast<std::uint64_t>(stats.reserved_bytes[0].peak);
+    });
+}
 
 // A capture to be: work runs on a stream of its own from now on. Null where there is none.
 void* specimen_graph_new() {

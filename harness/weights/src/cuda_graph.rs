@@ -1,5 +1,6 @@
 //! A captured piece of work of a GPU, which is done again by one call: CUDA graphs through `libspecimen_graphs.so`, a small
-//! library around libtorch's own. `scripts/cuda_graphs.sh` makes it; without it work is asked for kernel by kernel.
+//! library around libtorch's own. `make libtorch CUDA=1` makes it; without it work is asked for kernel by kernel. The same
+//! library knows the peak of a GPU's memory.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -8,10 +9,14 @@ use std::{
     sync::OnceLock,
 };
 
+use tch::Device;
+
 use crate::{cuda, libtorch};
 
 /// The library: beside the program, or in libtorch's folder `lib`.
 const SONAME: &str = "libspecimen_graphs.so";
+/// What makes it.
+const REMEDY: &str = "`make libtorch CUDA=1` makes it";
 /// Times that work runs on the side stream before it is captured: libraries make their workspaces then.
 const N_WARMUP: usize = 3;
 
@@ -27,6 +32,8 @@ struct Functions {
     leave: Call,
     replay: Call,
     free: unsafe extern "C" fn(*mut c_void),
+    peak_reset: unsafe extern "C" fn(c_int) -> c_int,
+    peak: unsafe extern "C" fn(c_int, *mut u64) -> c_int,
 }
 
 /// Work that was captured. What it reads and writes has to stay where it was.
@@ -41,6 +48,36 @@ pub struct Graph {
 /// Why not, in words with the remedy.
 pub fn available() -> Result<(), String> {
     functions().map(drop)
+}
+
+/// Lets the peak of the memory of the GPU `device` begin anew; what no tensor uses goes back to the GPU.
+///
+/// # Errors
+/// Why the peak is not known.
+pub fn reset_peak_memory(device: Device) -> Result<(), String> {
+    let (index, functions) = (index_of(device)?, functions()?);
+    #[expect(unsafe_code, reason = "the function takes any number and answers with a failure")]
+    let failed = unsafe { (functions.peak_reset)(index) } != 0;
+    if failed { Err(functions.reason()) } else { Ok(()) }
+}
+
+/// The most bytes that libtorch had of the GPU `device` at a time, in this process.
+///
+/// # Errors
+/// Why it is not known.
+pub fn peak_memory(device: Device) -> Result<u64, String> {
+    let (index, functions) = (index_of(device)?, functions()?);
+    let mut bytes = 0;
+    #[expect(unsafe_code, reason = "the function writes one number to where it is told")]
+    let failed = unsafe { (functions.peak)(index, &raw mut bytes) } != 0;
+    if failed { Err(functions.reason()) } else { Ok(bytes) }
+}
+
+fn index_of(device: Device) -> Result<c_int, String> {
+    match device {
+        Device::Cuda(index) => c_int::try_from(index).map_err(|error| error.to_string()),
+        _ => Err("it computes on no GPU".to_owned()),
+    }
 }
 
 impl Graph {
@@ -127,32 +164,53 @@ fn load() -> Result<Functions, String> {
     let of_libtorch = libtorch::loaded().map(|loaded| loaded.folder.join("lib").join(SONAME));
     let places: Vec<PathBuf> = beside.into_iter().chain(of_libtorch).collect();
     match places.iter().find(|path| path.exists()) {
-        Some(path) => open(path)
-            .map_err(|error| format!("{} cannot be used: {}", path.display(), cuda::reason_of(&error))),
+        Some(path) => {
+            open(path).map_err(|reason| format!("{} cannot be used: {reason}; {REMEDY}", path.display()))
+        }
         None => {
             let looked: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
-            Err(format!("there is no {}; scripts/cuda_graphs.sh makes it", looked.join(" and no ")))
+            Err(format!("there is no {}; {REMEDY}", looked.join(" and no ")))
         }
     }
 }
 
 /// The functions of the library at `path`, which stays open.
-fn open(path: &Path) -> Result<Functions, libloading::Error> {
+fn open(path: &Path) -> Result<Functions, String> {
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    let said = |error: libloading::Error| cuda::reason_of(&error);
     #[expect(unsafe_code, reason = "the library is made of our own file, and its functions have these types")]
     unsafe {
-        let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)?;
+        let library = Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).map_err(said)?;
+        let torch =
+            *library.get::<unsafe extern "C" fn() -> *const c_char>(b"specimen_graph_torch").map_err(said)?;
+        check_torch(
+            &CStr::from_ptr(torch()).to_string_lossy(),
+            libtorch::loaded().and_then(|it| it.version),
+        )?;
         let functions = Functions {
-            error: *library.get(b"specimen_graph_error")?,
-            new: *library.get(b"specimen_graph_new")?,
-            begin: *library.get(b"specimen_graph_begin")?,
-            end: *library.get(b"specimen_graph_end")?,
-            leave: *library.get(b"specimen_graph_leave")?,
-            replay: *library.get(b"specimen_graph_replay")?,
-            free: *library.get(b"specimen_graph_free")?,
+            error: *library.get(b"specimen_graph_error").map_err(said)?,
+            new: *library.get(b"specimen_graph_new").map_err(said)?,
+            begin: *library.get(b"specimen_graph_begin").map_err(said)?,
+            end: *library.get(b"specimen_graph_end").map_err(said)?,
+            leave: *library.get(b"specimen_graph_leave").map_err(said)?,
+            replay: *library.get(b"specimen_graph_replay").map_err(said)?,
+            free: *library.get(b"specimen_graph_free").map_err(said)?,
+            peak_reset: *library.get(b"specimen_gpu_peak_reset").map_err(said)?,
+            peak: *library.get(b"specimen_gpu_peak").map_err(said)?,
         };
         std::mem::forget(library);
         Ok(functions)
+    }
+}
+
+/// Refuses a library that was made for another libtorch than the one of version `loaded`: its calls would not fit.
+fn check_torch(made: &str, loaded: Option<String>) -> Result<(), String> {
+    let made = made.rsplit(' ').next().unwrap_or_default();
+    match loaded {
+        Some(loaded) if libtorch::numbers_of(&loaded) != libtorch::numbers_of(made) => {
+            Err(format!("it was made for torch {made}, and {loaded} is loaded"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -173,7 +231,19 @@ mod tests {
     fn without_a_cuda_part_the_reason_names_what_brings_it() {
         // Where there is one, the library or what makes it is named.
         let Err(why) = available() else { return };
-        assert!(why.contains("CUDA=1") || why.contains("cuda_graphs.sh"), "{why}");
+        assert!(why.contains("make libtorch CUDA=1"), "{why}");
+        assert_eq!(peak_memory(Device::Cuda(0)), Err(why.clone()));
+        assert_eq!(reset_peak_memory(Device::Cuda(0)), Err(why));
+        assert_eq!(peak_memory(Device::Cpu), Err("it computes on no GPU".to_owned()));
+    }
+
+    #[test]
+    fn a_library_for_another_libtorch_is_refused() {
+        let made = "specimen graphs of torch 2.13.0";
+        assert_eq!(check_torch(made, Some("2.13.0+cu130".to_owned())), Ok(()));
+        assert_eq!(check_torch(made, None), Ok(()));
+        let why = check_torch(made, Some("2.11.0+cu130".to_owned())).err().unwrap_or_default();
+        assert!(why.contains("for torch 2.13.0") && why.contains("2.11.0+cu130"), "{why}");
     }
 
     #[test]
