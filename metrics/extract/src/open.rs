@@ -297,3 +297,36 @@ pub(crate) fn to_vec(x: &Tensor) -> Vec<f32> {
     flat.copy_data(&mut values, n);
     values
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A network that nobody runs.
+    struct Never;
+
+    impl Network for Never {
+        fn run(&self, _: &Tensor, _: &[Layer]) -> Vec<Tensor> {
+            unreachable!("only its identity is asked for")
+        }
+    }
+
+    fn identity_on(device: Device) -> String {
+        let layers = vec![Layer { name: "2048", n_dims: 2048 }];
+        let (network, digest) = (NetworkName::InceptionFid, "0123456789ab".to_owned());
+        let name = network.to_string();
+        let net = OpenNet { network, name, layers, dtype: Dtype::Bf16, device, digest, net: Box::new(Never) };
+        net.identity()
+    }
+
+    #[test]
+    fn the_kind_of_device_is_part_of_the_identity_and_which_gpu_is_not() {
+        let on_cpu = identity_on(Device::Cpu);
+        let on_gpu = identity_on(Device::Cuda(0));
+        assert_ne!(on_cpu, on_gpu);
+        assert_eq!(on_gpu, identity_on(Device::Cuda(1)));
+        assert_ne!(on_gpu, identity_on(Device::Mps));
+        // Features that are kept were made under this name.
+        assert_eq!(on_cpu, "inception-fid-2048-bf16@0123456789ab");
+    }
+}
