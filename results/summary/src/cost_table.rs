@@ -28,7 +28,7 @@ pub struct CostTable {
     /// Threads of the process.
     #[serde(deserialize_with = "positive")]
     pub threads: u32,
-    /// Version of libtorch.
+    /// Version of the loaded libtorch.
     pub libtorch: String,
     /// Day of the measurement, `YYYY-MM-DD`.
     pub date: String,
@@ -53,7 +53,7 @@ pub struct CostTable {
     pub step_seconds_ci95: [f64; 2],
     /// Cost of a plain step that asks for kernel by kernel; present where the steps of the table run as CUDA graphs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eager_step: Option<EagerStep>,
+    pub eager_step: Option<EagerCost>,
     /// Median time of a prefill, in seconds; absent in tables of before it was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill_seconds: Option<f64>,
@@ -63,12 +63,40 @@ pub struct CostTable {
     /// Most memory of the host that the process had, in bytes; absent likewise, and where the system does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_host_bytes: Option<u64>,
+    /// Most memory of the GPU that libtorch had, in bytes: weights, caches of two images where steps are graphs, and
+    /// activations. Absent likewise, and with the reason in `peak_device_unknown`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_device_bytes: Option<u64>,
+    /// Why that is not known; absent where it is, and likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_device_unknown: Option<String>,
+    /// What copies between host and device cost; absent likewise, and on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Copies>,
     /// Costs of verifications, by rising number of nodes.
     #[serde(rename = "verification", deserialize_with = "rising")]
     pub verifications: Vec<Verification>,
     /// Costs of forwards of drafters.
     #[serde(rename = "drafter", default)]
     pub drafters: Vec<Draft>,
+}
+
+/// What copies between the host's pageable memory and the device cost; medians.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copies {
+    /// Seconds of a copy of 4 KiB to the device.
+    #[serde(deserialize_with = "positive")]
+    pub small_to_device_seconds: f64,
+    /// Seconds of one to the host.
+    #[serde(deserialize_with = "positive")]
+    pub small_to_host_seconds: f64,
+    /// Bytes a second of a copy of 64 MiB to the device.
+    #[serde(deserialize_with = "positive")]
+    pub to_device_bytes_per_second: f64,
+    /// Bytes a second of one to the host.
+    #[serde(deserialize_with = "positive")]
+    pub to_host_bytes_per_second: f64,
 }
 
 /// Where the weights of a timed model are from.
@@ -83,10 +111,10 @@ pub enum Weights {
     Made,
 }
 
-/// The cost of a plain step that asks for kernel by kernel.
+/// The cost of a forward that asks for kernel by kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EagerStep {
+pub struct EagerCost {
     /// Median cost in plain steps of the table.
     #[serde(deserialize_with = "positive")]
     pub steps: f64,
@@ -106,6 +134,9 @@ pub struct Verification {
     pub steps: f64,
     /// Its 95 % interval.
     pub ci95: [f64; 2],
+    /// The same kernel by kernel; present where the steps of the table run as CUDA graphs, absent in older tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eager: Option<EagerCost>,
 }
 
 /// The cost of a forward of a drafter.

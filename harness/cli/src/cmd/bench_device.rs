@@ -3,6 +3,7 @@
 //! Each model is timed by a process of its own, so that one that is too large or hangs takes nothing from the others.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -14,6 +15,7 @@ use clap::Args;
 use specimen_catalog::{Family, entry};
 use specimen_measure::words::counted;
 use specimen_record::write_atomic;
+use specimen_runner::images::load::device_of;
 use specimen_summary::cost_table::CostTable;
 use specimen_table::{Block, Column, Entry, Table, markdown_page};
 
@@ -53,7 +55,7 @@ pub struct BenchDeviceArgs {
     /// Places of an image at which each forward is timed, at most
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(10..))]
     pub repetitions: u32,
-    /// Seconds for all models; those that are left then are named
+    /// Seconds for all models; one that is not done then is named
     #[arg(long, value_name = "S", default_value_t = 480)]
     pub seconds: u64,
     /// Folder of the cost tables and the page; a model whose table is there is not timed again
@@ -75,6 +77,8 @@ pub(crate) fn bench_device(args: &BenchDeviceArgs, console: &Console) -> anyhow:
         let known = published().join(", ");
         return Err(CliError::Usage(format!("--models: no model `{unknown}`; published are {known}")).into());
     }
+    // One sentence, in place of one for each model.
+    device_of(&args.device)?;
     fs::create_dir_all(&args.out)
         .with_context(|| format!("{}: cannot make the folder", args.out.display()))?;
     let until = Instant::now() + Duration::from_secs(args.seconds);
@@ -250,10 +254,7 @@ fn blocks(args: &BenchDeviceArgs, all: &[Timed]) -> Vec<Block> {
             first.date,
             specimen_provenance::VERSION,
         )),
-        Block::Words(format!(
-            "Command: specimen bench-device --device {} --dtype {}",
-            args.device, args.dtype
-        )),
+        Block::Words(format!("Command: {}", command_of(args))),
         Block::Table(costs_of(&tables)),
     ];
     let missing: Vec<(&str, &str)> = all
@@ -268,6 +269,22 @@ fn blocks(args: &BenchDeviceArgs, all: &[Timed]) -> Vec<Block> {
         blocks.push(Block::Table(table));
     }
     blocks
+}
+
+/// The command that times the same again, with what was left to its defaults.
+fn command_of(args: &BenchDeviceArgs) -> String {
+    let BenchDeviceArgs { device, models, dtype, guidance, graphs, threads, repetitions, seconds, out } =
+        args;
+    let mut command =
+        format!("specimen bench-device --device {device} --dtype {dtype} --guidance {guidance}");
+    if !models.is_empty() {
+        command.push_str(&format!(" --models {}", models.join(",")));
+    }
+    if let Some(graphs) = graphs {
+        command.push_str(&format!(" --graphs {graphs}"));
+    }
+    let out = out.file_name().unwrap_or_default().display();
+    command + &format!(" --threads {threads} --repetitions {repetitions} --seconds {seconds} --out {out}")
 }
 
 /// One row a model.
@@ -298,6 +315,14 @@ fn costs_of(tables: &[&CostTable]) -> Table {
             let cost = table.verifications.iter().find(|cost| cost.nodes == nodes)?;
             Some(format!("{:.2}", cost.steps))
         });
+        let eager = |table: &CostTable| {
+            table.verifications.iter().find(|cost| cost.nodes == nodes)?.eager.map(|cost| cost.steps)
+        };
+        if tables.iter().any(|table| eager(table).is_some()) {
+            column(Column::number(&format!("{nodes} nodes, eager"), "steps", None), &|table| {
+                Some(format!("{:.2}", eager(table)?))
+            });
+        }
     }
     column(Column::text("drafters, steps"), &|table| {
         let all: Vec<String> =
@@ -309,12 +334,36 @@ fn costs_of(tables: &[&CostTable]) -> Table {
     column(Column::number("memory of the host", "GB", None), &|table| {
         Some(format!("{:.1}", table.peak_host_bytes? as f64 * 1e-9))
     });
+    column(Column::number("memory of the GPU", "GB", None), &|table| {
+        Some(format!("{:.1}", table.peak_device_bytes? as f64 * 1e-9))
+    });
+    let us = |seconds: f64| format!("{:.1}", seconds * 1e6);
+    let gb = |bytes_per_s: f64| format!("{:.1}", bytes_per_s * 1e-9);
+    if tables.iter().any(|table| table.copies.is_some()) {
+        column(Column::number("4 KiB up, down", "us", None), &|table| {
+            let copies = table.copies?;
+            Some(format!("{}, {}", us(copies.small_to_device_seconds), us(copies.small_to_host_seconds)))
+        });
+        column(Column::number("64 MiB up, down", "GB/s", None), &|table| {
+            let copies = table.copies?;
+            Some(format!(
+                "{}, {}",
+                gb(copies.to_device_bytes_per_second),
+                gb(copies.to_host_bytes_per_second)
+            ))
+        });
+    }
     shown.legend = vec![
         "Weights are random numbers in the published sizes. Times are medians; the tables next to this page have 95 % intervals."
             .to_owned(),
         "bound: the bytes that a plain step must read, over the bandwidth that was measured just before. n nodes: a \
-         verification of n nodes, root included. eager step: a plain step without CUDA graphs, where the others have them. drafters: one forward. All in plain steps at the same place of an image."
+         verification of n nodes, root included. eager: the same without CUDA graphs, where the others have them. drafters: one forward, which never is a graph. All in \
+         plain steps at the same place of an image. No time holds the capture of a graph. up, down: copies between pageable \
+         memory of the host and the device."
             .to_owned(),
     ];
+    let unknown: BTreeSet<&str> =
+        tables.iter().filter_map(|table| table.peak_device_unknown.as_deref()).collect();
+    shown.legend.extend(unknown.into_iter().map(|why| format!("The memory of the GPU is not known: {why}.")));
     shown
 }

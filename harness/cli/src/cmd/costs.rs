@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use specimen_catalog::entry::entry;
-use specimen_models::seam::clock::{DeviceClock, memory_bandwidth};
+use specimen_models::seam::clock::{DeviceClock, copy_costs, memory_bandwidth};
 use specimen_record::{Timestamp, write_atomic};
 use specimen_runner::{
     images::{
@@ -14,8 +14,11 @@ use specimen_runner::{
     },
     machine::{computed_on, peak_memory_mb},
 };
-use specimen_summary::cost_table::{CostTable, Draft, EagerStep, SCHEMA, Verification, Weights};
-use specimen_weights::libtorch;
+use specimen_summary::cost_table::{Copies, CostTable, Draft, EagerCost, SCHEMA, Verification, Weights};
+use specimen_weights::{
+    cuda_graph::{peak_memory, reset_peak_memory},
+    libtorch,
+};
 
 use crate::{
     args::Format,
@@ -72,6 +75,8 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let device = device_of(&cell.model.device)?;
     // Before the weights: they take the memory that this leaves.
     let bandwidth = memory_bandwidth(device);
+    let copies = copy_costs(device);
+    let peak_begun = reset_peak_memory(device);
     let mut models = if args.made { Models::made() } else { Models::new(data_root()) };
     let model = models.get(&cell.model)?;
     model.warnings.iter().for_each(|what| console.warn(what));
@@ -89,10 +94,13 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
         console.warn(format!("steps ran without CUDA graphs: {why}"));
     }
-    let verification = |(nodes, cost): &(usize, MedianEstimate)| Verification {
+    let peak_device = peak_begun.and_then(|()| peak_memory(device));
+    let eager_cost = |cost: &MedianEstimate| EagerCost { steps: rounded(cost.value), ci95: ends(cost) };
+    let verification = |(at, (nodes, cost)): (usize, &(usize, MedianEstimate))| Verification {
         nodes: *nodes as u32,
         steps: rounded(cost.value),
         ci95: ends(cost),
+        eager: costs.eager_verifications.get(at).map(|(_, cost)| eager_cost(cost)),
     };
     let draft = |(proposer, cost): &(&str, MedianEstimate)| Draft {
         proposer: (*proposer).to_owned(),
@@ -120,14 +128,19 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
         step_bytes: streamed_bytes(&cell.model),
         step_seconds: rounded(costs.step_s.value),
         step_seconds_ci95: ends(&costs.step_s),
-        eager_step: costs
-            .eager_step
-            .as_ref()
-            .map(|cost| EagerStep { steps: rounded(cost.value), ci95: ends(cost) }),
+        eager_step: costs.eager_step.as_ref().map(eager_cost),
         prefill_seconds: Some(rounded(costs.prefill_s.value)),
         picture_seconds: Some(rounded(costs.picture_s.value)),
         peak_host_bytes: peak_memory_mb().map(|mb| mb << 20),
-        verifications: costs.verifications.iter().map(verification).collect(),
+        peak_device_bytes: peak_device.as_ref().ok().copied(),
+        peak_device_unknown: peak_device.err(),
+        copies: copies.map(|copies| Copies {
+            small_to_device_seconds: rounded(copies.small_to_device_s),
+            small_to_host_seconds: rounded(copies.small_to_host_s),
+            to_device_bytes_per_second: copies.to_device_bytes_per_s.round(),
+            to_host_bytes_per_second: copies.to_host_bytes_per_s.round(),
+        }),
+        verifications: costs.verifications.iter().enumerate().map(verification).collect(),
         drafters: costs.drafters.iter().map(draft).collect(),
     };
     if let Some(path) = &args.out {

@@ -24,9 +24,20 @@ fn a_model_that_cannot_be_timed_is_a_row_and_costs_the_others_nothing() {
     assert!(missing.len() > "| igpt-mnist | | |".len(), "{missing}");
 
     let table = fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap();
-    for part in ["prefill_seconds = ", "picture_seconds = ", "nodes = 60", "weights = \"made\""] {
+    for part in [
+        "prefill_seconds = ",
+        "picture_seconds = ",
+        "nodes = 60",
+        "weights = \"made\"",
+        "peak_device_unknown = \"it computes on no GPU\"",
+    ] {
         assert!(table.contains(part), "{part} is not in {table}");
     }
+    assert!(!table.contains("[copies]"), "a CPU has no copies: {table}");
+    assert!(page.contains("The memory of the GPU is not known: it computes on no GPU."), "{page}");
+    let command = "Command: specimen bench-device --device cpu --dtype f32 --guidance 3 --models llamagen-toy,igpt-mnist \
+                   --threads 1 --repetitions 10 --seconds 480 --out bench\n";
+    assert!(page.contains(command), "{page}");
     let again = desk.succeeds(&args);
     assert!(again.err.contains("llamagen-toy was timed before"), "{}", again.err);
     assert_eq!(fs::read_to_string(desk.path("bench/llamagen-toy.toml")).unwrap(), table);
@@ -48,6 +59,24 @@ fn steps_over_buffers_stand_beside_eager_ones() {
     let (_, eager) = table.split_once("[eager_step]\nsteps = ").unwrap();
     let measured: f64 = eager.lines().next().unwrap().parse().unwrap();
     assert!((shown - measured).abs() < 0.006, "{shown}, {measured}");
+    // And every verification.
+    let eager = table.split("[verification.eager]\nsteps = ").skip(1);
+    let eager: Vec<f64> = eager.map(|text| text.lines().next().unwrap().parse().unwrap()).collect();
+    assert_eq!(eager.len(), 6, "{table}");
+    let at = head.split('|').position(|name| name.contains("32 nodes, eager")).unwrap();
+    let shown: f64 = row.split('|').nth(at).unwrap().trim().parse().unwrap();
+    assert!((shown - eager[4]).abs() < 0.006, "{shown}, {eager:?}");
+}
+
+#[test]
+fn without_a_gpu_one_sentence_says_so_before_any_model() {
+    let desk = Desk::new();
+    // No machine has so many.
+    let ran = desk.run(&["bench-device", "--device", "cuda:999"]);
+    assert_eq!(ran.code, 6, "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(ran.err.starts_with("error: device `cuda:999` cannot be used: "), "{}", ran.err);
+    assert!(!desk.path("bench-device").exists());
 }
 
 #[test]

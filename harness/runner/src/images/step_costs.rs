@@ -1,7 +1,7 @@
 //! What forwards cost on this machine: verifications of several sizes and forwards of the drafters, each over the plain
 //! step at the same place of an image.
 
-use std::hint::black_box;
+use std::{hint::black_box, rc::Rc};
 
 use specimen_decode::{
     clock::Clock,
@@ -14,7 +14,11 @@ use specimen_decode::{
 use specimen_models::{
     heads::drafters::DrafterKind,
     seam::{
-        clock::DeviceClock, generation::ModelGeneration, loaded_model::LoadedModel, model_error::ModelError,
+        clock::DeviceClock,
+        generation::ModelGeneration,
+        loaded_model::LoadedModel,
+        model_error::ModelError,
+        static_steps::{Captures, StepBuffers},
     },
 };
 pub use specimen_stats::median_interval::MedianEstimate;
@@ -39,7 +43,10 @@ pub struct ForwardCosts {
     pub picture_s: MedianEstimate,
     /// Nodes of a verification, root included, and its cost over the plain step at the same place.
     pub verifications: Vec<(usize, MedianEstimate)>,
-    /// What proposes, as specs name it, and the cost of one forward of it over the plain step at the same place.
+    /// The same kernel by kernel, over the same plain step; empty where `eager_step` is absent.
+    pub eager_verifications: Vec<(usize, MedianEstimate)>,
+    /// What proposes, as specs name it, and the cost of one forward of it over the plain step at the same place. Drafters
+    /// always ask for kernel by kernel.
     pub drafters: Vec<(&'static str, MedianEstimate)>,
     /// Image tokens in the cache at the first place and at the last.
     pub context: [usize; 2],
@@ -70,12 +77,13 @@ pub fn forward_costs(
     }
     let max_tree = sizes.iter().copied().chain([stride]).max().expect("the stride is one");
     let open = || model.open(prompt, sampling, max_tree);
-    let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock };
+    let buffers = model.steps.as_ref();
+    let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock, buffers };
     walk.begin(stride);
     let mut eager = match &model.steps {
         Some(_) => {
             let generation = model.open_eager(prompt, sampling, max_tree)?;
-            Some(Walk { generation, tokens: Vec::new(), clock })
+            Some(Walk { generation, tokens: Vec::new(), clock, buffers: None })
         }
         None => None,
     };
@@ -83,15 +91,21 @@ pub fn forward_costs(
     let mut steps = Vec::new();
     let mut eager_steps = Vec::new();
     let mut ratios = vec![Vec::new(); sizes.len()];
+    let mut eager_ratios = ratios.clone();
     for nth in 0..places.len() {
         let step = walk.score(1);
         let eager_cost = eager.as_mut().map(|eager| eager.score(1) / step);
         let costs: Vec<f64> = sizes.iter().map(|&n| walk.score(n) / step).collect();
+        let eager_costs: Vec<f64> = match &mut eager {
+            Some(eager) => sizes.iter().map(|&n| eager.score(n) / step).collect(),
+            None => Vec::new(),
+        };
         // The first place warms caches and kernels up.
         if nth > 0 {
             steps.push(step);
             eager_steps.extend(eager_cost);
             ratios.iter_mut().zip(costs).for_each(|(ratios, cost)| ratios.push(cost));
+            eager_ratios.iter_mut().zip(eager_costs).for_each(|(ratios, cost)| ratios.push(cost));
         }
         // The tree that is scored last is the one that is kept.
         walk.advance(stride);
@@ -103,7 +117,7 @@ pub fn forward_costs(
         let proposer = proposer(kind);
         // Heads of one kind differ in their weights only.
         if drafters.iter().all(|(seen, _)| *seen != proposer) {
-            let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock };
+            let mut walk = Walk { generation: open()?, tokens: Vec::new(), clock, buffers };
             let (mut drafter, _) = model.drafter(kind, &walk.generation, max_tree)?;
             let costs = walk.draft_costs(&mut *drafter, places.len(), stride);
             drafters.push((proposer, median_interval(&costs, LEVEL)?));
@@ -113,7 +127,10 @@ pub fn forward_costs(
         (0..model.n_tokens).map(|at| model.forced.get(at).copied().flatten().unwrap_or(TokenId(0))).collect();
     let picture_s = several_times(clock, || Ok(()), |()| drop(black_box(model.picture(&tokens))))?;
     let prefill_s = several_times(clock, open, |mut generation| drop(black_box(generation.prefill())))?;
-    let medians = sizes.iter().zip(&ratios).map(|(&n, ratios)| Ok((n, median_interval(ratios, LEVEL)?)));
+    let medians = |of_sizes: &[Vec<f64>]| -> Result<Vec<(usize, MedianEstimate)>, RunError> {
+        let pairs = sizes.iter().zip(of_sizes);
+        pairs.map(|(&n, ratios)| Ok((n, median_interval(ratios, LEVEL)?))).collect()
+    };
     Ok(ForwardCosts {
         step_s: median_interval(&steps, LEVEL)?,
         eager_step: match eager_steps.is_empty() {
@@ -122,7 +139,8 @@ pub fn forward_costs(
         },
         prefill_s,
         picture_s,
-        verifications: medians.collect::<Result<_, RunError>>()?,
+        verifications: medians(&ratios)?,
+        eager_verifications: if eager_steps.is_empty() { Vec::new() } else { medians(&eager_ratios)? },
         drafters,
         context: [places[0], places[places.len() - 1]],
     })
@@ -154,12 +172,21 @@ fn proposer(kind: &DrafterKind) -> &'static str {
     }
 }
 
+/// The seconds that `run` takes when it captures nothing: it runs again where `captures` rose.
+fn without_captures(captures: impl Fn() -> Option<Captures>, mut run: impl FnMut() -> f64) -> f64 {
+    let before = captures();
+    let seconds = run();
+    if captures() == before { seconds } else { run() }
+}
+
 /// An image under way, of tokens that nobody drew.
 struct Walk<'c> {
     generation: ModelGeneration,
     /// All tokens so far, the root of the next tree last.
     tokens: Vec<TokenId>,
     clock: &'c DeviceClock,
+    /// Those of its steps, where they are captured.
+    buffers: Option<&'c Rc<StepBuffers>>,
 }
 
 impl Walk<'_> {
@@ -175,7 +202,7 @@ impl Walk<'_> {
     }
 
     /// Seconds of a forward over a chain of `n` nodes with the distribution of its root on the host. Any shape costs the
-    /// same: only the entries of the mask differ.
+    /// same: only the entries of the mask differ. A forward that was captured is timed when it is replayed.
     fn score(&mut self, n: usize) -> f64 {
         let mut tree = TokenTree::new(self.tokens[self.tokens.len() - 1]);
         let mut at = NodeId(0);
@@ -183,9 +210,12 @@ impl Walk<'_> {
             let token = (self.tokens.len() + nth - 1) * 61 % self.generation.n_vocab();
             at = tree.push(at, TokenId(token as u32), Proposal::Chosen);
         }
-        let started = self.clock.now_ns();
-        black_box(self.generation.score(&tree).dist(NodeId(0)));
-        (self.clock.now_ns() - started) as f64 * 1e-9
+        let captures = || self.buffers.map(|buffers| buffers.captures());
+        without_captures(captures, || {
+            let started = self.clock.now_ns();
+            black_box(self.generation.score(&tree).dist(NodeId(0)));
+            (self.clock.now_ns() - started) as f64 * 1e-9
+        })
     }
 
     /// Keeps the first `n` nodes of the tree that was scored last.
@@ -222,5 +252,30 @@ impl Walk<'_> {
             }
         }
         costs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_forward_that_captured_is_timed_again_and_others_are_not() {
+        for (n_captured, expected, n_runs) in [(0, 1.0, 1), (1, 2.0, 2)] {
+            let captures = Cell::new(Captures::default());
+            let mut n = 0;
+            let seconds = without_captures(
+                || Some(captures.get()),
+                || {
+                    n += 1;
+                    captures.set(Captures { n_captured, ..captures.get() });
+                    f64::from(n)
+                },
+            );
+            assert_eq!((seconds, n), (expected, n_runs));
+        }
+        assert_eq!(without_captures(|| None, || 3.0), 3.0);
     }
 }
