@@ -68,7 +68,7 @@ pub fn reset_peak_memory(device: Device) -> Result<(), String> {
 pub fn peak_memory(device: Device) -> Result<u64, String> {
     let (index, functions) = (index_of(device)?, functions()?);
     let mut bytes = 0;
-    #[expect(unsafe_code, reason = "the function writes one number to where it is told")]
+    #[expect(unsafe_code, reason = "the function writes one number to the place that it gets")]
     let failed = unsafe { (functions.peak)(index, &raw mut bytes) } != 0;
     if failed { Err(functions.reason()) } else { Ok(bytes) }
 }
