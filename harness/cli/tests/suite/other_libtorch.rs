@@ -1,5 +1,7 @@
 //! The program with another libtorch than it was built for: the loaded one is recorded, and a sentence says so once.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::{
     ffi::OsStr,
     fs,
