@@ -7,7 +7,7 @@ use specimen_experiments::expect::PublishedRef;
 use crate::VerdictError;
 
 /// The files, by name.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("cascade_fig4.csv", include_str!("../../papers/cascade_fig4.csv")),
     ("cascade_fig6.csv", include_str!("../../papers/cascade_fig6.csv")),
     ("cascade_qualitative_params.csv", include_str!("../../papers/cascade_qualitative_params.csv")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 19] = [
     ("cascade_table3a.csv", include_str!("../../papers/cascade_table3a.csv")),
     ("cascade_table3b.csv", include_str!("../../papers/cascade_table3b.csv")),
     ("cascade_text_and_appendix.csv", include_str!("../../papers/cascade_text_and_appendix.csv")),
+    ("coolsd_secondhand.csv", include_str!("../../papers/coolsd_secondhand.csv")),
     ("context_secondhand.csv", include_str!("../../papers/context_secondhand.csv")),
     ("pjd_secondhand.csv", include_str!("../../papers/pjd_secondhand.csv")),
     ("scd_secondhand.csv", include_str!("../../papers/scd_secondhand.csv")),

@@ -12,13 +12,14 @@ use specimen_foundation::names::known_names;
 use crate::VerdictError;
 
 /// The papers, by id.
-const PAPERS: [(&str, &str); 7] = [
+const PAPERS: [(&str, &str); 8] = [
     ("cascade", include_str!("../../../papers/cascade.toml")),
     ("vvs", include_str!("../../../papers/vvs.toml")),
     ("sjdvp", include_str!("../../../papers/sjdvp.toml")),
     ("scd", include_str!("../../../papers/scd.toml")),
     ("sjdpac", include_str!("../../../papers/sjdpac.toml")),
     ("sjdsv", include_str!("../../../papers/sjdsv.toml")),
+    ("coolsd", include_str!("../../../papers/coolsd.toml")),
     ("pjd", include_str!("../../../papers/pjd.toml")),
 ];
 
