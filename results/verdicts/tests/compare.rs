@@ -184,7 +184,7 @@ fn a_drift_is_the_summarys_number_with_its_direction() {
     let found = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!((found.a.drift, found.b.drift), (Some(0.975), None));
     let head = found.table().head.join(" ");
-    assert!(head.contains("; the baseline became faster: its median time fell by 2.5 %"), "{head}");
+    assert!(head.contains("; the baseline's median time fell by 2.5 %"), "{head}");
 }
 
 #[test]

@@ -326,10 +326,20 @@ fn held_out_prompts_confirm_or_refute_the_first_of_the_last_rung() {
     assert!(open.said().contains(text), "{}", open.said());
     let bad = confirmed(four(), (-0.5, 0.1));
     assert!(bad.said().contains("does not meet fid<=10 on held-out prompts"), "{}", bad.said());
+    let rivals = "Settings that would be better are undecided: `doubtful` fid<=10 (about 40 prompts would, --limit 60).";
+    assert!(bad.said().ends_with(rivals), "{}", bad.said());
     let open = confirmed(four(), (-0.5, 0.9)).said();
     let text =
         "by its means it misses what they do not decide, fid<=10 (about 40 prompts would, --limit 118).";
     assert!(open.contains(text) && !open.contains("does not meet"), "{open}");
+    // A bound that the means keep may be open too.
+    let mut of_two = confirmed(four(), (-0.5, 0.1));
+    let kept = BoundCheck { constraint: "nfe<=90".into(), ..bound(Some((0.3, 0.9))) };
+    of_two.confirmation.as_mut().unwrap().trial.budget.push(kept);
+    of_two.conclude();
+    let text =
+        "does not meet fid<=10 on held-out prompts. The 6 held-out prompts do not decide nfe<=90 (about 40";
+    assert!(of_two.said().contains(text), "{}", of_two.said());
 }
 
 #[test]

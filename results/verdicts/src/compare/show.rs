@@ -35,7 +35,8 @@ impl Comparison {
         table.legend.push(
             "B against A: B minus A, paired prompt by prompt; of seconds A over B (above 1: B is faster), the ratio of \
              mean times. Speedup: that of a run's table, the baseline's mean time over the cell's. In brackets: 95 % \
-             interval. p: two-sided by Student's t, Holm-corrected over the cells of a measure. Detectable: what this \
+             interval. p: two-sided by Student's t, of ratios on their logarithms, Holm-corrected over the cells of a measure; a \
+             difference counts only where interval and p agree. Detectable: what this \
              many pairs would have found with 80 % power."
                 .to_owned(),
         );

@@ -35,9 +35,12 @@ pub enum Verdict {
         setting: String,
         /// Bounds that it misses there, or that have no value.
         missed: Vec<String>,
-        /// Those of them that the held-out prompts do not decide.
+        /// Its bounds that the held-out prompts do not decide, missed or not.
         #[serde(default)]
         undecided: Vec<Undecided>,
+        /// Bounds that the rungs leave undecided, of settings that would be better.
+        #[serde(default)]
+        rivals: Vec<Undecided>,
     },
     /// No setting of the last rung met the budget.
     NoneMeets {
@@ -90,22 +93,17 @@ impl Tuning {
             return;
         };
         let setting = best.trial.setting.clone();
-        self.verdict = self.confirmation.as_ref().map(|confirmation| match confirmation.standing {
-            BudgetStatus::Meets => {
-                let bounds = &confirmation.trial.budget;
-                let undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
-                Verdict::Confirmed { undecided, rivals: self.rivals(best), setting }
-            }
-            BudgetStatus::Open | BudgetStatus::Misses => {
-                let bounds = &confirmation.trial.budget;
-                let missed: Vec<String> = bounds
-                    .iter()
-                    .filter(|held| held.standing() != BudgetStatus::Meets)
-                    .map(|held| held.constraint.clone())
-                    .collect();
-                let mut undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
-                undecided.retain(|one| missed.contains(&one.constraint));
-                Verdict::NotConfirmed { setting, missed, undecided }
+        self.verdict = self.confirmation.as_ref().map(|confirmation| {
+            let bounds = &confirmation.trial.budget;
+            let undecided = undecided(&setting, bounds, Schedule::limit_of_held_out);
+            let rivals = self.rivals(best);
+            match confirmation.standing {
+                BudgetStatus::Meets => Verdict::Confirmed { undecided, rivals, setting },
+                BudgetStatus::Open | BudgetStatus::Misses => {
+                    let missed = bounds.iter().filter(|held| held.standing() != BudgetStatus::Meets);
+                    let missed = missed.map(|held| held.constraint.clone()).collect();
+                    Verdict::NotConfirmed { setting, missed, undecided, rivals }
+                }
             }
         });
     }
@@ -168,29 +166,18 @@ impl Tuning {
             Some(Verdict::Confirmed { setting, undecided, rivals }) => {
                 let method = self.settings.iter().find(|known| known.name == *setting);
                 let method = method.map(|known| format!(" It is {}.", known.method)).unwrap_or_default();
-                let n_held_out = self.confirmation.as_ref().map_or(0, |c| c.prompts[1] - c.prompts[0]);
-                let open = match undecided.is_empty() {
-                    true => String::new(),
-                    false => format!(
-                        " The {n_held_out} held-out prompts do not decide {}.",
-                        listed(undecided, |one| one.constraint.clone())
-                    ),
-                };
-                let rivals = match rivals.is_empty() {
-                    true => String::new(),
-                    false => {
-                        format!(" Settings that would be better are undecided: {}.", of_settings(rivals))
-                    }
-                };
+                let (open, rivals) = (self.left_open(undecided), rivals_said(rivals));
                 let by = if undecided.is_empty() { "" } else { " by its means" };
                 format!(
                     "`{setting}` is the best inside the budget; held-out prompts confirm it{by}.{method}{open}{rivals}"
                 )
             }
-            Some(Verdict::NotConfirmed { setting, missed, undecided }) => {
-                let is_open = |bound: &&String| undecided.iter().any(|one| one.constraint == **bound);
-                let (open, certain): (Vec<&String>, Vec<&String>) = missed.iter().partition(is_open);
-                let certain: Vec<&str> = certain.into_iter().map(String::as_str).collect();
+            Some(Verdict::NotConfirmed { setting, missed, undecided, rivals }) => {
+                let is_missed = |one: &Undecided| missed.contains(&one.constraint);
+                let (open, kept): (Vec<Undecided>, Vec<Undecided>) =
+                    undecided.iter().cloned().partition(is_missed);
+                let is_certain = |bound: &&str| open.iter().all(|one| one.constraint != *bound);
+                let certain: Vec<&str> = missed.iter().map(String::as_str).filter(is_certain).collect();
                 let mut said = format!("`{setting}` was the best inside the budget");
                 if !certain.is_empty() {
                     said += &format!(", but does not meet {} on held-out prompts", certain.join(", "));
@@ -199,10 +186,10 @@ impl Tuning {
                 if !open.is_empty() {
                     said += &format!(
                         " Held-out prompts do not confirm it: by its means it misses what they do not decide, {}.",
-                        listed(undecided, |one| one.constraint.clone())
+                        listed(&open, |one| one.constraint.clone())
                     );
                 }
-                said
+                said + &self.left_open(&kept) + &rivals_said(rivals)
             }
             Some(Verdict::NoneMeets { nearest, also, earlier, undecided, open }) => {
                 let n = self.n_judged();
@@ -242,6 +229,16 @@ impl Tuning {
                 said
             }
         }
+    }
+
+    /// Which bounds of the chosen setting the held-out prompts leave open, in a sentence that begins with a space.
+    fn left_open(&self, undecided: &[Undecided]) -> String {
+        if undecided.is_empty() {
+            return String::new();
+        }
+        let n_held_out = self.confirmation.as_ref().map_or(0, |c| c.prompts[1] - c.prompts[0]);
+        let bounds = listed(undecided, |one| one.constraint.clone());
+        format!(" The {n_held_out} held-out prompts do not decide {bounds}.")
     }
 
     /// What it took, in a sentence.
@@ -303,6 +300,14 @@ fn undecided(setting: &str, bounds: &[BoundCheck], limit: fn(usize) -> usize) ->
         limit: held.prompts_to_decide.and_then(|n| usize::try_from(n).ok()).map(limit),
     })
     .collect()
+}
+
+/// Open bounds of settings that would be better, in a sentence that begins with a space.
+fn rivals_said(rivals: &[Undecided]) -> String {
+    match rivals.is_empty() {
+        true => String::new(),
+        false => format!(" Settings that would be better are undecided: {}.", of_settings(rivals)),
+    }
 }
 
 fn of_settings(all: &[Undecided]) -> String {
