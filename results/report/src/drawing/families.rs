@@ -71,6 +71,24 @@ pub(crate) const fn style(family: Option<Family>) -> FamilyStyle {
     FamilyStyle { color: rgb(light), color_on_dark: rgb(dark), mark }
 }
 
+/// What the methods of a family are called above their panel.
+pub(crate) fn words(family: Option<Family>) -> &'static str {
+    match family {
+        Some(Family::Plain) => "Plain decoding",
+        Some(Family::Chain) => "Chains",
+        Some(Family::StaticTree) => "Static trees",
+        Some(Family::DynamicTree) => "Dynamic trees",
+        Some(Family::Jacobi) => "Jacobi",
+        Some(Family::Grouped) => "GSD",
+        Some(Family::Lantern) => "LANTERN",
+        Some(Family::Cascade) => "CASCADE",
+        Some(Family::Skipping) => "Schedulers that skip",
+        Some(Family::Rows) => "Rows at once",
+        Some(Family::External) => "Other programs",
+        None => "Others",
+    }
+}
+
 const fn rgb((r, g, b): (u8, u8, u8)) -> RGBColor {
     RGBColor(r, g, b)
 }

@@ -5,10 +5,15 @@ use specimen_record::{CellSummary, Guarantee, Summary};
 
 use crate::ReportError;
 use crate::drawing::charts::curves::{Curve, CurvePanel, Curves};
+use crate::drawing::families::{FAMILIES, style, words};
 use crate::drawing::figure::{Figure, Style, Words};
+use crate::drawing::palette::series_color;
 use crate::figures::setting_lines::curve;
 use crate::tables::conditions::conditions;
 use specimen_table::CsvText;
+
+/// Most lines of one panel; with more, each family has a panel of its own.
+const MOST_TOGETHER: usize = 8;
 
 /// One line a cell; the depth counts from 1.
 pub(crate) struct Depths {
@@ -38,21 +43,42 @@ impl Depths {
                       that few steps reach is known less well than the first: the counts are in the records."
                 .to_owned(),
         };
-        let panel = CurvePanel {
-            curves: self.curves.clone(),
-            y_name: "Accepted of tested (↑ higher is better)".to_owned(),
-            level: None,
-            y: Some([0.0, 1.0]),
-        };
+        let panels = self.panels();
+        let most = panels.iter().map(|panel| panel.curves.len()).max().unwrap_or(0);
+        let least = if panels.len() > 1 { 120 } else { 300 };
         let drawing = Curves {
-            panels: vec![panel],
+            panels,
             x_name: "Depth of the draft token".to_owned(),
             // Room for as many names beside the ends of the lines.
-            tall: 300.max(20 * i32::try_from(self.curves.len()).unwrap_or(i32::MAX / 20)),
+            tall: least.max(20 * i32::try_from(most).unwrap_or(i32::MAX / 20)),
             ticks_at_places: true,
             is_log: false,
         };
         Figure::of(words, &drawing, self.csv()?, style)
+    }
+
+    /// All lines in one panel, or a panel for each family with a colour for each of its lines.
+    fn panels(&self) -> Vec<CurvePanel> {
+        let panel = |curves: Vec<Curve>, what: &str| CurvePanel {
+            curves,
+            y_name: format!("{what} (↑ higher is better)"),
+            level: None,
+            y: Some([0.0, 1.0]),
+        };
+        if self.curves.len() <= MOST_TOGETHER {
+            return vec![panel(self.curves.clone(), "Accepted of tested")];
+        }
+        let of_family = |family| {
+            let is_of_it = |curve: &&Curve| curve.family == style(family);
+            let mut curves: Vec<Curve> = self.curves.iter().filter(is_of_it).cloned().collect();
+            let n = curves.len();
+            // The first keeps the colour that its family has in every figure.
+            for (nth, curve) in curves.iter_mut().skip(1).enumerate() {
+                curve.color = series_color(nth, n - 1);
+            }
+            (n > 0).then(|| panel(curves, &format!("{}: accepted of tested", words(family))))
+        };
+        FAMILIES.into_iter().filter_map(of_family).collect()
     }
 
     fn csv(&self) -> Result<String, ReportError> {
@@ -65,5 +91,44 @@ impl Depths {
             }
         }
         Ok(out.into_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use specimen_record::Family;
+
+    use super::*;
+
+    fn curve(name: &str, family: Family) -> Curve {
+        let (name, family) = (name.to_owned(), style(Some(family)));
+        Curve {
+            name,
+            family,
+            guarantee: Guarantee::Exact,
+            color: family.color,
+            points: vec![(1.0, 0.5, None)],
+        }
+    }
+
+    #[test]
+    fn many_lines_have_a_panel_a_family_and_a_colour_each() {
+        let jacobi = ["a", "b", "c", "d", "e"].map(|name| curve(name, Family::Jacobi)).to_vec();
+        let chains = ["f", "g", "h"].map(|name| curve(name, Family::Chain)).to_vec();
+        let few = Depths { curves: [jacobi.clone(), chains.clone()].concat() }.panels();
+        assert_eq!((few.len(), few[0].curves.len()), (1, 8));
+        let many = Depths { curves: [jacobi, vec![curve("i", Family::Cascade)], chains].concat() }.panels();
+        let names: Vec<Vec<&str>> =
+            many.iter().map(|panel| panel.curves.iter().map(|curve| curve.name.as_str()).collect()).collect();
+        assert_eq!(names, [vec!["f", "g", "h"], vec!["a", "b", "c", "d", "e"], vec!["i"]]);
+        assert!(many[1].y_name.starts_with("Jacobi: accepted of tested"), "{}", many[1].y_name);
+        for panel in &many {
+            let mut colors: Vec<_> =
+                panel.curves.iter().map(|curve| (curve.color.0, curve.color.1, curve.color.2)).collect();
+            colors.sort_unstable();
+            colors.dedup();
+            assert_eq!(colors.len(), panel.curves.len());
+        }
+        assert_eq!(many[2].curves[0].color, style(Some(Family::Cascade)).color);
     }
 }
