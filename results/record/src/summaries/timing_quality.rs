@@ -60,19 +60,17 @@ pub struct CellTimingQuality {
 }
 
 impl TimingQuality {
-    /// The drift in words that begin with "the baseline", with its direction; `None` where none is known.
+    /// The drift in words that begin with "the baseline's", with its direction; `None` where none is known. It says what was
+    /// measured and no cause: the prompts of the two thirds differ, and there is no interval.
     #[must_use]
     pub fn drift_in_words(&self) -> Option<String> {
         let percent = 100.0 * (self.drift? - 1.0);
         let course = "from the first third of the blocks to the last";
         Some(match percent.abs() < 0.05 {
-            true => format!("the baseline kept its speed {course}"),
+            true => format!("the baseline's median time did not change {course}"),
             false => {
-                let (word, went) = if percent > 0.0 { ("slower", "rose") } else { ("faster", "fell") };
-                format!(
-                    "the baseline became {word}: its median time {went} by {:.1} % {course}",
-                    percent.abs()
-                )
+                let went = if percent > 0.0 { "rose" } else { "fell" };
+                format!("the baseline's median time {went} by {:.1} % {course}", percent.abs())
             }
         })
     }

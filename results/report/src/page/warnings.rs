@@ -98,7 +98,9 @@ fn of_times(summary: &Summary, caution: &mut impl FnMut(&'static str, String)) {
         let words = words.replacen("the", "The", 1);
         caution(
             "Drift",
-            format!("{words}. Speedups compare times of one attempt, prompt by prompt; seconds do not."),
+            format!(
+                "{words}. Other prompts are a part of it, and it has no interval. Speedups compare times of one attempt, prompt by prompt; seconds do not."
+            ),
         );
     }
     if let Some(others) = quality.others_busy_mean.filter(|others| *others > OTHERS) {
