@@ -3,6 +3,18 @@
 //! The loop of [`decoder`](crate::decoder) extends one sequence. A [`Frontier`] stands in its place and fills positions in an
 //! order of its own; tokens, traces, structural tokens and draws keep their meaning. Drafters, rules and schedulers have no
 //! part in it: a frontier that drafts has its own guesses and its own test.
+//!
+//! What the rest of the program sees of it:
+//! - A structural token is the only one of its row of probabilities, so it is drawn as any other; one that the format forces is
+//!   known before its turn ([`Generation::forced`]).
+//! - The cache holds tokens in the order in which they were kept, each with its position. Masks and rotary embeddings follow
+//!   positions, never the order.
+//! - A step of the trace is one forward and emits the tokens of all rows. There is no draft tree, so nothing is counted by
+//!   depth.
+//! - A replay makes the image again from its seed and compares digests: it need not know the order.
+//!
+//! What stays impossible: a drafter, a rule or a scheduler besides; several images in one batch; and a lossless method, because
+//! a token is drawn before all tokens in front of it are there.
 
 use crate::{
     clock::Clock,
