@@ -52,7 +52,7 @@ pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&with_nearest(error), &argv),
+        Err(error) => return not_understood(&with_way(with_nearest(error), &argv), &argv),
     };
     let console = Console::new(&cli.shared);
     if !cli.command.is_worker() {
@@ -118,6 +118,34 @@ fn with_nearest(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// The error with the way to write what was meant: a key of the spec as an option, and a paper's table as a word of its own.
+fn with_way(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
+    let words: Vec<&str> = argv.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let found = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(found)) if error.kind() == ErrorKind::UnknownArgument => found.clone(),
+        _ => return error,
+    };
+    let command = Cli::command();
+    let asked = words.iter().find_map(|word| command.find_subcommand(word));
+    let takes_keys =
+        asked.is_some_and(|asked| asked.get_arguments().any(|known| known.get_long() == Some("set")));
+    let paper = words.iter().position(|word| **word == found).and_then(|at| words.get(at.checked_sub(1)?));
+    let way = match (asked.map(clap::Command::get_name), paper) {
+        (Some("reproduce"), Some(paper)) if !found.starts_with('-') => {
+            format!("a table of a paper is one word: `{paper}:{found}`")
+        }
+        _ if takes_keys && found.starts_with("--") => {
+            "keys of the spec are set by `--set`, as in `--set seed=3` or `--set dataset.samples=2`"
+                .to_owned()
+        }
+        _ => return error,
+    };
+    // Another option that is spelt alike is not what was meant.
+    error.remove(ContextKind::SuggestedArg);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![way.into()]));
+    error
+}
+
 /// Prints what is wrong with the arguments, or the help.
 fn not_understood(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
@@ -176,6 +204,24 @@ mod tests {
             let meant = if typed.contains("doctro") { "'doctor'" } else { "'list'" };
             assert!(said.contains(&format!("tip: a similar subcommand exists: {meant}")), "{typed}: {said}");
         }
+    }
+
+    #[test]
+    fn an_argument_that_is_a_key_of_the_spec_or_a_table_gets_the_way_to_write_it() {
+        let said = |typed: &str| {
+            let argv: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let error = Cli::try_parse_from(&argv).unwrap_err();
+            with_way(with_nearest(error), &argv).to_string()
+        };
+        for typed in ["specimen run a.toml --seed 3", "specimen plan a.toml --samples 2"] {
+            assert!(
+                said(typed).contains("tip: keys of the spec are set by `--set`, as in `--set seed=3`"),
+                "{typed}"
+            );
+        }
+        let table = said("specimen reproduce cascade table1");
+        assert!(table.contains("tip: a table of a paper is one word: `cascade:table1`"), "{table}");
+        assert!(!said("specimen check a --seed 3").contains("--set"));
     }
 
     #[test]

@@ -61,9 +61,7 @@ pub enum HubError {
         found: String,
     },
     /// No answer, or one that broke off.
-    #[error(
-        "{url}: {reason}; run the same command again: it continues after the {n_bytes} bytes that are here"
-    )]
+    #[error("{url}: {reason}; run the same command again{}", continues(*.n_bytes))]
     BrokenOff {
         /// The address.
         url: String,
@@ -127,5 +125,13 @@ impl Failure for HubError {
             | Self::Mismatch { .. }
             | Self::Archive { .. } => Some(FailureKind::Missing),
         }
+    }
+}
+
+/// What running the command again does with what is here.
+fn continues(n_bytes: u64) -> String {
+    match n_bytes {
+        0 => String::new(),
+        n => format!(": it continues after the {n} bytes that are here"),
     }
 }

@@ -98,6 +98,15 @@ pub enum ReportError {
         /// In words.
         why: String,
     },
+    /// A column without any value.
+    #[error(
+        "no image has a value of `{name}`, so there is nothing to group by; of the datasets, parti-prompts has category and \
+         challenge, geneval task, coco2017 supercategory"
+    )]
+    EmptyGroups {
+        /// The name asked for.
+        name: String,
+    },
     /// A column by which images cannot be grouped.
     #[error("no column `{name}` with a value to group by; {known}")]
     NoGroups {
@@ -198,6 +207,7 @@ impl Failure for ReportError {
             | Self::OneName { .. }
             | Self::NoFigure { .. }
             | Self::NoColumn { .. }
+            | Self::EmptyGroups { .. }
             | Self::NoGroups { .. } => FailureKind::Usage,
             Self::Mixed { .. } | Self::SameRun { .. } => FailureKind::Mismatch,
             Self::Stale { .. } => FailureKind::Environment,

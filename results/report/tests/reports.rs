@@ -249,6 +249,9 @@ fn cells_without_a_point_are_listed_with_the_reason() {
     summary.cells[1].speedup.value = None;
     summary.cells[1].speedup.why = Some("no block was timed whole".into());
     summary.cells[2].metrics.clear();
+    summary.cells[3].n_images = 0;
+    summary.cells[3].speedup.value = None;
+    summary.cells[3].speedup.why = Some("the decode time of another program is not known".into());
     let run = run_of(folder.path(), &summary);
     report(&run, &options()).unwrap();
     let rows = pareto_rows(&run);
@@ -256,7 +259,11 @@ fn cells_without_a_point_are_listed_with_the_reason() {
         rows.iter().filter(|r| r[9].is_empty()).map(|r| (&r[0], &r[13])).collect();
     assert_eq!(
         left_out,
-        [("sd-chain3", "no block was timed whole"), ("sd-tree13", "`target-nll` was not scored")]
+        [
+            ("sd-chain3", "no block was timed whole"),
+            ("sd-tree13", "`target-nll` was not scored"),
+            (summary.cells[3].id.as_str(), "it has no image"),
+        ]
     );
 }
 

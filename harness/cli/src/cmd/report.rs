@@ -64,7 +64,7 @@ pub struct FigureArgs {
     /// Leave out title and conditions, which a paper has in its caption
     #[arg(long, requires = "names")]
     pub no_title: bool,
-    /// Folder for the figures [default: the run's report]
+    /// Folder for the figures of --figure [default: the run's report]
     #[arg(long, value_name = "FOLDER", requires = "names")]
     pub out: Option<PathBuf>,
 }

@@ -225,6 +225,9 @@ fn write(folder: &Path, found: &Reproduction, console: &Console) -> anyhow::Resu
     }
     write_atomic(&folder.join("reproduce.json"), serde_json::to_string_pretty(found)?.as_bytes())?;
     console.say(format!("{}: written to {}", found.id, folder.join("reproduce.md").display()));
+    if let Some(run) = folder.parent().filter(|_| !folder.join("index.html").is_file()) {
+        console.say(format!("the run's own page and figures: specimen report {}", run.display()));
+    }
     Ok(())
 }
 

@@ -154,7 +154,8 @@ fn a_swept_parameter_is_a_column_by_which_means_are_grouped() {
     assert!(table.contains("grid,sd-chain2,1,12,") && table.contains("grid,sd-chain2,4,12,"), "{table}");
     let shown = desk.succeeds(&["records", "grid", "--by", "depth"]).out;
     assert!(shown.contains("A row is over all cells that axes made of one cell"), "{shown}");
-    desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "param:depth"]);
+    desk.fails(&["records", "a", "--by", "colour"], 2, &["no column `colour`", "depth"]);
+    desk.fails(&["records", "grid", "--by", "dept"], 2, &["no column `dept`", "did you mean `depth`?"]);
 }
 
 #[test]
@@ -174,5 +175,6 @@ fn means_are_grouped_by_the_category_that_the_dataset_gives_a_prompt() {
     fs::remove_file(desk.path("prompts.jsonl")).unwrap();
     assert_eq!(desk.succeeds(&["records", "a.parquet", "--by", "category", "--layout", "csv"]).out, table);
     desk.fails(&["records", "a", "--by", "category"], 3, &["prompts.jsonl"]);
-    desk.fails(&["records", "a.parquet", "--by", "challenge"], 2, &["no column `challenge`"]);
+    let none = "no image has a value of `challenge`, so there is nothing to group by";
+    desk.fails(&["records", "a.parquet", "--by", "challenge"], 2, &[none]);
 }

@@ -16,17 +16,21 @@ use specimen_record::{EnvironmentFlag, Hardware, Software};
 use specimen_weights::libtorch;
 
 /// Environment variables this program reads.
-const VARIABLES: [&str; 10] = [
+const VARIABLES: [&str; 14] = [
     "CUDA_VISIBLE_DEVICES",
     "HF_ENDPOINT",
     "HF_HOME",
     "HF_HUB_CACHE",
     "HF_HUB_OFFLINE",
+    "HF_TOKEN",
     "LIBTORCH",
+    "NO_COLOR",
     "OMP_NUM_THREADS",
     "SPECIMEN_CACHE",
     "SPECIMEN_DATA",
     "SPECIMEN_OFFLINE",
+    "SPECIMEN_RUNNER",
+    "XDG_CACHE_HOME",
 ];
 
 /// CPU features that decide speed and rounding, as the kernel names them.

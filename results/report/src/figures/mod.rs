@@ -110,7 +110,10 @@ pub(crate) fn figures(
     let is_known =
         |name: &&String| named_figures.known.contains(name) || *name == SWEEP || *name == BREAKDOWN;
     if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
-        let known = suggestion(unknown, named_figures.known.iter().map(String::as_str));
+        let all = figures(summary, &Besides { diagnostics, breakdowns }, quality, &[], style)?;
+        let known: Vec<String> =
+            all.into_iter().filter(|figure| figure.drawn.is_ok()).map(|figure| figure.name).collect();
+        let known = suggestion(unknown, known.iter().map(String::as_str));
         return Err(ReportError::NoFigure { name: unknown.clone(), known });
     }
     Ok(named_figures.made)

@@ -134,6 +134,7 @@ impl Pareto {
         let (speedup, speedup_ci95) = match ratio.value {
             _ if is_baseline => (1.0, None),
             Some(value) => (value, ratio.ci95),
+            None if cell.n_images == 0 => return Err("it has no image".to_owned()),
             None => return Err(because(&ratio.why, "speedup")),
         };
         let metric = metric.ok_or_else(|| format!("`{}` was not scored", self.metric))?;

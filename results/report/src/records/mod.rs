@@ -195,14 +195,23 @@ impl ImageRecords {
         let has_value = |column: &String| {
             self.frame.column(column).is_ok_and(|found| found.null_count() < self.n() || self.n() == 0)
         };
-        names.into_iter().find(has_value).ok_or_else(|| ReportError::NoGroups {
-            name: name.to_owned(),
-            known: {
-                let columns = self.columns();
-                let own = columns.iter().map(String::as_str).filter(|known| !known.starts_with(SCORE));
-                suggestion(name, own.chain(["category", "challenge"]).filter(|known| *known != name))
-            },
+        let is_there = names.iter().any(|column| self.frame.column(column).is_ok());
+        names.into_iter().find(has_value).ok_or_else(|| match is_there {
+            true => ReportError::EmptyGroups { name: name.to_owned() },
+            false => ReportError::NoGroups { name: name.to_owned(), known: self.columns_like(name) },
         })
+    }
+
+    /// The nearest columns to group by, as they are typed, or all of them.
+    fn columns_like(&self, name: &str) -> String {
+        let columns = self.columns();
+        let typed = |column: &'_ String| {
+            let bare = column.strip_prefix(PARAM).or_else(|| column.strip_prefix(PROMPT));
+            bare.unwrap_or(column).to_owned()
+        };
+        let known: BTreeSet<String> =
+            columns.iter().filter(|column| !column.starts_with(SCORE)).map(typed).collect();
+        suggestion(name, known.iter().map(String::as_str).chain(["category", "challenge"]))
     }
 
     fn csv(&self) -> Result<String, ReportError> {

@@ -30,8 +30,8 @@ use crate::{
 /// What to fetch.
 #[derive(Debug, Args)]
 pub struct FetchArgs {
-    /// Models from `specimen data list`, with the models that they need, or datasets: `coco2017-val`, `coco2017-captions`, `parti`, `mnist`
-    #[arg(required_unless_present = "spec", value_name = "NAME")]
+    /// Models and datasets
+    #[arg(required_unless_present = "spec", value_name = "NAME", help = names_help())]
     pub names: Vec<String>,
     /// Fetch everything that this spec needs; lists what no program can download, and where to get it
     #[arg(long = "for", value_name = "SPEC")]
@@ -199,11 +199,25 @@ fn wanted_models<'n>(
     Ok(wanted)
 }
 
+/// What can be named.
+fn names_help() -> String {
+    let datasets: BTreeSet<String> = datasets().map(|name| format!("`{name}`")).collect();
+    let datasets: Vec<String> = datasets.into_iter().collect();
+    format!(
+        "Models from `specimen data list`, with the models that they need, or datasets: {}",
+        datasets.join(", ")
+    )
+}
+
+/// The names of datasets and of their parts.
+fn datasets() -> impl Iterator<Item = &'static str> {
+    ITEMS.iter().flat_map(|item| item.groups.iter().copied().chain([item.key]))
+}
+
 /// What to say of a name that is neither a model nor a dataset.
 fn unknown_name(name: &str) -> String {
     let models = entry::published().map(|entry| entry.name.as_str());
-    let datasets = ITEMS.iter().flat_map(|item| item.groups.iter().copied());
-    let known: BTreeSet<&str> = datasets.chain(models).collect();
+    let known: BTreeSet<&str> = datasets().chain(models).collect();
     format!("no model or dataset `{name}`; {}", suggestion(name, known))
 }
 
