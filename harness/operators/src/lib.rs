@@ -4,24 +4,38 @@
 //! A kernel is an operator that computes and calls no other that does; views and empty memory are none. On a CPU some
 //! kernels are fused that are several on a GPU, and the other way round, so the count is a proxy. Only the calling
 //! thread is observed.
+//!
+//! A wait is an operator whose result the host must know before it can continue: a number, whether tensors are equal, how
+//! many entries are not zero. On a GPU each is a copy to the host, and the queue runs empty.
 
 use std::collections::BTreeMap;
 
-/// Kernels by the names of their operators, without `aten::`.
+/// Operators by their names, without `aten::`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kernels(pub BTreeMap<String, u64>);
+pub struct Kernels {
+    /// Those that compute.
+    pub computing: BTreeMap<String, u64>,
+    /// Those that make the host wait for the device. Some compute as well, and are then in both.
+    pub waiting: BTreeMap<String, u64>,
+}
 
 impl Kernels {
-    /// All of them.
+    /// All that compute.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.0.values().sum()
+        self.computing.values().sum()
     }
 
-    /// Those of one operator.
+    /// How often the host waits.
+    #[must_use]
+    pub fn n_waits(&self) -> u64 {
+        self.waiting.values().sum()
+    }
+
+    /// Those of one operator that computes.
     #[must_use]
     pub fn of(&self, name: &str) -> u64 {
-        self.0.get(name).copied().unwrap_or(0)
+        self.computing.get(name).copied().unwrap_or(0)
     }
 }
 
@@ -60,11 +74,14 @@ pub fn count<T>(work: impl FnOnce() -> T) -> (T, Kernels) {
     assert_eq!(observer::begin(), 0, "the operators of a thread are counted once at a time");
     let given = work();
     let text = observer::end().expect("what was begun has an end");
-    let line = |line: &str| {
-        let (name, n) = line.rsplit_once(' ')?;
-        Some((name.trim_start_matches("aten::").to_owned(), n.parse().ok()?))
+    let of = |what: &str| {
+        let line = |line: &str| {
+            let (name, n) = line.strip_prefix(what)?.rsplit_once(' ')?;
+            Some((name.trim_start_matches("aten::").to_owned(), n.parse().ok()?))
+        };
+        text.lines().filter_map(line).collect()
     };
-    (given, Kernels(text.lines().filter_map(line).collect()))
+    (given, Kernels { computing: of("kernel "), waiting: of("wait ") })
 }
 
 #[cfg(test)]
@@ -101,5 +118,20 @@ mod tests {
             std::thread::scope(|scope| scope.spawn(|| ones([2, 2]) + 1.0).join().map(|x| x.numel()))
         });
         assert_eq!(apart.n(), 0, "{apart:?}");
+    }
+
+    #[test]
+    fn what_the_host_reads_is_one_wait_however_it_is_asked_for() {
+        let x = ones([3, 4]);
+        let waits = |read: &dyn Fn()| count(read).1.waiting.into_iter().collect::<Vec<_>>();
+        let one = |name: &str| vec![(name.to_owned(), 1)];
+        // The `item` of C++ calls nothing that computes.
+        let (_, number) = count(|| x.double_value(&[0, 0]));
+        assert_eq!((number.n(), number.n_waits()), (0, 1), "{number:?}");
+        assert_eq!(waits(&|| drop(x.equal(&x))), one("equal"));
+        assert_eq!(waits(&|| drop(x.nonzero())), one("nonzero"));
+        assert_eq!(waits(&|| drop(x.masked_select(&x.gt(0.0)))), one("masked_select"));
+        assert_eq!(waits(&|| drop(x.get(0).get(0).is_nonzero())), one("is_nonzero"));
+        assert_eq!(waits(&|| drop(x.softmax(-1, None::<Kind>).sum(None::<Kind>))), []);
     }
 }
