@@ -31,9 +31,11 @@ const std::unordered_set<std::string_view> kFree = {
     "aten::_has_compatible_shallow_copy_type", "aten::set_data", "aten::expand_as", "aten::real", "aten::imag",
 };
 
-// Products with a sum, which a CPU does as a copy and a product.
+// Products with a sum, which a CPU does as a copy and a product, and the norm by the root mean square, which it does as
+// several operations and CUDA as one (`_fused_rms_norm_cuda`).
 const std::unordered_set<std::string_view> kWhole = {
     "aten::addbmm", "aten::addmm", "aten::addmm_", "aten::addmv", "aten::addr", "aten::baddbmm", "aten::baddbmm_",
+    "aten::_fused_rms_norm",
 };
 
 // What the host reads of a device: a number, or how large a result is.

@@ -46,7 +46,7 @@ pub(crate) const EVERY_FAMILY: [fn() -> Recipe; 3] = [lumina, anole, || anole().
 pub(crate) struct Model {
     pub(crate) recipe: Recipe,
     pub(crate) network: Rc<ChameleonNetwork>,
-    loaded: LoadedModel,
+    pub(crate) loaded: LoadedModel,
 }
 
 impl Deref for Model {
@@ -66,7 +66,11 @@ impl From<Chameleon> for Model {
 
 /// The model of `recipe`, in f32.
 pub(crate) fn model(recipe: Recipe) -> Model {
-    made::open(recipe, Kind::Float, Device::Cpu).unwrap().into()
+    model_in(Kind::Float, recipe)
+}
+
+pub(crate) fn model_in(kind: Kind, recipe: Recipe) -> Model {
+    made::open(recipe, kind, Device::Cpu).unwrap().into()
 }
 
 /// Every family with and without guidance, and as a CUDA graph would run it: the model, and what opens one image again and again.

@@ -22,7 +22,7 @@ use specimen_models::{
         llamagen::LlamaGen,
         tiny::{TargetConfig, TinyBackbone},
     },
-    files::random_weights::RandomWeights,
+    files::{placed::Placed, random_weights::RandomWeights},
     heads::{
         draft_head::DraftHead,
         eagle::{EagleConfig, EagleHead, EaglePrefix},
@@ -67,13 +67,15 @@ fn tiny_config() -> TargetConfig {
 }
 
 pub(crate) fn tiny_backbone() -> TinyBackbone {
-    tiny_backbone_with(tiny_config().n_layers)
+    tiny_backbone_with(Kind::Float, tiny_config().n_layers)
 }
 
-fn tiny_backbone_with(n_layers: i64) -> TinyBackbone {
+fn tiny_backbone_with(kind: Kind, n_layers: i64) -> TinyBackbone {
     no_grad(|| {
         let config = TargetConfig { n_layers, ..tiny_config() };
-        let mut backbone = TinyBackbone::new(&mut RandomWeights::new(1), &config).unwrap();
+        let mut random = RandomWeights::new(1);
+        let mut backbone =
+            TinyBackbone::new(&mut Placed::new(&mut random, kind, Device::Cpu), &config).unwrap();
         backbone.prepare();
         backbone
     })
@@ -93,13 +95,17 @@ pub(crate) fn caption_rows(n_rows: i64) -> Tensor {
 
 /// An image of the tiny architecture under way; two rows exactly when guidance is not 1.
 pub(crate) fn tiny(sampling: Sampling) -> ModelGeneration {
-    tiny_with(tiny_config().n_layers, sampling)
+    tiny_in(Kind::Float, sampling)
+}
+
+pub(crate) fn tiny_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    tiny_with(kind, tiny_config().n_layers, sampling)
 }
 
 /// The same with another number of layers.
-pub(crate) fn tiny_with(n_layers: i64, sampling: Sampling) -> ModelGeneration {
+pub(crate) fn tiny_with(kind: Kind, n_layers: i64, sampling: Sampling) -> ModelGeneration {
     let n_rows = if sampling.guidance == 1.0 { 1 } else { 2 };
-    let backbone = tiny_backbone_with(n_layers);
+    let backbone = tiny_backbone_with(kind, n_layers);
     let prefix = no_grad(|| backbone.embed_caption(&caption_rows(n_rows)));
     let n_tokens = tiny_config().n_tokens() as usize;
     ModelGeneration::new(Rc::new(backbone), sampling, prefix, n_tokens, MAX_TREE)
@@ -114,7 +120,12 @@ pub(crate) fn igpt_backbone(seed: u64) -> IgptBackbone {
 
 /// An image of a small Image-GPT under way.
 pub(crate) fn igpt(sampling: Sampling) -> ModelGeneration {
-    let backbone = igpt_backbone(2);
+    igpt_in(Kind::Float, sampling)
+}
+
+pub(crate) fn igpt_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    let mut random = RandomWeights::new(2);
+    let backbone = IgptBackbone::new(&mut Placed::new(&mut random, kind, Device::Cpu), &SMALL_IGPT).unwrap();
     let prefix = backbone.prefix();
     ModelGeneration::new(Rc::new(backbone), sampling, prefix, SMALL_IGPT.n_tokens() as usize, MAX_TREE)
 }
@@ -124,17 +135,24 @@ pub(crate) type Open = fn() -> ModelGeneration;
 
 /// An image of LlamaGen at toy width under way; its caption leaves slots empty.
 pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    let model =
-        LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), None, Kind::Float, Device::Cpu)
-            .unwrap()
-            .into_model(Device::Cpu)
-            .unwrap();
+    llamagen_in(Kind::Float, sampling)
+}
+
+pub(crate) fn llamagen_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    let model = LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), None, kind, Device::Cpu)
+        .unwrap()
+        .into_model(Device::Cpu)
+        .unwrap();
     model.open("a red circle", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), None, Kind::Float, Device::Cpu)
+    janus_in(Kind::Float, sampling)
+}
+
+pub(crate) fn janus_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), None, kind, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();
@@ -144,7 +162,11 @@ pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
 /// An image of Emu3 at toy width under way, structural tokens drawn like any other; its caption is shorter than the negative
 /// prompt, and heads share keys.
 pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
-    let model = Emu3::made(specimen_catalog::entry("emu3-toy").unwrap(), None, Kind::Float, Device::Cpu)
+    emu3_in(Kind::Float, sampling)
+}
+
+pub(crate) fn emu3_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    let model = Emu3::made(specimen_catalog::entry("emu3-toy").unwrap(), None, kind, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();
@@ -157,7 +179,11 @@ pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
 
 /// An image of Liquid at toy width under way; the row without its caption is padded.
 pub(crate) fn liquid(sampling: Sampling) -> ModelGeneration {
-    let model = Liquid::made(specimen_catalog::entry("liquid-toy").unwrap(), None, Kind::Float, Device::Cpu)
+    liquid_in(Kind::Float, sampling)
+}
+
+pub(crate) fn liquid_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+    let model = Liquid::made(specimen_catalog::entry("liquid-toy").unwrap(), None, kind, Device::Cpu)
         .unwrap()
         .into_model(Device::Cpu)
         .unwrap();
