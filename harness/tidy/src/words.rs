@@ -26,7 +26,7 @@ const MACHINE_PATHS: [&str; 5] = [
 ];
 
 /// Calls, the path prefixes where they may stand, and what to do elsewhere.
-const PLACES: [(&str, &[&str], &str); 4] = [
+const PLACES: [(&str, &[&str], &str); 3] = [
     (
         concat!("manual_", "seed("),
         &["harness/train/"],
@@ -50,18 +50,57 @@ const PLACES: [(&str, &[&str], &str); 4] = [
         &["harness/weights/", "harness/models/", "harness/operators/", "harness/train/", "metrics/extract/"],
         "tensors appear in weights, models, extract and train only",
     ),
-    (
-        concat!("copy_", "data("),
-        &[
-            "harness/models/src/seam/transfers.rs",
-            // Read once for a model or a picture.
-            "harness/models/src/seam/token_tables.rs",
-            "harness/models/src/picture/",
-            "harness/models/src/families/igpt/palette.rs",
-            "metrics/extract/",
-        ],
-        "a copy to the host makes it wait for the device; `seam::transfers` takes what a step needs over in one",
-    ),
+];
+
+/// The folder whose code runs in a step.
+const STEPS: &str = "harness/models/src/";
+
+/// Spellings by which the host reads what a device computes, or waits for it. A comparison by `==` is not seen here; the
+/// counter of operators sees it.
+const HOST_READS: [&str; 29] = [
+    "copy_data(",
+    "copy_data_u8(",
+    "data_ptr(",
+    "double_value(",
+    "int64_value(",
+    ".item(",
+    ".iter::<",
+    "Vec::try_from(",
+    "Vec::<f32>::try_from(",
+    "Vec::<f64>::try_from(",
+    "Vec::<i64>::try_from(",
+    "Vec::<u8>::try_from(",
+    "Vec::<bool>::try_from(",
+    "f32::try_from(",
+    "f64::try_from(",
+    "i64::try_from(&",
+    "bool::try_from(",
+    "(Device::Cpu)",
+    "(tch::Device::Cpu)",
+    ".equal(",
+    "allclose(",
+    "nonzero",
+    "argwhere(",
+    "masked_select(",
+    ".unique_",
+    "bincount(",
+    ".one_hot(",
+    ".repeat_interleave(",
+    "synchronize(",
+];
+
+/// Files and folders of [`STEPS`] that may read, and why.
+const HOST_READERS: [(&str, &str); 10] = [
+    ("seam/transfers.rs", "takes over in one copy what a step needs"),
+    ("seam/clock.rs", "waits before it reads the time"),
+    ("seam/token_tables.rs", "once for a model"),
+    ("seam/feature_rows.rs", "diagnostics, in no step"),
+    ("seam/likelihood.rs", "diagnostics, in no step"),
+    ("heads/repeated.rs", "once for a head"),
+    ("families/chameleon/heads.rs", "once for a head"),
+    ("families/igpt/palette.rs", "once for a picture"),
+    ("families/llamagen/t5/features.rs", "once for a caption"),
+    ("picture/", "once for a picture"),
 ];
 
 /// Phrases that need a second reading, and the plain words for each.
@@ -148,6 +187,26 @@ pub fn check_places(file: &TextFile) -> Vec<String> {
     at_lines(file, misplaced)
 }
 
+/// Complaints about reads of the device in the code of steps: each makes the host wait. Comments and unit tests, which end a
+/// file, are free.
+#[must_use]
+pub fn check_host_reads(file: &TextFile) -> Vec<String> {
+    let Some(path) = file.path.strip_prefix(STEPS) else { return Vec::new() };
+    if HOST_READERS.iter().any(|(allowed, _)| path.starts_with(allowed)) {
+        return Vec::new();
+    }
+    let steps = file.text.split("#[cfg(test)]").next().unwrap_or_default();
+    at_lines(&TextFile { path: file.path.clone(), text: steps.to_owned() }, |line| {
+        let found = HOST_READS.iter().find(|read| line.contains(*read))?;
+        (!line.trim_start().starts_with("//")).then(|| {
+            format!(
+                "`{found}` makes the host wait for the device; `seam::transfers` takes what a step needs over in one \
+                 copy. What is read once for a model or a picture is named in `HOST_READERS` of harness/tidy"
+            )
+        })
+    })
+}
+
 fn at_lines(file: &TextFile, complain: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let numbered = file.text.lines().enumerate();
     numbered
@@ -220,6 +279,22 @@ mod tests {
                 Vec::<String>::new(),
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_host_read_is_found_in_the_code_of_steps_only() {
+        let path = |path: &str| format!("{STEPS}{path}");
+        for read in HOST_READS {
+            let line = format!("fn f() {{\n    let y = x{read});\n}}");
+            let found = check_host_reads(&file(&path("seam/generation.rs"), &line));
+            assert!(found.len() == 1 && found[0].contains("generation.rs:2: "), "{read}: {found:?}");
+            for (allowed, _) in HOST_READERS {
+                assert_eq!(check_host_reads(&file(&path(allowed), &line)), Vec::<String>::new());
+            }
+            assert_eq!(check_host_reads(&file("metrics/extract/src/open.rs", &line)), Vec::<String>::new());
+            let of_test = format!("// x{read})\n#[cfg(test)]\nmod tests {{\n{line}\n}}");
+            assert_eq!(check_host_reads(&file(&path("llama/layer.rs"), &of_test)), Vec::<String>::new());
         }
     }
 

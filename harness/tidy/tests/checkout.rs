@@ -99,6 +99,11 @@ fn seeds_clocks_and_tensors_stay_where_they_belong() {
 }
 
 #[test]
+fn no_step_reads_the_device_but_through_one_copy() {
+    assert_none(FILES.iter().flat_map(words::check_host_reads));
+}
+
+#[test]
 fn every_method_and_model_is_registered() {
     for registry in registry::REGISTRIES {
         assert!(
