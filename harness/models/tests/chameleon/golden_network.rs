@@ -3,12 +3,20 @@
 
 use std::rc::Rc;
 
+use specimen_decode::{
+    dist::TokenId,
+    generation::{Generation, Scores},
+    tree::{NodeId, Proposal, TokenTree},
+};
 use specimen_models::{
     families::chameleon::{ChameleonConfig, ChameleonImage, ChameleonNetwork, KeyLayout, QkNormShape},
     llama::{layer::causal_mask, padded::Padding},
     seam::{
         backbone::Backbone,
+        distributions::distributions,
+        generation::ModelGeneration,
         kv::{KvCache, KvShape},
+        static_steps::StepBuffers,
     },
 };
 use specimen_weights::{Init, LoadError, ParamSource};
@@ -16,9 +24,11 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::{
     reference::{
-        N_CHAIN, N_PREFIX, PADS, config, distance, expected, golden, image, image_words, network, tree_mask,
+        N_CHAIN, N_PREFIX, N_TREE, PADS, config, distance, expected, golden, image, image_words, network,
+        tree_mask,
     },
     rule::{ByRule, values},
+    support::{GUIDED, MAX_TREE},
 };
 
 /// Features and logits of prompt and chain, then of the tree: `[2, n, ..]` each.
@@ -114,6 +124,63 @@ fn metas_layout_is_the_same_network() {
     check(network, "shared");
 }
 
+/// Decodes the chain of `make.py` token by token, then scores its tree. Features of the caption's row, and distributions:
+/// `[n, ..]` each, of chain and tree.
+fn decoded(network: ChameleonNetwork, steps: Option<&Rc<StepBuffers>>) -> [Tensor; 2] {
+    let tokens = |name: &str| Vec::<i64>::try_from(expected(name)).unwrap();
+    let token = |id: i64| TokenId(id as u32);
+    let (image, _) = image(network, Kind::Float);
+    let prefix = no_grad(|| image.network().embed_words(&expected("prompt")));
+    let mut generation = ModelGeneration::over(image, GUIDED, prefix, (16, MAX_TREE), steps);
+    generation.prefill();
+    let (mut features, mut laws): (Vec<f32>, Vec<f32>) = (Vec::new(), Vec::new());
+    let mut read = |scores: &dyn Scores, n: usize| {
+        for node in (0..n).map(NodeId) {
+            features.extend_from_slice(&scores.feature(node));
+            laws.extend_from_slice(scores.dist(node).probs());
+        }
+    };
+    for id in tokens("chain") {
+        read(&*generation.score(&TokenTree::new(token(id))), 1);
+        generation.commit(&[TokenTree::ROOT]);
+    }
+    let ids = tokens("tree");
+    let mut tree = TokenTree::new(token(ids[0]));
+    for (parent, id) in [0, 0, 1, 2, 4].into_iter().zip(&ids[1..]) {
+        tree.push(NodeId(parent), token(*id), Proposal::Chosen);
+    }
+    read(&*generation.score(&tree), ids.len());
+    let n = N_CHAIN + N_TREE;
+    [features, laws].map(|values| Tensor::from_slice(&values).view([n, -1]))
+}
+
+/// What `make.py` has of the slots of chain and tree: `[2, n, ..]`.
+fn of_decoded(name: &str, part: &str) -> Tensor {
+    let [chain, tree] = ["chain", "tree"].map(|slots| expected(&format!("{name}.{slots}.{part}")));
+    Tensor::cat(&[chain.narrow(1, N_PREFIX, N_CHAIN), tree], 1)
+}
+
+#[test]
+fn decoding_over_buffers_or_without_has_the_features_and_distributions_of_transformers() {
+    for (name, norms, is_behind) in [
+        ("rows", QkNormShape::Rows(2), false),
+        ("shared", QkNormShape::Vector, false),
+        ("swin", QkNormShape::Rows(2), true),
+    ] {
+        let laws = distributions(&of_decoded(name, "logits"), &GUIDED);
+        for steps in [None, Some(Rc::default())] {
+            let network = network(norms, is_behind, Kind::Float);
+            let [features, found] = decoded(network, steps.as_ref());
+            let distance = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
+            let (of_features, of_laws) =
+                (distance(&features, &of_decoded(name, "features").get(0)), distance(&found, &laws));
+            // As for features and logits; guidance adds logits up to 2.5 times, a probability moves less than its logit.
+            assert!(of_features < 1e-4, "{name}, over buffers {}: {of_features}", steps.is_some());
+            assert!(of_laws < 1e-4, "{name}, over buffers {}: {of_laws}", steps.is_some());
+        }
+    }
+}
+
 /// bf16 rounds to 8 significant bits: a relative error of at most `2^-8` each time, uniform, so `2^-8 / sqrt(3)` in
 /// the mean square. On the way to a logit values are rounded at the embedding, in each layer at 2 norms, 7 products of
 /// rounded weights (twice each), the activation, its product and 2 sums, and at the last norm and the head (twice): 42
@@ -135,4 +202,16 @@ fn bf16_stays_within_the_error_of_its_roundings() {
         let bound = 2.0 * 2_f64.powi(-8) * (42.0_f64 / 3.0).sqrt();
         assert!(0.0 < error && error < bound, "{part}: {error}, bound {bound}");
     }
+}
+
+/// The same bound on what decoding reads of them: features are a product away from logits.
+#[test]
+fn features_in_bf16_over_buffers_stay_within_the_error_of_their_roundings() {
+    let network = network(QkNormShape::Rows(2), false, Kind::BFloat16);
+    let [features, _] = decoded(network, Some(&Rc::default()));
+    let expected = of_decoded("rows", "features").get(0);
+    let norm = |x: &Tensor| x.square().mean(Kind::Double).sqrt().double_value(&[]);
+    let (error, bound) =
+        (norm(&(features - &expected)) / norm(&expected), 2.0 * 2_f64.powi(-8) * (42.0_f64 / 3.0).sqrt());
+    assert!(0.0 < error && error < bound, "{error}, bound {bound}");
 }
