@@ -441,8 +441,79 @@ impl Step {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
+    use specimen_decode::pipeline::FilterOrder;
+
     use super::*;
+    use crate::{llama::layer::Turns, seam::backbone::BackboneShape};
+
+    const SHAPE: KvShape = KvShape { n_layers: 1, n_rows: 1, n_heads: 1, d_head: 2, capacity: 1200 };
+
+    /// A network that computes nothing and notes how many entries each forward reads.
+    #[derive(Default)]
+    struct Reads(RefCell<Vec<i64>>);
+
+    impl Backbone for Reads {
+        fn shape(&self) -> BackboneShape {
+            BackboneShape { d_model: 2, n_layers: 1, n_heads: 1, d_head: 2, n_vocab: 2, n_positions: 1200 }
+        }
+
+        fn kind(&self) -> Kind {
+            Kind::Float
+        }
+
+        fn embed(&self, tokens: &Tensor, _: &Tensor) -> Tensor {
+            Tensor::zeros([tokens.size()[0], 2], (Kind::Float, Device::Cpu))
+        }
+
+        fn forward_tapped(
+            &self,
+            x: &Tensor,
+            _: &Tensor,
+            _: &mut KvCache,
+            mask: Option<&Tensor>,
+            _: &[usize],
+        ) -> Tapped {
+            self.0.borrow_mut().push(*mask.unwrap().size().last().unwrap());
+            Tapped { features: x.shallow_clone(), inner: Vec::new() }
+        }
+
+        fn logits(&self, features: &Tensor) -> Tensor {
+            features.shallow_clone()
+        }
+
+        fn turns(&self) -> Option<&Turns> {
+            None
+        }
+    }
+
+    /// How many entries each step reads that runs one token of the last lane behind `n_cached` entries.
+    fn n_read(lanes: Lanes, n_cached: &[i64]) -> Vec<i64> {
+        let (network, buffers) = (Reads::default(), Rc::new(StepBuffers::default()));
+        let (temperature, top_p, filter_order) = (1.0, 1.0, FilterOrder::TopKThenTopP);
+        let sampling = Sampling { temperature, top_k: 0, top_p, guidance: 1.0, filter_order, coupled: false };
+        let (steps, _) = buffers.lend(lanes, SHAPE, &sampling, Kind::Float, Device::Cpu);
+        for &n_cached in n_cached {
+            let lane = lanes.n - 1;
+            let asked = LaneStep { lane, n_cached, tokens: &[1], positions: &[n_cached], mask: None };
+            steps.borrow_mut().run(&network, &[asked], &[]);
+        }
+        network.0.into_inner()
+    }
+
+    #[test]
+    fn a_step_reads_whole_buckets_and_not_the_whole_cache() {
+        assert_eq!(n_read(Lanes::ONE, &[0, 255, 256, 600, 1199]), [256, 256, 512, 768, 1280]);
+    }
+
+    #[test]
+    fn steps_of_lanes_read_whole_pieces_of_the_attention_kernel() {
+        assert_eq!(
+            n_read(Lanes { n: 2, n_slots: 1 }, &[0, 255, 256, 600, 1199]),
+            [512, 512, 512, 1024, 1536]
+        );
+    }
 
     #[test]
     fn steps_that_cannot_be_captured_are_said_once() {
