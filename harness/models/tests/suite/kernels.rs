@@ -44,7 +44,8 @@ const STEPS: [Row; 11] = [
     ("Liquid, guidance", |kind| liquid_in(kind, GUIDED), [[[40, 41], [55, 56]], [[42, 42], [57, 57]]]),
 ];
 
-/// Kernels of one LLaMA layer in f32 and in bf16; 9 would be a layer whose norms, gate and residuals were fused.
+/// Kernels of one LLaMA layer in f32 and in bf16. Two fewer would need the residuals inside their products, whose sums are
+/// rounded otherwise.
 const LAYER: [u64; 2] = [13, 15];
 
 const KINDS: [(&str, Kind); 2] = [("f32", Kind::Float), ("bf16", Kind::BFloat16)];
