@@ -1,4 +1,5 @@
 //! What a step of this family and a level of its head ask of the device. As `suite/kernels.rs`.
+#![allow(clippy::print_stdout, reason = "the tables are read with `--nocapture`")]
 
 use std::rc::Rc;
 
@@ -34,8 +35,10 @@ const DRAFT: [[u64; 2]; 3] = [[28, 30], [32, 35], [33, 36]];
 /// Kernels of a plain step, and of a verification of a tree of 13 nodes whose distributions are all read.
 type Budget = [u64; 2];
 
-/// Budgets in f32 and in bf16, of steps that make their tensors anew, then of steps over buffers.
-const STEPS: [(&str, fn() -> Recipe, Sampling, [[Budget; 2]; 2]); 3] = [
+/// What an image is of; its budgets in f32 and in bf16, of steps that make their tensors anew, then of steps over buffers.
+type Row = (&'static str, fn() -> Recipe, Sampling, [[Budget; 2]; 2]);
+
+const STEPS: [Row; 3] = [
     ("Chameleon", anole, PLAIN, [[[41, 41], [48, 48]], [[42, 42], [49, 49]]]),
     ("Chameleon, guidance", anole, GUIDED, [[[45, 46], [52, 53]], [[47, 47], [54, 54]]]),
     (

@@ -1,5 +1,6 @@
 //! What a step asks of the device: kernels, and copies between host and device. Budgets that hold on any machine; a change
 //! that needs more says so here.
+#![allow(clippy::print_stdout, reason = "the tables are read with `--nocapture`")]
 
 use specimen_decode::{
     dist::TokenId,
