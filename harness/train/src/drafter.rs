@@ -62,7 +62,7 @@ pub(crate) fn train_to_end<H: Head + Send>(
 ) -> anyhow::Result<()> {
     while engine.step < schedule.n_steps {
         let shards = batches(engine.step);
-        let report = engine.train(schedule, shards, |pair, batch| pair.loss(loss, &batch));
+        let report = engine.train(schedule, shards, |pair, batch| pair.learn(loss, &batch));
         run.after_step(engine, &report)?;
     }
     Ok(())

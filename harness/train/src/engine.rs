@@ -152,11 +152,12 @@ impl<M> Engine<M> {
         Ok(())
     }
 
-    /// One step over `items` one after the other on the first replica: `loss` sees it and an item, and returns a scalar loss
-    /// and what to report. Gradients are added in f32, in the order of the items.
+    /// One step over `items` one after the other on the first replica: `learn` sees it and an item, adds the gradient of a
+    /// loss to that of the parameters, and returns what to report. Gradients are added in f32, in the order of the items; one
+    /// beside their sum is alive at a time.
     ///
     /// # Errors
-    /// Those of `loss`; then nothing has changed.
+    /// Those of `learn`; then nothing has changed.
     ///
     /// # Panics
     /// If there is no item.
@@ -164,29 +165,31 @@ impl<M> Engine<M> {
         &mut self,
         schedule: &Schedule,
         items: impl IntoIterator<Item = B>,
-        loss: impl Fn(&M, B) -> anyhow::Result<(Tensor, Vec<f64>)>,
+        learn: impl Fn(&M, B) -> anyhow::Result<Vec<f64>>,
     ) -> anyhow::Result<StepReport> {
-        let mut results = Vec::new();
+        let mut sum = GradientSum::default();
         for item in items {
-            let (loss, values) = loss(&self.replicas[0].model, item)?;
-            results.push((gradient(&mut self.replicas[0].leaves, &loss), values));
+            let replica = &mut self.replicas[0];
+            let values = learn(&replica.model, item);
+            let gradient = taken(&mut replica.leaves);
+            sum.add(gradient, values?);
         }
-        Ok(self.update(schedule, &results))
+        Ok(self.update(schedule, sum))
     }
 
-    /// Moves the parameters by the mean of gradients, in order, and reports the means.
-    fn update(&mut self, schedule: &Schedule, results: &[(Tensor, Vec<f64>)]) -> StepReport {
+    /// Moves the parameters by the mean of gradients, and reports the means.
+    fn update(&mut self, schedule: &Schedule, sum: GradientSum) -> StepReport {
         let _guard = tch::no_grad_guard();
-        let n = results.len() as f64;
-        let mut grads = results[0].0.shallow_clone();
-        results[1..].iter().for_each(|(grad, _)| grads += grad);
-        let (grads, grad_norm) = schedule.clip.clipped(grads / n);
-        self.adam.step(&mut self.params, &grads, self.step, schedule.rate(self.step), schedule.weight_decay);
+        let n = sum.values.len() as f64;
+        let gradient = sum.gradient.expect("a step has an item");
+        let (gradient, grad_norm) = schedule.clip.clipped(gradient / n);
+        let rate = schedule.rate(self.step);
+        self.adam.step(&mut self.params, &gradient, self.step, rate, schedule.weight_decay);
         self.step += 1;
         self.spread();
-        let n_values = results[0].1.len();
-        let values = (0..n_values).map(|i| results.iter().map(|(_, v)| v[i]).sum::<f64>() / n).collect();
-        StepReport { values, grad_norm }
+        let n_values = sum.values[0].len();
+        let mean = |i: usize| sum.values.iter().map(|values| values[i]).sum::<f64>() / n;
+        StepReport { values: (0..n_values).map(mean).collect(), grad_norm }
     }
 
     /// The first replica's network, for evaluation.
@@ -265,50 +268,72 @@ impl<M> Engine<M> {
 }
 
 impl<M: Send> Engine<M> {
-    /// One step: `loss` sees a replica and its shard and returns a scalar loss (mean over its shard) and
-    /// what to report.
+    /// One step: `learn` sees a replica and its shard, adds the gradient of a loss (mean over its shard) to that of the
+    /// replica's parameters, and returns what to report.
     pub fn train<B: Send>(
         &mut self,
         schedule: &Schedule,
         shards: Vec<B>,
-        loss: impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync,
+        learn: impl Fn(&M, B) -> Vec<f64> + Sync,
     ) -> StepReport {
         assert_eq!(shards.len(), self.replicas.len(), "one shard a replica");
-        let loss = &loss;
-        let results: Vec<(Tensor, Vec<f64>)> = std::thread::scope(|scope| {
+        let learn = &learn;
+        let mut sum = GradientSum::default();
+        std::thread::scope(|scope| {
             let workers: Vec<_> = self
                 .replicas
                 .iter_mut()
                 .zip(shards)
-                .map(|(replica, shard)| scope.spawn(move || backward(replica, shard, loss)))
+                .map(|(replica, shard)| {
+                    scope.spawn(move || {
+                        use_threads(1);
+                        let values = learn(&replica.model, shard);
+                        (taken(&mut replica.leaves), values)
+                    })
+                })
                 .collect();
-            workers.into_iter().map(|w| w.join().expect("a replica does not panic")).collect()
+            for worker in workers {
+                let (gradient, values) = worker.join().expect("a replica does not panic");
+                sum.add(gradient, values);
+            }
         });
-        self.update(schedule, &results)
+        self.update(schedule, sum)
     }
 }
 
-/// Gradient of `loss` on a shard as one flat f32 vector.
-fn backward<M, B>(
-    replica: &mut Replica<M>,
-    shard: B,
-    loss: &(impl Fn(&M, B) -> (Tensor, Vec<f64>) + Sync),
-) -> (Tensor, Vec<f64>) {
-    use_threads(1);
-    let (loss, values) = loss(&replica.model, shard);
-    (gradient(&mut replica.leaves, &loss), values)
+/// Gradients added in order, each one flat f32 vector, and what was reported with each.
+#[derive(Default)]
+struct GradientSum {
+    /// `[n_params]`
+    gradient: Option<Tensor>,
+    values: Vec<Vec<f64>>,
 }
 
-/// Gradient of `loss` in the `leaves`, one flat f32 vector; the leaves forget theirs.
-fn gradient(leaves: &mut [Tensor], loss: &Tensor) -> Tensor {
+impl GradientSum {
+    fn add(&mut self, gradient: Tensor, values: Vec<f64>) {
+        self.values.push(values);
+        match &mut self.gradient {
+            Some(sum) => *sum += gradient,
+            None => self.gradient = Some(gradient),
+        }
+    }
+}
+
+/// The gradient of a loss with its graph is added to that of its parameters; what was reported of it comes back.
+pub(crate) fn backward((loss, values): (Tensor, Vec<f64>)) -> Vec<f64> {
     loss.backward();
+    values
+}
+
+/// The gradient in the `leaves` as one flat f32 vector; the leaves forget theirs.
+fn taken(leaves: &mut [Tensor]) -> Tensor {
     let _guard = tch::no_grad_guard();
-    let grads: Vec<Tensor> = leaves
+    let gradients: Vec<Tensor> = leaves
         .iter_mut()
         .map(|leaf| {
-            let grad = leaf.grad();
-            let flat = if grad.defined() {
-                grad.to_kind(Kind::Float).reshape([-1])
+            let gradient = leaf.grad();
+            let flat = if gradient.defined() {
+                gradient.to_kind(Kind::Float).reshape([-1])
             } else {
                 leaf.zeros_like().to_kind(Kind::Float).reshape([-1])
             };
@@ -317,5 +342,5 @@ fn gradient(leaves: &mut [Tensor], loss: &Tensor) -> Tensor {
             flat
         })
         .collect();
-    Tensor::cat(&grads, 0)
+    Tensor::cat(&gradients, 0)
 }

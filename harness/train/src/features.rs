@@ -11,7 +11,7 @@ use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::{
     corpus::{epoch_batch, normalised, pictures},
-    engine::Engine,
+    engine::{Engine, backward},
     spec::TrainSpec,
     stage::{Save, Stage, StageFiles},
     tokenizer::to_bytes,
@@ -83,7 +83,7 @@ pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()
                 Ok(Batch::of(TRAIN_SEED, &scenes)?.half_reconstructed(vq))
             })
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let report = engine.train(&stage.schedule, shards, |net, batch| loss(net, &batch));
+        let report = engine.train(&stage.schedule, shards, |net, batch| backward(loss(net, &batch)));
         run.after_step(&engine, &report)?;
     }
     run.finish(&engine, &serde_json::json!({ "preprocessing": "64x64 RGB, x / 127.5 - 1" }))?;

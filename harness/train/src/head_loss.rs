@@ -14,7 +14,11 @@ use serde::{Deserialize, Serialize};
 use specimen_models::heads::draft_head::Head;
 use tch::{Kind, Tensor};
 
-use crate::{lesson::Lesson, unroll::unroll};
+use crate::{
+    checkpoints::Kept,
+    lesson::Lesson,
+    unroll::{Unroll, unroll},
+};
 
 /// What a head's loss is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,49 +98,100 @@ impl HeadLoss {
         std::iter::once("loss").chain(feature).chain(redundant).chain(overlaps).collect()
     }
 
-    /// The loss of a batch with its graph, and its value, the mean regression, the share of redundant slots and
-    /// the overlaps of the first depths (1 - total variation), as far as [`HeadLoss::names`] lists them.
+    /// The loss of a batch with the graph of all depths, whose activations all stay alive, and what [`HeadLoss::learn`]
+    /// reports. Training uses the latter.
     pub fn of(&self, head: &dyn Head, lesson: &Lesson<'_>) -> (Tensor, Vec<f64>) {
         let unrolled = unroll(head, lesson, self.depth);
-        let n = lesson.features.size()[1];
-        let aims = tch::no_grad(|| {
+        let aims = self.aims(lesson);
+        let of_depths: Vec<OfDepth> = (0..)
+            .zip(&unrolled)
+            .map(|(k, features)| self.of_depth(head, lesson, &aims, (k, features)))
+            .collect();
+        self.summed(lesson, &of_depths)
+    }
+
+    /// Adds the gradient of the loss to that of the head's parameters, and returns the value of the loss, the mean regression,
+    /// the share of redundant slots and the overlaps of the first depths (1 - total variation), as far as
+    /// [`HeadLoss::names`] lists them.
+    ///
+    /// The graph of one depth is alive at a time. Between depths only the predictions, keys and values of each are kept; a
+    /// depth is computed again when its gradient is (Chen et al., arXiv 1604.06174). The deepest comes first, as it
+    /// does in the whole graph, so that sums are added in the same order.
+    pub fn learn(&self, head: &dyn Head, lesson: &Lesson<'_>) -> Vec<f64> {
+        let unroll = Unroll::new(head, lesson);
+        let aims = self.aims(lesson);
+        let front = unroll.front();
+        let mut kept = Kept::of(&unroll, front.as_ref(), self.depth);
+        let mut of_depths = Vec::new();
+        for k in (0..self.depth).rev() {
+            let drafted = unroll.next(kept.at(k));
+            let of_depth = self.of_depth(head, lesson, &aims, (k, &drafted.predicted));
+            match kept.arriving(&drafted) {
+                Some(arriving) => (&of_depth.loss + arriving).backward(),
+                None => of_depth.loss.backward(),
+            }
+            of_depths.push(OfDepth { loss: of_depth.loss.detach(), ..of_depth });
+        }
+        if let Some(arriving) = front.as_ref().and_then(|front| kept.arriving_at_front(front)) {
+            arriving.backward();
+        }
+        of_depths.reverse();
+        self.summed(lesson, &of_depths).1
+    }
+
+    /// What is matched.
+    fn aims(&self, lesson: &Lesson<'_>) -> Aims {
+        tch::no_grad(|| {
             let logits = lesson.target.logits(&lesson.features);
             let guided = lesson.guided(&logits, self.guidance).softmax(-1, None::<Kind>);
             Aims { rows: logits.softmax(-1, None::<Kind>), guided, weights: self.weights(lesson) }
+        })
+    }
+
+    /// The loss of 0-based depth `k`, which predicts `features`, `[r, n - k, d]`.
+    fn of_depth(
+        &self,
+        head: &dyn Head,
+        lesson: &Lesson<'_>,
+        aims: &Aims,
+        (k, features): (usize, &Tensor),
+    ) -> OfDepth {
+        // Row r of depth k predicts the feature of slot r + k + 1.
+        let from = k as i64 + 1;
+        let m = lesson.features.size()[1] - from;
+        let features = features.narrow(1, 0, m);
+        let mut feature = 0.0;
+        let regression = self.feature_weight.map(|feature_weight| {
+            let loss = features.to_kind(Kind::Float).smooth_l1_loss(
+                &lesson.features.narrow(1, from, m).to_kind(Kind::Float),
+                tch::Reduction::Mean,
+                1.0,
+            );
+            feature = loss.double_value(&[]) / self.depth as f64;
+            loss * feature_weight
         });
+        let logits = head.logits(lesson.target, &features);
+        let guided_logits = lesson.guided(&logits, self.guidance);
+        let cross = self.cross(aims, [&logits, &guided_logits], from);
+        let overlap = (k < 3).then(|| {
+            let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
+            overlap(&p, &aims.guided.narrow(1, from, m)).double_value(&[])
+        });
+        let hard = (self.hard_ce_weight > 0.0).then(|| hard_ce(lesson, &logits, from) * self.hard_ce_weight);
+        let loss = [regression, hard].into_iter().flatten().fold(cross, |sum, term| term + sum);
+        OfDepth { loss: loss * self.depth_decay.powi(k as i32), feature, overlap }
+    }
+
+    /// The loss of all depths, and what is reported of it.
+    fn summed(&self, lesson: &Lesson<'_>, of_depths: &[OfDepth]) -> (Tensor, Vec<f64>) {
         let mut total = Tensor::zeros([], (Kind::Float, lesson.features.device()));
-        let (mut feature, mut overlaps) = (0.0, Vec::new());
-        for (k, features) in unrolled.iter().enumerate() {
-            // Row r of depth k predicts the feature of slot r + k + 1.
-            let from = k as i64 + 1;
-            let m = n - from;
-            let features = features.narrow(1, 0, m);
-            let regression = self.feature_weight.map(|feature_weight| {
-                let loss = features.to_kind(Kind::Float).smooth_l1_loss(
-                    &lesson.features.narrow(1, from, m).to_kind(Kind::Float),
-                    tch::Reduction::Mean,
-                    1.0,
-                );
-                feature += loss.double_value(&[]) / self.depth as f64;
-                loss * feature_weight
-            });
-            let logits = head.logits(lesson.target, &features);
-            let guided_logits = lesson.guided(&logits, self.guidance);
-            let cross = self.cross(&aims, [&logits, &guided_logits], from);
-            let weight = self.depth_decay.powi(k as i32);
-            if k < 3 {
-                let p = tch::no_grad(|| guided_logits.softmax(-1, None::<Kind>));
-                overlaps.push(overlap(&p, &aims.guided.narrow(1, from, m)).double_value(&[]));
-            }
-            let hard =
-                (self.hard_ce_weight > 0.0).then(|| hard_ce(lesson, &logits, from) * self.hard_ce_weight);
-            let of_depth = [regression, hard].into_iter().flatten().fold(cross, |sum, term| term + sum);
-            total += of_depth * weight;
+        for of_depth in of_depths {
+            total += &of_depth.loss;
         }
         let mut values = vec![total.double_value(&[])];
-        values.extend(self.feature_weight.map(|_| feature));
+        values.extend(self.feature_weight.map(|_| of_depths.iter().map(|of| of.feature).sum::<f64>()));
         values.extend(self.redundancy.map(|r| r.share(&lesson.neighbour_cosines())));
-        values.extend(overlaps);
+        values.extend(of_depths.iter().filter_map(|of| of.overlap));
         (total, values)
     }
 
@@ -160,6 +215,16 @@ impl HeadLoss {
         }
         of_rows + soft(&aims.guided, guided_logits) * self.guided_weight
     }
+}
+
+/// What one depth gives to the loss.
+struct OfDepth {
+    /// Its loss, weighted; a scalar in f32.
+    loss: Tensor,
+    /// Its part of the mean regression.
+    feature: f64,
+    /// Overlap of the guided distributions, of the first depths.
+    overlap: Option<f64>,
 }
 
 /// The target's distributions of all slots, and what the slots weigh.

@@ -118,7 +118,7 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
     while engine.step < spec.rest.schedule.n_steps {
         let items = training.items(drawn.prompts.len(), engine.step);
         let report = engine.train_alone(&spec.rest.schedule, items, |leaves, item| {
-            training.loss(&described, leaves, &drawn, &item, &loss)
+            training.learn(&described, leaves, &drawn, &item, &loss)
         })?;
         stage.after_step(&engine, &report)?;
     }
@@ -303,18 +303,18 @@ impl HeadTraining<'_> {
         Ok(learn(&Lesson::of_image(&prefix, described, head, (&tokens, given), &is_forced, &mut noise)))
     }
 
-    /// The loss of one image with its graph, and what to report of it.
-    fn loss(
+    /// Adds the gradient of one image's loss to that of the leaves, and returns what to report.
+    fn learn(
         &self,
         described: &DescribedHead,
         leaves: &Leaves,
         drawn: &Drawn<'_>,
         item: &Item,
         loss: &HeadLoss,
-    ) -> anyhow::Result<(Tensor, Vec<f64>)> {
+    ) -> anyhow::Result<Vec<f64>> {
         let head = (described.build)(&mut &*leaves)?;
         let noise = self.spec.rest.loss.feature_noise;
-        self.with_lesson(described, &*head, drawn, (item, noise), |lesson| loss.of(&*head, lesson))
+        self.with_lesson(described, &*head, drawn, (item, noise), |lesson| loss.learn(&*head, lesson))
     }
 
     /// What the head does on the held-out images.

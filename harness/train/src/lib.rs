@@ -1,9 +1,10 @@
 //! Training of heads that draft for any model, and of the embedded model: VQ tokenizer, target, EAGLE-1 and EAGLE-3
 //! drafters and evaluator; from a seed, resumable.
 //!
-//! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] (what that takes), [`head_trainer`] (the training), [`lesson`] (what the target gives),
-//! [`unroll`] and [`head_loss`] (what the head is trained on), [`model_images`] (with what), [`target_features`] and
-//! [`feature_export`] (what the target gives, kept on disk), [`trial`] (what it is worth).
+//! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] (what that takes), [`head_trainer`] (the training),
+//! [`lesson`] (what the target gives), [`unroll`] and [`head_loss`] (what the head is trained on; `checkpoints` bounds the
+//! memory of it), [`model_images`] (with what), [`target_features`] and [`feature_export`] (what the target gives, kept on
+//! disk), [`trial`] (what it is worth).
 //!
 //! The embedded model:
 //! Read in this order: [`spec`] (what is trained and for how long), [`engine`] (replicas, AdamW, state on
@@ -11,6 +12,7 @@
 //! trained on), [`own_images`] (what some are trained with), then one file per stage; [`pipeline`] runs them by name.
 
 pub mod adam;
+mod checkpoints;
 pub mod corpus;
 pub mod drafter;
 pub mod engine;

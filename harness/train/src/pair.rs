@@ -60,9 +60,9 @@ impl<H: Head> Pair<H> {
         }
     }
 
-    /// The loss of a batch, as [`HeadLoss::of`].
-    pub fn loss(&self, loss: &HeadLoss, batch: &HeadBatch) -> (Tensor, Vec<f64>) {
-        loss.of(&self.head, &self.lesson(batch))
+    /// Learns from a batch, as [`HeadLoss::learn`].
+    pub fn learn(&self, loss: &HeadLoss, batch: &HeadBatch) -> Vec<f64> {
+        loss.learn(&self.head, &self.lesson(batch))
     }
 
     /// What the head does on images that are given as pairs of tokens and captions.

@@ -11,7 +11,7 @@ use tch::{Kind, Tensor};
 
 use crate::{
     corpus::{N_TOKENS, StepDraws, TokenRows, epoch_batch},
-    engine::Engine,
+    engine::{Engine, backward},
     spec::TrainSpec,
     stage::{Save, Stage, StageFiles},
 };
@@ -44,7 +44,7 @@ pub fn train(spec: &TrainSpec, vq: &Vq, files: &StageFiles) -> anyhow::Result<()
     )?;
     while engine.step < stage.schedule.n_steps {
         let shards = shards(spec, &rows, engine.step);
-        let report = engine.train(&stage.schedule, shards, |model, shard| loss(model, &shard));
+        let report = engine.train(&stage.schedule, shards, |model, shard| backward(loss(model, &shard)));
         run.after_step(&engine, &report)?;
     }
     run.finish(&engine, &stage.model)?;

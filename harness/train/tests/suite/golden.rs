@@ -183,14 +183,25 @@ fn check(file: &str, n_losses: usize, build: impl Fn(&mut dyn ParamSource) -> Bo
         }
         n_checked += 1;
         // Again for every loss, so that gradients begin at nothing.
-        let mut weights = Weights { golden: &mut Golden::open(file), made: Vec::new() };
-        let head = build(&mut weights);
-        let (total, _) = loss.of(&*head, &lesson);
-        total.backward();
+        let fresh = |learn: &dyn Fn(&dyn Head) -> f64| {
+            let mut weights = Weights { golden: &mut Golden::open(file), made: Vec::new() };
+            let head = build(&mut weights);
+            (learn(&*head), weights.made)
+        };
+        let (found, made) = fresh(&|head| loss.learn(head, &lesson)[0]);
         let expected = golden.tensor(&format!("{name}.loss")).double_value(&[0]);
-        let found = total.double_value(&[]);
         assert!((found / expected - 1.0).abs() < TOLERANCE, "{file}, {name}: {found}, not {expected}");
-        for (tensor, leaf) in &weights.made {
+        // With the graph of all depths at once the numbers are the same to the bit.
+        let (whole, of_whole) = fresh(&|head| {
+            let (total, _) = loss.of(head, &lesson);
+            total.backward();
+            total.double_value(&[])
+        });
+        assert_eq!(found.to_bits(), whole.to_bits(), "{file}, {name}");
+        for ((tensor, leaf), (_, other)) in made.iter().zip(&of_whole) {
+            assert_eq!(leaf.grad(), other.grad(), "{file}, {name}, {tensor}");
+        }
+        for (tensor, leaf) in &made {
             let expected = golden.tensor(&format!("{name}.grad.{tensor}"));
             let largest = expected.abs().max().double_value(&[]);
             let distance = (leaf.grad() - expected).abs().max().double_value(&[]);

@@ -31,7 +31,7 @@ fn weighed_on(slot: PairSlot, c: f64, tau_seq: f64, base: HeadLoss) -> HeadLoss 
 }
 
 fn value<H: Head>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
-    let (total, values) = pair.loss(loss, &batch());
+    let (total, values) = loss.of(&pair.head, &pair.lesson(&batch()));
     assert_eq!(values.len(), loss.names().len());
     assert_eq!(total.double_value(&[]), values[0]);
     values[0]
@@ -40,10 +40,8 @@ fn value<H: Head>(loss: &HeadLoss, pair: &Pair<H>) -> f64 {
 /// Gradient of the tensor that joins embedding and feature.
 fn gradient(loss: &HeadLoss) -> (f64, Vec<f32>) {
     let (pair, join) = eagle1_and_join();
-    let (total, _) = pair.loss(loss, &batch());
-    total.backward();
-    let grad = join.grad();
-    (total.double_value(&[]), Vec::try_from(grad.reshape([-1])).unwrap())
+    let values = pair.learn(loss, &batch());
+    (values[0], Vec::try_from(join.grad().reshape([-1])).unwrap())
 }
 
 #[test]
@@ -155,5 +153,5 @@ fn a_report_names_what_the_loss_has() {
     assert_eq!(SOFT.names(), ["loss", "overlap1", "overlap2", "overlap3"]);
     let shallow = HeadLoss { depth: 1, ..weighed(2.0, 0.5, BASE) };
     assert_eq!(shallow.names(), ["loss", "feature", "redundant", "overlap1"]);
-    assert_eq!(eagle1().loss(&shallow, &batch()).1.len(), 4);
+    assert_eq!(eagle1().learn(&shallow, &batch()).len(), 4);
 }
