@@ -14,6 +14,8 @@ D, HEADS, FFN, VOCAB, N, FRONT = 16, 2, 24, 20, 10, 3
 D_HEAD = D // HEADS
 GUIDANCE, EPS, QK_EPS = 3.0, 1e-6, 1e-5
 CASCADE = {"c": 2.0, "tau_seq": 0.1}
+# Picture codes where the vocabulary has other tokens too, which stand where they are forced and are drawn nowhere.
+CODES = 16
 
 # Each head with the losses that it is compared under.
 EAGLE1 = {"depth": 1, "decay": 1.0, "feature": 1.0, "rows": 0.1, "guided": 0.0, "hard": 0.0, "cascade": False}
@@ -43,7 +45,9 @@ def turned(x, angles, is_pairs):
 
 def attention(w, stem, read, angles, is_pairs, hidden, qk_norm):
     rows, n, _ = read.shape
-    q, k, v = ((read @ w[f"{stem}self_attn.{part}_proj.weight"].T).view(rows, n, HEADS, D_HEAD) for part in "qkv")
+    q, k, v = ((read @ w[f"{stem}self_attn.{part}_proj.weight"].T).view(rows, n, -1, D_HEAD) for part in "qkv")
+    # Each head of keys and values serves neighbouring heads of queries.
+    k, v = (x.repeat_interleave(HEADS // x.shape[2], 2) for x in (k, v))
     if qk_norm:
         def norm(x, part):
             x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + QK_EPS).sqrt()
@@ -68,19 +72,22 @@ def feed_forward(w, stem, x):
 class Head:
     """A head by its published tensors: `predict` runs whole sequences of pairs of embedding and feature."""
 
-    def __init__(self, kind, is_pairs, qk_norm=False, input_norm=False):
+    def __init__(self, kind, is_pairs, qk_norm=False, input_norm=False, kv_heads=HEADS, codes=VOCAB):
         self.kind, self.is_pairs, self.qk_norm, self.input_norm = kind, is_pairs, qk_norm, input_norm
+        self.kv_heads, self.codes = kv_heads, codes
 
     def shapes(self):
         eagle3 = self.kind == "eagle3"
         stem, width = ("midlayer.", 2 * D) if eagle3 else ("layers.0.", D)
-        shapes = {f"{stem}self_attn.{part}_proj.weight": [D, width] for part in "qkv"}
+        of_keys = self.kv_heads * D_HEAD
+        shapes = {f"{stem}self_attn.q_proj.weight": [D, width]}
+        shapes |= {f"{stem}self_attn.{part}_proj.weight": [of_keys, width] for part in "kv"}
         shapes |= {f"{stem}self_attn.o_proj.weight": [D, D], f"{stem}mlp.gate_proj.weight": [FFN, D]}
         shapes |= {f"{stem}mlp.up_proj.weight": [FFN, D], f"{stem}mlp.down_proj.weight": [D, FFN]}
         shapes |= {f"{stem}post_attention_layernorm.weight": [D]}
         if eagle3:
             shapes |= {"fc.weight": [D, 3 * D], "midlayer.input_layernorm.weight": [D]}
-            shapes |= {"midlayer.hidden_norm.weight": [D], "norm.weight": [D], "lm_head.weight": [VOCAB, D]}
+            shapes |= {"midlayer.hidden_norm.weight": [D], "norm.weight": [D], "lm_head.weight": [self.codes, D]}
         else:
             shapes |= {"fc.weight": [D, 2 * D], "fc.bias": [D]}
         if self.input_norm:
@@ -154,7 +161,8 @@ def loss_of(head, w, given, loss):
         regression = torch.nn.functional.smooth_l1_loss(predicted, features[:, aim])
         rows = mean(soft(logits[:, aim].softmax(-1), drafted) * weight.repeat(2, 1), drawn)
         of_guided = mean(soft(guided(logits[:, aim]).softmax(-1), guided(drafted)) * weight, drawn)
-        own = given["tokens"][:, aim].repeat(2, 1)
+        # A token that is no code is drawn nowhere: whatever stands for it does not count.
+        own = given["tokens"][:, aim].repeat(2, 1).clamp(max=head.codes - 1)
         hard = mean(-drafted.log_softmax(-1).gather(-1, own[..., None])[..., 0], drawn)
         terms = [loss["feature"] * regression, loss["rows"] * rows, loss["guided"] * of_guided, loss["hard"] * hard]
         total = total + loss["decay"] ** k * sum(terms)
@@ -166,7 +174,7 @@ def given_for(head, hide, force):
     b, rows = 2, 4
     width = 3 * D if head.kind == "eagle3" else D
     table = normal(VOCAB, D)
-    tokens = torch.randint(0, VOCAB, (b, N))
+    tokens = torch.randint(0, head.codes, (b, N))
     positions = torch.arange(1, FRONT + N + 1, dtype=torch.float64)
     angles = torch.outer(positions, 10.0 ** -torch.arange(D_HEAD // 2, dtype=torch.float64))
     cos, sin = angles.cos(), angles.sin()
@@ -178,13 +186,15 @@ def given_for(head, hide, force):
         hidden[2:, :2] = True
     if force:
         drawn[[4, 9]] = 0.0
+        if head.codes < VOCAB:
+            tokens[:, 4], tokens[:, 9] = VOCAB - 1, VOCAB - 2
     # Neighbours are alike to a degree that differs.
     features = normal(rows, N, D) + 0.4 * normal(rows, 1, D)
     return {
         "table": table, "tokens": tokens, "embeddings": table[tokens].repeat(2, 1, 1), "features": features,
         "read": normal(rows, N, width), "front_embeddings": normal(rows, FRONT, D),
         "front_read": normal(rows, FRONT, width), "hidden": hidden, "drawn": drawn, "cos": cos, "sin": sin,
-        "target_head": 0.5 * normal(VOCAB, D),
+        "target_head": 0.5 * normal(head.codes, D),
     }
 
 
@@ -202,6 +212,8 @@ def main():
         "eagle3": (Head("eagle3", True), ["published3", "cascade3"], False, False),
         "eagle3_halves": (Head("eagle3", False), ["cascade3"], False, False),
         "eagle3_padded": (Head("eagle3", False), ["published3"], True, True),
+        "shared": (Head("eagle1", False, input_norm=True, kv_heads=1), ["published1", "all1"], False, True),
+        "eagle3_shared": (Head("eagle3", False, kv_heads=1, codes=CODES), ["published3", "cascade3"], True, True),
     }
     for seed, (name, (head, losses, hide, force)) in enumerate(heads.items()):
         torch.manual_seed(seed)

@@ -15,7 +15,7 @@ use specimen_models::{
     },
     llama::layer::{Rotary, Turns},
     seam::{
-        backbone::{Backbone, BackboneShape, Tapped},
+        backbone::{Backbone, BackboneShape, Tapped, with_undrawn},
         kv::KvCache,
     },
 };
@@ -85,6 +85,10 @@ impl Golden {
         Self(Checkpoint::open(&path, None, Device::Cpu).unwrap())
     }
 
+    fn target(&mut self) -> Ends {
+        Ends { table: self.tensor("given.table"), head: self.tensor("given.target_head") }
+    }
+
     fn tensor(&mut self, name: &str) -> Tensor {
         let shape = self.0.shape(name).unwrap_or_else(|| panic!("{name} is not in the file")).to_vec();
         self.0.take(name, &shape).unwrap()
@@ -112,7 +116,7 @@ impl ParamSource for Weights<'_> {
 struct Ends {
     /// `[n_vocab, d]`
     table: Tensor,
-    /// `[n_vocab, d]`
+    /// `[n_codes, d]`
     head: Tensor,
 }
 
@@ -141,7 +145,7 @@ impl Backbone for Ends {
     }
 
     fn logits(&self, features: &Tensor) -> Tensor {
-        features.linear(&self.head, None::<&Tensor>)
+        with_undrawn(features.linear(&self.head, None::<&Tensor>), VOCAB)
     }
 
     fn turns(&self) -> Option<&Turns> {
@@ -174,7 +178,7 @@ fn lesson<'a>(golden: &mut Golden, target: &'a Ends) -> Lesson<'a> {
 /// Checks the loss and all gradients of the head in `file` under the losses of the file.
 fn check(file: &str, n_losses: usize, build: impl Fn(&mut dyn ParamSource) -> Box<dyn Head>) {
     let mut golden = Golden::open(file);
-    let target = Ends { table: golden.tensor("given.table"), head: golden.tensor("given.target_head") };
+    let target = golden.target();
     let lesson = lesson(&mut golden, &target);
     let mut n_checked = 0;
     for (name, loss) in LOSSES {
@@ -226,6 +230,23 @@ fn a_head_without_an_embedding_has_the_loss_and_gradients_of_pytorch() {
     check("janus.safetensors", 1, |source| {
         let mut named = PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, 8);
         Box::new(EagleHead::new(&mut named, &EagleConfig { input_norm: true, ..LAYER }, D).unwrap())
+    });
+}
+
+#[test]
+fn a_head_whose_keys_serve_several_heads_has_the_losses_and_gradients_of_pytorch() {
+    let n_kv_heads = Some(1);
+    check("shared.safetensors", 2, |source| {
+        let mut named =
+            PublishedNames::new(source, LayerNames::HuggingFace, Mixed::Halves, 8).with_kv_heads(n_kv_heads);
+        let config = EagleConfig { input_norm: true, n_kv_heads, ..LAYER };
+        Box::new(EagleHead::new(&mut named, &config, D).unwrap())
+    });
+    // Its draft vocabulary lacks the tokens that are forced, which are drawn nowhere.
+    let EagleConfig { prefix, n_heads, d_head, d_ffn, norm_eps, .. } = LAYER;
+    let config = Eagle3Config { taps: [0, 1, 2], prefix, n_heads, n_kv_heads, d_head, d_ffn, norm_eps };
+    check("eagle3_shared.safetensors", 2, |source| {
+        Box::new(eagle3_file::published(source, &config, Mixed::Halves, (D, 16)).unwrap())
     });
 }
 
