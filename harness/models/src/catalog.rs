@@ -19,7 +19,8 @@ use crate::{
         stub, tiny,
     },
     files::published_files::places,
-    heads::{described_head::HeadKind, head_sources::OpenedHeads},
+    heads::{described_head::HeadKind, head_sources::OpenedHeads, llama_heads::Headed},
+    llama::image_llama::StackShape,
     picture::vq16::Vq16Config,
     seam::{loaded_model::LoadedModel, model_error::ModelError},
 };
@@ -164,20 +165,62 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
     Ok(Rc::new(loaded))
 }
 
-/// Layers of the published model `name`; `None` for a model of ours, and where only its files say.
+/// Sizes of a published model, as far as its heads and their training depend on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Layers.
+    pub n_layers: u64,
+    /// Attention heads of a layer.
+    pub n_heads: u64,
+    /// Width of the keys of a layer, and of its values.
+    pub d_keys: u64,
+    /// Width of the residual stream.
+    pub d_model: u64,
+    /// Hidden width of the feed-forward part.
+    pub d_ffn: u64,
+    /// Codes of its pictures.
+    pub n_codes: u64,
+}
+
+impl Sizes {
+    fn of(StackShape { layer, n_layers, .. }: StackShape, n_codes: i64) -> Option<Self> {
+        let known = |size: i64| u64::try_from(size).ok();
+        Some(Self {
+            n_layers: known(n_layers)?,
+            n_heads: known(layer.n_heads)?,
+            d_keys: known(layer.n_kv_heads * layer.d_head)?,
+            d_model: known(layer.d_model)?,
+            d_ffn: known(layer.d_ffn)?,
+            n_codes: known(n_codes)?,
+        })
+    }
+}
+
+/// Those of the published model `name`; `None` for a model of ours, and where only its files say.
 #[must_use]
-pub fn layers(name: &str) -> Option<u64> {
+pub fn sizes(name: &str) -> Option<Sizes> {
     let (model, target) = entry::target(name).filter(|(model, _)| !model.files.is_empty())?;
-    let n_layers = match target.family {
-        Family::Llamagen => LlamaGenConfig::of(model).n_layers,
-        Family::Janus => JanusConfig::of(model).n_layers,
-        Family::Emu3 => Emu3Config::of(model).n_layers,
-        Family::Liquid => LiquidConfig::of(model).n_layers,
+    let of_headed = |headed: Headed| Sizes::of(headed.stack, headed.n_codes);
+    match target.family {
+        Family::Llamagen => {
+            let config = LlamaGenConfig::of(model);
+            Sizes::of(config.stack(), config.n_vocab)
+        }
+        Family::Janus => of_headed(JanusConfig::of(model).headed()),
+        Family::Emu3 => of_headed(Emu3Config::of(model).headed()),
+        Family::Liquid => of_headed(LiquidConfig::of(model).headed()),
         // All published ones of the catalog are of this size.
-        Family::Chameleon => ChameleonConfig::CHAMELEON_7B.n_layers,
-        Family::Tiny | Family::Stub | Family::Igpt => return None,
-    };
-    u64::try_from(n_layers).ok()
+        Family::Chameleon => {
+            let config = ChameleonConfig::CHAMELEON_7B;
+            let stack = StackShape {
+                layer: chameleon::layer_of(&config),
+                n_layers: config.n_layers,
+                norm_eps: config.norm_eps,
+            };
+            Sizes::of(stack, VqganConfig::chameleon().n_codes)
+        }
+        Family::Tiny | Family::Stub | Family::Igpt => None,
+    }
 }
 
 /// The names of the models that `has` is true of.

@@ -8,9 +8,13 @@ use specimen_experiments::{
     bandwidth::{DEVICES, Device},
     estimate::{human_bytes, human_time},
 };
-use specimen_models::{catalog::layers, heads::described_head::HeadKind};
+use specimen_models::{catalog::sizes, heads::described_head::HeadKind};
 
-use crate::{head_spec::HeadSpec, model_images::TOKEN_BYTES};
+use crate::{
+    head_spec::HeadSpec,
+    memory_estimate::{OfTraining, TrainingMemory},
+    model_images::TOKEN_BYTES,
+};
 
 /// What a training will take.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +43,8 @@ pub struct TrainingEstimate {
     pub disk: Disk,
     /// Bytes of an export of the target's features; `None` where the catalog does not say what the model keeps.
     pub features: Option<u64>,
+    /// What it takes on its device; `None` where the catalog does not say.
+    pub memory: Option<TrainingMemory>,
     /// Time by device; empty on a CPU, and where the catalog does not say what the model reads.
     pub time: Vec<TrainingTime>,
 }
@@ -70,8 +76,9 @@ const SHARE_OF_PEAK: f64 = 0.3;
 
 /// What [`TrainingTime`] takes for granted, in words.
 pub const ASSUMED: &str = "images are drawn one after the other at the limit of memory, as in the bound of an experiment; \
-                           steps reach 30 % of the device's peak (bf16, dense), with 2 operations a parameter of the target \
-                           and 6 a parameter of the head and depth for each token and row";
+                           steps reach 30 % of the device's peak (bf16, dense), for each token and row with 2 operations a \
+                           parameter of the target, and for each draft 6 a parameter of the head, 8 where the draft is \
+                           made twice";
 
 /// Bytes of a parameter in the state: the f32 master copy and two moments.
 const STATE_BYTES: u64 = 12;
@@ -90,13 +97,15 @@ impl TrainingEstimate {
         let n_trained = schedule.n_steps * schedule.batch * n_tokens;
         let n_drawn = n_images * n_tokens;
         let n_bytes = spec.model.dtype.n_bytes();
+        let n_rows: u32 = if spec.sampling.guidance == 1.0 { 1 } else { 2 };
         let work = (spec.model.device != "cpu").then(|| {
             let streamed = model.memory?.n_streamed? as f64;
             let depth = spec.rest.loss.depth as f64;
-            let n_rows = if spec.sampling.guidance == 1.0 { 1.0 } else { 2.0 };
-            let operations = 2.0 * streamed + 6.0 * depth * n_parameters? as f64;
+            // Every draft but the last is made twice.
+            let of_head = 6.0 * depth + 2.0 * (depth - 1.0);
+            let operations = 2.0 * streamed + of_head * n_parameters? as f64;
             let read = n_drawn as f64 * model.streamed_bytes(n_bytes)? as f64;
-            Some((read, n_trained as f64 * n_rows * operations))
+            Some((read, n_trained as f64 * f64::from(n_rows) * operations))
         });
         let time = work.flatten().map_or_else(Vec::new, |(read, operations)| {
             let of = |device: &Device| TrainingTime {
@@ -106,16 +115,32 @@ impl TrainingEstimate {
             };
             DEVICES.iter().map(of).collect()
         });
-        // A stream of the target at all positions is as wide as the keys of one layer; the catalog has keys and values of all
-        // layers in 16 bits, for two sequences.
-        let features = layers(&spec.model.name).and_then(|n_layers| {
+        // The catalog has keys and values of all layers in 16 bits, for two sequences.
+        let n_rows = u64::from(n_rows);
+        let placed = sizes(&spec.model.name).and_then(|sizes| {
+            let of_position = 2 * 2 * 2 * sizes.n_layers * sizes.d_keys;
+            Some((sizes, model.memory?.kv_bytes.get()? / of_position))
+        });
+        let features = placed.map(|(sizes, n_positions)| {
             let n_streams = if spec.rest.head.kind() == HeadKind::Eagle3 { 4 } else { 1 };
-            let n_rows = if spec.sampling.guidance == 1.0 { 1 } else { 2 };
-            let stream = model.memory?.kv_bytes.get()? / (2 * n_layers) * n_rows / 2 * n_bytes / 2;
-            Some(n_images * (stream * n_streams + n_tokens * TOKEN_BYTES))
+            let stream = n_positions * sizes.d_model * n_rows * n_bytes;
+            n_images * (stream * n_streams + n_tokens * TOKEN_BYTES)
+        });
+        let memory = placed.and_then(|(sizes, n_positions)| {
+            let training = OfTraining {
+                target: spec.model.need(None, spec.model.dtype)?.total(),
+                n_parameters: n_parameters?,
+                n_bytes,
+                n_rows,
+                n_tokens,
+                n_positions,
+                depth: spec.rest.loss.depth as u64,
+            };
+            Some(TrainingMemory::of(&sizes, &training))
         });
         Some(Self {
             features,
+            memory,
             name: spec.rest.name.clone(),
             model: model.name.clone(),
             head,
@@ -179,6 +204,17 @@ impl fmt::Display for TrainingEstimate {
                 f,
                 "        features, if exported: the catalog does not say; the export does before it begins"
             )?,
+        }
+        if let Some(memory) = &self.memory {
+            let TrainingMemory { target, head, graph, kept } = *memory;
+            let parts = [target, head, graph, kept].map(human_bytes);
+            let [target, head, graph, kept] = parts;
+            writeln!(
+                f,
+                "memory  about {}: target {target}, head with its state {head}, the graph of one draft {graph}, kept \
+                 between drafts {kept}",
+                human_bytes(memory.total())
+            )?;
         }
         for TrainingTime { device, draw_s, train_s } in &self.time {
             let (all, draw, train) =

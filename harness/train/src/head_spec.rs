@@ -281,11 +281,12 @@ impl HeadSpec {
         }
     }
 
-    /// What decides the weights that come out, in one line: a state is only taken up again under the same.
+    /// What decides the weights that come out, in one line, but for what is in the files that it names: a state is only taken
+    /// up again under the same.
     #[must_use]
     pub fn identity(&self) -> String {
-        let rest = Rest { analysis: String::new(), sources: Vec::new(), ..self.rest.clone() };
-        let Rest { seed, head, loss, schedule, n_validation, .. } = &rest;
+        let Rest { seed, head, loss, schedule, n_validation, .. } = &self.rest;
+        let head = HeadChoice { from: None, ..head.clone() };
         serde_json::json!([self.model, self.dataset, self.sampling, seed, head, loss, schedule, n_validation])
             .to_string()
     }

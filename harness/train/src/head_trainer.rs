@@ -96,15 +96,15 @@ pub fn train_head(training: &HeadTraining<'_>, out: &Path) -> anyhow::Result<Hea
     let &HeadTraining { spec, model, kind, device, .. } = training;
     let described = training.describe()?;
     let exported = training.exported(&described)?;
-    let files = StageFiles::new("model", out, out)?.with_config(out.join("config.json"));
     let mut engine = Engine::on(device, spec.rest.seed, 1, kind, |source| {
         let mut recording = Recording { source, repeated: &described.repeated, named: BTreeMap::new() };
         (described.build)(&mut recording)?;
         Ok(Leaves { named: recording.named })
     })?;
-    training.start(&described, &mut engine)?;
+    let begun = training.start(&described, &mut engine)?;
     let untrained = engine.weights(kind);
-    engine.identify(training.identity());
+    engine.identify(training.identity(begun.as_deref()));
+    let files = StageFiles::new("model", out, out)?.with_config(out.join("config.json"));
     let loss = spec.loss();
     let drawn = Drawn {
         source: match exported {
@@ -184,9 +184,10 @@ impl HeadTraining<'_> {
         Ok(described)
     }
 
-    /// What decides the weights that come out, in words.
-    fn identity(&self) -> String {
-        format!("{}, dataset {}, {}", self.target(), self.dataset, self.spec.identity())
+    /// What decides the weights that come out, in words. `begun`: the digest of the weights that the specification names.
+    fn identity(&self, begun: Option<&str>) -> String {
+        let begun = begun.map(|digest| format!(", begun with {digest}")).unwrap_or_default();
+        format!("{}, dataset {}, {}{begun}", self.target(), self.dataset, self.spec.identity())
     }
 
     /// The target, in words.
@@ -196,8 +197,14 @@ impl HeadTraining<'_> {
         format!("model {} with weights {weights}", self.model.name)
     }
 
-    /// Puts the values that the specification names, or that the family gives, in place of random ones.
-    fn start(&self, described: &DescribedHead, engine: &mut Engine<Leaves>) -> anyhow::Result<()> {
+    /// Puts the values that the specification names, or that the family gives, in place of random ones. Returns the digest of
+    /// the file that the specification names.
+    fn start(
+        &self,
+        described: &DescribedHead,
+        engine: &mut Engine<Leaves>,
+    ) -> anyhow::Result<Option<String>> {
+        let mut digest = None;
         for (name, value) in &described.starts {
             tch::no_grad(|| engine.master(name).copy_(value));
         }
@@ -215,10 +222,11 @@ impl HeadTraining<'_> {
                     Err(other) => other,
                 }
             })?;
+            digest = Some(file.digest().to_owned());
             file.finish().map_err(unfit)?;
         }
         engine.spread();
-        Ok(())
+        Ok(digest)
     }
 
     /// The features that the specification names, if it names any.

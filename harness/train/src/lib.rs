@@ -1,7 +1,7 @@
 //! Training of heads that draft for any model, and of the embedded model: VQ tokenizer, target, EAGLE-1 and EAGLE-3
 //! drafters and evaluator; from a seed, resumable.
 //!
-//! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] (what that takes), [`head_trainer`] (the training),
+//! Heads of any model: [`head_spec`] (what is trained), [`head_estimate`] and [`memory_estimate`] (what that takes), [`head_trainer`] (the training),
 //! [`lesson`] (what the target gives), [`unroll`] and [`head_loss`] (what the head is trained on; `checkpoints` bounds the
 //! memory of it), [`model_images`] (with what), [`target_features`] and [`feature_export`] (what the target gives, kept on
 //! disk), [`trial`] (what it is worth).
@@ -26,6 +26,7 @@ pub mod head_spec;
 pub mod head_trainer;
 pub mod journal;
 pub mod lesson;
+pub mod memory_estimate;
 pub mod model_images;
 pub mod own_images;
 pub mod pair;

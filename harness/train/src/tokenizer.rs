@@ -50,7 +50,8 @@ pub fn train(spec: &TrainSpec, files: &StageFiles) -> anyhow::Result<()> {
         let step = engine.step;
         let shards = shards(spec, stage, step);
         let mse_weight = stage.mse_weight;
-        let report = engine.train(&stage.schedule, shards, |vq, shard| backward(loss(vq, &shard, mse_weight)));
+        let report =
+            engine.train(&stage.schedule, shards, |vq, shard| backward(loss(vq, &shard, mse_weight)));
         if engine.step.is_multiple_of(stage.reseed_every) && engine.step * 10 < stage.schedule.n_steps * 7 {
             reseed_unused(&mut engine, spec)?;
         }

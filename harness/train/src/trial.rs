@@ -1,11 +1,14 @@
 //! What a head is worth: accepted tokens a step of lossless decoding with it, on prompts that it was not trained on, beside
-//! those of the head that training began with.
+//! those of the head that training began with and of the model's own head of the kind, where it has one.
 
 use std::collections::BTreeMap;
 
 use specimen_decode::{clock::MonotonicClock, decoder::decode, method::Parts, rng::Uniforms, trace::Decoded};
 use specimen_models::{
-    heads::described_head::{DescribedHead, RepeatedTensor},
+    heads::{
+        described_head::{DescribedHead, RepeatedTensor},
+        drafters::StartDraft,
+    },
     seam::{draft_time::DraftTime, loaded_model::LoadedModel},
 };
 use specimen_stats::{
@@ -43,6 +46,9 @@ pub struct TrialResult {
     pub trained: f64,
     /// How far the second is above the first, over the same prompts and seeds; absent with fewer than two prompts.
     pub gain: Option<MeanDifference>,
+    /// Of the model's standard head of the kind, and how far the trained one is above it; absent where there is none on this
+    /// machine.
+    pub standard: Option<(f64, Option<MeanDifference>)>,
 }
 
 /// The tensors of a head by their names.
@@ -71,24 +77,39 @@ impl Trial<'_> {
         untrained: &BTreeMap<String, Tensor>,
         trained: &BTreeMap<String, Tensor>,
     ) -> anyhow::Result<TrialResult> {
-        let (before, after) = (self.accepted(untrained)?, self.accepted(trained)?);
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-        let (untrained, trained) = (mean(&before), mean(&after));
-        let gain = if before.len() < 2 {
-            None
-        } else {
+        let of_tensors = |tensors| self.accepted(&self.built(tensors)?);
+        let (before, after) = (of_tensors(untrained)?, of_tensors(trained)?);
+        let standard = self.spec.rest.head.kind().drafter(None);
+        let standard = self.model.heads.get(self.model.name, &standard).ok();
+        let standard = standard.map(|start| self.accepted(start)).transpose()?;
+        let gain = |before: &[f64]| -> anyhow::Result<Option<MeanDifference>> {
+            if before.len() < 2 {
+                return Ok(None);
+            }
             let plan = BootstrapPlan::new(self.spec.rest.seed, N_RESAMPLES, 0.95)?;
-            Some(Paired::join((0..).zip(before), (0..).zip(after))?.mean_difference(&plan)?)
+            let numbered = |values: &[f64]| (0..).zip(values.to_vec());
+            Ok(Some(Paired::join(numbered(before), numbered(&after))?.mean_difference(&plan)?))
         };
-        Ok(TrialResult { untrained, trained, gain })
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        Ok(TrialResult {
+            untrained: mean(&before),
+            trained: mean(&after),
+            gain: gain(&before)?,
+            standard: standard.map(|of| Ok::<_, anyhow::Error>((mean(&of), gain(&of)?))).transpose()?,
+        })
+    }
+
+    /// What drafts by the head of `tensors`.
+    fn built(&self, tensors: &BTreeMap<String, Tensor>) -> anyhow::Result<StartDraft> {
+        let _guard = tch::no_grad_guard();
+        let mut source =
+            Tensors { trained: tensors, repeated: &self.described.repeated, device: self.device };
+        Ok(self.described.made(&mut source)?)
     }
 
     /// Accepted tokens a step of each image.
-    fn accepted(&self, tensors: &BTreeMap<String, Tensor>) -> anyhow::Result<Vec<f64>> {
+    fn accepted(&self, start: &StartDraft) -> anyhow::Result<Vec<f64>> {
         let _guard = tch::no_grad_guard();
-        let repeated = &self.described.repeated;
-        let mut source = Tensors { trained: tensors, repeated, device: self.device };
-        let start = self.described.made(&mut source)?;
         let method = &self.spec.trial;
         let wrong = |reason: String| TrainError::Spec { path: self.spec.path.clone(), reason };
         let mut accepted = Vec::new();
@@ -124,6 +145,14 @@ impl TrialResult {
             named.push(("accepted_per_step_gain_low".to_owned(), gain.interval.lower));
             named.push(("accepted_per_step_gain_high".to_owned(), gain.interval.upper));
             named.push(("n_trial".to_owned(), gain.n_pairs as f64));
+        }
+        if let Some((standard, gain)) = &self.standard {
+            named.push(("accepted_per_step_standard".to_owned(), *standard));
+            if let Some(gain) = gain {
+                named.push(("gain_over_standard".to_owned(), gain.value));
+                named.push(("gain_over_standard_low".to_owned(), gain.interval.lower));
+                named.push(("gain_over_standard_high".to_owned(), gain.interval.upper));
+            }
         }
         named
     }

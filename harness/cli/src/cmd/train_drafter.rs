@@ -78,5 +78,15 @@ fn human(result: &HeadResult, weights: &std::path::Path) -> String {
         ));
     }
     text.push('\n');
+    if let Some((standard, gain)) = &trial.standard {
+        text.push_str(&format!("standard head of the model  {standard:.3}"));
+        if let Some(gain) = gain {
+            text.push_str(&format!(
+                "; the trained one {:+.3}, 95 % interval {:.3} to {:.3}",
+                gain.value, gain.interval.lower, gain.interval.upper
+            ));
+        }
+        text.push('\n');
+    }
     text
 }

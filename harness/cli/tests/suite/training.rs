@@ -178,6 +178,30 @@ fn a_head_whose_training_was_killed_has_the_bytes_of_one_that_was_not() {
 }
 
 #[test]
+fn a_head_of_the_embedded_model_is_tried_beside_the_committed_one() {
+    let desk = Desk::new();
+    let path = workspace("experiments/specs/train/tiny_eagle1.toml");
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (whole, short) in [
+        ("n_validation = 16", "n_validation = 2"),
+        ("limit = 272", "limit = 4"),
+        ("n_steps       = 300", "n_steps = 2"),
+    ] {
+        assert!(text.contains(whole), "{whole}");
+        text = text.replace(whole, short);
+    }
+    let spec = desk.file("tiny.toml", &text);
+    let said = desk.succeeds(&["train-drafter", &spec, "--out", "t", "--format", "json"]);
+    let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let result = |name: &str| answer["results"][name].as_f64().unwrap_or_else(|| panic!("{name}: {answer}"));
+    // Two steps teach nothing; the committed head is accepted more than once a step.
+    assert!(result("accepted_per_step") < 1.0 && 1.0 < result("accepted_per_step_standard"), "{answer}");
+    assert!(result("gain_over_standard_high") < 0.0, "{answer}");
+    let written = std::fs::read_to_string(desk.path("t/model.results.json")).unwrap();
+    assert!(written.contains("accepted_per_step_standard"), "{written}");
+}
+
+#[test]
 fn a_head_that_cannot_be_trained_is_refused_before_anything_is_written() {
     let desk = Desk::new();
     let spec = desk.file("head.toml", &HEAD.replace("llamagen-toy", "stub"));
@@ -321,6 +345,7 @@ fn a_training_is_planned_by_images_tokens_steps_disk_and_hours() {
         "images  100000, 64 held out, of 1024 tokens: 102400000 tokens to draw",
         "passes over the images",
         "about 2.3 TB more if the target's features are exported (23.5 MB an image)",
+        "memory  about ",
         "(NVIDIA H200): 10.",
         "assumed: images are drawn one after the other",
         "missing ",

@@ -345,9 +345,20 @@ fn files_of_another_training_and_weights_that_do_not_fit_are_refused() {
         "{message}"
     );
     assert!(all() == before);
-    assert!(!other.join("model.safetensors").exists());
+    assert!(!other.exists(), "weights to begin with are read before anything is made");
     // Its own weights fit.
-    train(&from("llamagen-toy").replace("n_steps = 80", "n_steps = 2"), &folder.path().join("on")).unwrap();
+    let (on, further) =
+        (folder.path().join("on"), from("llamagen-toy").replace("n_steps = 80", "n_steps = 2"));
+    train(&further, &on).unwrap();
+    train(&further, &on).unwrap();
+    // Others under the same name are not taken for them.
+    let path = folder.path().join("model.safetensors");
+    let tensors = Tensor::read_safetensors(&path).unwrap().into_iter();
+    let moved = tensors.map(|(name, tensor)| (name, tensor + 0.01)).collect::<BTreeMap<_, _>>();
+    write_safetensors(&path, &moved).unwrap();
+    let (message, kind) = refusal(&further, &on);
+    assert!(message.contains("model.state.safetensors") && message.contains("begun with "), "{message}");
+    assert_eq!(kind, FailureKind::Missing);
 }
 
 #[test]
@@ -381,10 +392,15 @@ fn the_committed_specifications_are_read_name_what_they_train_and_are_planned() 
         let planned = TrainingEstimate::of(&spec, n_prompts).unwrap();
         let is_published = spec.model.device == "cuda";
         assert_eq!(
-            (planned.time.len(), planned.disk.total().is_some(), planned.features.is_some()),
+            (
+                planned.time.len(),
+                planned.disk.total().is_some(),
+                planned.features.is_some(),
+                planned.memory.is_some()
+            ),
             match is_published {
-                true => (5, true, true),
-                false => (0, false, false),
+                true => (5, true, true, true),
+                false => (0, false, false, false),
             }
         );
         assert!(
@@ -393,7 +409,7 @@ fn the_committed_specifications_are_read_name_what_they_train_and_are_planned() 
         );
         n += 1;
     }
-    assert_eq!(n, 16);
+    assert_eq!(n, 18);
 }
 
 #[test]
@@ -414,11 +430,20 @@ fn an_estimate_is_the_arithmetic_of_what_it_assumes() {
     let exported = 1000 * (2 * (120 + 1024) * d * 4 * 2 + 8 * 1024);
     let found = planned.features.unwrap();
     assert!((found as f64 / exported as f64 - 1.0).abs() < 1e-3, "{found} {exported}");
+    let memory = planned.memory.unwrap();
+    // Logits and their like of two rows of 1,024 tokens, scores of 20 heads at 1,144 positions, and the layer.
+    let graph = 2048 * (6 * 4 * vocab + 5 * 2 * 20 * 1144 + 2 * (10 * d + 3 * ffn));
+    assert_eq!((memory.graph, memory.kept), (graph, 6 * 6 * 2048 * d * 2));
+    assert_eq!(memory.head, (28 + 4) * head);
+    // Its weights and its text encoder, with keys and values.
+    assert!(memory.target > 2 * (752_446_720 + 1_223_527_424) + 422_000_000, "{memory:?}");
+    assert_eq!(memory.total(), memory.target + memory.head + memory.graph + memory.kept);
+    assert!(planned.to_string().contains("\nmemory  about "), "{planned}");
     let h200 = planned.time.iter().find(|time| time.device == "NVIDIA H200").unwrap();
     // A forward reads 752,446,720 parameters in bf16 and half of 422 MB of keys and values.
     let draw = 1_024_000.0 * (2.0 * 752_446_720.0 + 211e6) / 4.8e12;
-    // Two rows; 2 operations a parameter of the target, 6 a parameter of the head at each of 7 depths.
-    let train = 40_960.0 * 2.0 * (2.0 * 752_446_720.0 + 42.0 * head as f64) / (0.3 * 989e12);
+    // Two rows; 2 operations a parameter of the target, 6 a parameter of the head at each of 7 depths, and 2 more at 6.
+    let train = 40_960.0 * 2.0 * (2.0 * 752_446_720.0 + 54.0 * head as f64) / (0.3 * 989e12);
     assert!(
         (h200.draw_s / draw - 1.0).abs() < 1e-12 && (h200.train_s / train - 1.0).abs() < 1e-12,
         "{h200:?}"

@@ -6,6 +6,7 @@ mod features;
 mod golden;
 mod head_loss;
 mod heads;
+mod layouts;
 mod own_images;
 mod schedule;
 mod support;

@@ -37,7 +37,7 @@ fn embedding(network: &ChameleonNetwork, stored: Kind) -> RepeatedTensor {
     RepeatedTensor { name, tensor: network.word_table().shallow_clone(), stored }
 }
 
-fn layer_of(config: &ChameleonConfig) -> LayerShape {
+pub(crate) fn layer_of(config: &ChameleonConfig) -> LayerShape {
     let &ChameleonConfig { d_model, n_heads, d_head, d_ffn, .. } = config;
     LayerShape { d_model, n_heads, n_kv_heads: n_heads, d_head, d_ffn, activation: Activation::Silu }
 }

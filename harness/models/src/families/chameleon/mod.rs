@@ -21,6 +21,7 @@ pub use backbone::{ChameleonImage, ChameleonNetwork, ImageWords};
 pub use config::{ChameleonConfig, QkNormShape};
 pub use files::{ModelFiles, Source};
 pub use head::ChameleonHead;
+pub(crate) use heads::layer_of;
 pub use keys::{KeyLayout, inventory};
 pub use model::Chameleon;
 pub use recipe::{PromptFormat, Recipe};

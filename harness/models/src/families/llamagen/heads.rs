@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use super::LlamaGenConfig;
+use super::{Condition, LlamaGenConfig};
 use crate::{
     files::{published_names::Mixed, sidecar::Sidecar},
     heads::{
@@ -25,6 +25,12 @@ use crate::{
 
 /// Epsilon of a head's norms where its `config.json` says nothing: LANTERN's heads differ from the target there.
 const HEAD_EPS: f64 = 1e-6;
+
+/// Positions that the published `config.json` of both heads has.
+const MAX_POSITIONS: i64 = 2048;
+
+/// LANTERN's names of LlamaGens of captions, by the tokens of their images.
+const INPUT_TYPES: [(i64, &str); 2] = [(256, "t2i"), (1024, "t2i2")];
 
 /// What LANTERN's heads for a LlamaGen of these sizes are like; `norm_eps` is in the `config.json` beside a head.
 #[must_use]
@@ -64,7 +70,8 @@ fn eagle1(
     let bias = file.sidecar.flag("bias").unwrap_or(true);
     let of_head = EagleConfig { bias, ..drafter_config(&config, norm_eps) };
     let tokens = backbone.token_table().shallow_clone();
-    let more = json!({ "bias": bias, "prefix_pads": as_written(pad_view) });
+    let mut more = entries(&config, pad_view);
+    more["bias"] = bias.into();
     DescribedHead {
         kind: HeadKind::Eagle1,
         front: FrontPairs::ZerothToken,
@@ -96,8 +103,26 @@ fn eagle3_target(config: &LlamaGenConfig, backbone: &ImageLlama, pad_view: PadVi
         may_bring_tokens: true,
         rows: None,
         starts: backbone.output_starts(),
-        more: json!({ "prefix_pads": as_written(pad_view) }),
+        more: entries(config, pad_view),
     }
+}
+
+/// What LANTERN's code (3a56e45) and ours read of a head's `config.json` beside the sizes. `input_type` says of how many
+/// tokens an image is; without one that it knows, the code has no rotary table.
+fn entries(config: &LlamaGenConfig, pad_view: PadView) -> serde_json::Value {
+    let mut entries = json!({
+        "prefix_pads": as_written(pad_view),
+        "hidden_act": "silu",
+        "max_position_embeddings": MAX_POSITIONS,
+    });
+    if let Condition::Caption { d_caption, .. } = config.condition {
+        entries["caption_dim"] = d_caption.into();
+        let known = INPUT_TYPES.iter().find(|(n_tokens, _)| *n_tokens == config.n_tokens());
+        if let Some((_, input_type)) = known {
+            entries["input_type"] = (*input_type).into();
+        }
+    }
+    entries
 }
 
 fn as_written(pad_view: PadView) -> &'static str {
@@ -118,4 +143,39 @@ fn pad_view(sidecar: &Sidecar) -> Result<PadView, String> {
             written.escape_debug()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use specimen_catalog::entry;
+
+    use super::*;
+
+    #[test]
+    fn the_config_beside_a_head_has_what_the_published_loader_reads() {
+        // `data/configs/llamagen_t2i_config.json` and `llamagen_t2i2_config.json` of LANTERN 3a56e45, less what only its training
+        // reads.
+        let expected = |input_type: &str| {
+            json!({
+                "hidden_act": "silu",
+                "hidden_size": 1280,
+                "caption_dim": 2048,
+                "intermediate_size": 3584,
+                "max_position_embeddings": 2048,
+                "model_type": "llama",
+                "num_attention_heads": 20,
+                "num_hidden_layers": 1,
+                "rms_norm_eps": 1e-6,
+                "vocab_size": 16384,
+                "input_type": input_type,
+                "prefix_pads": "earlier",
+            })
+        };
+        for (name, input_type) in [("llamagen-t2i-xl-256", "t2i"), ("llamagen-t2i-xl-512", "t2i2")] {
+            let config = LlamaGenConfig::of(entry::entry(name).expect("it is in the catalog"));
+            let more = entries(&config, PadView::EarlierPads);
+            let found = config_of("llama", config.stack().layer, (config.n_vocab, HEAD_EPS), more);
+            assert_eq!(found, expected(input_type), "{name}");
+        }
+    }
 }
