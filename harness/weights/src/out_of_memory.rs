@@ -83,11 +83,23 @@ impl OutOfMemory {
     }
 }
 
+/// How the words for a failed allocation begin.
+const WORDS: &str = "out of memory on ";
+
+impl OutOfMemory {
+    /// Whether the message of another process is about a failed allocation.
+    #[must_use]
+    pub fn is_named_in(message: &str) -> bool {
+        message.contains(WORDS) || Self::of_message(message).is_some()
+    }
+}
+
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(WORDS)?;
         match self.gpu {
-            Some(index) => write!(f, "out of memory on cuda:{index}")?,
-            None => f.write_str("out of memory on the CPU")?,
+            Some(index) => write!(f, "cuda:{index}")?,
+            None => f.write_str("the CPU")?,
         }
         let of = |what: &str, bytes: Option<u64>| bytes.map(|bytes| format!("{what} {}", in_units(bytes)));
         let facts = [of("asked for", self.asked), of("free", self.free), of("in all", self.total)];
@@ -196,6 +208,13 @@ mod tests {
             "{found}"
         );
         assert!(found.to_string().contains("a limit of this process"), "{found}");
+    }
+
+    #[test]
+    fn a_message_about_memory_is_known_whether_it_is_ours_or_libtorchs() {
+        let ours = format!("{}; `liquid-7b` in bf16 takes", OutOfMemory::of_message(CUDA).unwrap());
+        assert!(OutOfMemory::is_named_in(&ours) && OutOfMemory::is_named_in(CUDA));
+        assert!(!OutOfMemory::is_named_in("there is no GPU"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use specimen_record::write_atomic;
 use specimen_runner::images::load::device_of;
 use specimen_summary::cost_table::CostTable;
 use specimen_table::{Block, Column, Entry, Table, markdown_page};
+use specimen_weights::out_of_memory::OutOfMemory;
 
 use crate::{
     args::Format,
@@ -67,7 +68,32 @@ pub struct BenchDeviceArgs {
 struct Timed {
     model: String,
     /// The table, or why there is none.
-    table: Result<CostTable, String>,
+    table: Result<CostTable, NotTimed>,
+}
+
+/// Why a model was not timed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTimed {
+    /// Its time was over.
+    #[error("{0}")]
+    TimeOver(String),
+    /// It got too little memory.
+    #[error("{0}")]
+    TooLittleMemory(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl NotTimed {
+    /// What the process that ended with `status` says of it, `reason` being its last error.
+    fn of(reason: Option<String>, status: ExitStatus) -> Self {
+        match reason {
+            Some(reason) if OutOfMemory::is_named_in(&reason) => Self::TooLittleMemory(reason),
+            Some(reason) => Self::Failed(reason),
+            None => Self::Failed(format!("its process ended with {status}")),
+        }
+    }
 }
 
 /// Times every model and writes the page.
@@ -145,7 +171,7 @@ impl Timing<'_> {
         &self,
         path: &Path,
         until: Instant,
-    ) -> anyhow::Result<Result<CostTable, String>> {
+    ) -> anyhow::Result<Result<CostTable, NotTimed>> {
         let program =
             std::env::current_exe().context("the path of this program is needed to start processes")?;
         let log = path.with_extension("log");
@@ -163,13 +189,13 @@ impl Timing<'_> {
             .stdout(Stdio::null())
             .stderr(errors);
         let Some(status) = ended(&mut command, until)? else {
-            return Ok(Err("it was not done when its time was over".to_owned()));
+            return Ok(Err(NotTimed::TimeOver("it was not done when its time was over".to_owned())));
         };
         if status.success() {
             fs::remove_file(&log).with_context(|| format!("{}: cannot remove it", log.display()))?;
             return Ok(Ok(CostTable::read(path)?));
         }
-        Ok(Err(reason(&log)?.unwrap_or_else(|| format!("its process ended with {status}"))))
+        Ok(Err(NotTimed::of(reason(&log)?, status)))
     }
 }
 
@@ -180,7 +206,7 @@ fn timed(
     model: &str,
     until: Instant,
     console: &Console,
-) -> anyhow::Result<Result<CostTable, String>> {
+) -> anyhow::Result<Result<CostTable, NotTimed>> {
     let path = args.out.join(format!("{model}.toml"));
     if path.exists() {
         console.say(format!("{model} was timed before: {}", path.display()));
@@ -198,7 +224,7 @@ fn timed(
         return Ok(Ok(table));
     }
     if Instant::now() >= until {
-        return Ok(Err(format!("the {} s were over", args.seconds)));
+        return Ok(Err(NotTimed::TimeOver(format!("the {} s were over", args.seconds))));
     }
     console.say(format!("timing {model}; other work on this machine distorts it"));
     let timing = Timing {
@@ -257,15 +283,15 @@ fn blocks(args: &BenchDeviceArgs, all: &[Timed]) -> Vec<Block> {
         Block::Words(format!("Command: {}", command_of(args))),
         Block::Table(costs_of(&tables)),
     ];
-    let missing: Vec<(&str, &str)> = all
+    let missing: Vec<(&str, String)> = all
         .iter()
-        .filter_map(|timed| Some((timed.model.as_str(), timed.table.as_ref().err()?.as_str())))
+        .filter_map(|timed| Some((timed.model.as_str(), timed.table.as_ref().err()?.to_string())))
         .collect();
     if !missing.is_empty() {
         let mut table = Table { id: "not-timed".to_owned(), ..Table::default() };
         let entries = |texts: Vec<&str>| texts.into_iter().map(Entry::plain).collect();
         table.push(Column::text("not timed"), entries(missing.iter().map(|(model, _)| *model).collect()));
-        table.push(Column::text("why"), entries(missing.iter().map(|(_, why)| *why).collect()));
+        table.push(Column::text("why"), entries(missing.iter().map(|(_, why)| why.as_str()).collect()));
         blocks.push(Block::Table(table));
     }
     blocks

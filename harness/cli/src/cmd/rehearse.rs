@@ -41,7 +41,7 @@ use specimen_verdicts::reproduce::decidable::{Outlook, prospects};
 use self::{
     answer::{Answer, CellLine, ClaimLine, TriedLine},
     findings::{Finding, Kind, checked},
-    full_width::Stage,
+    full_width::{Stage, Width},
     stand_ins::StandIn,
 };
 use crate::{
@@ -83,8 +83,8 @@ pub struct RehearseArgs {
 const AFTER_HELP: &str = "\
 Models with published weights are narrow networks here: same family, tokens and heads, weights from a seed. The embedded \
 models are themselves. Networks of metrics that are not on this machine get made weights.
-The list at the end decides the exit code: 3 a refused cell, else 4 a missing file, else 5 a cell, metric or diagnostic \
-that failed, else 6 too little memory or disk space, else 1 a claim that no run of this spec can decide; 0 for an empty list.
+The list at the end decides the exit code: 3 a refused cell, else 4 a missing file, else 5 a cell, metric, diagnostic or \
+model at full width that failed, else 6 too little memory or disk space, else 1 a claim that no run of this spec can decide; 0 for an empty list.
 The folder is no run of the spec: report, records, compare, gate, reproduce, score, grid, check, cite and export \
 refuse it.";
 
@@ -143,7 +143,12 @@ impl Rehearsal<'_> {
                 seconds: self.args.seconds,
                 out: &self.out.join("full-width"),
             };
-            answer.full_width = stage.timed(self.console)?;
+            answer.full_width = stage.timed(self.console);
+            for Width { model, device, why, found, .. } in &answer.full_width {
+                if let (Some(kind), Some(why)) = (found, why) {
+                    self.find(*kind, format!("full width of {model} on {device}"), why.clone());
+                }
+            }
         }
         Ok(answer)
     }

@@ -149,3 +149,37 @@ fn a_model_that_does_not_fit_or_is_not_timed_says_why() {
     assert!(why.contains("this machine has") || why.contains("its time was over"), "{why}");
     assert!(width["memory_bytes"].as_u64().unwrap() > 14_000_000_000, "{width}");
 }
+
+#[test]
+fn what_keeps_a_model_from_being_timed_is_listed_and_the_others_are_tried() {
+    let desk = Desk::new();
+    // In f32 with 256 images together it fits into no machine; in bf16 it is asked for on a device that is not here.
+    let cells = r#"
+[[cell]]
+name = "wide"
+model = { name = "lumina-mgpt-7b-768", dtype = "f32", device = "cpu", batch = 256 }
+timed = false
+[[cell]]
+name = "elsewhere"
+model = { name = "anole-7b", dtype = "bf16", device = "cpu" }
+"#;
+    let text = std::fs::read_to_string(spec("real/anole.toml")).unwrap();
+    let end = text.find("[[cell]]").unwrap();
+    let file = desk.file("s.toml", &format!("{}{cells}", &text[..end]));
+    let rehearsed = |device: &str| -> Value {
+        let args = ["rehearse", &file, "--prompts", "1", "--out", "r", "--format", "json"];
+        let ran = desk.run(&[&args[..], &["--device", device, "--seconds", "1"]].concat());
+        assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let answer = rehearsed("cpu");
+    assert_eq!(found(&answer, "too-little")[0], "full width of lumina-mgpt-7b-768 on cpu");
+    assert_eq!(answer["full_width"].as_array().unwrap().len(), 2);
+    let answer = rehearsed("cuda:99");
+    let failed = found(&answer, "failed");
+    assert_eq!(
+        failed,
+        ["full width of lumina-mgpt-7b-768 on cuda:99", "full width of anole-7b on cuda:99"],
+        "{answer}"
+    );
+}

@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Refused,
     /// A file that is not on this machine.
     Missing,
-    /// A cell, metric or diagnostic that failed in the rehearsal.
+    /// A cell, metric, diagnostic or model at full width that failed in the rehearsal.
     Failed,
     /// Too little memory or disk space.
     TooLittle,

@@ -15,7 +15,12 @@ use specimen_runner::images::load::device_of;
 use specimen_summary::cost_table::CostTable;
 use specimen_weights::out_of_memory::in_units;
 
-use crate::{cmd::bench_device::Timing, console::Console, requirements};
+use super::findings::Kind;
+use crate::{
+    cmd::bench_device::{NotTimed, Timing},
+    console::{Console, message_of},
+    requirements,
+};
 
 /// Places of an image at which a forward is timed: the fewest that `specimen costs` takes.
 const REPETITIONS: u32 = 10;
@@ -38,6 +43,9 @@ pub(crate) struct Width {
     pub(crate) measured: Option<Measured>,
     /// Why nothing was.
     pub(crate) why: Option<String>,
+    /// What the list has to say of that; nothing where the time was over.
+    #[serde(skip)]
+    pub(crate) found: Option<Kind>,
 }
 
 /// What a process measured.
@@ -68,31 +76,22 @@ pub(crate) struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Times each model of the spec that has published files, once for each kind of number and guidance.
-    ///
-    /// # Errors
-    /// A folder that cannot be written, or a process that cannot be started.
-    pub(crate) fn timed(&self, console: &Console) -> anyhow::Result<Vec<Width>> {
-        fs::create_dir_all(self.out).with_context(|| format!("{}: cannot make it", self.out.display()))?;
+    /// Times each model of the spec that has published files, once for each kind of number and guidance. What keeps one from
+    /// being timed keeps no other.
+    pub(crate) fn timed(&self, console: &Console) -> Vec<Width> {
         let until = Instant::now() + Duration::from_secs(self.seconds);
         let mut found: Vec<Width> = Vec::new();
         for cell in self.spec.cells.iter().filter(|cell| is_published(cell)) {
             let is_it = |other: &&Cell| group(other) == group(cell);
             let cells: Vec<&Cell> = self.spec.cells.iter().filter(is_it).collect();
             if cells.first().is_some_and(|first| first.name == cell.name) {
-                found.push(self.width(found.len(), &cells, until, console)?);
+                found.push(self.width(found.len(), &cells, until, console));
             }
         }
-        Ok(found)
+        found
     }
 
-    fn width(
-        &self,
-        number: usize,
-        cells: &[&Cell],
-        until: Instant,
-        console: &Console,
-    ) -> anyhow::Result<Width> {
+    fn width(&self, number: usize, cells: &[&Cell], until: Instant, console: &Console) -> Width {
         let ModelSpec { name, dtype, device: own, graphs, .. } = &cells[0].model;
         let is_here = |device: &str| device == CPU || device_of(device).is_ok();
         let device = self.device.unwrap_or(if is_here(own) { own } else { CPU });
@@ -105,10 +104,11 @@ impl Stage<'_> {
             memory_bytes: requirements::memory(&alone),
             measured: None,
             why: None,
+            found: None,
         };
         if let Some(why) = too_large(device, width.memory_bytes) {
-            width.why = Some(why);
-            return Ok(width);
+            (width.why, width.found) = (Some(why), Some(Kind::TooLittle));
+            return width;
         }
         console.say(format!("timing {name} at its published size on {device}, with made weights"));
         let nodes = cells.iter().map(|cell| cell.method.max_tree_nodes()).max().unwrap_or(2);
@@ -122,11 +122,22 @@ impl Stage<'_> {
             repetitions: REPETITIONS,
             graphs: *graphs,
         };
-        match timing.by_process(&self.out.join(format!("{number}-{name}.toml")), until)? {
+        let timed = fs::create_dir_all(self.out)
+            .with_context(|| format!("{}: cannot make it", self.out.display()))
+            .and_then(|()| timing.by_process(&self.out.join(format!("{number}-{name}.toml")), until))
+            .unwrap_or_else(|error| Err(NotTimed::Failed(message_of(&error))));
+        match timed {
             Ok(table) => width.measured = Some(self.measured(&table, cells.len())),
-            Err(why) => width.why = Some(why),
+            Err(why) => {
+                width.found = match &why {
+                    NotTimed::TimeOver(_) => None,
+                    NotTimed::TooLittleMemory(_) => Some(Kind::TooLittle),
+                    NotTimed::Failed(_) => Some(Kind::Failed),
+                };
+                width.why = Some(why.to_string());
+            }
         }
-        Ok(width)
+        width
     }
 
     fn measured(&self, table: &CostTable, n_cells: usize) -> Measured {
