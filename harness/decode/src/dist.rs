@@ -22,6 +22,8 @@ pub struct Dist {
     probs: Vec<f32>,
     // Invariant: the sum of each block of `probs`.
     sums: Vec<f64>,
+    // Invariant: the largest of each block of `probs`.
+    tops: Vec<f32>,
     // Invariant: the sum of `sums`.
     total: f64,
 }
@@ -59,9 +61,9 @@ impl Dist {
     #[must_use]
     pub fn one_hot(n_vocab: usize, token: TokenId) -> Self {
         let mut probs = vec![0.0; n_vocab];
-        let mut sums = vec![0.0; n_vocab.div_ceil(BLOCK)];
-        (probs[token.idx()], sums[token.idx() / BLOCK]) = (1.0, 1.0);
-        Self { probs, sums, total: 1.0 }
+        let (mut sums, mut tops) = (vec![0.0; n_vocab.div_ceil(BLOCK)], vec![0.0; n_vocab.div_ceil(BLOCK)]);
+        (probs[token.idx()], sums[token.idx() / BLOCK], tops[token.idx() / BLOCK]) = (1.0, 1.0, 1.0);
+        Self { probs, sums, tops, total: 1.0 }
     }
 
     /// The same probability for each of `n_vocab` tokens.
@@ -232,23 +234,25 @@ impl Dist {
 
     /// The distribution of `probs`, which may sum to anything.
     fn summed(probs: Vec<f32>) -> Self {
-        let mut dist = Self { sums: Vec::with_capacity(probs.len().div_ceil(BLOCK)), probs, total: 0.0 };
+        let mut dist = Self { probs, sums: Vec::new(), tops: Vec::new(), total: 0.0 };
         dist.sum();
         dist
     }
 
     /// Sums `probs` anew.
     fn sum(&mut self) {
-        let (mut sums, probs) = (std::mem::take(&mut self.sums), &self.probs);
-        sums.resize(probs.len().div_ceil(BLOCK), 0.0);
-        self.sums = with_widest_vectors(
+        let (mut sums, mut tops) = (std::mem::take(&mut self.sums), std::mem::take(&mut self.tops));
+        let (probs, n_blocks) = (&self.probs, self.probs.len().div_ceil(BLOCK));
+        sums.resize(n_blocks, 0.0);
+        tops.resize(n_blocks, 0.0);
+        (self.sums, self.tops) = with_widest_vectors(
             #[inline(always)]
             move || {
-                let mut sums = sums;
-                for (sum, block) in sums.iter_mut().zip(probs.chunks(BLOCK)) {
-                    *sum = block_sum(block);
+                let (mut sums, mut tops) = (sums, tops);
+                for ((sum, top), block) in sums.iter_mut().zip(&mut tops).zip(probs.chunks(BLOCK)) {
+                    (*sum, *top) = (block_sum(block), block_top(block));
                 }
-                sums
+                (sums, tops)
             },
         );
         self.total = self.sums.iter().sum();
@@ -257,6 +261,11 @@ impl Dist {
     /// The sum of each block of [`BLOCK`] entries.
     pub(crate) fn block_sums(&self) -> &[f64] {
         &self.sums
+    }
+
+    /// The largest probability of each block of [`BLOCK`] entries.
+    pub(crate) fn block_tops(&self) -> &[f32] {
+        &self.tops
     }
 
     /// The entries of a block.
@@ -302,6 +311,19 @@ fn block_sum(block: &[f32]) -> f64 {
         *lane += f64::from(p);
     }
     lanes.iter().sum()
+}
+
+/// The largest of one block, in eight interleaved parts; a NaN is passed over.
+#[inline(always)]
+fn block_top(block: &[f32]) -> f32 {
+    let mut lanes = [0.0_f32; 8];
+    let (eights, rest) = block.as_chunks::<8>();
+    for eight in eights {
+        for (lane, &p) in lanes.iter_mut().zip(eight) {
+            *lane = if *lane < p { p } else { *lane };
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(0.0, f32::max)
 }
 
 /// Sum of `max(0, p - q)` of one block, as [`block_sum`].

@@ -28,80 +28,135 @@ pub fn lead(distribution: &Dist, uniforms: &Uniforms, left: usize, [a, b]: [Toke
     score(a) - score(b)
 }
 
-/// Noise of positions, `-ln u` for every token: drawn once, since a window draws a position in many iterations. A position is
-/// addressed by the tokens that the image misses from it on, its own included.
+/// Noise of positions, `-ln u` for every token: what is known of it is kept, since a window draws a position in many iterations.
+/// A position is addressed by the tokens that the image misses from it on, its own included.
 #[derive(Default)]
 pub(crate) struct Noise {
     rows: BTreeMap<usize, Row>,
+    /// Rows of positions that are past: their memory is that of the next ones.
+    spare: Vec<Row>,
 }
 
 /// What is known of the noise of a position.
 struct Row {
-    /// Less than `-ln u` of every token, `[n_vocab]`: the logarithm is taken of those few that can be first.
-    least: Vec<f32>,
-    /// The least of each block of it.
-    least_of_blocks: Vec<f32>,
+    blocks: Vec<Block>,
     /// The token that was first for the last distribution: often it is the next one's too, and what comes later is passed over.
     first: TokenId,
 }
 
+/// What is known of the noise of a block of tokens, by which most blocks are passed over.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// The token whose noise is least.
+    token: u32,
+    /// Less than its noise.
+    least: f32,
+    /// Less than the noise of every other one.
+    second: f32,
+}
+
+/// Less than `-ln u`, by the first bits of `u`: that is above `1 - u`. Rounding in f32 is off by 2^-24 of a value, a few times.
+#[inline(always)]
+fn least(first_bits: u32) -> f32 {
+    const UNIT: f32 = (1.0 - 1e-6) / (1 << 24) as f32;
+    // Fewer than 32 bits, so that a signed number holds them: those become floats faster.
+    (!first_bits >> 8) as i32 as f32 * UNIT
+}
+
+/// The first bits of the noise of a block.
+#[inline(always)]
+fn first_bits(uniforms: &Uniforms, left: usize, first: u32) -> [u32; BLOCK] {
+    let mut bits = [0; BLOCK];
+    for (at, bits) in (first..).step_by(TOKENS).zip(bits.as_chunks_mut::<TOKENS>().0) {
+        *bits = uniforms.first_bits_of_noise(left as u32, at);
+    }
+    bits
+}
+
 impl Row {
-    fn new(n_vocab: usize, uniforms: &Uniforms, left: usize) -> Self {
-        let least = vec![0.0; n_vocab];
-        let least_of_blocks = vec![f32::INFINITY; n_vocab.div_ceil(BLOCK)];
+    /// The row of a position; `spare`: one whose memory it may take.
+    fn new(spare: Option<Self>, n_vocab: usize, uniforms: &Uniforms, left: usize) -> Self {
+        let mut blocks = spare.map_or_else(Vec::new, |row| row.blocks);
+        blocks.resize(n_vocab.div_ceil(BLOCK), Block::default());
         with_widest_vectors(
             #[inline(always)]
             move || {
-                let (mut least, mut least_of_blocks) = (least, least_of_blocks);
-                // `-ln u` is above `1 - u`. Rounding in f32 is off by 2^-24 of a value, a few times.
-                const UNIT: f32 = (1.0 - 1e-6) / (1 << 24) as f32;
-                for (first, least) in (0..).step_by(TOKENS).zip(least.chunks_mut(TOKENS)) {
-                    let bits = uniforms.first_bits_of_noise(left as u32, first);
-                    for (least, u) in least.iter_mut().zip(bits) {
-                        // Fewer than 32 bits, so that a signed number holds them: those become floats faster.
-                        *least = (!u >> 8) as i32 as f32 * UNIT;
-                    }
+                let mut blocks = blocks;
+                for (first, block) in (0..).step_by(BLOCK).zip(&mut blocks) {
+                    let bits = first_bits(uniforms, left, first as u32);
+                    *block = Block::new(first as u32, &bits, BLOCK.min(n_vocab - first));
                 }
-                for (of_block, block) in least_of_blocks.iter_mut().zip(least.chunks(BLOCK)) {
-                    *of_block = least_of(block);
-                }
-                Self { least, least_of_blocks, first: TokenId(0) }
+                Self { blocks, first: TokenId(0) }
             },
         )
     }
 }
 
-/// The least of a block.
-#[inline(always)]
-fn least_of(block: &[f32]) -> f32 {
-    let mut lanes = [f32::INFINITY; 8];
-    let (eights, rest) = block.as_chunks::<8>();
-    for eight in eights {
-        for (lane, &value) in lanes.iter_mut().zip(eight) {
-            *lane = if value < *lane { value } else { *lane };
+impl Block {
+    /// The block of the `n` tokens from `first` on.
+    #[inline(always)]
+    fn new(first: u32, bits: &[u32; BLOCK], n: usize) -> Self {
+        // The place of a token in the block takes the lowest bits, which `least` does not read.
+        const PLACES: u32 = BLOCK as u32 - 1;
+        let (mut one, mut two) = ([u32::MAX; 8], [u32::MAX; 8]);
+        for (group, bits) in bits.as_chunks::<8>().0.iter().enumerate() {
+            for lane in 0..8 {
+                let place = 8 * group + lane;
+                let key = if place < n { !bits[lane] & !PLACES | place as u32 } else { u32::MAX };
+                two[lane] = two[lane].min(one[lane].max(key));
+                one[lane] = one[lane].min(key);
+            }
         }
+        for n_lanes in [4, 2, 1] {
+            for lane in 0..n_lanes {
+                let other = lane + n_lanes;
+                two[lane] = two[lane].min(two[other]).min(one[lane].max(one[other]));
+                one[lane] = one[lane].min(one[other]);
+            }
+        }
+        Self { token: first + (one[0] & PLACES), least: least(!one[0]), second: least(!two[0]) }
     }
-    lanes.iter().chain(rest).copied().fold(f32::INFINITY, f32::min)
 }
 
-/// Whether a token of `probs` can arrive before `limit`, given that it waits longer than `least`. A block of full length has a
-/// constant one for the compiler; a shorter one is looked at anyway.
-#[inline(always)]
-fn can_arrive(probs: &[f32], least: &[f32], limit: f32) -> bool {
-    let (Ok(probs), Ok(least)) = (<&[f32; BLOCK]>::try_from(probs), <&[f32; BLOCK]>::try_from(least)) else {
-        return true;
-    };
-    let mut can = false;
-    for at in 0..BLOCK {
-        can |= least[at] < limit * probs[at];
+/// The `n` tokens that were found to arrive first so far: the largest of `log P + G` is the least of `-ln(u) / P`.
+struct Arrivals<'a> {
+    probs: &'a [f32],
+    uniforms: &'a Uniforms,
+    left: usize,
+    n: usize,
+    /// Earliest first; ties to the lowest id.
+    found: Vec<(f64, u32)>,
+    /// What arrives later is none of them.
+    limit: f32,
+}
+
+impl Arrivals<'_> {
+    /// Whether a token of probability `p`, whose noise is above `least`, can be one of them.
+    fn can_be(&self, p: f32, least: f32) -> bool {
+        0.0 < p && (least < self.limit * p)
     }
-    can
+
+    /// Takes in a token whose noise is above `least`, if it is one of them.
+    fn take(&mut self, id: u32, least: f32) {
+        let p = self.probs[id as usize];
+        if !self.can_be(p, least) {
+            return;
+        }
+        let waiting = -self.uniforms.noise(self.left as u32, id).ln();
+        let arrival = (f64::from(waiting as f32) / f64::from(p), id);
+        let place = self.found.partition_point(|earlier| *earlier < arrival);
+        self.found.insert(place, arrival);
+        self.found.truncate(self.n);
+        if let Some(last) = self.found.get(self.n - 1) {
+            self.limit = last.0 as f32;
+        }
+    }
 }
 
 impl Noise {
     /// Keeps the noise of positions from which on at most `left` tokens are missing.
     pub(crate) fn keep_within(&mut self, left: usize) {
-        drop(self.rows.split_off(&(left + 1)));
+        self.spare.extend(self.rows.split_off(&(left + 1)).into_values());
     }
 
     /// The token of `distribution` at the position `left`.
@@ -118,43 +173,35 @@ impl Noise {
         left: usize,
         n: usize,
     ) -> Vec<TokenId> {
-        // The largest of log P + G is the least of -ln(u) / P.
-        let arrival = |u: f64, p: f32| f64::from(-u.ln() as f32) / f64::from(p);
-        let u = |id| uniforms.noise(left as u32, id);
-        let row = self.rows.entry(left).or_insert_with(|| Row::new(distribution.len(), uniforms, left));
-        let mut arrivals: Vec<(f64, u32)> = Vec::with_capacity(n + 1);
-        // What arrives later is none of them.
-        let mut limit = match n {
-            1 => arrival(u(row.first.0), distribution.prob(row.first)) as f32,
-            _ => f32::INFINITY,
-        };
-        for (block, (&sum, &least)) in distribution.block_sums().iter().zip(&row.least_of_blocks).enumerate()
-        {
-            // No token of a block is more probable than all of them.
-            if f64::from(limit) * sum <= f64::from(least) {
+        let probs = distribution.probs();
+        let new = || Row::new(self.spare.pop(), probs.len(), uniforms, left);
+        let row = self.rows.entry(left).or_insert_with(new);
+        let found = Vec::with_capacity(n + 1);
+        let mut arrivals = Arrivals { probs, uniforms, left, n, found, limit: f32::INFINITY };
+        arrivals.take(row.first.0, 0.0);
+        let blocks = || row.blocks.iter().zip(distribution.block_tops());
+        for (block, &top) in blocks() {
+            if arrivals.can_be(top, block.least) && block.token != row.first.0 {
+                arrivals.take(block.token, block.least);
+            }
+        }
+        for (at, (block, &top)) in blocks().enumerate() {
+            if !arrivals.can_be(top, block.second) {
                 continue;
             }
-            let ids = distribution.block(block);
-            let (probs, least) = (&distribution.probs()[ids.clone()], &row.least[ids.clone()]);
-            if !can_arrive(probs, least, limit) {
-                continue;
-            }
-            for (id, (&p, &least)) in (ids.start as u32..).zip(probs.iter().zip(least)) {
-                if limit * p <= least || p <= 0.0 {
-                    continue;
-                }
-                let arrival = arrival(u(id), p);
-                if arrivals.len() < n || arrivals.last().is_some_and(|last| arrival < last.0) {
-                    let place = arrivals.partition_point(|earlier| earlier.0 <= arrival);
-                    arrivals.insert(place, (arrival, id));
-                    arrivals.truncate(n);
-                }
-                if arrivals.len() == n {
-                    limit = arrivals.last().map_or(limit, |last| limit.min(last.0 as f32));
+            let ids = distribution.block(at);
+            let first = ids.start as u32;
+            let bits = with_widest_vectors(
+                #[inline(always)]
+                move || first_bits(uniforms, left, first),
+            );
+            for (id, &bits) in (first..ids.end as u32).zip(&bits) {
+                if id != block.token && id != row.first.0 {
+                    arrivals.take(id, least(bits));
                 }
             }
         }
-        let tokens: Vec<TokenId> = arrivals.into_iter().map(|(_, id)| TokenId(id)).collect();
+        let tokens: Vec<TokenId> = arrivals.found.into_iter().map(|(_, id)| TokenId(id)).collect();
         row.first = *tokens.first().expect("a distribution has a token of positive probability");
         tokens
     }

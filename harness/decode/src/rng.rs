@@ -37,7 +37,7 @@ pub enum Purpose {
 }
 
 /// Tokens whose noise is drawn side by side.
-pub(crate) const TOKENS: usize = 32;
+pub(crate) const TOKENS: usize = 64;
 
 /// All draws of one image, as a pure function of their address.
 #[derive(Clone, Copy, Debug)]
@@ -114,21 +114,34 @@ pub fn slot(group: usize, idx: usize) -> u32 {
     (group << 16 | idx) as u32
 }
 
-/// Ten rounds of Philox 4x32 with the constants of Random123, for `N` counters `[4][N]` side by side.
+/// Ten rounds of Philox 4x32 with the constants of Random123, for `N` counters `[4][N]` side by side. Each word is the lower half
+/// of 64 bits, as the products need it: so nothing is moved between the lanes of vectors.
 #[inline(always)]
 fn philox<const N: usize>(mut counter: [[u32; N]; 4], mut key: [u32; 2]) -> [[u32; N]; 4] {
+    let mut wide = [[0_u64; N]; 4];
+    for (wide, words) in wide.iter_mut().zip(&counter) {
+        for (wide, &word) in wide.iter_mut().zip(words) {
+            *wide = u64::from(word);
+        }
+    }
+    let lower = |word: u64| word & u64::from(u32::MAX);
     for _ in 0..10 {
         let mut next = [[0; N]; 4];
         for at in 0..N {
-            let a = u64::from(counter[0][at]) * 0xD251_1F53;
-            let b = u64::from(counter[2][at]) * 0xCD9E_8D57;
-            next[0][at] = (b >> 32) as u32 ^ counter[1][at] ^ key[0];
-            next[1][at] = b as u32;
-            next[2][at] = (a >> 32) as u32 ^ counter[3][at] ^ key[1];
-            next[3][at] = a as u32;
+            let a = lower(wide[0][at]) * 0xD251_1F53;
+            let b = lower(wide[2][at]) * 0xCD9E_8D57;
+            next[0][at] = b >> 32 ^ wide[1][at] ^ u64::from(key[0]);
+            next[1][at] = b;
+            next[2][at] = a >> 32 ^ wide[3][at] ^ u64::from(key[1]);
+            next[3][at] = a;
         }
-        counter = next;
+        wide = next;
         key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+    }
+    for (words, wide) in counter.iter_mut().zip(&wide) {
+        for (word, &wide) in words.iter_mut().zip(wide) {
+            *word = wide as u32;
+        }
     }
     counter
 }
