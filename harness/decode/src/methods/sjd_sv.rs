@@ -298,6 +298,8 @@ mod tests {
             SjdSv { alpha: 0.8, inner: Box::new(Doubled(asked.clone())), chances: Vec::new(), spent: 0.0 };
         let p = [0.1, 0.2, 0.4, 0.05];
         let rho: Vec<f64> = (0..4).map(|at| (at as f64 + 2.0) * p[at] / f64::from(drafted[at])).collect();
+        rule.begin_step();
+        let mut spent = 0.0;
         for (at, expected) in of_window(&p, &rho, 0.8).into_iter().enumerate() {
             let q = scores.dist(NodeId(at));
             let level = Level { tree: &tree, scores: &scores, parent: NodeId(at), q: &q, tried: &[] };
@@ -308,6 +310,10 @@ mod tests {
             );
             rule.taken(&level, NodeId(at + 1));
             assert_eq!(asked.get(), at + 1, "a residual is that of the rejected guess");
+            spent += (expected - (p[at] / f64::from(drafted[at])).min(1.0)).max(0.0);
         }
+        assert!(0.5 < spent && (rule.tvd_spent() - spent).abs() < 1e-6, "{} of {spent}", rule.tvd_spent());
+        rule.begin_step();
+        assert_eq!(rule.tvd_spent(), 0.0);
     }
 }

@@ -1,6 +1,13 @@
 //! Cool-SD: lossless with weights of at most 1, and otherwise as far from the target as its equations say.
 
-use specimen_decode::dist::TokenId;
+use std::rc::Rc;
+
+use specimen_decode::{
+    dist::{Dist, TokenId},
+    generation::Scores,
+    tree::{NodeId, Proposal, TokenTree},
+    verify::{Level, Mass},
+};
 
 use crate::{
     rates::{over_roots, wide},
@@ -51,6 +58,55 @@ fn one_sampled_candidate_follows_the_equations() {
     let first =
         |seed| u64::from(image(built(&text, drafter()), target(), N_TOKENS, seed).steps[0].n_accepted);
     check_rate((0..N_IMAGES).map(first).sum(), N_IMAGES, expected);
+}
+
+/// One row after every node.
+struct Everywhere(Rc<Dist>);
+
+impl Scores for Everywhere {
+    fn dist(&self, _: NodeId) -> Rc<Dist> {
+        Rc::clone(&self.0)
+    }
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+/// `w_i = delta exp(-nu i - mu)` with `delta = 3`, `nu = 0.7`, `mu = 0.2`: exp(-0.9), exp(-1.6), exp(-2.3) times 3.
+#[test]
+fn the_weight_falls_with_depth_and_by_mu() {
+    const WEIGHTS: [f32; 3] = [1.219_709, 0.605_689_5, 0.300_776_5];
+    let dist = |weights: &[f32]| Rc::new(Dist::from_weights(weights.to_vec()).unwrap());
+    let (q, p) = (dist(&[0.2, 0.3, 0.4, 0.1]), dist(&[0.4, 0.4, 0.1, 0.1]));
+    let mut tree = TokenTree::new(TokenId(0));
+    let mut parent = TokenTree::ROOT;
+    for token in [1, 0, 0] {
+        let proposal = Proposal::Sampled { distribution: p.clone(), conditional: 0.4 };
+        parent = tree.push(parent, TokenId(token), proposal);
+    }
+    let text = with_rules(TREES[0], r#"{ kind = "cool-sd", delta = 3.0, nu = 0.7, mu = 0.2 }"#);
+    let mut rule = built(&text, drafter()).rule;
+    let scores = Everywhere(q.clone());
+    let close = |a: f32, b: f32| (a - b).abs() < 1e-6;
+    for step in 0..2 {
+        rule.begin_step();
+        assert_eq!(rule.tvd_spent(), 0.0, "step {step}");
+        let mut spent = 0.0;
+        for (at, weight) in WEIGHTS.into_iter().enumerate() {
+            let level = Level { tree: &tree, scores: &scores, parent: NodeId(at), q: &q, tried: &[] };
+            let (child, own) = (NodeId(at + 1), q.prob(tree[NodeId(at + 1)].token));
+            let Mass { target, draft } = rule.mass(&level, child);
+            assert!(close(target, weight * own) && close(draft, 0.4), "depth {}: {target}, {draft}", at + 1);
+            let taken = rule.taken(&level, child).mass.unwrap();
+            for (v, taken) in taken.into_iter().enumerate() {
+                let expected = p.probs()[v].min(weight * q.probs()[v]);
+                assert!(close(taken, expected), "depth {}, token {v}: {taken}, {expected}", at + 1);
+            }
+            // What is accepted beyond the plain test: 0.3 of 0.4 at depth 1, nothing where the weight is below 1.
+            spent += ((weight * own / 0.4).min(1.0) - own / 0.4).max(0.0);
+        }
+        assert!(0.1 < spent && close(rule.tvd_spent() as f32, spent), "{} of {spent}", rule.tvd_spent());
+    }
 }
 
 #[test]

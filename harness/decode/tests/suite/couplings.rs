@@ -1,5 +1,6 @@
 //! Couplings of a Jacobi window, and the tree at its front: the target's distribution is kept, and mistakes of released code
-//! are found. That forwards are saved does not show on the toy, where one token changes all distributions behind it.
+//! are found. That forwards are saved does not show on the toy, where one token changes all distributions behind it; it does
+//! where a distribution depends on the token before alone.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -10,6 +11,7 @@ use specimen_decode::{
     rng::Uniforms,
     toy::ToyModel,
     tree::{NodeId, Proposal, TokenTree},
+    verify::verify,
 };
 
 use crate::{
@@ -201,6 +203,115 @@ fn a_kept_guess_that_is_tested_against_its_old_distribution_is_found() {
         image(made, toy(), N_TOKENS, seed).tokens
     });
     assert!(found.p_value < P_MIN, "the mistake went unnoticed: {found:?}");
+}
+
+/// The same distribution after every node, by the token of the node and its place.
+struct AfterToken<'a>(&'a TokenTree);
+
+impl Scores for AfterToken<'_> {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        after_token(self.0[node].token)
+    }
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+/// The distribution after a token: those of two tokens have about half of their mass in common.
+fn after_token(token: TokenId) -> Rc<Dist> {
+    let weight = |v: usize| if v % 8 == token.idx() % 8 { 9.0 } else { 1.0 };
+    Rc::new(Dist::from_weights((0..N_WORDS).map(weight).collect()).unwrap())
+}
+
+const N_WORDS: usize = 32;
+
+/// Steps until all `n_tokens` are there, if the target is that of [`after_token`].
+fn n_steps(couple: &str, n_tokens: usize, seed: u64) -> usize {
+    let table = window(couple).replace("window = 6", "window = 12");
+    let mut made = method(&table, toy());
+    made.drafter.begin_image(n_tokens, N_WORDS, N_WORDS);
+    let uniforms = Uniforms::new(seed);
+    let mut tokens = vec![TokenId(0)];
+    for step in 0.. {
+        let n_left = n_tokens - tokens.len();
+        if n_left == 0 {
+            return step as usize;
+        }
+        let tree = made.drafter.draft(&tokens, n_left, step, &uniforms);
+        let scores = AfterToken(&tree);
+        let verdict = verify(&tree, &scores, &mut *made.rule, &uniforms, step, n_left);
+        tokens.extend(verdict.path.iter().map(|&node| tree[node].token).chain(verdict.next));
+        made.drafter.observe(&tree, &verdict.path, Some(&scores), step, &uniforms);
+    }
+    unreachable!("steps do not end")
+}
+
+/// A token that stays leaves the distribution behind it as it was, and that token is accepted then.
+#[test]
+fn couplings_save_forwards() {
+    let steps = |couple: &str| (0..100).map(|seed| n_steps(couple, 64, seed)).sum::<usize>() as f64;
+    let independent = steps("independent");
+    let [maximal, gumbel] = COUPLED.map(|couple| steps(couple) / independent);
+    assert!(maximal < 0.8 && gumbel < 0.85, "of {independent} steps: {maximal}, {gumbel}");
+}
+
+/// A rejection early in the window moves every guess one place forward.
+#[test]
+fn a_guess_stays_where_its_distribution_does() {
+    let row = |position: usize| {
+        let weight = |v: usize| ((v * 7 + position * 5) % 11 + 1) as f32;
+        Rc::new(Dist::from_weights((0..N_WORDS).map(weight).collect()).unwrap())
+    };
+    struct ByPosition(Vec<Rc<Dist>>);
+    impl Scores for ByPosition {
+        fn dist(&self, node: NodeId) -> Rc<Dist> {
+            self.0[node.0].clone()
+        }
+        fn feature(&self, _: NodeId) -> Rc<[f32]> {
+            Rc::from([])
+        }
+    }
+    for couple in COUPLED {
+        let mut drafter = method(&window(couple), toy()).drafter;
+        drafter.begin_image(40, N_WORDS, N_WORDS);
+        let uniforms = Uniforms::new(5);
+        let mut tokens = vec![TokenId(0)];
+        let mut before: Vec<TokenId> = Vec::new();
+        for step in 0..20 {
+            let tree = drafter.draft(&tokens, 40 - tokens.len(), step, &uniforms);
+            let guesses: Vec<TokenId> = tree.ids().skip(1).map(|node| tree[node].token).collect();
+            // The first step's guesses were drawn from nothing, the last one of a window is new.
+            if 1 < step {
+                assert_eq!(guesses[..4], before[1..], "{couple}, step {step}");
+            }
+            before = guesses;
+            let scores = ByPosition((0..6).map(|node| row(tokens.len() + node)).collect());
+            drafter.observe(&tree, &[], Some(&scores), step, &uniforms);
+            tokens.push(TokenId(0));
+        }
+    }
+}
+
+/// Behind the tree at the front the window is a chain, and its nodes are as many as the window has.
+#[test]
+fn behind_the_tree_only_the_guesses_go_on() {
+    for (width, depth) in [(2_usize, 2), (3, 2), (2, 3), (4, 3)] {
+        let branch = format!(", branch = {{ width = {width}, depth = {depth} }} }}");
+        let table = window("maximal").replace("window = 6", "window = 40").replace(" }", &branch);
+        let mut drafter = method(&table, toy()).drafter;
+        drafter.begin_image(99, N_WORDS, N_WORDS);
+        let uniforms = Uniforms::new(1);
+        let first = drafter.draft(&[TokenId(0)], 98, 0, &uniforms);
+        drafter.observe(&first, &[], Some(&AfterToken(&first)), 0, &uniforms);
+        let tree = drafter.draft(&[TokenId(0); 2], 97, 1, &uniforms);
+        assert_eq!(tree.len(), 40, "{width} x {depth}");
+        let of_depth = |at: usize| tree.ids().filter(|&node| tree[node].depth == at).count();
+        let deepest = tree.ids().map(|node| tree[node].depth).max().unwrap();
+        for at in 1..=deepest {
+            let expected = if at < depth { width.pow(at as u32) } else { 1 };
+            assert_eq!(of_depth(at), expected, "{width} x {depth}, depth {at}");
+        }
+    }
 }
 
 #[test]

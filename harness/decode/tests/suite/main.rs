@@ -2,8 +2,8 @@
 //!
 //! `distributions`: lossless methods keep the target's distribution; `rates`: they accept as often as the formula
 //! says; `relaxed`: the other rules leave it as their theory says; `second_rules`: those written a second time;
-//! `cascade`, `cool_sd`, `couplings`, `gsd`, `jacobi`, `vvs`, `zipar`: the methods with more to say; `coupled_seeds`: one image for
-//! all lossless methods; `mutations`: the checks find the classic mistakes
+//! `cascade`, `cool_sd`, `couplings`, `gsd`, `jacobi`, `pjd`, `vvs`, `zipar`: the methods with more to say; `forward_sizes`: how
+//! many tokens a forward has; `coupled_seeds`: one image for all lossless methods; `mutations`: the checks find the classic mistakes
 //! (`../mutants.md` lists those made in the library itself); `golden`: nothing changed unnoticed; `samplers`: filters
 //! are those of transformers; `seams`: methods of others fit; `traces`, `config`: the numbers and texts others read.
 #![allow(clippy::unwrap_used)] // A failed unwrap is a failed test.
@@ -15,6 +15,7 @@ mod cool_sd;
 mod coupled_seeds;
 mod couplings;
 mod distributions;
+mod forward_sizes;
 mod golden;
 mod gsd;
 mod jacobi;
