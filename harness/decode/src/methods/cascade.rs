@@ -8,10 +8,16 @@
 //! variation spent stays within the budget. Points the text leaves open are options, whose defaults follow
 //! Algorithm 2. Without one of the two thresholds the rule is the ablation without that set.
 
+mod options;
+
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
+use self::options::is_default;
+pub use self::options::{
+    BudgetScope, CascadeResidual, Charge, ConvergenceMass, ConvergencePairs, Dedupe, Threshold,
+};
 use crate::{
     dist::TokenId,
     method::{MethodError, Parts, RuleSettings},
@@ -53,86 +59,6 @@ pub struct CascadeConfig {
     /// Whether a cosine equal to a threshold passes it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub threshold: Threshold,
-}
-
-/// Which distribution a converged child is looked up in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConvergenceMass {
-    /// That of the candidate's own level (Algorithm 2).
-    #[default]
-    SameLevel,
-    /// That after the candidate (equation 3); the sum is then no mass of one distribution.
-    NextLevel,
-}
-
-/// Which nodes can have converged to a candidate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConvergencePairs {
-    /// Only direct children of the candidate (Algorithm 2).
-    #[default]
-    Children,
-    /// All nodes one level deeper (equation 2 read literally).
-    AllNextLevel,
-}
-
-/// Whether a token may lend twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dedupe {
-    /// Every node lends, also one that repeats a token or the candidate's own (Algorithm 2).
-    #[default]
-    Alg2,
-    /// A token lends once, the candidate's own never.
-    Strict,
-}
-
-/// How long a budget lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BudgetScope {
-    /// One verification of a tree.
-    #[default]
-    Verification,
-    /// One level of it.
-    Level,
-    /// The whole image.
-    Image,
-}
-
-/// Whether mass that changed nothing is charged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Charge {
-    /// Yes, also when the candidate is then rejected or would have passed without it (Algorithm 2).
-    #[default]
-    Always,
-    /// Only if the candidate passed because of it.
-    IfUsed,
-}
-
-/// What a rejection takes out of the target's distribution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CascadeResidual {
-    /// What the inner rule takes: the residual is that of the un-relaxed distribution.
-    #[default]
-    Naive,
-    /// The lenders as well, as in LANTERN.
-    ZeroUsed,
-}
-
-/// Whether a cosine equal to a threshold passes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Threshold {
-    /// No (Algorithm 2).
-    #[default]
-    #[serde(rename = ">")]
-    Above,
-    /// Yes (equations 1 and 2).
-    #[serde(rename = ">=")]
-    AtLeast,
 }
 
 /// Lends the mass of agreeing nodes on top of what an inner rule grants.
@@ -185,17 +111,7 @@ impl RuleSettings for CascadeConfig {
         words.extend(self.tau_pos.map(|tau| format!("tau_pos={tau}")));
         words.extend(self.tau_seq.map(|tau| format!("tau_seq={tau}")));
         words.push(format!("tvd_budget={}", self.tvd_budget));
-        let options = [
-            ("convergence_mass=next_level", self.convergence_mass != ConvergenceMass::SameLevel),
-            ("convergence_pairs=all_next_level", self.convergence_pairs != ConvergencePairs::Children),
-            ("dedupe=strict", self.dedupe != Dedupe::Alg2),
-            ("budget_scope=level", self.budget_scope == BudgetScope::Level),
-            ("budget_scope=image", self.budget_scope == BudgetScope::Image),
-            ("charge=if_used", self.charge != Charge::Always),
-            ("residual=zero_used", self.residual != CascadeResidual::Naive),
-            ("threshold=>=", self.threshold != Threshold::Above),
-        ];
-        words.extend(options.into_iter().filter(|&(_, differs)| differs).map(|(word, _)| word.to_owned()));
+        words.extend(options::words(self).map(str::to_owned));
         words.join(",")
     }
 
@@ -249,15 +165,10 @@ impl Cascade {
         tau: Option<f64>,
     ) -> Vec<NodeId> {
         let Some(tau) = tau else { return Vec::new() };
-        let threshold = self.config.threshold;
-        let passes = |found: f64| match threshold {
-            Threshold::Above => tau < found,
-            Threshold::AtLeast => tau <= found,
-        };
         let mut agreeing = Vec::new();
         for other in others {
             let features = (self.feature(level, candidate), self.feature(level, other));
-            if passes(cosine(&features.0, &features.1)) {
+            if self.config.threshold.passes(tau, cosine(&features.0, &features.1)) {
                 agreeing.push(other);
             }
         }
@@ -379,10 +290,6 @@ impl AcceptanceRule for Cascade {
     fn tvd_spent(&self) -> f64 {
         self.inner.tvd_spent() + self.spent
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]
