@@ -7,6 +7,12 @@ use crate::workspace::TextFile;
 /// Lines that a source file may have.
 pub const MAX_LINES: usize = 600;
 
+/// Lines that the file of a method may have: it is read next to its paper.
+pub const MAX_METHOD_LINES: usize = 350;
+
+/// Where methods are.
+const METHODS: &str = "harness/decode/src/methods/";
+
 /// Files that are tables of values and may be longer.
 const TABLES: [&str; 0] = [];
 
@@ -14,8 +20,9 @@ const TABLES: [&str; 0] = [];
 #[must_use]
 pub fn check_length(file: &TextFile) -> Option<String> {
     let n_lines = file.text.lines().count();
-    let long = file.is_rust() && n_lines > MAX_LINES && !TABLES.contains(&file.path.as_str());
-    long.then(|| format!("{}: {n_lines} lines, at most {MAX_LINES}; split it by idea", file.path))
+    let most = if file.path.starts_with(METHODS) { MAX_METHOD_LINES } else { MAX_LINES };
+    let long = file.is_rust() && n_lines > most && !TABLES.contains(&file.path.as_str());
+    long.then(|| format!("{}: {n_lines} lines, at most {most}; split it by idea", file.path))
 }
 
 /// Complaints about a missing module doc in `file`.
@@ -95,6 +102,13 @@ mod tests {
         assert_eq!(check_length(&file("a/src/x.rs", &"x\n".repeat(MAX_LINES))), None);
         assert!(check_length(&file("a/src/x.rs", &"x\n".repeat(MAX_LINES + 1))).is_some());
         assert_eq!(check_length(&file("a/golden.json", &"x\n".repeat(MAX_LINES + 1))), None);
+    }
+
+    #[test]
+    fn a_method_may_have_350_lines_and_no_more() {
+        let method = |n_lines: usize| file("harness/decode/src/methods/x.rs", &"x\n".repeat(n_lines));
+        assert_eq!(check_length(&method(350)), None);
+        assert!(check_length(&method(351)).is_some_and(|why| why.contains("at most 350")));
     }
 
     #[test]
