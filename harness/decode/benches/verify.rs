@@ -7,9 +7,12 @@
 use std::{hint::black_box, rc::Rc, time::Instant};
 
 use specimen_decode::{
+    clock::MonotonicClock,
+    decoder::decode,
     dist::{Dist, TokenId},
     drafter::{DraftModel, Drafter},
-    generation::Scores,
+    frontier::Placed,
+    generation::{Generation, Scores},
     method::{MethodConfig, Parts},
     methods::{
         eagle1::{StaticTree, StaticTreeDrafter},
@@ -144,8 +147,11 @@ impl Scores for Window<'_> {
 
 /// A window of 64 that moves on by `n_settled` positions in every iteration.
 fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: usize) {
-    let text =
-        format!(r#"drafter = {{ proposer = "jacobi", window = 64, init = "random", couple = "{couple}" }}"#);
+    // `couple` may be followed by a branch.
+    let couple_key = if couple.contains('"') { couple.to_owned() } else { format!("\"{couple}\"") };
+    let text = format!(
+        r#"drafter = {{ proposer = "jacobi", window = 64, init = "random", couple = {couple_key} }}"#
+    );
     let config: MethodConfig = toml::from_str(&text).expect("the text is a cell");
     let mut drafter = config.build(None).expect("a window needs nothing").drafter;
     drafter.begin_image(9999, N_VOCAB, N_VOCAB);
@@ -157,6 +163,74 @@ fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: us
         let scores = Window { rows: &rows[step as usize % rows.len()], start };
         drafter.observe(&tree, &path, Some(&scores), step, &uniforms);
     });
+}
+
+/// Rows of a picture whose tokens have the distributions of `rows`, by position.
+struct Picture<'a> {
+    rows: &'a [Rc<Dist>],
+    n_tokens: usize,
+}
+
+struct ByPosition<'a> {
+    rows: &'a [Rc<Dist>],
+    positions: Vec<usize>,
+}
+
+impl Scores for ByPosition<'_> {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        Rc::clone(&self.rows[(self.positions[node.0] + 1) % self.rows.len()])
+    }
+
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+impl Generation for Picture<'static> {
+    fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    fn n_vocab(&self) -> usize {
+        N_VOCAB
+    }
+
+    fn prefill(&mut self) -> Rc<Dist> {
+        Rc::clone(&self.rows[0])
+    }
+
+    fn score(&mut self, _: &TokenTree) -> Box<dyn Scores> {
+        unreachable!("rows are under way")
+    }
+
+    fn commit(&mut self, _: &[NodeId]) {
+        unreachable!("rows are under way")
+    }
+
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        let positions = tokens.iter().map(|placed| placed.position).collect();
+        Box::new(ByPosition { rows: self.rows, positions })
+    }
+
+    fn keep_placed(&mut self, _: &[NodeId]) {}
+}
+
+/// A picture of 24 rows of 24 tokens, time by forward.
+fn report_frontier(frontier: &str, rows: &'static [Rc<Dist>]) {
+    let text = format!("frontier = {frontier}");
+    let config: MethodConfig = toml::from_str(&text).expect("the text is a cell");
+    let mut method = config.build(None).expect("rows need nothing");
+    let mut by_forward = Vec::new();
+    report(&format!("image, {frontier}"), |seed| {
+        let mut picture = Picture { rows, n_tokens: 576 };
+        let decoded =
+            decode(&mut method, &mut picture, &Uniforms::new(u64::from(seed)), &MonotonicClock::new());
+        by_forward.push(decoded.total_ns / decoded.steps.len() as u64);
+    });
+    by_forward.sort_unstable();
+    if let Some(median) = by_forward.get(by_forward.len() / 2) {
+        println!("{:44} a forward, median {median:>9} ns", "");
+    }
 }
 
 /// `0.5 * sum |p - q|`
@@ -204,6 +278,35 @@ fn main() {
         [&p, &q].map(|row| Rc::new(row.filtered(2000))).map(|row| vec![row; 64]).into_iter().collect();
     let alike = iterations(0.3);
     println!("from one iteration to the next {:.2} moves", total_variation(&alike[0][0], &alike[1][0]));
+    let pac = r#""maximal", branch = { width = 4, depth = 3 }"#;
+    report_window(pac, "nothing alike, none accepted", &unlike, 1);
+    report_window(pac, "half alike, 4 settled", &alike, 4);
+    let mut chain = TokenTree::new(TokenId(0));
+    let mut parent = TokenTree::ROOT;
+    for depth in 0..63 {
+        let (token, distribution) = (
+            alike[0][depth % 16].sample(uniforms.uniform(Purpose::Init, 5, depth as u32)),
+            Rc::clone(&alike[0][depth % 16]),
+        );
+        let conditional = distribution.prob(token);
+        parent = chain.push(parent, token, Proposal::Sampled { distribution, conditional });
+    }
+    for accept in [r#"{ kind = "sjd-sv", alpha = 0.8 }"#, r#"{ kind = "cool-sd", delta = 2.0 }"#] {
+        for (what, rows) in [("half alike", &alike[1]), ("nothing alike", &unlike[1])] {
+            let (mut rule, scores) = (rule(accept), Window { rows, start: 0 });
+            report(&format!("walk, chain of 63, {accept}, {what}"), |step| {
+                black_box(verify(black_box(&chain), &scores, &mut *rule, &uniforms, step, 99));
+            });
+        }
+    }
+    let pictures: &'static [Rc<Dist>] = Vec::leak(alike.iter().flatten().cloned().collect());
+    for frontier in [
+        r#"{ kind = "zipar", window = 4 }"#,
+        r#"{ kind = "pjd", window = 16, c = 4 }"#,
+        r#"{ kind = "pjd", window = 16, c = 4, tail = "refcode" }"#,
+    ] {
+        report_frontier(frontier, pictures);
+    }
     for couple in ["independent", "maximal", "gumbel"] {
         report_window(couple, "nothing alike, none accepted", &unlike, 1);
         report_window(couple, "half alike, 4 settled", &alike, 4);

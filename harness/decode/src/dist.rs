@@ -453,6 +453,18 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_of_a_block_is_known_after_every_change() {
+        let row =
+            |seed: usize| distribution(&(0..200).map(|v| ((v * 37 + seed) % 11) as f32).collect::<Vec<_>>());
+        let (p, q) = (row(1), row(5));
+        let left = [p.residual(&q), q.residual(&p), p.without(&[p.argmax()])].map(Option::unwrap);
+        for dist in left.iter().chain([&p, &Dist::uniform(200), &Dist::one_hot(200, TokenId(130))]) {
+            let largest = dist.probs().chunks(BLOCK).map(|block| block.iter().copied().fold(0.0, f32::max));
+            assert_eq!(dist.block_tops(), largest.collect::<Vec<f32>>());
+        }
+    }
+
+    #[test]
     fn spared_tokens_keep_their_mass() {
         let mut left = distribution(&[0.5, 0.25, 0.25]);
         assert!(left.subtract(&[0.5, 0.25, 0.25], 2.0, &[TokenId(0), TokenId(2)]));

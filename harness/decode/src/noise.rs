@@ -274,5 +274,7 @@ mod tests {
         assert_eq!(kept.first_n(&wide, &uniforms, 8, 5), expected);
         kept.keep_within(7);
         assert!(kept.rows.is_empty());
+        // In the memory of a row that is past.
+        assert_eq!(kept.first_n(&wide, &uniforms, 3, 5), Noise::default().first_n(&wide, &uniforms, 3, 5));
     }
 }

@@ -273,7 +273,7 @@ mod tests {
         fn mass(&mut self, level: &Level<'_>, candidate: NodeId) -> Mass {
             let node = &level.tree[candidate];
             self.0.set(node.depth);
-            let factor = node.depth as f32 + 1.0;
+            let factor = 0.5 * node.depth as f32 + 1.0;
             Mass { target: factor * level.q.prob(node.token), draft: level.draft_prob(candidate, node.token) }
         }
     }
@@ -297,10 +297,13 @@ mod tests {
         let mut rule =
             SjdSv { alpha: 0.8, inner: Box::new(Doubled(asked.clone())), chances: Vec::new(), spent: 0.0 };
         let p = [0.1, 0.2, 0.4, 0.05];
-        let rho: Vec<f64> = (0..4).map(|at| (at as f64 + 2.0) * p[at] / f64::from(drafted[at])).collect();
+        let rho: Vec<f64> =
+            (0..4).map(|at| (0.5 * at as f64 + 1.5) * p[at] / f64::from(drafted[at])).collect();
         rule.begin_step();
+        let expected = of_window(&p, &rho, 0.8);
+        assert!(expected[1] < expected[0], "guesses of one run have chances of their own: {expected:?}");
         let mut spent = 0.0;
-        for (at, expected) in of_window(&p, &rho, 0.8).into_iter().enumerate() {
+        for (at, expected) in expected.into_iter().enumerate() {
             let q = scores.dist(NodeId(at));
             let level = Level { tree: &tree, scores: &scores, parent: NodeId(at), q: &q, tried: &[] };
             let Mass { target, draft } = rule.mass(&level, NodeId(at + 1));

@@ -1,12 +1,17 @@
 //! ZipAR against its definition: when each token is decoded, and what it sees then.
 
+use std::rc::Rc;
+
 use specimen_decode::{
     decoder::decode,
-    dist::TokenId,
+    dist::{Dist, TokenId},
+    frontier::{PictureRows, Placed},
+    generation::{Generation, Scores},
     pipeline::Sampling,
     rng::{Purpose, Uniforms, slot},
     toy::{MISSING, ToyGeneration, ToyModel},
     trace::Decoded,
+    tree::{NodeId, TokenTree},
 };
 
 use crate::{
@@ -113,6 +118,66 @@ fn a_window_of_a_whole_row_is_plain_decoding_and_a_shorter_one_is_not() {
     assert!(P_MIN < whole.p_value, "{whole:?}");
     assert!(short.p_value < P_MIN, "{short:?}");
     assert_eq!(image(built(&zipar(9), toy.clone()), toy, 6, 3).tokens.len(), 6, "an image of one row");
+}
+
+/// Rows of four codes and a row end.
+struct WithRowEnds;
+
+const ROW_END: TokenId = TokenId(3);
+
+/// The positions of the tokens that were run.
+struct At(Vec<usize>);
+
+impl Scores for At {
+    fn dist(&self, node: NodeId) -> Rc<Dist> {
+        match WithRowEnds.forced(self.0[node.0] + 1) {
+            Some(token) => Rc::new(Dist::one_hot(4, token)),
+            None => WithRowEnds.prefill(),
+        }
+    }
+    fn feature(&self, _: NodeId) -> Rc<[f32]> {
+        Rc::from([])
+    }
+}
+
+impl Generation for WithRowEnds {
+    fn n_tokens(&self) -> usize {
+        20
+    }
+    fn n_vocab(&self) -> usize {
+        4
+    }
+    fn prefill(&mut self) -> Rc<Dist> {
+        Rc::new(Dist::from_weights(vec![1.0, 1.0, 1.0, 0.0]).unwrap())
+    }
+    fn score(&mut self, _: &TokenTree) -> Box<dyn Scores> {
+        unreachable!("rows are under way")
+    }
+    fn commit(&mut self, _: &[NodeId]) {
+        unreachable!("rows are under way")
+    }
+    fn rows(&self) -> PictureRows {
+        PictureRows { n_before: 0, len: 5, n: 4 }
+    }
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        for Placed { position, token, .. } in tokens {
+            assert_eq!(position % 5 == 4, *token == ROW_END, "position {position}");
+        }
+        Box::new(At(tokens.iter().map(|placed| placed.position).collect()))
+    }
+    fn keep_placed(&mut self, _: &[NodeId]) {}
+    fn forced(&self, position: usize) -> Option<TokenId> {
+        (position % 5 == 4).then_some(ROW_END)
+    }
+}
+
+#[test]
+fn a_row_end_that_is_not_decoded_yet_is_known() {
+    for seed in 0..50 {
+        let mut made = built(&zipar(1), target());
+        let decoded = decode(&mut made, &mut WithRowEnds, &Uniforms::new(seed), &Ticks::new());
+        assert_eq!((decoded.tokens.len(), decoded.forced), (20, 4));
+    }
 }
 
 #[test]
