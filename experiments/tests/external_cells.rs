@@ -55,6 +55,23 @@ fn an_external_cell_may_name_another_one_as_its_baseline() {
 }
 
 #[test]
+fn coupled_seeds_are_refused_for_a_cell_whose_draws_are_not_made_here() {
+    let coupled = SPEC.replace("guidance = 3.0 }", "guidance = 3.0, coupled = true }");
+    let planned = |text: &str| {
+        let spec = resolve(text).unwrap();
+        let prompts = prompts::open(&spec.dataset, None).unwrap();
+        Plan::new(spec, &prompts).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let refusal = "cell `py`: `sampling.coupled` is for methods of this program, whose draws it couples; this cell is \
+                   another program's; give it `sampling = { coupled = false }`, or leave it out";
+    assert_eq!(planned(&coupled).unwrap_err(), refusal);
+    let own = coupled.replace("timeout_s = 5 }\n", "timeout_s = 5 }\nsampling = { coupled = false }\n");
+    assert_ne!(own, coupled);
+    assert!(!planned(&own).is_err_and(|error| error == refusal), "{:?}", planned(&own));
+    assert_eq!(planned(SPEC), Ok(()));
+}
+
+#[test]
 fn a_model_that_only_processes_stand_for_is_not_opened() {
     let own = "[[cell]]\nname = \"ar\"\n";
     assert_eq!(resolve(&SPEC.replace(own, "")).unwrap().models().len(), 0);
