@@ -274,7 +274,11 @@ mod tests {
         assert_eq!(kept.first_n(&wide, &uniforms, 8, 5), expected);
         kept.keep_within(7);
         assert!(kept.rows.is_empty());
-        // In the memory of a row that is past.
-        assert_eq!(kept.first_n(&wide, &uniforms, 3, 5), Noise::default().first_n(&wide, &uniforms, 3, 5));
+        // In the memory of rows that are past.
+        let many = Dist::uniform(300);
+        for left in (0..40).rev() {
+            kept.keep_within(left);
+            assert_eq!(kept.first(&many, &uniforms, left), Noise::default().first(&many, &uniforms, left));
+        }
     }
 }

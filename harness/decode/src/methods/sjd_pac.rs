@@ -137,5 +137,23 @@ mod tests {
         let residual = Dist::one_hot(5, TokenId(4));
         let guess = Drawn { token: TokenId(2), recorded: &uniform, residual: Some(&residual) };
         assert_eq!(branch.column(&guess, 0, (0, &Uniforms::new(3))), [(TokenId(2), 0.2), (TokenId(4), 0.25)]);
+        // The second sibling is tested under what the guess and the first one left.
+        let guess = Drawn { residual: Some(&uniform), ..guess };
+        let left: Vec<f32> =
+            branch.column(&guess, 0, (0, &Uniforms::new(3))).iter().map(|&(_, p)| p).collect();
+        let expected = [0.2, 0.25, 1.0 / 3.0];
+        assert!(left.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6) && left.len() == 3, "{left:?}");
+    }
+
+    #[test]
+    fn columns_have_draws_of_their_own() {
+        let branch = Branch { width: 2, depth: 3, siblings: Siblings::Exact };
+        let uniform = Dist::uniform(50);
+        let guess = Drawn { token: TokenId(2), recorded: &uniform, residual: None };
+        let same = |seed: &u64| {
+            let sibling = |column| branch.column(&guess, column, (0, &Uniforms::new(*seed)))[1];
+            sibling(0) == sibling(1)
+        };
+        assert!((0..100).filter(same).count() < 20);
     }
 }
