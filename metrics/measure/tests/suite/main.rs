@@ -8,6 +8,8 @@ mod all;
 mod cache;
 mod clip;
 mod edge_files;
+#[cfg(feature = "torch")]
+mod fd_dinov2;
 mod golden;
 #[cfg(feature = "torch")]
 mod image_metrics;

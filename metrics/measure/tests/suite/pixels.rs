@@ -10,10 +10,11 @@ use specimen_pixels::{Picture, Pipeline, decode};
 
 /// Protocol, how many of its first steps, and what the tools' result is called. Those of `lantern-pr`, `prdc`, `cmmd` and
 /// `torchmetrics-clip` are in no tool's result there.
-const STEPS: [(&str, usize, &str); 9] = [
+const STEPS: [(&str, usize, &str); 10] = [
     ("clean", 2, "cleanfid_clean_f32_299"),
     ("clean-legacy-tf", 1, "tf1_bilinear_f32_299_chw"),
     ("clipscore", 4, "clip_normalized_f32_chw"),
+    ("fd-dinov2", 3, "dgmeval_dinov2_f32_224_chw"),
     ("lantern", 4, "cleanfid_clean_after_lantern_f32_299"),
     ("lantern-clip", 2, "lantern_centercrop_lanczos256_u8"),
     ("pytorch-fid", 2, "pytorchfid_bilinear_f32_299_chw"),

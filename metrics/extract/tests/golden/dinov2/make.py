@@ -1,4 +1,5 @@
-"""Class tokens of a DINOv2 of toy width, and of ViT-B/14, with weights by recipe.
+"""Class tokens of a DINOv2 of toy width, and of ViT-B/14 and ViT-L/14, with weights by recipe. Those of the published
+shapes are computed in f64, so that they hold no rounding of the reference's own; how far its f32 is from them is printed.
 
 The reference is transformers' Dinov2Model. Its positions are resampled here as facebookresearch/dinov2 resamples them
 (`scale_factor` of the new side plus 0.1), which transformers does not. Weights by recipe follow the names of each
@@ -86,15 +87,20 @@ def resample_like_the_release(net):
 
 toy = Dinov2Config(hidden_size=48, num_hidden_layers=2, num_attention_heads=3, mlp_ratio=4, image_size=70, patch_size=14)
 base = Dinov2Config(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, mlp_ratio=4, image_size=518, patch_size=14)
+large = Dinov2Config(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, mlp_ratio=4, image_size=518, patch_size=14)
 with torch.inference_mode():
     for layout in ["release", "hf"]:
         for size, shape in [("native", (70, 70)), ("resampled", (42, 56))]:
             net = resample_like_the_release(network(toy, layout))
             pictures = recipe.tensor("pictures", (3, 3, *shape), spread=2.0)
             recipe.save(f"toy_{layout}_{size}.npy", net(pictures).pooler_output)
-    net = resample_like_the_release(network(base, "release"))
-    pictures = recipe.tensor("pictures", (1, 3, 224, 224), spread=2.0)
-    theirs = network(base, "release")(pictures).pooler_output
-    ours = net(pictures).pooler_output
-    recipe.save("b14_release.npy", ours)
-    print("transformers' own resampling moves features by at most", (theirs - ours).abs().max().item(), "of", ours.abs().max().item())
+    for name, config in [("b14", base), ("l14", large)]:
+        net = resample_like_the_release(network(config, "release"))
+        pictures = recipe.tensor("pictures", (1, 3, 224, 224), spread=2.0)
+        single = net(pictures).pooler_output
+        if name == "b14":
+            theirs = (network(config, "release")(pictures).pooler_output - single).abs().max().item()
+            print("transformers' own resampling moves features by at most", theirs, "of", single.abs().max().item())
+        double = net.double()(pictures.double()).pooler_output
+        recipe.save(f"{name}_release.npy", double)
+        print(name, "in f32 is off by", ((single - double).abs().max() / double.abs().max()).item(), "of the largest value")
