@@ -3,7 +3,7 @@
 
 use std::{io::Read, path::Path};
 
-use specimen_catalog::{METRICS, metric};
+use specimen_catalog::{METRICS, Metric, metric};
 use specimen_datasets::CaptionPolicy;
 use specimen_foundation::names::nearest;
 
@@ -314,7 +314,7 @@ fn metrics(fields: &Fields<'_>) -> Result<Vec<MetricSpec>, SpecError> {
         let metric = MetricSpec {
             name: name.to_owned(),
             min_n,
-            protocol: needed(&fields, "protocol", known.needs.protocol(), PROTOCOL_WHY)?,
+            protocol: needed(&fields, "protocol", known.needs.protocol(), &protocol_why(known))?,
             real: needed(&fields, "real", known.needs.real(), REAL_WHY)?,
             weights: fields.get("weights").map(|node| filled(node, &fields.path("weights"))).transpose()?,
             device: crate::cells::device(&fields)?,
@@ -349,7 +349,17 @@ fn diagnostics(fields: &Fields<'_>) -> Result<Vec<DiagnosticSpec>, SpecError> {
     Ok(found.into_iter().map(|(diagnostic, _)| diagnostic).collect())
 }
 
-const PROTOCOL_WHY: &str = "values under two protocols are not comparable; it names one, or a .toml file";
+/// Why `known` needs a protocol, with the line to write.
+fn protocol_why(known: &Metric) -> String {
+    let why = "values under two protocols are not comparable; it names one, or a .toml file";
+    match &known.command {
+        Some(command) => {
+            format!("{why}: `protocol = \"{}\"` is that of `specimen {}`", command.protocol, known.name)
+        }
+        None => why.to_owned(),
+    }
+}
+
 const REAL_WHY: &str = "it is the path of what the images are compared with";
 
 /// The text under `key`, which must be there if `is_needed`, and must not otherwise.
