@@ -4,11 +4,13 @@
 //! Read in this order: [`plan`] (the plan on disk, cut into shards), [`images`] (one image: models, methods,
 //! phases, other programs), [`process`] (locks, requests to stop, a full disk), [`work`] (a worker: the
 //! blocks of one shard), [`driver`] (a whole run: workers, merge, scores, seal), [`slurm`] (workers on a
-//! cluster), [`score`], [`protocol_scores`], `pair_scores` and `imported_scores` (metrics of the images), `diagnostics` (a look into a few of
+//! cluster), [`score`], [`protocol_scores`], `pair_scores` and `imported_scores` (metrics of the images),
+//! [`cell_pairs`] (those of two cells, side by side), `diagnostics` (a look into a few of
 //! them), [`recheck`] (a run computed again from its rows), [`rehearsal`] (metrics and diagnostics tried one by one),
 //! [`import`] (images made elsewhere), [`machine`] (what the manifest says of the computer),
 //! [`lossless`] (which methods sample from the target's distribution).
 
+pub mod cell_pairs;
 mod diagnostics;
 pub mod driver;
 pub mod error;

@@ -66,6 +66,8 @@ pub(crate) mod run;
 #[cfg(feature = "torch")]
 pub(crate) mod score;
 #[cfg(feature = "torch")]
+mod score_cells;
+#[cfg(feature = "torch")]
 pub(crate) mod shard;
 #[cfg(feature = "torch")]
 pub(crate) mod status;

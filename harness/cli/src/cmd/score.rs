@@ -14,7 +14,11 @@ use specimen_runner::{
 };
 
 use crate::{
-    cmd::report, console::Console, exit::CliError, progress::Progress, seal_check::refuse_rehearsal,
+    cmd::{report, score_cells::score_cells},
+    console::Console,
+    exit::CliError,
+    progress::Progress,
+    seal_check::refuse_rehearsal,
     spec_args::data_root,
 };
 
@@ -41,6 +45,10 @@ pub struct ScoreArgs {
     /// With fewer images than this in a cell a distance is null, with the reason
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..))]
     pub min_n: u32,
+    /// Compare the images of two cells in pairs, A with B, and print the values; the run stays as it is. By the metrics
+    /// of --protocol and --metric, or by those of the run's spec
+    #[arg(long, value_name = "A,B", conflicts_with_all = ["real", "min_n", "quality", "rows", "costs"])]
+    pub cells: Option<String>,
     #[command(flatten)]
     pub look: report::Look,
 }
@@ -53,6 +61,9 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
     refuse_rehearsal(&run)?;
     let add = args.metrics()?;
+    if let Some(cells) = &args.cells {
+        return score_cells(&run, cells, &add, &stop, console);
+    }
     let mut progress = Progress::new(console, &[]);
     let scored =
         rescore(&run, &add, data_root().as_ref(), &stop, &mut |stage: DriverEvent| progress.on(&stage));

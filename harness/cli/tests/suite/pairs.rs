@@ -342,3 +342,78 @@ fn metrics_of_pairs_join_a_finished_run() {
         &["unknown protocol `tf1`"],
     );
 }
+
+#[test]
+fn two_cells_that_are_named_are_compared_in_pairs_and_the_run_stays_as_it_is() {
+    let desk = Desk::new();
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "4", "--out", "run", "-q"]);
+    let manifest = fs::read(desk.path("run/manifest.json")).unwrap();
+    let score = ["score", "run", "--protocol", "skimage", "--metric", "psnr,ssim,token-match"];
+    let compared = desk.json(&[&score[..], &["--cells", "quality,sd-chain2"]].concat());
+    assert_eq!(compared["cells"], serde_json::json!(["quality", "sd-chain2"]));
+    let value = |answer: &Value, name: &str| {
+        let metrics = answer["metrics"].as_array().unwrap();
+        metrics.iter().find(|one| one["metric"] == name).unwrap_or_else(|| panic!("{answer:#}")).clone()
+    };
+    // By the images themselves, and by the tokens of the records.
+    let mut tokens = std::collections::BTreeMap::new();
+    let text = fs::read_to_string(desk.path("run/merged/records.jsonl")).unwrap();
+    for row in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let (cell, id) = (row["cell"].as_str().unwrap(), row["prompt_id"].as_str().unwrap());
+        tokens.insert((cell.to_owned(), id.to_owned()), row["tokens"].as_array().unwrap().clone());
+    }
+    for shard in fs::read_dir(desk.path("run/shards")).unwrap() {
+        for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
+            let name = image.as_ref().unwrap().file_name().into_string().unwrap();
+            let (cell, rest) = name.split_once('+').unwrap();
+            fs::create_dir_all(desk.path(cell)).unwrap();
+            fs::copy(image.unwrap().path(), desk.path(cell).join(rest)).unwrap();
+        }
+    }
+    for name in ["psnr", "ssim"] {
+        let (alone, found) =
+            (desk.json(&[name, "quality", "sd-chain2"]), value(&compared, &format!("{name}:skimage")));
+        assert_eq!(
+            (&found["value"], &found["protocol"], &found["n"]),
+            (&alone["value"], &alone["protocol"], &4.into())
+        );
+        assert_eq!(found["cell"], "quality");
+        // Some pictures of the two are equal.
+        assert_eq!(
+            (found["ci95"].is_array(), found["why"].is_null()),
+            (name == "ssim", name == "ssim"),
+            "{found}"
+        );
+    }
+    let shares = tokens.iter().filter(|((cell, _), _)| cell == "quality").map(|((_, id), ours)| {
+        let theirs = &tokens[&("sd-chain2".to_owned(), id.clone())];
+        ours.iter().zip(theirs).filter(|(ours, theirs)| ours == theirs).count() as f64 / ours.len() as f64
+    });
+    let share = value(&compared, "token-match")["value"].as_f64().unwrap();
+    assert!((share - shares.sum::<f64>() / 4.0).abs() < 1e-12, "{share}");
+    // Not the comparison with the baseline, and in words.
+    let baseline = desk.json(&["score", "run", "--metric", "token-match", "--cells", "quality,ar"]);
+    assert_ne!(value(&baseline, "token-match")["value"], share);
+    let said = desk.succeeds(&[&score[..], &["--cells", "quality,sd-chain2"]].concat()).out;
+    for part in ["quality to sd-chain2", "ssim:skimage", "] (n 4)", "skimage@", "pairs are of equal pictures"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(fs::read(desk.path("run/manifest.json")).unwrap(), manifest);
+    assert!(!desk.path("run/metrics/ssim%3Askimage").exists());
+    desk.succeeds(&["verify", "run"]);
+
+    let refused = |cells: &str, more: &[&str], code: i32, parts: &[&str]| {
+        desk.fails(&[&["score", "run", "--cells", cells], more].concat(), code, parts);
+    };
+    let tokens = ["--metric", "token-match"];
+    refused("quality,other", &tokens, 3, &["`quality,other` is not two cells", "ar, sd-chain2, quality"]);
+    refused("quality,quality", &tokens, 3, &["`quality` twice"]);
+    refused("quality,ar", &["--metric", "target-nll"], 3, &["`target-nll` is no metric of two cells"]);
+    refused("quality,ar", &["--metric", "difference-gap"], 3, &["`difference-gap`"]);
+    refused("quality,ar", &[&tokens[..], &["--quality", "token-match"]].concat(), 2, &["--quality"]);
+    // Metrics of the spec, of which none compares pairs.
+    refused("quality,ar", &[], 3, &["no metric of pairs", "--metric token-match"]);
+    fs::write(desk.path("run/merged/summary.json"), "{}").unwrap();
+    refused("quality,ar", &tokens, 4, &["summary.json", "as they were sealed"]);
+}
