@@ -166,14 +166,16 @@ fn weights(network: &str, places: &Places) -> Weights {
     Weights { status: "here", detail: here.join(" and ") }
 }
 
-/// Three lines a protocol.
+/// A protocol in a few lines: what it is, its pixels, its metrics and network, its weights.
 fn list(protocols: &[Line]) -> String {
     let mut text = String::new();
-    for Line { name, alias, tool, metrics, network, weights, .. } in protocols {
+    for Line { name, alias, tool, about, metrics, pixels, network, weights, .. } in protocols {
         let alias = alias.as_ref().map_or_else(String::new, |alias| format!(" (or {alias})"));
         let agrees = tool.as_ref().map_or_else(String::new, |tool| format!("  agrees with {tool}"));
         let metrics: Vec<&str> = metrics.iter().map(|metric| metric.name).collect();
         text.push_str(&format!("{name}{alias}{agrees}\n"));
+        text.push_str(&format!("    {}\n", first_sentence(about)));
+        text.push_str(&format!("    pixels: {}\n", pixels.join("; ")));
         text.push_str(&format!("    {}: {network}\n", metrics.join(", ")));
         if weights.status != NO_NETWORK {
             text.push_str(&format!("    weights {}: {}\n", weights.status, weights.detail));
@@ -181,6 +183,15 @@ fn list(protocols: &[Line]) -> String {
     }
     text.push_str("\nThe recipe of one: `specimen protocols NAME`. Which command replaces which tool: docs/metrics.md of the repository\n");
     text
+}
+
+/// The first sentence of a text, in one line and without its full stop.
+fn first_sentence(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A capital or a name in code begins a sentence: `et al. 2023` goes on.
+    let ends = |at: &usize| words[at + 2..].starts_with(|first: char| first.is_uppercase() || first == '`');
+    let end = words.match_indices(". ").map(|(at, _)| at).find(ends);
+    words[..end.unwrap_or(words.len())].trim_end_matches('.').to_owned()
 }
 
 /// Everything that a value under the protocol depends on.

@@ -433,7 +433,22 @@ fn protocols_are_listed_with_their_tool_and_the_recipe_of_one_is_printed_in_word
     assert_eq!(tf1["weights"]["status"], "absent");
     assert_eq!(tf1["metrics"][0]["recipe"], "tf1@23e17650a258");
     let listed = desk.succeeds(&["protocols"]).out;
-    assert!(listed.contains("tf1 (or torch-fidelity)  agrees with torch-fidelity 0.4.0\n"), "{listed}");
+    for part in [
+        "tf1 (or torch-fidelity)  agrees with torch-fidelity 0.4.0\n    torch-fidelity 0.4.0 with its default extractor: \
+         TensorFlow 1's bilinear kernel to 299x299, no half-pixel centres, no antialiasing\n    pixels: resize to 299x299, \
+         whatever the shape, by TensorFlow 1's bilinear kernel, without half-pixel centres or antialiasing; subtract 128, \
+         then divide by 128\n    ",
+        // Not the whole of a long text, and not cut at `et al.`.
+        "    FD-DINOv2 of Stein et al. 2023 as dgm-eval computes it by default: DINOv2 ViT-L/14, the class token behind the \
+         last norm, each picture squashed to 224x224 by Pillow's bicubic filter, without the option `--clean_resize`\n    pixels: ",
+        "    PSNR and SSIM of scikit-image as it computes them",
+        "\n    pixels: both pictures of a pair are compared as they are, and have one size\n    psnr, ssim: none\n",
+    ] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+    // What it is and its pixels, of every protocol.
+    let n_protocols = all["protocols"].as_array().unwrap().len();
+    assert_eq!(listed.matches("\n    pixels: ").count(), n_protocols, "{listed}");
     let recipe = desk.succeeds(&["protocols", "torch-fidelity"]).out;
     for part in [
         "  1. resize to 299x299, whatever the shape, by TensorFlow 1's bilinear kernel",

@@ -243,6 +243,13 @@ fn a_metric_that_cannot_be_computed_stops_a_run_before_its_first_image() {
         assert!(!desk.path("run").exists());
     };
     run("{ name = \"fid\" }", 3, &["no `protocol`"]);
+    // With the line to write.
+    run(
+        "{ name = \"hpsv2.1\" }",
+        3,
+        &["no `protocol`", "`protocol = \"hpsv2.1\"` is that of `specimen hpsv2.1`"],
+    );
+    run("{ name = \"lpips\" }", 3, &["`protocol = \"lpips-alex\"` is that of `specimen lpips`"]);
     run("{ name = \"fid\", protocol = \"clean\" }", 3, &["no `real`"]);
     run("{ name = \"target-nll\", protocol = \"clean\" }", 3, &["`target-nll` has no `protocol`"]);
     run(&format!("{{ name = \"is\", protocol = {protocol:?} }}"), 2, &["`narrow`", "tf1"]);
