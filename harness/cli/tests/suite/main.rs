@@ -8,6 +8,8 @@ mod bench_device;
 #[cfg(feature = "torch")]
 mod benchmarks;
 #[cfg(feature = "torch")]
+mod breakdowns;
+#[cfg(feature = "torch")]
 mod checking;
 mod citing;
 #[cfg(feature = "torch")]
