@@ -5,41 +5,52 @@
 use std::fs;
 
 use serde_json::Value;
+use specimen_extract::{
+    lpips::{self, LpipsName},
+    network::NetworkName,
+    open::recipe_tensors,
+};
+use specimen_weights::write_safetensors;
 
 use crate::{
     recipe_networks::golden,
-    support::{Desk, spec},
+    support::{Desk, spec, workspace},
 };
 
-/// Metric, protocol, weights in the golden folder, and whether it compares with real pictures.
-const UNDER_PROTOCOLS: [(&str, &str, &str, bool); 15] = [
-    ("fid", "pytorch-fid", "inception", true),
-    ("kid", "pytorch-fid", "inception", true),
-    ("vendi", "pytorch-fid", "inception", false),
-    ("prdc", "tf1", "inception", true),
-    ("cmmd", "cmmd", "clip-l14-at336", true),
-    ("clip-score", "clipscore", "clip-b32", false),
-    ("aesthetic", "aesthetic-sac-logos-ava1", "aesthetic-sac-logos-ava1", false),
-    ("pickscore", "pickscore", "pickscore", false),
-    ("hpsv2.0", "hpsv2.0", "hps", false),
-    ("hpsv2.1", "hpsv2.1", "hps", false),
-    ("imagereward", "imagereward", "imagereward", false),
-    ("lpips", "lpips-alex", "lpips-alex", false),
-    ("lpips", "lpips-squeeze", "lpips-squeeze", false),
-    ("psnr", "skimage", "", false),
-    ("ssim", "skimage", "", false),
+/// Metric, protocol, weights in the golden folder, whether it compares with real pictures, and what is fetched for it.
+const UNDER_PROTOCOLS: [(&str, &str, &str, bool, &str); 18] = [
+    ("fid", "pytorch-fid", "inception", true, "inception-fid"),
+    ("fid", "fd-dinov2", "dinov2-b14", true, "dinov2-vit-l14"),
+    ("kid", "pytorch-fid", "inception", true, "inception-fid"),
+    ("vendi", "pytorch-fid", "inception", false, "inception-fid"),
+    ("prdc", "tf1", "inception", true, "inception-fid"),
+    ("cmmd", "cmmd", "clip-l14-at336", true, "clip-vit-l14-at336"),
+    ("clip-score", "clipscore", "clip-b32", false, "clip-vit-b32"),
+    ("aesthetic", "aesthetic-sac-logos-ava1", "aesthetic-sac-logos-ava1", false, "aesthetic-sac-logos-ava1"),
+    ("pickscore", "pickscore", "pickscore", false, "pickscore-v1"),
+    ("hpsv2.0", "hpsv2.0", "hps", false, "hps-v2.0"),
+    ("hpsv2.1", "hpsv2.1", "hps", false, "hps-v2.1"),
+    ("hpsv2.1", "hpsv2.1-no-antialias", "hps", false, "hps-v2.1"),
+    ("imagereward", "imagereward", "imagereward", false, "imagereward"),
+    ("lpips", "lpips-alex", "lpips-alex", false, "lpips-alex"),
+    ("lpips", "lpips-vgg", "lpips-vgg", false, "lpips-vgg"),
+    ("lpips", "lpips-squeeze", "lpips-squeeze", false, "lpips-squeeze"),
+    ("psnr", "skimage", "", false, ""),
+    ("ssim", "skimage", "", false, ""),
 ];
 /// Metrics of the embedded model's own, and that of tokens.
 const OWN: [&str; 5] = ["token-match", "target-nll", "scene-clip", "attribute-accuracy", "fd-scenes"];
 /// Those whose value is a mean over images; the others compare distributions, and eight images are too few for an interval.
-const MEANS: [&str; 13] = [
+const MEANS: [&str; 15] = [
     "clip-score:clipscore",
     "aesthetic:aesthetic-sac-logos-ava1",
     "pickscore:pickscore",
     "hpsv2.0:hpsv2.0",
     "hpsv2.1:hpsv2.1",
+    "hpsv2.1:hpsv2.1-no-antialias",
     "imagereward:imagereward",
     "lpips:lpips-alex",
+    "lpips:lpips-vgg",
     "lpips:lpips-squeeze",
     "psnr:skimage",
     "ssim:skimage",
@@ -53,7 +64,11 @@ fn metrics(desk: &Desk, is_here: bool) -> String {
     // Left out for few images, unless a spec says from how many on.
     let few = |name: &str| if name.starts_with("fd-") { ", min_n = 8" } else { "" };
     let own = OWN.iter().map(|name| format!(r#"{{ name = "{name}"{} }}"#, few(name)));
-    let rest = UNDER_PROTOCOLS.iter().map(|(name, protocol, weights, compares)| {
+    let rest = UNDER_PROTOCOLS.iter().map(|(name, protocol, weights, compares, _)| {
+        let protocol = match (*protocol, is_here) {
+            ("fd-dinov2", true) => base_of_dinov2(desk),
+            (protocol, _) => protocol.to_owned(),
+        };
         let mut table = format!(r#"name = "{name}", protocol = "{protocol}""#);
         if *compares {
             table += &format!(r#", real = "{}", min_n = 8"#, desk.path("real").display());
@@ -65,6 +80,12 @@ fn metrics(desk: &Desk, is_here: bool) -> String {
         format!("{{ {table} }}")
     });
     format!("metric=[{}]", own.chain(rest).collect::<Vec<_>>().join(", "))
+}
+
+/// The protocol with the smaller published network, whose weights take a third of the space; path of the file.
+fn base_of_dinov2(desk: &Desk) -> String {
+    let text = fs::read_to_string(workspace("metrics/protocols/fd-dinov2.toml")).unwrap();
+    desk.file("fd-dinov2.toml", &text.replace("\"dinov2-vit-l14\"", "\"dinov2-vit-b14\""))
 }
 
 /// Eight pictures to compare with.
@@ -83,16 +104,26 @@ fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
     let name = "a_run_of_eight_images_ends_in_a_table_of_all_metrics";
     let Some(desk) = Desk::with_data(name, "tokenizers/bpe_simple_vocab_16e6.txt.gz") else { return };
     golden(&desk);
+    let dinov2 = recipe_tensors(NetworkName::Dinov2VitB14);
+    write_safetensors(&desk.path("golden/dinov2-b14.safetensors"), &dinov2).unwrap();
+    let vgg = lpips::recipe_tensors(LpipsName::Vgg);
+    write_safetensors(&desk.path("golden/lpips-vgg.safetensors"), &vgg).unwrap();
     real(&desk);
     let cells = r#"cell=[{ name = "ar" }, { name = "sd-chain3", drafter = { proposer = "eagle1", shape = "chain", depth = 3 } }]"#;
     let smoke = spec("ci/smoke.toml");
     let run = ["run", &smoke, "--limit", "8", "--out", "run", "-q", "--set", cells, "--set"];
-    // Without weights it is refused before an image is made, and the command is said.
+    // Without weights it is refused before an image is made, and the command is said: of each network.
     let empty = Desk::as_data_folder();
     real(&empty);
     let absent = metrics(&empty, false);
-    let without = [&run[..], &[&absent]].concat();
-    empty.fails(&without, 4, &["`specimen data fetch inception-fid`"]);
+    empty.fails(&[&run[..], &[&absent]].concat(), 4, &["`specimen data fetch inception-fid`"]);
+    for (name, protocol, _, compares, fetched) in UNDER_PROTOCOLS.iter().filter(|one| !one.4.is_empty()) {
+        let real = empty.path("real");
+        let real =
+            if *compares { format!(r#", real = "{}", min_n = 8"#, real.display()) } else { String::new() };
+        let alone = format!(r#"metric=[{{ name = "{name}", protocol = "{protocol}"{real} }}]"#);
+        empty.fails(&[&run[..], &[&alone]].concat(), 4, &[&format!("`specimen data fetch {fetched}`")]);
+    }
     assert!(!empty.path("run/shards").exists());
 
     let here = metrics(&desk, true);
@@ -111,9 +142,15 @@ fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
         let [low, high] = [0, 1].map(|end| ends[end].as_f64().unwrap_or(f64::NAN));
         assert!(value.is_some_and(|value| low <= value && value <= high), "{metric}: {found:#}");
     }
-    for metric in
-        ["fid:pytorch-fid", "kid:pytorch-fid", "vendi:pytorch-fid", "precision:tf1", "cmmd:cmmd", "fd-scenes"]
-    {
+    for metric in [
+        "fid:pytorch-fid",
+        "fid:fd-dinov2",
+        "kid:pytorch-fid",
+        "vendi:pytorch-fid",
+        "precision:tf1",
+        "cmmd:cmmd",
+        "fd-scenes",
+    ] {
         assert!(found(metric)["value"].is_number() && found(metric)["ci95"].is_null(), "{:#}", found(metric));
     }
     assert_eq!(
@@ -121,6 +158,15 @@ fn a_run_of_eight_images_ends_in_a_table_of_all_metrics() {
         (&"sd".into(), &"dB".into())
     );
     assert_eq!(found("lpips:lpips-alex")["higher_is_better"], false);
+    // Three networks and two ways to resize are numbers of their own.
+    for (a, b) in [
+        ("lpips:lpips-alex", "lpips:lpips-vgg"),
+        ("lpips:lpips-vgg", "lpips:lpips-squeeze"),
+        ("hpsv2.1:hpsv2.1", "hpsv2.1:hpsv2.1-no-antialias"),
+        ("fid:pytorch-fid", "fid:fd-dinov2"),
+    ] {
+        assert_ne!(found(a)["value"], found(b)["value"], "{a} and {b}");
+    }
     // What people read: direction, unit and interval beside every value.
     for part in ["imagereward:imagereward ↑", "hpsv2.1:hpsv2.1 ↑", "lpips:lpips-alex ↓", " sd ", " dB"]
     {
