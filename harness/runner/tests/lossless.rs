@@ -81,13 +81,48 @@ fn examined(subject: &dyn Subject, cases: &[Case], n_images: u64) -> Examination
 
 #[test]
 fn every_exact_method_keeps_the_law_of_the_toy_and_every_relaxed_one_is_detected() {
-    let cases: Vec<Case> = all_methods().into_iter().map(|(name, method)| Case::new(&name, method)).collect();
-    let found = examined(&Toy::new(), &cases, 6_000);
+    let mut cases: Vec<Case> =
+        all_methods().into_iter().map(|(name, method)| Case::new(&name, method)).collect();
+    // Not in the spec: 32 images of the embedded model do not show them.
+    let branch = r#""branch": { "width": 8, "depth": 2, "siblings": "refcode" }"#;
+    let of_window = r#""proposer": "jacobi", "window": 16, "init": "random", "couple": "maximal""#;
+    for (name, text) in [
+        ("sjd-pac-refcode", format!(r#"{{ "drafter": {{ {of_window}, {branch} }} }}"#)),
+        ("pjd", r#"{ "frontier": { "kind": "pjd", "window": 16, "c": 1 } }"#.to_owned()),
+        (
+            "pjd-refcode",
+            r#"{ "frontier": { "kind": "pjd", "window": 16, "c": 1, "tail": "refcode" } }"#.to_owned(),
+        ),
+    ] {
+        cases.push(Case::new(name, serde_json::from_str(&text).unwrap()));
+    }
+    // As many as the command makes.
+    let found = examined(&Toy::new(), &cases, 40_000);
     let table = found.methods.iter().map(|m| format!("{} {:?} {}\n", m.name, m.verdict, m.p_holm));
     assert!(found.passed, "{}", table.collect::<String>());
     let of = |claim| found.methods.iter().filter(|m| m.claim == claim).count();
-    assert!(of(Claim::Exact) >= 11 && of(Claim::Relaxed) >= 10);
+    assert!(of(Claim::Exact) >= 19 && of(Claim::Relaxed) >= 23);
     assert!(found.methods.iter().all(|m| m.tests.len() == 1 && m.tests[0].what == "joint"));
+}
+
+/// Rows side by side, over the first rows of an image: the last one is cut where the test ends.
+#[test]
+fn rows_side_by_side_are_detected_on_a_network_and_rows_in_turn_are_not() {
+    let case = |name: &str, frontier: &str| {
+        Case::new(name, serde_json::from_str(&format!(r#"{{ "frontier": {frontier} }}"#)).unwrap())
+    };
+    let cases = [
+        case("zipar", r#"{ "kind": "zipar", "window": 1 }"#),
+        case("pjd", r#"{ "kind": "pjd", "window": 4, "c": 1 }"#),
+        case("zipar in turn", r#"{ "kind": "zipar", "window": 99 }"#),
+        case("pjd in turn", r#"{ "kind": "pjd", "window": 4, "c": 99 }"#),
+    ];
+    for n_tokens in [10, 16] {
+        let found = examined(&ModelPrompt { n_tokens, ..stub() }, &cases, 300);
+        let of = |verdict| found.with_verdict(verdict);
+        assert_eq!(of(Verdict::Detected), ["zipar", "pjd"], "{n_tokens} tokens: {found:?}");
+        assert_eq!(of(Verdict::Unnoticed), ["zipar in turn", "pjd in turn"], "{n_tokens} tokens: {found:?}");
+    }
 }
 
 #[test]

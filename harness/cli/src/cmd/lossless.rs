@@ -38,13 +38,13 @@ pub struct LosslessArgs {
     /// What the methods decode: a toy whose distribution is known exactly, or the embedded model
     #[arg(long, value_enum, default_value_t = On::Tiny, requires = "lossless")]
     pub model: On,
-    /// Images of each method [default: 30000 of the toy, 32 of the embedded model]
+    /// Images of each method [default: 40000 of the toy, 32 of the embedded model]
     #[arg(long, requires = "lossless", value_parser = clap::value_parser!(u64).range(20..=10_000_000))]
     pub samples: Option<u64>,
     /// Tokens to decode of each image of the embedded model
     #[arg(long, requires = "lossless", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub tokens: u16,
-    /// Tokens that the embedded model keeps by top-k, 0 for all; the toy keeps 4 of its 5
+    /// Tokens that the embedded model keeps by top-k, 0 for all; the toy keeps 3 of its 4
     #[arg(long, requires = "lossless", value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub top_k: Option<u16>,
     /// Whether the steps of the embedded model run over buffers that stay where they are, as CUDA graphs need them
@@ -61,7 +61,7 @@ pub struct LosslessArgs {
 /// What the methods decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum On {
-    /// Five tokens, images of four.
+    /// Four tokens, images of seven in three rows.
     Toy,
     /// The embedded model, in f32: the first tokens for one prompt.
     Tiny,
@@ -77,10 +77,10 @@ struct LosslessAnswer<'e> {
 
 /// The method of this program next to another program's sampler.
 const CONTROL: &str = "sd-chain";
-/// Images by which a sampler is tested: fewer miss what released samplers were found to do.
-const SAMPLER_IMAGES: u64 = 40_000;
+/// Images of a toy: fewer miss what released samplers were found to do.
+const TOY_IMAGES: u64 = 40_000;
 
-/// Fewer images of the toy leave too few of its 256 possible ones expected often enough to be counted.
+/// Fewer images of the toy leave too few of its 2,187 possible ones expected often enough to be counted.
 const TOY_MIN: u64 = 1000;
 
 /// Tests all methods and prints the results. Fails if an exact method does not sample from the target's distribution, or
@@ -92,7 +92,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
         let chain = spec.cells.iter().find(|cell| cell.name == CONTROL).expect("the spec has a chain");
         let cases = [EXTERNAL, CONTROL].map(|name| Case::new(name, chain.method.clone()));
         let toy = SamplerToy::start(&args.external)?;
-        return answered(&toy, &cases, args.samples.unwrap_or(SAMPLER_IMAGES), console);
+        return answered(&toy, &cases, args.samples.unwrap_or(TOY_IMAGES), console);
     }
     let sampling = spec.cells.first().map(|cell| cell.sampling);
     let wanted = |name: &str| args.only.as_deref().is_none_or(|text| name.contains(text));
@@ -118,7 +118,7 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
         return Err(CliError::Usage(few).into());
     }
     let (subject, n_images): (Box<dyn Subject>, u64) = match args.model {
-        On::Toy => (Box::new(Toy::new()), 30_000),
+        On::Toy => (Box::new(Toy::new()), TOY_IMAGES),
         On::Tiny => {
             // In bf16 a forward over a tree rounds otherwise than one over a sequence.
             let model = ModelSpec {

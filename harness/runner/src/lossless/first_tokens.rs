@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use specimen_decode::{
     dist::{Dist, TokenId},
+    frontier::{PictureRows, Placed},
     generation::{Generation, Scores},
     tree::{NodeId, TokenTree},
 };
@@ -24,6 +25,10 @@ impl Generation for FirstTokens<'_> {
         self.generation.n_vocab()
     }
 
+    fn n_codes(&self) -> usize {
+        self.generation.n_codes()
+    }
+
     fn prefill(&mut self) -> Rc<Dist> {
         self.generation.prefill()
     }
@@ -38,6 +43,22 @@ impl Generation for FirstTokens<'_> {
 
     fn queue(&mut self, tokens: &[TokenId]) {
         self.generation.queue(tokens);
+    }
+
+    /// Those that begin before the end; the last of them is cut there.
+    fn rows(&self) -> PictureRows {
+        let PictureRows { n_before, len, n } = self.generation.rows();
+        let n_before = n_before.min(self.n_tokens);
+        let n_begun = (self.n_tokens - n_before).div_ceil(len);
+        PictureRows { n_before, len, n: n_begun.clamp(1, n) }
+    }
+
+    fn score_placed(&mut self, tokens: &[Placed]) -> Box<dyn Scores> {
+        self.generation.score_placed(tokens)
+    }
+
+    fn keep_placed(&mut self, kept: &[NodeId]) {
+        self.generation.keep_placed(kept);
     }
 
     fn forced(&self, position: usize) -> Option<TokenId> {
