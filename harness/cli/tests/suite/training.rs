@@ -344,7 +344,7 @@ fn a_training_is_planned_by_images_tokens_steps_disk_and_hours() {
         "train   llamagen-t2i-xl-512-eagle3: eagle3 for llamagen-t2i-xl-512",
         "images  100000, 64 held out, of 1024 tokens: 102400000 tokens to draw",
         "passes over the images",
-        "about 2.3 TB more if the target's features are exported (23.5 MB an image)",
+        "about 2.3 TB more if the target's features are exported (23.4 MB an image)",
         "memory  about ",
         "(NVIDIA H200): 10.",
         "assumed: images are drawn one after the other",
