@@ -162,16 +162,16 @@ fn what_keeps_a_model_from_being_timed_is_listed_and_the_others_are_tried() {
     let untimed = |text: String, cell: &str| text.replace(cell, &format!("{cell}, timed = false"));
     let text = untimed(untimed(text, r#"name = "ar""#), r#"name = "chain""#);
     let file = desk.file("s.toml", &text);
-    let rehearsed = |device: &str| -> Value {
+    let rehearsed = |device: &str, seconds: &str| -> Value {
         let args = ["rehearse", &file, "--prompts", "1", "--out", "r", "--format", "json"];
-        let ran = desk.run(&[&args[..], &["--device", device, "--seconds", "1"]].concat());
+        let ran = desk.run(&[&args[..], &["--device", device, "--seconds", seconds]].concat());
         assert_eq!(ran.code, 4, "{}{}", ran.out, ran.err);
         serde_json::from_str(&ran.out).unwrap()
     };
-    let answer = rehearsed("cpu");
+    let answer = rehearsed("cpu", "1");
     assert_eq!(found(&answer, "too-little")[0], "full width of lumina-mgpt-7b-768 on cpu");
     assert_eq!(answer["full_width"].as_array().unwrap().len(), 2);
-    let answer = rehearsed("cuda:99");
+    let answer = rehearsed("cuda:99", "300");
     let failed = found(&answer, "failed");
     assert_eq!(
         failed,
