@@ -21,7 +21,7 @@ pub(crate) mod training;
 mod tvd;
 mod two_axes;
 
-use specimen_foundation::names::suggestion;
+use specimen_foundation::names::{nearest, suggestion};
 use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
@@ -110,10 +110,15 @@ pub(crate) fn figures(
     let is_known =
         |name: &&String| named_figures.known.contains(name) || *name == SWEEP || *name == BREAKDOWN;
     if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
-        let all = figures(summary, &Besides { diagnostics, breakdowns }, quality, &[], style)?;
-        let known: Vec<String> =
-            all.into_iter().filter(|figure| figure.drawn.is_ok()).map(|figure| figure.name).collect();
-        let known = suggestion(unknown, known.iter().map(String::as_str));
+        let names = || named_figures.known.iter().map(String::as_str);
+        let known = match nearest(unknown, names()).is_empty() {
+            false => suggestion(unknown, names()),
+            true => {
+                let all = figures(summary, &Besides { diagnostics, breakdowns }, quality, &[], style)?;
+                let drawn = all.iter().filter(|figure| figure.drawn.is_ok());
+                suggestion(unknown, drawn.map(|figure| figure.name.as_str()))
+            }
+        };
         return Err(ReportError::NoFigure { name: unknown.clone(), known });
     }
     Ok(named_figures.made)
