@@ -36,7 +36,7 @@ schedule = { n_steps = 600, batch = 4, learning_rate = 3e-3, n_warmup = 20, weig
 trial    = { drafter = { proposer = "eagle1", shape = "chain", depth = 2 } }
 
 [loss]
-depth          = 1
+depth          = 2
 depth_decay    = 1.0
 feature_weight = 1.0
 row_weight     = 0.1

@@ -33,7 +33,11 @@ use std::rc::Rc;
 
 /// The cells of the spec of all methods.
 fn all_methods() -> Vec<(String, MethodConfig)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/ci/methods_tiny.toml");
+    methods_of("methods_tiny.toml")
+}
+
+fn methods_of(spec: &str) -> Vec<(String, MethodConfig)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/specs/ci").join(spec);
     let spec = SpecText::read(&path).unwrap().resolve().unwrap();
     spec.cells.into_iter().map(|cell| (cell.name, cell.method)).collect()
 }
@@ -81,21 +85,8 @@ fn examined(subject: &dyn Subject, cases: &[Case], n_images: u64) -> Examination
 
 #[test]
 fn every_exact_method_keeps_the_law_of_the_toy_and_every_relaxed_one_is_detected() {
-    let mut cases: Vec<Case> =
-        all_methods().into_iter().map(|(name, method)| Case::new(&name, method)).collect();
-    // Not in the spec: 32 images of the embedded model do not show them.
-    let branch = r#""branch": { "width": 8, "depth": 2, "siblings": "refcode" }"#;
-    let of_window = r#""proposer": "jacobi", "window": 16, "init": "random", "couple": "maximal""#;
-    for (name, text) in [
-        ("sjd-pac-refcode", format!(r#"{{ "drafter": {{ {of_window}, {branch} }} }}"#)),
-        ("pjd", r#"{ "frontier": { "kind": "pjd", "window": 16, "c": 1 } }"#.to_owned()),
-        (
-            "pjd-refcode",
-            r#"{ "frontier": { "kind": "pjd", "window": 16, "c": 1, "tail": "refcode" } }"#.to_owned(),
-        ),
-    ] {
-        cases.push(Case::new(name, serde_json::from_str(&text).unwrap()));
-    }
+    let methods = all_methods().into_iter().chain(methods_of("methods_toy.toml"));
+    let cases: Vec<Case> = methods.map(|(name, method)| Case::new(&name, method)).collect();
     // As many as the command makes.
     let found = examined(&Toy::new(), &cases, 40_000);
     let table = found.methods.iter().map(|m| format!("{} {:?} {}\n", m.name, m.verdict, m.p_holm));

@@ -50,7 +50,7 @@ impl TrainingMemory {
     #[must_use]
     pub fn of(sizes: &Sizes, training: &OfTraining) -> Self {
         let &OfTraining { target, n_parameters, n_bytes, n_rows, n_tokens, n_positions, depth } = training;
-        let Sizes { n_heads, d_model, d_ffn, n_codes, .. } = *sizes;
+        let Sizes { n_heads, d_keys, d_model, d_ffn, n_codes, .. } = *sizes;
         let slots = n_rows * n_tokens;
         let scores = SCORES * slots * n_heads * n_positions * n_bytes;
         // The layer: what enters it, its parts of attention, and three tensors of the feed-forward part.
@@ -60,7 +60,7 @@ impl TrainingMemory {
             head: n_parameters * (COPIES * WIDE + 2 * n_bytes),
             graph: VOCABULARIES * slots * n_codes * WIDE + scores + layer,
             // Predictions, keys and values of each depth but the last, and their gradients.
-            kept: (depth - 1) * 2 * 3 * slots * d_model * n_bytes,
+            kept: (depth - 1) * 2 * slots * (d_model + 2 * d_keys) * n_bytes,
         }
     }
 
@@ -68,5 +68,29 @@ impl TrainingMemory {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.target + self.head + self.graph + self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_keys_keep_less_between_drafts() {
+        let sizes =
+            |d_keys| Sizes { n_layers: 32, n_heads: 32, d_keys, d_model: 4096, d_ffn: 14336, n_codes: 32768 };
+        let training = OfTraining {
+            target: 0,
+            n_parameters: 1,
+            n_bytes: 2,
+            n_rows: 2,
+            n_tokens: 100,
+            n_positions: 120,
+            depth: 3,
+        };
+        let kept = |d_keys| TrainingMemory::of(&sizes(d_keys), &training).kept;
+        // Two drafts, each a value and a gradient of two bytes, over 200 places.
+        assert_eq!(kept(4096), 2 * 2 * 2 * 200 * 3 * 4096);
+        assert_eq!(kept(1024), 2 * 2 * 2 * 200 * (4096 + 2 * 1024));
     }
 }

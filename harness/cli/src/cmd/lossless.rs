@@ -32,6 +32,12 @@ const METHODS: (&str, &str) = (
     include_str!("../../../../experiments/specs/ci/methods_tiny.toml"),
 );
 
+/// The spec of those that the toy alone shows.
+const METHODS_OF_TOY: (&str, &str) = (
+    "experiments/specs/ci/methods_toy.toml",
+    include_str!("../../../../experiments/specs/ci/methods_toy.toml"),
+);
+
 /// What to examine.
 #[derive(Clone, Debug, Args)]
 pub struct LosslessArgs {
@@ -95,15 +101,18 @@ pub(crate) fn lossless(args: &LosslessArgs, console: &Console) -> anyhow::Result
         return answered(&toy, &cases, args.samples.unwrap_or(TOY_IMAGES), console);
     }
     let sampling = spec.cells.first().map(|cell| cell.sampling);
+    let mut cells = spec.cells;
+    if args.model == On::Toy {
+        cells.extend(SpecText::parse(METHODS_OF_TOY.0, METHODS_OF_TOY.1)?.resolve()?.cells);
+    }
     let wanted = |name: &str| args.only.as_deref().is_none_or(|text| name.contains(text));
-    let cases: Vec<Case> = spec
-        .cells
+    let cases: Vec<Case> = cells
         .iter()
         .filter(|cell| wanted(&cell.name))
         .map(|cell| Case::new(&cell.name, cell.method.clone()))
         .collect();
     let (Some(sampling), false) = (sampling, cases.is_empty()) else {
-        let known: Vec<&str> = spec.cells.iter().map(|cell| cell.name.as_str()).collect();
+        let known: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
         let asked = args.only.as_deref().unwrap_or_default();
         let known = known.join(", ");
         return Err(

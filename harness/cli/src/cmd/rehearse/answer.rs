@@ -168,7 +168,12 @@ impl Answer {
         }
         say("time", format!("{} s", self.seconds));
         if self.findings.is_empty() {
-            say("list", "empty: nothing is missing, refused or undecidable".to_owned());
+            let n_left = self.full_width.iter().filter(|width| width.measured.is_none()).count();
+            let left = match n_left {
+                0 => String::new(),
+                n => format!("; {} not timed at full width: --seconds gives more time", counted(n, "model")),
+            };
+            say("list", format!("empty: nothing is missing, refused or undecidable{left}"));
         }
         for (at, finding) in self.findings.iter().enumerate() {
             let Finding { kind, what, remedy } = finding;
@@ -200,6 +205,10 @@ impl Measured {
             |(nodes, steps): &(u32, f64)| format!("a verification of {nodes} nodes {steps:.2} steps");
         words.extend(self.verification.as_ref().map(verification));
         words.extend(self.peak_host_bytes.map(|bytes| format!("memory of the host {}", in_units(bytes))));
+        words.extend(self.peak_device_bytes.map(|bytes| format!("memory of the GPU {}", in_units(bytes))));
+        words.extend(
+            self.peak_device_unknown.as_ref().map(|why| format!("memory of the GPU not known: {why}")),
+        );
         words.push(format!("all images at the pace of plain decoding {}", spoken(self.plain_s)));
         words
     }
@@ -211,5 +220,63 @@ fn spoken(seconds: f64) -> String {
         s if s >= 86_400.0 => format!("{:.1} days", s / 86_400.0),
         s if s >= 3_600.0 => format!("{:.1} hours", s / 3_600.0),
         s => format!("{:.1} minutes", s / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn width(measured: Option<Measured>) -> Width {
+        let why = measured.is_none().then(|| "its time was over".to_owned());
+        Width {
+            model: "anole-7b".into(),
+            dtype: "bf16",
+            guidance: 3.0,
+            device: "cuda:0".into(),
+            memory_bytes: None,
+            measured,
+            why,
+            found: None,
+        }
+    }
+
+    fn measured(peak_device_bytes: Option<u64>, peak_device_unknown: Option<&str>) -> Measured {
+        Measured {
+            step_s: 0.005,
+            verification: None,
+            peak_host_bytes: None,
+            peak_device_bytes,
+            peak_device_unknown: peak_device_unknown.map(str::to_owned),
+            plain_s: 60.0,
+        }
+    }
+
+    #[test]
+    fn the_memory_of_the_gpu_is_said_or_why_it_is_not_known() {
+        assert!(width(Some(measured(Some(15 << 30), None))).line().contains("memory of the GPU 16"));
+        let line = width(Some(measured(None, Some("no library")))).line();
+        assert!(line.contains("memory of the GPU not known: no library"), "{line}");
+    }
+
+    #[test]
+    fn an_empty_list_says_which_models_were_not_timed() {
+        let mut answer = Answer {
+            schema: 1,
+            name: "a".into(),
+            n_prompts: 1,
+            cells: Vec::new(),
+            tried: Vec::new(),
+            claims: Vec::new(),
+            full_width: vec![width(None), width(Some(measured(None, None)))],
+            disk_bytes: None,
+            free_bytes: None,
+            findings: Vec::new(),
+            seconds: 1.0,
+        };
+        let text = answer.human();
+        assert!(text.contains("undecidable; 1 model not timed at full width: --seconds"), "{text}");
+        answer.full_width.remove(0);
+        assert!(!answer.human().contains("not timed"));
     }
 }

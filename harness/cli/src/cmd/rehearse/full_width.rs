@@ -57,6 +57,10 @@ pub(crate) struct Measured {
     pub(crate) verification: Option<(u32, f64)>,
     /// Most memory of the host that the process had, in bytes.
     pub(crate) peak_host_bytes: Option<u64>,
+    /// Most memory of the GPU that libtorch had, in bytes.
+    pub(crate) peak_device_bytes: Option<u64>,
+    /// Why that is not known, where a GPU was timed.
+    pub(crate) peak_device_unknown: Option<String>,
     /// Seconds that all images of the model take if every cell decodes at the pace of plain decoding.
     pub(crate) plain_s: f64,
 }
@@ -127,7 +131,7 @@ impl Stage<'_> {
             .and_then(|()| timing.by_process(&self.out.join(format!("{number}-{name}.toml")), until))
             .unwrap_or_else(|error| Err(NotTimed::Failed(message_of(&error))));
         match timed {
-            Ok(table) => width.measured = Some(self.measured(&table, cells.len())),
+            Ok(table) => width.measured = Some(self.measured(&table, cells.len(), device)),
             Err(why) => {
                 width.found = match &why {
                     NotTimed::TimeOver(_) => None,
@@ -140,7 +144,7 @@ impl Stage<'_> {
         width
     }
 
-    fn measured(&self, table: &CostTable, n_cells: usize) -> Measured {
+    fn measured(&self, table: &CostTable, n_cells: usize, device: &str) -> Measured {
         let n_tokens = entry::target(&table.model).map_or(0, |(_, target)| target.n_tokens);
         let around = table.prefill_seconds.unwrap_or(0.0) + table.picture_seconds.unwrap_or(0.0);
         let of_image = around + n_tokens as f64 * table.step_seconds;
@@ -148,6 +152,8 @@ impl Stage<'_> {
             step_s: table.step_seconds,
             verification: table.verifications.last().map(|cost| (cost.nodes, cost.steps)),
             peak_host_bytes: table.peak_host_bytes,
+            peak_device_bytes: table.peak_device_bytes,
+            peak_device_unknown: table.peak_device_unknown.clone().filter(|_| device != CPU),
             plain_s: of_image * (n_cells * self.n_images) as f64,
         }
     }
