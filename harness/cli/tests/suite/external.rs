@@ -85,6 +85,16 @@ fn the_python_example_is_measured_beside_the_baseline_in_one_table() {
     assert_eq!(desk.json(&["verify", "run"])["complaints"], serde_json::json!([]));
     desk.succeeds(&["status", "run"]);
     desk.succeeds(&["report", "run"]);
+    // Only the whole time of another program's image is known.
+    let means = desk.succeeds(&["records", "run", "--layout", "csv"]).out;
+    let of = |line: &str| {
+        means.lines().find(|known| known.starts_with(line)).unwrap().split(',').collect::<Vec<_>>()
+    };
+    let (head, run_name) = (of("run,"), means.lines().last().unwrap().split(',').next().unwrap());
+    let row = of(&format!("{run_name},painter-py,"));
+    let at = |column: &str| head.iter().position(|name| *name == column).unwrap();
+    assert_eq!(row[at("decode_s")], "–", "{means}");
+    assert!(row[at("e2e_s")].parse::<f64>().unwrap() > 0.0, "{means}");
     // The same requests give the same records in a second run.
     desk.succeeds(&[&["run", spec.as_str(), "--out", "again"], set.as_slice()].concat());
     let digest =

@@ -90,6 +90,13 @@ fn a_metric_by_two_protocols_is_refused_and_told_apart_where_it_is_wanted() {
         fs::create_dir_all(desk.path(name).join("metrics/mine")).unwrap();
         fs::write(desk.path(name).join("metrics/mine/ar.json"), file.to_string()).unwrap();
     }
+    // One image has the score and the others lack it.
+    let means = desk.succeeds(&["records", "a", "--unverified", "--layout", "csv"]).out;
+    let of = |line: &str| means.lines().find(|known| known.starts_with(line)).unwrap().to_owned();
+    let at = of("run,").split(',').position(|column| column == "mine").unwrap();
+    assert_eq!(of("a,ar").split(',').nth(at), Some("–"), "{means}");
+    let said = desk.succeeds(&["records", "a", "--unverified"]).out;
+    assert!(said.contains("No mean of mine@mine-a for ar of a: it has values of 1 of"), "{said}");
     let both = ["records", "a", "b", "--out", "both.csv", "--unverified"];
     desk.fails(&both, 1, &["mine was computed by mine-a for a and by mine-b for b", "--mix protocol"]);
     assert!(!desk.path("both.csv").exists());

@@ -35,7 +35,7 @@ pub(super) fn check(frame: &DataFrame, mix: &BTreeSet<Mix>) -> Result<(), Report
 
 /// Two runs whose timed images come from other hardware, in words.
 fn devices(frame: &DataFrame) -> Result<Option<String>, ReportError> {
-    let timed = frame.filter(&frame.column("decode_s")?.is_not_null())?;
+    let timed = frame.filter(&frame.column("e2e_s")?.is_not_null())?;
     let places = distinct(&timed, &["run", "dtype", "device", "machine", "threads"])?;
     let [runs, kinds, devices, machines] =
         ["run", "dtype", "device", "machine"].map(|name| texts_or(&places, name, "?"));
@@ -77,13 +77,13 @@ fn identities(frame: &DataFrame) -> Result<Option<String>, ReportError> {
 }
 
 /// The first row of each combination of values of some columns.
-fn distinct(frame: &DataFrame, columns: &[&str]) -> Result<DataFrame, ReportError> {
+pub(super) fn distinct(frame: &DataFrame, columns: &[&str]) -> Result<DataFrame, ReportError> {
     let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
     Ok(frame.unique_stable(Some(&columns), UniqueKeepStrategy::First, None)?)
 }
 
 /// A column of texts, `absent` where it is null.
-fn texts_or(frame: &DataFrame, column: &str, absent: &str) -> Result<Vec<String>, ReportError> {
+pub(super) fn texts_or(frame: &DataFrame, column: &str, absent: &str) -> Result<Vec<String>, ReportError> {
     let texts = frame.column(column)?.str()?.iter().map(|text| text.unwrap_or(absent).to_owned());
     Ok(texts.collect())
 }

@@ -170,23 +170,46 @@ impl ImageRecords {
         }
         let scores: Vec<String> = self.columns().into_iter().filter(|name| name.starts_with(SCORE)).collect();
         if self.n() == 0 {
-            return shown(&mean_row(&self.frame, &keys, &scores)?, keys.len(), None);
+            return shown(&mean_row(&self.frame, &keys, &scores)?, keys.len(), &[]);
         }
         let is_by_param =
             keys.iter().any(|key| key.starts_with(PARAM)) && !by.iter().any(|name| name == "cell");
         let mut frame = self.frame.clone();
-        let mut note = None;
+        let mut notes = self.partial(&scores)?;
         if is_by_param {
             let cells = texts(&frame, "cell")?;
             let bases: Vec<Option<&str>> =
                 self.frame.column("cell")?.str()?.iter().map(|cell| cell.map(base_name)).collect();
             frame.with_column(Column::new("cell".into(), bases))?;
-            note = (texts(&frame, "cell")?.len() < cells.len()).then_some(
-                "A row is over all cells that axes made of one cell; `--by cell` keeps them apart.",
-            );
+            notes.extend((texts(&frame, "cell")?.len() < cells.len()).then(|| {
+                "A row is over all cells that axes made of one cell; `--by cell` keeps them apart.".to_owned()
+            }));
         }
         let groups = frame.group_by_stable(keys.iter().map(String::as_str))?;
-        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?, keys.len(), note)
+        shown(&groups.apply(|group| mean_row(&group, &keys, &scores))?, keys.len(), &notes)
+    }
+
+    /// The scores that some images of a cell have and others lack, in words: such a cell has no mean.
+    fn partial(&self, scores: &[String]) -> Result<Vec<String>, ReportError> {
+        let made = self.frame.filter(&self.frame.column("status")?.str()?.equal("ok"))?;
+        let mut notes = Vec::new();
+        let cells = mixing::distinct(&made, &["run", "cell"])?;
+        let (runs, ids) = (mixing::texts_or(&cells, "run", "?")?, mixing::texts_or(&cells, "cell", "?")?);
+        for (run, id) in runs.iter().zip(&ids) {
+            let is_of = made.column("run")?.str()?.equal(run.as_str())
+                & made.column("cell")?.str()?.equal(id.as_str());
+            let cell = made.filter(&is_of)?;
+            for name in scores {
+                let (n, of) = (cell.height() - cell.column(name)?.null_count(), cell.height());
+                if 0 < n && n < of {
+                    let metric = name.trim_start_matches(SCORE);
+                    notes.push(format!(
+                        "No mean of {metric} for {id} of {run}: it has values of {n} of {of} images; score the run again."
+                    ));
+                }
+            }
+        }
+        Ok(notes)
     }
 
     /// The column that `name` means.
@@ -317,19 +340,19 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
         columns.push(Column::new(name.into(), vec![mean(&timed, name)?]));
     }
     for name in scores {
-        columns.push(Column::new(name.as_str().into(), vec![mean(group, name)?]));
+        // A mean over a part of the images says nothing of the row's.
+        let is_whole = group.column(name)?.len() - group.column(name)?.null_count() >= made.height();
+        columns.push(Column::new(name.as_str().into(), vec![mean(group, name)?.filter(|_| is_whole)]));
     }
     DataFrame::new(1, columns)
 }
 
 /// The frame of means as a table; the first `n_keys` columns say which group a row is.
-fn shown(frame: &DataFrame, n_keys: usize, note: Option<&str>) -> Result<Table, ReportError> {
+fn shown(frame: &DataFrame, n_keys: usize, notes: &[String]) -> Result<Table, ReportError> {
     let mut table = Table {
         id: "records".to_owned(),
-        head: ["Means over images that were made; times without warm-ups."]
-            .into_iter()
-            .chain(note)
-            .map(str::to_owned)
+        head: std::iter::once("Means over images that were made; times without warm-ups.".to_owned())
+            .chain(notes.iter().cloned())
             .collect(),
         legend: vec!["Step compression: tokens over forwards of the target, prefill included.".to_owned()],
         ..Table::default()

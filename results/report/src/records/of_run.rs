@@ -133,6 +133,9 @@ impl Rows {
         // Times of an untimed cell do not count, so they are no data either.
         let timed = row.filter(|_| !is_untimed(&about.summary.spec, &record.cell));
         let seconds = |of: fn(&TimingRow) -> u64| timed.map(|row| of(row) as f64 / 1e9);
+        // Of another program's image only the whole time is known, unless the program says more.
+        let shows_inside = |cell: &CellSummary| cell.origin.is_none() || cell.wall_s.decode.is_some();
+        let inside = |of| seconds(of).filter(|_| about.cell.is_none_or(shows_inside));
         let is_ok = record.status == Status::Ok;
         let summary = about.summary;
         let texts = [
@@ -178,9 +181,9 @@ impl Rows {
         ];
         let numbers = [
             Some(record.tvd_spent),
-            seconds(|row| row.phases_ns.prefill),
-            seconds(|row| row.phases_ns.draft),
-            seconds(|row| row.decode_ns),
+            inside(|row| row.phases_ns.prefill),
+            inside(|row| row.phases_ns.draft),
+            inside(|row| row.decode_ns),
             seconds(|row| row.e2e_ns),
         ];
         add(&mut self.texts, texts);
