@@ -71,6 +71,8 @@ def main():
         if getattr(args, name) is not None:
             options += [f"--{name}", getattr(args, name)]
     program = os.environ.get("SPECIMEN_BIN", ROOT / "target" / "release" / "specimen")
+    if not os.access(program, os.X_OK):
+        sys.exit(f"{program}: no such program; `make build` makes target/release/specimen, SPECIMEN_BIN names another")
     chosen = [path.resolve() for path in args.specs] or specs()
     total, without = 0.0, 0
     for spec in chosen:
