@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::{
     dist::{BLOCK, Dist, TokenId, with_widest_vectors},
     method::Works,
-    rng::{TOKENS, Uniforms},
+    rng::{DRAWS, TOKENS, Uniforms},
 };
 
 /// The work that noise of the image is from.
@@ -35,24 +35,24 @@ pub(crate) struct Noise {
     rows: BTreeMap<usize, Row>,
     /// Rows of positions that are past: their memory is that of the next ones.
     spare: Vec<Row>,
+    /// Memory for the blocks that a draw looks at.
+    looked_at: Vec<u32>,
+    /// Memory for the probabilities that a draw reads.
+    read: Vec<f32>,
 }
 
-/// What is known of the noise of a position.
+/// What is known of the noise of a position, by block of tokens: most blocks are passed over by it.
+#[derive(Default)]
 struct Row {
-    blocks: Vec<Block>,
-    /// The token that was first for the last distribution: often it is the next one's too, and what comes later is passed over.
-    first: TokenId,
-}
-
-/// What is known of the noise of a block of tokens, by which most blocks are passed over.
-#[derive(Clone, Copy, Default)]
-struct Block {
     /// The token whose noise is least.
-    token: u32,
+    tokens: Vec<u32>,
     /// Less than its noise.
-    least: f32,
+    least: Vec<f32>,
     /// Less than the noise of every other one.
-    second: f32,
+    second: Vec<f32>,
+    /// The token that was first for the last distribution, and its noise: often it is the next one's too, and what comes later is
+    /// passed over.
+    first: Option<(u32, f32)>,
 }
 
 /// Less than `-ln u`, by the first bits of `u`: that is above `1 - u`. Rounding in f32 is off by 2^-24 of a value, a few times.
@@ -63,94 +63,143 @@ fn least(first_bits: u32) -> f32 {
     (!first_bits >> 8) as i32 as f32 * UNIT
 }
 
-/// The first bits of the noise of a block.
+/// The draws of the block `at` from its draw `draw` on.
+fn draws(at: usize, draw: usize) -> u32 {
+    (at * BLOCK / TOKENS + draw) as u32
+}
+
+/// The first bits of the noise of the block `at`.
 #[inline(always)]
-fn first_bits(uniforms: &Uniforms, left: usize, first: u32) -> [u32; BLOCK] {
-    let mut bits = [0; BLOCK];
-    for (at, bits) in (first..).step_by(TOKENS).zip(bits.as_chunks_mut::<TOKENS>().0) {
-        *bits = uniforms.first_bits_of_noise(left as u32, at);
+fn first_bits(uniforms: &Uniforms, left: usize, at: usize) -> [u32; BLOCK] {
+    let mut block = [0; BLOCK];
+    for (part, block) in block.as_chunks_mut::<{ DRAWS * TOKENS }>().0.iter_mut().enumerate() {
+        let draws = std::array::from_fn(|draw| draws(at, DRAWS * part + draw));
+        for (word, bits) in uniforms.first_bits_of_noise(left as u32, draws).iter().enumerate() {
+            for (draw, &bits) in bits.iter().enumerate() {
+                block[TOKENS * draw + word] = bits;
+            }
+        }
     }
-    bits
+    block
 }
 
 impl Row {
     /// The row of a position; `spare`: one whose memory it may take.
     fn new(spare: Option<Self>, n_vocab: usize, uniforms: &Uniforms, left: usize) -> Self {
-        let mut blocks = spare.map_or_else(Vec::new, |row| row.blocks);
-        blocks.resize(n_vocab.div_ceil(BLOCK), Block::default());
+        let mut row = spare.unwrap_or_default();
+        row.first = None;
+        let n_blocks = n_vocab.div_ceil(BLOCK).next_multiple_of(DRAWS);
+        row.tokens.resize(n_blocks, 0);
+        row.least.resize(n_blocks, 0.0);
+        row.second.resize(n_blocks, 0.0);
         with_widest_vectors(
             #[inline(always)]
             move || {
-                let mut blocks = blocks;
-                for (first, block) in (0..).step_by(BLOCK).zip(&mut blocks) {
-                    let bits = first_bits(uniforms, left, first as u32);
-                    *block = Block::new(first as u32, &bits, BLOCK.min(n_vocab - first));
+                let mut row = row;
+                for at in (0..n_blocks).step_by(DRAWS) {
+                    let [one, two] = least_keys(uniforms, left, at, n_vocab);
+                    for lane in 0..DRAWS {
+                        let place = one[lane] & PLACES;
+                        row.tokens[at + lane] = ((at + lane) * BLOCK) as u32 + place;
+                        row.least[at + lane] = least(!one[lane]);
+                        row.second[at + lane] = least(!two[lane]);
+                    }
                 }
-                Self { blocks, first: TokenId(0) }
+                row
             },
         )
     }
 }
 
-impl Block {
-    /// The block of the `n` tokens from `first` on.
-    #[inline(always)]
-    fn new(first: u32, bits: &[u32; BLOCK], n: usize) -> Self {
-        // The place of a token in the block takes the lowest bits, which `least` does not read.
-        const PLACES: u32 = BLOCK as u32 - 1;
-        let (mut one, mut two) = ([u32::MAX; 8], [u32::MAX; 8]);
-        for (group, bits) in bits.as_chunks::<8>().0.iter().enumerate() {
-            for lane in 0..8 {
-                let place = 8 * group + lane;
-                let key = if place < n { !bits[lane] & !PLACES | place as u32 } else { u32::MAX };
-                two[lane] = two[lane].min(one[lane].max(key));
-                one[lane] = one[lane].min(key);
-            }
+/// The place of a token in its block takes the lowest bits of its key, which [`least`] does not read.
+const PLACES: u32 = BLOCK as u32 - 1;
+
+/// The least and the second least key of each of the [`DRAWS`] blocks from `at` on. A key is less where the noise is. The blocks are
+/// side by side, so nothing is moved between the lanes of vectors.
+#[inline(always)]
+fn least_keys(uniforms: &Uniforms, left: usize, at: usize, n_vocab: usize) -> [[u32; DRAWS]; 2] {
+    let mut keys = [[0; DRAWS]; BLOCK];
+    for (draw, keys) in keys.as_chunks_mut::<TOKENS>().0.iter_mut().enumerate() {
+        let draws = std::array::from_fn(|lane| draws(at + lane, draw));
+        let words = uniforms.first_bits_of_noise(left as u32, draws);
+        for (word, (keys, bits)) in keys.iter_mut().zip(words).enumerate() {
+            *keys = bits.map(|bits| !bits & !PLACES | (TOKENS * draw + word) as u32);
         }
-        for n_lanes in [4, 2, 1] {
-            for lane in 0..n_lanes {
-                let other = lane + n_lanes;
-                two[lane] = two[lane].min(two[other]).min(one[lane].max(one[other]));
-                one[lane] = one[lane].min(one[other]);
-            }
-        }
-        Self { token: first + (one[0] & PLACES), least: least(!one[0]), second: least(!two[0]) }
     }
+    // The last block may have fewer tokens.
+    for lane in 0..DRAWS {
+        for keys in keys.iter_mut().skip(n_vocab.saturating_sub((at + lane) * BLOCK)) {
+            keys[lane] = u32::MAX;
+        }
+    }
+    let (mut one, mut two) = ([u32::MAX; DRAWS], [u32::MAX; DRAWS]);
+    for keys in &keys {
+        for lane in 0..DRAWS {
+            two[lane] = two[lane].min(one[lane].max(keys[lane]));
+            one[lane] = one[lane].min(keys[lane]);
+        }
+    }
+    [one, two]
 }
+
+/// Blocks whose tokens are read together.
+const CHUNK: usize = 64;
 
 /// The `n` tokens that were found to arrive first so far: the largest of `log P + G` is the least of `-ln(u) / P`.
 struct Arrivals<'a> {
-    probs: &'a [f32],
     uniforms: &'a Uniforms,
     left: usize,
     n: usize,
     /// Earliest first; ties to the lowest id.
-    found: Vec<(f64, u32)>,
+    found: Vec<Arrival>,
     /// What arrives later is none of them.
     limit: f32,
 }
 
 impl Arrivals<'_> {
-    /// Whether a token of probability `p`, whose noise is above `least`, can be one of them.
-    fn can_be(&self, p: f32, least: f32) -> bool {
-        0.0 < p && (least < self.limit * p)
+    /// Adds to `blocks` those from `from` on, of as many as `least` has, that can have one of them, by the largest probability of
+    /// each and what its noise is above.
+    fn blocks_that_can_be(&self, from: usize, tops: &[f32], least: &[f32], blocks: &mut Vec<u32>) {
+        let mut n = blocks.len();
+        blocks.resize(n + least.len(), 0);
+        for (at, (&top, &least)) in (from as u32..).zip(tops.iter().zip(least)) {
+            // Without a branch: which ones are is not to be predicted.
+            blocks[n] = at;
+            n += usize::from(self.can_be(top, least));
+        }
+        blocks.truncate(n);
     }
 
-    /// Takes in a token whose noise is above `least`, if it is one of them.
-    fn take(&mut self, id: u32, least: f32) {
-        let p = self.probs[id as usize];
-        if !self.can_be(p, least) {
-            return;
+    /// Whether a token of probability `p`, whose noise is above `least`, can be one of them.
+    fn can_be(&self, p: f32, least: f32) -> bool {
+        (0.0 < p) & (least < self.limit * p)
+    }
+
+    /// Takes in a token of probability `p`, whose noise is above `least`, if it is one of them.
+    fn take(&mut self, id: u32, p: f32, least: f32) {
+        if self.can_be(p, least) {
+            self.arrives(id, p, -self.uniforms.noise(self.left as u32, id).ln() as f32);
         }
-        let waiting = -self.uniforms.noise(self.left as u32, id).ln();
-        let arrival = (f64::from(waiting as f32) / f64::from(p), id);
-        let place = self.found.partition_point(|earlier| *earlier < arrival);
+    }
+
+    /// Takes in a token of positive probability `p` and the noise `noise`, if it is one of them.
+    fn arrives(&mut self, id: u32, p: f32, noise: f32) {
+        let arrival = Arrival { after: f64::from(noise) / f64::from(p), id, noise };
+        let is_earlier = |earlier: &Arrival| (earlier.after, earlier.id) < (arrival.after, arrival.id);
+        let place = self.found.partition_point(is_earlier);
         self.found.insert(place, arrival);
         self.found.truncate(self.n);
         if let Some(last) = self.found.get(self.n - 1) {
-            self.limit = last.0 as f32;
+            self.limit = last.after as f32;
         }
     }
+}
+
+/// A token and when it arrives.
+struct Arrival {
+    after: f64,
+    id: u32,
+    noise: f32,
 }
 
 impl Noise {
@@ -177,33 +226,47 @@ impl Noise {
         let new = || Row::new(self.spare.pop(), probs.len(), uniforms, left);
         let row = self.rows.entry(left).or_insert_with(new);
         let found = Vec::with_capacity(n + 1);
-        let mut arrivals = Arrivals { probs, uniforms, left, n, found, limit: f32::INFINITY };
-        arrivals.take(row.first.0, 0.0);
-        let blocks = || row.blocks.iter().zip(distribution.block_tops());
-        for (block, &top) in blocks() {
-            if arrivals.can_be(top, block.least) && block.token != row.first.0 {
-                arrivals.take(block.token, block.least);
-            }
+        let mut arrivals = Arrivals { uniforms, left, n, found, limit: f32::INFINITY };
+        if let Some((id, noise)) = row.first.filter(|&(id, _)| 0.0 < probs[id as usize]) {
+            arrivals.arrives(id, probs[id as usize], noise);
         }
-        for (at, (block, &top)) in blocks().enumerate() {
-            if !arrivals.can_be(top, block.second) {
-                continue;
-            }
-            let ids = distribution.block(at);
-            let first = ids.start as u32;
-            let bits = with_widest_vectors(
-                #[inline(always)]
-                move || first_bits(uniforms, left, first),
-            );
-            for (id, &bits) in (first..ids.end as u32).zip(&bits) {
-                if id != block.token && id != row.first.0 {
-                    arrivals.take(id, least(bits));
+        let known = row.first.map(|(id, _)| id);
+        let tops = distribution.block_tops();
+        let n_together = if arrivals.limit.is_finite() { tops.len() } else { CHUNK };
+        self.looked_at.clear();
+        for (from, tops) in (0..).step_by(n_together).zip(tops.chunks(n_together)) {
+            let n_before = self.looked_at.len();
+            let least = &row.least[from..from + tops.len()];
+            arrivals.blocks_that_can_be(from, tops, least, &mut self.looked_at);
+            let blocks = &self.looked_at[n_before..];
+            // All are read before one is compared: so the memory is waited for once.
+            self.read.clear();
+            self.read.extend(blocks.iter().map(|&at| probs[row.tokens[at as usize] as usize]));
+            for (&p, &at) in self.read.iter().zip(blocks) {
+                let id = row.tokens[at as usize];
+                if Some(id) != known {
+                    arrivals.take(id, p, row.least[at as usize]);
                 }
             }
         }
-        let tokens: Vec<TokenId> = arrivals.found.into_iter().map(|(_, id)| TokenId(id)).collect();
-        row.first = *tokens.first().expect("a distribution has a token of positive probability");
-        tokens
+        for at in self.looked_at.iter().map(|&at| at as usize) {
+            if !arrivals.can_be(tops[at], row.second[at]) {
+                continue;
+            }
+            let bits = with_widest_vectors(
+                #[inline(always)]
+                move || first_bits(uniforms, left, at),
+            );
+            for (id, &bits) in distribution.block(at).zip(&bits) {
+                let (id, p) = (id as u32, probs[id]);
+                if id != row.tokens[at] && Some(id) != known {
+                    arrivals.take(id, p, least(bits));
+                }
+            }
+        }
+        let first = arrivals.found.first().expect("a distribution has a token of positive probability");
+        row.first = Some((first.id, first.noise));
+        arrivals.found.into_iter().map(|arrival| TokenId(arrival.id)).collect()
     }
 }
 

@@ -36,8 +36,11 @@ pub enum Purpose {
     Gumbel,
 }
 
-/// Tokens whose noise is drawn side by side.
-pub(crate) const TOKENS: usize = 64;
+/// Draws of noise that are made side by side: as many as the widest vectors have registers for.
+pub(crate) const DRAWS: usize = 8;
+
+/// Tokens whose noise is of one draw.
+pub(crate) const TOKENS: usize = 4;
 
 /// All draws of one image, as a pure function of their address.
 #[derive(Clone, Copy, Debug)]
@@ -70,24 +73,17 @@ impl Uniforms {
     /// four words of one draw are the first bits of four tokens, so that noise of a whole vocabulary takes a quarter of the draws.
     pub(crate) fn noise(&self, left: u32, token: u32) -> f64 {
         let purpose = [Purpose::Gumbel as u32];
-        let first = philox([[token / 4], [left], purpose, [0]], self.key)[token as usize % 4];
+        let first =
+            philox([[token / TOKENS as u32], [left], purpose, [0]], self.key)[token as usize % TOKENS];
         let [rest, ..] = philox([[token], [left], purpose, [1]], self.key);
         unit(first[0], rest[0])
     }
 
-    /// The first 32 bits of [`noise`](Self::noise) of [`TOKENS`] tokens, of which `first` is a multiple of 4.
+    /// The first 32 bits of [`noise`](Self::noise) of the tokens of `draws`, `[TOKENS][DRAWS]`: draw `i` is that of the tokens from
+    /// `TOKENS * i` on.
     #[inline(always)]
-    pub(crate) fn first_bits_of_noise(&self, left: u32, first: u32) -> [u32; TOKENS] {
-        const N: usize = TOKENS / 4;
-        let draws = std::array::from_fn(|at| first / 4 + at as u32);
-        let words = philox([draws, [left; N], [Purpose::Gumbel as u32; N], [0; N]], self.key);
-        let mut bits = [0; TOKENS];
-        for at in 0..N {
-            for word in 0..4 {
-                bits[4 * at + word] = words[word][at];
-            }
-        }
-        bits
+    pub(crate) fn first_bits_of_noise(&self, left: u32, draws: [u32; DRAWS]) -> [[u32; DRAWS]; TOKENS] {
+        philox([draws, [left; DRAWS], [Purpose::Gumbel as u32; DRAWS], [0; DRAWS]], self.key)
     }
 
     /// A uniform number in `[0, 1)` with 53 random bits.
@@ -183,9 +179,13 @@ mod tests {
     #[test]
     fn the_first_bits_of_noise_are_those_of_each_token() {
         let uniforms = Uniforms::new(5);
-        for (token, first) in (64..).zip(uniforms.first_bits_of_noise(7, 64)) {
-            let rest = uniforms.noise(7, token) * 2_f64.powi(32) - f64::from(first);
-            assert!((0.0..1.0).contains(&rest), "{rest}");
+        let draws = std::array::from_fn(|at| 16 + 5 * at as u32);
+        for (word, bits) in uniforms.first_bits_of_noise(7, draws).iter().enumerate() {
+            for (draw, &first) in draws.iter().zip(bits) {
+                let token = draw * TOKENS as u32 + word as u32;
+                let rest = uniforms.noise(7, token) * 2_f64.powi(32) - f64::from(first);
+                assert!((0.0..1.0).contains(&rest), "{rest}");
+            }
         }
     }
 
