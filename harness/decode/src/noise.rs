@@ -258,9 +258,10 @@ impl Noise {
                 move || first_bits(uniforms, left, at),
             );
             for (id, &bits) in distribution.block(at).zip(&bits) {
-                let (id, p) = (id as u32, probs[id]);
-                if id != row.tokens[at] && Some(id) != known {
-                    arrivals.take(id, p, least(bits));
+                let (id, least) = (id as u32, least(bits));
+                // By the largest probability first: few others are read.
+                if arrivals.can_be(tops[at], least) && id != row.tokens[at] && Some(id) != known {
+                    arrivals.take(id, probs[id as usize], least);
                 }
             }
         }
