@@ -145,9 +145,8 @@ impl Scores for Window<'_> {
     }
 }
 
-/// A window of 64 that moves on by `n_settled` positions in every iteration.
-fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: usize) {
-    // `couple` may be followed by a branch.
+/// The drafter of a window of 64; `couple` may be followed by a branch.
+fn window(couple: &str) -> Box<dyn Drafter> {
     let couple_key = if couple.contains('"') { couple.to_owned() } else { format!("\"{couple}\"") };
     let text = format!(
         r#"drafter = {{ proposer = "jacobi", window = 64, init = "random", couple = {couple_key} }}"#
@@ -155,6 +154,30 @@ fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: us
     let config: MethodConfig = toml::from_str(&text).expect("the text is a cell");
     let mut drafter = config.build(None).expect("a window needs nothing").drafter;
     drafter.begin_image(9999, N_VOCAB, N_VOCAB);
+    drafter
+}
+
+/// The walk over a window whose guesses are of the first iteration of `rows`, under the distributions of the second.
+fn report_tree(name: &str, couple: &str, rows: &[Vec<Rc<Dist>>]) {
+    let (mut drafter, uniforms) = (window(couple), Uniforms::new(3));
+    let by_depth = |tree: &TokenTree, rows| ByPosition {
+        rows,
+        positions: tree.ids().map(|node| tree[node].depth).collect(),
+    };
+    let unscored = drafter.draft(&[TokenId(0)], 9999, 0, &uniforms);
+    drafter.observe(&unscored, &[], Some(&by_depth(&unscored, &rows[0])), 0, &uniforms);
+    // The token after the root is settled by the walk, so guesses are one position further.
+    let tree = drafter.draft(&[TokenId(0)], 9998, 1, &uniforms);
+    let mut scores = by_depth(&tree, &rows[1]);
+    scores.positions.iter_mut().for_each(|position| *position += 1);
+    report(name, |step| {
+        black_box(verify(black_box(&tree), &scores, &mut Lossless, &uniforms, step, 99));
+    });
+}
+
+/// A window of 64 that moves on by `n_settled` positions in every iteration.
+fn report_window(couple: &str, what: &str, rows: &[Vec<Rc<Dist>>], n_settled: usize) {
+    let mut drafter = window(couple);
     let uniforms = Uniforms::new(3);
     let path: Vec<NodeId> = (1..n_settled).map(NodeId).collect();
     report(&format!("draft, window of 64, {couple}, {what}"), |step| {
@@ -281,6 +304,9 @@ fn main() {
     let pac = r#""maximal", branch = { width = 4, depth = 3 }"#;
     report_window(pac, "nothing alike, none accepted", &unlike, 1);
     report_window(pac, "half alike, 4 settled", &alike, 4);
+    for (what, rows) in [("half alike", &alike), ("nothing alike", &unlike)] {
+        report_tree(&format!("walk, tree 4 x 3 at the front, {what}"), pac, rows);
+    }
     let mut chain = TokenTree::new(TokenId(0));
     let mut parent = TokenTree::ROOT;
     for depth in 0..63 {
@@ -291,7 +317,12 @@ fn main() {
         let conditional = distribution.prob(token);
         parent = chain.push(parent, token, Proposal::Sampled { distribution, conditional });
     }
-    for accept in [r#"{ kind = "sjd-sv", alpha = 0.8 }"#, r#"{ kind = "cool-sd", delta = 2.0 }"#] {
+    for accept in [
+        r#"{ kind = "sjd-sv", alpha = 0.8 }"#,
+        r#"{ kind = "sjd-sv", alpha = 0.8 }, { kind = "gsd", group = 25, delta_p = 0.15 }"#,
+        r#"{ kind = "sjd-sv", alpha = 0.8 }, { kind = "lantern", k = 1000, delta = 0.1 }"#,
+        r#"{ kind = "cool-sd", delta = 2.0 }"#,
+    ] {
         for (what, rows) in [("half alike", &alike[1]), ("nothing alike", &unlike[1])] {
             let (mut rule, scores) = (rule(accept), Window { rows, start: 0 });
             report(&format!("walk, chain of 63, {accept}, {what}"), |step| {
