@@ -298,33 +298,43 @@ mod tests {
         }
     }
 
+    /// Compares the draws of four distributions at one position with the order of all tokens.
+    fn check_as_a_plain_scan(n_vocab: u32, seed: u64) {
+        let uniforms = Uniforms::new(seed);
+        let mut kept = Noise::default();
+        for round in 0..4 {
+            let weight = |v: u32| {
+                uniforms.uniform(Purpose::Init, round, v).powi(8) as f32 * f32::from(v % 3 != round % 3)
+            };
+            let distribution = Dist::from_weights((0..n_vocab).map(weight).collect()).unwrap();
+            let arrival = |&id: &u32| {
+                let waiting = -uniforms.noise(5, id).ln() as f32;
+                f64::from(waiting) / f64::from(distribution.prob(TokenId(id)))
+            };
+            let possible = (0..n_vocab).filter(|&id| 0.0 < distribution.prob(TokenId(id)));
+            let mut expected: Vec<u32> = possible.collect();
+            expected.sort_by_cached_key(|id| arrival(id).to_bits()); // All are positive.
+            let expected: Vec<TokenId> = expected.into_iter().map(TokenId).collect();
+            assert_eq!(kept.first(&distribution, &uniforms, 5), expected[0]);
+            assert_eq!(kept.first_n(&distribution, &uniforms, 5, 7), expected[..7]);
+            let ahead = |pair: &[TokenId]| lead(&distribution, &uniforms, 5, [pair[0], pair[1]]);
+            assert!(expected[..7].windows(2).all(|pair| 0.0 < ahead(pair)));
+            let ratio = arrival(&expected[6].0) / arrival(&expected[0].0);
+            let found = lead(&distribution, &uniforms, 5, [expected[0], expected[6]]);
+            assert!((found - ratio.ln()).abs() < 1e-5, "{found}");
+        }
+    }
+
     #[test]
     fn the_first_of_many_is_the_one_that_a_plain_scan_finds() {
-        for seed in 0..200 {
-            let uniforms = Uniforms::new(seed);
-            let mut kept = Noise::default();
-            for round in 0..4 {
-                let weight = |v: u32| {
-                    uniforms.uniform(Purpose::Init, round, v).powi(8) as f32 * f32::from(v % 3 != round % 3)
-                };
-                let distribution = Dist::from_weights((0..300).map(weight).collect()).unwrap();
-                let arrival = |&id: &u32| {
-                    let waiting = -uniforms.noise(5, id).ln() as f32;
-                    f64::from(waiting) / f64::from(distribution.prob(TokenId(id)))
-                };
-                let possible = (0..300).filter(|&id| 0.0 < distribution.prob(TokenId(id)));
-                let mut expected: Vec<u32> = possible.collect();
-                expected.sort_by(|a, b| arrival(a).total_cmp(&arrival(b)));
-                let expected: Vec<TokenId> = expected.into_iter().map(TokenId).collect();
-                assert_eq!(kept.first(&distribution, &uniforms, 5), expected[0]);
-                assert_eq!(kept.first_n(&distribution, &uniforms, 5, 7), expected[..7]);
-                let ahead = |pair: &[TokenId]| lead(&distribution, &uniforms, 5, [pair[0], pair[1]]);
-                assert!(expected[..7].windows(2).all(|pair| 0.0 < ahead(pair)));
-                let ratio = arrival(&expected[6].0) / arrival(&expected[0].0);
-                let found = lead(&distribution, &uniforms, 5, [expected[0], expected[6]]);
-                assert!((found - ratio.ln()).abs() < 1e-5, "{found}");
-            }
-        }
+        (0..200).for_each(|seed| check_as_a_plain_scan(300, seed));
+    }
+
+    /// Of a new position as many blocks are read together as [`CHUNK`] says.
+    #[test]
+    fn so_it_is_where_not_all_blocks_are_read_together() {
+        let n_vocab = (2 * CHUNK * BLOCK + 300) as u32;
+        (0..20).for_each(|seed| check_as_a_plain_scan(n_vocab, seed));
     }
 
     #[test]
