@@ -115,11 +115,11 @@ fn measure(
     Ok((ready.protocol.metric(&metric.name)?.run)(&mut meter, &sides)?)
 }
 
-/// Images from which on a value has an interval. That of a mean over the images is a bootstrap, as of paired metrics; that of a
-/// distance leaves out groups of them.
+/// Images from which on an interval is asked for. That of a mean over the images is a bootstrap over prompts, which says itself
+/// how many it needs; that of a distance leaves out groups of images.
 fn fewest_for_interval(metric: &Metric) -> usize {
     let is_mean = |command: &MetricCommand| command.captions || command.per_image;
-    if metric.entry().command.as_ref().is_some_and(is_mean) { 2 } else { FEWEST_FOR_INTERVAL }
+    if metric.entry().command.as_ref().is_some_and(is_mean) { 0 } else { FEWEST_FOR_INTERVAL }
 }
 
 /// What a metric's table names, found.

@@ -12,7 +12,7 @@ use specimen_models::{
     seam::{draft_time::DraftTime, loaded_model::LoadedModel},
 };
 use specimen_stats::{
-    bootstrap::BootstrapPlan,
+    bootstrap::{BootstrapPlan, Interval},
     paired::{MeanDifference, Paired},
 };
 use specimen_weights::{Init, LoadError, ParamSource};
@@ -132,6 +132,17 @@ fn a_step(decoded: &Decoded) -> f64 {
     f64::from(n) / decoded.steps.len().max(1) as f64
 }
 
+/// A gain with its interval, of which there is none of few prompts.
+#[must_use]
+pub fn gain_in_words(gain: &MeanDifference) -> String {
+    match gain.interval {
+        Some(Interval { lower, upper, .. }) => {
+            format!("{:+.3}, 95 % interval {lower:.3} to {upper:.3}", gain.value)
+        }
+        None => format!("{:+.3} without an interval", gain.value),
+    }
+}
+
 impl TrialResult {
     /// The numbers by their names.
     #[must_use]
@@ -142,16 +153,20 @@ impl TrialResult {
         ];
         if let Some(gain) = &self.gain {
             named.push(("accepted_per_step_gain".to_owned(), gain.value));
-            named.push(("accepted_per_step_gain_low".to_owned(), gain.interval.lower));
-            named.push(("accepted_per_step_gain_high".to_owned(), gain.interval.upper));
+            if let Some(Interval { lower, upper, .. }) = gain.interval {
+                named.push(("accepted_per_step_gain_low".to_owned(), lower));
+                named.push(("accepted_per_step_gain_high".to_owned(), upper));
+            }
             named.push(("n_trial".to_owned(), gain.n_pairs as f64));
         }
         if let Some((standard, gain)) = &self.standard {
             named.push(("accepted_per_step_standard".to_owned(), *standard));
             if let Some(gain) = gain {
                 named.push(("gain_over_standard".to_owned(), gain.value));
-                named.push(("gain_over_standard_low".to_owned(), gain.interval.lower));
-                named.push(("gain_over_standard_high".to_owned(), gain.interval.upper));
+                if let Some(Interval { lower, upper, .. }) = gain.interval {
+                    named.push(("gain_over_standard_low".to_owned(), lower));
+                    named.push(("gain_over_standard_high".to_owned(), upper));
+                }
             }
         }
         named

@@ -1,8 +1,11 @@
 //! A value with what it depends on, in the form that scripts rely on.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use specimen_stats::bootstrap::Interval;
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_stats::statistics_file::Origin;
 
 use crate::sample::Rows;
@@ -82,6 +85,29 @@ impl Measurement {
     pub fn with_interval(mut self, interval: Option<Interval>) -> Self {
         self.ci95 = interval.map(|Interval { lower, upper, .. }| [lower, upper]);
         self
+    }
+
+    /// The same with the interval of a mean over groups of pictures, where one was asked for.
+    #[must_use]
+    pub(crate) fn with_mean_interval(mut self, ci95: Option<[f64; 2]>, groups: Option<&[&str]>) -> Self {
+        self.ci95 = ci95;
+        match groups {
+            Some(groups) => self.noting_few(groups.iter().collect::<BTreeSet<_>>().len()),
+            None => self,
+        }
+    }
+
+    /// The same with a note where `n_groups` of pictures are too few for the bootstrap interval that was asked for.
+    #[must_use]
+    pub(crate) fn noting_few(self, n_groups: usize) -> Self {
+        if self.ci95.is_some() || FEWEST_OBSERVATIONS <= n_groups {
+            return self;
+        }
+        let metric = self.metric;
+        self.with_note(format!(
+            "{metric} has no interval: its pictures are of {n_groups} captions (without captions, each is one), and an \
+             interval needs at least {FEWEST_OBSERVATIONS}"
+        ))
     }
 
     /// The same with an interval that is cut to `least`, the least value that the metric can have: Student's t knows no

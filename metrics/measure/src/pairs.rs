@@ -10,6 +10,7 @@ use specimen_pixels::{Image, Source, source::EXTENSIONS};
 use specimen_stats::StatsError;
 use specimen_stats::averages::bootstrap_mean_over_groups;
 use specimen_stats::bootstrap::{BootstrapPlan, MIN_RESAMPLES};
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
 use crate::error::{InMetric, MeasureError};
 use crate::image_id::Listed;
@@ -159,7 +160,7 @@ pub struct PairMeasurement {
     pub metric: &'static str,
     /// Mean over the pairs; absent with a reason in `why`.
     pub value: Option<f64>,
-    /// Ends of the 95 % interval, where one was asked for and there are two groups of pairs.
+    /// Ends of the 95 % interval, where one was asked for and there are six groups of pairs.
     pub ci95: Option<[f64; 2]>,
     /// `NAME@DIGEST12` of the protocol.
     pub protocol: String,
@@ -230,8 +231,9 @@ pub fn measure_pairs(
     }
     let groups: Option<Vec<&str>> = match intervals {
         Intervals::No => None,
-        Intervals::OverPairs if n < 2 => {
-            let error = StatsError::TooFew { what: "interval over pairs", needed: 2, found: n as u64 };
+        Intervals::OverPairs if n < FEWEST_OBSERVATIONS => {
+            let needed = FEWEST_OBSERVATIONS as u64;
+            let error = StatsError::TooFew { what: "interval over pairs", needed, found: n as u64 };
             let of = pairs.sources.each_ref().map(Source::path);
             return Err(error).in_metric(metric.name, &of);
         }
@@ -283,7 +285,7 @@ pub fn mean_of_groups(
     groups: Option<&[&str]>,
 ) -> Result<(f64, Option<[f64; 2]>), MeasureError> {
     let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(metric, &[])?;
-    // Of one group alone there is a mean and no interval.
+    // Of one group alone there is a mean and no interval, as of any number below the fewest observations.
     let one = vec![""; values.len()];
     let found = bootstrap_mean_over_groups(values, groups.unwrap_or(&one), &plan);
     let (mean, interval) = found.in_metric(metric, &[])?;

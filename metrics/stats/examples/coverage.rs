@@ -1,5 +1,6 @@
 //! How often the 95 % intervals of a comparison hold the truth, counted over many simulated comparisons: the long form
-//! of what `tests/paired.rs` checks. Takes minutes; the arguments are the number of comparisons and of prompts:
+//! of what `tests/paired.rs` checks. Takes minutes; the arguments are the number of comparisons and of prompts, of which there
+//! are no intervals below six:
 //!
 //! ```sh
 //! cargo run --release -p specimen-stats --example coverage -- 20000 60
@@ -39,14 +40,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for dataset in 0..n_datasets {
         let plan = BootstrapPlan::new(dataset, MIN_RESAMPLES, 0.95)?;
         let pairs = simulated(300_000 + dataset, n)?;
-        let intervals: [Interval; 4] = [
+        let intervals: [Option<Interval>; 4] = [
             pairs.ratio_of_sums(&plan)?.interval,
             pairs.geometric_mean_ratio(&plan)?.interval,
-            pairs.median_ratio(0.95)?.interval,
+            Some(pairs.median_ratio(0.95)?.interval),
             pairs.mean_difference(&plan)?.interval,
         ];
-        for ((covered, interval), (_, truth)) in n_covered.iter_mut().zip(intervals).zip(truths) {
-            *covered += u64::from((interval.lower..=interval.upper).contains(&truth));
+        for ((covered, interval), (name, truth)) in n_covered.iter_mut().zip(intervals).zip(truths) {
+            let ends = interval.ok_or_else(|| format!("{name}: {n} prompts have no interval"))?;
+            *covered += u64::from((ends.lower..=ends.upper).contains(&truth));
         }
     }
     for (covered, (name, _)) in n_covered.iter().zip(truths) {

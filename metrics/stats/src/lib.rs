@@ -37,8 +37,8 @@ mod two_sets;
 
 pub use files::{npy, npy_rows, npy_write, npz, statistics_file};
 pub use intervals::{
-    averages, bootstrap, counter_rng, jackknife, median_interval, numpy_random, order_statistics, outliers,
-    paired,
+    averages, bootstrap, counter_rng, fewest, jackknife, median_interval, numpy_random, order_statistics,
+    outliers, paired,
 };
 pub use p_values::{chi_square_power, gamma, multiple_tests, normal, significance, student};
 pub use pictures::{psnr, ssim};

@@ -43,18 +43,18 @@ fn check_coverage(level: f64, truth: f64, interval: impl Fn(&Paired<u64>, &Boots
 #[test]
 fn ninety_five_percent_intervals_of_the_speedup_cover_the_true_speedup() {
     let truth = 2.0 * (-0.025_f64).exp();
-    check_coverage(0.95, truth, |pairs, plan| pairs.ratio_of_sums(plan).unwrap().interval);
+    check_coverage(0.95, truth, |pairs, plan| pairs.ratio_of_sums(plan).unwrap().interval.unwrap());
 }
 
 #[test]
 fn eighty_percent_intervals_cover_the_true_speedup_four_times_in_five() {
     let truth = 2.0 * (-0.025_f64).exp();
-    check_coverage(0.8, truth, |pairs, plan| pairs.ratio_of_sums(plan).unwrap().interval);
+    check_coverage(0.8, truth, |pairs, plan| pairs.ratio_of_sums(plan).unwrap().interval.unwrap());
 }
 
 #[test]
 fn intervals_of_the_geometric_mean_cover_the_true_geometric_mean() {
-    check_coverage(0.95, 2.0, |pairs, plan| pairs.geometric_mean_ratio(plan).unwrap().interval);
+    check_coverage(0.95, 2.0, |pairs, plan| pairs.geometric_mean_ratio(plan).unwrap().interval.unwrap());
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_null_ratio_is_found_significant_once_in_twenty_and_a_detectable_one_four_ti
 fn intervals_of_the_mean_difference_cover_the_true_difference() {
     // Log-normal means: exp(variance / 2), with variances .25 + .09 and .25 + .04.
     let truth = (0.17_f64).exp() - 2.0 * (0.145_f64).exp();
-    check_coverage(0.95, truth, |pairs, plan| pairs.mean_difference(plan).unwrap().interval);
+    check_coverage(0.95, truth, |pairs, plan| pairs.mean_difference(plan).unwrap().interval.unwrap());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_constant_speedup_has_an_interval_without_width() {
     let pairs = Paired::join((0..10).map(|i| (i, 4.0)), (0..10).map(|i| (i, 2.0))).unwrap();
     let got = pairs.ratio_of_sums(&plan(1, 0.95)).unwrap();
     assert_eq!((got.value, got.standard_error), (2.0, 0.0));
-    assert_eq!((got.interval.lower, got.interval.upper), (2.0, 2.0));
+    assert_eq!(got.interval.map(|ends| [ends.lower, ends.upper]), Some([2.0, 2.0]));
     let difference = pairs.mean_difference(&plan(1, 0.95)).unwrap();
     assert_eq!((difference.value, difference.z, difference.p), (-2.0, None, None));
 }
@@ -195,6 +195,23 @@ fn ids_that_do_not_match_are_named() {
     );
     assert!(matches!(join(&[(1, f64::NAN)], &[(1, 1.0)]), StatsError::NotFinite { at: 0, .. }));
     assert!(matches!(join(&[], &[]), StatsError::TooFew { .. }));
+}
+
+#[test]
+fn fewer_than_six_pairs_have_values_and_p_values_and_no_interval() {
+    for n in 2..=7_u32 {
+        let baseline = (0..n).map(|i| (i, 4.0 + f64::from(i)));
+        let pairs = Paired::join(baseline, (0..n).map(|i| (i, 2.0 + f64::from(3 * i * i)))).unwrap();
+        let plan = plan(1, 0.95);
+        let (ratio, geomean) =
+            (pairs.ratio_of_sums(&plan).unwrap(), pairs.geometric_mean_ratio(&plan).unwrap());
+        let difference = pairs.mean_difference(&plan).unwrap();
+        let change = ratio_of_sums_change(&pairs, &pairs, &plan).unwrap().change;
+        let found = [ratio.interval, geomean.interval, difference.interval, change.interval];
+        assert_eq!(found.map(|interval| interval.is_some()), [6 <= n; 4], "{n} pairs");
+        assert_eq!(pairs.median_ratio(0.95).is_ok(), 6 <= n, "{n} pairs");
+        assert!(ratio.value > 0.0 && difference.p.is_some(), "{n} pairs");
+    }
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub use summaries::cell_quantity::CellQuantity;
 pub use summaries::family::Family;
 pub use summaries::mix::Mix;
 pub use summaries::summary::{
-    CellSummary, Guarantee, MetricSummary, Origin, Pooled, PredictedSpeedup, Projection, Ratio, Sampling,
-    Summary, VsBaseline, WallSeconds,
+    CellSummary, Guarantee, MetricSummary, Observations, ObservedUnit, Origin, Pooled, PredictedSpeedup,
+    Projection, Ratio, Sampling, Summary, VsBaseline, WallSeconds,
 };
 pub use summaries::timing_quality::{CellTimingQuality, MOST_OUTLIERS, TimingQuality, TimingQuantity};

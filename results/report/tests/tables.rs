@@ -145,6 +145,55 @@ fn a_row_with_failed_or_missing_items_has_no_mark_and_says_so() {
 }
 
 #[test]
+fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_interval() {
+    use specimen_record::{Observations, ObservedUnit};
+
+    for (n, of, words) in [(2, ObservedUnit::Batches, "2 batches"), (4, ObservedUnit::Prompts, "4 prompts")] {
+        let mut summary = small();
+        for cell in &mut summary.cells {
+            (cell.n_images, cell.n_failed) = (8, 0);
+            cell.speedup.observations = Some(Observations { n, of });
+            (cell.speedup.ci95, cell.speedup.geomean_ci95) = (None, None);
+        }
+        let text = table(&summary).unwrap().markdown();
+        assert!(text.contains(&format!("n = 8 images a cell, speedups over {words}")), "{text}");
+        assert!(text.contains(&format!("no interval: {words}, and one needs at least 6")), "{text}");
+        assert!(text.contains(&format!("n = {words} a cell: too few for an interval")), "{text}");
+        let row = text.lines().find(|line| line.starts_with("| sd-tree13 ")).unwrap();
+        let speedup =
+            summary.cells.iter().find(|cell| cell.id == "sd-tree13").unwrap().speedup.value.unwrap();
+        assert!(row.contains(&format!("{speedup:.2}")) && row.contains("ᵃ"), "{row}");
+        let ar = text.lines().find(|line| line.starts_with("| ar ")).unwrap();
+        assert!(!ar.contains("1.00ᵃ"), "the baseline is 1 by definition: {ar}");
+        let csv = table_csv(&summary).unwrap();
+        assert!(csv.contains(&format!("speedup: no interval: {words}")), "{csv}");
+    }
+    // As many prompts as images, and enough of them: nothing to say.
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        cell.speedup.observations = Some(Observations { n: cell.n_images, of: ObservedUnit::Prompts });
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert!(!text.contains("speedups over") && !text.contains("no interval"), "{text}");
+}
+
+#[test]
+fn a_drift_that_is_not_known_has_its_reason_in_the_line_on_times() {
+    use specimen_record::{CellTimingQuality, TimingQuality, TimingQuantity};
+
+    let mut summary = small();
+    let why = [(TimingQuantity::Drift, "no session timed the baseline in three blocks or more".to_owned())];
+    summary.timing_quality =
+        Some(TimingQuality { drift: None, others_busy_mean: Some(0.02), why: why.into() });
+    for cell in &mut summary.cells {
+        cell.timing_quality = Some(CellTimingQuality { n_timed: 32, n_outliers: 0, outliers: Vec::new() });
+    }
+    let text = table(&summary).unwrap().markdown();
+    let reason = "Timing: the drift is not known (no session timed the baseline in three blocks or more); other processes";
+    assert!(text.contains(reason), "{text}");
+}
+
+#[test]
 fn every_dash_has_its_reason() {
     let mut summary = fixture::summary();
     for cell in &mut summary.cells {

@@ -21,7 +21,7 @@ pub(crate) struct PairKey {
 }
 
 impl PairKey {
-    fn new(attempt: (u32, u32), key: &ItemKey) -> Self {
+    pub(crate) fn new(attempt: (u32, u32), key: &ItemKey) -> Self {
         Self { attempt, prompt_id: key.prompt_id(), sample: key.sample() }
     }
 }

@@ -75,7 +75,7 @@ fn versus(
     Ok(Some(VsBaseline {
         difference: difference.value,
         se: Some(difference.standard_error),
-        ci95: Some([difference.interval.lower, difference.interval.upper]),
+        ci95: difference.interval.map(|ends| [ends.lower, ends.upper]),
         z: difference.z,
         detectable: Some(difference.detectable),
         n: difference.n_pairs as u64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use specimen_record::{PredictedSpeedup, Ratio, TimingRow};
+use specimen_record::{Observations, ObservedUnit, PredictedSpeedup, Ratio, TimingRow};
 use specimen_stats::{
     bootstrap::{BootstrapPlan, Interval},
     paired::Paired,
@@ -45,27 +45,29 @@ pub(crate) fn ratio(
         )));
     }
     let pairs = (times(baseline, data), times(data, baseline));
-    if pairs.0.len() < 2 {
-        let what = match data.cell.model.n_together() {
-            1 => "prompts",
-            _ => "batches",
-        };
-        let why = format!("fewer than two {what} were timed with both this cell and the baseline");
+    let unit = match data.cell.model.n_together() {
+        1 => ObservedUnit::Prompts,
+        _ => ObservedUnit::Batches,
+    };
+    let observations = Observations { n: pairs.0.len() as u64, of: unit };
+    if observations.n < 2 {
+        let why = format!("fewer than two {unit} were timed with both this cell and the baseline");
         return Ok(Ratio::absent(&why));
     }
     let paired = Paired::join(pairs.0, pairs.1)?;
-    let ends = |interval: Interval| Some([interval.lower, interval.upper]);
+    let ends = |interval: Interval| [interval.lower, interval.upper];
     let estimate = paired.ratio_of_sums(resamples)?;
     let geomean = paired.geometric_mean_ratio(resamples)?;
-    // Fewer than six pairs have a median whose interval would be wider than their range.
+    // Without an interval of it there is no median.
     let median = paired.median_ratio(0.95).ok();
     Ok(Ratio {
         value: Some(estimate.value),
-        ci95: ends(estimate.interval),
+        ci95: estimate.interval.map(ends),
+        observations: Some(observations),
         geomean: Some(geomean.value),
-        geomean_ci95: ends(geomean.interval),
+        geomean_ci95: geomean.interval.map(ends),
         median: median.map(|median| median.value),
-        median_ci95: median.and_then(|median| ends(median.interval)),
+        median_ci95: median.map(|median| ends(median.interval)),
         why: None,
     })
 }
@@ -134,4 +136,97 @@ pub(crate) fn drafts_per_verification(data: &CellData<'_>) -> Option<f64> {
 /// Target forwards of a cell without the prefills.
 fn n_verifies(data: &CellData<'_>) -> u64 {
     data.records.iter().filter_map(|record| record.nfe).map(|nfe| nfe - 1).sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
+mod tests {
+    use std::collections::BTreeMap;
+
+    use specimen_experiments::{parse::SpecText, spec::Cell};
+    use specimen_record::{Batch, ItemKey, Phases, SCHEMA};
+
+    use super::*;
+    use crate::cell_data::PairKey;
+
+    const SPEC: &str = r#"
+schema = 1
+name = "few"
+seed = 5
+dataset = { name = "scenes-val", limit = 8 }
+model = { name = "stub", dtype = "f32", batch = BATCH }
+sampling = { temperature = 1.0, top_k = 0, top_p = 1.0, guidance = 2.0 }
+timing = { warmup = 1, blocks = 4 }
+cell = [{ name = "ar" }, { name = "chain", drafter = { proposer = "eagle1", shape = "chain", depth = 2 } }]
+"#;
+
+    fn cells(batch: u32) -> Vec<Cell> {
+        SpecText::parse("few.toml", &SPEC.replace("BATCH", &batch.to_string()))
+            .unwrap()
+            .resolve()
+            .unwrap()
+            .cells
+    }
+
+    /// Image `at` of a cell, of which `samples` are of one prompt and `batch` were decoded together.
+    fn row(cell: &str, at: u32, samples: u32, batch: u32, decode_ns: u64) -> TimingRow {
+        let (text_encode, prefill, draft, schedule, target, verify, update, vq_decode, save) =
+            (0, 0, 0, 0, 0, 0, 0, 0, 0);
+        let phases_ns =
+            Phases { text_encode, prefill, draft, schedule, target, verify, update, vq_decode, save };
+        TimingRow {
+            schema: SCHEMA,
+            key: ItemKey::new(cell, &(at / samples).to_string(), at % samples),
+            attempt: 0,
+            block: at / batch,
+            order: at,
+            warmup: false,
+            phases_ns,
+            decode_ns,
+            e2e_ns: decode_ns,
+            told_ns: None,
+            batch: (batch > 1).then_some(Batch { index: 0, size: batch }),
+        }
+    }
+
+    fn data<'a>(cell: &'a Cell, rows: &'a [TimingRow]) -> CellData<'a> {
+        let timings: BTreeMap<_, _> = rows.iter().map(|row| (PairKey::new((0, 0), &row.key), row)).collect();
+        CellData {
+            cell,
+            records: Vec::new(),
+            timings,
+            whole_attempts: None,
+            timed: Vec::new(),
+            counts: None,
+            nodes: None,
+        }
+    }
+
+    /// The speedup over `n_images` of which `samples` are of one prompt and `batch` share a time.
+    fn check(n_images: u32, samples: u32, batch: u32, expected: (u64, ObservedUnit, bool)) {
+        let cells = cells(batch);
+        let rows = |cell: &Cell, ns: u64| -> Vec<TimingRow> {
+            let ns = |at: u32| ns * u64::from(10 + at / batch);
+            (0..n_images).map(|at| row(&cell.name, at, samples, batch, ns(at))).collect()
+        };
+        let (slow, fast) = (rows(&cells[0], 20), rows(&cells[1], 10));
+        let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
+        let (baseline, method) = (data(&cells[0], &slow), data(&cells[1], &fast));
+        let found = ratio(&method, Some(&baseline), &Devices::new(), &plan, |row| row.decode_ns).unwrap();
+        let (n, of, has_interval) = expected;
+        assert_eq!(found.observations, Some(Observations { n, of }));
+        assert!((found.value.unwrap() - 2.0).abs() < 1e-12, "{found:?}");
+        let intervals = [found.ci95, found.geomean_ci95, found.median_ci95].map(|ends| ends.is_some());
+        assert_eq!(intervals, [has_interval; 3], "{n_images} images: {found:?}");
+    }
+
+    #[test]
+    fn a_speedup_over_fewer_than_six_independent_observations_has_no_interval_whatever_the_images() {
+        use ObservedUnit::{Batches, Prompts};
+        check(8, 1, 4, (2, Batches, false));
+        check(24, 1, 4, (6, Batches, true));
+        check(8, 2, 1, (4, Prompts, false));
+        check(12, 2, 1, (6, Prompts, true));
+        check(5, 1, 1, (5, Prompts, false));
+    }
 }

@@ -1,6 +1,6 @@
 //! What a cell has of a measure that a rule, a claim or a layout names.
 
-use specimen_record::{Better, CellQuantity, CellSummary, Summary};
+use specimen_record::{Better, CellQuantity, CellSummary, Observations, Summary};
 
 /// A value with its interval and the images behind it, or the reason why there is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -8,6 +8,8 @@ pub(crate) struct Measured {
     pub(crate) value: Option<f64>,
     pub(crate) ci95: Option<[f64; 2]>,
     pub(crate) n: u64,
+    /// The independent observations behind a ratio of times, where they are known.
+    pub(crate) observations: Option<Observations>,
     /// Protocol of a metric; values under different ones are not compared.
     pub(crate) protocol: Option<String>,
     pub(crate) why: Option<String>,
@@ -54,6 +56,7 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
     };
     let ratio = |ratio: &specimen_record::Ratio| Measured {
         ci95: ratio.ci95,
+        observations: ratio.observations,
         why: ratio.why.clone(),
         ..counted(ratio.value)
     };
@@ -74,6 +77,7 @@ pub(crate) fn of(cell: &CellSummary, measure: &str) -> Measured {
                 n: m.n,
                 protocol: Some(m.protocol.clone()),
                 why: m.why.clone(),
+                ..Measured::default()
             },
             None => Measured { why: Some("not scored for this cell".to_owned()), ..Measured::default() },
         },

@@ -85,7 +85,9 @@ fn a_worse_method_is_found_in_its_own_cell_only() {
     let found = compared(&Made::plain("a"), &worse_tree(), &Options::default()).unwrap();
     let accepted = row(&found, "tree", "accepted_per_step");
     assert!(accepted.significant && (accepted.estimate.value + 0.3).abs() < 0.02, "{accepted:?}");
-    assert!(accepted.estimate.ci95[1] < 0.0 && accepted.p_holm.unwrap() >= accepted.estimate.p.unwrap());
+    assert!(
+        accepted.estimate.ci95.unwrap()[1] < 0.0 && accepted.p_holm.unwrap() >= accepted.estimate.p.unwrap()
+    );
     let time = row(&found, "tree", "decode_s");
     // The times of a cell rise as its speedup falls: 1.88 over 2.0.
     assert!(time.significant && (time.estimate.value - 1.88 / 2.0).abs() < 0.01, "{time:?}");

@@ -323,7 +323,7 @@ fn an_undecided_claim_says_how_many_prompts_would_decide_it() {
     let seed = u64::from_str_radix(&run.summary.result_digest.as_str()[..16], 16).unwrap();
     let of = |cell: &str| run.by_prompt(cell, "accepted_per_step");
     let ratio = estimate(&of("tree"), &of("chain"), Scale::Ratio, seed).unwrap().unwrap();
-    let (value, high) = (ratio.value - 1.0, ratio.ci95[1] - 1.0);
+    let (value, high) = (ratio.value - 1.0, ratio.ci95.unwrap()[1] - 1.0);
     // The edge of the claim is a fifth of the way from the value to the end of its interval, so 25 times the 24 prompts
     // bring the end to the edge.
     let within = value + (high - value) / 5.0;

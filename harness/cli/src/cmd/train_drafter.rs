@@ -8,6 +8,7 @@ use specimen_runner::images::out_of_memory::within_memory;
 use specimen_train::{
     head_spec::HeadSpec,
     head_trainer::{HeadResult, train_head},
+    trial::gain_in_words,
 };
 
 use crate::{
@@ -72,19 +73,13 @@ fn human(result: &HeadResult, weights: &std::path::Path) -> String {
         trial.trained, trial.untrained
     ));
     if let Some(gain) = &trial.gain {
-        text.push_str(&format!(
-            "; gain {:+.3}, 95 % interval {:.3} to {:.3}, over {} prompts",
-            gain.value, gain.interval.lower, gain.interval.upper, gain.n_pairs
-        ));
+        text.push_str(&format!("; gain {}, over {} prompts", gain_in_words(gain), gain.n_pairs));
     }
     text.push('\n');
     if let Some((standard, gain)) = &trial.standard {
         text.push_str(&format!("standard head of the model  {standard:.3}"));
         if let Some(gain) = gain {
-            text.push_str(&format!(
-                "; the trained one {:+.3}, 95 % interval {:.3} to {:.3}",
-                gain.value, gain.interval.lower, gain.interval.upper
-            ));
+            text.push_str(&format!("; the trained one {}", gain_in_words(gain)));
         }
         text.push('\n');
     }

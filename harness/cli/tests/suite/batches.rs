@@ -75,10 +75,16 @@ fn the_images_of_a_batch_share_its_time_and_count_once() {
     let summary: Value =
         serde_json::from_slice(&fs::read(desk.path("r/merged/summary.json")).unwrap()).unwrap();
     let chain = summary["cells"].as_array().unwrap().iter().find(|cell| cell["id"] == "chain").unwrap();
-    // Two batches are two observations: a ratio has a value, and its median no interval.
-    assert!(chain["speedup"]["value"].is_f64(), "{}", chain["speedup"]);
-    assert!(chain["speedup"]["median_ci95"].is_null(), "{}", chain["speedup"]);
-    desk.succeeds(&["report", "r"]);
+    // Two batches are two observations: a ratio has a value and no interval, and the table says so.
+    let speedup = &chain["speedup"];
+    assert!(speedup["value"].is_f64(), "{speedup}");
+    for interval in ["ci95", "geomean_ci95", "median_ci95"] {
+        assert!(speedup[interval].is_null(), "{interval}: {speedup}");
+    }
+    assert_eq!(speedup["observations"], serde_json::json!({"n": 2, "of": "batches"}), "{speedup}");
+    let table = desk.succeeds(&["report", "r"]).out;
+    assert!(table.contains("speedups over 2 batches"), "{table}");
+    assert!(table.contains("no interval: 2 batches"), "{table}");
     run(&desk, "one", "4", "4", &["--jobs", "1"]);
     let table = desk.succeeds(&["report", "one"]).out;
     assert!(table.contains("fewer than two batches"), "{table}");

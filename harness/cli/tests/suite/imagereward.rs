@@ -56,8 +56,8 @@ fn imagereward_is_of_folders_and_of_runs() {
     );
     let identity = measured["extractor"].as_str().unwrap();
     assert!(identity.starts_with("imagereward[64x1,64x1]-reward-f32@"), "{identity}");
-    let ends = &measured["ci95"];
-    assert!(ends[0].as_f64().unwrap() <= value && value <= ends[1].as_f64().unwrap(), "{measured}");
+    let notes = measured["notes"].to_string();
+    assert!(measured["ci95"].is_null() && notes.contains("an interval needs at least 6"), "{measured}");
     let table = fs::read_to_string(desk.path("t.csv")).unwrap();
     assert_eq!((table.lines().next(), table.lines().count()), (Some("id,file,imagereward,caption"), 4));
     let mut table = csv_numbers(&table, 2);

@@ -259,7 +259,7 @@ fn the_help_of_an_interval_is_that_of_the_metric() {
     let desk = Desk::new();
     for (command, part) in [
         ("fid", "20 groups of rows are left out in turn"),
-        ("clip-score", "a BCa bootstrap over the pictures"),
+        ("clip-score", "a BCa bootstrap over the captions"),
         ("kid", "of the estimate over all pairs"),
         ("prdc", "shares are cut to 0 and 1"),
     ] {

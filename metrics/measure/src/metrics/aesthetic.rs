@@ -48,7 +48,8 @@ pub fn aesthetic(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, Me
     let scores = head.scores(rows.features.values(), rows.features.d()).map_err(fault)?;
     let groups = groups(&names, scores.len(), sides.captions);
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-    let (value, ci95) = mean_of_groups(NAME, &scores, meter.interval().map(|_| &groups[..]))?;
+    let asked = meter.interval().map(|_| &groups[..]);
+    let (value, ci95) = mean_of_groups(NAME, &scores, asked)?;
     let measured = meter.measurement(NAME, value, &[path], &[SideFacts::of(&rows)])?;
     let by = measured.extractor.iter().cloned().chain([head.identity()]).collect::<Vec<_>>().join(" + ");
     let picture = |(file, &score): (&String, &f64)| PictureScore {
@@ -58,7 +59,10 @@ pub fn aesthetic(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, Me
         score,
     };
     let pictures = names.iter().zip(&scores).map(picture).collect();
-    Ok(Outcome { values: vec![Measurement { ci95, extractor: Some(by), ..measured }], pictures })
+    Ok(Outcome {
+        values: vec![Measurement { extractor: Some(by), ..measured }.with_mean_interval(ci95, asked)],
+        pictures,
+    })
 }
 
 /// What each of `n` pictures is of: pictures of one caption are not independent.

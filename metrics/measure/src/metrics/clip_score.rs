@@ -1,5 +1,6 @@
 //! `clip-score`: the cosine of each picture and its caption, on every published scale.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -156,22 +157,47 @@ fn score(
     let scores = CosineScores::try_from(cosines.clone()).in_metric(NAME, &of)?;
     let scaling = rule.scaling.statistic();
     let value = scaling.of_set(&scores).in_metric(NAME, &of)?;
-    let interval = match meter.interval() {
-        None => None,
-        Some(_) => {
-            let plan =
-                BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(NAME, &of)?;
-            let of_kept = |kept: &[usize]| of_some(scaling, &cosines, kept);
-            Some(bootstrap(cosines.len(), &plan, of_kept).in_metric(NAME, &of)?.interval)
-        }
-    };
     let facts = [SideFacts::of(&captioned.rows)];
-    let mut measured = meter.measurement(NAME, value, &of, &facts)?.with_interval(interval);
+    let mut measured = meter.measurement(NAME, value, &of, &facts)?;
+    if meter.interval().is_some() {
+        let groups = by_caption(&captioned.captions(), cosines.len());
+        let interval = match groups.len() {
+            0 | 1 => None,
+            n => {
+                let plan =
+                    BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, INTERVAL_LEVEL).in_metric(NAME, &of)?;
+                let of_kept = |kept: &[usize]| {
+                    let places: Vec<usize> = kept.iter().flat_map(|&at| &groups[at]).copied().collect();
+                    of_some(scaling, &cosines, &places)
+                };
+                bootstrap(n, &plan, of_kept).in_metric(NAME, &of)?.interval
+            }
+        };
+        measured = measured.with_interval(interval).noting_few(groups.len());
+    }
     for (name, scaling) in SCALINGS {
         let value = scaling.statistic().of_set(&scores).in_metric(NAME, &of)?;
         measured = measured.with_detail(name, value);
     }
     Ok((captioned, measured, scores))
+}
+
+/// The places of each caption's pictures among `n`, in the order in which captions come: pictures of one caption are not
+/// independent. Without captions each picture is for itself.
+fn by_caption(captions: &[String], n: usize) -> Vec<Vec<usize>> {
+    if captions.is_empty() {
+        return (0..n).map(|at| vec![at]).collect();
+    }
+    let mut place_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, caption) in captions.iter().enumerate() {
+        let group = *place_of.entry(caption).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(at);
+    }
+    groups
 }
 
 /// The score of the pictures at `kept`, of which there is at least one.
@@ -188,4 +214,16 @@ fn known_answers(known: &mut Known) -> Result<(), MeasureError> {
     let mut meter = known.meter(r#"clip-score = { scaling = "clipscore" }"#)?;
     known.answer(NAME, 1.2, clip_score_of_rows(&mut meter, &pictures, &texts)?.value);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_one_caption_are_one_observation_and_without_captions_each_is() {
+        let captions = ["b", "a", "b", "c"].map(str::to_owned);
+        assert_eq!(by_caption(&captions, 4), [vec![0, 2], vec![1], vec![3]]);
+        assert_eq!(by_caption(&[], 3), [[0], [1], [2]]);
+    }
 }

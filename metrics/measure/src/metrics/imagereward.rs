@@ -61,7 +61,8 @@ pub fn imagereward(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, 
     let (places, rows) = meter.scores_of_images(&source, path, &*network, &prompts)?;
     let scores: Vec<f64> = rows.features.values().iter().copied().map(f64::from).collect();
     let prompts: Vec<&str> = places.iter().filter_map(|&place| prompts[place]).collect();
-    let (value, ci95) = mean_of_groups(NAME, &scores, meter.interval().map(|_| &prompts[..]))?;
+    let asked = meter.interval().map(|_| &prompts[..]);
+    let (value, ci95) = mean_of_groups(NAME, &scores, asked)?;
     let measured = meter.measurement(NAME, value, &of, &[SideFacts::of(&rows)])?;
     let texts: Vec<String> = prompts.iter().map(|&prompt| prompt.to_owned()).collect();
     let counts = network.counts(&texts).into_iter();
@@ -77,7 +78,7 @@ pub fn imagereward(meter: &mut Meter<'_>, sides: &Sides<'_>) -> Result<Outcome, 
         score,
     };
     let pictures = places.iter().zip(texts).zip(scores).map(picture).collect();
-    Ok(Outcome { values: vec![Measurement { ci95, ..measured }], pictures })
+    Ok(Outcome { values: vec![measured.with_mean_interval(ci95, asked)], pictures })
 }
 
 /// A stand-in for the network: the red of a picture of one pixel, and the letters of its prompt.

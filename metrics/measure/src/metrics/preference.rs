@@ -105,10 +105,11 @@ pub fn preference(
         false => captions.clone(),
     };
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-    let (value, ci95) = mean_of_groups(metric, &scores, meter.interval().map(|_| &groups[..]))?;
+    let asked = meter.interval().map(|_| &groups[..]);
+    let (value, ci95) = mean_of_groups(metric, &scores, asked)?;
     let facts = [SideFacts::of(&captioned.rows)];
     let measured = meter.measurement(metric, value, &captioned.paths(), &facts)?;
-    let measured = Measurement { ci95, ..measured }.with_detail("raw_cosine", value / factor);
+    let measured = measured.with_mean_interval(ci95, asked).with_detail("raw_cosine", value / factor);
     let measured = match &captioned.network {
         None => measured,
         Some(network) => {

@@ -96,8 +96,8 @@ fn pictures_of_one_caption_are_one_group_of_the_interval() {
     let ends = alone.ci95.unwrap();
     assert!(ends[0] < alone.value && alone.value < ends[1], "{alone:?}");
     assert_eq!(interval(12).ci95, alone.ci95);
-    assert_ne!(interval(3).ci95, alone.ci95);
-    assert_eq!((interval(1).ci95, interval(1).value), (None, alone.value));
+    assert_ne!(interval(6).ci95, alone.ci95);
+    assert_eq!((interval(5).ci95, interval(5).value), (None, alone.value));
 }
 
 #[test]

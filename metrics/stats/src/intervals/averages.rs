@@ -58,7 +58,8 @@ pub fn mean_over_groups(values: &[f64], groups: &[&str]) -> Result<(f64, Option<
     Ok((mean, Some([mean - half, mean + half])))
 }
 
-/// As [`mean_over_groups`], with a BCa bootstrap over the groups, which stays inside of the range of the values.
+/// As [`mean_over_groups`], with a BCa bootstrap over the groups, which stays inside of the range of the values; there is no
+/// interval of fewer groups than [`fewest_observations`](crate::fewest::fewest_observations) of the level.
 ///
 /// # Errors
 /// No values and non-finite ones.
@@ -82,7 +83,7 @@ pub fn bootstrap_mean_over_groups(
         let (sum, n) = chosen.iter().fold((0.0, 0.0), |(sum, n), &at| (sum + sums[at].0, n + sums[at].1));
         sum / n
     };
-    Ok((mean, Some(bootstrap(sums.len(), plan, of_chosen)?.interval)))
+    Ok((mean, bootstrap(sums.len(), plan, of_chosen)?.interval))
 }
 
 /// Returns the mean of the strata's means (each stratum counts alike, whatever its size) and the ends of its 95 % interval:
@@ -160,17 +161,28 @@ mod tests {
     #[test]
     fn groups_are_resampled_whole_and_the_interval_keeps_the_range() {
         let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
-        let values = [0.0, 0.2, 1.0, 1.0, 1.0, 0.9];
-        let groups = ["a", "a", "b", "c", "c", "d"];
+        let values = [0.0, 0.2, 1.0, 1.0, 1.0, 0.9, 0.9, 0.8];
+        let groups = ["a", "a", "b", "c", "c", "d", "e", "f"];
         let (mean, interval) = bootstrap_mean_over_groups(&values, &groups, &plan).unwrap();
         let interval = interval.unwrap();
-        assert!((mean - 4.1 / 6.0).abs() < 1e-15);
+        assert!((mean - 5.8 / 8.0).abs() < 1e-15);
         assert!(interval.lower < mean && mean < interval.upper, "{interval:?}");
         // The worst resample is group a alone, and the best is b or c alone.
         assert!(0.1 <= interval.lower && interval.upper <= 1.0, "{interval:?}");
         assert_eq!(bootstrap_mean_over_groups(&[0.5, 0.7], &["a", "a"], &plan).unwrap().1, None);
-        let (_, still) = bootstrap_mean_over_groups(&[1.0, 1.0], &["a", "b"], &plan).unwrap();
+        let (_, still) =
+            bootstrap_mean_over_groups(&[1.0; 6], &["a", "b", "c", "d", "e", "f"], &plan).unwrap();
         assert_eq!(still.map(|ends| [ends.lower, ends.upper]), Some([1.0, 1.0]));
+    }
+
+    #[test]
+    fn values_of_fewer_than_six_groups_have_a_mean_without_a_bootstrap_interval() {
+        let plan = BootstrapPlan::new(1, 2000, 0.95).unwrap();
+        let values = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
+        // Six values, five prompts.
+        let groups = ["a", "a", "b", "c", "d", "e"];
+        let (mean, interval) = bootstrap_mean_over_groups(&values, &groups, &plan).unwrap();
+        assert!((mean - 0.35).abs() < 1e-15 && interval.is_none(), "{interval:?}");
     }
 
     #[test]

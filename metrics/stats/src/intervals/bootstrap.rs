@@ -9,6 +9,7 @@
 use crate::averages::standard_deviation;
 use crate::counter_rng::CounterRng;
 use crate::error::{StatsError, require_count, require_finite};
+use crate::fewest::fewest_observations;
 use crate::normal::{normal_cdf, normal_quantile};
 use crate::order_statistics::quantile_of_sorted;
 
@@ -61,8 +62,8 @@ pub struct Estimate {
     pub value: f64,
     /// Standard deviation of the replicates.
     pub standard_error: f64,
-    /// BCa interval.
-    pub interval: Interval,
+    /// BCa interval; absent for fewer observations than [`fewest_observations`] of the level.
+    pub interval: Option<Interval>,
     /// Observations.
     pub n: usize,
     /// Resamples drawn.
@@ -95,7 +96,10 @@ pub fn bootstrap(
         let p = normal_cdf(bias + shifted / (1.0 - acceleration * shifted));
         Ok(quantile_of_sorted(&replicates, p))
     };
-    let interval = Interval { lower: end(tail)?, upper: end(1.0 - tail)?, level: plan.level };
+    let interval = match n < fewest_observations(plan.level) {
+        true => None,
+        false => Some(Interval { lower: end(tail)?, upper: end(1.0 - tail)?, level: plan.level }),
+    };
     Ok(Estimate { value, standard_error, interval, n, n_resamples: plan.n_resamples })
 }
 
@@ -109,7 +113,7 @@ fn expanded_tail(n: usize, tail: f64) -> Result<f64, StatsError> {
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0;
     let third = (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0;
     let t = z + first / nu + second / (nu * nu) + third / nu.powi(3);
-    // Two observations and a high level reach past the last replicate; its quantile is the end then.
+    // Few observations and a high level reach past the last replicate; its quantile is the end then.
     Ok(normal_cdf(-t * (n as f64 / nu).sqrt()).max(1e-12))
 }
 

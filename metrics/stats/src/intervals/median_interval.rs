@@ -7,6 +7,7 @@
 
 use crate::bootstrap::Interval;
 use crate::error::{StatsError, require_count, require_finite};
+use crate::fewest::fewest_observations;
 use crate::order_statistics::quantile_of_sorted;
 
 /// A median and its interval.
@@ -36,7 +37,7 @@ pub fn median_interval(values: &[f64], level: f64) -> Result<MedianEstimate, Sta
     }
     require_finite("median interval", values)?;
     let n = values.len();
-    require_count("median interval", fewest_for(level), n as u64)?;
+    require_count("median interval", fewest_observations(level) as u64, n as u64)?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     // `coverage[k - 1]` is that of the k-th values from both ends; it falls with k.
@@ -52,11 +53,6 @@ pub fn median_interval(values: &[f64], level: f64) -> Result<MedianEstimate, Sta
         level,
     };
     Ok(MedianEstimate { value: quantile_of_sorted(&sorted, 0.5), interval, n })
-}
-
-/// The fewest values whose range holds the median with probability `level`: `1 - 2^(1 - n)` of it.
-fn fewest_for(level: f64) -> u64 {
-    (1.0 - (1.0 - level).log2()).ceil().max(2.0) as u64
 }
 
 /// Returns, for each `k` from 1 to `n / 2`, the probability that the median is between the `k`-th values from the ends.

@@ -3,6 +3,7 @@
 pub mod averages;
 pub mod bootstrap;
 pub mod counter_rng;
+pub mod fewest;
 pub mod jackknife;
 pub mod median_interval;
 pub mod numpy_random;

@@ -172,8 +172,9 @@ pub struct MeanDifference {
     pub p: Option<f64>,
     /// The difference that this many pairs would have found with 80 % power, see [`detectable_difference`].
     pub detectable: f64,
-    /// BCa bootstrap interval.
-    pub interval: Interval,
+    /// BCa bootstrap interval; absent for fewer pairs than [`fewest_observations`](crate::fewest::fewest_observations) of the
+    /// level.
+    pub interval: Option<Interval>,
     /// Pairs.
     pub n_pairs: usize,
 }
@@ -185,7 +186,7 @@ pub struct RatioChange {
     pub first: f64,
     /// The second's.
     pub second: f64,
-    /// Second minus first, with its BCa interval.
+    /// Second minus first, with its BCa interval where there are enough prompts.
     pub change: Estimate,
     /// Two-sided p value of no change by Student's t, from the change linearised in each prompt's times; absent where no
     /// prompt moves it.

@@ -3,6 +3,7 @@
 //! of its own object, or in the cell's `why` under the quantity's name.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,15 +180,18 @@ pub struct CellSummary {
 pub struct Ratio {
     /// Ratio of the mean times.
     pub value: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95 % interval; absent below six observations.
     pub ci95: Option<[f64; 2]>,
+    /// The independent observations behind the intervals; absent without a value, of a baseline, and in runs that were
+    /// summarised before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observations: Option<Observations>,
     /// Geometric mean of the ratios prompt by prompt.
     pub geomean: Option<f64>,
-    /// Its 95 % interval; absent in runs that were summarised before it was kept.
+    /// Its 95 % interval; absent below six observations, and in runs that were summarised before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geomean_ci95: Option<[f64; 2]>,
-    /// Median of the ratios prompt by prompt; absent below six prompts, whose range has no 95 % interval, and
-    /// where [`geomean_ci95`](Self::geomean_ci95) is.
+    /// Median of the ratios prompt by prompt; absent where [`geomean_ci95`](Self::geomean_ci95) is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<f64>,
     /// Its 95 % interval.
@@ -195,6 +199,26 @@ pub struct Ratio {
     pub median_ci95: Option<[f64; 2]>,
     /// Why there is no value.
     pub why: Option<String>,
+}
+
+/// How many independent observations a number is over, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observations {
+    /// Their number.
+    pub n: u64,
+    /// What one is.
+    pub of: ObservedUnit,
+}
+
+/// What is observed as one: its images are not independent of one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ObservedUnit {
+    /// A prompt, with all its samples and repeats.
+    Prompts,
+    /// A batch of images that were decoded together and share one time.
+    Batches,
 }
 
 /// Rates pooled over all steps of all images (one long image), where the cell's own fields are means
@@ -312,7 +336,7 @@ pub struct VsBaseline {
     pub difference: f64,
     /// Its standard error.
     pub se: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95 % interval; absent below six pairs.
     pub ci95: Option<[f64; 2]>,
     /// Difference over standard error.
     pub z: Option<f64>,
@@ -329,12 +353,32 @@ impl Ratio {
         Ratio {
             value: None,
             ci95: None,
+            observations: None,
             geomean: None,
             geomean_ci95: None,
             median: None,
             median_ci95: None,
             why: Some(why.to_owned()),
         }
+    }
+}
+
+impl fmt::Display for Observations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.of, self.n) {
+            (ObservedUnit::Prompts, 1) => f.write_str("1 prompt"),
+            (ObservedUnit::Batches, 1) => f.write_str("1 batch"),
+            (of, n) => write!(f, "{n} {of}"),
+        }
+    }
+}
+
+impl fmt::Display for ObservedUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prompts => "prompts",
+            Self::Batches => "batches",
+        })
     }
 }
 

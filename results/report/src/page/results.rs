@@ -7,6 +7,7 @@ use specimen_table::{Entry, Rank};
 use crate::ReportError;
 use crate::drawing::families::{Mark, style_of};
 use crate::drawing::palette::hex;
+use crate::tables::conditions::observed;
 use crate::tables::differences::{
     Difference, comparisons, differences, on_p_values, p_value, signed_short, without_p,
 };
@@ -201,7 +202,10 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
         let Some((cell, value)) = timed.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         let interval = match cell.speedup.ci95 {
             Some([low, high]) => format!(", 95 % interval {} to {}", fixed(low, 2), fixed(high, 2)),
-            None => ", no interval".to_owned(),
+            None => {
+                let found = cell.speedup.observations.map(|found| format!(" ({found})"));
+                format!(", no interval{}", found.unwrap_or_default())
+            }
         };
         tiles.push(Tile {
             label: label.to_owned(),
@@ -224,7 +228,11 @@ pub(crate) fn tiles(summary: &Summary) -> Vec<Tile> {
         tiles.push(Tile {
             label: "Images a method".to_owned(),
             value: most.to_string(),
-            note: format!("{n_images} images of {} cells, {failed}", summary.cells.len()),
+            note: format!(
+                "{n_images} images of {} cells, {failed}{}",
+                summary.cells.len(),
+                observed(&summary.cells).map_or(String::new(), |observed| format!("; {observed}"))
+            ),
         });
     }
     tiles

@@ -10,6 +10,7 @@ use specimen_stats::{
     averages::bootstrap_mean_over_groups,
     bootstrap::{BootstrapPlan, MIN_RESAMPLES},
     error::StatsError,
+    fewest::FEWEST_OBSERVATIONS,
 };
 use specimen_table::{Column as Head, CsvText, Entry, Table, column_decimals, with_interval};
 
@@ -220,7 +221,8 @@ fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
     )
 }
 
-/// The mean, and its 95 % interval by a BCa bootstrap over the prompts, which stays inside of the range of the scores.
+/// The mean, and its 95 % interval by a BCa bootstrap over the prompts, which stays inside of the range of the scores; there is
+/// none of too few prompts.
 fn over_prompts(values: &[f64], prompts: &[&str]) -> Result<(f64, Option<[f64; 2]>), StatsError> {
     let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, 0.95)?;
     let (mean, interval) = bootstrap_mean_over_groups(values, prompts, &plan)?;
@@ -383,9 +385,11 @@ pub(crate) fn breakdown_table(summary: &Summary, found: &[Breakdown]) -> Table {
         table.legend.push(format!("{name}: by {}.", breakdown.protocol));
     }
     table.legend.push(
-        "Means over images with 95 % intervals over prompts (BCa bootstrap); Δ: minus the baseline's image of the same prompt \
-         and number. The intervals are of each row alone: of twenty rows one is expected to be off."
-            .to_owned(),
+        format!(
+            "Means over images with 95 % intervals over prompts (BCa bootstrap; none below {FEWEST_OBSERVATIONS} prompts); Δ: \
+             minus the baseline's image of the same prompt and number. The intervals are of each row alone: of twenty rows one \
+             is expected to be off."
+        ),
     );
     if found[0].overlap {
         table.legend.push(format!("A prompt with several values of {fact} is in each of these groups."));

@@ -94,7 +94,23 @@ fn images(cells: &[CellSummary]) -> String {
         (Some(n), _) => format!("n = {n} images a cell"),
         _ => "no cells".to_owned(),
     };
-    if n_failed == 0 { made } else { format!("{made}, {n_failed} failed") }
+    let observed = observed(cells).map_or(String::new(), |observed| format!(", {observed}"));
+    if n_failed == 0 { format!("{made}{observed}") } else { format!("{made}, {n_failed} failed{observed}") }
+}
+
+/// The independent observations behind the speedups, where they are fewer than the images: samples of one prompt and images
+/// that were decoded together count once.
+pub(crate) fn observed(cells: &[CellSummary]) -> Option<String> {
+    let of = |cell: &CellSummary| cell.speedup.observations.or(cell.speedup_e2e.observations);
+    let found = cells.iter().filter(|cell| !cell.is_baseline());
+    let found: Vec<_> = found.filter_map(|cell| Some((cell.n_images, of(cell)?))).collect();
+    let (fewest, most) =
+        (found.iter().min_by_key(|(_, of)| of.n)?.1, found.iter().max_by_key(|(_, of)| of.n)?.1);
+    let is_fewer = found.iter().any(|(n_images, of)| of.n < *n_images);
+    is_fewer.then(|| match fewest.n == most.n {
+        true => format!("speedups over {most}"),
+        false => format!("speedups over {} to {most}", fewest.n),
+    })
 }
 
 fn describe_sampling(sampling: &Sampling) -> String {

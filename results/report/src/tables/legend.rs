@@ -1,11 +1,14 @@
 //! The lines below a table: what its columns mean, how well times were taken, and faults.
 
-use specimen_record::{CellSummary, Family, Guarantee, Origin, Summary};
+use specimen_record::{
+    CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, Summary, TimingQuantity,
+};
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{fixed, with_interval};
 
 use crate::tables::measure::{Measure, measures};
 
-/// Fewer images a cell than this are a warning.
+/// Fewer independent observations a cell than this are a warning.
 const FEW: u64 = 30;
 
 /// What the columns mean.
@@ -56,11 +59,23 @@ pub(crate) fn legend(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// That cells have too few images for intervals that can be relied on, where it is so.
+/// That cells have too few independent observations for intervals, or for those that can be relied on, where it is so.
 pub(crate) fn few_images(summary: &Summary) -> Option<String> {
-    let fewest = summary.cells.iter().map(|cell| cell.n_images).filter(|n| *n > 0).min();
-    let n = fewest.filter(|n| *n < FEW)?;
-    Some(format!("n = {n} a cell: intervals from so few prompts are not reliable."))
+    let prompts = |n: u64| Observations { n, of: ObservedUnit::Prompts };
+    let of = |cell: &CellSummary| {
+        let pairs = cell.metrics.iter().filter_map(|metric| Some(prompts(metric.vs_baseline?.n)));
+        let known = pairs.chain(cell.speedup.observations).chain([prompts(cell.n_images)]);
+        known.min_by_key(|found| found.n)
+    };
+    let known = summary.cells.iter().filter(|cell| cell.n_images > 0).filter_map(of);
+    let fewest = known.min_by_key(|found| found.n).filter(|found| found.n < FEW)?;
+    Some(match fewest.n < FEWEST_OBSERVATIONS as u64 {
+        true => format!(
+            "n = {fewest} a cell: too few for an interval of a speedup or of a paired difference, which needs \
+             {FEWEST_OBSERVATIONS}; what differs may be chance."
+        ),
+        false => format!("n = {fewest} a cell: intervals from so few are not reliable."),
+    })
 }
 
 /// Total variation distance that acceptance rules spent, of cells that are relaxed in nothing else.
@@ -110,10 +125,14 @@ fn timing(summary: &Summary) -> Option<String> {
     if n_timed == 0 {
         return None;
     }
-    let drift = quality.drift_in_words();
+    let without = |quantity: TimingQuantity, what: &str| {
+        quality.why.get(&quantity).map(|why| format!("{what} is not known ({why})"))
+    };
+    let drift = quality.drift_in_words().or_else(|| without(TimingQuantity::Drift, "the drift"));
     let others = quality
         .others_busy_mean
-        .map(|share| format!("other processes used {} % of the machine", fixed(100.0 * share, 0)));
+        .map(|share| format!("other processes used {} % of the machine", fixed(100.0 * share, 0)))
+        .or_else(|| without(TimingQuantity::OthersBusyMean, "what other processes used"));
     let n_images: u64 =
         summary.cells.iter().filter(|cell| cell.timing_quality.is_some()).map(|cell| cell.n_images).sum();
     let repeated = if n_timed > n_images { ", repeated timings included," } else { "" };

@@ -1,7 +1,10 @@
 //! The columns of numbers: what each is called, which direction is better, and where the summary keeps
 //! it. A new quantity of the summary is one variant here.
 
-use specimen_record::{Better, CellQuantity, CellSummary, Guarantee, MetricSummary, Projection, Summary};
+use specimen_record::{
+    Better, CellQuantity, CellSummary, Guarantee, MetricSummary, Projection, Ratio, Summary,
+};
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
 /// The reason shown for a null without a reason in the summary.
 pub(crate) const NO_REASON: &str = "the summary gives no reason";
@@ -12,6 +15,23 @@ const NO_MEDIAN: &str =
 
 /// Why a cell with a speedup has no geometric mean of it.
 const NO_GEOMEAN: &str = "the summary does not hold it";
+
+/// Why a value has no interval, of which there are as many independent observations as `found` says.
+pub(crate) fn few(found: &str) -> String {
+    format!("no interval: {found}, and one needs at least {FEWEST_OBSERVATIONS}")
+}
+
+/// Why a ratio of times has no value, or no interval. The baseline's own is 1 by definition.
+fn why_of_ratio(cell: &CellSummary, ratio: &Ratio) -> Option<String> {
+    let without = ratio.observations.filter(|_| ratio.ci95.is_none() && !cell.is_baseline());
+    ratio.why.clone().or_else(|| Some(few(&without?.to_string())))
+}
+
+/// Why there is no mean of the ratios prompt by prompt, where there is none.
+fn missing(mean: Option<f64>, ratio: &Ratio, otherwise: &str) -> Option<String> {
+    let why = ratio.why.clone().unwrap_or_else(|| otherwise.to_owned());
+    mean.is_none().then_some(why)
+}
 
 /// Why an exact cell has no distance from its baseline.
 const BY_CHANCE: &str = "exact output differs from the baseline only by chance";
@@ -58,6 +78,7 @@ pub(crate) enum Measure {
 pub(crate) struct Quantity {
     pub(crate) value: Option<f64>,
     pub(crate) ci95: Option<[f64; 2]>,
+    /// Why there is no value, or no interval of a value that has one in other runs.
     pub(crate) why: Option<String>,
 }
 
@@ -241,21 +262,22 @@ impl Measure {
         };
         match self {
             Measure::Speedup => {
-                Quantity { value: cell.speedup.value, ci95: cell.speedup.ci95, why: cell.speedup.why.clone() }
+                let (value, ci95) = (cell.speedup.value, cell.speedup.ci95);
+                Quantity { value, ci95, why: why_of_ratio(cell, &cell.speedup) }
             }
             Measure::SpeedupGeomean => Quantity {
                 value: cell.speedup.geomean,
                 ci95: cell.speedup.geomean_ci95,
-                why: cell.speedup.why.clone().or_else(|| Some(NO_GEOMEAN.to_owned())),
+                why: missing(cell.speedup.geomean, &cell.speedup, NO_GEOMEAN),
             },
             Measure::SpeedupMedian => Quantity {
                 value: cell.speedup.median,
                 ci95: cell.speedup.median_ci95,
-                why: cell.speedup.why.clone().or_else(|| Some(NO_MEDIAN.to_owned())),
+                why: missing(cell.speedup.median, &cell.speedup, NO_MEDIAN),
             },
             Measure::SpeedupE2e => {
                 let e2e = &cell.speedup_e2e;
-                Quantity { value: e2e.value, ci95: e2e.ci95, why: e2e.why.clone() }
+                Quantity { value: e2e.value, ci95: e2e.ci95, why: why_of_ratio(cell, e2e) }
             }
             Measure::Accepted => plain(CellQuantity::AcceptedPerStep),
             Measure::TokensPerForward => plain(CellQuantity::TokensPerForward),
@@ -277,7 +299,10 @@ impl Measure {
             Measure::SpeedupAtBound => projected(|found| (found.speedup_at_bound, &found.bound_why)),
             Measure::Metric { metric, protocol, .. } => {
                 match cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol) {
-                    Some(m) => Quantity { value: m.value, ci95: m.ci95, why: m.why.clone() },
+                    Some(m) => {
+                        let why = m.why.clone().filter(|_| m.value.is_none());
+                        Quantity { value: m.value, ci95: m.ci95, why }
+                    }
                     None => {
                         Quantity { value: None, ci95: None, why: Some("not scored for this cell".into()) }
                     }
@@ -285,7 +310,8 @@ impl Measure {
             }
             Measure::Distance { metric, protocol, .. } => {
                 let scored = cell.metrics.iter().find(|m| m.metric == *metric && m.protocol == *protocol);
-                let distance = scored.and_then(|m| m.vs_baseline).map(|versus| versus.distance());
+                let versus = scored.and_then(|m| m.vs_baseline);
+                let distance = versus.map(|versus| versus.distance());
                 let why = match (scored, cell.guarantee) {
                     (_, Guarantee::Exact) => BY_CHANCE,
                     _ if cell.is_baseline() => "it is the baseline",
@@ -293,7 +319,12 @@ impl Measure {
                     (Some(m), _) => m.why.as_deref().unwrap_or("it has no baseline"),
                 };
                 match distance.filter(|_| cell.guarantee != Guarantee::Exact && !cell.is_baseline()) {
-                    Some((value, ci95)) => Quantity { value: Some(value), ci95, why: None },
+                    Some((value, ci95)) => {
+                        let why = versus
+                            .filter(|_| ci95.is_none())
+                            .map(|versus| few(&format!("{} pairs", versus.n)));
+                        Quantity { value: Some(value), ci95, why }
+                    }
                     None => Quantity { value: None, ci95: None, why: Some(why.to_owned()) },
                 }
             }

@@ -186,7 +186,11 @@ impl<'c> Builder<'c> {
                         (Some(shown), Some(why)) if *measure == Measure::Accepted => {
                             format!("{}{}", fixed(shown, decimals), self.table.footnote(why))
                         }
-                        _ => with_interval(value, ci95, decimals, brackets),
+                        _ => {
+                            let why = measure.of(cell).why;
+                            let mark = why.map_or_else(String::new, |why| self.table.footnote(&why));
+                            format!("{}{mark}", with_interval(value, ci95, decimals, brackets))
+                        }
                     }
                 }
                 None => {

@@ -32,10 +32,8 @@ pub(crate) fn of(summary: &Summary) -> Result<String, ReportError> {
         for name in &number_columns {
             line.push(frame.number(name, row)?.map(|value| value.to_string()).unwrap_or_default());
         }
-        let reasons = frame.measures.iter().filter_map(|m| {
-            let found = m.of(cell);
-            found.why.filter(|_| found.value.is_none()).map(|why| format!("{}: {why}", m.key()))
-        });
+        let reasons =
+            frame.measures.iter().filter_map(|m| m.of(cell).why.map(|why| format!("{}: {why}", m.key())));
         line.push(csv_field(&reasons.collect::<Vec<_>>().join("; ")));
         out.write_record(&line)?;
     }
@@ -49,7 +47,10 @@ pub fn table_columns() -> Vec<(String, String, &'static str)> {
     let texts = TEXTS.iter().chain(&COUNTS).map(|(name, what)| ((*name).to_owned(), String::new(), *what));
     let measures =
         Measure::FIXED.iter().map(|(measure, what)| (measure.key(), measure.unit().to_owned(), *what));
-    texts.chain(measures).chain([("why".to_owned(), String::new(), "why values are missing")]).collect()
+    texts
+        .chain(measures)
+        .chain([("why".to_owned(), String::new(), "why values or intervals are missing")])
+        .collect()
 }
 
 /// Intervals that no cell has get no column.

@@ -62,7 +62,7 @@ pub struct Row {
     pub estimate: Estimate,
     /// p value after Holm's correction over the cells of this measure.
     pub p_holm: Option<f64>,
-    /// Whether that is below 0.05 and the interval excludes no change.
+    /// Whether that is below 0.05 and the interval excludes no change; never without an interval.
     pub significant: bool,
 }
 
@@ -324,8 +324,7 @@ fn correct(rows: &mut [Row]) -> Result<(), VerdictError> {
             // The p value is of the logarithms, the interval of the ratio of means: both have to exclude no change.
             let estimate = &rows[at].estimate;
             let no_change = if estimate.scale == Scale::Ratio { 1.0 } else { 0.0 };
-            let [low, high] = estimate.ci95;
-            let is_apart = low > no_change || high < no_change;
+            let is_apart = estimate.ci95.is_some_and(|[low, high]| low > no_change || high < no_change);
             rows[at].significant = corrected < 0.05 && is_apart;
         }
     }
@@ -338,8 +337,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_that_holds_no_change_is_no_difference_whatever_the_p_value() {
-        let row = |ci95: [f64; 2]| Row {
+    fn without_an_interval_that_excludes_no_change_there_is_no_difference_whatever_the_p_value() {
+        let row = |ci95: Option<[f64; 2]>| Row {
             cell: "c".to_owned(),
             measure: "decode_s".to_owned(),
             protocol: None,
@@ -358,7 +357,7 @@ mod tests {
             p_holm: None,
             significant: false,
         };
-        for (ci95, expected) in [([0.97, 1.28], false), ([1.01, 1.28], true)] {
+        for (ci95, expected) in [(Some([0.97, 1.28]), false), (Some([1.01, 1.28]), true), (None, false)] {
             let mut rows = [row(ci95)];
             correct(&mut rows).unwrap();
             assert_eq!((rows[0].significant, rows[0].p_holm), (expected, Some(0.01)));

@@ -1,7 +1,7 @@
 //! One paired quantity: its estimate, interval, p value and what the pairs could have shown.
 
 use serde::Serialize;
-use specimen_stats::bootstrap::BootstrapPlan;
+use specimen_stats::bootstrap::{BootstrapPlan, Interval};
 use specimen_stats::paired::{Paired, ratio_of_sums_change};
 
 use crate::VerdictError;
@@ -33,8 +33,8 @@ pub struct Estimate {
     pub b: f64,
     /// Mean difference, or ratio of the mean times.
     pub value: f64,
-    /// Its 95 % interval.
-    pub ci95: [f64; 2],
+    /// Its 95 % interval; absent below six pairs.
+    pub ci95: Option<[f64; 2]>,
     /// Of a ratio: the geometric mean over prompts.
     pub geomean: Option<f64>,
     /// Of a ratio: the median over prompts; absent below six pairs.
@@ -73,7 +73,7 @@ pub fn estimate(
         a: mean_a,
         b: mean_b,
         value: 0.0,
-        ci95: [0.0; 2],
+        ci95: None,
         geomean: None,
         median: None,
         p: None,
@@ -82,15 +82,20 @@ pub fn estimate(
     Ok(Some(match scale {
         Scale::Difference => {
             let found = paired.mean_difference(&resamples)?;
-            let ends = [found.interval.lower, found.interval.upper];
-            Estimate { value: found.value, ci95: ends, p: found.p, detectable: found.detectable, ..blank }
+            Estimate {
+                value: found.value,
+                ci95: found.interval.map(ends),
+                p: found.p,
+                detectable: found.detectable,
+                ..blank
+            }
         }
         Scale::Ratio => {
             let found = paired.ratio_of_sums(&resamples)?;
             let logs = paired.logarithms()?.mean_difference(&resamples)?;
             Estimate {
                 value: found.value,
-                ci95: [found.interval.lower, found.interval.upper],
+                ci95: found.interval.map(ends),
                 geomean: Some((-logs.value).exp()),
                 median: paired.median_ratio(0.95).ok().map(|median| median.value),
                 p: logs.p,
@@ -127,17 +132,20 @@ pub(crate) fn change_of_speedup(
     let resamples = BootstrapPlan::new(seed, N_RESAMPLES, 0.95)?;
     let (in_a, in_b) = (Paired::join(above_a, below_a)?, Paired::join(above_b, below_b)?);
     let found = ratio_of_sums_change(&in_a, &in_b, &resamples)?;
-    let interval = found.change.interval;
     Ok(Some(Estimate {
         scale: Scale::Difference,
         n,
         a: found.first,
         b: found.second,
         value: found.change.value,
-        ci95: [interval.lower, interval.upper],
+        ci95: found.change.interval.map(ends),
         geomean: None,
         median: None,
         p: found.p,
         detectable: found.detectable,
     }))
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.lower, interval.upper]
 }

@@ -1,5 +1,6 @@
 //! A comparison as a table.
 
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::{Column, Entry, Section, Table, fixed, with_interval};
 
 use super::comparison::{Comparison, Row, Scale, Side};
@@ -26,7 +27,10 @@ impl Comparison {
         table.push(Column::number("B", "", None), texts(&|row| number(row.estimate.b)));
         let estimate = |row: &Row| {
             let (value, ends) = (row.estimate.value, row.estimate.ci95);
-            with_interval(value, Some(ends), decimals(ends[1] - ends[0]), true)
+            match ends {
+                Some([low, high]) => with_interval(value, ends, decimals(high - low), true),
+                None => number(value),
+            }
         };
         table.push(Column::number("B against A", "", None), texts(&estimate));
         table.push(Column::number("p", "Holm", None), texts(&|row| p_value(row.p_holm)));
@@ -40,6 +44,11 @@ impl Comparison {
              many pairs would have found with 80 % power."
                 .to_owned(),
         );
+        if self.rows.iter().any(|row| row.estimate.ci95.is_none()) {
+            table.legend.push(format!(
+                "No interval: fewer than {FEWEST_OBSERVATIONS} pairs, so nothing but an equal value is decided."
+            ));
+        }
         if self.rows.iter().any(|row| row.p_holm.is_none()) {
             table.legend.push(
                 "p —: all pairs of that row differ by the same, or not at all, so no chance can be estimated.".to_owned(),
@@ -116,6 +125,7 @@ fn verdict(row: &Row) -> String {
         (None, _) if estimate.value == no_change => "equal".to_owned(),
         (None, _) => format!("{direction}, by the same on every prompt"),
         (_, true) => direction.to_owned(),
+        (_, false) if estimate.ci95.is_none() => "undecided: too few pairs".to_owned(),
         (_, false) => "could be chance".to_owned(),
     }
 }

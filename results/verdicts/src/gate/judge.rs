@@ -1,5 +1,6 @@
 //! One value against one bound.
 
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 use specimen_table::deciding;
 
 use super::rules::{Bound, Direction, percent};
@@ -53,7 +54,11 @@ pub(crate) fn judge(
         },
         Bound::Interval => {
             let (Some([old_low, old_high]), Some([low, high])) = (baseline.ci95, measured.ci95) else {
-                return Err("a 95 % interval is missing".to_owned());
+                let few = [baseline, measured].into_iter().find(|side| side.ci95.is_none());
+                let few = few.and_then(|side| side.observations).map_or(String::new(), |found| {
+                    format!(": {found}, and one needs at least {FEWEST_OBSERVATIONS}")
+                });
+                return Err(format!("a 95 % interval is missing{few}"));
             };
             match low > old_high || high < old_low {
                 true => Err(format!(
@@ -71,6 +76,8 @@ pub(crate) fn judge(
 
 #[cfg(test)]
 mod tests {
+    use specimen_record::{Observations, ObservedUnit};
+
     use super::*;
 
     fn check(bound: Bound, direction: Direction, old: f64, kept: &[f64], broken: &[f64]) {
@@ -100,5 +107,14 @@ mod tests {
         check(Bound::Window { low: 1.0, high: 3.0 }, Both, 99.0, &[1.0, 3.0], &[0.9, 3.1, f64::NAN]);
         check(Bound::Interval, Both, 2.0, &[1.85, 2.15], &[1.75, 2.25]);
         check(Bound::Interval, HigherIsBetter, 2.0, &[1.85, 9.0], &[1.75]);
+    }
+
+    #[test]
+    fn a_bound_on_intervals_is_not_kept_by_a_value_without_one() {
+        let batches = Observations { n: 2, of: ObservedUnit::Batches };
+        let side =
+            |ci95| Measured { value: Some(2.0), ci95, observations: Some(batches), ..Measured::default() };
+        let found = judge(Bound::Interval, Direction::Both, &side(Some([1.9, 2.1])), &side(None));
+        assert_eq!(found.unwrap_err(), "a 95 % interval is missing: 2 batches, and one needs at least 6");
     }
 }

@@ -71,6 +71,7 @@ struct Ends {
 struct Known {
     value: f64,
     ci95: Option<[f64; 2]>,
+    /// Images, or the independent observations where they are known.
     n: u64,
 }
 
@@ -94,13 +95,20 @@ impl Part {
         Part { verdict, said, prompts: None, is_against: false, n: None }
     }
 
+    /// What too few prompts say.
+    fn of_few_prompts(said: String) -> Part {
+        Part {
+            prompts: Some(FEWEST as u64),
+            ..not_testable(format!("{said}; fewer than {FEWEST} prompts decide no claim"))
+        }
+    }
+
     /// Takes back what was decided by too few prompts.
     fn refuse_few_prompts(&mut self) {
         let is_decided = matches!(self.verdict, ClaimVerdict::Holds | ClaimVerdict::DoesNotHold);
         if is_decided && self.n.is_some_and(|n| n < FEWEST) {
-            self.verdict = ClaimVerdict::NotTestable;
-            self.prompts = Some(FEWEST as u64);
-            self.said += &format!("; fewer than {FEWEST} prompts decide no claim");
+            let said = std::mem::take(&mut self.said);
+            *self = Part { is_against: self.is_against, ..Part::of_few_prompts(said) };
         }
     }
 
@@ -366,19 +374,37 @@ impl Tester<'_> {
             Scale::Difference if is_positive => self.paired(&ours, &theirs, Scale::Ratio)?,
             Scale::Difference => None,
         };
-        let ([low, high], value) = match ratio {
-            Some(ratio) => (ratio.ci95.map(|end| end - 1.0), ratio.value - 1.0),
-            None => (found.ci95.map(|end| end / found.a.abs()), found.value / found.a.abs()),
+        let (ends, value) = match ratio {
+            Some(ratio) => (ratio.ci95.map(|ends| ends.map(|end| end - 1.0)), ratio.value - 1.0),
+            None => {
+                let share = |of: f64| of / found.a.abs();
+                (found.ci95.map(|ends| ends.map(share)), share(found.value))
+            }
         };
-        let ends = Ends { value, low, high, n: Some(found.n) };
         let factors: Vec<f64> = bounds.iter().map(|bound| 1.0 + bound).collect();
         let factor = |value: f64| deciding(value, &factors, 2);
+        let Some(([low, high], of_found)) = ends.zip(found.ci95) else {
+            return Ok(Err(Part::of_few_prompts(match scale {
+                Scale::Ratio => format!(
+                    "{cell} is {} times as fast as {other} over {} prompts",
+                    factor(found.value),
+                    found.n
+                ),
+                Scale::Difference => format!(
+                    "{measure} {} of {cell} against {} of {other} over {} prompts",
+                    short(found.b),
+                    short(found.a),
+                    found.n
+                ),
+            })));
+        };
+        let ends = Ends { value, low, high, n: Some(found.n) };
         let said = match scale {
             Scale::Ratio => format!(
                 "{cell} is {} [{}, {}] times as fast as {other}",
                 factor(found.value),
-                factor(found.ci95[0]),
-                factor(found.ci95[1])
+                factor(of_found[0]),
+                factor(of_found[1])
             ),
             Scale::Difference => format!(
                 "{measure} {} of {cell} against {} of {other}: {}",
@@ -451,7 +477,8 @@ impl Tester<'_> {
             let prompts = self.least_images(measure).filter(|least| n_images < *least);
             return Err(Part { prompts, ..not_testable(format!("{measure} of {cell}: {why}")) });
         };
-        Ok(Known { value, ci95: found.ci95, n: found.n })
+        let n = found.observations.map_or(found.n, |observations| observations.n);
+        Ok(Known { value, ci95: found.ci95, n })
     }
 
     /// Images below which the spec gives a metric no value.

@@ -13,5 +13,5 @@ pub mod trial;
 pub mod tuning;
 mod verdict;
 
-/// The fewest prompts whose spread says anything: fewer have no interval, and no rung is smaller.
-pub const FEWEST_PROMPTS: usize = 6;
+/// The fewest prompts of a rung: fewer have no interval here, as in a run.
+pub const FEWEST_PROMPTS: usize = specimen_stats::fewest::FEWEST_OBSERVATIONS;
