@@ -109,6 +109,31 @@ fn dominated_cells_are_told_apart() {
 }
 
 #[test]
+fn the_order_of_the_cells_and_an_interval_that_is_absent_are_no_secret_of_the_frontier() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut summary = fixture::summary();
+    let free = |summary: &Summary, name: &str| -> (Vec<String>, String) {
+        let run = run_of(&folder.path().join(name), summary);
+        report(&run, &options()).unwrap();
+        let rows = pareto_rows(&run);
+        let mut free: Vec<String> =
+            rows.iter().filter(|row| &row[12] == "false").map(|row| row[0].to_owned()).collect();
+        free.sort();
+        (free, fs::read_to_string(run.report().join("index.html")).unwrap())
+    };
+    let (forward, page) = free(&summary, "forward");
+    assert!(!page.contains("Compared by the mean alone"));
+    summary.cells.reverse();
+    assert_eq!(free(&summary, "backward").0, forward);
+    for cell in summary.cells.iter_mut().filter(|cell| cell.id == "lantern") {
+        cell.metrics[0].vs_baseline.as_mut().unwrap().ci95 = None;
+    }
+    let (_, page) = free(&summary, "without");
+    let words = "Compared by the mean alone, which chance can turn, because they have no interval: lantern.";
+    assert!(page.contains(words));
+}
+
+#[test]
 fn a_dominated_cell_dominates_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let mut summary = fixture::summary();

@@ -49,7 +49,7 @@ pub(crate) struct Point {
     /// Difference of the metric from the baseline's, paired by prompt, with its interval, absolute where nearer to the
     /// baseline is better; 0 for the baseline itself, absent where the metric has no value for each prompt.
     paired: Option<(f64, Option<[f64; 2]>)>,
-    /// Another cell dominates it, see [`Pareto::dominates`].
+    /// A cell of the frontier dominates it, see [`Pareto::dominates`].
     pub(crate) is_dominated: bool,
 }
 
@@ -173,8 +173,8 @@ impl Pareto {
         }
     }
 
-    /// From fast to slow, so that only a cell that nothing dominates dominates another: "not shown to be better" does not
-    /// carry over from one pair to the next.
+    /// From fast to slow, so that only a cell of the frontier dominates another: "not shown to be better" does not carry over
+    /// from one pair to the next.
     fn mark_dominated(&mut self) {
         let mut order: Vec<usize> = (0..self.points.len()).collect();
         order.sort_by(|&a, &b| self.points[b].speedup.total_cmp(&self.points[a].speedup));
@@ -187,9 +187,10 @@ impl Pareto {
         }
     }
 
-    /// Whether `o` dominates `p`: it is faster and `p` is not shown to be better. Of two exact cells the faster dominates, and
-    /// a relaxed cell never dominates an exact one. A relaxed cell is shown to be better if the 95 % interval of its
-    /// difference from the baseline excludes 0 (against an exact cell) or the other's mean difference.
+    /// Whether `o`, of the frontier, dominates `p`: it is faster and `p` is not shown to be better. Of two exact cells the
+    /// faster dominates, and only an exact cell dominates an exact one. Another cell is shown to be better if the 95 %
+    /// interval of its difference from the baseline is on the better side of 0 (against an exact cell) or of the other's mean
+    /// difference.
     fn dominates(&self, o: &Point, p: &Point) -> bool {
         if o.group != p.group || o.speedup <= p.speedup {
             return false;
@@ -201,8 +202,15 @@ impl Pareto {
         }
     }
 
+    /// The cells whose quality is compared without an interval.
+    fn compared_by_value(&self) -> Vec<&str> {
+        let has_interval = |p: &Point| p.paired.map_or(p.quality_ci95, |(_, ci95)| ci95).is_some();
+        let counts = |p: &&Point| !p.is_baseline && p.guarantee != Guarantee::Exact && !has_interval(p);
+        self.points.iter().filter(counts).map(|p| p.cell.as_str()).collect()
+    }
+
     /// Whether the quality of `p`, which is not exact, is better than that of `o` beyond the interval of `p`; by values
-    /// where there is no interval.
+    /// where there is no interval, which [`Pareto::compared_by_value`] names.
     fn is_visibly_better(&self, p: &Point, o: &Point) -> bool {
         let difference =
             |o: &Point| if o.guarantee == Guarantee::Exact { Some(0.0) } else { Some(o.paired?.0) };
@@ -327,9 +335,10 @@ impl Pareto {
     /// What is to be seen, the area the frontier covers, and who has no point.
     fn caption(&self, summary: &Summary) -> String {
         let mut caption = format!(
-            "Speedup over {} in {} against {}, with 95 % intervals. A cell is dominated, and faded, if \
-             one of the frontier, of its model, dataset and baseline, is faster and it is not shown to be better; the baseline itself is not faded. Exact cells sample the same \
-             distribution: the faster dominates, and their vertical distance is chance.",
+            "Speedup over {} in {} against {}, with 95 % intervals. The frontier is found from the fastest cell to the \
+             slowest, among cells of one model, dataset and baseline: a cell is dominated, and faded, if a cell of the \
+             frontier is faster and it is not shown to be better; the baseline itself is not faded. Exact cells sample the \
+             same distribution: the faster dominates, and their vertical distance is chance.",
             match self.baselines(summary).as_slice() {
                 [only] => (*only).to_owned(),
                 all => format!("its baseline ({})", all.join(", ")),
@@ -345,7 +354,15 @@ impl Pareto {
             }
         );
         if self.points.iter().any(|p| p.guarantee != Guarantee::Exact) {
-            caption += " A relaxed cell is better if its 95 % interval excludes the other; it never dominates an exact cell.";
+            caption += " A cell that is not exact is shown to be better if its 95 % interval is on the better side of the \
+                        other's mean, or of the baseline's where the other is exact; it never dominates an exact cell.";
+        }
+        let alone = self.compared_by_value();
+        if !alone.is_empty() {
+            caption += &format!(
+                " Compared by the mean alone, which chance can turn, because they have no interval: {}.",
+                alone.join(", ")
+            );
         }
         if self.better == Some(Better::NearerToBaseline) {
             caption += " Nearer to the baseline's is better: tokens of a relaxed method can be too likely or too \
