@@ -148,7 +148,8 @@ fn swept() -> Summary {
 fn a_figure_that_has_nothing_to_show_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let (_, made) = made(folder.path(), &fixture::summary());
-    assert_eq!(why(&made, "sweep"), "no 3 cells differ in one number only");
+    let none = "no axis of the spec has two numbers, and no 3 of its cells differ in one number only";
+    assert_eq!(why(&made, "sweep"), none);
     assert_eq!(why(&made, "tvd"), "no cell spends any total variation distance");
     assert_eq!(why(&made, "features"), "the spec asks for no [[diagnostic]] `feature-rows`");
     assert_eq!(why(&made, "paths"), "the spec asks for no [[diagnostic]] `draft-paths`");
@@ -371,7 +372,7 @@ fn features_say_whose_image_they_are_of_and_what_their_shades_mean() {
     let folder = tempfile::tempdir().unwrap();
     let (run, _) = made(folder.path(), &swept());
     let svg = read(&run, "features.svg");
-    for words in ["target features, cell ar", "n = 1 image, prompt 17, of", "\n0.5\n", "\n1.0\n"] {
+    for words in ["target features, cell ar", "n = 1 image, prompt 17;", "\n0.5\n", "\n1.0\n"] {
         assert!(svg.contains(words), "{words}");
     }
     assert!(!svg.contains("images a cell"), "the figure rests on one image");

@@ -7,7 +7,7 @@ use crate::ReportError;
 use crate::drawing::charts::heat_maps::{HeatMap, HeatMaps};
 use crate::drawing::figure::{Figure, Style, Words};
 use crate::figures::diagnostics::ByCell;
-use crate::figures::feature_rows::range;
+use crate::figures::feature_rows::{images_of_cells, range};
 use crate::tables::conditions::conditions_of;
 use specimen_table::CsvText;
 
@@ -32,19 +32,19 @@ impl<'d> PairMaps<'d> {
         let (cell, images) = self.found.cells[0];
         let drawn = &images[..images.len().min(MOST_DRAWN)];
         let prompts = drawn.iter().map(|image| image.key.prompt_id()).collect::<Vec<_>>().join(", ");
-        let n_images: usize = self.found.cells.iter().map(|(_, images)| images.len()).sum();
+        let data = images_of_cells(self.found.cells.iter().map(|(_, images)| images.len()));
         let words = Words {
             name: "feature-pairs".to_owned(),
             title: format!("{}: target features, cell {cell}", summary.name),
             conditions: conditions_of(
                 summary,
-                &format!("n = {} of {n_images} images, prompts {prompts}", drawn.len()),
+                &format!("n = {} images, prompts {prompts}; in the data {data}", drawn.len()),
             ),
             caption: format!(
                 "Cosines of the target's features between positions of the tokens of prompts {prompts} in cell {cell}, \
                  evenly spread, in the order in which they are drawn, row by row; from one pass over the tokens. The axes \
-                 count the positions that were taken. Stripes repeat with the rows of the image. The data have the \
-                 cosines of {n_images} images."
+                 count the positions that were taken. Stripes repeat with the rows of the image. The data have \
+                 {data}."
             ),
         };
         let map = |image: &FeaturePairs| HeatMap {

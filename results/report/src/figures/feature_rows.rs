@@ -26,11 +26,11 @@ impl<'d> FeatureMaps<'d> {
     /// The figure.
     pub(crate) fn figure(&self, summary: &Summary, style: &Style) -> Result<Figure, ReportError> {
         let (cell, image) = (&self.cells[0].cell, &self.cells[0].feature_rows[0]);
-        let n_images: usize = self.cells.iter().map(|file| file.feature_rows.len()).sum();
+        let data = images_of_cells(self.cells.iter().map(|file| file.feature_rows.len()));
         let mut caption = format!(
             "Cosines of the target's features of prompt {} in cell {cell}, from one pass over its tokens. Left: between \
              two image rows, mean over columns; right: between two tokens of the last image row. Dark squares beside the \
-             diagonal are stretches that the target sees as one thing. The data have the cosines of {n_images} images.",
+             diagonal are stretches that the target sees as one thing. The data have {data}.",
             image.key.prompt_id()
         );
         for file in &self.cells {
@@ -46,7 +46,7 @@ impl<'d> FeatureMaps<'d> {
             title: format!("{}: target features, cell {cell}", summary.name),
             conditions: conditions_of(
                 summary,
-                &format!("n = 1 image, prompt {}, of {n_images} in the data", image.key.prompt_id()),
+                &format!("n = 1 image, prompt {}; in the data {data}", image.key.prompt_id()),
             ),
             caption,
         };
@@ -88,8 +88,35 @@ impl<'d> FeatureMaps<'d> {
     }
 }
 
+/// How many images the data have of how many cells, whose images are of the same prompts.
+pub(crate) fn images_of_cells(counts: impl Iterator<Item = usize>) -> String {
+    let counts: Vec<usize> = counts.collect();
+    let n: usize = counts.iter().sum();
+    let images = |n: usize| if n == 1 { "1 image".to_owned() } else { format!("{n} images") };
+    match counts.as_slice() {
+        [_] => format!("{} of this cell", images(n)),
+        [first, others @ ..] if others.iter().all(|other| other == first) => {
+            format!("{} ({first} of each of {} cells)", images(n), counts.len())
+        }
+        _ => format!("{} of {} cells", images(n), counts.len()),
+    }
+}
+
 /// From the tenth below the lowest value to 1.
 pub(crate) fn range(maps: &[HeatMap]) -> [f64; 2] {
     let lowest = maps.iter().flat_map(|map| &map.values).copied().fold(0.9, f64::min);
     [(lowest * 10.0).floor() / 10.0, 1.0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_of_several_cells_are_counted_by_images_and_cells() {
+        let of = |counts: &[usize]| images_of_cells(counts.iter().copied());
+        assert_eq!(of(&[8; 4]), "32 images (8 of each of 4 cells)");
+        assert_eq!(of(&[8, 7]), "15 images of 2 cells");
+        assert_eq!(of(&[1]), "1 image of this cell");
+    }
 }

@@ -15,7 +15,7 @@ use crate::tables::conditions::conditions;
 use crate::tables::settings::{Settings, common_name, file_part, parameter, settings};
 use specimen_table::CsvText;
 
-/// Fewest values that make a sweep.
+/// Fewest values that make a sweep of cells that someone wrote out; of the axes of a spec, which ask for one, two do.
 const FEWEST: usize = 3;
 
 /// Most figures of one run.
@@ -51,7 +51,9 @@ pub(crate) fn sweeps(summary: &Summary) -> Result<Vec<Sweep>, String> {
     sweeps.sort_by_key(|sweep| std::cmp::Reverse(sweep.n_cells()));
     sweeps.truncate(MOST);
     if sweeps.is_empty() {
-        return Err(format!("no {FEWEST} cells differ in one number only"));
+        return Err(format!(
+            "no axis of the spec has two numbers, and no {FEWEST} of its cells differ in one number only"
+        ));
     }
     Ok(sweeps)
 }
@@ -59,26 +61,27 @@ pub(crate) fn sweeps(summary: &Summary) -> Result<Vec<Sweep>, String> {
 fn sweep(cells: &[Settings], path: &str) -> Option<Sweep> {
     // What the others have in common, and the cells with it. Sorted by text, so the order is the same each time. A series has
     // the cells of one `[[cell]]`'s axes, or cells that someone wrote out: the same method under another name is not its own.
-    let mut alike: BTreeMap<String, Vec<(f64, String)>> = BTreeMap::new();
+    let mut alike: BTreeMap<(bool, String), Vec<(f64, String)>> = BTreeMap::new();
     for cell in cells {
         let Some(value) = cell.leaves.get(path).and_then(Value::as_f64) else { continue };
         let others = cell.leaves.iter().filter(|(other, _)| *other != path);
         let others: Vec<String> = others.map(|(path, value)| format!("{path}={value}")).collect();
         let group_key = format!("{}\n{}", cell.base.as_deref().unwrap_or(""), others.join("\n"));
-        alike.entry(group_key).or_default().push((value, cell.name.clone()));
+        alike.entry((cell.base.is_none(), group_key)).or_default().push((value, cell.name.clone()));
     }
-    let mut series: Vec<Series> = alike.into_values().filter_map(|cells| series_of(cells, path)).collect();
+    let of_group = |((is_written, _), cells)| series_of(cells, path, if is_written { FEWEST } else { 2 });
+    let mut series: Vec<Series> = alike.into_iter().filter_map(of_group).collect();
     let place = |series: &Series| cells.iter().position(|cell| cell.name == series.cells[0].1);
     series.sort_by_key(|series| place(series));
     (!series.is_empty()).then(|| Sweep { path: path.to_owned(), series })
 }
 
-fn series_of(mut cells: Vec<(f64, String)>, path: &str) -> Option<Series> {
+fn series_of(mut cells: Vec<(f64, String)>, path: &str, fewest: usize) -> Option<Series> {
     cells.sort_by(|a, b| a.0.total_cmp(&b.0));
     one_cell_a_value(&mut cells);
     let names: Vec<&str> = cells.iter().map(|(_, name)| name.as_str()).collect();
     let name = common_name(&names, path);
-    (cells.len() >= FEWEST).then_some(Series { name, cells })
+    (cells.len() >= fewest).then_some(Series { name, cells })
 }
 
 /// Of several cells of one value, the one whose name is most like those of the others stays.
@@ -307,7 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn two_values_are_no_sweep() {
-        assert_eq!(sweep(&cells(&[(0.9, 0.5), (0.7, 0.5)]), "method.accept.0.tau_pos"), None);
+    fn two_values_are_a_sweep_only_where_an_axis_of_the_spec_asks_for_them() {
+        let path = "method.accept.0.tau_pos";
+        assert_eq!(sweep(&cells(&[(0.9, 0.5), (0.7, 0.5)]), path), None);
+        let of_axis = |tau: f64| cell(&format!("c[tau_pos={tau}]"), Some("c"), (tau, 0.5));
+        let found = sweep(&[of_axis(0.9), of_axis(0.7)], path).unwrap();
+        assert_eq!(found.series[0].cells.len(), 2);
+        assert_eq!(sweep(&[of_axis(0.9)], path), None);
+        // The second axis has one value, so that it is no sweep.
+        assert_eq!(sweep(&[of_axis(0.9), of_axis(0.7)], "method.accept.0.tau_seq"), None);
     }
 }

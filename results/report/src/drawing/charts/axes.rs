@@ -5,15 +5,15 @@ use plotters::prelude::{DrawingArea, DrawingBackend, PathElement};
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use crate::drawing::figure::{AXIS, Drawn, TICK};
-use crate::drawing::font::{SIZE_PER_EM, wrap};
+use crate::drawing::charts::axis_name::{write_above, write_below};
+use crate::drawing::figure::{Drawn, TICK};
 use crate::drawing::marks::{text_width, ticks, write};
 use crate::drawing::palette::{INK, PALE};
 
-/// Height of the words under an axis, ticks included.
+/// Height of the words under an axis, ticks included; a name in several lines takes more.
 pub(crate) const BELOW: i32 = 54;
 
-/// Height of the words above an axis.
+/// Height of the words above an axis, of one line.
 pub(crate) const ABOVE: i32 = 28;
 
 /// The inside of a plot and what its edges stand for.
@@ -71,16 +71,8 @@ impl Axes {
         }
         let frame = vec![(self.left, self.top), (self.left, self.bottom), (self.right, self.bottom)];
         area.draw(&PathElement::new(frame, INK.stroke_width(2)))?;
-        let (wide, _) = area.dim_in_pixel();
-        let fitted = |text: &str| wrap(text, f64::from(wide) - 16.0, 1, AXIS / SIZE_PER_EM, false).concat();
-        let x_name = fitted(x_name);
-        let half = text_width(&x_name, AXIS) / 2.0 + 8.0;
-        let middle = f64::from(self.left + self.right) / 2.0;
-        let middle = middle
-            .clamp(half.min(f64::from(wide) / 2.0), (f64::from(wide) - half).max(f64::from(wide) / 2.0));
-        let below = (middle.round() as i32, self.bottom + BELOW - 12);
-        write(area, &x_name, below, AXIS, INK, HPos::Center, VPos::Center)?;
-        write(area, &fitted(y_name), (8, self.top - ABOVE / 2 - 3), AXIS, INK, HPos::Left, VPos::Center)
+        write_below(area, x_name, (self.left.midpoint(self.right), self.bottom + BELOW - 12))?;
+        write_above(area, y_name, self.top - ABOVE / 2 - 3)
     }
 }
 

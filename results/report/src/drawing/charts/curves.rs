@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use specimen_record::Guarantee;
 
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, sparse, tick_room};
+use crate::drawing::charts::axis_name::further_lines;
 use crate::drawing::families::FamilyStyle;
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
@@ -73,10 +74,10 @@ pub(crate) fn spans_a_log_axis(places: &[f64]) -> bool {
 }
 
 impl Drawing for Curves {
-    fn height(&self, _wide: i32) -> u32 {
+    fn height(&self, wide: i32) -> u32 {
         let n = i32::try_from(self.panels.len()).expect("a figure has a few panels");
         let note = self.short_names().note.map_or(0, |_| NOTE_LINE);
-        (8 + n * (self.tall + ABOVE + BELOW) + note).cast_unsigned()
+        (8 + n * (self.above(wide) + self.tall + self.below(wide)) + note).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
@@ -89,18 +90,29 @@ impl Drawing for Curves {
         for (at, panel) in (0_i32..).zip(&self.panels) {
             let (own, others) = rest.split_at(panel.curves.len());
             rest = others;
-            let top = 8 + at * (self.tall + ABOVE + BELOW) + ABOVE;
+            let (above, below) = (self.above(wide), self.below(wide));
+            let top = 8 + at * (above + self.tall + below) + above;
             let bottom = top + self.tall;
             let axes = Axes { left, top, right, bottom, x: self.x_range(), y: panel.y_range() };
             axes.draw_with(area, &self.x_name, &panel.y_name, &self.ticks(&axes))?;
             panel.placed(self, &axes).draw(area, &axes, own)?;
-            foot = bottom + BELOW;
+            foot = bottom + below;
         }
         note.map_or(Ok(()), |note| write_note(area, &note, foot + NOTE_LINE / 2 - 2))
     }
 }
 
 impl Curves {
+    /// Units of the words above each panel.
+    fn above(&self, wide: i32) -> i32 {
+        ABOVE + self.panels.iter().map(|panel| further_lines(&panel.y_name, wide)).max().unwrap_or(0)
+    }
+
+    /// Units of the words below each panel.
+    fn below(&self, wide: i32) -> i32 {
+        BELOW + further_lines(&self.x_name, wide)
+    }
+
     fn places(&self) -> Vec<f64> {
         let curves = self.panels.iter().flat_map(|panel| &panel.curves);
         let mut places: Vec<f64> = curves.flat_map(|curve| curve.points.iter().map(|p| p.0)).collect();

@@ -5,8 +5,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::drawing::charts::axes::sparse;
+use crate::drawing::charts::axis_name::{further_lines, write_below};
 use crate::drawing::families::FamilyStyle;
-use crate::drawing::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
+use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::marks::{text_width, write, write_note};
 use crate::drawing::palette::{GREY, INK, PALE, PAPER};
@@ -41,9 +42,10 @@ pub(crate) struct Histograms {
 }
 
 impl Drawing for Histograms {
-    fn height(&self, _wide: i32) -> u32 {
+    fn height(&self, wide: i32) -> u32 {
         let n = i32::try_from(self.rows.len()).expect("a figure has a few rows");
-        (ABOVE + n * ROW + BELOW + self.names().note.map_or(0, |_| NOTE_LINE)).cast_unsigned()
+        let below = BELOW + further_lines(&self.x_name, wide);
+        (ABOVE + n * ROW + below + self.names().note.map_or(0, |_| NOTE_LINE)).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
@@ -80,9 +82,9 @@ impl Drawing for Histograms {
             area.draw(&PathElement::new(tick, INK.stroke_width(2)))?;
             write(area, &format!("{:.2}", row.mean), (end, middle), NAME, INK, HPos::Right, VPos::Center)?;
         }
-        let name_at = (left.midpoint(right), bottom + BELOW - 14);
-        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)?;
-        note.map_or(Ok(()), |note| write_note(area, &note, bottom + BELOW + NOTE_LINE / 2 - 4))
+        write_below(area, &self.x_name, (left.midpoint(right), bottom + BELOW - 14))?;
+        let foot = bottom + BELOW + further_lines(&self.x_name, wide);
+        note.map_or(Ok(()), |note| write_note(area, &note, foot + NOTE_LINE / 2 - 4))
     }
 }
 

@@ -7,6 +7,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use specimen_record::{Family, Guarantee};
 
 use crate::drawing::charts::axes::{ABOVE, Axes, BELOW, range, tick_room};
+use crate::drawing::charts::axis_name::further_lines;
 use crate::drawing::families::{FamilyStyle, style};
 use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE};
 use crate::drawing::font::{SIZE_PER_EM, wrap};
@@ -78,14 +79,15 @@ enum Key<'s> {
 
 impl Drawing for Scatter {
     fn height(&self, wide: i32) -> u32 {
-        self.plane() + (self.key_height(wide) + ABOVE + BELOW).cast_unsigned()
+        let below = BELOW + further_lines(&self.x_name, wide);
+        self.plane() + (self.top(wide) + below).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
         self.draw_key(area)?;
         let wide = area.dim_in_pixel().0.cast_signed();
         let (x, y) = self.ranges();
-        let top = self.key_height(wide) + ABOVE;
+        let top = self.top(wide);
         let axes = Axes {
             left: tick_room(y),
             top,
@@ -140,6 +142,11 @@ impl Drawing for Scatter {
 }
 
 impl Scatter {
+    /// Where the plane begins.
+    fn top(&self, wide: i32) -> i32 {
+        self.key_height(wide) + ABOVE + further_lines(&self.y_name, wide)
+    }
+
     fn n_named(&self) -> usize {
         self.dots.iter().filter(|dot| dot.is_named).count()
     }

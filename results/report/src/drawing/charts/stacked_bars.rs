@@ -5,7 +5,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use crate::drawing::charts::axes::{BELOW, sparse};
-use crate::drawing::figure::{AXIS, Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
+use crate::drawing::charts::axis_name::{further_lines, write_below};
+use crate::drawing::figure::{Drawing, Drawn, EDGE, NAME, NOTE, NOTE_LINE, TICK};
 use crate::drawing::font::SIZE_PER_EM;
 use crate::drawing::marks::{dashed, text_width, write, write_note};
 use crate::drawing::palette::{GREY, INK, PALE, PAPER, PHASES};
@@ -42,7 +43,8 @@ pub(crate) struct StackedBars {
 impl Drawing for StackedBars {
     fn height(&self, wide: i32) -> u32 {
         let note = self.names().note.map_or(0, |_| NOTE_LINE);
-        (self.top(wide) + self.rows_height() + BELOW + note).cast_unsigned()
+        let below = BELOW + further_lines(&self.x_name, wide);
+        (self.top(wide) + self.rows_height() + below + note).cast_unsigned()
     }
 
     fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
@@ -94,9 +96,9 @@ impl Drawing for StackedBars {
         }
         let frame = vec![(left, top), (left, bottom), (right, bottom)];
         area.draw(&PathElement::new(frame, INK.stroke_width(2)))?;
-        let name_at = ((left + right) / 2, bottom + BELOW - 12);
-        write(area, &self.x_name, name_at, AXIS, INK, HPos::Center, VPos::Center)?;
-        note.map_or(Ok(()), |note| write_note(area, &note, bottom + BELOW + NOTE_LINE / 2 - 2))
+        write_below(area, &self.x_name, (left.midpoint(right), bottom + BELOW - 12))?;
+        let foot = bottom + BELOW + further_lines(&self.x_name, wide);
+        note.map_or(Ok(()), |note| write_note(area, &note, foot + NOTE_LINE / 2 - 2))
     }
 }
 

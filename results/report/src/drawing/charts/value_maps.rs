@@ -65,11 +65,13 @@ impl Drawing for ValueMaps {
 }
 
 impl ValueMaps {
-    /// Two maps side by side as long as the values fit into their squares.
+    /// Two maps side by side as long as their titles, and the values in their squares, fit.
     fn n_beside(&self, wide: i32) -> usize {
-        let half = (wide - 2 * EDGE - BETWEEN) / 2 - self.y_room();
+        let half = (wide - 2 * EDGE - BETWEEN) / 2;
         let needed = self.widest_value() + 8;
-        if half >= needed * self.n_columns() { 2 } else { 1 }
+        let title =
+            self.maps.iter().map(|map| text_width(&map.title, NOTE)).fold(0.0, f64::max).ceil() as i32;
+        if half >= title && half - self.y_room() >= needed * self.n_columns() { 2 } else { 1 }
     }
 
     fn map_width(&self, wide: i32) -> i32 {
@@ -133,7 +135,7 @@ impl ValueMaps {
                     write(area, "–", middle, NOTE, GREY, HPos::Center, VPos::Center)?;
                     continue;
                 };
-                let shade = shade(*value, range);
+                let shade = shade(map.shown(*value), range);
                 area.draw(&Rectangle::new(corners, HEAT[shade].filled()))?;
                 if is_written {
                     let color = if shade >= DARK { ON_DARK } else { ON_LIGHT };
@@ -164,9 +166,14 @@ impl ValueMap {
         specimen_table::fixed(value, self.decimals)
     }
 
-    /// From the lowest to the highest value; a little about one where all are alike.
+    /// The value as it is written: squares with one text have one shade.
+    fn shown(&self, value: f64) -> f64 {
+        self.text(value).parse().unwrap_or(value)
+    }
+
+    /// From the lowest to the highest value that is written; a little about one where all are alike.
     fn range(&self) -> [f64; 2] {
-        let known = self.values.iter().flatten().flatten().copied();
+        let known = self.values.iter().flatten().flatten().map(|value| self.shown(*value));
         let [low, high] =
             known.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)]);
         match low.is_finite() {
@@ -207,5 +214,24 @@ mod tests {
         assert_eq!(map(vec![Some(2.0), None]).range(), [1.0, 3.0]);
         assert_eq!(map(vec![Some(2.0), Some(-1.0)]).range(), [-1.0, 2.0]);
         assert_eq!(map(vec![None]).range(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn squares_in_which_one_number_is_written_have_one_shade() {
+        let (low, high) = (0.595_1, 0.604_9);
+        let values = vec![vec![Some(0.52), Some(low), Some(high), Some(0.7)]];
+        let map = ValueMap { title: String::new(), values, decimals: 2 };
+        let shade_of = |value: f64| shade(map.shown(value), map.range());
+        assert_ne!(shade(low, [0.52, 0.7]), shade(high, [0.52, 0.7]), "they have two shades unrounded");
+        assert_eq!((map.text(low), map.text(high)), ("0.60".to_owned(), "0.60".to_owned()));
+        assert_eq!(shade_of(low), shade_of(high));
+    }
+
+    #[test]
+    fn maps_stand_below_one_another_where_a_title_would_be_cut() {
+        let mut few = maps(2, 2);
+        assert_eq!(few.n_beside(395), 2);
+        few.maps[0].title = "Draft tokens accepted per step (↑)".into();
+        assert_eq!((few.n_beside(395), few.n_beside(1146)), (1, 2));
     }
 }
