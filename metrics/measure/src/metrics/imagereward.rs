@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::captioned::{pair, pictures};
 use crate::error::MeasureError;
 use crate::known_answers::Known;
-use crate::measurement::{Measurement, SideFacts};
+use crate::measurement::SideFacts;
 use crate::meter::Meter;
 use crate::metrics::clip_score::ClipScoreRule;
 use crate::metrics::{CaptionsOf, Metric, Outcome, PictureScore, Sides};

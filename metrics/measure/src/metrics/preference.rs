@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::captioned::Captioned;
 use crate::error::MeasureError;
 use crate::known_answers::Known;
-use crate::measurement::{Measurement, SideFacts};
+use crate::measurement::SideFacts;
 use crate::meter::Meter;
 use crate::metrics::clip_score::{ClipScoreRule, PrefixAs, Scaling, TextCleaning};
 use crate::metrics::{CaptionsOf, Metric, Outcome, Sides};
