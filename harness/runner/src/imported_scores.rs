@@ -7,16 +7,15 @@ use specimen_exchange::{CellScores, NamedScores};
 use specimen_experiments::spec::MetricSpec;
 use specimen_record::{ImportedScores, ItemKey, MetricFile, RunDir, read_document};
 use specimen_stats::{
-    averages::bootstrap_mean_over_groups, averages::mean_of_strata, bootstrap::BootstrapPlan,
+    averages::bootstrap_mean_over_groups,
+    averages::mean_of_strata,
+    bootstrap::{BootstrapPlan, N_RESAMPLES},
 };
 
 use crate::{
     error::RunError,
     score::{CellImages, blank},
 };
-
-/// Resamples of the interval of a mean over images, as of every interval in a summary.
-const N_RESAMPLES: usize = 4000;
 
 /// The files of a cell: one for each value of the metric.
 ///

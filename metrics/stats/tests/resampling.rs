@@ -6,7 +6,7 @@ mod features;
 use features::{golden, number};
 use serde_json::Value;
 use specimen_stats::StatsError;
-use specimen_stats::bootstrap::{BootstrapPlan, Estimate, bootstrap};
+use specimen_stats::bootstrap::{BootstrapPlan, Estimate, MOST_ENUMERATED, bootstrap};
 use specimen_stats::counter_rng::CounterRng;
 use specimen_stats::median_interval::median_interval;
 use specimen_stats::paired::{Paired, detectable_difference};
@@ -61,6 +61,22 @@ fn the_bootstrap_of_a_geometric_mean_ratio_has_the_values_of_its_formula() {
     let plan = BootstrapPlan::new(6, 2000, 0.95).unwrap();
     let found = paired.geometric_mean_ratio(&plan).unwrap();
     assert_estimate(&found, &expected, "bootstrap_geometric_mean");
+}
+
+#[test]
+fn of_few_observations_every_resample_counts_and_no_seed_moves_a_digit() {
+    let expected = expected();
+    let values = values(&expected).split_off(3);
+    let of = |n: usize, seed: u64| {
+        let plan = BootstrapPlan::new(seed, 2000, 0.95).unwrap();
+        let mean =
+            |chosen: &[usize]| chosen.iter().map(|&i| values[i % 6]).sum::<f64>() / chosen.len() as f64;
+        bootstrap(n, &plan, mean).unwrap()
+    };
+    assert_estimate(&of(6, 5), &expected, "bootstrap_all_resamples");
+    assert_eq!(of(6, 5), of(6, 6));
+    assert_eq!(of(MOST_ENUMERATED, 5), of(MOST_ENUMERATED, 6));
+    assert_ne!(of(MOST_ENUMERATED + 1, 5), of(MOST_ENUMERATED + 1, 6));
 }
 
 #[test]

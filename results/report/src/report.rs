@@ -15,7 +15,7 @@ use crate::figures::{Besides, NamedFigure, figures};
 use crate::images::by_prompt::ImagesByPrompt;
 use crate::images::grid::Grid;
 use crate::page::{MOST_ROWS, page};
-use crate::records::breakdown::{Breakdown, PromptFact, breakdown_table, breakdowns};
+use crate::records::breakdown::{Breakdown, PromptFact, breakdown_csv, breakdown_table, breakdowns};
 use crate::tables::table::{table_csv, table_of};
 
 /// What a report shows.
@@ -275,7 +275,7 @@ fn write_breakdowns(
         let outcome = match found {
             Ok(found) => {
                 let table = breakdown_table(summary, found);
-                let texts = [table.markdown(), table.csv(), table.latex()];
+                let texts = [table.markdown(), breakdown_csv(found)?, table.latex()];
                 for (path, text) in paths.iter().zip(texts) {
                     write_atomic(path, text.as_bytes())?;
                 }

@@ -10,7 +10,7 @@ use specimen_record::{ItemKey, MetricFile, RunDir, write_document};
 use specimen_report::{Options, Outcome, PromptFact, Quality, Style, breakdown_tables, draw, report};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
-    bootstrap::{BootstrapPlan, MIN_RESAMPLES},
+    bootstrap::{BootstrapPlan, N_RESAMPLES},
 };
 
 /// What the prompts with these numbers show; the last has no group, the first two.
@@ -73,7 +73,7 @@ fn every_group_has_the_means_and_differences_of_its_images() {
     let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 3 * fixture::LINES.len());
     let number = |row: &csv::StringRecord, at: usize| row[at].parse::<f64>().ok();
-    let plan = BootstrapPlan::new(1, MIN_RESAMPLES, 0.95).unwrap();
+    let plan = BootstrapPlan::new(1, N_RESAMPLES, 0.95).unwrap();
     for row in &rows {
         let cell = fixture::LINES.iter().position(|line| line.id == &row[1]).unwrap();
         let prompts: Vec<usize> = (0..5).filter(|&prompt| GROUPS[prompt].contains(&&row[0])).collect();

@@ -4,7 +4,7 @@
 mod fixture;
 
 use insta::assert_snapshot;
-use specimen_report::{table, table_csv};
+use specimen_report::{table, table_csv, table_of};
 use unicode_width::UnicodeWidthStr;
 
 /// Three cells are enough to see every kind of entry.
@@ -256,6 +256,26 @@ fn a_row_says_which_baseline_it_is_relative_to_where_there_are_several() {
     let expected =
         format!("All cells of a group are compared with the same images of its baseline ({ar}, {own})");
     assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn differences_of_an_axis_with_several_baselines_are_not_said_to_be_from_one() {
+    let mut summary = small();
+    let baselines = ["ar[temperature=0.8]", "ar[temperature=1]"];
+    for (at, cell) in summary.cells.iter_mut().enumerate() {
+        cell.baseline = Some(baselines[at % 2].to_owned());
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains("images of its baseline (ar[temperature=0.8], ar[temperature=1])"), "{text}");
+}
+
+#[test]
+fn a_number_that_only_the_csv_has_is_a_column_where_it_is_asked_for() {
+    let summary = small();
+    assert!(!table(&summary).unwrap().markdown().contains("| geo"));
+    let names = ["speedup_geomean", "speedup_median"].map(str::to_owned);
+    let columns = table_of(&summary, &names).unwrap().columns;
+    assert_eq!(columns.len(), 3, "{columns:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use specimen_experiments::{names::BASELINE, plan::Plan, spec::Cell};
 use specimen_record::{
     Digest, ItemKey, Manifest, Record, RunDir, SCHEMA, Status, StepsRow, Summary, read_rows, read_timings,
 };
-use specimen_stats::bootstrap::BootstrapPlan;
+use specimen_stats::bootstrap::{BootstrapPlan, N_RESAMPLES};
 
 use crate::{
     cell_data::{CellData, find_whole_attempts},
@@ -17,9 +17,6 @@ use crate::{
     hardware::RunHardware,
     timing_checks,
 };
-
-/// Resamples of every interval.
-const N_RESAMPLES: usize = 4000;
 
 /// A merged and scored run.
 pub struct Inputs<'a> {

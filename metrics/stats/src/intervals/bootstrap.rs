@@ -4,17 +4,26 @@
 //! they need no scale and hold their level for the skewed ratios of run times better than plain percentiles. The
 //! acceleration comes from the jackknife. Resamples of `n` are too narrow by `sqrt((n - 1) / n)` and know their own
 //! spread no better than Student's t; both are mended in the tails (Hesterberg, The American Statistician 69, 2015,
-//! expanded intervals). Draws are counter-based: the same seed and observations give the same digits.
+//! expanded intervals).
+//!
+//! Up to [`MOST_ENUMERATED`] observations every resample is made, with its weight, so nothing is left to chance (Efron and
+//! Tibshirani 1993, section 6.4). Of more, resamples are drawn. Draws are counter-based: the same seed and observations give the
+//! same digits.
 
 use crate::averages::standard_deviation;
 use crate::counter_rng::CounterRng;
 use crate::error::{StatsError, require_count, require_finite};
 use crate::fewest::fewest_observations;
 use crate::normal::{normal_cdf, normal_quantile};
-use crate::order_statistics::quantile_of_sorted;
 
 /// The fewest resamples accepted: below, the ends of a 95 % interval rest on too few replicates.
 pub const MIN_RESAMPLES: usize = 2000;
+
+/// Resamples behind the intervals of a run, and of what compares runs.
+pub const N_RESAMPLES: usize = 4000;
+
+/// The most observations of which all resamples are made: 6,435 that differ, of 16,777,216.
+pub const MOST_ENUMERATED: usize = 8;
 
 /// How to resample. There is no default seed.
 // Invariant: `n_resamples >= MIN_RESAMPLES`, `0 < level < 1`.
@@ -60,14 +69,12 @@ pub struct Interval {
 pub struct Estimate {
     /// The statistic of the observations as they are.
     pub value: f64,
-    /// Standard deviation of the replicates.
+    /// Standard deviation of the statistic over the resamples.
     pub standard_error: f64,
     /// BCa interval; absent for fewer observations than [`fewest_observations`] of the level.
     pub interval: Option<Interval>,
     /// Observations.
     pub n: usize,
-    /// Resamples drawn.
-    pub n_resamples: usize,
 }
 
 /// Returns `statistic` of the `n` observations with its uncertainty. `statistic` gets indices below `n` (with
@@ -84,23 +91,23 @@ pub fn bootstrap(
     let all: Vec<usize> = (0..n).collect();
     let value = statistic(&all);
     require_finite("bootstrap: statistic", &[value])?;
-    let mut replicates = resample(n, plan, &statistic);
-    require_finite("bootstrap: replicates", &replicates)?;
-    let standard_error = standard_deviation(&replicates)?;
-    replicates.sort_by(f64::total_cmp);
-    let bias = bias_correction(&replicates, value)?;
+    let replicates = match n <= MOST_ENUMERATED {
+        true => Replicates::all(n, &statistic)?,
+        false => Replicates::drawn(n, plan, &statistic)?,
+    };
     let acceleration = jackknife_acceleration(n, &statistic)?;
+    let bias = replicates.bias_correction(value)?;
     let tail = expanded_tail(n, (1.0 - plan.level) / 2.0)?;
     let end = |tail: f64| -> Result<f64, StatsError> {
         let shifted = bias + normal_quantile(tail)?;
         let p = normal_cdf(bias + shifted / (1.0 - acceleration * shifted));
-        Ok(quantile_of_sorted(&replicates, p))
+        Ok(replicates.quantile(p))
     };
     let interval = match n < fewest_observations(plan.level) {
         true => None,
         false => Some(Interval { lower: end(tail)?, upper: end(1.0 - tail)?, level: plan.level }),
     };
-    Ok(Estimate { value, standard_error, interval, n, n_resamples: plan.n_resamples })
+    Ok(Estimate { value, standard_error: replicates.standard_error, interval, n })
 }
 
 /// Returns the normal tail that stands for `tail` of Student's t with `n - 1` degrees of freedom, widened by
@@ -117,28 +124,98 @@ fn expanded_tail(n: usize, tail: f64) -> Result<f64, StatsError> {
     Ok(normal_cdf(-t * (n as f64 / nu).sqrt()).max(1e-12))
 }
 
-/// Returns one replicate a resample, in resample order.
-fn resample(n: usize, plan: &BootstrapPlan, statistic: impl Fn(&[usize]) -> f64) -> Vec<f64> {
-    let rng = CounterRng::new(plan.seed);
-    let mut chosen = vec![0; n];
-    (0..plan.n_resamples as u64)
-        .map(|replicate| {
-            for (slot, index) in chosen.iter_mut().enumerate() {
-                *index = rng.index(replicate * n as u64 + slot as u64, n);
-            }
-            statistic(&chosen)
-        })
-        .collect()
+/// The statistic of resamples.
+// Invariant: `values` ascend and are finite; `up_to[i]` resamples have one of the first `i + 1` values.
+struct Replicates {
+    values: Vec<f64>,
+    up_to: Vec<u64>,
+    standard_error: f64,
 }
 
-/// Returns z0, the normal score of the share of replicates below the value, ties counting half. The share is kept half
-/// a replicate away from 0 and 1, where the score is infinite.
-fn bias_correction(sorted: &[f64], value: f64) -> Result<f64, StatsError> {
-    let n = sorted.len() as f64;
-    let n_below = sorted.partition_point(|&x| x < value) as f64;
-    let n_not_above = sorted.partition_point(|&x| x <= value) as f64;
-    let share = ((n_below + n_not_above) / 2.0).clamp(0.5, n - 0.5) / n;
-    normal_quantile(share)
+impl Replicates {
+    /// Of resamples that are drawn.
+    fn drawn(
+        n: usize,
+        plan: &BootstrapPlan,
+        statistic: impl Fn(&[usize]) -> f64,
+    ) -> Result<Self, StatsError> {
+        let rng = CounterRng::new(plan.seed);
+        let mut chosen = vec![0; n];
+        let values: Vec<f64> = (0..plan.n_resamples as u64)
+            .map(|replicate| {
+                for (slot, index) in chosen.iter_mut().enumerate() {
+                    *index = rng.index(replicate * n as u64 + slot as u64, n);
+                }
+                statistic(&chosen)
+            })
+            .collect();
+        require_finite("bootstrap: replicates", &values)?;
+        let standard_error = standard_deviation(&values)?;
+        Ok(Self::of(values.into_iter().map(|value| (value, 1)).collect(), standard_error))
+    }
+
+    /// Of every resample: one for each multiset of observations, counted as often as its orders are drawn.
+    fn all(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Result<Self, StatsError> {
+        let mut chosen = vec![0; n];
+        let mut weighted = vec![(statistic(&chosen), n_orders(&chosen))];
+        // The next multiset in ascending order: its last index that can grow does, and those after it are the same.
+        while let Some(at) = chosen.iter().rposition(|&index| index + 1 < n) {
+            let next = chosen[at] + 1;
+            chosen[at..].fill(next);
+            weighted.push((statistic(&chosen), n_orders(&chosen)));
+        }
+        let values: Vec<f64> = weighted.iter().map(|(value, _)| *value).collect();
+        require_finite("bootstrap: replicates", &values)?;
+        let total = weighted.iter().map(|(_, count)| *count as f64).sum::<f64>();
+        let mean = weighted.iter().map(|(value, count)| value * *count as f64).sum::<f64>() / total;
+        let squares: f64 = weighted.iter().map(|(value, count)| (value - mean).powi(2) * *count as f64).sum();
+        Ok(Self::of(weighted, (squares / total).sqrt()))
+    }
+
+    fn of(mut weighted: Vec<(f64, u64)>, standard_error: f64) -> Self {
+        weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let up_to = weighted.iter().scan(0, |sum, (_, count)| {
+            *sum += count;
+            Some(*sum)
+        });
+        let up_to = up_to.collect();
+        Self { values: weighted.into_iter().map(|(value, _)| value).collect(), up_to, standard_error }
+    }
+
+    fn n_resamples(&self) -> u64 {
+        self.up_to.last().copied().unwrap_or(0)
+    }
+
+    /// The value of the resample that comes `at`-th in ascending order.
+    fn value(&self, at: u64) -> f64 {
+        self.values[self.up_to.partition_point(|&n| n <= at)]
+    }
+
+    /// The quantile of `p` in [0, 1], between two values as type 7.
+    fn quantile(&self, p: f64) -> f64 {
+        let last = self.n_resamples() - 1;
+        let position = last as f64 * p;
+        let below = position.floor() as u64;
+        let low = self.value(below);
+        low + (position - below as f64) * (self.value((below + 1).min(last)) - low)
+    }
+
+    /// z0, the normal score of the share of resamples below the value, ties counting half. The share is kept half a resample away
+    /// from 0 and 1, where the score is infinite.
+    fn bias_correction(&self, value: f64) -> Result<f64, StatsError> {
+        let n_up_to = |n_values: usize| n_values.checked_sub(1).map_or(0, |at| self.up_to[at]) as f64;
+        let n_below = n_up_to(self.values.partition_point(|&x| x < value));
+        let n_not_above = n_up_to(self.values.partition_point(|&x| x <= value));
+        let n = self.n_resamples() as f64;
+        normal_quantile(((n_below + n_not_above) / 2.0).clamp(0.5, n - 0.5) / n)
+    }
+}
+
+/// In how many orders the ascending indices of a resample are drawn: the factorial of their number over those of the repeats.
+fn n_orders(chosen: &[usize]) -> u64 {
+    let factorial = |n: usize| (1..=n as u64).product::<u64>();
+    let repeats = chosen.chunk_by(|a, b| a == b).map(|same| factorial(same.len())).product::<u64>();
+    factorial(chosen.len()) / repeats
 }
 
 /// Returns a sixth of the skewness of the jackknife's influence values; zero when they do not vary.

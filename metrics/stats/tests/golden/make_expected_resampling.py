@@ -2,10 +2,11 @@
 python make_expected_resampling.py > expected_resampling.json
 
 Needs scipy (normal and binomial laws). The stream is SplitMix64 from a scrambled seed, as `counter_rng.rs` says; resample
-`r` of `n` observations draws its slot `s` with counter `r n + s`. The interval is BCa (Efron 1987) with the tails of
+`r` of `n` observations draws its slot `s` with counter `r n + s`; of few observations all resamples are made. The interval is BCa (Efron 1987) with the tails of
 Student's t to the third order (Abramowitz and Stegun 26.7.5), widened by sqrt(n / (n - 1)).
 """
 
+import itertools
 import json
 import math
 from fractions import Fraction
@@ -41,15 +42,19 @@ def expanded_tail(n, tail):
     return norm.cdf(-t * math.sqrt(n / nu))
 
 
-def bootstrap(values, statistic, seed, resamples, level):
+def drawn_resamples(n, seed, resamples):
+    for r in range(resamples):
+        yield [(bits(seed, r * n + s) * n) >> 64 for s in range(n)]
+
+
+def bootstrap(values, statistic, chosen, level, is_drawn=True):
+    """`chosen`: the indices of each resample. All resamples are a population, those drawn are a sample of it."""
     n = len(values)
     value = statistic(values)
-    drawn = []
-    for r in range(resamples):
-        chosen = [(bits(seed, r * n + s) * n) >> 64 for s in range(n)]
-        drawn.append(statistic([values[i] for i in chosen]))
+    drawn = [statistic([values[i] for i in indices]) for indices in chosen]
+    resamples = len(drawn)
     mean = sum(drawn) / resamples
-    error = math.sqrt(sum((x - mean) ** 2 for x in drawn) / (resamples - 1))
+    error = math.sqrt(sum((x - mean) ** 2 for x in drawn) / (resamples - is_drawn))
     drawn.sort()
     share = (sum(x < value for x in drawn) + sum(x <= value for x in drawn)) / 2
     bias = norm.ppf(min(max(share, 0.5), resamples - 0.5) / resamples)
@@ -85,6 +90,10 @@ def median_interval(values, level):
     return {"lower": lower, "upper": upper}
 
 
+def mean(x):
+    return sum(x) / len(x)
+
+
 def geometric_mean(x):
     return math.exp(sum(math.log(v) for v in x) / len(x))
 
@@ -96,8 +105,12 @@ print(
         {
             "splitmix64_from_0": [finalise((k + 1) * GAMMA & MASK) for k in range(4)],
             "values": SKEWED,
-            "bootstrap_mean": bootstrap(SKEWED, lambda x: sum(x) / len(x), 5, 2000, 0.9),
-            "bootstrap_geometric_mean": bootstrap(SKEWED, geometric_mean, 6, 2000, 0.95),
+            "bootstrap_mean": bootstrap(SKEWED, mean, drawn_resamples(9, 5, 2000), 0.9),
+            "bootstrap_geometric_mean": bootstrap(SKEWED, geometric_mean, drawn_resamples(9, 6, 2000), 0.95),
+            # Sorted indices, so that one set of observations has one mean to the last digit.
+            "bootstrap_all_resamples": bootstrap(
+                SKEWED[3:], mean, map(sorted, itertools.product(range(6), repeat=6)), 0.95, is_drawn=False
+            ),
             "medians": [
                 [level, n, median_interval([k * k * 0.5 for k in range(n)], level)]
                 for level, n in ((0.95, 7), (0.95, 10), (0.9, 11), (0.8, 20), (0.5, 2))

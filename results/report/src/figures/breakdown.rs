@@ -6,7 +6,7 @@ use crate::ReportError;
 use crate::drawing::charts::dot_rows::{DotRow, DotRows, Series};
 use crate::drawing::families::style_of;
 use crate::drawing::figure::{Figure, Style, Words};
-use crate::records::breakdown::{Breakdown, Group};
+use crate::records::breakdown::{Breakdown, Group, breakdown_csv};
 use crate::tables::conditions::conditions;
 
 /// What the names of these figures begin with.
@@ -88,6 +88,6 @@ impl Breakdown {
             conditions: conditions(summary),
             caption,
         };
-        Ok(self.csv().and_then(|csv| Figure::of(words, &drawing, csv, style)))
+        Ok(breakdown_csv(std::slice::from_ref(self)).and_then(|csv| Figure::of(words, &drawing, csv, style)))
     }
 }

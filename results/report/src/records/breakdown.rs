@@ -8,11 +8,11 @@ use polars::prelude::*;
 use specimen_record::{RunDir, Summary};
 use specimen_stats::{
     averages::bootstrap_mean_over_groups,
-    bootstrap::{BootstrapPlan, MIN_RESAMPLES},
+    bootstrap::{BootstrapPlan, N_RESAMPLES},
     error::StatsError,
     fewest::FEWEST_OBSERVATIONS,
 };
-use specimen_table::{Column as Head, CsvText, Entry, Table, column_decimals, with_interval};
+use specimen_table::{Column as Head, CsvText, Entry, Table, column_decimals, csv_field, with_interval};
 
 use super::{SCORE, of_run};
 use crate::ReportError;
@@ -224,7 +224,7 @@ fn mean_row(group: &DataFrame) -> PolarsResult<DataFrame> {
 /// The mean, and its 95 % interval by a BCa bootstrap over the prompts, which stays inside of the range of the scores; there is
 /// none of too few prompts.
 fn over_prompts(values: &[f64], prompts: &[&str]) -> Result<(f64, Option<[f64; 2]>), StatsError> {
-    let plan = BootstrapPlan::new(INTERVAL_SEED, MIN_RESAMPLES, 0.95)?;
+    let plan = BootstrapPlan::new(INTERVAL_SEED, N_RESAMPLES, 0.95)?;
     let (mean, interval) = bootstrap_mean_over_groups(values, prompts, &plan)?;
     Ok((mean, interval.map(|interval| [interval.lower, interval.upper])))
 }
@@ -273,35 +273,40 @@ impl Breakdown {
         let value = |group: &Group| group.cells.first().map_or(f64::INFINITY, |cell| sign * cell.value);
         self.groups.sort_by(|a, b| value(a).total_cmp(&value(b)).then_with(|| a.name.cmp(&b.name)));
     }
+}
 
-    /// The numbers, a row a group and cell.
-    pub(crate) fn csv(&self) -> Result<String, ReportError> {
-        let mut out = CsvText::new();
-        out.write_record([
-            self.fact.as_str(),
-            "cell",
-            "metric",
-            "protocol",
-            "images",
-            "prompts",
-            "value",
-            "value_lo",
-            "value_hi",
-            "difference",
-            "difference_lo",
-            "difference_hi",
-        ])?;
-        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+/// The numbers of breakdowns by one fact, a row a score, group and cell; empty where a score has no interval or no difference.
+///
+/// # Errors
+/// When the CSV writer refuses an operation.
+pub(crate) fn breakdown_csv(found: &[Breakdown]) -> Result<String, ReportError> {
+    let mut out = CsvText::new();
+    out.write_record([
+        found.first().map_or("group", |breakdown| breakdown.fact.as_str()),
+        "cell",
+        "metric",
+        "protocol",
+        "images",
+        "prompts",
+        "value",
+        "value_lo",
+        "value_hi",
+        "difference",
+        "difference_lo",
+        "difference_hi",
+    ])?;
+    let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let end = |ci95: Option<[f64; 2]>, at: usize| text(ci95.map(|ends| ends[at]));
+    for breakdown in found {
         for (group, cell) in
-            self.groups.iter().flat_map(|group| group.cells.iter().map(move |cell| (group, cell)))
+            breakdown.groups.iter().flat_map(|group| group.cells.iter().map(move |cell| (group, cell)))
         {
-            let end = |ci95: Option<[f64; 2]>, at: usize| text(ci95.map(|ends| ends[at]));
             let ends = cell.difference.and_then(|(_, ci95)| ci95);
             out.write_record([
-                group.name.clone(),
-                cell.cell.clone(),
-                self.metric.clone(),
-                self.protocol.clone(),
+                csv_field(&group.name),
+                csv_field(&cell.cell),
+                csv_field(&breakdown.metric),
+                breakdown.protocol.clone(),
                 cell.n_images.to_string(),
                 cell.n_prompts.to_string(),
                 cell.value.to_string(),
@@ -312,8 +317,8 @@ impl Breakdown {
                 end(ends, 1),
             ])?;
         }
-        Ok(out.into_text())
     }
+    Ok(out.into_text())
 }
 
 /// The breakdowns by one fact as a table: a row a group and cell, two columns a score.

@@ -6,7 +6,6 @@ use specimen_stats::student::student_two_sided_p;
 use specimen_table::fixed;
 
 use crate::ReportError;
-use crate::tables::conditions::baselines;
 
 /// Smallest p value that is shown; a smaller one is shown as below it.
 const SMALLEST_P: f64 = 1e-4;
@@ -93,18 +92,23 @@ fn why_no_p(versus: &VsBaseline) -> &'static str {
     }
 }
 
-/// How p values are meant.
+/// How p values are meant, and with whose images the cells are compared: an axis of the model or of its sampling makes several
+/// baselines.
 pub(crate) fn on_p_values(summary: &Summary) -> String {
-    let baselines = baselines(summary);
-    format!(
-        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All cells {}are compared with the same images \
-         {}, so chance in those images moves all differences together.",
-        if baselines.len() == 1 { "" } else { "of a group " },
-        if baselines.len() == 1 {
-            format!("of {}", baselines[0])
-        } else {
-            format!("of its baseline ({})", baselines.join(", "))
+    let mut all: Vec<&str> = Vec::new();
+    for named in summary.cells.iter().filter_map(|cell| cell.baseline.as_deref()) {
+        if !all.contains(&named) {
+            all.push(named);
         }
+    }
+    let (cells, images) = match all[..] {
+        [] => ("", format!("of {}", summary.baseline)),
+        [one] => ("", format!("of {one}")),
+        _ => (" of a group", format!("of its baseline ({})", all.join(", "))),
+    };
+    format!(
+        "p: two-sided by Student's t, Holm-corrected over the cells of a metric. All cells{cells} are compared with the same \
+         images {images}, so chance in those images moves all differences together."
     )
 }
 

@@ -128,7 +128,6 @@ fn timing(summary: &Summary) -> Option<String> {
     let without = |quantity: TimingQuantity, what: &str| {
         quality.why.get(&quantity).map(|why| format!("{what} is not known ({why})"))
     };
-    let drift = quality.drift_in_words().or_else(|| without(TimingQuantity::Drift, "the drift"));
     let others = quality
         .others_busy_mean
         .map(|share| format!("other processes used {} % of the machine", fixed(100.0 * share, 0)))
@@ -139,7 +138,13 @@ fn timing(summary: &Summary) -> Option<String> {
     let outliers = format!("{n_outliers} of {n_timed} times{repeated} are outliers (kept)");
     let times = || cells().map(|cell| cell.n_timed).filter(|n| *n > 0);
     let (fewest, most) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-    let sessions = (fewest < most).then(|| {
+    let several = fewest < most;
+    let of_session = if several { " of the session in which it moved most" } else { "" };
+    let drift = quality
+        .drift_in_words()
+        .map(|words| format!("{words}{of_session}"))
+        .or_else(|| without(TimingQuantity::Drift, "the drift"));
+    let sessions = several.then(|| {
         format!(
             "cells were timed {fewest} to {most} times: seconds are of the sessions that timed all cells, a speedup is of all \
              sessions that timed the cell and its baseline"

@@ -195,7 +195,7 @@ impl Measure {
         }
     }
 
-    /// Whether it is a column of the table; the CSV has them all.
+    /// Whether it is a column of the table where none is asked for by name; the CSV has them all.
     pub(crate) fn is_column(&self) -> bool {
         !matches!(self, Measure::SpeedupGeomean | Measure::SpeedupMedian)
     }

@@ -86,7 +86,10 @@ impl<'c> Builder<'c> {
         table.push_text("output", &frame, "guarantee")?;
         table.push_text("drafter", &frame, "drafter")?;
         table.push_counts(summary, &frame)?;
-        for measure in frame.measures.iter().filter(|measure| measure.is_column()) {
+        let is_shown = |measure: &&Measure| {
+            measure.is_column() || wanted.iter().any(|name| name.eq_ignore_ascii_case(&measure.key()))
+        };
+        for measure in frame.measures.iter().filter(is_shown) {
             table.push_measure(summary, &frame, measure)?;
         }
         Ok(table)

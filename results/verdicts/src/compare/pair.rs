@@ -1,14 +1,11 @@
 //! One paired quantity: its estimate, interval, p value and what the pairs could have shown.
 
 use serde::Serialize;
-use specimen_stats::bootstrap::{BootstrapPlan, Interval};
+use specimen_stats::bootstrap::{BootstrapPlan, Interval, N_RESAMPLES};
 use specimen_stats::paired::{Paired, ratio_of_sums_change};
 
 use crate::VerdictError;
 use crate::values::{ByPrompt, PairedTimes};
-
-/// Resamples of every interval.
-const N_RESAMPLES: usize = 4000;
 
 /// How two sides are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
