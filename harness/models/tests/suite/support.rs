@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use specimen_catalog::{Choice, Part};
+use specimen_catalog::{Choice, Entry, Part};
 use specimen_decode::{
     dist::{Dist, TokenId},
     frontier::PictureRows,
@@ -67,12 +67,12 @@ fn tiny_config() -> TargetConfig {
 }
 
 pub(crate) fn tiny_backbone() -> TinyBackbone {
-    tiny_backbone_with(Kind::Float, tiny_config().n_layers)
+    tiny_backbone_with(Kind::Float, 0)
 }
 
-fn tiny_backbone_with(kind: Kind, n_layers: i64) -> TinyBackbone {
+fn tiny_backbone_with(kind: Kind, n_more: i64) -> TinyBackbone {
     no_grad(|| {
-        let config = TargetConfig { n_layers, ..tiny_config() };
+        let config = TargetConfig { n_layers: tiny_config().n_layers + n_more, ..tiny_config() };
         let mut random = RandomWeights::new(1);
         let mut backbone =
             TinyBackbone::new(&mut Placed::new(&mut random, kind, Device::Cpu), &config).unwrap();
@@ -93,19 +93,17 @@ pub(crate) fn caption_rows(n_rows: i64) -> Tensor {
     Tensor::from_slice(&[CAPTION, NULL_CAPTION].concat()).view([2, 3]).narrow(0, 0, n_rows)
 }
 
+/// What opens an image in a kind, of a network with so many layers more than it has elsewhere.
+pub(crate) type OpenWith = fn(Kind, i64, Sampling) -> ModelGeneration;
+
 /// An image of the tiny architecture under way; two rows exactly when guidance is not 1.
 pub(crate) fn tiny(sampling: Sampling) -> ModelGeneration {
-    tiny_in(Kind::Float, sampling)
+    tiny_with(Kind::Float, 0, sampling)
 }
 
-pub(crate) fn tiny_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
-    tiny_with(kind, tiny_config().n_layers, sampling)
-}
-
-/// The same with another number of layers.
-pub(crate) fn tiny_with(kind: Kind, n_layers: i64, sampling: Sampling) -> ModelGeneration {
+pub(crate) fn tiny_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
     let n_rows = if sampling.guidance == 1.0 { 1 } else { 2 };
-    let backbone = tiny_backbone_with(kind, n_layers);
+    let backbone = tiny_backbone_with(kind, n_more);
     let prefix = no_grad(|| backbone.embed_caption(&caption_rows(n_rows)));
     let n_tokens = tiny_config().n_tokens() as usize;
     ModelGeneration::new(Rc::new(backbone), sampling, prefix, n_tokens, MAX_TREE)
@@ -120,56 +118,58 @@ pub(crate) fn igpt_backbone(seed: u64) -> IgptBackbone {
 
 /// An image of a small Image-GPT under way.
 pub(crate) fn igpt(sampling: Sampling) -> ModelGeneration {
-    igpt_in(Kind::Float, sampling)
+    igpt_with(Kind::Float, 0, sampling)
 }
 
-pub(crate) fn igpt_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
+pub(crate) fn igpt_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
+    let config = IgptConfig { n_layers: SMALL_IGPT.n_layers + n_more, ..SMALL_IGPT };
     let mut random = RandomWeights::new(2);
-    let backbone = IgptBackbone::new(&mut Placed::new(&mut random, kind, Device::Cpu), &SMALL_IGPT).unwrap();
+    let backbone = IgptBackbone::new(&mut Placed::new(&mut random, kind, Device::Cpu), &config).unwrap();
     let prefix = backbone.prefix();
-    ModelGeneration::new(Rc::new(backbone), sampling, prefix, SMALL_IGPT.n_tokens() as usize, MAX_TREE)
+    ModelGeneration::new(Rc::new(backbone), sampling, prefix, config.n_tokens() as usize, MAX_TREE)
 }
 
 /// A way to open the same image again, so that the copy has no history.
 pub(crate) type Open = fn() -> ModelGeneration;
 
-/// An image of LlamaGen at toy width under way; its caption leaves slots empty.
-pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
-    llamagen_in(Kind::Float, sampling)
+/// The toy `name` of the catalog with `n_more` layers more.
+fn toy_entry(name: &str, n_more: i64) -> &'static Entry {
+    let path = format!("{}/../catalog/models/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let mut toy: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+    let n_layers = &mut toy["target"]["sizes"]["n_layers"];
+    *n_layers = (n_layers.as_integer().unwrap() + n_more).into();
+    Box::leak(Box::new(toy.try_into().unwrap()))
 }
 
-pub(crate) fn llamagen_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
-    let model = LlamaGen::made(specimen_catalog::entry("llamagen-toy").unwrap(), None, kind, Device::Cpu)
-        .unwrap()
-        .into_model(Device::Cpu)
-        .unwrap();
-    model.open("a red circle", &sampling, MAX_TREE).unwrap()
+/// An image of LlamaGen at toy width under way; its caption leaves slots empty.
+pub(crate) fn llamagen(sampling: Sampling) -> ModelGeneration {
+    llamagen_with(Kind::Float, 0, sampling)
+}
+
+pub(crate) fn llamagen_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
+    let toy = LlamaGen::made(toy_entry("llamagen-toy", n_more), None, kind, Device::Cpu).unwrap();
+    toy.into_model(Device::Cpu).unwrap().open("a red circle", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Janus at toy width under way.
 pub(crate) fn janus(sampling: Sampling) -> ModelGeneration {
-    janus_in(Kind::Float, sampling)
+    janus_with(Kind::Float, 0, sampling)
 }
 
-pub(crate) fn janus_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
-    let model = Janus::made(specimen_catalog::entry("janus-toy").unwrap(), None, kind, Device::Cpu)
-        .unwrap()
-        .into_model(Device::Cpu)
-        .unwrap();
-    model.open("a red bus", &sampling, MAX_TREE).unwrap()
+pub(crate) fn janus_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
+    let toy = Janus::made(toy_entry("janus-toy", n_more), None, kind, Device::Cpu).unwrap();
+    toy.into_model(Device::Cpu).unwrap().open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
 /// An image of Emu3 at toy width under way, structural tokens drawn like any other; its caption is shorter than the negative
 /// prompt, and heads share keys.
 pub(crate) fn emu3(sampling: Sampling) -> ModelGeneration {
-    emu3_in(Kind::Float, sampling)
+    emu3_with(Kind::Float, 0, sampling)
 }
 
-pub(crate) fn emu3_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
-    let model = Emu3::made(specimen_catalog::entry("emu3-toy").unwrap(), None, kind, Device::Cpu)
-        .unwrap()
-        .into_model(Device::Cpu)
-        .unwrap();
+pub(crate) fn emu3_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
+    let toy = Emu3::made(toy_entry("emu3-toy", n_more), None, kind, Device::Cpu).unwrap();
+    let model = toy.into_model(Device::Cpu).unwrap();
     let opened = model.open("a red bus", &sampling, MAX_TREE).unwrap();
     let (backbone, prefix) = (opened.backbone().clone(), opened.prefix().shallow_clone());
     // Without its structural tokens it has no rows of a picture.
@@ -179,15 +179,12 @@ pub(crate) fn emu3_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
 
 /// An image of Liquid at toy width under way; the row without its caption is padded.
 pub(crate) fn liquid(sampling: Sampling) -> ModelGeneration {
-    liquid_in(Kind::Float, sampling)
+    liquid_with(Kind::Float, 0, sampling)
 }
 
-pub(crate) fn liquid_in(kind: Kind, sampling: Sampling) -> ModelGeneration {
-    let model = Liquid::made(specimen_catalog::entry("liquid-toy").unwrap(), None, kind, Device::Cpu)
-        .unwrap()
-        .into_model(Device::Cpu)
-        .unwrap();
-    model.open("a red bus", &sampling, MAX_TREE).unwrap()
+pub(crate) fn liquid_with(kind: Kind, n_more: i64, sampling: Sampling) -> ModelGeneration {
+    let toy = Liquid::made(toy_entry("liquid-toy", n_more), None, kind, Device::Cpu).unwrap();
+    toy.into_model(Device::Cpu).unwrap().open("a red bus", &sampling, MAX_TREE).unwrap()
 }
 
 thread_local! {
