@@ -1,5 +1,7 @@
 //! Progress of a run: on a terminal a bar for the whole and one for each cell, otherwise a line every 5 %.
 
+use std::collections::BTreeSet;
+
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
 use specimen_measure::words::counted;
@@ -16,6 +18,17 @@ pub(crate) struct Progress<'t> {
     bar: Option<ProgressBar>,
     cells: Vec<CellProgress>,
     has_warmed_up: bool,
+    said: Said,
+}
+
+/// What was said already: models share reasons, and so do the workers of several shards.
+#[derive(Default)]
+struct Said(BTreeSet<String>);
+
+impl Said {
+    fn is_new(&mut self, text: &str) -> bool {
+        self.0.insert(text.to_owned())
+    }
 }
 
 /// Images of one cell.
@@ -54,6 +67,7 @@ impl<'t> Progress<'t> {
             bar,
             cells,
             has_warmed_up: false,
+            said: Said::default(),
         }
     }
 
@@ -77,8 +91,12 @@ impl<'t> Progress<'t> {
             }
             DriverEvent::Torn { what }
             | DriverEvent::Damage { what }
-            | DriverEvent::DiskFull { what }
-            | DriverEvent::Weights { what } => self.warn(what),
+            | DriverEvent::DiskFull { what } => self.warn(what),
+            DriverEvent::Weights { what } | DriverEvent::Worker(WorkerEvent::Warning { what }) => {
+                if self.said.is_new(what) {
+                    self.warn(what);
+                }
+            }
             DriverEvent::DiskFree => self.say("there is disk space again: continuing"),
             DriverEvent::Resuming { what } => self.console.say(format!("continuing: {what}")),
             DriverEvent::OtherProvenance { what } => self.warn(&format!(
@@ -103,7 +121,6 @@ impl<'t> Progress<'t> {
                 };
                 self.say(&text);
             }
-            DriverEvent::Worker(WorkerEvent::Warning { what }) => self.warn(what),
             DriverEvent::Worker(WorkerEvent::Warmup { cell }) => {
                 if !self.has_warmed_up {
                     self.show("warming up: the first images are not measured");
@@ -368,6 +385,13 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_warning_of_several_workers_is_said_once() {
+        let mut said = Said::default();
+        let reasons = ["no library", "no library", "no memory", "no library"];
+        assert_eq!(reasons.map(|why| said.is_new(why)), [true, false, true, false]);
+    }
 
     #[test]
     fn a_long_run_is_shown_every_5_percent_with_rate_and_time_left() {

@@ -22,7 +22,7 @@ use crate::{
     heads::{described_head::HeadKind, head_sources::OpenedHeads, llama_heads::Headed},
     llama::image_llama::StackShape,
     picture::vq16::Vq16Config,
-    seam::{loaded_model::LoadedModel, model_error::ModelError},
+    seam::{loaded_model::LoadedModel, model_error::ModelError, static_steps::StepBuffers},
 };
 
 /// Whether weights from a seed take the place of the published ones. Models without files have their own in any case.
@@ -156,13 +156,29 @@ pub fn open(name: &str, options: &OpenModel) -> Result<Rc<LoadedModel>, ModelErr
         loaded.weights.extend(opened.weights);
         loaded.warnings.extend(opened.warnings);
     }
-    let refused = if device == Device::Cpu { None } else { cuda_graph::available().err() };
-    let can = device != Device::Cpu && refused.is_none();
-    loaded.steps = options.graphs.unwrap_or(can).then(Rc::default);
-    if let Some(why) = refused.filter(|_| options.graphs != Some(false)) {
-        loaded.warnings.push(format!("steps of `{name}` run without CUDA graphs and take longer: {why}"));
-    }
+    let (steps, why) = steps_on(device, options.graphs, cuda_graph::available);
+    loaded.steps = steps;
+    // The same for every model: a user reads it once.
+    loaded.warnings.extend(why.map(|why| format!("steps run without CUDA graphs and take longer: {why}")));
     Ok(Rc::new(loaded))
+}
+
+/// The buffers of steps on `device`, if they have some, and why there are no graphs where a GPU was to have them. `graphs` as
+/// in [`OpenModel`]; `available` says whether steps of a GPU can be captured.
+fn steps_on(
+    device: Device,
+    graphs: Option<bool>,
+    available: impl FnOnce() -> Result<(), String>,
+) -> (Option<Rc<StepBuffers>>, Option<String>) {
+    let refused = if device == Device::Cpu || graphs == Some(false) { None } else { available().err() };
+    match (graphs, refused) {
+        // The first step says why.
+        (Some(true), Some(why)) => (Some(Rc::new(StepBuffers::refused_by(move |_| why.clone()))), None),
+        (Some(true), None) => (Some(Rc::default()), None),
+        (Some(false), _) => (None, None),
+        (None, Some(why)) => (None, Some(why)),
+        (None, None) => ((device != Device::Cpu).then(Rc::default), None),
+    }
 }
 
 /// Sizes of a published model, as far as its heads and their training depend on them.
@@ -243,5 +259,26 @@ mod tests {
     fn a_misspelt_name_is_answered_with_the_nearest() {
         let nearest = ["igpt-minst", "igpt-fmnits", "IGPT-MNIST", "teny", "fmnist"].map(nearest);
         assert_eq!(nearest, ["igpt-mnist", "igpt-fmnist", "igpt-mnist", "tiny", "igpt-fmnist"]);
+    }
+
+    #[test]
+    fn a_library_of_graphs_that_is_absent_is_said_once_and_no_error() {
+        let absent = || Err("there is no library".to_owned());
+        let [cpu, gpu] = [Device::Cpu, Device::Cuda(0)];
+        // What is asked for, whether steps have buffers then, and whether the model says why they are no graphs.
+        for (device, graphs, has_buffers, says) in [
+            (gpu, None, false, true),
+            (gpu, Some(true), true, false),
+            (gpu, Some(false), false, false),
+            (cpu, None, false, false),
+            (cpu, Some(true), true, false),
+        ] {
+            let (steps, why) = steps_on(device, graphs, absent);
+            assert_eq!((steps.is_some(), why.is_some()), (has_buffers, says), "{device:?}, {graphs:?}");
+        }
+        for graphs in [None, Some(true)] {
+            let (steps, why) = steps_on(gpu, graphs, || Ok(()));
+            assert_eq!((steps.is_some(), why), (true, None), "{graphs:?}");
+        }
     }
 }

@@ -91,9 +91,7 @@ pub(crate) fn costs(args: &CostsArgs, console: &Console) -> anyhow::Result<()> {
     let asked = (sizes.as_slice(), args.repetitions as usize);
     let costs =
         within_memory(&cell.model, None, || forward_costs(&model, prompt, &cell.sampling, asked, &clock))?;
-    if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
-        console.warn(format!("steps ran without CUDA graphs: {why}"));
-    }
+    model.take_refusal().iter().for_each(|what| console.warn(what));
     let peak_device = peak_begun.and_then(|()| peak_memory(device));
     let eager_cost = |cost: &MedianEstimate| EagerCost { steps: rounded(cost.value), ci95: ends(cost) };
     let verification = |(at, (nodes, cost)): (usize, &(usize, MedianEstimate))| Verification {

@@ -146,6 +146,7 @@ pub(crate) fn generate(args: &GenerateArgs, console: &Console) -> anyhow::Result
         seed: args.seed,
     };
     let generated = within_memory(&cell.model, Some(&cell.method), || generate_image(&request, &clock))?;
+    model.take_refusal().iter().for_each(|what| console.warn(what));
     save(&generated.picture, &out)?;
     let image = describe(&generated, out);
     match console.format() {

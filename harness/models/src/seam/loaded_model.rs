@@ -180,6 +180,13 @@ impl LoadedModel {
         Ok((start(generation, max_run, time.clone()), time))
     }
 
+    /// A sentence with the reason, once, where a step could not be captured as a CUDA graph.
+    #[must_use]
+    pub fn take_refusal(&self) -> Option<String> {
+        let why = self.steps.as_ref()?.take_refusal()?;
+        Some(format!("steps of `{}` run without a CUDA graph and take longer: {why}", self.name))
+    }
+
     /// The picture of `tokens`.
     #[must_use]
     pub fn picture(&self, tokens: &[TokenId]) -> Picture {

@@ -2,8 +2,9 @@
 //!
 //! Read in this order: [`backbone`] and [`kv`] (what a network offers), [`distributions`] (from logits to
 //! probabilities), [`transfers`] (what crosses to the device and back), [`feature_tap`] and [`generation`] (one
-//! image under way), [`static_steps`] (its steps as CUDA graphs), [`batch`] (several images in one step), [`token_tables`] and [`feature_rows`] (what
-//! methods and diagnostics read besides), [`loaded_model`] (a whole model), [`likelihood`].
+//! image under way), [`static_steps`] and [`captures`] (its steps as CUDA graphs), [`batch`] (several images in one step),
+//! [`token_tables`] and [`feature_rows`] (what methods and diagnostics read besides), [`loaded_model`] (a whole model),
+//! [`likelihood`].
 
 // One group a line of the reading order above; rustfmt sorts within a group only.
 pub mod backbone;
@@ -17,6 +18,7 @@ pub mod feature_tap;
 pub mod generation;
 
 pub mod batch;
+pub mod captures;
 pub mod static_steps;
 
 pub mod clock;

@@ -8,20 +8,18 @@
 //! A step then has a fixed number of slots a lane, so that no image changes what is computed of another.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::{BTreeMap, btree_map::Entry},
     rc::Rc,
 };
 
-use specimen_decode::{
-    clock::{Clock, MonotonicClock},
-    pipeline::Sampling,
-};
+use specimen_decode::pipeline::Sampling;
 use specimen_weights::cuda_graph::Graph;
 use tch::{Device, Kind, Tensor};
 
 use crate::seam::{
     backbone::{Backbone, Tapped},
+    captures::{Captures, Capturing},
     distributions::{DistributionRows, distributions},
     kv::{KvCache, KvShape},
     mask::{Mask, Sight, stacked},
@@ -40,30 +38,7 @@ const MOST_UNUSED: usize = 2;
 #[derive(Default)]
 pub struct StepBuffers {
     unused: RefCell<Vec<Buffers>>,
-    refusal: RefCell<Refusal>,
-    captures: Cell<Captures>,
-    /// Whether no graph is to be captured.
-    is_eager: bool,
-}
-
-/// CUDA graphs that were captured for the steps of a model so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Captures {
-    /// Graphs. Buffers that were given up are counted with theirs.
-    pub n_captured: u64,
-    /// Steps that could not be captured; they run kernel by kernel.
-    pub n_refused: u64,
-    /// Nanoseconds that capturing took, refused steps included.
-    pub ns: u64,
-}
-
-/// Why steps were not captured.
-#[derive(Default)]
-enum Refusal {
-    #[default]
-    None,
-    Untold(String),
-    Told,
+    capturing: Capturing,
 }
 
 /// Images that share buffers.
@@ -89,45 +64,25 @@ impl StepBuffers {
     /// has no graphs.
     #[must_use]
     pub fn take_refusal(&self) -> Option<String> {
-        let mut refusal = self.refusal.borrow_mut();
-        let Refusal::Untold(why) = &mut *refusal else { return None };
-        let why = std::mem::take(why);
-        *refusal = Refusal::Told;
-        Some(why)
+        self.capturing.take_refusal()
     }
 
     /// What was captured so far.
     #[must_use]
     pub fn captures(&self) -> Captures {
-        self.captures.get()
-    }
-
-    /// What `capture` gives, counted with its time; nothing where the step is refused.
-    fn counted<T>(&self, capture: impl FnOnce() -> Result<T, String>) -> Option<T> {
-        let clock = MonotonicClock::new();
-        let captured = capture();
-        let Captures { n_captured, n_refused, ns } = self.captures.get();
-        let (more, less) = if captured.is_ok() { (1, 0) } else { (0, 1) };
-        self.captures.set(Captures {
-            n_captured: n_captured + more,
-            n_refused: n_refused + less,
-            ns: ns + clock.now_ns(),
-        });
-        captured.map_err(|why| self.refuse(why)).ok()
-    }
-
-    /// Notes why a step was not captured, if no step was refused before.
-    fn refuse(&self, why: String) {
-        let mut refusal = self.refusal.borrow_mut();
-        if matches!(*refusal, Refusal::None) {
-            *refusal = Refusal::Untold(why);
-        }
+        self.capturing.captures()
     }
 
     /// Buffers whose steps are never captured as graphs.
     #[must_use]
     pub fn eager() -> Self {
-        Self { is_eager: true, ..Self::default() }
+        Self { capturing: Capturing::never(), ..Self::default() }
+    }
+
+    /// Buffers whose steps are refused as graphs, on any device: `refuse` says why, and may run the step as a capture does.
+    #[must_use]
+    pub fn refused_by(refuse: impl Fn(&mut dyn FnMut()) -> String + 'static) -> Self {
+        Self { capturing: Capturing::refused_by(refuse), ..Self::default() }
     }
 
     /// Buffers for `lanes`, and the empty cache of each, of `shape` or a little more. `shape` is that of one lane.
@@ -342,12 +297,12 @@ impl StaticSteps {
                 packed.upload_into(&mut step.block);
                 step
             }
-            Entry::Vacant(free) => free.insert(Step::new(&packed, device, home.is_eager)),
+            Entry::Vacant(free) => free.insert(Step::new(&packed, device)),
         };
         let Step { lists, mask, graph, .. } = step;
         let mut compute = || buffers.forward(backbone, lists, mask, n_read, layers);
-        if let (Captured::Untried, Device::Cuda(_)) = (&*graph, device) {
-            *graph = match home.counted(|| Graph::capture(&mut compute)) {
+        if let Captured::Untried = graph {
+            *graph = match home.capturing.capture(device, &mut compute) {
                 Some((graph, outputs)) => Captured::Yes(graph, outputs),
                 None => Captured::No,
             };
@@ -431,12 +386,11 @@ fn packed(present: &[LaneStep<'_>], n_lanes: usize, n: usize, n_read: i64, spare
 }
 
 impl Step {
-    fn new(packed: &Packed<3>, device: Device, is_eager: bool) -> Self {
+    fn new(packed: &Packed<3>, device: Device) -> Self {
         let block = packed.upload(device);
         let (lists, mask) = packed.views(&block);
         let mask = mask.expect("a step has a mask");
-        let graph = if is_eager { Captured::No } else { Captured::Untried };
-        Self { block, lists, mask, graph }
+        Self { block, lists, mask, graph: Captured::Untried }
     }
 }
 
@@ -513,37 +467,5 @@ mod tests {
             n_read(Lanes { n: 2, n_slots: 1 }, &[0, 255, 256, 600, 1199]),
             [512, 512, 512, 1024, 1536]
         );
-    }
-
-    #[test]
-    fn steps_that_cannot_be_captured_are_said_once() {
-        let buffers = StepBuffers::default();
-        assert_eq!(buffers.take_refusal(), None);
-        for why in ["first", "second"] {
-            buffers.refuse(why.to_owned());
-        }
-        assert_eq!(buffers.take_refusal().as_deref(), Some("first"));
-        // A step of another size.
-        buffers.refuse("third".to_owned());
-        assert_eq!(buffers.take_refusal(), None);
-    }
-
-    #[test]
-    fn captured_and_refused_steps_are_counted_with_their_time() {
-        let buffers = StepBuffers::default();
-        assert_eq!(buffers.captures(), Captures::default());
-        let slow = || {
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            Ok(7)
-        };
-        assert_eq!(buffers.counted(slow), Some(7));
-        let first = buffers.captures();
-        assert_eq!((first.n_captured, first.n_refused), (1, 0));
-        assert!(first.ns >= 2_000_000, "{first:?}");
-        assert_eq!(buffers.counted(|| Err::<u8, _>("too large".to_owned())), None);
-        assert_eq!(buffers.take_refusal().as_deref(), Some("too large"));
-        let second = buffers.captures();
-        assert_eq!((second.n_captured, second.n_refused), (1, 1));
-        assert!(second.ns >= first.ns);
     }
 }

@@ -1,6 +1,8 @@
 //! The published architectures at toy width, from a prompt to a picture by every family of methods; lossless ones draw
 //! from the target's own distribution.
 
+use std::{cell::Cell, rc::Rc};
+
 use specimen_decode::{
     clock::MonotonicClock,
     decoder::{Method, decode},
@@ -15,7 +17,10 @@ use specimen_decode::{
 use specimen_models::{
     catalog::{Made, OpenModel, open},
     heads::drafters::DrafterKind,
-    seam::{generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel},
+    seam::{
+        generation::ModelGeneration, likelihood::conditional_distributions, loaded_model::LoadedModel,
+        static_steps::StepBuffers,
+    },
 };
 use tch::{Device, Kind};
 
@@ -74,12 +79,12 @@ pub(crate) fn methods() -> [(&'static str, String); 7] {
 
 const LOSSLESS: usize = 4;
 
-pub(crate) fn toy(name: &str) -> std::rc::Rc<LoadedModel> {
+pub(crate) fn toy(name: &str) -> Rc<LoadedModel> {
     toy_with(name, None)
 }
 
 /// The same where `graphs` says whether its steps run over buffers that stay where they are.
-fn toy_with(name: &str, graphs: Option<bool>) -> std::rc::Rc<LoadedModel> {
+fn toy_with(name: &str, graphs: Option<bool>) -> Rc<LoadedModel> {
     let options = OpenModel {
         kind: Kind::Float,
         device: Device::Cpu,
@@ -175,6 +180,30 @@ fn over_buffers_every_method_decodes_the_tokens_and_accepts_the_drafts_that_it_d
                 check_same([&plain, &buffered], (prompt, GUIDED), &method, seed);
             }
         }
+    }
+}
+
+/// A GPU runs a step a few times and then captures it, which can fail at any point.
+#[test]
+fn steps_that_cannot_be_captured_draw_the_same_tokens_and_the_first_reason_is_said_once() {
+    for (name, prompt) in TOYS.into_iter().chain(CHAMELEONS) {
+        let plain = toy_with(name, Some(false));
+        let n_tried = Cell::new(0);
+        let refuse = move |step: &mut dyn FnMut()| {
+            let nth = n_tried.replace(n_tried.get() + 1);
+            (0..nth % 4).for_each(|_| step());
+            format!("refusal {nth}")
+        };
+        let mut refused = Rc::into_inner(toy(name)).unwrap();
+        let buffers = Rc::new(StepBuffers::refused_by(refuse));
+        refused.steps = Some(buffers.clone());
+        for (seed, (_, method)) in (5..).zip(methods()) {
+            check_same([&plain, &refused], (prompt, GUIDED), &method, seed);
+        }
+        let found = buffers.captures();
+        assert!(found.n_refused > 4 && found.n_captured == 0, "{name}: {found:?}");
+        assert_eq!(buffers.take_refusal().as_deref(), Some("refusal 0"), "{name}");
+        assert_eq!(buffers.take_refusal(), None, "{name}");
     }
 }
 

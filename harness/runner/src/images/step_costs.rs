@@ -14,11 +14,8 @@ use specimen_decode::{
 use specimen_models::{
     heads::drafters::DrafterKind,
     seam::{
-        clock::DeviceClock,
-        generation::ModelGeneration,
-        loaded_model::LoadedModel,
-        model_error::ModelError,
-        static_steps::{Captures, StepBuffers},
+        captures::Captures, clock::DeviceClock, generation::ModelGeneration, loaded_model::LoadedModel,
+        model_error::ModelError, static_steps::StepBuffers,
     },
 };
 pub use specimen_stats::median_interval::MedianEstimate;

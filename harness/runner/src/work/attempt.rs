@@ -30,7 +30,7 @@ use crate::{
         claim::Claim,
         rows::{Finished, record, steps_row},
         shard_work::ShardWork,
-        step_graphs::StepGraphs,
+        step_graphs::{ImageKind, StepGraphs},
         worker_event::WorkerEvent,
     },
 };
@@ -123,9 +123,15 @@ impl<'a> Attempt<'a> {
         if self.work.spec.cells.iter().filter(needed).any(|cell| cell.external.is_some()) {
             check_files(&self.work.run.manifest(), manifest, self.work.spec)?;
         }
+        let mut warnings = BTreeSet::new();
         for cell in self.work.spec.cells.iter().filter(needed).filter(|cell| cell.external.is_none()) {
             let model = self.models.get(&cell.model)?;
             check_weights(&self.work.run.manifest(), manifest, &cell.model.name, &model.weights)?;
+            warnings.extend(model.warnings.iter().cloned());
+        }
+        // A driver that has the device loaded these models, and said it.
+        if self.work.share.is_unattended {
+            warnings.into_iter().for_each(|what| (self.work.report)(WorkerEvent::Warning { what }));
         }
         Ok(())
     }
@@ -166,7 +172,6 @@ impl<'a> Attempt<'a> {
     ) -> Result<Vec<Result<Generated, RunError>>, RunError> {
         let clock = &self.clocks[&cell.model.device];
         let model = self.models.get(&cell.model)?;
-        let before = model.steps.as_ref().map(|steps| steps.captures());
         let (method, sampling) = (&cell.method, cell.sampling);
         let make = || match &batch.images[..] {
             [(_, item)] if batch.n_lanes == 1 => {
@@ -184,16 +189,15 @@ impl<'a> Attempt<'a> {
         };
         // A broken invariant in a decode step panics: its items become rows, the shard continues.
         let decode = || within_memory(&cell.model, Some(&cell.method), || Ok(make()));
-        let decoded = catch_unwind(AssertUnwindSafe(decode))
-            .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))));
-        if let Some(why) = model.steps.as_ref().and_then(|steps| steps.take_refusal()) {
-            let what = format!("steps of `{}` run without a CUDA graph and take longer: {why}", model.name);
+        let images = || {
+            catch_unwind(AssertUnwindSafe(decode))
+                .unwrap_or_else(|payload| Err(RunError::Spec(panic_message(&*payload))))
+        };
+        let kind = ImageKind { is_batch: batch.n_lanes > 1, is_timed: cell.timed && !self.is_warming };
+        let (decoded, refused) = self.graphs.watched(&cell.model, &model, kind, images);
+        if let Some(what) = refused {
             (self.work.report)(WorkerEvent::Warning { what });
         }
-        let after = model.steps.as_ref().map(|steps| steps.captures());
-        // Images that are decoded together share buffers, with graphs or without.
-        let captures = before.zip(after).or((batch.n_lanes > 1).then(Default::default));
-        self.graphs.note(&cell.model, captures, cell.timed && !self.is_warming);
         decoded
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use specimen_experiments::spec::ModelSpec;
-use specimen_models::seam::static_steps::Captures;
+use specimen_models::seam::{captures::Captures, loaded_model::LoadedModel};
 use specimen_record::{ModelSteps, StepKind};
 
 /// What is known of the models so far.
@@ -15,10 +15,37 @@ pub(crate) struct StepGraphs {
     of_models: BTreeMap<ModelSpec, ModelSteps>,
 }
 
+/// What images are made for.
+#[derive(Clone, Copy)]
+pub(crate) struct ImageKind {
+    /// Whether several are decoded together.
+    pub(crate) is_batch: bool,
+    /// Whether their times count.
+    pub(crate) is_timed: bool,
+}
+
 impl StepGraphs {
+    /// What `images` gives, which makes images of `model`, and how its steps ran is noted. Once for a model there is a
+    /// sentence with it: the first step could not be captured.
+    pub(crate) fn watched<T>(
+        &mut self,
+        spec: &ModelSpec,
+        model: &LoadedModel,
+        ImageKind { is_batch, is_timed }: ImageKind,
+        images: impl FnOnce() -> T,
+    ) -> (T, Option<String>) {
+        let captures = || model.steps.as_ref().map(|steps| steps.captures());
+        let before = captures();
+        let made = images();
+        // Images that are decoded together share buffers, with graphs or without.
+        let captures = before.zip(captures()).or(is_batch.then(Default::default));
+        self.note(spec, captures, is_timed);
+        (made, model.take_refusal())
+    }
+
     /// Notes how images of `model` were made. `captures`: what was captured for it before they were and after; `None` where
     /// its steps are eager. `is_timed`: whether their times count.
-    pub(crate) fn note(&mut self, model: &ModelSpec, captures: Option<(Captures, Captures)>, is_timed: bool) {
+    fn note(&mut self, model: &ModelSpec, captures: Option<(Captures, Captures)>, is_timed: bool) {
         let of_model = self.of_models.entry(model.without_batch()).or_insert_with(|| ModelSteps {
             model: model.name.clone(),
             dtype: model.dtype.name().to_owned(),
@@ -44,15 +71,15 @@ impl StepGraphs {
         self.of_models.values().cloned().collect()
     }
 
-    /// A sentence for each model of which graphs were captured while images were timed.
+    /// A sentence for each model of which graphs were captured, or refused, while images were timed.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let late = self.of_models.values().filter(|steps| steps.n_while_timed > 0);
         let words = |steps: &ModelSteps| {
             let ModelSteps { model, n_while_timed, ns_while_timed, .. } = steps;
             let seconds = *ns_while_timed as f64 * 1e-9;
             format!(
-                "{n_while_timed} CUDA graph(s) of `{model}` were captured while images were timed, and {seconds:.2} s of \
-                 their times are that; more images of warm-up (`warmup` in [timing]) capture them before"
+                "{n_while_timed} CUDA graph(s) of `{model}` were captured, or refused, while images were timed, and \
+                 {seconds:.2} s of their times are that; more images of warm-up (`warmup` in [timing]) capture them before"
             )
         };
         late.map(words).collect()
@@ -61,9 +88,20 @@ impl StepGraphs {
 
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
+    use specimen_decode::{
+        clock::MonotonicClock,
+        pipeline::{FilterOrder, Sampling},
+    };
     use specimen_experiments::spec::Dtype;
+    use specimen_models::seam::static_steps::StepBuffers;
 
     use super::*;
+    use crate::images::{
+        generate::{Request, generate},
+        load::Models,
+    };
 
     fn model(name: &str) -> ModelSpec {
         ModelSpec {
@@ -102,6 +140,40 @@ mod tests {
             warnings[0].contains("2 CUDA graph(s) of `tiny`") && warnings[0].contains("1.50 s"),
             "{warnings:?}"
         );
+    }
+
+    #[test]
+    fn a_capture_that_fails_is_said_once_and_recorded_and_costs_no_image() {
+        let spec = ModelSpec { dtype: Dtype::F32, device: "cpu".to_owned(), ..model("janus-toy") };
+        let toy = |steps: Option<StepBuffers>| {
+            // The loader is gone then, and the model is the only one.
+            let loaded = Models::new(None).get(&spec).unwrap();
+            LoadedModel { steps: steps.map(Rc::new), ..Rc::into_inner(loaded).unwrap() }
+        };
+        let refused = toy(Some(StepBuffers::refused_by(|_| "operation not permitted".to_owned())));
+        let mut graphs = StepGraphs::default();
+        let mut image = |model: &LoadedModel, seed| {
+            let method = &serde_json::from_str(r#"{ "drafter": { "proposer": "none" } }"#).unwrap();
+            let (guidance, filter_order) = (2.0, FilterOrder::TopKThenTopP);
+            let sampling =
+                Sampling { guidance, temperature: 1.0, top_k: 0, top_p: 1.0, filter_order, coupled: false };
+            let request = Request { model, method, sampling, prompt: "a bus", seed };
+            let kind = ImageKind { is_batch: false, is_timed: true };
+            let made = || generate(&request, &MonotonicClock::new()).unwrap().decoded.tokens;
+            graphs.watched(&spec, model, kind, made)
+        };
+        let sentence =
+            "steps of `janus-toy` run without a CUDA graph and take longer: operation not permitted"
+                .to_owned();
+        let eager = toy(None);
+        for (seed, said) in [(1, Some(sentence)), (2, None), (3, None)] {
+            let (tokens, _) = image(&eager, seed);
+            assert_eq!(image(&refused, seed), (tokens, said), "seed {seed}");
+        }
+        let row = serde_json::to_value(&graphs.rows()[0]).unwrap();
+        assert_eq!((&row["model"], &row["ran"]), (&"janus-toy".into(), &"buffers".into()));
+        // Steps of one size, over buffers that all images share: tried once.
+        assert_eq!((&row["n_captured"], &row["n_refused"]), (&0.into(), &1.into()), "{row}");
     }
 
     #[test]
