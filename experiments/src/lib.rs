@@ -11,6 +11,7 @@ pub mod abilities;
 pub mod array_shape;
 mod axes;
 pub mod bandwidth;
+mod blame;
 pub mod bundled;
 mod canonical;
 mod cells;

@@ -8,6 +8,7 @@ use specimen_datasets::CaptionPolicy;
 use specimen_foundation::names::nearest;
 
 use crate::{
+    blame::Before,
     bundled::{BUNDLED, bundled, last_part},
     cells::batch,
     document::{Entry, Node, Value},
@@ -54,6 +55,8 @@ pub(crate) const METRIC_KEYS: &[&str] = &["name", "min_n", "protocol", "real", "
 pub struct SpecText {
     // Invariant: a table, whose `axes`, if that is a table, has one entry per axis under its dotted path.
     pub(crate) root: Node,
+    /// The spec before each override, in their order.
+    pub(crate) before: Vec<Before>,
 }
 
 impl SpecText {
@@ -64,7 +67,7 @@ impl SpecText {
     pub fn parse(file: &str, text: &str) -> Result<Self, SpecError> {
         let mut root = Node::parse(file, text)?;
         matrix::flatten_axes(&mut root);
-        Ok(Self { root })
+        Ok(Self { root, before: Vec::new() })
     }
 
     /// Reads a spec file. A name without an ending, `quickstart` say, is a spec of [`bundled`] unless a file has it; a folder
@@ -83,8 +86,13 @@ impl SpecText {
     /// Checks every value and multiplies out models and axes.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place.
+    /// The first thing that is wrong, with its place: the override that brought it, or where the file has it.
     pub fn resolve(&self) -> Result<Spec, SpecError> {
+        self.resolved().map_err(|error| self.blamed(error))
+    }
+
+    /// The same, with the place of the table that is wrong.
+    pub(crate) fn resolved(&self) -> Result<Spec, SpecError> {
         let fields = Fields::new(&self.root, "the spec", "", SPEC_KEYS)?;
         let schema = fields.integer(
             "schema",

@@ -20,6 +20,7 @@ impl SpecText {
         let label = format!("--set {argument}");
         let (path, text) = split(&label, argument, "--set sampling.temperature=0.5")?;
         let value = parse_value(&label, text, text)?;
+        self.before(&label);
         if let Some(Entry { node: Node { value: Value::Table(axes), .. }, .. }) =
             entry_mut(&mut self.root, "axes")
         {
@@ -40,6 +41,7 @@ impl SpecText {
         let label = format!("--sweep {argument}");
         let (path, text) = split(&label, argument, "--sweep cell.sd.drafter.depth=1,2,3")?;
         let values = parse_value(&label, &format!("[{text}]"), text)?;
+        self.before(&label);
         let place = values.place.clone();
         if entry_mut(&mut self.root, "axes").is_none() {
             assign(&mut self.root, &["axes"], "axes", Node { place, value: Value::Table(Vec::new()) })?;

@@ -126,6 +126,41 @@ fn a_bad_override_is_reported_at_the_argument() {
 }
 
 #[test]
+fn a_bad_value_below_a_list_element_is_reported_at_the_argument_that_brought_it() {
+    const MORE: &str =
+        "accept = [{ kind = \"lantern\", k = 10, delta = 0.1 }]\n[[metric]]\nname = \"target-nll\"\n";
+    let with = |arguments: &[&str]| {
+        let mut text = SpecText::parse("s.toml", &format!("{SPEC}{MORE}")).unwrap();
+        arguments.iter().try_for_each(|argument| text.set(argument)).unwrap();
+        text.resolve().map_err(|error| error.to_string())
+    };
+    let fine = "cell.sd.v2.accept.0.k=20";
+    assert!(with(&[fine]).is_ok());
+    for (bad, words) in [
+        ("cell.sd.v2.accept.0.delta=\"abc\"", "`cell.sd.v2.accept.0`: "),
+        ("cell.sd.v2.accept.0.delta=-3", "`cell.sd.v2.accept"),
+        ("cell.sd.v2.accept.0={ kind = \"lantern\", k = 10 }", "`cell.sd.v2.accept.0`: "),
+        ("metric.0.name=\"fid\"", "[[metric]] has no `protocol`"),
+        ("metric.0={ name = \"target-nll\", min_n = \"x\" }", "`metric.0.min_n` is the text"),
+    ] {
+        // Alone, and among others.
+        for arguments in [&[bad][..], &[fine, bad], &[bad, "seed=7"]] {
+            let message = with(arguments).unwrap_err();
+            assert!(message.starts_with(&format!("--set {bad}: {words}")), "{message}");
+        }
+    }
+    // One override may be below another.
+    let whole = "metric=[{ name = \"target-nll\" }]";
+    let message = with(&[whole, "metric.0.name=\"fid\""]).unwrap_err();
+    assert!(message.starts_with("--set metric.0.name=\"fid\": [[metric]] has no"), "{message}");
+    // What the file has wrong itself stays where it is written.
+    let mut text = SpecText::parse("s.toml", &format!("{SPEC}{}", MORE.replace("0.1", "\"x\""))).unwrap();
+    text.set(fine).unwrap();
+    let message = text.resolve().unwrap_err().to_string();
+    assert!(message.starts_with("s.toml:17:11: "), "{message}");
+}
+
+#[test]
 fn a_sweep_multiplies_only_the_cell_that_it_touches() {
     let spec = sweep("cell.sd.drafter.depth=1,2,3").unwrap();
     assert_eq!(names(&spec), ["ar", "sd[depth=1]", "sd[depth=2]", "sd[depth=3]", "sd.v2"]);
