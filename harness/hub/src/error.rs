@@ -2,8 +2,10 @@
 
 use std::{io, path::PathBuf};
 
-use specimen_catalog::entry::UnknownName;
+use specimen_catalog::entry::{PublishedFile, UnknownName};
 use specimen_foundation::failure::{Failure, FailureKind};
+
+use crate::Places;
 
 /// What kept a file from being fetched or found.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,14 @@ pub enum HubError {
         variable: &'static str,
         /// Where it would be found.
         remedy: String,
+    },
+    /// A file that could not be fetched and that a user may have all the same.
+    #[error("{source}; {copy}")]
+    Unfetched {
+        /// Why it was not fetched.
+        source: Box<HubError>,
+        /// What to do with a copy.
+        copy: String,
     },
     /// Files that no address is known for.
     #[error("{file}: cannot be fetched by a program: {how}; put it at {place}")]
@@ -105,6 +115,23 @@ pub enum HubError {
 }
 
 impl HubError {
+    /// The same with what to do with a copy of `file`, where it is this file that did not come.
+    #[must_use]
+    pub fn of_download(self, file: &PublishedFile, places: &Places) -> Self {
+        let did_not_come = matches!(
+            self,
+            Self::Offline { .. }
+                | Self::Denied { .. }
+                | Self::NotFound { .. }
+                | Self::Answer { .. }
+                | Self::BrokenOff { .. }
+        );
+        match places.with_a_copy(file).filter(|_| did_not_come) {
+            Some(copy) => Self::Unfetched { source: Box::new(self), copy },
+            None => self,
+        }
+    }
+
     pub(crate) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, action, source }
@@ -115,6 +142,7 @@ impl Failure for HubError {
     fn kind(&self) -> Option<FailureKind> {
         match self {
             Self::Unknown(error) => error.kind(),
+            Self::Unfetched { source, .. } => source.kind(),
             Self::Unwritten(_) | Self::Answer { .. } | Self::BrokenOff { .. } | Self::Io { .. } => {
                 Some(FailureKind::Environment)
             }

@@ -221,6 +221,18 @@ impl Places {
         if all.is_empty() { "no folder: SPECIMEN_DATA is not set".to_owned() } else { all.join(" and ") }
     }
 
+    /// What to do with a copy of `file` that was not fetched by this program; `None` of a file that needs no conversion.
+    #[must_use]
+    pub fn with_a_copy(&self, file: &PublishedFile) -> Option<String> {
+        let to = Path::new(file.converted.as_deref()?);
+        let to = self.own.first().map_or_else(|| to.to_owned(), |folder| folder.join(to));
+        let command = convert_command(Path::new(file.base_name()), &to);
+        Some(format!(
+            "if you have the file, `{command}` puts its weights where they are looked for; anywhere else, `--weights` of a \
+             metric and `weights` of a spec name what it makes"
+        ))
+    }
+
     /// Where a copy of a file belongs in the first folder of this program; what is fetched from an address is put there.
     pub(crate) fn place_of_copy(&self, file: &PublishedFile) -> Option<PathBuf> {
         let folder = self.own.first()?;
@@ -230,6 +242,12 @@ impl Places {
             Origin::ByHand { place, .. } => folder.join(place),
         })
     }
+}
+
+/// What makes the safetensors file `to` of the pickle `from`, and writes there what it was made from.
+#[must_use]
+pub fn convert_command(from: &Path, to: &Path) -> String {
+    format!("specimen convert '{}' '{}'", from.display(), to.display())
 }
 
 /// The files of `choice` in `folder`, if all are there. Behind an index come the shards it lists.

@@ -10,7 +10,7 @@ use std::{
 use specimen_catalog::{Entry, entry::PublishedFile};
 use specimen_foundation::failure::{Failure, FailureKind};
 pub use specimen_hub::Places;
-use specimen_hub::{Found as File, HubError, digest::check_published};
+use specimen_hub::{Found as File, HubError, digest::check_published, places::convert_command};
 use specimen_weights::{Checkpoint, LoadError};
 use tch::Device;
 
@@ -79,7 +79,7 @@ pub enum LookupError {
     /// Nothing was found.
     #[error(
         "no weights of {network}: {files}; looked in {looked}; `specimen data fetch {network}` fetches and converts them, \
-         with SPECIMEN_DATA naming a folder for data; of a file that is here already: {command}"
+         with SPECIMEN_DATA naming a folder for data{}", after_semicolon(.copy)
     )]
     Absent {
         /// Name of the network.
@@ -88,8 +88,8 @@ pub enum LookupError {
         files: String,
         /// The folders in which they were looked for.
         looked: String,
-        /// What converts one of them.
-        command: String,
+        /// What to do with a copy of one of them.
+        copy: Option<String>,
     },
     /// Only the published pickle was found.
     #[error(
@@ -166,7 +166,7 @@ pub fn find(places: &Places, network: &'static Entry) -> Result<Found, LookupErr
             let digest = check_published(&path, file)?;
             let checked =
                 digest.map_or("no digest is published".into(), |digest| format!("SHA-256 {digest}"));
-            let command = command(&path, &to);
+            let command = convert_command(&path, &to);
             Err(LookupError::Unconverted { path, checked, command })
         }
         File::Ready(path) => {
@@ -269,16 +269,11 @@ fn absent(places: &Places, network: &'static Entry) -> LookupError {
     let caches = places.torch.iter().chain(&places.clip).map(|path| path.display().to_string());
     let looked: Vec<String> = std::iter::once(places.described()).chain(caches).collect();
     let pickle = network.weights().filter(|file| file.converted.is_some()).last();
-    let command = pickle.map(|file| {
-        let to = Path::new(file.converted.as_deref().unwrap_or_default());
-        let to = places.own.first().map_or_else(|| to.to_owned(), |folder| folder.join(to));
-        command(Path::new(file.base_name()), &to)
-    });
     LookupError::Absent {
         network: &network.name,
         files: files.join(" or "),
         looked: looked.join(" and "),
-        command: command.unwrap_or_default(),
+        copy: pickle.and_then(|file| places.with_a_copy(file)),
     }
 }
 
@@ -294,7 +289,7 @@ fn described(file: &PublishedFile) -> String {
     format!("{}{facts}", file.described())
 }
 
-/// What makes the safetensors file `to` of the pickle `from`, and writes there what it was made from.
-fn command(from: &Path, to: &Path) -> String {
-    format!("specimen convert '{}' '{}'", from.display(), to.display())
+/// A part of a message that may be missing.
+fn after_semicolon(part: &Option<String>) -> String {
+    part.as_ref().map_or_else(String::new, |part| format!("; {part}"))
 }

@@ -130,6 +130,8 @@ pub enum Verdict {
     Unfilled,
     /// Weights or a vocabulary are not here: nothing was checked.
     Absent(String),
+    /// The published file is here, and not converted yet: nothing was checked.
+    Unconverted(String),
     /// What is here cannot be used.
     Refused(String),
 }
@@ -338,11 +340,8 @@ fn refused(error: MeasureError) -> Result<Verdict, MeasureError> {
         Some(LookupError::Absent { network, .. }) => Verdict::Absent(format!(
             "no weights of {network}; `specimen data fetch {network}` fetches and converts them"
         )),
-        Some(
-            LookupError::Unconverted { .. }
-            | LookupError::NoVocabulary { .. }
-            | LookupError::AbsentBeside { .. },
-        ) => Verdict::Absent(why),
+        Some(LookupError::Unconverted { .. }) => Verdict::Unconverted(why),
+        Some(LookupError::NoVocabulary { .. } | LookupError::AbsentBeside { .. }) => Verdict::Absent(why),
         _ => Verdict::Refused(why),
     })
 }

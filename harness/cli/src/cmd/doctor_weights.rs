@@ -38,6 +38,8 @@ enum Status {
     Off,
     /// Its files are here and cannot be used.
     Refused,
+    /// Its published file is here and not converted yet.
+    NotConverted,
     /// Its files are not here.
     NotChecked,
     /// Its files are here, and the reference's values are not known.
@@ -80,6 +82,7 @@ struct WeightsAnswer<'l> {
     n_compared: usize,
     n_off: usize,
     n_refused: usize,
+    n_not_converted: usize,
     n_not_checked: usize,
     n_to_fill: usize,
     networks: &'l [Line],
@@ -118,6 +121,7 @@ pub(crate) fn weights_checked(args: &WeightsArgs, console: &Console) -> anyhow::
         n_compared,
         n_off,
         n_refused,
+        n_not_converted: n(Status::NotConverted),
         n_not_checked: n(Status::NotChecked),
         n_to_fill: n(Status::ToFill),
         networks: &lines,
@@ -126,24 +130,25 @@ pub(crate) fn weights_checked(args: &WeightsArgs, console: &Console) -> anyhow::
         Format::Json => answer_json(&all)?,
         Format::Human => answer(&human(&all))?,
     }
-    let wrong: Vec<&str> = lines
-        .iter()
-        .filter(|line| matches!(line.status, Status::Off | Status::Refused))
-        .map(|line| line.network.as_str())
-        .collect();
+    let of = counted(lines.len(), "network");
+    let wrong = [
+        (Status::Off, "not as the reference says"),
+        (Status::Refused, "not compared, since its files cannot be used"),
+    ];
+    let wrong = wrong.into_iter().filter_map(|(status, words)| {
+        let names = lines.iter().filter(|line| line.status == status).map(|line| line.network.as_str());
+        let names: Vec<&str> = names.collect();
+        (!names.is_empty()).then(|| format!("{} of {of} {words}: {}", names.len(), names.join(", ")))
+    });
+    let wrong: Vec<String> = wrong.collect();
     if !wrong.is_empty() {
-        let of = counted(lines.len(), "network");
-        return Err(CliError::Mismatch(format!(
-            "{} of {of} are not as the reference says: {}",
-            wrong.len(),
-            wrong.join(", ")
-        ))
-        .into());
+        return Err(CliError::Mismatch(wrong.join("; ")).into());
     }
     if n_compared == 0 {
         let why = format!(
-            "nothing was compared: {} without files, {} without values of the reference",
-            all.n_not_checked, all.n_to_fill
+            "nothing was compared: {} without files, {} with files that are not converted, {} without values of the \
+             reference",
+            all.n_not_checked, all.n_not_converted, all.n_to_fill
         );
         return Err(CliError::Missing(why).into());
     }
@@ -168,6 +173,7 @@ fn line(checked: Checked) -> Line {
             (Status::Off, Some(*part), Some(why))
         }
         Verdict::Unfilled => (Status::ToFill, None, None),
+        Verdict::Unconverted(why) => (Status::NotConverted, None, Some(why.clone())),
         Verdict::Absent(why) => (Status::NotChecked, None, Some(why.clone())),
         Verdict::Refused(why) => (Status::Refused, None, Some(why.clone())),
     };
@@ -221,6 +227,7 @@ fn human(all: &WeightsAnswer<'_>) -> String {
                 ("OFF        ", format!("largest difference {} (at most {tolerance:.0e}): {why}", largest()))
             }
             Status::Refused => ("REFUSED    ", why.to_owned()),
+            Status::NotConverted => ("unconverted", why.to_owned()),
             Status::NotChecked => ("not checked", why.to_owned()),
             Status::ToFill => {
                 let lines: String = line
@@ -240,9 +247,9 @@ fn human(all: &WeightsAnswer<'_>) -> String {
         let by_heads = if line.of == Of::DistancesByHeads { ", heads alone" } else { "" };
         text.push_str(&format!("{mark}  {protocol:width$}  {network}{by_heads}: {said}\n"));
     }
-    let WeightsAnswer { n_compared, n_off, n_refused, n_not_checked, n_to_fill, .. } = all;
+    let WeightsAnswer { n_compared, n_off, n_refused, n_not_converted, n_not_checked, n_to_fill, .. } = all;
     text.push_str(&format!(
-        "{n_compared} compared, {n_off} off, {n_refused} refused, {n_not_checked} not checked, {n_to_fill} to fill\n"
+        "{n_compared} compared, {n_off} off, {n_refused} refused, {n_not_converted} not converted, {n_not_checked} not checked, {n_to_fill} to fill\n"
     ));
     text
 }

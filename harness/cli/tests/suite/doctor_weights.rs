@@ -34,7 +34,7 @@ fn networks_with_weights_by_recipe_say_what_the_references_say() {
     let people = desk.succeeds(&[&args[..], &["--network", "hpsv2.1"]].concat());
     assert!(people.out.starts_with("ok           hpsv2.1  hps-v2.1: largest difference "), "{}", people.out);
     assert!(
-        people.out.ends_with("1 compared, 0 off, 0 refused, 0 not checked, 0 to fill\n"),
+        people.out.ends_with("1 compared, 0 off, 0 refused, 0 not converted, 0 not checked, 0 to fill\n"),
         "{}",
         people.out
     );
@@ -64,7 +64,7 @@ fn a_changed_weight_is_found_and_named_with_what_to_do() {
     let bias = &tensors["features.12.squeeze.bias"];
     let _ = bias.get(3).fill_(bias.double_value(&[3]) + 0.5);
     write_safetensors(&path, &tensors).unwrap();
-    desk.fails(&args, 1, &["1 of 1 network are not as the reference says: lpips-squeeze"]);
+    desk.fails(&args, 1, &["1 of 1 network not as the reference says: lpips-squeeze"]);
     let said = desk.run(&args).out;
     for part in [
         "OFF          lpips-squeeze  lpips-squeeze: largest difference ",
@@ -78,7 +78,8 @@ fn a_changed_weight_is_found_and_named_with_what_to_do() {
     // A file that is no such network is refused, which is no pass either.
     tensors.remove("lin2.model.1.weight");
     write_safetensors(&path, &tensors).unwrap();
-    desk.fails(&args, 1, &["not as the reference says: lpips-squeeze"]);
+    let refused = "error: 1 of 1 network not compared, since its files cannot be used: lpips-squeeze\n";
+    desk.fails(&args, 1, &[refused]);
     let said = desk.run(&args).out;
     assert!(said.starts_with("REFUSED ") && said.contains("lin2.model.1.weight"), "{said}");
 }
@@ -90,7 +91,7 @@ fn an_unknown_value_is_never_compared_and_says_what_to_send() {
     let path = desk.path("golden/lpips-squeeze.safetensors");
     lpips::write_recipe(&path, LpipsName::Squeeze).unwrap();
     let args = ["doctor", "--weights", "--values", &values];
-    desk.fails(&args, 4, &["nothing was compared: 0 without files, 1 without values of the reference"]);
+    desk.fails(&args, 4, &["nothing was compared: 0 without files, 0 with files that are not converted, 1 without values of the reference"]);
     let said = desk.run(&args).out;
     for part in [
         "to fill      lpips-squeeze  lpips-squeeze: no value of the reference is known: to be filled by whoever has the file",
@@ -110,7 +111,7 @@ fn without_weights_nothing_is_ok_and_the_commands_that_fetch_are_named() {
     let said = desk.run(&["doctor", "--weights"]).out;
     let lines: Vec<&str> = said.lines().collect();
     let (last, networks) = lines.split_last().unwrap();
-    assert_eq!(*last, "0 compared, 0 off, 0 refused, 21 not checked, 0 to fill");
+    assert_eq!(*last, "0 compared, 0 off, 0 refused, 0 not converted, 21 not checked, 0 to fill");
     for line in networks {
         assert!(line.starts_with("not checked  ") && line.contains("`specimen data fetch "), "{line}");
     }
@@ -122,6 +123,26 @@ fn without_weights_nothing_is_ok_and_the_commands_that_fetch_are_named() {
     desk.fails(&["doctor", "--weights", "--lossless"], 2, &["cannot be used with"]);
     let broken = desk.file("v.toml", "schema = 1\n[[answer]]\nprotocol = 1\n");
     desk.fails(&["doctor", "--weights", "--values", &broken], 3, &["v.toml:3:12", "expected text"]);
+}
+
+#[test]
+fn a_file_that_is_here_and_not_converted_is_counted_apart_from_one_that_is_absent() {
+    let desk = Desk::as_data_folder();
+    desk.file("weights/THUDM/ImageReward/ImageReward.pt", "a pickle, says its name");
+    let args = ["doctor", "--weights", "--network", "imagereward"];
+    desk.fails(
+        &args,
+        4,
+        &["nothing was compared: 0 without files, 1 with files that are not converted, 0 without"],
+    );
+    let ran = desk.run(&args);
+    let (line, last) = ran.out.split_once('\n').unwrap();
+    assert!(line.starts_with("unconverted  imagereward") && line.contains("specimen convert '"), "{line}");
+    assert_eq!(last, "0 compared, 0 off, 0 refused, 1 not converted, 0 not checked, 0 to fill\n");
+    let ran = desk.run(&[&args[..], &["--format", "json"]].concat());
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&answer["n_not_converted"], &answer["n_not_checked"]), (&1.into(), &0.into()), "{answer:#}");
+    assert_eq!(answer["networks"][0]["status"], "not-converted");
 }
 
 /// The heads in the package lpips are the only published weights of these networks that are small; their values are known.

@@ -243,6 +243,27 @@ fn what_cannot_be_fetched_is_reported_with_what_to_do() {
         &["model.safetensors of facebook/dinov2-base", "unset HF_HUB_OFFLINE"],
     );
     refused(&fetch, &[("HF_ENDPOINT", "http://127.0.0.1:1")], 6, &["run the same command again"]);
+    // Whoever has the file learns what to do with it, in the words of a metric that misses it.
+    let to = desk
+        .path("weights")
+        .canonicalize()
+        .unwrap_or_else(|_| desk.path(".").canonicalize().unwrap().join("weights"));
+    let pth = "pt_inception-2015-12-05-6726825d";
+    let copy = format!(
+        "; if you have the file, `specimen convert '{pth}.pth' '{}'` puts its weights where they are looked for; anywhere \
+         else, `--weights` of a metric and `weights` of a spec name what it makes",
+        to.join(format!("{pth}.safetensors")).display()
+    );
+    refused(
+        &["data", "fetch", "inception-fid"],
+        &[("SPECIMEN_OFFLINE", "1")],
+        4,
+        &["unset SPECIMEN_OFFLINE", &copy],
+    );
+    let picture = desk.path("a/1.png");
+    std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
+    image::RgbImage::new(8, 8).save(&picture).unwrap();
+    refused(&["fid", "a", "a", "--protocol", "clean"], &[], 4, &[&copy]);
     let xl = ["data", "fetch", "llamagen-t2i-xl-521"];
     refused(&xl, &[], 2, &["no model or dataset `llamagen-t2i-xl-521`; did you mean `llamagen-t2i-xl-512`"]);
     refused(

@@ -188,9 +188,12 @@ fn absent_weights_are_named_with_size_digest_places_and_command() {
         }
     }
     let wanted = machine.folder.path().join("data/weights/ViT-B-32.safetensors");
-    let command =
-        format!("of a file that is here already: specimen convert 'ViT-B-32.pt' '{}'", wanted.display());
-    assert!(machine.refusal(NetworkName::ClipVitB32).ends_with(&command));
+    let command = format!(
+        "if you have the file, `specimen convert 'ViT-B-32.pt' '{}'` puts its weights where",
+        wanted.display()
+    );
+    let message = machine.refusal(NetworkName::ClipVitB32);
+    assert!(message.contains(&command) && message.contains("`--weights`"), "{message}");
 }
 
 #[test]

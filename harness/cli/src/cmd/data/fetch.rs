@@ -242,9 +242,10 @@ fn brought(file: &'static PublishedFile, no_convert: bool, console: &Console) ->
     }
     let settings = Settings::of_environment(|name| std::env::var_os(name));
     let mut shown = ByteProgress::new(console, format!("fetching {}", file.name));
-    let Fetched { path, was_here } = fetch_file(file, &places, &settings, &mut |progress| {
+    let fetched = fetch_file(file, &places, &settings, &mut |progress| {
         shown.reached(progress.n_done, progress.n_total)
-    })?;
+    });
+    let Fetched { path, was_here } = fetched.map_err(|error| error.of_download(file, &places))?;
     match places.find(file) {
         Found::Unconverted { path, to } if !no_convert => {
             let options =
