@@ -1,6 +1,6 @@
 //! What every crate needs and no crate should write again: bounded reads, whole-file writes, digests, the files below
 //! a folder, the folders of the environment, names and their nearest match, places in a text,
-//! plain words for what serde says, one-line texts, element types and the kinds of failure.
+//! plain words for what serde says, one-line texts, element types, the GPUs of the machine and the kinds of failure.
 //!
 //! Nothing here knows models, metrics or runs.
 
@@ -10,6 +10,7 @@ pub mod dtype;
 pub mod failure;
 pub mod file_walk;
 pub mod folders;
+pub mod gpus;
 pub mod names;
 pub mod place;
 pub mod plain_words;

@@ -21,6 +21,7 @@ mod overwrite;
 pub(crate) mod pair_metric;
 pub(crate) mod per_image_args;
 pub(crate) mod plan;
+mod plan_devices;
 pub(crate) mod protocols;
 pub(crate) mod records;
 pub(crate) mod report;

@@ -19,6 +19,7 @@ use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{
     args::Format,
+    cmd::plan_devices::device_notes,
     console::{Console, answer, answer_json},
     exit::CliError,
     free_space, requirements,
@@ -58,6 +59,8 @@ struct PlanAnswer<'p> {
     /// Free bytes on the disk of the run's default folder; null if unknown.
     free_bytes: Option<u64>,
     warnings: Vec<String>,
+    /// What the plan needs and this machine does not have, which matters only if it runs here.
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     items: Option<Vec<ItemLine<'p>>>,
 }
@@ -124,6 +127,7 @@ pub(crate) fn plan(args: &PlanArgs, console: &Console) -> anyhow::Result<()> {
         slurm: (args.workers.executor == ExecutorName::Slurm).then(shape),
         free_bytes,
         warnings,
+        notes: notes(args, &plan.spec),
         items: args.items.then(|| item_lines(&plan)),
     };
     match console.format() {
@@ -154,6 +158,14 @@ fn to_fetch(estimate: &Estimate, spec: &str) -> String {
     estimate.to_fetch().map_or_else(String::new, |size| {
         format!("fetch   in total {size}; fetch all of it with:\n        specimen data fetch --for {spec}\n")
     })
+}
+
+/// What this machine lacks for a run here; the machines of a cluster are not looked at.
+fn notes(args: &PlanArgs, spec: &Spec) -> Vec<String> {
+    match args.workers.executor {
+        ExecutorName::Local => device_notes(spec),
+        ExecutorName::Slurm => Vec::new(),
+    }
 }
 
 /// A number of GB/s.
@@ -220,6 +232,9 @@ fn human(answer: &PlanAnswer<'_>, spec: &str) -> String {
     }
     for warning in &answer.warnings {
         writeln!(text, "warning {warning}").expect("writing to a string cannot fail");
+    }
+    for note in &answer.notes {
+        writeln!(text, "note    {note}").expect("writing to a string cannot fail");
     }
     for ItemLine { key, seed, prompt } in answer.items.iter().flatten() {
         writeln!(text, "{key}\t{seed}\t{prompt}").expect("writing to a string cannot fail");

@@ -85,6 +85,19 @@ fn a_spec_that_is_absent_or_wrong_is_an_error_with_its_place() {
 }
 
 #[test]
+fn a_plan_for_a_gpu_that_is_not_here_says_so_and_is_made() {
+    let desk = Desk::new();
+    // Which GPU a machine has no test knows; none has so many.
+    let set = "model.device=\"cuda:99\"";
+    let plan = ["plan", &spec("ci/stub.toml"), "--limit", "2", "--set", set];
+    let said = desk.succeeds(&plan).out;
+    assert!(said.contains("\nnote    device cuda:99: ") && said.contains(" seen here; "), "{said}");
+    let notes = desk.json(&plan)["notes"].clone();
+    assert!(notes.as_array().is_some_and(|notes| notes.len() == 1), "{notes}");
+    assert_eq!(desk.json(&["plan", &spec("ci/stub.toml"), "--limit", "2"])["notes"], serde_json::json!([]));
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_a_usage_error() {
     let desk = Desk::new();
     let smoke = spec("ci/smoke.toml");

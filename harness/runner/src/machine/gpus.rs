@@ -2,8 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// Where the kernel module shows itself.
-pub(crate) const DRIVER: &str = "/proc/driver/nvidia";
+use specimen_foundation::gpus::gpu_folders;
 
 /// What the kernel module shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,9 +17,7 @@ pub(crate) struct Driver {
 /// Reads the files below `root`; nothing where there is no such module.
 pub(crate) fn of_driver(root: impl AsRef<Path>) -> Driver {
     let root = root.as_ref();
-    let mut folders: Vec<_> =
-        fs::read_dir(root.join("gpus")).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    folders.sort();
+    let folders = gpu_folders(root);
     let model = |folder: &std::path::PathBuf| {
         let text = fs::read_to_string(folder.join("information")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("Model:"))?;

@@ -12,6 +12,7 @@ use std::{
 };
 
 use specimen_experiments::spec::Spec;
+use specimen_foundation::gpus::NVIDIA_DRIVER;
 use specimen_record::{EnvironmentFlag, Hardware, Software};
 use specimen_weights::libtorch;
 
@@ -51,7 +52,7 @@ pub fn cpu_model() -> String {
 /// The model of what computes on `device`: of the GPU with its driver, or of the CPU.
 #[must_use]
 pub fn computed_on(device: &str) -> String {
-    if device == "cpu" { cpu_model() } else { gpus::words(device, &gpus::of_driver(gpus::DRIVER)) }
+    if device == "cpu" { cpu_model() } else { gpus::words(device, &gpus::of_driver(NVIDIA_DRIVER)) }
 }
 
 /// Which of the features that decide speed and rounding the CPU has.
@@ -99,7 +100,7 @@ pub fn hardware(spec: &Spec) -> Hardware {
         cores,
         cpu_features: cpu_features(),
         memory_mb: kib.unwrap_or(0) / 1024,
-        gpus: used.into_iter().map(|device| gpus::words(device, &gpus::of_driver(gpus::DRIVER))).collect(),
+        gpus: used.into_iter().map(|device| gpus::words(device, &gpus::of_driver(NVIDIA_DRIVER))).collect(),
     }
 }
 
