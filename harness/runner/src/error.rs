@@ -98,8 +98,8 @@ pub enum RunError {
     },
     /// A file of an external cell that is not what its images were made with.
     #[error(
-        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); restore \
-         that file, or choose another --out"
+        "{path}: cell `{cell}` has made {n_images} images with another {file} (blake3 {expected}, now {found}); an \
+         image of another script is never put next to these. Restore that file, or make a new run: {new_run}"
     )]
     OtherFile {
         /// Path of the manifest.
@@ -110,6 +110,8 @@ pub enum RunError {
         file: Box<str>,
         /// Images that are there.
         n_images: u64,
+        /// The command of a run in another folder.
+        new_run: Box<str>,
         /// Digest the run was begun with.
         expected: Box<str>,
         /// Digest of what is there now.

@@ -296,7 +296,21 @@ fn check_that_a_program_is_fixed_once_it_made_images(is_declared: bool) {
     assert_ne!(manifest(), begun);
     desk.file("program.sh", &script(GOOD));
     let made = "cell `good` has made 1 images with another ";
-    desk.fails(&["run", &spec, "--out", "run", "--resume"], 4, &[made, "program.sh (blake3 "]);
+    let again = format!("or make a new run: `specimen run {spec} --out run-2`");
+    desk.fails(&["run", &spec, "--out", "run", "--resume"], 4, &[made, "program.sh (blake3 ", &again]);
+    desk.succeeds(&["run", &spec, "--out", "run-2"]);
+    let again = format!("`specimen run {spec} --out run-3`");
+    desk.fails(&["run", &spec, "--out", "run", "--resume"], 4, &[&again]);
+
+    // Or the old file stays, and a cell of its own has the mended one: the run grows by it.
+    let old = script(&half);
+    desk.file("program.sh", &old);
+    let mended = desk.file("mended.sh", &script(GOOD));
+    let cell = text.split("[[cell]]").last().unwrap();
+    let cell = cell.replace("\"good\"", "\"mended\"").replace(&program, &mended);
+    let spec = desk.file("s.toml", &format!("{text}[[cell]]{cell}"));
+    desk.fails(&["run", &spec, "--out", "run", "--resume"], 5, &["1 of 6 items failed"]);
+    assert!(desk.path("run/merged/summary.json").is_file());
 }
 
 #[test]

@@ -24,7 +24,7 @@ use specimen_external::{
 use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{Item, Manifest, RunDir, WeightsDigest, file_digest, read_document, run_progress};
 
-use crate::{error::RunError, plan::stored_plan::word_of};
+use crate::{error::RunError, plan::stored_plan::word_of, process::shell_words::shell_word};
 
 /// Bytes of one declared file, at most: what is larger belongs into the process' own checks.
 const MAX_FILE_BYTES: u64 = 64 << 30;
@@ -260,6 +260,7 @@ pub(crate) fn renew_files(
                 cell: cell.into(),
                 file: file.into(),
                 n_images,
+                new_run: new_run(run)?.into(),
                 expected: entry.blake3.as_str().into(),
                 found: now.blake3.as_str().into(),
             });
@@ -268,6 +269,26 @@ pub(crate) fn renew_files(
         is_renewed = true;
     }
     Ok(is_renewed)
+}
+
+/// The command that made `run`, as it was typed, for a folder that is not there yet.
+fn new_run(run: &RunDir) -> Result<String, RunError> {
+    let manifest: Manifest = read_document(&run.manifest())?;
+    let is_free = |n: &u32| !Path::new(&format!("{}-{n}", run.root().display())).exists();
+    let number = (2..).find(is_free).expect("some folder is not there");
+    let out = format!("{}-{number}", run.root().display());
+    let mut typed = manifest.argv.iter().skip(1);
+    let mut words = vec!["specimen".to_owned()];
+    while let Some(word) = typed.next() {
+        match word.as_str() {
+            "--resume" => {}
+            "--out" => drop(typed.next()),
+            other if other.starts_with("--out=") => {}
+            other => words.push(shell_word(other)),
+        }
+    }
+    words.extend(["--out".to_owned(), shell_word(&out)]);
+    Ok(format!("`{}`", words.join(" ")))
 }
 
 fn absent(cell: &Cell, name: &str, why: &str) -> RunError {

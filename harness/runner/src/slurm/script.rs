@@ -7,7 +7,7 @@ use specimen_datasets::data_root::DataRoot;
 use specimen_experiments::slurm::{Ask, SlurmSpec};
 use specimen_record::{ItemKey, RunDir};
 
-use crate::{error::RunError, plan::shard_map::ShardMap};
+use crate::{error::RunError, plan::shard_map::ShardMap, process::shell_words::shell_quoted};
 
 /// What the script runs.
 pub(crate) struct Script<'a> {
@@ -41,17 +41,18 @@ impl Script<'_> {
             "export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1".to_owned(),
         ];
         if let Some(data) = self.data_root {
-            lines.push(format!("export SPECIMEN_DATA={}", quoted(&absolute(data.path())?)));
+            lines.push(format!("export SPECIMEN_DATA={}", shell_quoted(&absolute(data.path())?)));
         }
         lines.extend(self.settings.setup.iter().cloned());
-        lines.push(format!("cd {} || exit 6", quoted(&text_of(&here)?)));
-        lines.push(format!("run={}", quoted(&root)));
-        let skip: String = self.skip.iter().map(|key| format!(" --skip {}", quoted(key.as_str()))).collect();
+        lines.push(format!("cd {} || exit 6", shell_quoted(&text_of(&here)?)));
+        lines.push(format!("run={}", shell_quoted(&root)));
+        let skip: String =
+            self.skip.iter().map(|key| format!(" --skip {}", shell_quoted(key.as_str()))).collect();
         let wait = self.disk_wait.map_or_else(String::new, |wait| format!(" --disk-wait {}", wait.as_secs()));
         lines.push(format!(
             "exec {} shard run \"$run\" \"{shard}\" --timed-shards {} --untimed-shards {} --unattended{wait}{skip} \
              2>>\"$run/shards/{shard}/worker.log\"",
-            quoted(&program),
+            shell_quoted(&program),
             self.map.timed,
             self.map.untimed,
         ));
@@ -124,11 +125,6 @@ fn text_of(path: &Path) -> Result<String, RunError> {
             path.display()
         ))
     })
-}
-
-/// A word of the shell that means just these characters.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// A path in which `sbatch` replaces nothing.
