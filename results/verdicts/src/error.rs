@@ -114,6 +114,23 @@ pub enum VerdictError {
         /// Its sample.
         sample: u32,
     },
+    /// A run whose images were imported without the seeds that they were drawn from.
+    #[error(
+        "the seeds of {side} are not known, as its images were imported and their table has none (prompt `{prompt}`, \
+         sample {sample}){more}; compare the images as those of two samples with --mix {mix}"
+    )]
+    UnknownSeeds {
+        /// `A` or `B`.
+        side: &'static str,
+        /// The first prompt without a seed.
+        prompt: String,
+        /// Its sample.
+        sample: u32,
+        /// What else is not known or differs, after a semicolon; may be empty.
+        more: String,
+        /// The kinds of difference to allow, as the option takes them.
+        mix: String,
+    },
     /// A cell that a run does not have.
     #[error("run `{run}` has no cell `{cell}`; it has {known}")]
     NoSuchCell {
@@ -235,6 +252,7 @@ impl Failure for VerdictError {
             Self::OtherExperiment { .. }
             | Self::OtherTable { .. }
             | Self::OtherSeeds { .. }
+            | Self::UnknownSeeds { .. }
             | Self::NothingToCompare { .. } => FailureKind::Mismatch,
             Self::NoSuchPaper { .. }
             | Self::Unresolved { .. }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_record::{
-    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, read_document, read_timings, visit_rows,
+    MetricFile, Origin, Record, RunDir, Seed, Status, Summary, Timed, UNKNOWN_SEED, read_document,
+    read_timings, visit_rows,
 };
 
 use crate::VerdictError;
@@ -121,6 +122,16 @@ impl RunValues {
             other.seeds.get(*image).is_some_and(|theirs| theirs != *seed)
         };
         self.seeds.iter().find(differs).map(|(image, _)| image.clone())
+    }
+
+    /// Whether this is an import whose table has no seed of that image.
+    #[must_use]
+    pub fn is_seed_unknown(&self, image: &(String, u32)) -> bool {
+        self.is_imported() && self.seeds.get(image) == Some(&UNKNOWN_SEED)
+    }
+
+    fn is_imported(&self) -> bool {
+        self.summary.cells.iter().any(|cell| cell.origin == Some(Origin::Imported))
     }
 
     /// Seconds of each image of a cell in the attempts that timed all cells, by prompt, or by batch where images were decoded

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use fixture::run::Made;
 use insta::assert_snapshot;
-use specimen_record::{Mix, Origin, TimingQuality};
+use specimen_record::{Mix, Origin, TimingQuality, UNKNOWN_DATASET, UNKNOWN_DEVICE};
 use specimen_verdicts::VerdictError;
 use specimen_verdicts::compare::cell_pair::cell_pair;
 use specimen_verdicts::compare::comparison::{Comparison, Options, Row, compare};
@@ -78,6 +78,24 @@ fn missing_times_are_given_a_reason() {
     };
     assert_eq!(why(&imported), "e2e_s: the times of chain are of another program's clock");
     assert_eq!(why(&untimed), "e2e_s: chain is not timed");
+}
+
+#[test]
+fn what_is_not_known_of_an_import_is_named_and_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunValues::read(&Made::plain("a").write(folder.path())).unwrap();
+    let mut imported = run.clone();
+    for cell in &mut imported.summary.cells {
+        cell.origin = Some(Origin::Imported);
+        (cell.device, cell.dataset) = (UNKNOWN_DEVICE.to_owned(), UNKNOWN_DATASET.to_owned());
+    }
+    let expected = "of B, which is imported, these are not known: method, dataset, device; --mix identity compares them anyway";
+    let why = compare(&run, &imported, &Options::default()).unwrap_err().to_string();
+    assert!(why.contains(expected), "{why}");
+    assert!(compare(&imported, &run, &Options::default()).unwrap_err().to_string().contains("of A, which"));
+    assert!(compare(&run, &imported, &mix(&[Mix::Identity])).is_ok());
+    // Two imports of one table are as much the same as they say.
+    assert!(compare(&imported, &imported, &Options::default()).is_ok());
 }
 
 #[test]

@@ -7,3 +7,4 @@ pub(crate) mod metric;
 pub(crate) mod record;
 pub(crate) mod seed;
 pub(crate) mod timing;
+pub(crate) mod unknown;

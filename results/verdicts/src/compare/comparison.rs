@@ -88,14 +88,22 @@ pub struct Options {
     pub mix: BTreeSet<Mix>,
 }
 
+impl Options {
+    /// Whether cells are compared whatever they are: each pair was named, or the difference is allowed.
+    fn takes_any_identity(&self) -> bool {
+        !self.cells.is_empty() || self.mix.contains(&Mix::Identity)
+    }
+}
+
 /// Compares two runs.
 ///
 /// # Errors
 /// When a cell asked for is not there, the images are of other seeds and that is not mixed, or nothing is left to
 /// compare.
 pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Comparison, VerdictError> {
-    if let Some((prompt, sample)) = a.other_seed(b).filter(|_| !options.mix.contains(&Mix::Seed)) {
-        return Err(VerdictError::OtherSeeds { prompt, sample });
+    let pairs = pairs(a, b, options)?;
+    if let Some(image) = a.other_seed(b).filter(|_| !options.mix.contains(&Mix::Seed)) {
+        return Err(other_seeds((a, b), image, &pairs, options));
     }
     let mut found = Comparison {
         schema: 2,
@@ -105,7 +113,6 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
         rows: Vec::new(),
         refused: Vec::new(),
     };
-    let pairs = pairs(a, b, options)?;
     let device = other_device(&a.summary, &b.summary).filter(|_| !options.mix.contains(&Mix::Device));
     for (cell_a, cell_b) in &pairs {
         let both = Both { a, b, cell_a, cell_b, device: device.as_deref(), options };
@@ -118,6 +125,29 @@ pub fn compare(a: &RunValues, b: &RunValues, options: &Options) -> Result<Compar
     }
     correct(&mut found.rows)?;
     Ok(found)
+}
+
+/// Why images of other seeds are no pairs, with all that has to be allowed to compare them as two samples.
+fn other_seeds(
+    (a, b): (&RunValues, &RunValues),
+    image: (String, u32),
+    pairs: &[(&CellSummary, &CellSummary)],
+    options: &Options,
+) -> VerdictError {
+    let unknown = [("A", a), ("B", b)].into_iter().find(|(_, run)| run.is_seed_unknown(&image));
+    let (prompt, sample) = image;
+    let Some((side, _)) = unknown else { return VerdictError::OtherSeeds { prompt, sample } };
+    let mut kinds = options.mix.clone();
+    kinds.insert(Mix::Seed);
+    let mut others = pairs.iter().filter(|_| !options.takes_any_identity()).filter_map(|(one, two)| {
+        Some(format!("; cell {}: {}", one.id, other_identity((&a.summary, one), (&b.summary, two))?))
+    });
+    let more = others.next().unwrap_or_default();
+    if !more.is_empty() {
+        kinds.insert(Mix::Identity);
+    }
+    let mix = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+    VerdictError::UnknownSeeds { side, prompt, sample, more, mix }
 }
 
 fn side(run: &RunValues) -> Side {
@@ -169,9 +199,8 @@ impl Both<'_> {
     }
 
     fn compare(&self, found: &mut Comparison) -> Result<(), VerdictError> {
-        let asked_for = !self.options.cells.is_empty() || self.options.mix.contains(&Mix::Identity);
         let other = other_identity((&self.a.summary, self.cell_a), (&self.b.summary, self.cell_b));
-        if let Some(why) = other.filter(|_| !asked_for) {
+        if let Some(why) = other.filter(|_| !self.options.takes_any_identity()) {
             self.refuse(found, "everything", Some(Mix::Identity), &why);
             return Ok(());
         }
