@@ -212,6 +212,14 @@ pub struct DiagnosticSpec {
     pub images: usize,
 }
 
+impl DatasetSpec {
+    /// All prompts of a dataset, with one image each.
+    #[must_use]
+    pub fn whole(name: &str, caption: Option<CaptionPolicy>) -> Self {
+        Self { name: name.to_owned(), limit: None, subset_seed: None, part: None, caption, samples: 1 }
+    }
+}
+
 impl MetricSpec {
     /// A metric that needs nothing else.
     #[must_use]

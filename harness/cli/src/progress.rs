@@ -99,6 +99,8 @@ impl<'t> Progress<'t> {
             }
             DriverEvent::DiskFree => self.say("there is disk space again: continuing"),
             DriverEvent::Resuming { what } => self.console.say(format!("continuing: {what}")),
+            DriverEvent::KeptMetric { what, is_here: true } => self.say(what),
+            DriverEvent::KeptMetric { what, is_here: false } => self.warn(what),
             DriverEvent::OtherProvenance { what } => self.warn(&format!(
                 "existing images come from another machine or build ({what}); only images of one machine and one \
                  build are equal byte by byte"

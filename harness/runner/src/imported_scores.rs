@@ -1,7 +1,7 @@
 //! Metrics that another tool computes: their files, made of the scores of images that came back, and kept when the run is
 //! scored again. The value of such a file follows from its rows, so that it can be computed again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use specimen_exchange::{CellScores, NamedScores};
 use specimen_experiments::spec::MetricSpec;
@@ -65,7 +65,8 @@ pub(crate) fn value_of(
     Ok((mean, interval.map(|ends| [ends.lower, ends.upper])))
 }
 
-/// The files that came back for a cell, or files that say how to bring them back: none was, or not for these images.
+/// The files that came back for a cell, or files that say how to bring them back: none was, or not for these images, or not for
+/// all of them.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -78,21 +79,36 @@ pub(crate) fn kept(
     let how = format!(
         "`specimen export RUN --for {name}`, its script, and `specimen import-scores RUN FILE` bring them"
     );
-    let file = |value: &String| -> Result<MetricFile, RunError> {
+    let none =
+        |value: &String, why: &str| MetricFile { why: Some(format!("{why}; {how}")), ..blank(value, images) };
+    let values = metric.values();
+    let mut files = Vec::new();
+    for value in &values {
         let path = run.metrics(value, &images.cell.name);
-        let none = |why: &str| MetricFile { why: Some(format!("{why}; {how}")), ..blank(value, images) };
-        if !path.is_file() {
-            return Ok(none("no scores were imported"));
-        }
-        let file: MetricFile = read_document(&path)?;
-        let is_of_these = |per_item: &BTreeMap<ItemKey, f64>| {
-            per_item.keys().all(|key| images.records.iter().any(|record| record.key == *key))
-        };
-        match (&file.imported, &file.per_item) {
-            (Some(_), Some(per_item)) if is_of_these(per_item) => Ok(file),
-            (Some(_), _) => Ok(none("the scores that were imported are of other images")),
-            (None, _) => Ok(none("no scores were imported")),
-        }
+        let file = if path.is_file() { Some(read_document::<MetricFile>(&path)?) } else { None };
+        files.push(file.filter(|file| file.imported.is_some()));
+    }
+    let present: BTreeSet<&ItemKey> = images.records.iter().map(|record| &record.key).collect();
+    // A value of one task or category is of some images; those of all values together are of every image.
+    let scored: BTreeSet<ItemKey> = files
+        .iter()
+        .flatten()
+        .filter_map(|file| file.per_item.as_ref())
+        .flat_map(BTreeMap::keys)
+        .cloned()
+        .collect();
+    let (n, n_scored) = (present.len(), scored.len());
+    let unfit = if scored.iter().any(|key| !present.contains(key)) {
+        Some("the scores that were imported are of other images".to_owned())
+    } else if n_scored < n {
+        Some(format!("the scores that were imported are of {n_scored} of {n} images"))
+    } else {
+        None
     };
-    metric.values().iter().map(file).collect()
+    let file = |(file, value): (Option<MetricFile>, &String)| match (file, &unfit) {
+        (None, _) => none(value, "no scores were imported"),
+        (Some(_), Some(why)) => none(value, why),
+        (Some(file), None) => file,
+    };
+    Ok(files.into_iter().zip(&values).map(file).collect())
 }

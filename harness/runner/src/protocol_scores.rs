@@ -31,20 +31,29 @@ use crate::{
 /// # Errors
 /// The first that is wrong.
 pub fn check(spec: &Spec, data_root: Option<&DataRoot>) -> Result<(), RunError> {
-    for metric in spec.metrics.iter().filter(|metric| metric.protocol.is_some()) {
-        if known(metric)?.needs.baseline() {
-            PairScorer::open(metric, data_root)?;
-            continue;
-        }
-        let ready = Ready::of(metric, data_root)?;
-        let networks = ready.networks(data_root);
-        Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;
-        let Some(real) = &ready.real else { continue };
-        let takes_statistics = known(metric)?.command.as_ref().is_some_and(|command| command.statistics);
-        if let (Input::Statistics(..), false) = (Input::open(real, false)?, takes_statistics) {
-            let (path, metric) = (real.clone(), metric.name.clone());
-            return Err(MeasureError::NeedsRows { path, metric }.into());
-        }
+    spec.metrics.iter().try_for_each(|metric| check_metric(metric, data_root))
+}
+
+/// The same for one metric. One without a protocol needs no check.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_metric(metric: &MetricSpec, data_root: Option<&DataRoot>) -> Result<(), RunError> {
+    if metric.protocol.is_none() {
+        return Ok(());
+    }
+    if known(metric)?.needs.baseline() {
+        PairScorer::open(metric, data_root)?;
+        return Ok(());
+    }
+    let ready = Ready::of(metric, data_root)?;
+    let networks = ready.networks(data_root);
+    Meter::new(ready.protocol.clone(), &networks).check(&metric.name)?;
+    let Some(real) = &ready.real else { return Ok(()) };
+    let takes_statistics = known(metric)?.command.as_ref().is_some_and(|command| command.statistics);
+    if let (Input::Statistics(..), false) = (Input::open(real, false)?, takes_statistics) {
+        let (path, metric) = (real.clone(), metric.name.clone());
+        return Err(MeasureError::NeedsRows { path, metric }.into());
     }
     Ok(())
 }

@@ -4,13 +4,15 @@
 //!
 //! Rows that were invented and fit each other, above all times, are not found out here: only the same machine could.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
-use specimen_datasets::data_root::DataRoot;
-use specimen_experiments::{plan::Plan, spec::Spec};
+use specimen_datasets::{PromptId, data_root::DataRoot};
+use specimen_experiments::{plan::Plan, prompts, spec::Spec};
 use specimen_measure::{pair_protocol::PairProtocol, protocol::Protocol};
 use specimen_record::{
-    Digest, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, compare_json, described,
-    read_document, read_rows,
+    Digest, Manifest, MetricFile, PlanFile, Record, RecordError, RunDir, Summary, UNKNOWN_DATASET,
+    compare_json, described, read_document, read_rows,
 };
 use specimen_summary::{
     hardware::RunHardware,
@@ -44,7 +46,7 @@ pub fn recheck(run: &RunDir, data_root: Option<&DataRoot>) -> Result<Rechecked, 
     protocols(run, &spec, &mut found)?;
     let stored = plan_of_stored(spec.clone(), &file);
     if spec.cells.iter().any(|cell| cell.imported.is_some()) {
-        found.not_checked.push("the plan: the prompts of an import are in no dataset".to_owned());
+        prompts_of_import(run, &spec, &file, data_root, &mut found);
     } else {
         plan(run, spec, &file, data_root, &mut found);
     }
@@ -76,6 +78,47 @@ fn plan(run: &RunDir, spec: Spec, file: &PlanFile, data_root: Option<&DataRoot>,
             };
             found.complaints.push(format!("{}: {what}", path.display()));
         }
+    }
+}
+
+/// The prompts of an import against those of the dataset that it names.
+fn prompts_of_import(
+    run: &RunDir,
+    spec: &Spec,
+    file: &PlanFile,
+    data_root: Option<&DataRoot>,
+    found: &mut Rechecked,
+) {
+    if spec.dataset.name == UNKNOWN_DATASET {
+        let why = "the prompts: the images were imported without --dataset, so there is nothing to compare them with";
+        return found.not_checked.push(why.to_owned());
+    }
+    let set = match prompts::open(&spec.dataset, data_root) {
+        Ok(set) => set,
+        Err(why) => return found.not_checked.push(format!("the prompts: {why}")),
+    };
+    let texts: BTreeMap<&str, &str> =
+        file.items.iter().map(|item| (item.prompt_id.as_str(), item.prompt.as_str())).collect();
+    let of_set = |id: &str| Some(set.get(&PromptId::new(id).ok()?)?.text.as_str());
+    let mut absent = Vec::new();
+    for (id, text) in texts {
+        match of_set(id) {
+            None => absent.push(id),
+            Some(other) if other == text => {}
+            Some(other) => found.complaints.push(format!(
+                "{}: the prompt `{id}` is \"{}\", in `{}` it is \"{}\"",
+                run.plan().display(),
+                text.escape_debug(),
+                set.name(),
+                other.escape_debug()
+            )),
+        }
+    }
+    if let Some(first) = absent.first() {
+        let n = absent.len();
+        found
+            .not_checked
+            .push(format!("{n} of the prompts: `{}` does not have them; the first is `{first}`", set.name()));
     }
 }
 

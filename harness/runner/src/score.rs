@@ -9,7 +9,7 @@ use specimen_datasets::data_root::DataRoot;
 use specimen_decode::generation::Generation;
 use specimen_experiments::{
     plan::Plan,
-    spec::{Cell, MetricSpec},
+    spec::{Cell, MetricSpec, ModelSpec},
 };
 use specimen_measure::{
     MeasureError,
@@ -24,12 +24,21 @@ use specimen_stats::averages::mean_over_groups;
 use crate::{
     driver::{context::Context, events::DriverEvent},
     error::RunError,
-    images::load::Models,
+    images::load::{CPU, Models},
     imported_scores,
     pair_scores::PairScorer,
     protocol_scores,
     token_pairs::DIFFERENCE_GAP,
 };
+
+/// Fewest images of a distance, unless `min_n` says otherwise.
+pub const FEWEST_IMAGES: usize = 500;
+
+/// A metric that a run has and that cannot be computed here: its files have the reason in place of a value.
+pub(crate) struct Uncomputed {
+    pub(crate) metric: MetricSpec,
+    pub(crate) why: String,
+}
 
 /// The images of one cell that succeeded, with their prompts.
 pub(crate) struct CellImages<'a> {
@@ -81,13 +90,28 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
     Ok((name, path))
 }
 
-/// Computes every metric of the spec for every cell.
+/// Computes every metric of the spec for every cell, but those of `uncomputed`.
 ///
 /// # Errors
 /// Images, weights or data that cannot be read; a request to stop. A metric that does not apply is a file with its reason.
-pub(crate) fn score(context: &Context<'_>, records: &[Record], models: &mut Models) -> Result<(), RunError> {
+pub(crate) fn score(
+    context: &Context<'_>,
+    records: &[Record],
+    models: &mut Models,
+    uncomputed: &[Uncomputed],
+) -> Result<(), RunError> {
     let &Context { run, plan, data_root, disk, report, .. } = context;
     for metric in &plan.spec.metrics {
+        if let Some(Uncomputed { why, .. }) = uncomputed.iter().find(|known| known.metric == *metric) {
+            for cell in &plan.spec.cells {
+                let images = CellImages::of(plan, records, cell);
+                for value in metric.values() {
+                    let file = MetricFile { why: Some(why.clone()), ..blank(&value, &images) };
+                    disk.put(&run.metrics(&value, &cell.name), &file)?;
+                }
+            }
+            continue;
+        }
         let mut scorer = Scorer::open(metric, data_root)?;
         for cell in &plan.spec.cells {
             disk.stop().check()?;
@@ -206,7 +230,8 @@ fn score_images(
 }
 
 /// Whether a metric is computed by the model that made the images.
-pub(crate) fn asks_model(metric: &MetricSpec) -> bool {
+#[must_use]
+pub fn asks_model(metric: &MetricSpec) -> bool {
     ["target-nll", DIFFERENCE_GAP].contains(&metric.name.as_str())
 }
 
@@ -245,7 +270,7 @@ pub(crate) fn of_catalog(metric: &MetricSpec, images: &CellImages<'_>) -> Result
 
 /// Why a metric is not computed on so few images.
 pub(crate) fn why_not(images: &CellImages<'_>, metric: &MetricSpec) -> Result<Option<String>, RunError> {
-    let (n, min) = (images.records.len(), metric.min_n.unwrap_or(500).max(2));
+    let (n, min) = (images.records.len(), metric.min_n.unwrap_or(FEWEST_IMAGES).max(2));
     let asks_for_many = known(metric)?.compares || metric.min_n.is_some();
     Ok(match (n, asks_for_many) {
         (n, true) if n < min => {
@@ -277,6 +302,16 @@ pub(crate) fn fill(
     file.per_item = per_item.map(|values| images.per_item(&values));
 }
 
+/// The model that scores the tokens of a cell, the one that made them. Where it computed is not known of images that were
+/// imported: it scores them on the metric's device, else on the CPU.
+fn model_of_tokens(metric: &MetricSpec, cell: &Cell) -> ModelSpec {
+    let device = match cell.imported {
+        None => cell.model.device.clone(),
+        Some(_) => metric.device.clone().unwrap_or_else(|| CPU.to_owned()),
+    };
+    ModelSpec { device, ..cell.model.clone() }
+}
+
 /// Mean negative log2-likelihood of the tokens under the target's guided, tempered distribution, before top-k
 /// and top-p. Of another program's images the tokens are those that it returned, where the model is known and
 /// here.
@@ -293,11 +328,12 @@ fn target_nll(
         file.why = Some(why.to_owned());
         return Ok(file);
     }
-    let model = match models.get(&images.cell.model) {
+    let asked = model_of_tokens(metric, images.cell);
+    let model = match models.get(&asked) {
         Err(error) if is_of_another_program => {
-            let name = &images.cell.model.name;
             file.why = Some(format!(
-                "the tokens are another program's, and `{name}` cannot be opened here: {error}"
+                "the tokens are another program's, and `{}` cannot be opened on {}: {error}",
+                asked.name, asked.device
             ));
             return Ok(file);
         }

@@ -9,7 +9,7 @@ use specimen_experiments::{
     spec::{DatasetSpec, Dtype, FilterOrder, ModelSpec, Sampling},
 };
 use specimen_measure::words::counted;
-use specimen_record::RunDir;
+use specimen_record::{RunDir, UNKNOWN_DEVICE};
 use specimen_runner::{
     driver::events::DriverEvent,
     import::{Import, import as take_in},
@@ -68,7 +68,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
-    pub look: report::Look,
+    pub grid: report::GridArgs,
 }
 
 const TABLE: &str = "\
@@ -82,9 +82,8 @@ with times of this one.";
 pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()> {
     let stop = StopRequest::on_signals()?;
     specimen_weights::use_threads(1);
-    let prompts = args.prompts()?;
+    let dataset = args.dataset()?;
     let out = args.out.clone().unwrap_or_else(|| default_out(&args.name));
-    let device = "unknown".to_owned();
     let asked = Import {
         folder: &args.folder,
         table: &args.table,
@@ -93,7 +92,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
         model: ModelSpec {
             name: args.model.clone(),
             dtype: args.dtype,
-            device,
+            device: UNKNOWN_DEVICE.to_owned(),
             weights: None,
             three_way_guidance: false,
             graphs: None,
@@ -102,7 +101,7 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
             rehearsed: None,
         },
         sampling: args.sampling()?,
-        prompts: prompts.as_ref(),
+        dataset: dataset.as_ref().map(|(spec, prompts)| (spec, prompts)),
         out: &out,
         argv: provenance::argv(),
         git: provenance::sources(),
@@ -112,23 +111,18 @@ pub(crate) fn import(args: &ImportArgs, console: &Console) -> anyhow::Result<()>
     drop(progress);
     let n_items = outcome?.n_items;
     console.say(format!("{} imported into {}", counted(n_items, "image"), out.display()));
-    let written = report::write(&RunDir::open(&out)?, &args.look, &[], console)?;
+    // It has no scores to choose from yet, and no counts to project.
+    let look = report::Look { quality: None, costs: None, grid: args.grid };
+    let written = report::write(&RunDir::open(&out)?, &look, &[], console)?;
     report::show(&written, console)
 }
 
 impl ImportArgs {
-    fn prompts(&self) -> anyhow::Result<Option<PromptSet>> {
+    fn dataset(&self) -> anyhow::Result<Option<(DatasetSpec, PromptSet)>> {
         let Some(name) = &self.dataset else { return Ok(None) };
-        let caption = self.caption;
-        let dataset = DatasetSpec {
-            name: name.clone(),
-            limit: None,
-            subset_seed: None,
-            caption,
-            samples: 1,
-            part: None,
-        };
-        Ok(Some(prompts::open(&dataset, data_root().as_ref())?))
+        let dataset = DatasetSpec::whole(name, self.caption);
+        let prompts = prompts::open(&dataset, data_root().as_ref())?;
+        Ok(Some((dataset, prompts)))
     }
 
     fn sampling(&self) -> Result<Sampling, CliError> {

@@ -167,15 +167,7 @@ impl Rehearsal<'_> {
                 self.console.warn(format!(
                     "the prompts of `{EMBEDDED_PROMPTS}` take the place of those that are missing"
                 ));
-                let name = EMBEDDED_PROMPTS.to_owned();
-                let dataset = DatasetSpec {
-                    name,
-                    limit: None,
-                    subset_seed: None,
-                    part: None,
-                    caption: None,
-                    samples: 1,
-                };
+                let dataset = DatasetSpec::whole(EMBEDDED_PROMPTS, None);
                 Ok((prompts::open(&dataset, None)?, dataset))
             }
             found => Ok((found?, spec.dataset.clone())),

@@ -76,12 +76,19 @@ pub struct Look {
     /// for any other [default: target-nll if the run has it, else the first metric]
     #[arg(long, value_name = "METRIC")]
     pub quality: Option<String>,
-    /// Prompts in the grid of images
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
-    pub rows: u16,
+    #[command(flatten)]
+    pub grid: GridArgs,
     /// Add the speedups that the run's counts give under this cost table, a file that `specimen costs` writes
     #[arg(long, value_name = "FILE", value_parser = cost_table)]
     pub costs: Option<CostTable>,
+}
+
+/// How much the grid of images shows.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct GridArgs {
+    /// Prompts in the grid of images
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
+    pub rows: u16,
 }
 
 /// The cost table in a file.
@@ -233,7 +240,7 @@ fn write_with(
         columns: columns.to_vec(),
         facts,
         projected: look.costs.is_some().then(|| summary.clone()),
-        ..Options::new(quality(&summary, look), usize::from(look.rows))
+        ..Options::new(quality(&summary, look), usize::from(look.grid.rows))
     };
     let written = specimen_report::report(run, &options)?;
     for (name, outcome) in written.figures.iter().chain([&("grid".to_owned(), written.grid)]) {

@@ -15,7 +15,7 @@ use specimen_record::{
 };
 use specimen_runner::plan::stored_plan::{plan_file, plan_of};
 use specimen_runner::{
-    driver::{self, Ending, Options, events::DriverEvent, local::Local},
+    driver::{self, Ending, Options, events::DriverEvent, kept_metrics::keep_metrics, local::Local},
     images::{external_processes::files_of, load::ANY_GPU},
     process::stop_request::StopRequest,
     score::check_images,
@@ -215,7 +215,9 @@ pub(crate) fn is_finished(out: &Path, plan: &Plan) -> anyhow::Result<bool> {
     }
     let run = RunDir::open(out)?;
     let manifest: Manifest = read_document(&run.manifest())?;
-    let spec = serde_json::to_value(&plan.spec).context("a spec is plain data")?;
+    let mut with_kept = plan.clone();
+    keep_metrics(out, &mut with_kept)?;
+    let spec = serde_json::to_value(&with_kept.spec).context("a spec is plain data")?;
     let is_same = manifest.plan_digest == plan_file(plan)?.digest && manifest.spec == spec;
     if manifest.sealed.is_none() || !is_same {
         return Ok(false);

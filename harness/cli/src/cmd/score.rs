@@ -11,6 +11,7 @@ use specimen_record::RunDir;
 use specimen_runner::{
     driver::{events::DriverEvent, rescore::rescore},
     process::stop_request::StopRequest,
+    score::{FEWEST_IMAGES, asks_model},
 };
 
 use crate::{
@@ -39,11 +40,12 @@ pub struct ScoreArgs {
     /// The network's weights, instead of where they are looked for
     #[arg(long, value_name = "FILE", requires = "protocol")]
     pub weights: Option<PathBuf>,
-    /// Where the network computes: `cpu`, `cuda` or `cuda:N` [default: cpu]
-    #[arg(long, value_name = "DEVICE", requires = "protocol")]
+    /// Where the network of a protocol computes, and the model that scores the tokens of imported images: `cpu`, `cuda` or
+    /// `cuda:N` [default: cpu]
+    #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// With fewer images than this in a cell a distance is null, with the reason
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = FEWEST_IMAGES as u32, value_parser = clap::value_parser!(u32).range(2..))]
     pub min_n: u32,
     /// Compare the images of two cells in pairs, A with B, and print the values; the run stays as it is. By the metrics
     /// of --protocol and --metric, or by those of the run's spec
@@ -75,12 +77,23 @@ pub(crate) fn score(args: &ScoreArgs, console: &Console) -> anyhow::Result<()> {
 }
 
 impl ScoreArgs {
+    /// A metric that no protocol defines.
+    fn without_protocol(&self, name: &str) -> MetricSpec {
+        let metric = MetricSpec::named(name);
+        let device = self.device.clone().filter(|_| asks_model(&metric));
+        MetricSpec { device, ..metric }
+    }
+
     /// The metrics that the protocols define and the arguments ask for.
     fn metrics(&self) -> anyhow::Result<Vec<MetricSpec>> {
         let needs_nothing =
             |name: &&String| METRICS.iter().any(|metric| metric.name == **name && !metric.needs.protocol());
         let mut metrics: Vec<MetricSpec> =
-            self.metric.iter().filter(needs_nothing).map(|name| MetricSpec::named(name)).collect();
+            self.metric.iter().filter(needs_nothing).map(|name| self.without_protocol(name)).collect();
+        if self.device.is_some() && self.protocol.is_empty() && metrics.iter().all(|m| m.device.is_none()) {
+            let why = "--device is for --protocol, and for target-nll of imported images; leave it out";
+            return Err(CliError::Usage(why.to_owned()).into());
+        }
         let wanted: Vec<&String> = self.metric.iter().filter(|name| !needs_nothing(name)).collect();
         if let Some(first) = wanted.first().filter(|_| self.protocol.is_empty()) {
             let known: Vec<&str> = METRICS.iter().map(|metric| metric.name.as_str()).collect();

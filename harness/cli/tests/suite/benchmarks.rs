@@ -169,6 +169,34 @@ fn geneval_scores_come_back_with_intervals_and_the_run_is_sealed_as_before() {
 }
 
 #[test]
+fn a_run_that_grows_keeps_imported_scores_only_where_they_are_of_all_images() {
+    let lines: String = metadata().iter().map(|line| format!("{line}\n")).collect();
+    let desk = run_of("evaluation_metadata.jsonl", &lines);
+    desk.succeeds(&["export", "run", "--for", "geneval", "--out", "out"]);
+    desk.file("ar.jsonl", &geneval_results(&desk, &folder_of(&desk, "out", "ar"), |number, _| number == 0));
+    desk.succeeds(&["import-scores", "run", "ar.jsonl"]);
+    let before = metrics_of(&desk, "ar");
+    let resume = |more: &[&str]| {
+        desk.succeeds(&[&["run", "bench.toml", "--out", "run", "--resume"][..], more].concat())
+    };
+    let metric = ["--set", "metric=[{ name = \"target-nll\" }]"];
+    let said = resume(&metric).err;
+    assert!(
+        said.contains("stays in the run, though the spec does not name it: imported scores stay"),
+        "{said}"
+    );
+    let now = metrics_of(&desk, "ar");
+    assert!(now.contains_key("target-nll") && now["geneval-counting"] == before["geneval-counting"]);
+    resume(&[&metric[..], &["--set", "dataset.samples=5"]].concat());
+    let now = metrics_of(&desk, "ar");
+    for name in ["geneval-overall", "geneval-counting"] {
+        let why = now[name]["why"].as_str().unwrap_or_default();
+        assert!(now[name]["value"].is_null() && why.contains("of 28 of 35 images"), "{name}: {why}");
+    }
+    desk.succeeds(&["verify", "run"]);
+}
+
+#[test]
 fn results_that_do_not_fit_change_nothing() {
     let lines: String = metadata().iter().map(|line| format!("{line}\n")).collect();
     let desk = run_of("evaluation_metadata.jsonl", &lines);

@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::Desk;
+use crate::support::{Desk, spec};
 
 const KNOWN: [&str; 12] = [
     "--model",
@@ -141,4 +141,121 @@ fn a_cell_with_brackets_and_equal_signs_is_taken_wherever_a_name_is() {
     desk.succeeds(&["report", "run"]);
     let broken = desk.file("broken.csv", &named.replace("k=100]", "k=100"));
     desk.fails(&import(&broken, &["--out", "bad"]), 3, &["not a name of a run or a cell"]);
+}
+
+/// A run of this program on three prompts, and its images imported under its own cell names with their tokens.
+fn run_and_import(desk: &Desk, more: &[&str]) -> String {
+    let prompts = desk.file("prompts.txt", "a red circle\na blue square\na green star\n");
+    let set = format!("dataset.name={prompts:?}");
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--set", &set, "--limit", "3", "--out", "ours", "-q"]);
+    let mut table = String::from("file,prompt_id,seconds,cell,forwards,tokens\n");
+    let records = fs::read_to_string(desk.path("ours/merged/records.jsonl")).unwrap();
+    for record in records.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let (cell, id) = (record["cell"].as_str().unwrap(), record["prompt_id"].as_str().unwrap());
+        picture(desk, &format!("images/{cell}/{id}.png"), [9, 50, 9]);
+        let tokens: Vec<String> =
+            record["tokens"].as_array().unwrap().iter().map(ToString::to_string).collect();
+        let forwards = 40 + id.len() + cell.len() + tokens[0].len();
+        table += &format!("{cell}/{id}.png,{id},1.5,{cell},{forwards},{}\n", tokens.join(" "));
+    }
+    let table = desk.file("times.csv", &table);
+    let known = "--model stub --dtype f32 --temperature 1 --top-k 0 --top-p 1 --guidance 2";
+    let args = ["import", "images", "--table", &table, "--name", "theirs", "--out", "theirs", "-q"];
+    let known: Vec<&str> = known.split(' ').collect();
+    desk.succeeds(&[&args[..], &known, more].concat());
+    prompts
+}
+
+#[test]
+fn comparing_a_run_with_an_import_asks_for_what_is_unknown_and_names_it() {
+    let desk = Desk::new();
+    run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
+    let compare = ["compare", "ours", "theirs"];
+    let unknown = "of B, which is imported, these are not known: method, device";
+    let asked = ["the seeds of B are not known", unknown, "with --mix identity,seed"];
+    desk.fails(&compare, 1, &asked);
+    let mixed = desk.succeeds(&[&compare[..], &["--mix", "identity,seed"]].concat()).out;
+    assert!(mixed.contains("nfe") && mixed.contains("identity, seed"), "{mixed}");
+    // A pair that is named is compared whatever its method is.
+    let pair = [&compare[..], &["--cell", "ar=ar"]].concat();
+    let ran = desk.run(&pair);
+    assert!(ran.err.contains("with --mix seed") && !ran.err.contains("method"), "{}", ran.err);
+    desk.succeeds(&[&pair[..], &["--mix", "seed"]].concat());
+    // Whoever allows the one is asked for the other.
+    let one = [&compare[..], &["--mix", "seed"]].concat();
+    desk.fails(&one, 1, &[unknown, "--mix identity compares them anyway"]);
+}
+
+#[test]
+fn the_prompts_of_an_import_are_checked_against_the_dataset_that_it_names() {
+    let desk = Desk::new();
+    let prompts = desk.path("prompts.txt").to_str().unwrap().to_owned();
+    run_and_import(&desk, &["--dataset", &prompts]);
+    let check = |code: i32, parts: &[&str]| {
+        let ran = desk.run(&["check", "theirs"]);
+        assert_eq!(ran.code, code, "{}{}", ran.out, ran.err);
+        parts.iter().for_each(|part| assert!(ran.out.contains(part), "`{part}` is not in {}", ran.out));
+        assert!(code != 0 || !parts.is_empty() || !ran.out.contains("prompts"), "{}", ran.out);
+    };
+    check(0, &[]);
+    let whole = fs::read_to_string(&prompts).unwrap();
+    desk.file("prompts.txt", &whole.replace("blue", "grey"));
+    check(4, &["the prompt `1` is \"a blue square\", in `prompts.txt` it is \"a grey square\""]);
+    desk.file("prompts.txt", "a red circle\n");
+    check(0, &["2 of the prompts: `prompts.txt` does not have them; the first is `1`"]);
+    fs::remove_file(&prompts).unwrap();
+    check(0, &["unknown  the prompts: ", "prompts.txt"]);
+
+    let desk = Desk::new();
+    let table = folder(&desk);
+    desk.succeeds(&import(&table, &["--out", "run"]));
+    let said = desk.succeeds(&["check", "run"]).out;
+    assert!(said.contains("the prompts: the images were imported without --dataset"), "{said}");
+    // A text that is not the dataset's would never pass.
+    let other = desk.file("other.txt", "one\ntwo\nthree\n");
+    let args = import(&table, &["--out", "bad", "--dataset", &other]);
+    desk.fails(&args, 3, &["in `other.txt`", "mend the ids of the table", "leave --dataset out"]);
+}
+
+#[test]
+fn tokens_of_imported_images_are_scored_on_the_cpu_or_the_device_that_is_given() {
+    let desk = Desk::new();
+    run_and_import(&desk, &["--dataset", desk.path("prompts.txt").to_str().unwrap()]);
+    let value = |run: &str, more: &[&str]| {
+        desk.succeeds(&[&["score", run, "--metric", "target-nll", "-q"][..], more].concat());
+        let path = desk.path(run).join("metrics/target-nll/sd-chain2.json");
+        serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap()["value"].as_f64()
+    };
+    let ours = value("ours", &[]);
+    assert!(ours.is_some());
+    assert_eq!(value("theirs", &[]), ours);
+    assert_eq!(value("theirs", &["--device", "cpu"]), ours);
+    let score = |run: &str, more: &[&str], parts: &[&str]| {
+        desk.fails(&[&["score", run, "--metric", "target-nll"][..], more].concat(), 3, parts);
+    };
+    score("theirs", &["--device", "tpu"], &["tpu"]);
+    score("ours", &["--device", "cpu"], &["on the devices of its cells; leave --device out"]);
+    desk.succeeds(&["verify", "theirs"]);
+}
+
+#[test]
+fn an_import_that_fails_leaves_no_folder() {
+    let desk = Desk::new();
+    let table = folder(&desk);
+    // It has no scores to show yet.
+    desk.fails(&import(&table, &["--out", "bad", "--quality", "fid"]), 2, &["--quality"]);
+    assert!(!desk.path("bad").exists());
+    // A file that cannot be written whole, as where the disk is full: none may have more than 1 KiB here.
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let args = import(&table, &["--out", "bad"]);
+    let ran = std::process::Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_specimen")])
+        .args(&args)
+        .current_dir(desk.path("."))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(!ran.status.success() && said.contains("manifest.json"), "{said}");
+    assert!(!desk.path("bad").exists(), "{said}");
+    desk.succeeds(&import(&table, &["--out", "bad"]));
 }

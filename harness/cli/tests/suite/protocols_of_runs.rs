@@ -131,13 +131,8 @@ fn summary(run: &Path) -> Value {
     serde_json::from_slice(&fs::read(run.join("merged/summary.json")).unwrap()).unwrap()
 }
 
-#[test]
-fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
-    let desk = Desk::new();
-    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
-    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--shards", "2", "--out", "run", "-q"]);
-    let run = desk.path("run");
-    // The images of each cell in a folder of their own, as another tool would want them.
+/// Copies the images of each cell of a run into a folder of their own, as another tool would want them.
+fn folders_of_cells(desk: &Desk, run: &Path) {
     for shard in fs::read_dir(run.join("shards")).unwrap() {
         for image in fs::read_dir(shard.unwrap().path().join("images")).unwrap() {
             let image = image.unwrap();
@@ -147,6 +142,15 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
             fs::copy(image.path(), folder.join(name)).unwrap();
         }
     }
+}
+
+#[test]
+fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
+    let desk = Desk::new();
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", "5", "--shards", "2", "--out", "run", "-q"]);
+    let run = desk.path("run");
+    folders_of_cells(&desk, &run);
     let of_ar = desk.path("ar");
     let score = |protocol: &str| {
         let real = of_ar.to_str().unwrap();
@@ -200,6 +204,56 @@ fn a_run_is_scored_under_a_protocol_as_its_folders_are() {
         let ran = desk.run(&["check", "run"]);
         assert!(ran.code == 4 && ran.out.contains(expected), "{expected}: {}", ran.out);
     }
+}
+
+#[test]
+fn a_run_that_is_continued_keeps_the_metrics_that_score_added() {
+    let desk = Desk::new();
+    let (protocol, weights) = (desk.file("narrow.toml", PROTOCOL), narrow_clip(&desk));
+    let run = |limit: &str, out: &str| {
+        desk.succeeds(&["run", &spec("ci/stub.toml"), "--limit", limit, "--resume", "--out", out])
+    };
+    run("5", "run");
+    folders_of_cells(&desk, &desk.path("run"));
+    let real = desk.path("ar");
+    let score = |out: &str| {
+        let real = real.to_str().unwrap();
+        let args = ["score", out, "--protocol", &protocol, "--real", real, "--weights", &weights];
+        desk.succeeds(&[&args[..], &["--metric", "fid", "--min-n", "2", "-q"]].concat());
+    };
+    score("run");
+    let of_run = |out: &str| metric_file(&desk.path(out), "fid:narrow", "sd-chain2");
+    let before = of_run("run");
+
+    // Nothing is left to make, and a report was not drawn yet: the metric is in the table.
+    let said = run("5", "run");
+    assert!(said.err.contains("nothing is left to do") && said.out.contains("fid:narrow"), "{}", said.err);
+
+    // Of more images it is that of a run made at once.
+    let said = run("8", "run");
+    let stays = "fid:narrow stays in the run, though the spec does not name it: it is computed again, over all images";
+    assert!(said.err.contains(stays) && said.out.contains("fid:narrow"), "{}", said.err);
+    run("8", "whole");
+    score("whole");
+    assert_eq!(of_run("run"), of_run("whole"));
+    assert_eq!((&before["n"], &of_run("run")["n"]), (&5.into(), &8.into()));
+    desk.succeeds(&["verify", "run"]);
+    desk.succeeds(&["check", "run"]);
+
+    // What cannot be computed any more is said, with the command that computes it.
+    fs::rename(&weights, desk.path("away")).unwrap();
+    let said = run("9", "run");
+    assert!(said.err.contains("warning: fid:narrow stays in the run"), "{}", said.err);
+    let file = of_run("run");
+    let why = file["why"].as_str().unwrap_or_default();
+    let command =
+        format!("`specimen score run --metric fid --protocol {protocol} --real {} ", real.display());
+    assert!(file["value"].is_null() && why.contains(&command) && why.contains(" --min-n 2`"), "{file:#}");
+    assert!(value_of(&summary(&desk.path("run")), "ar", "fid:narrow").is_null());
+    desk.succeeds(&["verify", "run"]);
+    fs::rename(desk.path("away"), &weights).unwrap();
+    score("run");
+    assert_eq!((&of_run("run")["n"], &of_run("run")["why"]), (&9.into(), &Value::Null));
 }
 
 #[test]

@@ -28,6 +28,13 @@ pub enum DriverEvent {
         /// What is there and what is made again or for the first time.
         what: String,
     },
+    /// A metric stays in a run that is continued with a spec that does not name it.
+    KeptMetric {
+        /// The names of its values, and what happens to them.
+        what: String,
+        /// Whether it can be computed here.
+        is_here: bool,
+    },
     /// A file of a run that is continued is not as it was sealed, and is made again.
     Damage {
         /// The file, and what is wrong with it.

@@ -16,7 +16,7 @@ use crate::{
     driver::{context::Context, events::DriverEvent},
     error::RunError,
     images::load::Models,
-    score::{check_images, score},
+    score::{Uncomputed, check_images, score},
 };
 
 /// What a run ended with.
@@ -49,14 +49,18 @@ impl Outcome {
     }
 }
 
-/// Merges the attempts, scores the images, writes the summary and seals the manifest.
+/// Merges the attempts, scores the images by all metrics but those of `uncomputed`, writes the summary and seals the manifest.
 ///
 /// # Errors
 /// Items without a record, images or weights that cannot be read.
-pub(crate) fn finish(context: &Context<'_>, models: &mut Models) -> Result<Outcome, RunError> {
+pub(crate) fn finish(
+    context: &Context<'_>,
+    models: &mut Models,
+    uncomputed: &[Uncomputed],
+) -> Result<Outcome, RunError> {
     let (merged, records) = merged(context)?;
     check_images(context.run, &records)?;
-    score(context, &records, models)?;
+    score(context, &records, models, uncomputed)?;
     diagnose(context, &records, models)?;
     conclude(context, &merged, &records)
 }

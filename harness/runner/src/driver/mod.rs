@@ -5,6 +5,7 @@ pub mod events;
 pub mod executor;
 pub mod finish;
 pub mod import_scores;
+pub mod kept_metrics;
 pub mod local;
 mod open_run;
 mod renewal;
@@ -23,6 +24,7 @@ use self::{
     events::DriverEvent,
     executor::{Completion, Executor, Work},
     finish::{Outcome, finish},
+    kept_metrics::{keep_metrics, uncomputed},
     open_run::Opening,
     repair::remove_markers_of_lost,
     weights::weights_of,
@@ -101,11 +103,14 @@ pub fn run(
     let disk = DiskWait::new(stop, options.disk_wait, &on_wait);
     let file = plan_file(plan)?;
     let data_root = options.data_root.as_ref();
+    let mut with_kept = plan.clone();
+    let kept = keep_metrics(options.out, &mut with_kept)?;
+    let (asked, plan) = (plan, &with_kept);
     let mut models = Models::of(&plan.spec, options.data_root.clone());
     let is_here = options.executor.owns_its_workers();
     // Loading here finds absent weights before anything is written.
     let weights = weights_of(plan, &mut models, is_here, &report)?;
-    protocol_scores::check(&plan.spec, data_root)?;
+    protocol_scores::check(&asked.spec, data_root)?;
     // Workers load their own; until the images are scored this process needs none.
     drop(models);
     let (run, _lock) =
@@ -118,13 +123,14 @@ pub fn run(
     }
     let map = options.executor.cut(&context)?;
     take_stock(&context, is_here, n_swept)?;
+    let uncomputed = uncomputed(&kept, run.root(), data_root, &report)?;
     report(DriverEvent::Generating { n_items: file.items.len() as u64 });
     if let Completion::UnderWay { n_shards } = options.executor.work(&Work { context, map })? {
         return Ok(Ending::UnderWay { n_shards });
     }
     sweep(&context)?;
     let mut models = Models::of(&plan.spec, options.data_root.clone());
-    finish(&context, &mut models).map(|outcome| Ending::Finished(Box::new(outcome)))
+    finish(&context, &mut models, &uncomputed).map(|outcome| Ending::Finished(Box::new(outcome)))
 }
 
 /// Removes files that killed workers left half written.

@@ -16,7 +16,7 @@ use crate::{
         weights::weights_of,
     },
     error::RunError,
-    images::load::Models,
+    images::load::{Models, device_of},
     plan::stored_plan::{plan_file, plan_of, plan_of_stored, spec_of},
     process::{
         disk_wait::{DiskWait, Wait},
@@ -47,12 +47,25 @@ pub fn rescore(
     let _lock = Lock::wait(&run.lock(), LOCK_PATIENCE, &StopRequest::never())?;
     let manifest: Manifest = read_document(&run.manifest())?;
     let mut spec = spec_of(run, &manifest)?;
+    let is_import = spec.cells.iter().any(|cell| cell.imported.is_some());
+    if let Some(metric) =
+        add.iter().find(|metric| !is_import && asks_model(metric) && metric.device.is_some())
+    {
+        return Err(RunError::Spec(format!(
+            "`{}` is computed by the run's own models, on the devices of its cells; leave --device out",
+            metric.name
+        )));
+    }
+    add.iter().filter(|metric| asks_model(metric)).filter_map(|metric| metric.device.as_ref()).try_for_each(
+        // Before anything is scored.
+        |device| device_of(device).map(drop),
+    )?;
     let is_replaced = |old: &MetricSpec| add.iter().any(|new| new.values() == old.values());
     spec.metrics.retain(|metric| !is_replaced(metric));
     spec.metrics.extend_from_slice(add);
     protocol_scores::check(&spec, data_root)?;
     let file: PlanFile = read_document(&run.plan())?;
-    let plan = match spec.cells.iter().any(|cell| cell.imported.is_some()) {
+    let plan = match is_import {
         // What was taken in has its prompts with it.
         true => plan_of_stored(spec, &file)?,
         false => plan_of(spec, data_root)?.0,
@@ -77,7 +90,7 @@ pub fn rescore(
     let renew = |spec| renew_manifest(run, Renewal { spec, weights: &weights, larger: None }, disk, &report);
     renew(spec)?;
     let context = Context { run, plan: &plan, file: &file, data_root, disk, report: &report };
-    let finished = finish(&context, &mut models);
+    let finished = finish(&context, &mut models, &[]);
     if finished.is_err() && !add.is_empty() {
         // What could not be scored is not part of the run; the next command that finishes it seals it again.
         renew(manifest.spec)?;

@@ -16,7 +16,7 @@ use tch::{Device, Kind};
 use crate::{error::RunError, images::out_of_memory::within_memory};
 
 /// The device that every machine has.
-const CPU: &str = "cpu";
+pub(crate) const CPU: &str = "cpu";
 /// The device of a spec that leaves the choice of the GPU to the run.
 pub const ANY_GPU: &str = "cuda";
 

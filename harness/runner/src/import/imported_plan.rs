@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use specimen_datasets::{PromptId, PromptSet, latencies::ImageRow};
+use specimen_datasets::{PromptId, latencies::ImageRow};
 use specimen_decode::method::MethodConfig;
 use specimen_experiments::{
     plan::{Block, Item, Plan, PlanPrompt},
     spec::{Cell, DatasetSpec, Imported, SCHEMA, Spec, Timing},
 };
+use specimen_record::{UNKNOWN_DATASET, UNKNOWN_SEED};
 
 use super::Import;
 use crate::error::RunError;
@@ -73,7 +74,8 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
             let cell = cells.iter().position(|cell| *cell == cell_of(row, import.cell)).unwrap_or(0) as u32;
             let prompt = place[row.prompt_id.as_str()];
             let sample = samples.entry((cell, prompt)).or_default();
-            let item = Item { cell, prompt, sample: *sample, block: 0, seed: row.seed.unwrap_or(0) };
+            let item =
+                Item { cell, prompt, sample: *sample, block: 0, seed: row.seed.unwrap_or(UNKNOWN_SEED.0) };
             *sample += 1;
             item
         })
@@ -89,7 +91,7 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
         imported: Some(imported.clone()),
         timed: true,
     };
-    let dataset = import.prompts.map_or("imported", PromptSet::name).to_owned();
+    let dataset = import.dataset.map_or(UNKNOWN_DATASET, |(_, prompts)| prompts.name()).to_owned();
     let spec = Spec {
         schema: SCHEMA,
         name: import.name.to_owned(),
@@ -97,14 +99,9 @@ pub(super) fn plan(import: &Import<'_>, rows: &[ImageRow], imported: &Imported) 
         analysis: "Images made elsewhere and imported; their times are as reported, not measured here."
             .to_owned(),
         sources: vec![imported.table.clone()],
-        dataset: DatasetSpec {
-            name: dataset.clone(),
-            limit: None,
-            subset_seed: None,
-            caption: None,
-            samples: 1,
-            part: None,
-        },
+        dataset: import
+            .dataset
+            .map_or_else(|| DatasetSpec::whole(UNKNOWN_DATASET, None), |(spec, _)| spec.clone()),
         timing: Timing { warmup: 0, blocks: 1 },
         cells: cells.iter().map(cell).collect(),
         metrics: Vec::new(),
@@ -122,18 +119,27 @@ fn texts_of<'t>(
     rows: &'t [ImageRow],
 ) -> Result<BTreeMap<&'t PromptId, &'t str>, RunError> {
     let at = |row: &ImageRow| format!("{}: {}", import.table.display(), row.place);
+    let prompts = import.dataset.map(|(_, prompts)| prompts);
     let mut texts: BTreeMap<&PromptId, &str> = BTreeMap::new();
     for row in rows {
-        let known =
-            || import.prompts.and_then(|set| set.get(&row.prompt_id)).map(|prompt| prompt.text.as_str());
+        let known = || prompts.and_then(|set| set.get(&row.prompt_id)).map(|prompt| prompt.text.as_str());
         let text = row.prompt.as_deref().or_else(known).ok_or_else(|| {
-            let remedy = match import.prompts {
+            let remedy = match prompts {
                 None => "give the texts in a column `prompt`, or the dataset that has them with --dataset"
                     .to_owned(),
                 Some(set) => format!("`{}` has no prompt of this id", set.name()),
             };
             RunError::Spec(format!("{}: the prompt `{}` has no text; {remedy}", at(row), row.prompt_id))
         })?;
+        if let (Some(set), Some(other)) = (prompts, known().filter(|other| *other != text)) {
+            let (id, text, other) = (&row.prompt_id, text.escape_debug(), other.escape_debug());
+            return Err(RunError::Spec(format!(
+                "{}: the prompt `{id}` is \"{text}\" here and \"{other}\" in `{}`; mend the ids of the \
+                 table, choose another --caption, or leave --dataset out",
+                at(row),
+                set.name()
+            )));
+        }
         if let Some(other) = texts.insert(&row.prompt_id, text).filter(|other| *other != text) {
             let (id, other, text) = (&row.prompt_id, other.escape_debug(), text.escape_debug());
             return Err(RunError::Spec(format!(

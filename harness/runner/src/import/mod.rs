@@ -11,12 +11,13 @@ use std::{
     time::SystemTime,
 };
 
-use specimen_datasets::{PromptSet, latencies, latencies::ImageRow};
+use specimen_datasets::{PromptSet, SourceFile, latencies, latencies::ImageRow};
 use specimen_experiments::{
     plan::Plan,
-    spec::{Imported, ModelSpec, Sampling},
+    spec::{DatasetSpec, Imported, ModelSpec, Sampling},
 };
 use specimen_external::picture;
+use specimen_models::seam::loaded_model::Picture;
 use specimen_record::{
     Appender, DatasetDigest, Digest, Durability, FileDigest, Git, Hardware, Item, Manifest, Phases, PlanFile,
     Record, RunDir, SCHEMA, StepsRow, Timestamp, TimingRow, canonical_json, write_document,
@@ -59,8 +60,8 @@ pub struct Import<'a> {
     pub model: ModelSpec,
     /// How its tokens were drawn.
     pub sampling: Sampling,
-    /// Prompts by id, for a table without their texts.
-    pub prompts: Option<&'a PromptSet>,
+    /// The dataset that the table's prompts are of, with its prompts: their texts, for a table without them.
+    pub dataset: Option<(&'a DatasetSpec, &'a PromptSet)>,
     /// The run's folder, which must not hold a run.
     pub out: &'a Path,
     /// The command line as typed, for the manifest.
@@ -83,28 +84,41 @@ pub fn import(
     let plan = plan(import, &rows, &imported)?;
     let file = plan_file(&plan)?;
     // Every picture is read before anything is written.
-    let pictures = |row: &ImageRow| {
-        picture::read(import.folder, &row.file)
-            .map_err(|e| RunError::Image(format!("{}: {e}", import.folder.display())))
-    };
     for row in &rows {
         stop.check()?;
-        pictures(row)?;
+        picture_at(import, row)?;
     }
+    let is_ours = std::fs::read_dir(import.out).map_or(true, |mut entries| entries.next().is_none());
     let run = RunDir::create(import.out)?;
+    let written = write_run(import, (&run, &plan, &file), (&rows, &source), stop, report);
+    if written.is_err() && is_ours {
+        // Half an import is no run: nothing could continue it. What went wrong first is what is said.
+        let _ = std::fs::remove_dir_all(import.out);
+    }
+    written
+}
+
+/// Writes the run: its plan, its images with their rows, and what follows from them.
+fn write_run(
+    import: &Import<'_>,
+    (run, plan, file): (&RunDir, &Plan, &PlanFile),
+    (rows, source): (&[ImageRow], &SourceFile),
+    stop: &StopRequest,
+    report: &mut dyn FnMut(DriverEvent),
+) -> Result<Outcome, RunError> {
     let _lock = Lock::take(&run.lock())?;
-    write_document(&run.manifest(), &manifest(import, &plan, &file, &rows, &source)?)?;
-    write_document(&run.plan(), &file)?;
+    write_document(&run.manifest(), &manifest(import, plan, file, rows, source)?)?;
+    write_document(&run.plan(), file)?;
     let mut records = Appender::create(&run.attempt_records(0, 0), Durability::OnFinish)?;
     let mut steps = Appender::create(&run.attempt_steps(0, 0), Durability::OnFinish)?;
     let mut timing = Appender::create(&run.attempt_timing(0, 0), Durability::OnFinish)?;
     // Rows and items are in one order.
     let mut of_row: Vec<(&ImageRow, &Item)> =
-        in_order(&rows, import.cell).into_iter().zip(&file.items).collect();
+        in_order(rows, import.cell).into_iter().zip(&file.items).collect();
     of_row.sort_by_key(|(row, _)| row.file.as_str());
     for (order, (row, item)) in of_row.into_iter().enumerate() {
         stop.check()?;
-        let picture = picture_of(pictures(row)?);
+        let picture = picture_at(import, row)?;
         let name = item.key.file_name("png");
         save(&picture, &run.image(0, &name)?)?;
         let facts = ExternalFacts {
@@ -123,8 +137,15 @@ pub fn import(
     let report = |event: DriverEvent| report.borrow_mut()(event);
     let on_wait = |wait: Wait| report(wait.into());
     let disk = DiskWait::new(stop, None, &on_wait);
-    let context = Context { run: &run, plan: &plan, file: &file, data_root: None, disk, report: &report };
-    finish(&context, &mut Models::new(None))
+    let context = Context { run, plan, file, data_root: None, disk, report: &report };
+    finish(&context, &mut Models::new(None), &[])
+}
+
+/// The picture of a row.
+fn picture_at(import: &Import<'_>, row: &ImageRow) -> Result<Picture, RunError> {
+    picture::read(import.folder, &row.file)
+        .map(picture_of)
+        .map_err(|e| RunError::Image(format!("{}: {e}", import.folder.display())))
 }
 
 /// The time that the table reports.
@@ -151,7 +172,7 @@ fn manifest(
     plan: &Plan,
     file: &PlanFile,
     rows: &[ImageRow],
-    source: &specimen_datasets::SourceFile,
+    source: &SourceFile,
 ) -> Result<Manifest, RunError> {
     let spec = serde_json::to_value(&plan.spec).map_err(|e| RunError::Spec(e.to_string()))?;
     let table = PathBuf::from(&source.name);
