@@ -33,9 +33,12 @@ enum Tried {
     OnGpu,
     /// None.
     Never,
-    /// All, and each is refused for the reason that this gives. It may run the step, as a capture does.
-    Refused(Box<dyn Fn(&mut dyn FnMut()) -> String>),
+    /// All, and each is refused.
+    Refused(Box<Refuse>),
 }
+
+/// Why a step is refused. It may run the step, as a capture does.
+type Refuse = dyn Fn(&mut dyn FnMut()) -> String;
 
 /// Why steps were not captured.
 #[derive(Default)]
@@ -101,7 +104,6 @@ impl Capturing {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
 

@@ -87,6 +87,7 @@ impl StepGraphs {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use std::rc::Rc;
 
