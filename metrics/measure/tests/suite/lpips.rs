@@ -34,7 +34,7 @@ fn the_value_is_the_mean_over_pairs_of_any_size_with_the_weights_that_are_given(
     let weights = root.join("both.safetensors");
     write_recipe(&weights, LpipsName::Squeeze).unwrap();
     let byte = |at: usize| (at * 7 + at / 50) as u8;
-    let sizes = [[24, 30], [40, 20], [33, 33]];
+    let sizes = [[24, 30], [40, 20], [33, 33], [30, 24], [20, 40], [34, 32]];
     for (at, size) in sizes.into_iter().enumerate() {
         picture(&root.join(format!("a/{at}.ppm")), size, byte);
         picture(&root.join(format!("b/{at}.ppm")), size, |i| byte(i) ^ if at == 2 { 0 } else { 32 });
@@ -54,7 +54,7 @@ fn the_value_is_the_mean_over_pairs_of_any_size_with_the_weights_that_are_given(
         sum += expected;
     }
     assert_eq!(pairs[2].score, Some(0.0));
-    assert!((measured.value.unwrap() - sum / 3.0).abs() < 1e-15 && measured.ci95.is_some());
+    assert!((measured.value.unwrap() - sum / 6.0).abs() < 1e-15 && measured.ci95.is_some());
     assert!(measured.protocol.starts_with("lpips-squeeze@"), "{}", measured.protocol);
     let extractor = measured.extractor.unwrap();
     assert!(extractor.starts_with("lpips-squeeze-f32@") && extractor.contains(" + squeezenet1-1-f32@"));
