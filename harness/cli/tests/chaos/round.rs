@@ -275,8 +275,6 @@ impl Ground {
         signal("KILL", id);
         children(id).into_iter().for_each(|worker| signal("KILL", worker));
         ended(driver);
-        // The workers' files must be closed before the disk can be made read-only.
-        std::thread::sleep(Duration::from_millis(500));
         disk.remount("ro");
         let refused = self.run(&out, &["--resume"]);
         assert_eq!(refused.code, Some(6), "{}", refused.err);

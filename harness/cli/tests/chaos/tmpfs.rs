@@ -1,7 +1,7 @@
 //! A disk that can be full: a tmpfs of 300 kB, where this user may mount one.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::{path::Path, process::Command};
+use std::{path::Path, process::Command, time::Duration};
 
 /// A small file system of its own, unmounted when dropped.
 pub(crate) struct Tmpfs {
@@ -27,11 +27,19 @@ impl Tmpfs {
         self.folder.path()
     }
 
-    /// Mounts it again with other options.
+    /// Mounts it again with other options. While a process that is ending has files open there, it is busy: that is waited for,
+    /// a minute at most.
     pub(crate) fn remount(&self, options: &str) {
         let options = format!("remount,{options}");
-        let done = Command::new("mount").args(["-o", &options]).arg(self.path()).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        for tries_left in (0..600).rev() {
+            let done = Command::new("mount").args(["-o", &options]).arg(self.path()).output().unwrap();
+            if done.status.success() {
+                return;
+            }
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(said.contains("busy") && tries_left > 0, "{said}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 
