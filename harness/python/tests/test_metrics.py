@@ -76,10 +76,19 @@ def test_two_folders_of_pictures_are_measured(pictures, program):
     assert "clip-vit-b32" in found.extractor
 
 
-def test_pictures_in_pairs_are_measured(pictures, program):
+def test_pictures_in_pairs_are_measured(pictures, program, tmp_path):
     real, generated = pictures / "real", pictures / "generated"
+    # Four pairs have no interval; each twice are enough for one.
+    twice = [tmp_path / side.name for side in (real, generated)]
+    for side, folder in zip((real, generated), twice):
+        shutil.copytree(side, folder)
+        for picture in side.iterdir():
+            shutil.copy(picture, folder / f"again-{picture.name}")
     for call, name in [(specimen.ssim, "ssim"), (specimen.psnr, "psnr")]:
-        check(call(real, generated, ci=True), answer_of(program, name, real, generated, "--ci", cwd=pictures))
+        check(call(real, generated), answer_of(program, name, real, generated, cwd=pictures))
+        check(call(*twice, ci=True), answer_of(program, name, *twice, "--ci", cwd=pictures))
+        with pytest.raises(specimen.Error, match="needs at least 6 observations, found 4"):
+            call(real, generated, ci=True)
     assert specimen.ssim(real, real).value == 1.0
     with pytest.raises(specimen.Error, match="psnr: no value: 4 of 4 pairs are of equal pictures"):
         specimen.psnr(real, real)
