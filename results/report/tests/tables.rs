@@ -274,8 +274,11 @@ fn a_number_that_only_the_csv_has_is_a_column_where_it_is_asked_for() {
     let summary = small();
     assert!(!table(&summary).unwrap().markdown().contains("| geo"));
     let names = ["speedup_geomean", "speedup_median"].map(str::to_owned);
-    let columns = table_of(&summary, &names).unwrap().columns;
-    assert_eq!(columns.len(), 3, "{columns:?}");
+    let table = table_of(&summary, &names).unwrap();
+    assert_eq!(table.columns.len(), 3, "{:?}", table.columns);
+    // As every speedup, with both ends of its interval.
+    let rows = format!("{:?}", table.rows);
+    assert!(rows.contains(" [") && !rows.contains('±'), "{rows}");
 }
 
 #[test]

@@ -171,7 +171,10 @@ impl<'c> Builder<'c> {
         }
         let present: Vec<_> = shown.iter().flatten().copied().collect();
         let decimals = measure.decimals().unwrap_or_else(|| column_decimals(&present));
-        let brackets = matches!(measure, Measure::Speedup | Measure::SpeedupE2e);
+        let brackets = matches!(
+            measure,
+            Measure::Speedup | Measure::SpeedupE2e | Measure::SpeedupGeomean | Measure::SpeedupMedian
+        );
         let competing = summary.cells.iter().map(|cell| ranking_group(summary, cell, measure));
         let values = shown.iter().map(|shown| shown.map(|(value, _)| value));
         let rivals: Vec<_> =
