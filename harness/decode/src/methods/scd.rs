@@ -19,6 +19,9 @@ use crate::{
 /// The work that the couplings is from.
 pub(crate) const WORKS: Works = Works { method: "scd", cite: &["so2026scd"] };
 
+/// Tokens of the new distribution that are tried before the residual is summed.
+const TRIES: usize = 2;
+
 /// How the token of an unsettled position depends on the one before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -43,6 +46,26 @@ pub(crate) struct Redrawn<'a> {
     pub(crate) left: usize,
 }
 
+impl Redrawn<'_> {
+    /// The `nth` draw of this place.
+    fn uniform(&self, purpose: Purpose, nth: usize) -> f64 {
+        self.uniforms.uniform(purpose, self.step, slot(nth, self.place))
+    }
+
+    /// A token of `norm((new - old)+)`; `None` where nothing is left. A token of `new` that stays with probability
+    /// `(new - old)+ / new` is one of it. The less the two are alike the more of them stay, so a row is seldom summed.
+    fn of_residual(&self, new: &Dist, old: &Dist) -> Option<TokenId> {
+        for nth in (1..).step_by(2).take(TRIES) {
+            let token = new.sample(self.uniform(Purpose::Couple, nth));
+            let [p, q] = [new, old].map(|dist| f64::from(dist.prob(token)));
+            if self.uniform(Purpose::Couple, nth + 1) * p < p - q {
+                return Some(token);
+            }
+        }
+        new.sample_residual(old, self.uniform(Purpose::Draft, 0))
+    }
+}
+
 impl Couple {
     /// As specs and lines name it.
     pub(crate) fn name(self) -> &'static str {
@@ -61,18 +84,17 @@ impl Couple {
         at: &Redrawn<'_>,
         noise: &mut Noise,
     ) -> TokenId {
-        let fresh = || at.uniforms.uniform(Purpose::Draft, at.step, slot(0, at.place));
         match (self, old) {
             (Self::Gumbel, _) => noise.first(new, at.uniforms, at.left),
             (Self::Maximal, Some((token, drawn_from))) => {
-                let u = at.uniforms.uniform(Purpose::Couple, at.step, slot(0, at.place));
+                let u = at.uniform(Purpose::Couple, 0);
                 if u * f64::from(drawn_from.prob(token)) < f64::from(new.prob(token)) {
                     return token;
                 }
                 // Nothing is left where rounding alone rejected.
-                new.sample_residual(drawn_from, fresh()).unwrap_or(token)
+                at.of_residual(new, drawn_from).unwrap_or(token)
             }
-            (Self::Independent, _) | (Self::Maximal, None) => new.sample(fresh()),
+            (Self::Independent, _) | (Self::Maximal, None) => new.sample(at.uniform(Purpose::Draft, 0)),
         }
     }
 }
@@ -129,6 +151,26 @@ mod tests {
                 assert!((found - f64::from(expected)).abs() < 0.0113, "{couple:?}: {of_new:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_token_of_the_residual_has_its_distribution_whether_a_try_stays_or_the_row_is_summed() {
+        let new = Dist::from_weights(vec![0.3, 0.05, 0.25, 0.1, 0.2, 0.1]).unwrap();
+        let old = Dist::from_weights(vec![0.05, 0.3, 0.1, 0.3, 0.15, 0.1]).unwrap();
+        // 0.45 of the tries stay, so the row is summed for 0.3 of the tokens.
+        let residual = [0.25, 0.0, 0.15, 0.0, 0.05, 0.0].map(|left: f64| left / 0.45);
+        let mut counts = [0_u32; 6];
+        for seed in 0..u64::from(N) {
+            let uniforms = Uniforms::new(seed);
+            let at = Redrawn { uniforms: &uniforms, step: 1, place: 2, left: 7 };
+            counts[at.of_residual(&new, &old).unwrap().idx()] += 1;
+        }
+        for (n, expected) in counts.into_iter().zip(residual) {
+            assert!((f64::from(n) / f64::from(N) - expected).abs() < 0.0113, "{counts:?}");
+        }
+        let uniforms = Uniforms::new(1);
+        let at = Redrawn { uniforms: &uniforms, step: 1, place: 2, left: 7 };
+        assert_eq!(at.of_residual(&new, &new), None);
     }
 
     #[test]
