@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills a training of a head at random moments, lets it end, and compares every file with that of a training that was left alone.
-With --export it is the export of the target's features that is killed.
+"""Kills a training of a head at random moments all along it, lets it end, and compares every file with that of a training that was
+left alone. With --export it is the export of the target's features that is killed, in its images and in its features.
 
     scripts/kill_training.py [--export] [--spec FILE] [--kills N] [--seed N] [--out FOLDER]
 
@@ -60,10 +60,20 @@ def finish(training):
 
 
 def reached(out, is_export):
-    """How far it is: files of features, or steps of the curve."""
-    if is_export:
-        return f"with {len(list(out.glob('features-*.safetensors')))} files"
-    return f"at step {steps_of(out)}"
+    """How far it is: files of images and features, or steps of the curve."""
+    return len(list(out.rglob("*.safetensors"))) if is_export else steps_of(out)
+
+
+def killed_at(goal, training, out, is_export, pause):
+    """Kills a training when it has come to `goal`, and some seconds more. Returns how far it was."""
+    while reached(out, is_export) < goal and training.poll() is None:
+        time.sleep(0.01)
+    time.sleep(pause)
+    if training.poll() is not None:
+        sys.exit("the training ended before the kill; take a longer one, or fewer kills")
+    training.send_signal(signal.SIGKILL)
+    training.wait()
+    return reached(out, is_export)
 
 
 def steps_of(out):
@@ -95,16 +105,13 @@ def main():
         seconds = time.monotonic() - began
         print(f"left alone: {seconds:.1f} s")
         dice = random.Random(args.seed)
-        for kill in range(1, args.kills + 1):
+        whole_way = reached(whole, args.export)
+        # Not in the last tenth, where a pause would outlast the training.
+        goals = sorted(dice.randrange(whole_way * 9 // 10) for _ in range(args.kills))
+        for kill, goal in enumerate(goals, 1):
             training = start(program, command, spec, killed)
-            moment = dice.uniform(0.01, 1.8 / args.kills) * seconds
-            try:
-                training.wait(moment)
-                sys.exit(f"kill {kill}: the training ended before it; take a longer one, or fewer kills")
-            except subprocess.TimeoutExpired:
-                training.send_signal(signal.SIGKILL)
-                training.wait()
-            print(f"kill {kill}: after {moment:.1f} s, {reached(killed, args.export)}")
+            at = killed_at(goal, training, killed, args.export, dice.uniform(0, 0.04 * seconds))
+            print(f"kill {kill}: at {at} of {whole_way} {'files' if args.export else 'steps'}", flush=True)
         finish(start(program, command, spec, killed))
         names = FILES
         if args.export:
