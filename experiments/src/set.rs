@@ -31,6 +31,23 @@ impl SpecText {
         assign(&mut self.root, &segments, path, value)
     }
 
+    /// Takes only the first `n` prompts: `--limit n`.
+    ///
+    /// # Errors
+    /// Where `--set` gave their number too.
+    pub fn limit(&mut self, n: u32) -> Result<(), SpecError> {
+        let given =
+            entry_mut(&mut self.root, "dataset").and_then(|dataset| entry_mut(&mut dataset.node, "limit"));
+        if let Some(place @ Place::Argument(_)) = given.map(|limit| &limit.node.place) {
+            let problem = format!("`{place}` gives the number of prompts too");
+            let remedy = "give one of the two".to_owned();
+            return Err(
+                Fault::BadArgument { problem, remedy }.at(Place::Argument(format!("--limit {n}").into()))
+            );
+        }
+        self.set(&format!("dataset.limit={n}"))
+    }
+
     /// Makes `path=value,value` an axis, as in `--sweep cell.sd.drafter.depth=1,2,3`. It takes the place of
     /// an axis of the same path.
     ///

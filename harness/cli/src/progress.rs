@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use specimen_decode::clock::{Clock, MonotonicClock};
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::ItemKey;
 use specimen_runner::{driver::events::DriverEvent, work::worker_event::WorkerEvent};
 

@@ -40,7 +40,7 @@ impl SpecArgs {
             text.sweep(argument)?;
         }
         if let Some(limit) = self.limit {
-            text.set(&format!("dataset.limit={limit}"))?;
+            text.limit(limit)?;
         }
         Ok(text)
     }

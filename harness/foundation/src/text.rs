@@ -17,6 +17,13 @@ pub fn joined_lines(text: &str, separator: &str) -> String {
     lines.collect::<Vec<_>>().join(separator)
 }
 
+/// `1 picture`, `2 pictures`: a count with its noun, which takes an `s` for more than one.
+#[must_use]
+pub fn counted(n: impl std::fmt::Display, noun: &str) -> String {
+    let n = n.to_string();
+    if n == "1" { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,6 +31,11 @@ mod tests {
     #[test]
     fn nothing_steers_a_terminal_or_turns_a_line_around() {
         assert_eq!(one_line("a\u{1b}[2Jb\r\nc\u{9b}d\u{202e}e\u{2028}f"), "a [2Jb  c d e f");
+    }
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!([0, 1, 2].map(|n| counted(n, "picture")), ["0 pictures", "1 picture", "2 pictures"]);
     }
 
     #[test]

@@ -82,10 +82,12 @@ impl<'a> CellImages<'a> {
 /// The name in the run and the file of an image.
 pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, PathBuf), RunError> {
     let name = record.image.as_deref().unwrap_or_default();
-    let path = run.find_image(name)?.ok_or_else(|| RunError::Io {
-        path: run.root().join(name),
-        what: "find the image",
-        source: std::io::ErrorKind::NotFound.into(),
+    let path = run.find_image(name)?.ok_or_else(|| {
+        let images = run.root().join("shards").join("*").join("images").join(name);
+        RunError::Damaged {
+            complaint: format!("{}: the image of {} is not there", images.display(), record.key),
+            mend: "continue with `run --resume`, which makes it again".to_owned(),
+        }
     })?;
     Ok((name, path))
 }

@@ -7,7 +7,7 @@ use specimen_pixels::{PixelError, network::NetworkFault, step::StepError};
 use specimen_stats::StatsError;
 
 use crate::image_id::Listed;
-use crate::words::counted;
+use specimen_foundation::text::counted;
 
 /// Why a metric could not be measured.
 #[derive(Debug, thiserror::Error)]

@@ -39,7 +39,6 @@ pub mod network;
 
 mod bounded;
 pub mod whole_file;
-pub mod words;
 
 pub mod cache;
 pub mod images;

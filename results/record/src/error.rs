@@ -112,7 +112,9 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// A run is already there.
-    #[error("{path}: a run is here already ({found}); resume it or name another folder")]
+    #[error(
+        "{path}: a run is here already ({found}); name another folder by `--out`, or, if `specimen run` made it, continue it by `--resume`"
+    )]
     RunExists {
         /// Path of the folder.
         path: PathBuf,

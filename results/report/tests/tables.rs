@@ -168,6 +168,15 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
         let csv = table_csv(&summary).unwrap();
         assert!(csv.contains(&format!("speedup: no interval: {words}")), "{csv}");
     }
+    // Where one cell has fewer than the others, it is named.
+    let mut summary = small();
+    for cell in &mut summary.cells {
+        let n = if cell.id == "sd-tree13" { 5 } else { 6 };
+        cell.n_images = n;
+        cell.speedup.observations = Some(Observations { n, of: ObservedUnit::Prompts });
+    }
+    let text = table(&summary).unwrap().markdown();
+    assert!(text.contains("n = 5 prompts of sd-tree13: too few for an interval"), "{text}");
     // As many prompts as images, and enough of them: nothing to say.
     let mut summary = small();
     for cell in &mut summary.cells {

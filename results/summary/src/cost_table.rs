@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use specimen_experiments::place::Places;
+use specimen_foundation::text::counted;
 
 /// Schema number of cost tables.
 pub const SCHEMA: u32 = 1;
@@ -247,7 +248,7 @@ impl CostTable {
             Weights::Made => " with made weights",
             Weights::Embedded | Weights::Published => "",
         };
-        let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        let threads = counted(threads, "thread");
         let efficiency = self.step_efficiency().map_or_else(String::new, |share| {
             format!(", {:.0} % of what memory bandwidth allows", share * 100.0)
         });

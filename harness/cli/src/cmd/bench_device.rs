@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use specimen_catalog::{Family, entry};
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::write_atomic;
 use specimen_runner::images::load::device_of;
 use specimen_summary::cost_table::CostTable;

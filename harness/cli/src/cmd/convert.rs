@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use specimen_catalog::{ENTRIES, entry};
 use specimen_convert::{Element, Limits, Options, Recipe, Report};
+use specimen_foundation::text::counted;
 use specimen_hub::HubError;
-use specimen_measure::words::counted;
 
 use crate::{
     args::Format,

@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use specimen_measure::{
-    published_answers::{Answer, Checked, Difference, Of, Verdict, built_in, check, read},
-    words::counted,
-};
+use specimen_foundation::text::counted;
+use specimen_measure::published_answers::{Answer, Checked, Difference, Of, Verdict, built_in, check, read};
 
 use crate::{
     args::Format,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use specimen_exchange::{EXPORTERS, Exported, exporter};
+use specimen_foundation::text::counted;
 use specimen_record::{Part, RunDir};
 
 use crate::{
@@ -53,7 +54,7 @@ pub(crate) fn export(args: &ExportArgs, console: &Console) -> anyhow::Result<()>
     let (out, next) = (args.out.display(), tool.next);
     match console.format() {
         Format::Human => {
-            let files = if n_files == 1 { "1 file".to_owned() } else { format!("{n_files} files") };
+            let files = counted(n_files, "file");
             let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
             answer(&unverified.text(&format!("{out}: {files}: {}\n{notes}There: {next}\n", tool.what)))
         }

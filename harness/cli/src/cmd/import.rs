@@ -8,7 +8,7 @@ use specimen_experiments::{
     prompts,
     spec::{DatasetSpec, Dtype, FilterOrder, ModelSpec, Sampling},
 };
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::{RunDir, UNKNOWN_DEVICE};
 use specimen_runner::{
     driver::events::DriverEvent,

@@ -8,7 +8,7 @@ use specimen_experiments::{
     parse::SpecText,
     spec::{Dtype, ModelSpec},
 };
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_runner::{
     images::load::Models,
     lossless::{

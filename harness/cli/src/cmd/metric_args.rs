@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use specimen_foundation::folders::cache_folder;
+use specimen_foundation::text::counted;
 use specimen_measure::{
     MeasureError, Measurement,
     images::{BATCH, Event},
@@ -11,7 +12,6 @@ use specimen_measure::{
     meter::{Meter, Settings},
     network::{Dtype, Networks, Provenance},
     protocol::{MetricSettings, Protocol},
-    words::counted,
 };
 
 use crate::{

@@ -14,7 +14,7 @@ use specimen_experiments::{
     slurm::SlurmSpec,
     spec::{Cell, ModelSpec, Spec},
 };
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::{Environment, RunDir, Summary, free_bytes, read_document};
 
 use crate::{

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use specimen_experiments::spec::Spec;
 use specimen_foundation::gpus::{NVIDIA_DRIVER, gpu_folders};
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 
 /// A note for each GPU that `spec` asks for and that is not seen on this machine.
 pub(crate) fn device_notes(spec: &Spec) -> Vec<String> {

@@ -11,7 +11,7 @@ use specimen_record::{Mix, Part};
 use specimen_report::{ImageRecords, MIXABLE, Source};
 
 use super::compare::Layout;
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 
 use crate::{
     args::Format,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use specimen_experiments::spec::Spec;
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::{Manifest, RunDir, read_document};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_runner::{

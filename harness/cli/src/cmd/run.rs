@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use specimen_experiments::{plan::Plan, slurm::SlurmSpec};
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::{
     CellProgress, Manifest, Part, Record, RecordError, RunDir, Summary, free_bytes, read_document, read_rows,
     run_progress, seal_complaints, verify_plan,

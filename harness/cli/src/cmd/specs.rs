@@ -117,6 +117,10 @@ fn copy(args: &CopyArgs, console: &Console) -> anyhow::Result<()> {
 
 /// Writes a file that must not be there yet.
 fn write_new(file: &Path, text: &str) -> anyhow::Result<()> {
+    if file.exists() {
+        let why = format!("{}: is there already; name another file, or remove it", file.display());
+        return Err(CliError::Usage(why).into());
+    }
     let opened = std::fs::File::create_new(file);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     written.with_context(|| format!("{}: cannot write the spec", file.display()))

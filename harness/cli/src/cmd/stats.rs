@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use specimen_foundation::text::counted;
 use specimen_measure::{
     statistics::{collect, collect_rows, write, write_rows},
     whole_file::check_place,
-    words::counted,
 };
 
 use crate::{

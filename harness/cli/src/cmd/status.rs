@@ -181,7 +181,8 @@ fn human(status: &Status) -> String {
     let width = status.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
     for CellLine { name, n_ok, n_failed, n_missing, seconds_per_image } in &status.cells {
         let n = n_ok + n_failed + n_missing;
-        let seconds = seconds_per_image.map_or_else(String::new, |s| format!(", {s:.3} s an image"));
+        let seconds =
+            seconds_per_image.map_or_else(String::new, |s| format!(", {s:.3} s from prompt to image"));
         let failed = if *n_failed > 0 { format!(", {n_failed} failed") } else { String::new() };
         say(format!("cell    {name:width$}  {n_ok}/{n}{failed}{seconds}"));
     }

@@ -10,7 +10,7 @@ use specimen_experiments::{
     names::BASELINE,
     spec::{Cell, Spec},
 };
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_record::{RunDir, write_atomic};
 use specimen_runner::plan::stored_plan::plan_of;
 use specimen_verdicts::{

@@ -74,7 +74,8 @@ fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &
     say(format!("images   {} files of all attempts have the pixels of their record", found.n_images));
     say(format!("shards   {} finished", found.n_finished));
     if let Some(digest) = &found.result_digest {
-        say(format!("result   {digest}"));
+        let of = if found.sealed { "" } else { ", of the run as it was merged last" };
+        say(format!("result   {digest}{of}"));
     }
     let sealed = if found.sealed { "sealed" } else { "not sealed: the run is not at its end" };
     say(format!("manifest {sealed}"));
@@ -87,8 +88,13 @@ fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &
     }
     torn.iter().for_each(|torn| say(format!("torn     {torn}")));
     complaints.iter().for_each(|complaint| say(format!("wrong    {complaint}")));
-    if complaints.is_empty() {
-        say("nothing is wrong".to_owned());
+    match (complaints.is_empty(), found.sealed) {
+        (false, _) => {}
+        (true, true) => say("nothing is wrong".to_owned()),
+        (true, false) => say(
+            "nothing that is here is wrong; the rest is not made, or not merged: `run --resume` ends it, and `check` fails until then"
+                .to_owned(),
+        ),
     }
     text
 }

@@ -148,8 +148,8 @@ fn metrics() -> String {
             Needs::Nothing => "",
             Needs::Protocol => "`protocol`",
             Needs::ProtocolAndReal => "`protocol`, `real`",
-            Needs::Baseline => "a cell `ar`",
-            Needs::ProtocolAndBaseline => "`protocol`, a cell `ar`",
+            Needs::Baseline => "a baseline",
+            Needs::ProtocolAndBaseline => "`protocol`, a baseline",
             Needs::Import => "scores of another tool (`specimen import-scores`)",
         };
         let values: Vec<String> = metric.values.iter().map(|value| code(value)).collect();

@@ -77,7 +77,11 @@ fn a_folder_with_a_table_becomes_a_run_that_every_command_takes() {
     desk.succeeds(&["grid", "run"]);
     let replay = ["replay", "run", "--random", "2", "--seed", "1"];
     desk.fails(&replay, 2, &["no image of the run was made by this program"]);
-    desk.fails(&import(&table, &["--out", "run"]), 2, &["run"]);
+    desk.fails(
+        &import(&table, &["--out", "run"]),
+        2,
+        &["a run is here already", "another folder by `--out`"],
+    );
 
     // Its times are in no ratio with those of another run.
     desk.succeeds(&import(&table, &["--out", "again"]));
@@ -184,6 +188,9 @@ fn comparing_a_run_with_an_import_asks_for_what_is_unknown_and_names_it() {
     // Whoever allows the one is asked for the other.
     let one = [&compare[..], &["--mix", "seed"]].concat();
     desk.fails(&one, 1, &[unknown, "--mix identity compares them anyway"]);
+    // Nor is it known on how many threads the images were made.
+    let records = ["records", "ours", "theirs", "--mix", "identity"];
+    desk.fails(&records, 1, &["times of run", "(1 thread)", "unknown (imported) (threads unknown)"]);
 }
 
 #[test]

@@ -157,6 +157,15 @@ fn what_verify_advises_mends_the_damage() {
     desk.fails(&["verify", "r"], 4, &["r/merged/records.jsonl", "which merges again"]);
     assert!(before == run(&desk, "r", &["--resume"]));
     desk.succeeds(&["verify", "r"]);
+
+    // What is there of a run that is not at its end can be right.
+    unseal(&desk, "r");
+    let said = desk.succeeds(&["verify", "r"]).out;
+    for part in ["of the run as it was merged last", "nothing that is here is wrong; the rest is not made"] {
+        assert!(said.contains(part), "`{part}` is not in {said}");
+    }
+    assert_eq!(desk.run(&["check", "r"]).code, 4);
+    assert!(before == run(&desk, "r", &["--resume"]));
 }
 
 /// Opens a finished run again, as if its driver had been killed before the end.

@@ -421,6 +421,12 @@ fn two_cells_that_are_named_are_compared_in_pairs_and_the_run_stays_as_it_is() {
     refused("quality,ar", &[&tokens[..], &["--quality", "token-match"]].concat(), 2, &["--quality"]);
     // Metrics of the spec, of which none compares pairs.
     refused("quality,ar", &[], 3, &["no metric of pairs", "--metric token-match"]);
+    let image = fs::read_dir(desk.path("run/shards/0/images")).unwrap().next().unwrap().unwrap();
+    fs::remove_file(image.path()).unwrap();
+    let name = image.file_name();
+    let parts =
+        ["run/shards/*/images/", name.to_str().unwrap(), "is not there; continue with `run --resume`"];
+    desk.fails(&score, 4, &parts);
     fs::write(desk.path("run/merged/summary.json"), "{}").unwrap();
     refused("quality,ar", &tokens, 4, &["summary.json", "as they were sealed"]);
 }

@@ -69,7 +69,7 @@ fn what_does_not_belong_into_one_table_is_refused_with_the_reason() {
     edit("elsewhere/merged/summary.json", "\"threads\": 1", "\"threads\": 3");
     desk.fails(&["records", "a", "elsewhere"], 4, &["summary.json: the file: the digest is"]);
     let both = ["records", "a", "elsewhere", "--unverified"];
-    desk.fails(&both, 1, &["times of run a are from", "(1 threads)", "run elsewhere from", "--mix device"]);
+    desk.fails(&both, 1, &["times of run a are from", "(1 thread)", "run elsewhere from", "--mix device"]);
     desk.succeeds(&[&both[..], &["--mix", "device"]].concat());
     desk.fails(&[&both[..], &["--mix", "colour"]].concat(), 2, &["colour"]);
 }

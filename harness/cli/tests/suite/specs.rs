@@ -36,7 +36,10 @@ fn a_spec_is_shown_copied_and_planned_where_no_checkout_is() {
     std::fs::create_dir(desk.path("quickstart")).unwrap();
     assert_eq!(desk.json(&["plan", "quickstart"])["name"], "quickstart", "a folder hides no spec");
 
-    desk.fails(&["specs", "copy", "stub"], 6, &["stub.toml: cannot write the spec", "exists"]);
+    desk.fails(&["specs", "copy", "stub"], 2, &["stub.toml: is there already; name another file"]);
+    desk.fails(&["specs", "copy", "stub", "no/such/x.toml"], 6, &["x.toml: cannot write the spec"]);
+    let twice = ["plan", "stub", "--limit", "3", "--set", "dataset.limit=4"];
+    desk.fails(&twice, 2, &["--limit 3", "`--set dataset.limit=4` gives the number of prompts too"]);
     desk.fails(
         &["specs", "show", "quickstrat"],
         2,

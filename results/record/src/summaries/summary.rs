@@ -191,7 +191,7 @@ pub struct Ratio {
     /// Its 95 % interval; absent below six observations, and in runs that were summarised before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geomean_ci95: Option<[f64; 2]>,
-    /// Median of the ratios prompt by prompt; absent where [`geomean_ci95`](Self::geomean_ci95) is.
+    /// Median of the ratios prompt by prompt; absent where `geomean_ci95` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<f64>,
     /// Its 95 % interval.

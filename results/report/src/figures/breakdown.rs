@@ -1,5 +1,6 @@
 //! A score by a fact of the prompts: a row a group, in it the mean of each cell with its interval.
 
+use specimen_foundation::text::counted;
 use specimen_record::Summary;
 
 use crate::ReportError;
@@ -50,7 +51,7 @@ impl Breakdown {
             let n = group.cells.iter().map(|cell| cell.n_prompts).max().unwrap_or_default();
             DotRow {
                 name: group.name.clone(),
-                note: if n == 1 { "1 prompt".to_owned() } else { format!("{n} prompts") },
+                note: counted(n, "prompt"),
                 dots: shown.iter().map(|cell| of(&cell.id).map(|own| (own.value, own.ci95))).collect(),
             }
         };

@@ -1,6 +1,7 @@
 //! How alike the target's features are along an image: CASCADE's Figure 3. One image of the first cell that
 //! has the diagnostic is drawn; all are in the data.
 
+use specimen_foundation::text::counted;
 use specimen_record::{DiagnosticFile, Summary};
 
 use crate::ReportError;
@@ -92,7 +93,7 @@ impl<'d> FeatureMaps<'d> {
 pub(crate) fn images_of_cells(counts: impl Iterator<Item = usize>) -> String {
     let counts: Vec<usize> = counts.collect();
     let n: usize = counts.iter().sum();
-    let images = |n: usize| if n == 1 { "1 image".to_owned() } else { format!("{n} images") };
+    let images = |n: usize| counted(n, "image");
     match counts.as_slice() {
         [_] => format!("{} of this cell", images(n)),
         [first, others @ ..] if others.iter().all(|other| other == first) => {

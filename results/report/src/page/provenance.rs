@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use specimen_foundation::text::counted;
 use specimen_record::{Better, EnvironmentFlag, Manifest, Summary};
 
 /// The manifest as pairs of words.
@@ -88,7 +89,12 @@ pub(crate) fn manifest_part(summary: &Summary, manifest: &Manifest) -> ManifestP
         ("GPUs", if hardware.gpus.is_empty() { "none".to_owned() } else { hardware.gpus.join(", ") }),
         (
             "computed in",
-            format!("{} on {}, {} threads a worker", manifest.dtype, manifest.device, manifest.threads),
+            format!(
+                "{} on {}, {} a worker",
+                manifest.dtype,
+                manifest.device,
+                counted(manifest.threads, "thread")
+            ),
         ),
         ("variables set", if set.is_empty() { "none".to_owned() } else { set.join(", ") }),
     ];

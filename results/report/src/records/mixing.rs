@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use polars::prelude::*;
+use specimen_foundation::text::counted;
 use specimen_record::Mix;
 
 use super::{SCORE, texts};
@@ -42,8 +43,8 @@ fn devices(frame: &DataFrame) -> Result<Option<String>, ReportError> {
     let (runs, kinds, devices, machines) = (runs?, kinds?, devices?, machines?);
     let threads = places.column("threads")?.u64()?;
     let place = |row: usize| {
-        let count = threads.get(row).map_or("?".to_owned(), |n| n.to_string());
-        format!("{} on {}, {} ({count} threads)", kinds[row], devices[row], machines[row])
+        let threads = threads.get(row).map_or("threads unknown".to_owned(), |n| counted(n, "thread"));
+        format!("{} on {}, {} ({threads})", kinds[row], devices[row], machines[row])
     };
     // Cells of one run may differ by intention: its own table shows them.
     let other = (1..places.height()).find(|&row| runs[row] != runs[0] && place(row) != place(0));

@@ -351,9 +351,12 @@ fn mean_row(group: &DataFrame, keys: &[String], scores: &[String]) -> PolarsResu
 fn shown(frame: &DataFrame, n_keys: usize, notes: &[String]) -> Result<Table, ReportError> {
     let mut table = Table {
         id: "records".to_owned(),
-        head: std::iter::once("Means over images that were made; times without warm-ups.".to_owned())
-            .chain(notes.iter().cloned())
-            .collect(),
+        head: std::iter::once(
+            "Means over images that were made; `images` counts failed ones too. Times without warm-ups."
+                .to_owned(),
+        )
+        .chain(notes.iter().cloned())
+        .collect(),
         legend: vec!["Step compression: tokens over forwards of the target, prefill included.".to_owned()],
         ..Table::default()
     };

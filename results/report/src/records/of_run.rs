@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use polars::prelude::*;
 use serde_json::Value;
 use specimen_record::{
-    CellSummary, ItemKey, MetricFile, PlanFile, Record, RunDir, Status, Summary, TimingRow, read_document,
-    read_timings, visit_rows,
+    CellSummary, ItemKey, MetricFile, Origin, PlanFile, Record, RunDir, Status, Summary, TimingRow,
+    read_document, read_timings, visit_rows,
 };
 
 use super::{PARAM, SCORE};
@@ -28,7 +28,7 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 43] = [
     ("dtype", DataType::String, "element type of the weights"),
     ("device", DataType::String, "`cpu` or `cuda:N`"),
     ("machine", DataType::String, "processor, or GPU and processor"),
-    ("threads", DataType::UInt64, "threads of a worker"),
+    ("threads", DataType::UInt64, "threads of a worker; null of imported images"),
     ("prompt_id", DataType::String, "id of the prompt in its dataset"),
     ("prompt", DataType::String, "the prompt"),
     ("sample", DataType::UInt64, "number of the image of this prompt, from 0"),
@@ -137,6 +137,8 @@ impl Rows {
         let shows_inside = |cell: &CellSummary| cell.origin.is_none() || cell.wall_s.decode.is_some();
         let inside = |of| seconds(of).filter(|_| about.cell.is_none_or(shows_inside));
         let is_ok = record.status == Status::Ok;
+        // Of what machine its images are, an import does not say.
+        let is_imported = about.cell.is_some_and(|cell| cell.origin == Some(Origin::Imported));
         let summary = about.summary;
         let texts = [
             Some(summary.name.clone()),
@@ -161,7 +163,7 @@ impl Rows {
             is_ok.then(|| record.tokens_digest.to_string()),
         ];
         let counts = [
-            Some(u64::from(summary.threads)),
+            (!is_imported).then(|| u64::from(summary.threads)),
             Some(u64::from(record.sample)),
             Some(u64::from(record.width)),
             Some(u64::from(record.height)),

@@ -1,5 +1,6 @@
 //! Under which conditions the numbers of a run hold: machine, model, dataset, images, sampling.
 
+use specimen_foundation::text::counted;
 use specimen_record::{CellSummary, Origin, Sampling, Summary};
 use specimen_table::plain;
 
@@ -67,10 +68,7 @@ fn machine(summary: &Summary) -> String {
     if summary.cells.iter().all(|cell| cell.origin == Some(Origin::Imported)) {
         return "a machine that is not known, as the images are imported".to_owned();
     }
-    let threads = match summary.threads {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
-    };
+    let threads = counted(summary.threads, "thread");
     let with_bf16: Vec<&str> =
         summary.cpu_features.iter().map(String::as_str).filter(|f| f.contains("bf16")).collect();
     let bf16 = match with_bf16.as_slice() {

@@ -67,14 +67,28 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
         let known = pairs.chain(cell.speedup.observations).chain([prompts(cell.n_images)]);
         known.min_by_key(|found| found.n)
     };
-    let known = summary.cells.iter().filter(|cell| cell.n_images > 0).filter_map(of);
-    let fewest = known.min_by_key(|found| found.n).filter(|found| found.n < FEW)?;
-    Some(match fewest.n < FEWEST_OBSERVATIONS as u64 {
+    let made = summary.cells.iter().filter(|cell| cell.n_images > 0);
+    let known: Vec<(&CellSummary, Observations)> = made.filter_map(|cell| Some((cell, of(cell)?))).collect();
+    let fewest =
+        known.iter().map(|(_, found)| *found).min_by_key(|found| found.n).filter(|found| found.n < FEW)?;
+    let has_none = fewest.n < FEWEST_OBSERVATIONS as u64;
+    let enough = if has_none { FEWEST_OBSERVATIONS as u64 } else { FEW };
+    let (few, others): (Vec<_>, Vec<_>) = known.iter().partition(|(_, found)| found.n < enough);
+    // The baseline is compared with nothing.
+    let which = match others.iter().all(|(cell, _)| cell.is_baseline()) {
+        true => "a cell".to_owned(),
+        false => {
+            format!("of {}", few.iter().map(|(cell, _)| cell.id.as_str()).collect::<Vec<_>>().join(", "))
+        }
+    };
+    let least = if few.iter().all(|(_, found)| found.n == fewest.n) { "" } else { " at the least" };
+    let n = format!("n = {fewest} {which}{least}");
+    Some(match has_none {
         true => format!(
-            "n = {fewest} a cell: too few for an interval of a speedup or of a paired difference, which needs \
-             {FEWEST_OBSERVATIONS}; what differs may be chance."
+            "{n}: too few for an interval of a speedup or of a paired difference, which needs {FEWEST_OBSERVATIONS}; what differs \
+             may be chance."
         ),
-        false => format!("n = {fewest} a cell: intervals from so few are not reliable."),
+        false => format!("{n}: intervals from so few are not reliable."),
     })
 }
 

@@ -1,5 +1,6 @@
 //! Which cells are ranked together for best and second, and which are not ranked.
 
+use specimen_foundation::text::counted;
 use specimen_record::{CellSummary, Guarantee, Summary};
 
 use crate::tables::measure::Measure;
@@ -29,7 +30,7 @@ pub(crate) fn missing_items(summary: &Summary, cell: &CellSummary) -> Option<Str
     let planned = |cell: &CellSummary| cell.n_images + cell.n_failed;
     let most = summary.cells.iter().filter(|other| other.dataset == cell.dataset).map(planned).max();
     let n_missing = most.unwrap_or(0).saturating_sub(planned(cell));
-    let items = |n: u64| if n == 1 { "1 item".to_owned() } else { format!("{n} items") };
+    let items = |n: u64| counted(n, "item");
     match (cell.n_failed, n_missing) {
         (0, 0) => None,
         (failed, 0) => Some(format!("{} failed", items(failed))),

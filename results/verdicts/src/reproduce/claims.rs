@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use specimen_stats::averages::mean_over_groups;
+use specimen_stats::{averages::mean_over_groups, fewest::FEWEST_OBSERVATIONS};
 use specimen_table::{deciding, fixed};
 
 use super::paper::{Claim, Paper, Test};
@@ -87,9 +87,6 @@ struct Part {
     n: Option<usize>,
 }
 
-/// Fewest prompts that decide a claim: a bootstrap of fewer gives intervals that are too narrow.
-pub(super) const FEWEST: usize = 8;
-
 impl Part {
     fn decided(verdict: ClaimVerdict, said: String) -> Part {
         Part { verdict, said, prompts: None, is_against: false, n: None }
@@ -98,15 +95,15 @@ impl Part {
     /// What too few prompts say.
     fn of_few_prompts(said: String) -> Part {
         Part {
-            prompts: Some(FEWEST as u64),
-            ..not_testable(format!("{said}; fewer than {FEWEST} prompts decide no claim"))
+            prompts: Some(FEWEST_OBSERVATIONS as u64),
+            ..not_testable(format!("{said}; fewer than {FEWEST_OBSERVATIONS} prompts decide no claim"))
         }
     }
 
     /// Takes back what was decided by too few prompts.
     fn refuse_few_prompts(&mut self) {
         let is_decided = matches!(self.verdict, ClaimVerdict::Holds | ClaimVerdict::DoesNotHold);
-        if is_decided && self.n.is_some_and(|n| n < FEWEST) {
+        if is_decided && self.n.is_some_and(|n| n < FEWEST_OBSERVATIONS) {
             let said = std::mem::take(&mut self.said);
             *self = Part { is_against: self.is_against, ..Part::of_few_prompts(said) };
         }

@@ -4,8 +4,8 @@
 use specimen_catalog::metric;
 use specimen_experiments::spec::{Cell, MetricSpec, Spec};
 use specimen_record::CellQuantity;
+use specimen_stats::fewest::FEWEST_OBSERVATIONS;
 
-use super::claims::FEWEST;
 use super::paper::{Claim, Paper, PaperTable, Test};
 use crate::VerdictError;
 
@@ -105,8 +105,10 @@ fn lacking(paper: &Paper, claim: &Claim, spec: &Spec, n_prompts: usize) -> Optio
             None => return Some(format!("the spec has no cell `{name}`")),
         }
     }
-    if n_prompts < FEWEST {
-        return Some(format!("it has {n_prompts} prompts, and fewer than {FEWEST} decide no claim"));
+    if n_prompts < FEWEST_OBSERVATIONS {
+        return Some(format!(
+            "it has {n_prompts} prompts, and fewer than {FEWEST_OBSERVATIONS} decide no claim"
+        ));
     }
     let whys = claim.measure.iter().map(|measure| unmeasured(measure, &cells, spec, n_prompts));
     let whys: Option<Vec<String>> = whys.collect();
@@ -170,9 +172,9 @@ mod tests {
 
     #[test]
     fn too_few_prompts_and_too_few_images_are_told_apart() {
-        let found = of("cascade_table1_llamagen_coco.toml", &["dataset.limit=7"]);
+        let found = of("cascade_table1_llamagen_coco.toml", &["dataset.limit=5"]);
         let Outlook::Undecidable { why } = outlook_of(&found, "fastest") else { panic!("{found:?}") };
-        assert_eq!(why, "it has 7 prompts, and fewer than 8 decide no claim");
+        assert_eq!(why, "it has 5 prompts, and fewer than 6 decide no claim");
         let found = of("cascade_table1_llamagen_coco.toml", &["dataset.limit=100"]);
         assert_eq!(outlook_of(&found, "fastest"), Outlook::Decidable);
         let Outlook::Undecidable { why } = outlook_of(&found, "lantern-worst-quality") else {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use specimen_experiments::expect::PublishedRef;
 use specimen_experiments::spec::Spec;
+use specimen_foundation::text::counted;
 use specimen_record::CellSummary;
 use specimen_table::deciding;
 
@@ -379,11 +380,10 @@ fn conditions(run: &RunValues) -> String {
     let metrics: Vec<String> =
         cell.metrics.iter().map(|metric| format!("{} by {}", metric.metric, metric.protocol)).collect();
     format!(
-        "{} on {}, {} image{} a cell, T = {}, top-k {}, guidance {}, {} on {machine}; {}",
+        "{} on {}, {} a cell, T = {}, top-k {}, guidance {}, {} on {machine}; {}",
         cell.model,
         cell.dataset,
-        cell.n_images,
-        if cell.n_images == 1 { "" } else { "s" },
+        counted(cell.n_images, "image"),
         sampling.temperature,
         sampling.top_k,
         sampling.guidance,

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use serde::Serialize;
 use specimen_experiments::spec::Spec;
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 use specimen_verdicts::reproduce::decidable::{Outlook, Prospect};
 use specimen_weights::out_of_memory::in_units;
 

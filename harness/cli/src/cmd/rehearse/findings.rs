@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use specimen_foundation::failure::FailureKind;
-use specimen_measure::words::counted;
+use specimen_foundation::text::counted;
 
 use crate::exit::CliError;
 
