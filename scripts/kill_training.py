@@ -64,12 +64,18 @@ def reached(out, is_export):
     return len(list(out.rglob("*.safetensors"))) if is_export else steps_of(out)
 
 
-def killed_at(goal, training, out, is_export, pause):
+def killed_at(goal, training, out, is_export, pause, patience):
     """Kills a training when it has come to `goal`, and some seconds more. Returns how far it was."""
+    began = time.monotonic()
     while reached(out, is_export) < goal and training.poll() is None:
+        if time.monotonic() - began > patience:
+            training.kill()
+            sys.exit(f"the training was at {reached(out, is_export)} after {patience:.0f} s, and has to come to {goal}")
         time.sleep(0.01)
     time.sleep(pause)
-    if training.poll() is not None:
+    if training.poll() not in (None, 0):
+        sys.exit(f"the training ended with {training.returncode}")
+    if training.poll() == 0:
         sys.exit("the training ended before the kill; take a longer one, or fewer kills")
     training.send_signal(signal.SIGKILL)
     training.wait()
@@ -110,7 +116,8 @@ def main():
         goals = sorted(dice.randrange(whole_way * 9 // 10) for _ in range(args.kills))
         for kill, goal in enumerate(goals, 1):
             training = start(program, command, spec, killed)
-            at = killed_at(goal, training, killed, args.export, dice.uniform(0, 0.04 * seconds))
+            pause = dice.uniform(0, 0.04 * seconds)
+            at = killed_at(goal, training, killed, args.export, pause, 60 + 10 * seconds)
             print(f"kill {kill}: at {at} of {whole_way} {'files' if args.export else 'steps'}", flush=True)
         finish(start(program, command, spec, killed))
         names = FILES

@@ -12,7 +12,7 @@
 //! | `Resample` | 0: the correction or bonus token, of which a step has one; `slot(0, row)` where rows are decoded side by side |
 //! | `Init` | `slot(row, window position)`: first guess of a Jacobi window |
 //! | `Skip` | 0: the path a skipping scheduler picks |
-//! | `Couple` | `slot(0, window position)`: whether a guess stays |
+//! | `Couple` | `slot(n, window position)`, where n is 0: whether a guess stays; 1, 3: a token that may replace it; 2, 4: whether that one does |
 //! | `Gumbel` | the token, whose noise is one word of a draw; in place of the step, the tokens that the image misses from the position on |
 
 /// What a draw is for.
@@ -30,7 +30,7 @@ pub enum Purpose {
     Init,
     /// The choice of a path that is taken without the target (VVS).
     Skip,
-    /// Whether a guess of a Jacobi window stays (SCD).
+    /// Whether a guess of a Jacobi window stays, and what replaces it (SCD).
     Couple,
     /// Noise of a token at a position of the image (SCD, coupled seeds).
     Gumbel,

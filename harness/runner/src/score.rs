@@ -86,7 +86,9 @@ pub(crate) fn file_of<'a>(run: &RunDir, record: &'a Record) -> Result<(&'a str, 
         let images = run.root().join("shards").join("*").join("images").join(name);
         RunError::Damaged {
             complaint: format!("{}: the image of {} is not there", images.display(), record.key),
-            mend: "continue with `run --resume`, which makes it again".to_owned(),
+            mend:
+                "continue with `run --resume`, which makes it again; an imported one has to come from a copy"
+                    .to_owned(),
         }
     })?;
     Ok((name, path))

@@ -518,6 +518,31 @@ fn the_key_says_whose_intervals_are_drawn_where_they_are_not_all() {
 }
 
 #[test]
+fn an_interval_that_is_not_drawn_moves_no_axis() {
+    // All words of the figure, its ticks among them, where one cell's interval of the speedup is this wide.
+    let texts = |name: &str, high: f64| {
+        let mut summary = crossed();
+        let cell = summary.cells.iter_mut().find(|cell| cell.id == name).unwrap();
+        cell.speedup.ci95 = cell.speedup.ci95.map(|[low, _]| [low, high]);
+        let folder = tempfile::tempdir().unwrap();
+        let (run, _) = made(folder.path(), &summary);
+        words(&read(&run, "pareto.svg")).into_iter().map(|(.., text)| plain(&text)).collect::<Vec<_>>()
+    };
+    let moves = |name: &str| texts(name, 5.0) != texts(name, 50.0);
+    let folder = tempfile::tempdir().unwrap();
+    let (run, _) = made(folder.path(), &crossed());
+    let mut rows = csv::Reader::from_path(run.report().join("pareto.csv")).unwrap();
+    let rows: Vec<_> = rows.records().map(Result::unwrap).filter(|row| !row[4].is_empty()).collect();
+    let first = |dominated: &str, name: &str| {
+        rows.iter().find(|row| &row[12] == dominated && row[0].starts_with(name)).unwrap()[0].to_owned()
+    };
+    // One that is not dominated has its name and its interval; of a sweep the others have neither.
+    let (drawn, left_out) = (first("false", ""), first("true", "casc["));
+    assert!(moves(&drawn), "{drawn}");
+    assert!(!moves(&left_out), "{left_out}");
+}
+
+#[test]
 fn a_family_has_one_colour_in_every_figure() {
     let folder = tempfile::tempdir().unwrap();
     let (run, _) = made(folder.path(), &swept());

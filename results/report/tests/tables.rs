@@ -177,6 +177,8 @@ fn a_speedup_over_few_observations_says_how_many_they_are_and_why_it_has_no_inte
     }
     let text = table(&summary).unwrap().markdown();
     assert!(text.contains("n = 5 prompts of sd-tree13: too few for an interval"), "{text}");
+    let others = text.split("n = 6 prompts of ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert!(others.lines().next().unwrap().ends_with(": intervals from so few are not reliable."), "{text}");
     // As many prompts as images, and enough of them: nothing to say.
     let mut summary = small();
     for cell in &mut summary.cells {

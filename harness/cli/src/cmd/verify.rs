@@ -92,7 +92,7 @@ fn human(found: &Verified, torn: &[String], unfinished: &[String], complaints: &
         (false, _) => {}
         (true, true) => say("nothing is wrong".to_owned()),
         (true, false) => say(
-            "nothing that is here is wrong; the rest is not made, or not merged: `run --resume` ends it, and `check` fails until then"
+            "nothing that is here is wrong; the rest is not made, or not merged: `run --resume` (of an import: `score`) ends it, and `check` fails until then"
                 .to_owned(),
         ),
     }

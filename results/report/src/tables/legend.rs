@@ -1,5 +1,7 @@
 //! The lines below a table: what its columns mean, how well times were taken, and faults.
 
+use std::ops::Range;
+
 use specimen_record::{
     CellSummary, Family, Guarantee, Observations, ObservedUnit, Origin, Summary, TimingQuantity,
 };
@@ -67,29 +69,42 @@ pub(crate) fn few_images(summary: &Summary) -> Option<String> {
         let known = pairs.chain(cell.speedup.observations).chain([prompts(cell.n_images)]);
         known.min_by_key(|found| found.n)
     };
-    let made = summary.cells.iter().filter(|cell| cell.n_images > 0);
-    let known: Vec<(&CellSummary, Observations)> = made.filter_map(|cell| Some((cell, of(cell)?))).collect();
-    let fewest =
-        known.iter().map(|(_, found)| *found).min_by_key(|found| found.n).filter(|found| found.n < FEW)?;
-    let has_none = fewest.n < FEWEST_OBSERVATIONS as u64;
-    let enough = if has_none { FEWEST_OBSERVATIONS as u64 } else { FEW };
-    let (few, others): (Vec<_>, Vec<_>) = known.iter().partition(|(_, found)| found.n < enough);
+    let made = || summary.cells.iter().filter(|cell| cell.n_images > 0);
     // The baseline is compared with nothing.
-    let which = match others.iter().all(|(cell, _)| cell.is_baseline()) {
-        true => "a cell".to_owned(),
-        false => {
-            format!("of {}", few.iter().map(|(cell, _)| cell.id.as_str()).collect::<Vec<_>>().join(", "))
-        }
-    };
-    let least = if few.iter().all(|(_, found)| found.n == fewest.n) { "" } else { " at the least" };
-    let n = format!("n = {fewest} {which}{least}");
-    Some(match has_none {
-        true => format!(
-            "{n}: too few for an interval of a speedup or of a paired difference, which needs {FEWEST_OBSERVATIONS}; what differs \
-             may be chance."
+    let is_alone = made().all(CellSummary::is_baseline);
+    let compared = made().filter(|cell| is_alone || !cell.is_baseline());
+    let known: Vec<(&str, Observations)> =
+        compared.filter_map(|cell| Some((cell.id.as_str(), of(cell)?))).collect();
+    let none = FEWEST_OBSERVATIONS as u64;
+    let lines = [
+        (
+            0..none,
+            format!(
+                "too few for an interval of a speedup or of a paired difference, which needs {FEWEST_OBSERVATIONS}; what differs \
+                 may be chance"
+            ),
         ),
-        false => format!("{n}: intervals from so few are not reliable."),
-    })
+        (none..FEW, "intervals from so few are not reliable".to_owned()),
+    ];
+    let lines =
+        lines.into_iter().filter_map(|(range, what)| Some(format!("{}: {what}.", counts(&known, &range)?)));
+    Some(lines.collect::<Vec<_>>().join(" ")).filter(|lines| !lines.is_empty())
+}
+
+/// Cells that a sentence names, at most.
+const MOST_NAMED: usize = 6;
+
+/// The least count in a range, and of which cells; `None` where no cell's count is in it.
+fn counts(known: &[(&str, Observations)], range: &Range<u64>) -> Option<String> {
+    let few: Vec<_> = known.iter().filter(|(_, found)| range.contains(&found.n)).collect();
+    let (_, fewest) = few.iter().min_by_key(|(_, found)| found.n)?;
+    let least = if few.iter().all(|(_, found)| found.n == fewest.n) { "" } else { " at the least" };
+    let which = match few.len() {
+        n if n == known.len() => "a cell".to_owned(),
+        n if n > MOST_NAMED => format!("of {n} cells"),
+        _ => format!("of {}", few.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+    };
+    Some(format!("n = {fewest} {which}{least}"))
 }
 
 /// Total variation distance that acceptance rules spent, of cells that are relaxed in nothing else.

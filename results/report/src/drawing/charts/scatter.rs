@@ -239,6 +239,7 @@ impl Scatter {
         let values = |of: fn(&Dot) -> (f64, Option<[f64; 2]>), also: Option<f64>| {
             let own = self.dots.iter().flat_map(move |dot| {
                 let (value, ci95) = of(dot);
+                let ci95 = ci95.filter(|_| self.has_bars(dot));
                 [Some(value), ci95.map(|ci| ci[0]), ci95.map(|ci| ci[1])]
             });
             own.chain([also]).flatten().collect::<Vec<f64>>()
