@@ -292,8 +292,8 @@ fn quantities_over_the_baselines_are_measures_of_claims() {
 }
 
 #[test]
-fn a_claim_is_not_decided_by_fewer_than_eight_prompts() {
-    for (n_prompts, expected) in [(7, (ClaimVerdict::NotTestable, Some(8))), (8, (ClaimVerdict::Holds, None))]
+fn a_claim_is_not_decided_by_fewer_than_six_prompts() {
+    for (n_prompts, expected) in [(5, (ClaimVerdict::NotTestable, Some(6))), (6, (ClaimVerdict::Holds, None))]
     {
         let folder = tempfile::tempdir().unwrap();
         let made = Made { n_prompts, ..Made::plain("run") };
